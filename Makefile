@@ -37,7 +37,7 @@ have_pkg_config := $(shell command -v pkg-config 2>/dev/null)
 pkg      = $(if $(have_pkg_config),$(shell pkg-config $(1) $(2) 2>/dev/null))
 CORE_PKGS   := libprotobuf-c yaml-0.1
 DAEMON_PKGS := libsystemd libmicrohttpd sqlite3 inih zlib
-CLIENT_PKGS := jansson nettle
+CLIENT_PKGS := nettle
 
 WARNINGS := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wvla -Wformat=2 -Wconversion \
             -Wno-sign-conversion -Wpointer-arith -Wundef -Wwrite-strings
@@ -120,7 +120,7 @@ $(B)/%.o: $(B)/%.c
 	$(CC) $(CPPFLAGS) $(CFLAGS) -w -c -o $@ $<
 
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $(B)/libclient.a $(B)/libdaemon.a $(B)/libcore.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(CLIENT_LIBS) $(DAEMON_LIBS) -lcmocka
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(CLIENT_LIBS) $(DAEMON_LIBS) -lcmocka -ljansson
 
 $(B)/bench/%: $(B)/bench/%.o $(B)/libclient.a $(B)/libdaemon.a $(B)/libcore.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(CLIENT_LIBS) $(DAEMON_LIBS)

@@ -9,9 +9,9 @@
 #include "client/cli/command.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
-#include "client/wire/json.h"
 #include "client/wire/wire.h"
 #include "document/indicator.h"
+#include "document/value_parse.h"
 #include "util/clock.h"
 
 #define REQUEST_TIMEOUT_NS (10 * NS_PER_S)
@@ -40,17 +40,17 @@ void api_query_deinit(ApiQuery *query) {
 }
 
 static int parse_answer(ApiQuery *query) {
-        JsonReader reader;
-        JsonError error;
+        ValueReader reader;
+        ValueError error;
         int r;
 
         arena_deinit(&query->arena);
-        r = arena_init(&query->arena, json_arena_size(query->body.n));
+        r = arena_init(&query->arena, value_parse_arena_size(query->body.n));
         if (r < 0)
                 return r;
 
-        json_reader_init(&reader, query->body.text ? query->body.text : "", query->body.n);
-        return json_read(&reader, &query->arena, &query->answer, &error);
+        value_parse_begin(&reader, query->body.text ? query->body.text : "", query->body.n);
+        return value_parse_next(&reader, &query->arena, &query->answer, &error);
 }
 
 static int refuse(const ApiQuery *query, unsigned status) {
@@ -120,6 +120,15 @@ int api_query_open_job(ApiQuery *query, const GlobalOptions *global, const char 
 
         snprintf(path, sizeof(path), "/api/v1/jobs/%s%s", id, below);
         return api_query_open(query, global, path);
+}
+
+const Value *api_query_node(ApiQuery *query, const Value *job) {
+        const Value *on = value_get(job, "on");
+
+        if (on && on->type == VALUE_OBJECT)
+                return on;
+
+        return api_query_try(query, "/api/v1/node") == EXIT_DONE ? query->answer : NULL;
 }
 
 int api_query_ask_text(ApiQuery *query, const char *path) {

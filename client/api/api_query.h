@@ -34,6 +34,8 @@ int api_query_ask(ApiQuery *query, const char *path);
 int api_query_open(ApiQuery *query, const GlobalOptions *global, const char *path);
 /* The same for a job: its path, and `below` it, as "/samples". EXIT_USAGE after a message where `id` is no job id. */
 int api_query_open_job(ApiQuery *query, const GlobalOptions *global, const char *id, const char *below);
+/* The node that a job ran on: the job's own member, or the answer to another query. NULL where perfd does not tell. */
+const Value *api_query_node(ApiQuery *query, const Value *job);
 /* As api_query_ask(), without a message when perfd is unreachable: EXIT_UNREACHABLE, and http_client_error() has the reason. */
 int api_query_try(ApiQuery *query, const char *path);
 /* As api_query_ask(), for an answer that is not JSON: `body` has the text, and `answer` is NULL. */

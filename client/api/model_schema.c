@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/api/model_schema.h"
 
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,7 +167,7 @@ typedef struct Predicate {
         bool is_exact; /* one of the indexes is */
 } Predicate;
 
-static Predicate result_groups_read(const IndicatorModel *models, size_t n, const char *name) {
+static Predicate read_predicate(const IndicatorModel *models, size_t n, const char *name) {
         Predicate predicate = {};
 
         for (size_t i = 0; i < n; i++) {
@@ -193,7 +194,7 @@ static bool is_first(const IndicatorModel *models, size_t i, const Property *pro
 }
 
 static void put_predicate_line(Buffer *out, const IndicatorModel *models, size_t n, const Property *property) {
-        Predicate predicate = result_groups_read(models, n, property->name);
+        Predicate predicate = read_predicate(models, n, property->name);
         const char *type = rdf_type(predicate.types);
 
         if (predicate.is_indexed && strcmp(type, "default") == 0)
@@ -241,96 +242,51 @@ void model_schema_write_rdf(const IndicatorModel *models, size_t n, Buffer *out)
 /* --- SQL ------------------------------------------------------------------------------------------ */
 
 static void put_quoted(Buffer *out, char quote, const char *text) {
+        buffer_putc(out, quote);
         for (; *text; text++) {
                 if (*text == quote)
                         buffer_putc(out, quote);
                 buffer_putc(out, *text);
         }
+        buffer_putc(out, quote);
 }
 
 /*
- * Tables and indexes share their names in a schema, and SQLite takes "PiMatmul" and "pimatmul" for one: what was given is kept, and
- * who comes later gets a number.
+ * Names of one kind. SQLite takes "PiMatmul" and "pimatmul" for one, quoted or not: the first keeps the name, and each later one gets
+ * a number.
  */
-typedef struct GivenName {
-        char *text; /* owned */
-        uint32_t hash;
-} GivenName;
-
-typedef struct Given {
-        GivenName *items; /* owned */
-        size_t n;
+typedef struct NameSet {
+        void *tree; /* owned, of tsearch(3) */
         bool has_failed;
-} Given;
+} NameSet;
 
-static void given_deinit(Given *given) {
-        for (size_t i = 0; i < given->n; i++)
-                free(given->items[i].text);
-        free(given->items);
+static void name_set_deinit(NameSet *set) {
+        tdestroy(set->tree, free);
 }
 
-/* FNV-1a, of small letters. */
-static uint32_t hash_name(const char *name) {
-        uint32_t h = 2166136261U;
-
-        for (; *name; name++)
-                h = (h ^ (unsigned char)(*name >= 'A' && *name <= 'Z' ? *name - 'A' + 'a' : *name)) * 16777619U;
-        return h;
+static int compare_names(const void *a, const void *b) {
+        return strcasecmp(a, b);
 }
 
-static bool given_has(const Given *given, const char *name) {
-        uint32_t hash = hash_name(name);
+/* Borrowed until the set is gone. */
+__attribute__((format(printf, 2, 3))) static const char *name_set_add(NameSet *set, const char *format, ...) {
+        scoped(freep) char *wanted = NULL;
+        char **found = NULL;
+        va_list args;
 
-        for (size_t i = 0; i < given->n; i++)
-                if (given->items[i].hash == hash && strcasecmp(given->items[i].text, name) == 0)
-                        return true;
-        return false;
-}
+        va_start(args, format);
+        set->has_failed |= vasprintf(&wanted, format, args) < 0;
+        va_end(args);
+        for (size_t i = 1; !set->has_failed; i++) {
+                scoped(freep) char *text = NULL;
 
-/* Borrowed until given is gone. What begins with sqlite_ is SQLite's own. */
-static const char *give(Given *given, const Buffer *wanted) {
-        scoped(buffer_deinit) Buffer name = {};
-        GivenName *items;
-        uint32_t hash;
-
-        for (size_t i = 1; i == 1 || (name.text && given_has(given, name.text)); i++) {
-                buffer_clear(&name);
-                buffer_printf(&name, "%s%s", strncasecmp(wanted->text ?: "", "sqlite_", 7) == 0 ? "_" : "", wanted->text ?: "");
-                if (i > 1)
-                        buffer_printf(&name, "~%zu", i);
+                if ((i == 1 ? asprintf(&text, "%s", wanted) : asprintf(&text, "%s~%zu", wanted, i)) >= 0)
+                        found = tsearch(text, &set->tree, compare_names);
+                if (found && *found == text)
+                        return TAKE(text);
+                set->has_failed = !found;
         }
-        items = buffer_error(&name) == 0 ? reallocarray(given->items, given->n + 1, sizeof(*items)) : NULL;
-        if (!items) {
-                given->has_failed = true;
-                return "";
-        }
-
-        hash = hash_name(name.text);
-        given->items = items;
-        items[given->n] = (GivenName){ .text = buffer_take(&name), .hash = hash };
-        return items[given->n++].text;
-}
-
-static const char *name_table(Given *given, const IndicatorModel *model) {
-        scoped(buffer_deinit) Buffer name = {};
-
-        buffer_puts(&name, model->name);
-        if (model->component)
-                buffer_printf(&name, "@%s", model->component);
-        return give(given, &name);
-}
-
-static const char *name_index(Given *given, const char *table, const char *property) {
-        scoped(buffer_deinit) Buffer name = {};
-
-        buffer_printf(&name, "%s by %s", table, property);
-        return give(given, &name);
-}
-
-static void put_name(Buffer *out, const char *name) {
-        buffer_putc(out, '"');
-        put_quoted(out, '"', name);
-        buffer_putc(out, '"');
+        return "";
 }
 
 static const char *sql_type(unsigned types) {
@@ -347,143 +303,95 @@ static const char *sql_type(unsigned types) {
         }
 }
 
-/* Columns of every result. Their names begin like members of a document, so that no property has them. */
-static const char base[] =
-        "        \"@id\" TEXT PRIMARY KEY,\n"
-        "        \"@time_ms\" BIGINT NOT NULL,\n"
-        "        \"@component\" TEXT NOT NULL,\n"
-        "        \"@version\" TEXT,\n"
-        "        \"@overall_score\" DOUBLE PRECISION,\n"
-        "        \"@exit_status\" INTEGER";
-
-static bool is_base(const char *name) {
-        static const char *const names[] = { "@id", "@time_ms", "@component", "@version", "@overall_score", "@exit_status" };
-
-        for (size_t i = 0; i < N_ELEMENTS(names); i++)
-                if (strcasecmp(names[i], name) == 0)
-                        return true;
-        return false;
-}
-
-static bool is_taken(const IndicatorModel *model, const char *name) {
-        for (size_t i = 0; i < model->n_properties; i++)
-                if (strcasecmp(model->properties[i].name, name) == 0)
-                        return true;
-        return false;
-}
-
-/* SQLite takes "Rate" and "rate" for one name, quoted or not: so many came earlier. */
-static size_t count_same(const IndicatorModel *model, size_t i) {
-        size_t n = is_base(model->properties[i].name);
-
-        for (size_t k = 0; k < i; k++)
-                n += strcasecmp(model->properties[k].name, model->properties[i].name) == 0;
-        return n;
-}
-
-#define COLUMN_NAME_MAX 300U /* of a property, with a number */
-
-static void put_column(Buffer *out, const IndicatorModel *model, size_t i) {
-        const char *name = model->properties[i].name;
-        size_t n = count_same(model, i);
-        char numbered[COLUMN_NAME_MAX];
-
-        (void)snprintf(numbered, sizeof(numbered), "%s", name);
-        /* The step is such that no two of the same name can come to the same number. */
-        for (; n > 0 && is_taken(model, numbered); n += model->n_properties + 1)
-                (void)snprintf(numbered, sizeof(numbered), "%s~%zu", name, n + 1);
-
-        buffer_putc(out, '"');
-        put_quoted(out, '"', numbered);
-        buffer_putc(out, '"');
-}
+/* Columns of every result. */
+static const struct {
+        const char *name, *type;
+} base[] = {
+        { "@id", "TEXT PRIMARY KEY" }, { "@time_ms", "BIGINT NOT NULL" },          { "@component", "TEXT NOT NULL" },
+        { "@version", "TEXT" },        { "@overall_score", "DOUBLE PRECISION" }, { "@exit_status", "INTEGER" },
+};
 
 static void put_literal(Buffer *out, const Value *value) {
-        switch (value->type) {
-        case VALUE_STRING:
-                buffer_putc(out, '\'');
-                put_quoted(out, '\'', value->string);
-                buffer_putc(out, '\'');
-                return;
-        case VALUE_INT:
-                buffer_printf(out, "%jd", (intmax_t)value->integer);
-                return;
-        case VALUE_DOUBLE:
-                buffer_put_double(out, value->number);
-                return;
-        case VALUE_BOOL:
-                buffer_puts(out, value->boolean ? "TRUE" : "FALSE");
-                return;
-        case VALUE_NULL:
-        case VALUE_LIST:
-        case VALUE_OBJECT:
-                break;
-        }
+        Json json;
 
-        buffer_puts(out, "NULL");
+        if (value->type == VALUE_STRING) {
+                put_quoted(out, '\'', value->string);
+                return;
+        }
+        json_init(&json, out);
+        value_write_json(value, &json);
 }
 
 /* A column that takes text because its values are of several types has them as text. */
-static void put_check(Buffer *out, const IndicatorModel *model, size_t i) {
-        const Property *property = &model->properties[i];
+static void put_check(Buffer *out, const Property *property, const char *column) {
         bool is_text = strcmp(sql_type(property->types), "TEXT") == 0;
 
         if (!property->allowed)
                 return;
         buffer_puts(out, " CHECK (");
-        put_column(out, model, i);
+        put_quoted(out, '"', column);
         buffer_puts(out, " IN (");
         for (size_t k = 0; k < property->allowed->n_items; k++) {
                 const Value *value = &property->allowed->items[k];
-                bool is_quoted = is_text && value->type != VALUE_STRING;
+                const char *quote = is_text && value->type != VALUE_STRING ? "'" : "";
 
-                buffer_puts(out, k > 0 ? ", " : "");
-                buffer_puts(out, is_quoted ? "'" : "");
+                buffer_printf(out, "%s%s", k > 0 ? ", " : "", quote);
                 put_literal(out, value);
-                buffer_puts(out, is_quoted ? "'" : "");
+                buffer_puts(out, quote);
         }
         buffer_puts(out, "))");
 }
 
-static void put_columns(Buffer *out, const IndicatorModel *model) {
-        for (size_t i = 0; i < model->n_properties; i++) {
-                buffer_puts(out, ",\n        ");
-                put_column(out, model, i);
-                buffer_printf(out, " %s", sql_type(model->properties[i].types));
-                put_check(out, model, i);
-        }
+static void put_column(Buffer *out, const Property *property, const char *column) {
+        buffer_puts(out, ",\n        ");
+        put_quoted(out, '"', column);
+        buffer_printf(out, " %s", sql_type(property->types));
+        put_check(out, property, column);
 }
 
-static void put_table(Buffer *out, const IndicatorModel *model, const char *table, Given *given) {
+static void put_index(Buffer *out, const char *index, const char *table, const char *column) {
+        buffer_puts(out, "CREATE INDEX ");
+        put_quoted(out, '"', index);
+        buffer_puts(out, " ON ");
+        put_quoted(out, '"', table);
+        buffer_puts(out, " (");
+        put_quoted(out, '"', column);
+        buffer_puts(out, ");\n");
+}
+
+static void put_table(Buffer *out, const IndicatorModel *model, const char *table, NameSet *names) {
+        scoped(freep) const char **columns = calloc(model->n_properties + 1, sizeof(*columns));
+        scoped(name_set_deinit) NameSet own = { .has_failed = !columns };
+
         put_head(out, "--", model);
         for (size_t k = 0; k < model->n_properties; k++)
                 put_comment(out, "--", &model->properties[k]);
         buffer_puts(out, "CREATE TABLE ");
-        put_name(out, table);
-        buffer_printf(out, " (\n%s", base);
-        put_columns(out, model);
-        buffer_puts(out, "\n);\n");
-        for (size_t k = 0; k < model->n_properties; k++) {
-                if (model->properties[k].index == INDEX_NONE)
-                        continue;
-                buffer_puts(out, "CREATE INDEX ");
-                put_name(out, name_index(given, table, model->properties[k].name));
-                buffer_puts(out, " ON ");
-                put_name(out, table);
-                buffer_puts(out, " (");
-                put_column(out, model, k);
-                buffer_puts(out, ");\n");
+        put_quoted(out, '"', table);
+        for (size_t i = 0; i < N_ELEMENTS(base); i++)
+                buffer_printf(out, "%s        \"%s\" %s", i > 0 ? ",\n" : " (\n", name_set_add(&own, "%s", base[i].name), base[i].type);
+        for (size_t k = 0; k < model->n_properties && !own.has_failed; k++) {
+                columns[k] = name_set_add(&own, "%s", model->properties[k].name);
+                put_column(out, &model->properties[k], columns[k]);
         }
+        buffer_puts(out, "\n);\n");
+        for (size_t k = 0; k < model->n_properties && !own.has_failed; k++)
+                if (model->properties[k].index != INDEX_NONE)
+                        put_index(out, name_set_add(names, "%s by %s", table, model->properties[k].name), table, columns[k]);
+        names->has_failed |= own.has_failed;
 }
 
+/* Names that begin with sqlite_ are reserved by SQLite. */
 void model_schema_write_sql(const IndicatorModel *models, size_t n, Buffer *out) {
-        scoped(given_deinit) Given given = {};
+        scoped(freep) const char **tables = calloc(n + 1, sizeof(*tables));
+        scoped(name_set_deinit) NameSet names = { .has_failed = !tables };
 
-        for (size_t i = 0; i < n; i++)
-                (void)name_table(&given, &models[i]);
-        for (size_t i = 0; i < n && !given.has_failed; i++) {
+        for (size_t i = 0; i < n && !names.has_failed; i++)
+                tables[i] = name_set_add(&names, "%s%s%s%s", strncasecmp(models[i].name, "sqlite_", strlen("sqlite_")) == 0 ? "_" : "",
+                                         models[i].name, models[i].component ? "@" : "", models[i].component ?: "");
+        for (size_t i = 0; i < n && !names.has_failed; i++) {
                 buffer_puts(out, i > 0 ? "\n" : "");
-                put_table(out, &models[i], given.items[i].text, &given);
+                put_table(out, &models[i], tables[i], &names);
         }
-        out->failed |= given.has_failed;
+        out->failed |= names.has_failed;
 }

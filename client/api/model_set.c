@@ -67,10 +67,8 @@ int model_set_add_file(ModelSet *set, const char *file) {
         int r;
 
         r = input_read(file, &text);
-        if (r < 0) {
-                message_print("cannot read %s: %s", input_name(file), strerrordesc_np(-r));
-                return EXIT_FAILED;
-        }
+        if (r != EXIT_DONE)
+                return r;
         if (make_room(set, document_arena_size(text.n)) < 0)
                 return out_of_memory();
 

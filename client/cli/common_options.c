@@ -46,6 +46,13 @@ const Option failed_run_options[] = {
         {},
 };
 
+const Option spool_options[] = {
+        OPTION_ROW_TIMEOUT(SpoolOptions, timeout_ns),
+        OPTION_ROW_SPOOL(SpoolOptions, spool),
+        OPTION_ROW_JSON(SpoolOptions, json),
+        {},
+};
+
 const Option json_options[] = {
         OPTION_ROW_JSON(JsonOptions, json),
         {},

@@ -44,6 +44,15 @@ typedef struct FailedRunOptions {
 
 extern const Option failed_run_options[];
 
+/* Options of a command about perfd and the spool. */
+typedef struct SpoolOptions {
+        uint64_t timeout_ns;
+        const char *spool; /* NULL: not given */
+        bool json;
+} SpoolOptions;
+
+extern const Option spool_options[];
+
 /* Options of a command that has no other. */
 typedef struct JsonOptions {
         bool json;

@@ -5,20 +5,20 @@
 #include <string.h>
 
 #include "client/cli/message.h"
-#include "client/wire/json.h"
+#include "document/value_parse.h"
 #include "text/yaml.h"
 
 /* Tries to read one complete JSON document; anything else is left to the YAML reader and its error messages. */
 static int try_json(const Buffer *text, Arena *arena, const Value **ret) {
         const Value *value, *more;
-        JsonReader reader;
-        JsonError error;
+        ValueReader reader;
+        ValueError error;
         int r;
 
-        json_reader_init(&reader, text->text, text->n);
-        r = json_read(&reader, arena, &value, &error);
-        if (r == 0 && json_read(&reader, arena, &more, &error) != JSON_END)
-                return JSON_MALFORMED;
+        value_parse_begin(&reader, text->text, text->n);
+        r = value_parse_next(&reader, arena, &value, &error);
+        if (r == 0 && value_parse_next(&reader, arena, &more, &error) != VALUE_END)
+                return VALUE_MALFORMED;
         if (r == 0)
                 *ret = value;
         return r;
@@ -46,5 +46,5 @@ int document_parse(const Buffer *text, const char *file, Arena *arena, const Val
 }
 
 size_t document_arena_size(size_t n) {
-        return yaml_arena_size(n) > json_arena_size(n) ? yaml_arena_size(n) : json_arena_size(n);
+        return yaml_arena_size(n) > value_parse_arena_size(n) ? yaml_arena_size(n) : value_parse_arena_size(n);
 }

@@ -5,6 +5,9 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "client/cli/command.h"
+#include "client/cli/message.h"
+
 static bool is_standard_input(const char *file) {
         return strcmp(file, "-") == 0;
 }
@@ -31,14 +34,14 @@ int input_read_fd(int fd, Buffer *ret) {
 }
 
 int input_read(const char *file, Buffer *ret) {
-        scoped(closep) int fd = -1;
+        bool is_standard = is_standard_input(file);
+        scoped(closep) int opened = is_standard ? -1 : open(file, O_RDONLY | O_CLOEXEC);
+        int r;
 
-        if (is_standard_input(file))
-                return input_read_fd(STDIN_FILENO, ret);
+        r = is_standard || opened >= 0 ? input_read_fd(is_standard ? STDIN_FILENO : opened, ret) : -errno;
+        if (r == 0)
+                return EXIT_DONE;
 
-        fd = open(file, O_RDONLY | O_CLOEXEC);
-        if (fd < 0)
-                return -errno;
-
-        return input_read_fd(fd, ret);
+        message_print("cannot read %s: %s", input_name(file), strerrordesc_np(-r));
+        return EXIT_FAILED;
 }

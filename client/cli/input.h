@@ -11,7 +11,7 @@
 
 /* Name for messages: the file, or "standard input" for "-". Borrowed. */
 const char *input_name(const char *file);
-/* Appends all of it. 0, -EFBIG beyond INPUT_BYTES_MAX in `ret`, or another negative errno. */
+/* Appends all of a file. EXIT_DONE, or EXIT_FAILED after a message. */
 int input_read(const char *file, Buffer *ret);
-/* The same of what is open. */
+/* Appends all of what is open. 0, -EFBIG beyond INPUT_BYTES_MAX in `ret`, or another negative errno. */
 int input_read_fd(int fd, Buffer *ret);

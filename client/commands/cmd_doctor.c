@@ -15,17 +15,14 @@
 #include "util/json.h"
 
 typedef struct DoctorOptions {
-        const char *root, *spool;
-        uint64_t timeout_ns;
-        bool json;
+        const char *root;
+        SpoolOptions common;
 } DoctorOptions;
 
 static const Option options_table[] = {
         { "root", 0, "DIRECTORY", "Check the captured files of another machine", OPTION_TEXT(DoctorOptions, root), .initial = "/",
           .value = OPTION_VALUE_DIRECTORY },
-        OPTION_ROW_TIMEOUT(DoctorOptions, timeout_ns),
-        OPTION_ROW_SPOOL(DoctorOptions, spool),
-        OPTION_ROW_JSON(DoctorOptions, json),
+        OPTION_INCLUDE(DoctorOptions, common, SpoolOptions, spool_options),
         {},
 };
 
@@ -185,14 +182,14 @@ static int doctor_run(const CommandLine *line) {
 
         checks_add_tree(&checks, root_fd);
         checks_live_add_clock(&checks);
-        checks_live_add_spool(&checks, spool_find_directory(options->spool, spool) == 0 ? spool : NULL);
+        checks_live_add_spool(&checks, spool_find_directory(options->common.spool, spool) == 0 ? spool : NULL);
         checks_live_add_socket(&checks, "socket", socket, "perfd.socket");
         /* One deadline for both sockets: the first has half of the time, the second what is left. */
         now_ns = clock_boottime_ns();
-        answers = ask_hello(&checks, socket, now_ns + options->timeout_ns / 2);
-        ask_node(&checks, &line->global, now_ns + options->timeout_ns, &is_http_there);
+        answers = ask_hello(&checks, socket, now_ns + options->common.timeout_ns / 2);
+        ask_node(&checks, &line->global, now_ns + options->common.timeout_ns, &is_http_there);
 
-        r = options->json ? print_json(&checks) : print_text(&checks, line);
+        r = options->common.json ? print_json(&checks) : print_text(&checks, line);
         if (r != EXIT_DONE)
                 return r;
         if (!answers || !is_http_there)

@@ -7,19 +7,6 @@
 #include "client/deliver/deliver.h"
 #include "client/deliver/spool.h"
 
-typedef struct FlushOptions {
-        uint64_t timeout_ns;
-        const char *spool;
-        bool json;
-} FlushOptions;
-
-static const Option options_table[] = {
-        OPTION_ROW_TIMEOUT(FlushOptions, timeout_ns),
-        OPTION_ROW_SPOOL(FlushOptions, spool),
-        OPTION_ROW_JSON(FlushOptions, json),
-        {},
-};
-
 static bool is_empty(const Flush *flush) {
         return flush->n_stored + flush->n_duplicate + flush->n_ends + flush->n_unknown + flush->n_rejected + flush->n_left == 0;
 }
@@ -62,7 +49,7 @@ static int print_flush(bool json, const Flush *flush) {
 }
 
 static int flush_run(const CommandLine *line) {
-        const FlushOptions *options = line->options;
+        const SpoolOptions *options = line->options;
         scoped(courier_deinit) Courier courier;
         char directory[PATH_MAX] = "";
         Flush flush;
@@ -92,6 +79,6 @@ const Command cmd_flush = {
         .summary = "Send results kept in the spool",
         .help = "Results that perfd refuses permanently are moved to rejected/ in the spool, with the reason.",
         .examples = { "perfctl flush", "perfctl flush --timeout 60" },
-        COMMAND_OPTIONS(FlushOptions, options_table),
+        COMMAND_OPTIONS(SpoolOptions, spool_options),
         .run = flush_run,
 };

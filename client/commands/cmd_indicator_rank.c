@@ -45,7 +45,7 @@ static void put_value(Buffer *out, const Value *value) {
 /* "component=tensorflow version=2.1", or with blanks between when only the values are to be seen. */
 static void put_members(Buffer *out, const Value *object, bool has_names) {
         buffer_puts(out, "");
-        for (size_t i = 0; object && object->type == VALUE_OBJECT && i < object->n_members; i++) {
+        for (size_t i = 0; i < answer_n_members(object); i++) {
                 const Member *member = &object->members[i];
 
                 if (i > 0)
@@ -60,10 +60,15 @@ static void put_members(Buffer *out, const Value *object, bool has_names) {
 }
 
 /* Writes a line, folded where it is wider than the screen. */
-static void write_line(Screen *screen, const char *text) {
+__attribute__((format(printf, 2, 3))) static void write_line(Screen *screen, const char *format, ...) {
+        scoped(buffer_deinit) Buffer text = {};
         size_t begin = screen->out->n;
+        va_list args;
 
-        (void)screen_text(screen, text);
+        va_start(args, format);
+        buffer_vprintf(&text, format, args);
+        va_end(args);
+        (void)screen_text(screen, text.text ?: "");
         buffer_putc(screen->out, '\n');
         screen_fold(screen, begin);
 }
@@ -74,22 +79,15 @@ static void write_common(Screen *screen, const Value *ranking) {
         scoped(buffer_deinit) Buffer text = {};
 
         if (parameters) {
-                buffer_puts(&text, "Parameters ");
                 put_members(&text, parameters, true);
-                write_line(screen, text.n > strlen("Parameters ") ? text.text : "No parameters");
+                write_line(screen, "%s%s", text.n > 0 ? "Parameters " : "No parameters", text.text ?: "");
         }
-        buffer_clear(&text);
         if (component[0] || version[0])
-                buffer_printf(&text, "Component %s%s%s", component, component[0] && version[0] ? " " : "", version);
-        if (text.n > 0)
-                write_line(screen, text.text);
-        buffer_clear(&text);
+                write_line(screen, "Component %s%s%s", component, component[0] && version[0] ? " " : "", version);
         if (hardware && hardware->type == VALUE_STRING)
-                buffer_printf(&text, "Hardware %s", hardware->string);
+                write_line(screen, "Hardware %s", hardware->string);
         else if (hardware)
-                buffer_puts(&text, "Hardware unknown (perfctl submit does not record it; use perfctl run)");
-        if (text.n > 0)
-                write_line(screen, text.text);
+                write_line(screen, "Hardware unknown (perfctl submit does not record it; use perfctl run)");
 }
 
 /* "0.505 real": beside the best, of all that are compared. */
@@ -158,30 +156,24 @@ static void put_uncounted(Buffer *out, const Value *group, const char *objective
 
 static void write_uncounted(Screen *screen, const Value *alternatives, const char *objective) {
         for (size_t i = 0; i < answer_length(alternatives); i++) {
-                scoped(buffer_deinit) Buffer line = {}, why = {};
+                scoped(buffer_deinit) Buffer key = {}, why = {};
 
                 put_uncounted(&why, &alternatives->items[i], objective);
-                if (why.n == 0)
-                        continue;
-                buffer_puts(&line, "Not counted: ");
-                put_members(&line, value_get(&alternatives->items[i], "key"), false);
-                buffer_printf(&line, " (%s)", why.text);
-                write_line(screen, line.text ? line.text : "");
+                put_members(&key, value_get(&alternatives->items[i], "key"), false);
+                if (why.n > 0)
+                        write_line(screen, "Not counted: %s (%s)", key.text ?: "", why.text);
         }
 }
 
 static void write_left_out(Screen *screen, const Value *left_out, const char *objective) {
         for (size_t i = 0; i < answer_length(left_out); i++) {
                 const Value *group = &left_out->items[i];
-                scoped(buffer_deinit) Buffer line = {}, why = {};
+                scoped(buffer_deinit) Buffer key = {}, why = {};
 
                 put_uncounted(&why, group, objective);
-                buffer_puts(&line, "Left out: ");
-                put_members(&line, value_get(group, "key"), false);
-                buffer_printf(&line, " (%s: %.0f%s%s)", answer_text(group, "reason"), answer_number_or_zero(group, "n"),
-                              why.n > 0 ? ", " : "",
-                              why.text ? why.text : "");
-                write_line(screen, line.text ? line.text : "");
+                put_members(&key, value_get(group, "key"), false);
+                write_line(screen, "Left out: %s (%s: %.0f%s%s)", key.text ?: "", answer_text(group, "reason"),
+                           answer_number_or_zero(group, "n"), why.n > 0 ? ", " : "", why.text ?: "");
         }
 }
 
@@ -199,13 +191,11 @@ static bool is_among(const Value *alternatives, const char *difference) {
 /* Writes how many runs are needed where there are too few. */
 static void write_needed(Screen *screen, const Value *ranking, const Value *answer) {
         const Value *alternatives = value_get(ranking, "alternatives");
-        scoped(buffer_deinit) Buffer text = {};
 
-        if (!is_among(alternatives, "too few runs"))
-                return;
-        buffer_printf(&text, "Too few runs: distinguishing %zu alternatives at %g %% needs %.0f runs of each", answer_length(alternatives),
-                      100 * answer_number_or_zero(answer, "confidence"), answer_number_or_zero(ranking, "runs_needed"));
-        write_line(screen, text.text ? text.text : "");
+        if (is_among(alternatives, "too few runs"))
+                write_line(screen, "Too few runs: distinguishing %zu alternatives at %g %% needs %.0f runs of each",
+                           answer_length(alternatives), 100 * answer_number_or_zero(answer, "confidence"),
+                           answer_number_or_zero(ranking, "runs_needed"));
 }
 
 static int write_ranking(Screen *screen, const Value *ranking, const Value *answer) {
@@ -261,7 +251,7 @@ static void write_alone(Screen *screen, const Value *ranking, const Value *answe
                 put_members(&line, value_get(group, "key"), false);
                 buffer_printf(&line, " (%.0f%s%s)", answer_number_or_zero(group, "n"), why.n > 0 ? ", " : "", why.text ? why.text : "");
         }
-        write_line(screen, line.text ? line.text : "");
+        write_line(screen, "%s", line.text ?: "");
 }
 
 static int write_rankings(Screen *screen, const Value *answer) {
@@ -295,11 +285,8 @@ static bool has_difference(const Value *answer, const char *difference) {
 }
 
 static void write_head(Screen *screen, const Value *answer) {
-        scoped(buffer_deinit) Buffer text = {};
-
-        buffer_printf(&text, "%s by %s, %s is better", answer_text(answer, "name"), answer_text(answer, "objective"),
-                      answer_text(answer, "direction"));
-        write_line(screen, text.text ? text.text : "");
+        write_line(screen, "%s by %s, %s is better", answer_text(answer, "name"), answer_text(answer, "objective"),
+                   answer_text(answer, "direction"));
 }
 
 static void write_legend(Screen *screen, const Value *answer) {
@@ -317,7 +304,7 @@ static void write_legend(Screen *screen, const Value *answer) {
         if (has_intervals(screen))
                 buffer_printf(&text, "interval: confidence interval of the median (%g %%).", percent);
         buffer_putc(screen->out, '\n');
-        write_line(screen, text.text);
+        write_line(screen, "%s", text.text);
 }
 
 static void write_counts(Screen *screen, const Value *answer) {
@@ -345,7 +332,7 @@ static void write_counts(Screen *screen, const Value *answer) {
                 is_first = false;
         }
         buffer_puts(&text, is_first ? "" : ".");
-        write_line(screen, text.text ? text.text : "");
+        write_line(screen, "%s", text.text ?: "");
         if (answer_length(apart) == 0)
                 return;
 
@@ -353,7 +340,7 @@ static void write_counts(Screen *screen, const Value *answer) {
         buffer_puts(&text, "Not compared across (see --across): ");
         for (size_t i = 0; i < answer_length(apart); i++)
                 buffer_printf(&text, "%s%s", i > 0 ? ", " : "", apart->items[i].type == VALUE_STRING ? apart->items[i].string : "");
-        write_line(screen, text.text);
+        write_line(screen, "%s", text.text ?: "");
 }
 
 static int indicator_rank_run(const CommandLine *line) {

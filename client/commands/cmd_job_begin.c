@@ -1,8 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Begins and ends jobs by hand. */
+
+#include <string.h>
+
 #include "client/api/api_query.h"
+#include "client/cli/message.h"
+#include "client/cli/output.h"
 #include "client/commands/commands.h"
-#include "client/commands/job_change.h"
+#include "client/deliver/deliver.h"
 #include "client/run/job_info.h"
+
+/* Prints the outcome of a delivery. r: of the delivery. done: "begun" or "ended". Returns the exit status. */
+static int print_change(const char *id, bool json, const Courier *courier, const Delivery *delivery, int r, const char *done) {
+        scoped(buffer_deinit) Buffer out = {};
+        char reason[DELIVERY_TEXT_MAX];
+        bool is_duplicate;
+
+        if (r != 0) {
+                delivery_explain(delivery, courier, reason);
+                message_print("%s", r < 0 ? strerrordesc_np(-r) : reason);
+                return r > 0 && delivery->error < 0 ? EXIT_UNREACHABLE : EXIT_FAILED;
+        }
+
+        is_duplicate = delivery->reply.status == STATUS_DUPLICATE;
+        if (json)
+                buffer_printf(&out, "{\"job\":\"%s\",\"%s\":true,\"duplicate\":%s}\n", id, done,
+                              is_duplicate ? "true" : "false");
+        else
+                buffer_printf(&out, "job %s: %s%s\n", id, is_duplicate ? "already " : "", done);
+        return output_print(&out);
+}
+
+/* --- begin ---------------------------------------------------------------------------------------- */
 
 typedef struct JobBeginOptions {
         JobOptions job;
@@ -10,7 +39,7 @@ typedef struct JobBeginOptions {
         bool json;
 } JobBeginOptions;
 
-static const Option options_table[] = {
+static const Option begin_options[] = {
         OPTION_INCLUDE(JobBeginOptions, job, JobOptions, job_options),
         { "pid", 0, "PID", "Process that represents the job", OPTION_COUNT(JobBeginOptions, job.pid, 1, INT32_MAX), .value = OPTION_VALUE_PID },
         /* The largest uid is no user's. */
@@ -45,7 +74,7 @@ static int job_begin_run(const CommandLine *line) {
         if (r == 0)
                 r = deliver_begin(&courier, &(JobBegin){ .info = &info, .has_uid = job.uid.is_given }, &delivery);
 
-        return job_change_print(id, options->json, &courier, &delivery, r, "begun");
+        return print_change(id, options->json, &courier, &delivery, r, "begun");
 }
 
 const Command cmd_job_begin = {
@@ -55,8 +84,54 @@ const Command cmd_job_begin = {
         .help = "Beginning a running job of the same user again changes nothing and is no error. With --pid, the job counts as "
                 "interrupted when that process ends before `job end`.",
         .examples = { "perfctl job begin --name train --pid $$ train-17" },
-        COMMAND_OPTIONS(JobBeginOptions, options_table),
+        COMMAND_OPTIONS(JobBeginOptions, begin_options),
         .n_arguments_min = 1,
         .n_arguments_max = 1,
         .run = job_begin_run,
+};
+
+/* --- end ------------------------------------------------------------------------------------------ */
+
+typedef struct JobEndOptions {
+        OptionNumber exit_status;
+        uint64_t timeout_ns;
+        bool json;
+} JobEndOptions;
+
+static const Option end_options[] = {
+        { "exit-status", 0, "N", "Exit status of the job, 0 to 255", OPTION_NUMBER(JobEndOptions, exit_status, 0, 255) },
+        OPTION_ROW_TIMEOUT(JobEndOptions, timeout_ns),
+        OPTION_ROW_JSON(JobEndOptions, json),
+        {},
+};
+
+static int job_end_run(const CommandLine *line) {
+        const JobEndOptions *options = line->options;
+        scoped(courier_deinit) Courier courier;
+        Batch batch = { .ended_job = line->arguments[0] };
+        Delivery delivery;
+        int r;
+
+        courier_init(&courier, line->global.socket, options->timeout_ns);
+        r = api_query_check_job_id(batch.ended_job);
+        if (r != EXIT_DONE)
+                return r;
+
+        batch.end.has_exit_status = options->exit_status.is_given;
+        batch.end.exit_status = (int32_t)options->exit_status.value;
+        r = deliver(&courier, &batch, &delivery);
+        return print_change(batch.ended_job, options->json, &courier, &delivery, r, "ended");
+}
+
+const Command cmd_job_end = {
+        .name = "job end",
+        .arguments = "JOB",
+        .summary = "End a job, as from a scheduler's epilog",
+        .help = "Ending a job that has ended changes nothing and is no error.",
+        .examples = { "perfctl job end --exit-status $? train-17" },
+        COMMAND_OPTIONS(JobEndOptions, end_options),
+        .n_arguments_min = 1,
+        .n_arguments_max = 1,
+        .value = OPTION_VALUE_JOB,
+        .run = job_end_run,
 };

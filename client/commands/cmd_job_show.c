@@ -3,7 +3,6 @@
 
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
-#include "client/commands/job_query.h"
 #include "client/report/report.h"
 
 static int job_show_run(const CommandLine *line) {
@@ -22,7 +21,7 @@ static int job_show_run(const CommandLine *line) {
 
         /* Host name and clock are shown where perfd tells them. */
         if (api_query_init(&of_node, &line->global) == EXIT_DONE)
-                node = job_query_node(&of_node, query.answer);
+                node = api_query_node(&of_node, query.answer);
 
         screen_init(&screen, &out, STDOUT_FILENO, line->global.no_color);
         report_write_head(&screen, query.answer, node);

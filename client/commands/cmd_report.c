@@ -7,7 +7,6 @@
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
-#include "client/commands/job_query.h"
 #include "client/report/report.h"
 #include "client/report/report_check.h"
 #include "client/report/report_run.h"
@@ -25,7 +24,7 @@ static const Option options_table[] = {
 /* --- a job ---------------------------------------------------------------------------------------- */
 
 static int print_job(const CommandLine *line, const Value *job) {
-        scoped(api_query_deinit) ApiQuery of_node = {}, of_results = {};
+        scoped(api_query_deinit) ApiQuery of_node = {}, of_indicators = {}, of_results = {};
         scoped(buffer_deinit) Buffer out = {};
         const Value *node = NULL;
         ReportResults results = {};
@@ -33,9 +32,9 @@ static int print_job(const CommandLine *line, const Value *job) {
 
         /* The report does without host name, clock and results where perfd does not tell them. */
         if (api_query_init(&of_node, &line->global) == EXIT_DONE)
-                node = job_query_node(&of_node, job);
-        if (api_query_init(&of_results, &line->global) == EXIT_DONE)
-                report_results_ask(&of_results, job, &results);
+                node = api_query_node(&of_node, job);
+        if (api_query_init(&of_indicators, &line->global) == EXIT_DONE && api_query_init(&of_results, &line->global) == EXIT_DONE)
+                report_results_ask(&of_indicators, &of_results, job, &results);
 
         screen_init(&screen, &out, STDOUT_FILENO, line->global.no_color);
         report_write(&screen, job, node, &results);
@@ -61,18 +60,12 @@ static int report_job(const CommandLine *line) {
 /* 0, RUN_INVALID after saying what is wrong with the file, or a negative errno. */
 static int add_file(ReportRun *run, const char *file) {
         scoped(buffer_deinit) Buffer text = {};
-        const char *name = input_name(file);
         int r;
 
-        r = input_read(file, &text);
-        if (r == -ENOMEM)
-                return r;
-        if (r < 0) {
-                message_print("cannot read %s: %s", name, strerrordesc_np(-r));
+        if (input_read(file, &text) != EXIT_DONE)
                 return RUN_INVALID;
-        }
 
-        r = report_run_add(run, name, text.text ? text.text : "", text.n);
+        r = report_run_add(run, input_name(file), text.text ? text.text : "", text.n);
         if (r == RUN_INVALID)
                 message_print("%s", run->error);
         return r;

@@ -12,19 +12,6 @@
 #include "client/wire/wire.h"
 #include "util/clock.h"
 
-typedef struct StatusOptions {
-        uint64_t timeout_ns;
-        const char *spool;
-        bool json;
-} StatusOptions;
-
-static const Option options_table[] = {
-        OPTION_ROW_TIMEOUT(StatusOptions, timeout_ns),
-        OPTION_ROW_SPOOL(StatusOptions, spool),
-        OPTION_ROW_JSON(StatusOptions, json),
-        {},
-};
-
 typedef struct Health {
         const char *path; /* of the socket for submissions */
         Reply hello;
@@ -179,7 +166,7 @@ static int print_text(const CommandLine *line, const Health *health, const ApiQu
 
 /* One deadline for both sockets: the first has half of the time, the second the rest. */
 static int status_run(const CommandLine *line) {
-        const StatusOptions *options = line->options;
+        const SpoolOptions *options = line->options;
         scoped(api_query_deinit) ApiQuery query = {};
         Health health = { .path = wire_path(line->global.socket) };
         uint64_t now_ns = clock_boottime_ns(), deadline_ns = now_ns + options->timeout_ns;
@@ -206,6 +193,6 @@ const Command cmd_status = {
         .summary = "Show whether perfd is running and healthy",
         .help = "Checks both sockets. Exits with 3 when perfd is unreachable, and with 1 when it is not healthy.",
         .examples = { "perfctl status", "perfctl status --timeout 1 --json" },
-        COMMAND_OPTIONS(StatusOptions, options_table),
+        COMMAND_OPTIONS(SpoolOptions, spool_options),
         .run = status_run,
 };

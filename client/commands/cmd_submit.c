@@ -12,7 +12,7 @@
 #include "client/import/amun.h"
 #include "client/import/latencies.h"
 #include "client/wire/id.h"
-#include "client/wire/json.h"
+#include "document/value_parse.h"
 #include "util/clock.h"
 
 #define COMPLAINTS_MAX 20U
@@ -141,13 +141,13 @@ static int take_document(Intake *intake, Arena *arena, const Origin *origin, con
 /* 0 also when something was complained about, here and below; < 0 only for trouble of our own. */
 static int take_documents(Intake *intake, Arena *arena, const char *name, const Buffer *text) {
         const Value *document;
-        JsonReader reader;
-        JsonError error;
+        ValueReader reader;
+        ValueError error;
         size_t n_documents = 0;
         int r;
 
-        json_reader_init(&reader, text->text ? text->text : "", text->n);
-        while (intake->n_complaints < COMPLAINTS_MAX && (r = json_read(&reader, arena, &document, &error)) == 0) {
+        value_parse_begin(&reader, text->text ? text->text : "", text->n);
+        while (intake->n_complaints < COMPLAINTS_MAX && (r = value_parse_next(&reader, arena, &document, &error)) == 0) {
                 Origin origin = { .name = name, .line = reader.begin_line, .column = reader.begin_column };
 
                 r = take_document(intake, arena, &origin, document);
@@ -156,16 +156,16 @@ static int take_documents(Intake *intake, Arena *arena, const char *name, const 
                 n_documents++;
         }
 
-        if (r == JSON_MALFORMED) {
+        if (r == VALUE_MALFORMED) {
                 message_print("%s:%u:%u: %s", name, error.line, error.column, error.text);
                 intake->n_complaints++;
         }
-        if (r == JSON_END && n_documents == 0) {
+        if (r == VALUE_END && n_documents == 0) {
                 message_print("%s:1: no document", name);
                 intake->n_complaints++;
         }
 
-        return r == JSON_TOO_LARGE ? -ENOMEM : r < 0 ? r : 0;
+        return r == VALUE_NO_ROOM ? -ENOMEM : 0;
 }
 
 static int take_numbers(Intake *intake, Arena *arena, const char *name, const Buffer *text) {
@@ -191,7 +191,8 @@ static int take_text(Intake *intake, const char *name, const Buffer *text) {
         Arena *arena = &intake->arenas[intake->n_arenas];
         int r;
 
-        r = arena_init(arena, intake->is_latencies ? json_arena_size(text->n) + latencies_arena_size(text->n) : amun_arena_size(text->n));
+        r = arena_init(arena, intake->is_latencies ? value_parse_arena_size(text->n) + latencies_arena_size(text->n) :
+                                                     amun_arena_size(text->n));
         if (r < 0)
                 return r;
         intake->n_arenas++;
@@ -202,19 +203,12 @@ static int take_text(Intake *intake, const char *name, const Buffer *text) {
 
 static int take_file(Intake *intake, const char *file) {
         scoped(buffer_deinit) Buffer text = {};
-        const char *name = input_name(file);
-        int r;
 
-        r = input_read(file, &text);
-        if (r == -ENOMEM)
-                return r;
-        if (r < 0) {
-                message_print("cannot read %s: %s", name, strerrordesc_np(-r));
-                intake->n_complaints++;
-                return 0;
-        }
+        if (input_read(file, &text) == EXIT_DONE)
+                return take_text(intake, input_name(file), &text);
 
-        return take_text(intake, name, &text);
+        intake->n_complaints++;
+        return 0;
 }
 
 static int take_files(Intake *intake, const CommandLine *line) {

@@ -118,13 +118,8 @@ static void set_name(SweepInput *input) {
 static int read_file(SweepInput *input) {
         int r = input_read(input->line->arguments[0], &input->text);
 
-        if (r == 0)
-                r = buffer_error(&input->text);
-        if (r < 0) {
-                message_print("cannot read %s: %s", input->file, strerrordesc_np(-r));
-                return EXIT_FAILED;
-        }
-        r = read_plan(input);
+        if (r == EXIT_DONE)
+                r = read_plan(input);
         if (r != EXIT_DONE)
                 return r;
 

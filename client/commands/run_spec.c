@@ -67,9 +67,8 @@ static int read_spec(SpecRun *run) {
         int r;
 
         r = input_read(run->options->spec, &run->text);
-        if (r < 0)
-                return tell(file, r);
-        r = parse(run, file);
+        if (r == EXIT_DONE)
+                r = parse(run, file);
         if (r == EXIT_DONE && run->spec.left_aside.n > 0)
                 message_print("%s: ignoring parts that build images or install packages: %s", file, run->spec.left_aside.text);
         return r;

@@ -10,7 +10,7 @@
 
 #include "client/deliver/fit.h"
 #include "client/deliver/spool.h"
-#include "client/wire/json.h"
+#include "document/value_parse.h"
 #include "util/clock.h"
 #include "util/utf8.h"
 

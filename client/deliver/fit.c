@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "client/wire/codec.h"
-#include "client/wire/json.h"
 #include "document/shorten.h"
+#include "document/value_parse.h"
 
 #define TEXT_BYTES_FIRST 16384U
 #define TEXT_BYTES_LEAST 256U
@@ -58,7 +58,7 @@ int fitted_shorten(Fitted *fitted, Batch *batch, size_t i, size_t n_max) {
         if (r == 0)
                 r = codec_submission_size(&fitted->items[i], &size);
         if (r == 0)
-                r = add_arena(fitted, json_arena_size(size), &arena);
+                r = add_arena(fitted, value_parse_arena_size(size), &arena);
         if (r < 0)
                 return r;
 

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "client/wire/id.h"
-#include "client/wire/json.h"
+#include "document/value_parse.h"
 #include "util/file.h"
 
 #define SUFFIX ".jsonl"
@@ -229,15 +229,15 @@ static size_t count_lines(const char *text, size_t n) {
 #define LINE_BYTES_MIN 40U /* {"kind":"job_end","job":"…","signal":0} */
 
 size_t batch_arena_size(size_t n) {
-        return json_arena_size(n) + n / LINE_BYTES_MIN * sizeof(Submission);
+        return value_parse_arena_size(n) + n / LINE_BYTES_MIN * sizeof(Submission);
 }
 
 int batch_parse(const char *text, size_t n, Arena *arena, Batch *ret) {
         size_t n_lines = count_lines(text, n);
-        JsonReader reader;
+        ValueReader reader;
         Submission *items;
         Batch batch = {};
-        JsonError error;
+        ValueError error;
         const Value *line;
         int r;
 
@@ -248,9 +248,9 @@ int batch_parse(const char *text, size_t n, Arena *arena, Batch *ret) {
         if (!items)
                 return -ENOMEM;
 
-        json_reader_init(&reader, text, n);
+        value_parse_begin(&reader, text, n);
         for (size_t i = 0; i < n_lines; i++) {
-                r = json_read(&reader, arena, &line, &error);
+                r = value_parse_next(&reader, arena, &line, &error);
                 if (r != 0)
                         return r < 0 ? r : SPOOL_MALFORMED;
                 r = parse_line(line, items, &batch);

@@ -8,7 +8,7 @@
 #include "client/import/amun_run.h"
 #include "client/run/capture.h"
 #include "client/run/object_builder.h"
-#include "client/wire/json.h"
+#include "document/value_parse.h"
 #include "util/clock.h"
 #include "util/utf8.h"
 
@@ -256,5 +256,5 @@ int amun_read(const Value *document, const AmunContext *context, Arena *arena, S
 
 /* The tree, that of what a string held, and of a run everything that is copied. */
 size_t amun_arena_size(size_t n) {
-        return 3 * json_arena_size(n) + AMUN_RUN_ARENA_BYTES;
+        return 3 * value_parse_arena_size(n) + AMUN_RUN_ARENA_BYTES;
 }

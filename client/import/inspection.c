@@ -10,7 +10,7 @@
 
 #include "client/cli/message.h"
 #include "client/run/sha256.h"
-#include "client/wire/json.h"
+#include "document/value_parse.h"
 #include "util/file.h"
 #include "util/parse.h"
 
@@ -44,7 +44,7 @@ void inspection_derive_result_id(const char *inspection, uint32_t index, uint8_t
 /* Reports an error in a file once, not while looking ahead. */
 static void tell(const Inspection *inspection, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void tell(const Inspection *inspection, const char *format, ...) {
-        char text[PATH_MAX + JSON_ERROR_TEXT_MAX + 64];
+        char text[PATH_MAX + VALUE_ERROR_TEXT_MAX + 64];
         va_list args;
 
         if (inspection->is_quiet)
@@ -58,26 +58,26 @@ static void tell(const Inspection *inspection, const char *format, ...) {
 /* Reads a file that holds one document. On an error, prints a message and leaves *ret unchanged. */
 static int parse_file(const Inspection *inspection, const char *file, const Buffer *text, Arena *arena, const Value **ret) {
         const Value *document, *more;
-        JsonReader reader;
-        JsonError error;
+        ValueReader reader;
+        ValueError error;
         int r;
 
-        json_reader_init(&reader, text->text ? text->text : "", text->n);
-        r = json_read(&reader, arena, &document, &error);
-        if (r == JSON_END)
+        value_parse_begin(&reader, text->text ? text->text : "", text->n);
+        r = value_parse_next(&reader, arena, &document, &error);
+        if (r == VALUE_END)
                 tell(inspection, "%s:1: is empty", file);
         if (r == 0 && document->type != VALUE_OBJECT)
                 tell(inspection, "%s:%u: is %s, must be an object", file, reader.begin_line, value_type_text(document));
         else if (r == 0) {
                 *ret = document;
-                r = json_read(&reader, arena, &more, &error);
+                r = value_parse_next(&reader, arena, &more, &error);
                 if (r == 0)
                         tell(inspection, "%s:%u: holds more than one document: the first one is taken", file, reader.begin_line);
         }
-        if (r == JSON_MALFORMED)
+        if (r == VALUE_MALFORMED)
                 tell(inspection, "%s:%u:%u: %s", file, error.line, error.column, error.text);
 
-        return r == JSON_TOO_LARGE ? -ENOMEM : r < 0 ? r : 0;
+        return r == VALUE_NO_ROOM ? -ENOMEM : 0;
 }
 
 enum {
@@ -109,7 +109,7 @@ static int read_specification(Inspection *inspection) {
         r = read_text(inspection, file, true, &text);
         if (r != 0)
                 return r < 0 ? r : 0;
-        r = arena_init(&inspection->arena, json_arena_size(text.n));
+        r = arena_init(&inspection->arena, value_parse_arena_size(text.n));
         return r == 0 ? parse_file(inspection, file, &text, &inspection->arena, &inspection->context.specification) : r;
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/api/indicator_path.h"
 #include "client/cli/command.h"
 #include "client/cli/text.h"
 #include "util/utf8.h"
@@ -27,7 +28,7 @@ static bool is_number(const Value *value) {
 static void put_numbers(Buffer *out, const Value *result) {
         size_t n = 0;
 
-        for (size_t i = 0; result && result->type == VALUE_OBJECT && i < result->n_members && n < NUMBERS_SHOWN; i++) {
+        for (size_t i = 0; i < answer_n_members(result) && n < NUMBERS_SHOWN; i++) {
                 if (!is_number(&result->members[i].value))
                         continue;
                 put_number(out, result->members[i].key, &result->members[i].value);
@@ -52,75 +53,33 @@ void report_results_format(const Value *result, ReportResult *ret) {
 
 /* --- asking --------------------------------------------------------------------------------------- */
 
-/* An indicator that had a result since the job began. */
-typedef struct ResultIndicator {
-        char *path; /* owned; the query for the job's latest result of it */
-} ResultIndicator;
-
-typedef struct Indicators {
-        ResultIndicator items[QUESTIONS_MAX];
-        size_t n;
-        bool has_more;
-} Indicators;
-
-static void indicators_deinit(Indicators *indicators) {
-        for (size_t i = 0; i < indicators->n; i++)
-                free(indicators->items[i].path);
-}
-
-static char *make_path(const Value *indicator, const char *job) {
-        scoped(buffer_deinit) Buffer path = {};
-
-        buffer_puts(&path, "/api/v1/indicators/");
-        buffer_put_encoded(&path, answer_text(indicator, "name"));
-        buffer_puts(&path, "/results?limit=1&job=");
-        buffer_put_encoded(&path, job);
-        buffer_puts(&path, "&component=");
-        buffer_put_encoded(&path, answer_text(indicator, "component"));
-        return buffer_take(&path);
-}
-
-static void choose_indicators(const Value *answer, const Value *job, Indicators *ret) {
-        const Value *list = value_get(answer, "indicators");
-        uint64_t begin_ms = answer_time(job, "begin_ms");
-
-        for (size_t i = 0; list && list->type == VALUE_LIST && i < list->n_items; i++) {
-                char *path;
-
-                if (answer_time(&list->items[i], "latest_ms") < begin_ms)
-                        continue;
-                if (ret->n == QUESTIONS_MAX) {
-                        ret->has_more = true;
-                        return;
-                }
-                path = make_path(&list->items[i], answer_text(job, "id"));
-                if (!path)
-                        return;
-                ret->items[ret->n++].path = path;
-        }
-}
-
-void report_results_ask(ApiQuery *query, const Value *job, ReportResults *ret) {
-        scoped(indicators_deinit) Indicators indicators = {};
+void report_results_ask(ApiQuery *indicators, ApiQuery *results, const Value *job, ReportResults *ret) {
+        const Value *list;
+        size_t n_asked = 0;
 
         *ret = (ReportResults){};
-        if (api_query_try(query, "/api/v1/indicators") != EXIT_DONE)
+        if (api_query_try(indicators, "/api/v1/indicators") != EXIT_DONE)
                 return;
 
-        choose_indicators(query->answer, job, &indicators);
-        ret->has_more = indicators.has_more;
-        for (size_t i = 0; i < indicators.n; i++) {
-                const Value *results;
+        list = value_get(indicators->answer, "indicators");
+        for (size_t i = 0; i < answer_length(list) && !ret->has_more; i++) {
+                scoped(buffer_deinit) Buffer path = {};
+                const Value *found;
 
-                if (api_query_try(query, indicators.items[i].path) != EXIT_DONE)
-                        return;
-                results = value_get(query->answer, "results");
-                if (!results || results->type != VALUE_LIST || results->n_items == 0)
+                if (answer_time(&list->items[i], "latest_ms") < answer_time(job, "begin_ms"))
                         continue;
-                if (ret->n == JOB_RESULTS_MAX) {
-                        ret->has_more = true;
+                ret->has_more = n_asked++ == QUESTIONS_MAX;
+                indicator_path_begin(&path, answer_text(&list->items[i], "name"), "results?limit=1");
+                indicator_path_put(&path, "job", answer_text(job, "id"));
+                indicator_path_put(&path, "component", answer_text(&list->items[i], "component"));
+                if (ret->has_more || buffer_error(&path) < 0 || api_query_try(results, path.text) != EXIT_DONE)
                         return;
-                }
-                report_results_format(&results->items[0], &ret->items[ret->n++]);
+                found = value_get(results->answer, "results");
+                if (answer_length(found) == 0)
+                        continue;
+                if (ret->n < JOB_RESULTS_MAX)
+                        report_results_format(&found->items[0], &ret->items[ret->n++]);
+                else
+                        ret->has_more = true;
         }
 }

@@ -23,7 +23,10 @@ typedef struct ReportResults {
         bool has_more;
 } ReportResults;
 
-/* Asks perfd. What cannot be asked, since it is older or busy, is left out: a report without results is still one. */
-void report_results_ask(ApiQuery *query, const Value *job, ReportResults *ret);
+/*
+ * Asks perfd; both queries are initialised. What cannot be asked, since it is older or busy, is left out: a report without results is
+ * still one.
+ */
+void report_results_ask(ApiQuery *indicators, ApiQuery *results, const Value *job, ReportResults *ret);
 /* Summary of a result of /api/v1/indicators/NAME/results. */
 void report_results_format(const Value *result, ReportResult *ret);

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "client/api/api_query.h"
-#include "client/wire/json.h"
 #include "document/indicator.h"
+#include "document/value_parse.h"
 #include "job/job.h"
 #include "util/scoped.h"
 
@@ -129,7 +129,7 @@ static int add_arena(ReportRun *run, size_t n_bytes, Arena **ret) {
                 return -ENOMEM;
         run->arenas = arenas;
 
-        r = arena_init(&arenas[run->n_arenas], json_arena_size(n_bytes));
+        r = arena_init(&arenas[run->n_arenas], value_parse_arena_size(n_bytes));
         if (r < 0)
                 return r;
 
@@ -140,8 +140,8 @@ static int add_arena(ReportRun *run, size_t n_bytes, Arena **ret) {
 int report_run_add(ReportRun *run, const char *file, const char *text, size_t n) {
         size_t n_before = run->n_reports;
         const Value *document;
-        JsonReader reader;
-        JsonError error;
+        ValueReader reader;
+        ValueError error;
         Arena *arena;
         int r;
 
@@ -149,18 +149,18 @@ int report_run_add(ReportRun *run, const char *file, const char *text, size_t n)
         if (r < 0)
                 return r;
 
-        json_reader_init(&reader, text, n);
-        while ((r = json_read(&reader, arena, &document, &error)) == 0) {
+        value_parse_begin(&reader, text, n);
+        while ((r = value_parse_next(&reader, arena, &document, &error)) == 0) {
                 r = add_document(run, file, reader.begin_line, document);
                 if (r != 0)
                         return r;
         }
 
-        if (r == JSON_MALFORMED)
+        if (r == VALUE_MALFORMED)
                 return refuse(run, "%s:%u:%u: %s", file, error.line, error.column, error.text);
-        if (r == JSON_END && run->n_reports == n_before)
+        if (r == VALUE_END && run->n_reports == n_before)
                 return refuse(run, "%s:1: no report; %s", file, expected);
-        return r == JSON_TOO_LARGE ? -ENOMEM : r < 0 ? r : 0;
+        return r == VALUE_NO_ROOM ? -ENOMEM : 0;
 }
 
 /* --- about one ------------------------------------------------------------------------------------ */

@@ -61,7 +61,7 @@ void capture_add(Capture *capture, const void *bytes, size_t n) {
 }
 
 /* Moves to the next line that begins with `{`, the present one included when the reader is at its beginning. */
-static bool seek_object(JsonReader *reader) {
+static bool seek_object(ValueReader *reader) {
         const char *text = reader->text;
 
         while (reader->at < reader->n) {
@@ -82,7 +82,7 @@ static bool seek_object(JsonReader *reader) {
 }
 
 /* A document ends where the next one may begin. */
-static void note_loss(CaptureLoss *loss, const JsonReader *reader, const JsonError *error) {
+static void note_loss(CaptureLoss *loss, const ValueReader *reader, const ValueError *error) {
         const char *begin = reader->text + reader->at;
         size_t n = reader->n - reader->at;
         const char *next = memmem(begin, n, "\n{", 2);
@@ -92,14 +92,14 @@ static void note_loss(CaptureLoss *loss, const JsonReader *reader, const JsonErr
                 *loss = (CaptureLoss){ .error = *error, .names_result = names_result };
 }
 
-static bool has_more(const JsonReader *reader) {
+static bool has_more(const ValueReader *reader) {
         return memmem(reader->text + reader->at, reader->n - reader->at, result_key, RESULT_KEY_BYTES);
 }
 
 int capture_find(const Capture *capture, Arena *arena, const Value *ret[static CAPTURE_DOCUMENTS_MAX], size_t *ret_n,
                  CaptureLoss *ret_loss) {
-        JsonReader reader;
-        JsonError error;
+        ValueReader reader;
+        ValueError error;
         size_t n = 0, n_wasted = 0;
         int r;
 
@@ -108,16 +108,16 @@ int capture_find(const Capture *capture, Arena *arena, const Value *ret[static C
         if (capture->is_too_long || buffer_error(&capture->text) < 0 || capture->text.n == 0)
                 return 0;
 
-        json_reader_init(&reader, capture->text.text, capture->text.n);
+        value_parse_begin(&reader, capture->text.text, capture->text.n);
         while (n < CAPTURE_DOCUMENTS_MAX && n_wasted < WASTE_BYTES_MAX && seek_object(&reader)) {
-                r = json_read(&reader, arena, &ret[n], &error);
-                if (r == JSON_TOO_LARGE)
+                r = value_parse_next(&reader, arena, &ret[n], &error);
+                if (r == VALUE_NO_ROOM)
                         break;
                 if (r < 0)
                         return r;
                 if (r == 0 && value_get(ret[n], "@result"))
                         n++;
-                if (r == JSON_MALFORMED) {
+                if (r == VALUE_MALFORMED) {
                         n_wasted += error.at - reader.at;
                         note_loss(ret_loss, &reader, &error);
                         reader.at++; /* past the brace, so that the search goes on */

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "client/wire/json.h"
 #include "document/value.h"
+#include "document/value_parse.h"
 #include "util/arena.h"
 #include "util/buffer.h"
 
@@ -31,7 +31,7 @@ void capture_add(Capture *capture, const void *bytes, size_t n);
 
 /* Why something that looked like a document is none. */
 typedef struct CaptureLoss {
-        JsonError error;   /* line and text; line 0: there was nothing */
+        ValueError error;  /* line and text; line 0: there was nothing */
         bool names_result; /* so that it is likely to have been meant as an indicator */
         bool is_cut;       /* there are more than CAPTURE_DOCUMENTS_MAX */
 } CaptureLoss;
@@ -39,7 +39,7 @@ typedef struct CaptureLoss {
 /*
  * The documents with an `@result` among what was printed: JSON objects that begin at the beginning of a line, and
  * whatever is printed around them. At most CAPTURE_DOCUMENTS_MAX. They live in the arena, of at least
- * json_arena_size(text.n). Of what was lost, the last that names a result, else the last.
+ * value_parse_arena_size(text.n). Of what was lost, the last that names a result, else the last.
  */
 int capture_find(const Capture *capture, Arena *arena, const Value *ret[static CAPTURE_DOCUMENTS_MAX], size_t *ret_n,
                  CaptureLoss *ret_loss);

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "client/wire/json.h"
+#include "document/value_parse.h"
 
 void kept_parameters_deinit(KeptParameters *kept) {
         buffer_deinit(&kept->text);
@@ -37,8 +37,8 @@ int kept_parameters_add(KeptParameters *kept, const Indicator *indicator) {
 }
 
 int kept_parameters_document(KeptParameters *kept, const Value **ret) {
-        JsonReader reader;
-        JsonError error;
+        ValueReader reader;
+        ValueError error;
         int r;
 
         *ret = NULL;
@@ -47,10 +47,10 @@ int kept_parameters_document(KeptParameters *kept, const Value **ret) {
 
         arena_deinit(&kept->arena);
         kept->arena = (Arena){};
-        r = arena_init(&kept->arena, json_arena_size(kept->text.n));
+        r = arena_init(&kept->arena, value_parse_arena_size(kept->text.n));
         if (r < 0)
                 return r;
-        json_reader_init(&reader, kept->text.text, kept->text.n);
-        r = json_read(&reader, &kept->arena, ret, &error);
+        value_parse_begin(&reader, kept->text.text, kept->text.n);
+        r = value_parse_next(&reader, &kept->arena, ret, &error);
         return r <= 0 ? r : -ENOMEM; /* it was written as JSON above */
 }

@@ -92,7 +92,7 @@ int run_results_read(RunResults *ret, const RunResultsPlan *plan, const Capture 
 
         *ret = (RunResults){};
         memcpy(common.batch, plan->batch, sizeof(common.batch));
-        r = arena_init(&ret->arena, 2 * json_arena_size(capture->text.n) + RUN_RECORD_ARENA_BYTES);
+        r = arena_init(&ret->arena, 2 * value_parse_arena_size(capture->text.n) + RUN_RECORD_ARENA_BYTES);
         if (r == 0)
                 r = capture_find(capture, &ret->arena, documents, &n, &loss);
         if (r == 0)

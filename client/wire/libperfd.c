@@ -18,9 +18,9 @@
 
 #include "client/wire/codec.h"
 #include "client/wire/id.h"
-#include "client/wire/json.h"
 #include "client/wire/user.h"
 #include "client/wire/wire.h"
+#include "document/value_parse.h"
 #include "util/clock.h"
 #include "util/scoped.h"
 #include "util/utf8.h"
@@ -337,24 +337,24 @@ int perfd_mark(PerfdClient *client, const char *job, const char *name) {
 
 /* Reads one document with nothing after it. */
 static int read_document(PerfdClient *client, const char *json, Arena *arena, const Value **ret) {
-        JsonReader reader;
-        JsonError error;
+        ValueReader reader;
+        ValueError error;
         const Value *rest;
         int r;
 
-        json_reader_init(&reader, json, strlen(json));
-        r = json_read(&reader, arena, ret, &error);
+        value_parse_begin(&reader, json, strlen(json));
+        r = value_parse_next(&reader, arena, ret, &error);
         if (r == 0) {
-                r = json_read(&reader, arena, &rest, &error);
+                r = value_parse_next(&reader, arena, &rest, &error);
                 if (r == 0)
                         return fail(client, PERFD_INVALID, "expected one JSON document, not several");
-                if (r == JSON_END)
+                if (r == VALUE_END)
                         return 0;
         }
 
-        if (r == JSON_END)
+        if (r == VALUE_END)
                 return fail(client, PERFD_INVALID, "expected a JSON object, not an empty text");
-        if (r == JSON_MALFORMED)
+        if (r == VALUE_MALFORMED)
                 return fail(client, PERFD_INVALID, "%u:%u: %s", error.line, error.column, error.text);
 
         return fail(client, -ENOMEM, "out of memory");
@@ -380,7 +380,7 @@ int perfd_submit_json(PerfdClient *client, const char *job, const char *json) {
         item.job = named.id;
         item.is_job_inherited = named.is_inherited;
 
-        r = arena_init(&arena, json_arena_size(strlen(json)));
+        r = arena_init(&arena, value_parse_arena_size(strlen(json)));
         if (r == 0)
                 r = result_id_make(item.time_ms, item.id);
         if (r < 0)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "sample/text.h"
+#include "util/array.h"
 #include "util/file.h"
 #include "util/parse.h"
 #include "util/scoped.h"
@@ -118,25 +119,6 @@ static void classify(CgroupDevice *device, int block_fd, uint64_t now_ns) {
 
 /* --- the devices seen so far -------------------------------------------------------------------- */
 
-static int reserve(CgroupDevices *devices) {
-        size_t n_more = devices->n_allocated ? devices->n_allocated * 2 : 16;
-        CgroupDevice *bigger;
-
-        if (devices->n < devices->n_allocated)
-                return 0;
-        if (devices->n == DEVICES_MAX) {
-                devices->n = 0;
-                return 0;
-        }
-
-        bigger = reallocarray(devices->items, n_more, sizeof(*bigger));
-        if (!bigger)
-                return -ENOMEM;
-        devices->items = bigger;
-        devices->n_allocated = n_more;
-        return 0;
-}
-
 static int find(CgroupDevices *devices, const CgroupIo *io, uint64_t now_ns, const CgroupDevice **ret) {
         CgroupDevice *device = NULL;
         int r;
@@ -146,7 +128,8 @@ static int find(CgroupDevices *devices, const CgroupIo *io, uint64_t now_ns, con
                         device = &devices->items[i];
 
         if (!device) {
-                r = reserve(devices);
+                devices->n = devices->n < DEVICES_MAX ? devices->n : 0;
+                r = ARRAY_RESERVE(devices->items, devices->n_allocated, devices->n + 1);
                 if (r < 0)
                         return r;
                 device = &devices->items[devices->n++];

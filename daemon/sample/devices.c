@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "util/array.h"
 #include "util/file.h"
 #include "util/parse.h"
 
@@ -17,33 +18,24 @@ void device_list_deinit(DeviceList *list) {
         *list = (DeviceList){};
 }
 
-int device_list_add(DeviceList *list, const char *name, size_t n_name, DeviceListEntry **ret) {
+int device_list_take(DeviceList *list, size_t i, const char *name, size_t n_name, bool is_new, DeviceListEntry **ret) {
         DeviceListEntry *device;
 
-        if (list->n == list->n_allocated) {
-                size_t n_more = list->n_allocated ? list->n_allocated * 2 : 16;
-                DeviceListEntry *bigger = reallocarray(list->items, n_more, sizeof(DeviceListEntry));
+        if (!is_new && i >= list->n)
+                return DEVICE_LIST_OTHER;
+        if (is_new && ARRAY_RESERVE(list->items, list->n_allocated, i + 1) < 0)
+                return -ENOMEM;
 
-                if (!bigger)
-                        return -ENOMEM;
-                list->items = bigger;
-                list->n_allocated = n_more;
-        }
+        device = &list->items[i];
+        if (is_new) {
+                *device = (DeviceListEntry){ .n_name = n_name };
+                memcpy(device->name, name, n_name);
+                list->n = i + 1;
+        } else if (device->n_name != n_name || memcmp(device->name, name, n_name) != 0)
+                return DEVICE_LIST_OTHER;
 
-        device = &list->items[list->n++];
-        *device = (DeviceListEntry){ .n_name = n_name };
-        memcpy(device->name, name, n_name);
         *ret = device;
         return 0;
-}
-
-const DeviceListEntry *device_list_at(const DeviceList *list, size_t i, const char *name, size_t n_name) {
-        const DeviceListEntry *device;
-
-        if (i >= list->n)
-                return NULL;
-        device = &list->items[i];
-        return device->n_name == n_name && memcmp(device->name, name, n_name) == 0 ? device : NULL;
 }
 
 bool device_has(int dir_fd, const char *name, const char *leaf) {

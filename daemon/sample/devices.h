@@ -33,11 +33,14 @@ typedef struct DeviceList {
 
 /* A zeroed list is valid and empty. */
 void device_list_deinit(DeviceList *list);
-/* Appends a device with nothing but its name, n_name < DEVICE_NAME_MAX. *ret is borrowed until the next.
- * 0 or -ENOMEM. */
-int device_list_add(DeviceList *list, const char *name, size_t n_name, DeviceListEntry **ret);
-/* The device at this place, or NULL when it is another. */
-const DeviceListEntry *device_list_at(const DeviceList *list, size_t i, const char *name, size_t n_name);
+/*
+ * The device at place i, n_name < DEVICE_NAME_MAX. `is_new`: puts a device there with nothing but its name, and ends the list with
+ * it. 0, DEVICE_LIST_OTHER when another device is there, or -ENOMEM. *ret is borrowed until the next device.
+ */
+enum {
+        DEVICE_LIST_OTHER = 100, /* clear of the outcomes of texts */
+};
+int device_list_take(DeviceList *list, size_t i, const char *name, size_t n_name, bool is_new, DeviceListEntry **ret);
 
 /*
  * Questions to a sysfs directory, sys/block or sys/class/net. A device's leaf may be a link

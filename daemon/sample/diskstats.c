@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "sample/text.h"
+#include "util/array.h"
 #include "util/parse.h"
 
 /* The unit of the counters, whatever the device's own sector size. */
@@ -76,9 +77,9 @@ static const char *scan_counters(const char *p, SampleDisk *disk, bool *ret_idle
         return text_next_line(p);
 }
 
-/* One shown device into disks[*n], if it is to be seen. Returns the start of the next line, or NULL. */
-static const char *scan_disk(const char *p, const DeviceListEntry *device, SampleDisk *disks, size_t *n) {
-        SampleDisk *disk = &disks[*n];
+/* Adds a device that is shown to the sample, if there is anything to show. Returns the start of the next line, or NULL. */
+static const char *scan_disk(const char *p, const DeviceListEntry *device, Sample *sample) {
+        SampleDisk *disk = &sample->disks[sample->n_disks];
         bool idle;
 
         p = scan_counters(p, disk, &idle);
@@ -87,41 +88,8 @@ static const char *scan_disk(const char *p, const DeviceListEntry *device, Sampl
 
         memcpy(disk->name, device->name, sizeof(disk->name));
         disk->class = device->class.disk;
-        (*n)++;
+        sample->n_disks++;
         return p;
-}
-
-int diskstats_parse(const char *text, const DeviceList *list, Sample *sample, const char **ret_fault) {
-        const char *p = text;
-        size_t n = 0, i;
-        int r;
-
-        sample->n_disks = 0;
-        r = sample_reserve_disks(sample, list->n);
-        if (r < 0)
-                return r;
-
-        for (i = 0; *p; i++) {
-                const DeviceListEntry *device;
-                const char *name;
-                size_t n_name;
-
-                p = scan_name(p, &name, &n_name);
-                if (!p)
-                        return text_malformed("a line without a device", ret_fault);
-                device = device_list_at(list, i, name, n_name);
-                if (!device)
-                        return TEXT_OTHER_DEVICES;
-
-                p = device->left_out ? text_next_line(p) : scan_disk(p, device, sample->disks, &n);
-                if (!p)
-                        return text_malformed("a line that is not eleven counters", ret_fault);
-        }
-
-        if (i != list->n)
-                return TEXT_OTHER_DEVICES;
-        sample->n_disks = n;
-        return 0;
 }
 
 /* --- classification by sysfs -------------------------------------------------------------------- */
@@ -206,28 +174,56 @@ static void classify_by_name(DeviceListEntry *device) {
         device->without_medium = device->class.disk == DISK_VIRTUAL;
 }
 
-int diskstats_classify(const char *text, int block_fd, DeviceList *list, const char **ret_fault) {
-        const char *p = text;
+static void classify(DeviceListEntry *device, int block_fd) {
+        if (block_fd >= 0)
+                classify_by_sysfs(device, block_fd);
+        else
+                classify_by_name(device);
+}
 
-        list->n = 0;
-        while (*p) {
+/* --- the list ----------------------------------------------------------------------------------- */
+
+/* `is_new`: the list is built anew. */
+static int parse_devices(const char *p, bool is_new, int block_fd, DeviceList *list, Sample *sample, const char **ret_fault) {
+        size_t i;
+
+        sample->n_disks = 0;
+        for (i = 0; *p; i++) {
                 DeviceListEntry *device;
                 const char *name;
                 size_t n_name;
                 int r;
 
                 p = scan_name(p, &name, &n_name);
-                if (!p || !(p = text_next_line(p)))
+                if (!p)
                         return text_malformed("a line without a device", ret_fault);
+                r = device_list_take(list, i, name, n_name, is_new, &device);
+                if (r != 0)
+                        return r;
+                if (is_new)
+                        classify(device, block_fd);
 
-                r = device_list_add(list, name, n_name, &device);
+                r = ARRAY_RESERVE(sample->disks, sample->allocated.n_disks, sample->n_disks + 1);
                 if (r < 0)
                         return r;
-
-                if (block_fd >= 0)
-                        classify_by_sysfs(device, block_fd);
-                else
-                        classify_by_name(device);
+                p = device->left_out ? text_next_line(p) : scan_disk(p, device, sample);
+                if (!p)
+                        return text_malformed("a line that is not eleven counters", ret_fault);
         }
-        return 0;
+        return i == list->n ? 0 : DEVICE_LIST_OTHER;
+}
+
+int diskstats_parse(const char *text, int root_fd, DeviceList *list, Sample *sample, const char **ret_fault) {
+        int r;
+
+        r = parse_devices(text, false, -1, list, sample, ret_fault);
+        if (r == DEVICE_LIST_OTHER) {
+                scoped(closep) int block_fd = openat(root_fd, "sys/block", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+                list->n = 0;
+                r = parse_devices(text, true, block_fd, list, sample, ret_fault);
+        }
+        if (r != 0)
+                sample->n_disks = 0;
+        return r;
 }

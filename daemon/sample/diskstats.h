@@ -18,10 +18,8 @@
 
 #include "sample/devices.h"
 
-/* Fills disks and n_disks, which is 0 unless 0 is returned. 0; TEXT_MALFORMED; TEXT_OTHER_DEVICES when the
- * text's names are not those of the list; -ENOMEM. */
-int diskstats_parse(const char *text, const DeviceList *list, Sample *sample, const char **ret_fault);
-
-/* Builds the list for this text. block_fd: sys/block, or -1 when there is none.
- * 0, TEXT_MALFORMED or -ENOMEM. */
-int diskstats_classify(const char *text, int block_fd, DeviceList *list, const char **ret_fault);
+/*
+ * Fills disks and n_disks, which is 0 unless 0 is returned. The list is built anew from sys/block under root_fd when the text has
+ * other devices. 0, TEXT_MALFORMED or -ENOMEM.
+ */
+int diskstats_parse(const char *text, int root_fd, DeviceList *list, Sample *sample, const char **ret_fault);

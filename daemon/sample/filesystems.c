@@ -6,24 +6,12 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
+#include "util/array.h"
+
 void filesystems_deinit(Filesystems *filesystems) {
         mount_list_deinit(&filesystems->mounts);
         free(filesystems->items);
         *filesystems = (Filesystems){};
-}
-
-static int reserve(Filesystems *filesystems, size_t n) {
-        SampleFilesystem *bigger;
-
-        if (n <= filesystems->n_allocated)
-                return 0;
-
-        bigger = reallocarray(filesystems->items, n, sizeof(SampleFilesystem));
-        if (!bigger)
-                return -ENOMEM;
-        filesystems->items = bigger;
-        filesystems->n_allocated = n;
-        return 0;
 }
 
 /* False: it does not answer, or it has no blocks to count. */
@@ -61,7 +49,7 @@ int filesystems_update(Filesystems *filesystems, const char *text, const char *r
                 return r;
         mounts_choose(mounts);
 
-        r = reserve(filesystems, mounts->n_chosen);
+        r = ARRAY_RESERVE(filesystems->items, filesystems->n_allocated, mounts->n_chosen);
         if (r < 0)
                 return r;
 
@@ -75,7 +63,7 @@ int filesystems_update(Filesystems *filesystems, const char *text, const char *r
 int filesystems_copy(const Filesystems *filesystems, Sample *sample) {
         int r;
 
-        r = sample_reserve_filesystems(sample, filesystems->n);
+        r = ARRAY_RESERVE(sample->filesystems, sample->allocated.n_filesystems, filesystems->n);
         if (r < 0)
                 return r;
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "sample/text.h"
+#include "util/array.h"
 #include "util/parse.h"
 
 void mount_list_deinit(MountList *list) {
@@ -62,39 +63,20 @@ static const char *scan_mount(const char *p, Mount *mount) {
         return text_next_line(p);
 }
 
-static int add(MountList *list, const Mount *mount) {
-        if (list->n == list->n_allocated) {
-                size_t n_more = list->n_allocated ? list->n_allocated * 2 : 64;
-                Mount *bigger = reallocarray(list->items, n_more, sizeof(Mount));
-
-                if (!bigger)
-                        return -ENOMEM;
-                list->items = bigger;
-                list->n_allocated = n_more;
-        }
-
-        list->items[list->n++] = *mount;
-        return 0;
-}
-
 int mounts_parse(const char *text, MountList *list, const char **ret_fault) {
         list->n = 0;
         list->n_chosen = 0;
 
         while (*text) {
-                Mount mount;
-                int r;
+                if (ARRAY_RESERVE(list->items, list->n_allocated, list->n + 1) < 0) {
+                        list->n = 0;
+                        return -ENOMEM;
+                }
 
-                text = scan_mount(text, &mount);
+                text = scan_mount(text, &list->items[list->n++]);
                 if (!text) {
                         list->n = 0;
                         return text_malformed("a line that is not a mount", ret_fault);
-                }
-
-                r = add(list, &mount);
-                if (r < 0) {
-                        list->n = 0;
-                        return r;
                 }
         }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample/netdev.h"
 
-#include <errno.h>
+#include <fcntl.h>
 
 #include "sample/text.h"
+#include "util/array.h"
 #include "util/parse.h"
 
 #define TYPE_LOOPBACK 772 /* ARPHRD_LOOPBACK */
@@ -62,45 +63,6 @@ static const char *scan_counters(const char *p, SampleNet *net) {
         return text_next_line(p);
 }
 
-int netdev_parse(const char *text, const DeviceList *list, Sample *sample, const char **ret_fault) {
-        const char *p;
-        size_t i;
-        int r;
-
-        sample->n_nets = 0;
-        r = sample_reserve_nets(sample, list->n);
-        if (r < 0)
-                return r;
-
-        p = skip_headings(text);
-        if (!p)
-                return text_malformed("no headings", ret_fault);
-
-        for (i = 0; *p; i++) {
-                const DeviceListEntry *device;
-                const char *name;
-                size_t n_name;
-
-                p = scan_name(p, &name, &n_name);
-                if (!p)
-                        return text_malformed("a line without an interface", ret_fault);
-                device = device_list_at(list, i, name, n_name);
-                if (!device)
-                        return TEXT_OTHER_DEVICES;
-
-                p = scan_counters(p, &sample->nets[i]);
-                if (!p)
-                        return text_malformed("a line that is not counters", ret_fault);
-                memcpy(sample->nets[i].name, device->name, sizeof(device->name));
-                sample->nets[i].class = device->class.net;
-        }
-
-        if (i != list->n)
-                return TEXT_OTHER_DEVICES;
-        sample->n_nets = i;
-        return 0;
-}
-
 static NetClass classify(const char *name, int net_fd) {
         if (strcmp(name, "lo") == 0 || strcasestr(name, "loopback"))
                 return NET_LOOPBACK;
@@ -113,28 +75,52 @@ static NetClass classify(const char *name, int net_fd) {
         return NET_PHYSICAL;
 }
 
-int netdev_classify(const char *text, int net_fd, DeviceList *list, const char **ret_fault) {
-        const char *p;
-
-        list->n = 0;
-        p = skip_headings(text);
+/* `is_new`: the list is built anew. */
+static int parse_devices(const char *p, bool is_new, int net_fd, DeviceList *list, Sample *sample, const char **ret_fault) {
+        p = skip_headings(p);
         if (!p)
                 return text_malformed("no headings", ret_fault);
 
-        while (*p) {
+        for (sample->n_nets = 0; *p; sample->n_nets++) {
                 DeviceListEntry *device;
                 const char *name;
+                SampleNet *net;
                 size_t n_name;
                 int r;
 
                 p = scan_name(p, &name, &n_name);
-                if (!p || !(p = text_next_line(p)))
+                if (!p)
                         return text_malformed("a line without an interface", ret_fault);
+                r = device_list_take(list, sample->n_nets, name, n_name, is_new, &device);
+                if (r != 0)
+                        return r;
+                if (is_new)
+                        device->class.net = classify(device->name, net_fd);
 
-                r = device_list_add(list, name, n_name, &device);
+                r = ARRAY_RESERVE(sample->nets, sample->allocated.n_nets, sample->n_nets + 1);
                 if (r < 0)
                         return r;
-                device->class.net = classify(device->name, net_fd);
+                net = &sample->nets[sample->n_nets];
+                p = scan_counters(p, net);
+                if (!p)
+                        return text_malformed("a line that is not counters", ret_fault);
+                memcpy(net->name, device->name, sizeof(device->name));
+                net->class = device->class.net;
         }
-        return 0;
+        return sample->n_nets == list->n ? 0 : DEVICE_LIST_OTHER;
+}
+
+int netdev_parse(const char *text, int root_fd, DeviceList *list, Sample *sample, const char **ret_fault) {
+        int r;
+
+        r = parse_devices(text, false, -1, list, sample, ret_fault);
+        if (r == DEVICE_LIST_OTHER) {
+                scoped(closep) int net_fd = openat(root_fd, "sys/class/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+                list->n = 0;
+                r = parse_devices(text, true, net_fd, list, sample, ret_fault);
+        }
+        if (r != 0)
+                sample->n_nets = 0;
+        return r;
 }

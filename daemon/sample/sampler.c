@@ -49,7 +49,7 @@ static void init_files(Sampler *sampler, bool is_machine) {
         };
 
         for (Source s = 0; s < N_SOURCES; s++) {
-                const char *path = sample_source_path(s);
+                const char *path = sample_source_paths[s];
 
                 if (is_machine || !of_init[s])
                         kernel_file_init(&sampler->files[s], path, NULL, s == SOURCE_FILESYSTEMS);
@@ -101,38 +101,6 @@ Sampler *sampler_free(Sampler *sampler) {
 
 /* --- reading ------------------------------------------------------------------------------------ */
 
-static int parse_disks(Sampler *sampler, Sample *sample, const char **ret_fault) {
-        scoped(closep) int block_fd = -1;
-        const char *text = sampler->text.bytes;
-        int r;
-
-        r = diskstats_parse(text, &sampler->disks, sample, ret_fault);
-        if (r != TEXT_OTHER_DEVICES)
-                return r;
-
-        block_fd = openat(sampler->root_fd, "sys/block", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        r = diskstats_classify(text, block_fd, &sampler->disks, ret_fault);
-        if (r != 0)
-                return r;
-        return diskstats_parse(text, &sampler->disks, sample, ret_fault);
-}
-
-static int parse_nets(Sampler *sampler, Sample *sample, const char **ret_fault) {
-        scoped(closep) int net_fd = -1;
-        const char *text = sampler->text.bytes;
-        int r;
-
-        r = netdev_parse(text, &sampler->nets, sample, ret_fault);
-        if (r != TEXT_OTHER_DEVICES)
-                return r;
-
-        net_fd = openat(sampler->root_fd, "sys/class/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        r = netdev_classify(text, net_fd, &sampler->nets, ret_fault);
-        if (r != 0)
-                return r;
-        return netdev_parse(text, &sampler->nets, sample, ret_fault);
-}
-
 static int parse_filesystems(Sampler *sampler, Sample *sample, const char **ret_fault) {
         int r;
 
@@ -159,9 +127,9 @@ static int parse(Sampler *sampler, Source source, Sample *sample, const char **r
         case SOURCE_VMSTAT:
                 return vmstat_parse(text, sample, ret_fault);
         case SOURCE_DISKSTATS:
-                return parse_disks(sampler, sample, ret_fault);
+                return diskstats_parse(text, sampler->root_fd, &sampler->disks, sample, ret_fault);
         case SOURCE_NETDEV:
-                return parse_nets(sampler, sample, ret_fault);
+                return netdev_parse(text, sampler->root_fd, &sampler->nets, sample, ret_fault);
         case SOURCE_FILESYSTEMS:
                 return parse_filesystems(sampler, sample, ret_fault);
         case SOURCE_LOADAVG:
@@ -182,7 +150,7 @@ static int parse(Sampler *sampler, Source source, Sample *sample, const char **r
 static void note_failure(Sampler *sampler, Source source, const char *why) {
         sampler->stats.n_failures[source]++;
         snprintf(sampler->stats.error[source], sizeof(sampler->stats.error[source]), "%s: %s",
-                 sample_source_path(source), why);
+                 sample_source_paths[source], why);
 }
 
 static void note_success(Sampler *sampler, Source source, Sample *sample) {

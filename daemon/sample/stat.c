@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "sample/text.h"
+#include "util/array.h"
 #include "util/parse.h"
 #include "util/scoped.h"
 
@@ -44,7 +45,7 @@ static int new_cpu(Sample *sample, size_t *n_cpus, uint64_t number, SampleCpu **
         int r;
 
         if (number >= *n_cpus) {
-                r = sample_reserve_cpus(sample, number + 1);
+                r = ARRAY_RESERVE(sample->cpus, sample->allocated.n_cpus, number + 1);
                 if (r < 0)
                         return r;
 

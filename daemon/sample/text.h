@@ -15,7 +15,6 @@
 /* All positive: outcomes, see conventions. */
 enum {
         TEXT_MALFORMED = 1, /* *ret_fault says what is wrong, a static string */
-        TEXT_OTHER_DEVICES, /* not the devices of the list: classify them and parse again */
 };
 
 static inline int text_malformed(const char *fault, const char **ret_fault) {

@@ -81,7 +81,7 @@ int database_open(Database *database, const char *path) {
 
 /* Also prepares the statement that must work when memory is short. */
 void database_watch(Database *database) {
-        (void)database_prepare(database, &rollback);
+        (void)database_prepare(database, &rollback, NULL, 0);
         sqlite3_wal_hook(database->db, on_wal, database);
 }
 
@@ -137,8 +137,11 @@ const char *database_error(Database *database) {
         return sqlite3_errmsg(database->db);
 }
 
-Prepared *database_prepare(Database *database, const Statement *statement) {
-        return statement_cache_get(&database->statements, database->db, statement);
+Prepared *database_prepare(Database *database, const Statement *statement, const Field *fields, size_t n_fields) {
+        Prepared *prepared = statement_cache_get(&database->statements, database->db, statement);
+
+        statement_bind(prepared, fields, n_fields, false);
+        return prepared;
 }
 
 int database_step(Database *database, Prepared *prepared) {
@@ -154,7 +157,7 @@ int database_step(Database *database, Prepared *prepared) {
         return database_outcome(database->db, code);
 }
 
-int database_run(Database *database, Prepared *prepared) {
+int database_finish(Database *database, Prepared *prepared) {
         int r;
 
         do
@@ -163,7 +166,12 @@ int database_run(Database *database, Prepared *prepared) {
         return r;
 }
 
-int database_get(Database *database, Prepared *prepared, int64_t *ret) {
+int database_run(Database *database, const Statement *statement, const Field *fields, size_t n_fields) {
+        return database_finish(database, database_prepare(database, statement, fields, n_fields));
+}
+
+int database_get(Database *database, const Statement *statement, const Field *fields, size_t n_fields, int64_t *ret) {
+        Prepared *prepared = database_prepare(database, statement, fields, n_fields);
         int r;
 
         r = database_step(database, prepared);
@@ -171,21 +179,16 @@ int database_get(Database *database, Prepared *prepared, int64_t *ret) {
                 return r;
 
         *ret = column_i64(prepared, 0);
-        return database_run(database, prepared);
+        return database_finish(database, prepared);
 }
 
-int database_text_id(Database *database, const Statement *find, const Statement *insert, Text text, int64_t *ret) {
-        Prepared *prepared = database_prepare(database, find);
+int database_text_id(Database *database, const Statement *find, const Statement *insert, Field text, int64_t *ret) {
         int64_t id = 0;
         int r;
 
-        statement_bind_text(prepared, text);
-        r = database_get(database, prepared, &id);
-        if (r == 0 && id == 0) {
-                prepared = database_prepare(database, insert);
-                statement_bind_text(prepared, text);
-                r = database_get(database, prepared, &id);
-        }
+        r = database_get(database, find, &text, 1, &id);
+        if (r == 0 && id == 0)
+                r = database_get(database, insert, &text, 1, &id);
         if (r != 0)
                 return r;
 
@@ -197,7 +200,7 @@ int database_text_id(Database *database, const Statement *find, const Statement 
 int database_run_removal(Database *database, Prepared *removal, int64_t *ret_n) {
         int r;
 
-        r = database_run(database, removal);
+        r = database_finish(database, removal);
         if (r == 0)
                 *ret_n = database_changes(database);
         return r;
@@ -208,14 +211,14 @@ int64_t database_changes(const Database *database) {
 }
 
 int database_begin(Database *database) {
-        return database_run(database, database_prepare(database, &begin));
+        return database_run(database, &begin, NULL, 0);
 }
 
 int database_commit(Database *database) {
-        return database_run(database, database_prepare(database, &commit));
+        return database_run(database, &commit, NULL, 0);
 }
 
 void database_rollback(Database *database) {
         if (!sqlite3_get_autocommit(database->db))
-                (void)database_run(database, database_prepare(database, &rollback));
+                (void)database_run(database, &rollback, NULL, 0);
 }

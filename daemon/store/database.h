@@ -50,16 +50,21 @@ int database_check_statements(Database *database);
 /* SQLite's message about the last failure. Borrowed until the next call. */
 const char *database_error(Database *database);
 
-/* A statement ready for its values. Statements are prepared when first used: most perfds never need most of them. Borrowed. */
-Prepared *database_prepare(Database *database, const Statement *statement);
-/* Runs a statement whose places all have values to its end. */
-int database_run(Database *database, Prepared *prepared);
+/*
+ * A statement with the values of its places, which must stay until the statement ran. Statements are prepared when first used: most
+ * perfds never need most of them. Borrowed.
+ */
+Prepared *database_prepare(Database *database, const Statement *statement, const Field *fields, size_t n_fields);
 /* One row at a time: DATABASE_ROW, then 0 at the end (or another outcome), when the statement is reset. */
 int database_step(Database *database, Prepared *prepared);
-/* The first column of the first row; *ret stays as it is when there is none. */
-int database_get(Database *database, Prepared *prepared, int64_t *ret);
+/* Steps to the end. */
+int database_finish(Database *database, Prepared *prepared);
+/* Runs a statement to its end. */
+int database_run(Database *database, const Statement *statement, const Field *fields, size_t n_fields);
+/* Runs a statement and reads the first column of its first row; *ret stays as it is when there is none. */
+int database_get(Database *database, const Statement *statement, const Field *fields, size_t n_fields, int64_t *ret);
 /* The id of a text in a table of texts: `find` looks the text up, `insert` adds a new one. */
-int database_text_id(Database *database, const Statement *find, const Statement *insert, Text text, int64_t *ret);
+int database_text_id(Database *database, const Statement *find, const Statement *insert, Field text, int64_t *ret);
 /* Runs a delete and counts the rows that it removed: for StoreTable.run. */
 int database_run_removal(Database *database, Prepared *removal, int64_t *ret_n);
 /* Rows that the last insert, update or delete changed. */

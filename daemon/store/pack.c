@@ -3,59 +3,51 @@
 
 #include <assert.h>
 #include <limits.h>
-#include <string.h>
 
-#define NO_TEXT UINT32_MAX
+/* Start of a packed field: the bytes of a text or blob and a NUL come behind, unless the field is a number. */
+typedef struct Head {
+        FieldType type;
+        uint32_t n;
+} Head;
 
-void pack_u64(Buffer *buffer, uint64_t v) {
-        buffer_put(buffer, &v, sizeof(v));
+static void pack_field(Buffer *buffer, const Field *field) {
+        Head head = { field->type, (uint32_t)field->n };
+
+        assert(field->n >= 0);
+        buffer_put(buffer, &head, sizeof(head));
+        if (field->type == FIELD_INTEGER || field->type == FIELD_REAL)
+                buffer_put(buffer, &field->integer, sizeof(field->integer));
+        else if (field->type != FIELD_NULL) {
+                buffer_put(buffer, field->text, head.n);
+                buffer_putc(buffer, '\0');
+        }
 }
 
-void pack_double(Buffer *buffer, double v) {
-        buffer_put(buffer, &v, sizeof(v));
-}
-
-void pack_bytes(Buffer *buffer, const void *bytes, size_t n) {
-        buffer_put(buffer, bytes, n);
-}
-
-static void pack_length(Buffer *buffer, uint32_t n) {
-        buffer_put(buffer, &n, sizeof(n));
+void pack_fields(Buffer *buffer, const Field *fields, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                pack_field(buffer, &fields[i]);
 }
 
 size_t pack_text_begin(Buffer *buffer) {
-        pack_length(buffer, 0);
+        buffer_put(buffer, &(Head){ .type = FIELD_TEXT }, sizeof(Head));
         return buffer->n;
 }
 
 void pack_text_end(Buffer *buffer, size_t begin) {
-        uint32_t n;
+        Head head = { .type = FIELD_TEXT };
 
         /* After a failed append, `begin` may lie beyond the buffer. */
         if (buffer->failed)
                 return;
-        assert(begin >= sizeof(n) && begin <= buffer->n);
+        assert(begin >= sizeof(head) && begin <= buffer->n);
         if (buffer->n - begin > INT_MAX) {
                 buffer->failed = true;
                 return;
         }
 
-        n = (uint32_t)(buffer->n - begin);
-        memcpy(buffer->text + begin - sizeof(n), &n, sizeof(n));
+        head.n = (uint32_t)(buffer->n - begin);
+        memcpy(buffer->text + begin - sizeof(head), &head, sizeof(head));
         buffer_putc(buffer, '\0');
-}
-
-void pack_text(Buffer *buffer, const char *text) {
-        size_t begin;
-
-        if (!text) {
-                pack_length(buffer, NO_TEXT);
-                return;
-        }
-
-        begin = pack_text_begin(buffer);
-        buffer_puts(buffer, text);
-        pack_text_end(buffer, begin);
 }
 
 const void *pack_read_bytes(Unpack *unpack, size_t n) {
@@ -66,25 +58,21 @@ const void *pack_read_bytes(Unpack *unpack, size_t n) {
         return bytes;
 }
 
-uint64_t pack_read_u64(Unpack *unpack) {
-        uint64_t v;
+Field pack_read(Unpack *unpack) {
+        Field field = {};
+        Head head;
 
-        memcpy(&v, pack_read_bytes(unpack, sizeof(v)), sizeof(v));
-        return v;
+        memcpy(&head, pack_read_bytes(unpack, sizeof(head)), sizeof(head));
+        field.type = head.type;
+        field.n = (int)head.n;
+        if (head.type == FIELD_INTEGER || head.type == FIELD_REAL)
+                memcpy(&field.integer, pack_read_bytes(unpack, sizeof(field.integer)), sizeof(field.integer));
+        else if (head.type != FIELD_NULL)
+                field.text = pack_read_bytes(unpack, (size_t)head.n + 1);
+        return field;
 }
 
-double pack_read_double(Unpack *unpack) {
-        double v;
-
-        memcpy(&v, pack_read_bytes(unpack, sizeof(v)), sizeof(v));
-        return v;
-}
-
-Text pack_read_text(Unpack *unpack) {
-        uint32_t n;
-
-        memcpy(&n, pack_read_bytes(unpack, sizeof(n)), sizeof(n));
-        if (n == NO_TEXT)
-                return (Text){};
-        return (Text){ pack_read_bytes(unpack, (size_t)n + 1), (int)n };
+void pack_read_fields(Unpack *unpack, Field *ret, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                ret[i] = pack_read(unpack);
 }

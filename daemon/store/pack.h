@@ -4,20 +4,72 @@
 /*
  * Pack: fields of a row set, one after the other in one block
  *
- * The caller's thread packs fields; the writer unpacks them in the same order and binds texts in place. Both sides are this process:
- * the block is no file format.
+ * A field is the value of a column. The caller's thread packs fields; the writer unpacks them in the same order and binds texts in
+ * place. Both sides are this process: the block is no file format.
  */
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "util/buffer.h"
 
-void pack_u64(Buffer *buffer, uint64_t v);
-void pack_double(Buffer *buffer, double v);
-void pack_bytes(Buffer *buffer, const void *bytes, size_t n);
-/* NULL is unpacked as NULL. */
-void pack_text(Buffer *buffer, const char *text);
+typedef enum FieldType {
+        FIELD_NULL,
+        FIELD_INTEGER,
+        FIELD_REAL,
+        FIELD_TEXT, /* terminated by NUL */
+        FIELD_BLOB,
+} FieldType;
+
+typedef struct Field {
+        FieldType type;
+        int n; /* bytes of a text or blob, without the NUL */
+        union {
+                int64_t integer;
+                double real;
+                const char *text; /* borrowed; also the bytes of a blob. NULL in a FIELD_NULL */
+        };
+} Field;
+
+/* Fields as two arguments: their array and its length. */
+#define FIELDS(...) (const Field[]){ __VA_ARGS__ }, sizeof((const Field[]){ __VA_ARGS__ }) / sizeof(Field)
+
+static inline Field field_i64(int64_t v) {
+        return (Field){ .type = FIELD_INTEGER, .integer = v };
+}
+
+/* SQLite's integers are signed: a larger value becomes INT64_MAX. */
+static inline Field field_u64(uint64_t v) {
+        return field_i64(v > INT64_MAX ? INT64_MAX : (int64_t)v);
+}
+
+static inline Field field_double(double v) {
+        return (Field){ .type = FIELD_REAL, .real = v };
+}
+
+static inline Field field_blob(const void *bytes, size_t n) {
+        return (Field){ .type = FIELD_BLOB, .n = (int)n, .text = bytes };
+}
+
+static inline Field field_text(const char *text, size_t n) {
+        return (Field){ .type = FIELD_TEXT, .n = (int)n, .text = text };
+}
+
+/* text NULL: null. */
+static inline Field field_string(const char *text) {
+        return text ? field_text(text, strlen(text)) : (Field){};
+}
+
+static inline Field field_buffer(const Buffer *buffer) {
+        return field_text(buffer->text ? buffer->text : "", buffer->n);
+}
+
+static inline Field field_if(bool is_there, Field field) {
+        return is_there ? field : (Field){};
+}
+
+void pack_fields(Buffer *buffer, const Field *fields, size_t n);
 
 /* Between the two, the caller appends the pieces of a text to the buffer. */
 size_t pack_text_begin(Buffer *buffer);
@@ -27,13 +79,7 @@ typedef struct Unpack {
         const char *p, *end; /* borrowed */
 } Unpack;
 
-/* A text with its length, terminated by NUL; borrowed from the block. */
-typedef struct Text {
-        const char *text; /* NULL: none */
-        int n;
-} Text;
-
-uint64_t pack_read_u64(Unpack *unpack);
-double pack_read_double(Unpack *unpack);
+/* Texts and blobs are borrowed from the block. */
+Field pack_read(Unpack *unpack);
+void pack_read_fields(Unpack *unpack, Field *ret, size_t n);
 const void *pack_read_bytes(Unpack *unpack, size_t n);
-Text pack_read_text(Unpack *unpack);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/page.h"
 
-#include "store/statement.h"
+#include "store/read_connection.h"
 
 /* `until` is a key as well: the one before all rows of that time. */
-void page_bind(Prepared *prepared, uint64_t since_ms, uint64_t until_ms, const PageKey *before) {
+void page_put_fields(uint64_t since_ms, uint64_t until_ms, const PageKey *before, Field *ret) {
         uint64_t time_ms = INT64_MAX;
         int64_t row = INT64_MAX;
 
@@ -17,7 +17,20 @@ void page_bind(Prepared *prepared, uint64_t since_ms, uint64_t until_ms, const P
                 row = INT64_MIN;
         }
 
-        statement_bind_u64(prepared, since_ms);
-        statement_bind_u64(prepared, time_ms);
-        statement_bind_i64(prepared, row);
+        ret[0] = field_u64(since_ms);
+        ret[1] = field_u64(time_ms);
+        ret[2] = field_i64(row);
+}
+
+int page_begin(ReadConnection *connection, const Statement *lists, const PageFilter *filter) {
+        Field fields[6];
+        size_t n = 3, which = 0;
+
+        page_put_fields(filter->since_ms, filter->until_ms, &filter->before, fields);
+        for (size_t i = 0; i < N_ELEMENTS(filter->texts); i++)
+                if (filter->texts[i]) {
+                        which |= 1U << i;
+                        fields[n++] = field_string(filter->texts[i]);
+                }
+        return read_connection_begin(connection, &lists[which], fields, n);
 }

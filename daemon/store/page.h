@@ -14,9 +14,26 @@ typedef struct PageKey {
         int64_t row;
 } PageKey; /* {}: the first page */
 
-struct Prepared;
+struct Field;
+struct Statement;
+struct ReadConnection;
+
 /*
- * Binds three places: "time >= ? AND (time, row) < (?, ?)", for rows of [since, until) before the key; until_ms 0: no end.
+ * Writes three fields for "time >= ? AND (time, row) < (?, ?)": rows of [since, until) before the key; until_ms 0: no end.
  * INT64_MAX is the highest row.
  */
-void page_bind(struct Prepared *prepared, uint64_t since_ms, uint64_t until_ms, const PageKey *before);
+void page_put_fields(uint64_t since_ms, uint64_t until_ms, const PageKey *before, struct Field *ret);
+
+/* Rows of a page with a text (NULL: any) in each of three columns. */
+typedef struct PageFilter {
+        uint64_t since_ms, until_ms; /* [since, until); 0: open */
+        PageKey before;
+        const char *texts[3];
+} PageFilter;
+
+/*
+ * Begins the query of a page. A text that is not given does not appear in the statement, so that each of the eight statements can name
+ * the index that it uses: with INDEXED BY, a statement that cannot use the index is an error. The number of a statement has a bit for
+ * each text. The texts come after the fields of page_put_fields(). 0 or an outcome of store_types.h.
+ */
+int page_begin(struct ReadConnection *connection, const struct Statement *lists, const PageFilter *filter);

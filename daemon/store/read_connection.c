@@ -118,17 +118,19 @@ int read_connection_fail(ReadConnection *connection, int code) {
         }
 }
 
-int read_connection_prepare(ReadConnection *connection, const Statement *statement, Prepared **ret) {
+int read_connection_prepare(ReadConnection *connection, const Statement *statement, const Field *fields, size_t n_fields, Prepared **ret) {
         Prepared *prepared = statement_cache_get(&connection->statements, connection->db, statement);
 
         if (!prepared->handle)
                 return read_connection_fail(connection, prepared->code);
 
+        statement_bind(prepared, fields, n_fields, true);
         *ret = prepared;
         return 0;
 }
 
-int read_connection_begin(ReadConnection *connection, const Statement *statement, Prepared **ret) {
+int read_connection_begin(ReadConnection *connection, const Statement *statement, const Field *fields, size_t n_fields) {
+        Prepared *prepared;
         int code, r;
 
         read_connection_end(connection);
@@ -144,9 +146,9 @@ int read_connection_begin(ReadConnection *connection, const Statement *statement
                 return r;
         }
 
-        r = read_connection_prepare(connection, statement, ret);
+        r = read_connection_prepare(connection, statement, fields, n_fields, &prepared);
         if (r == 0)
-                connection->current = *ret;
+                connection->current = prepared;
         return r;
 }
 
@@ -175,4 +177,17 @@ int read_connection_step(ReadConnection *connection, const Prepared **ret) {
         if (r == READER_END)
                 read_connection_end(connection);
         return r;
+}
+
+int read_connection_next(ReadConnection *connection, const StoreColumn *columns, size_t n_columns, void *ret, size_t n_ret) {
+        const Prepared *row;
+        int r;
+
+        r = read_connection_step(connection, &row);
+        if (r != 0)
+                return r;
+
+        memset(ret, 0, n_ret);
+        /* SQLite reports "out of memory" as NULL in a column that is never null. */
+        return statement_read(row, 0, columns, n_columns, ret) ? 0 : read_connection_fail(connection, SQLITE_NOMEM);
 }

@@ -33,15 +33,20 @@ typedef struct ReadConnection {
 int read_connection_init(ReadConnection *connection, const char *path, WalBarrier *barrier, uint64_t timeout_ns);
 void read_connection_deinit(ReadConnection *connection);
 
-/* Begins a query with its outer statement, ready for its values, and starts the clock. 0 or an outcome of store_types.h, as all here. */
-int read_connection_begin(ReadConnection *connection, const Statement *statement, Prepared **ret);
+/*
+ * Begins a query with its outer statement and starts the clock. Values are copied, as in all statements of a query. 0 or an outcome of
+ * store_types.h, as all here.
+ */
+int read_connection_begin(ReadConnection *connection, const Statement *statement, const Field *fields, size_t n_fields);
 /* Steps the outer statement. 0: at a row, borrowed until the next step. */
 int read_connection_step(ReadConnection *connection, const Prepared **ret);
+/* Steps the outer statement and reads the row into *ret, which is zeroed first. */
+int read_connection_next(ReadConnection *connection, const StoreColumn *columns, size_t n_columns, void *ret, size_t n_ret);
 /* Ends the query, and with it the read transaction. */
 void read_connection_end(ReadConnection *connection);
 
-/* A statement inside the query, ready for its values. Borrowed until the next failure. */
-int read_connection_prepare(ReadConnection *connection, const Statement *statement, Prepared **ret);
+/* A statement inside the query. Borrowed until the next failure. */
+int read_connection_prepare(ReadConnection *connection, const Statement *statement, const Field *fields, size_t n_fields, Prepared **ret);
 /* 0: at a row. READER_END: no more rows, and the statement is reset. */
 int read_connection_step_inside(ReadConnection *connection, Prepared *prepared);
 

@@ -65,9 +65,9 @@ static int count_pages(Database *database, int64_t *ret_used, int64_t *ret_free)
         int64_t n_pages = 0, n_free = 0;
         int r;
 
-        r = database_get(database, database_prepare(database, &page_count), &n_pages);
+        r = database_get(database, &page_count, NULL, 0, &n_pages);
         if (r == 0)
-                r = database_get(database, database_prepare(database, &free_pages), &n_free);
+                r = database_get(database, &free_pages, NULL, 0, &n_free);
         if (r != 0)
                 return r;
 
@@ -108,14 +108,11 @@ static void find_removable(Removable *ret) {
 static int remove_step(Retention *retention, Database *database, const Removable *removable, size_t i, const int64_t *before_ms,
                        int64_t *ret_n) {
         const StoreTable *table = removable->tables[i];
-        Prepared *removal = database_prepare(database, before_ms ? table->expire : table->remove);
+        const Field fields[] = { field_i64(STEP_ROWS), field_i64(before_ms ? *before_ms : 0) };
         int64_t n = 0;
         int r;
 
-        statement_bind_i64(removal, STEP_ROWS);
-        if (before_ms)
-                statement_bind_i64(removal, *before_ms);
-        r = table->run(database, removal, &n);
+        r = table->run(database, database_prepare(database, before_ms ? table->expire : table->remove, fields, before_ms ? 2 : 1), &n);
         if (r != 0)
                 return r;
 
@@ -229,7 +226,7 @@ static int give_back(Retention *retention, Database *database, bool *ret_has_mor
                 return 0;
 
         *ret_has_more = true;
-        r = database_run(database, database_prepare(database, &vacuum));
+        r = database_run(database, &vacuum, NULL, 0);
         /* The limit cannot be set below the size of the file: set it again as the file shrinks. */
         return r != 0 ? r : cap_pages(retention, database);
 }

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 Prepared *statement_cache_get(StatementCache *cache, sqlite3 *db, const Statement *statement) {
@@ -32,36 +33,81 @@ bool statement_is_bound(const Prepared *prepared) {
         return prepared->n_bound == sqlite3_bind_parameter_count(prepared->handle);
 }
 
-void statement_bind_null(Prepared *prepared) {
-        sqlite3_bind_null(prepared->handle, ++prepared->n_bound);
+static void bind_field(sqlite3_stmt *handle, int place, const Field *field, sqlite3_destructor_type destructor) {
+        switch (field->type) {
+        case FIELD_NULL:
+                sqlite3_bind_null(handle, place);
+                break;
+        case FIELD_INTEGER:
+                sqlite3_bind_int64(handle, place, field->integer);
+                break;
+        case FIELD_REAL:
+                sqlite3_bind_double(handle, place, field->real);
+                break;
+        case FIELD_TEXT:
+                sqlite3_bind_text(handle, place, field->text, field->n, destructor);
+                break;
+        case FIELD_BLOB:
+                sqlite3_bind_blob(handle, place, field->text, field->n, destructor);
+                break;
+        }
 }
 
-void statement_bind_i64(Prepared *prepared, int64_t v) {
-        sqlite3_bind_int64(prepared->handle, ++prepared->n_bound, v);
+void statement_bind(Prepared *prepared, const Field *fields, size_t n, bool is_copied) {
+        for (size_t i = 0; i < n; i++)
+                bind_field(prepared->handle, ++prepared->n_bound, &fields[i], is_copied ? SQLITE_TRANSIENT : SQLITE_STATIC);
 }
 
-void statement_bind_u64(Prepared *prepared, uint64_t v) {
-        statement_bind_i64(prepared, v > INT64_MAX ? INT64_MAX : (int64_t)v);
+/* False: a text that must be there is NULL. */
+static bool read_column(const Prepared *prepared, int i, const StoreColumn *column, void *member) {
+        int64_t v = column_i64(prepared, i);
+        const void *bytes;
+
+        switch (column->type) {
+        case COLUMN_I64:
+        case COLUMN_U64:
+                *(int64_t *)member = v;
+                return true;
+        case COLUMN_I32:
+                *(int32_t *)member = v < 0 || v > INT32_MAX ? -1 : (int32_t)v;
+                return true;
+        case COLUMN_U32:
+                *(uint32_t *)member = v < 0 || v > UINT32_MAX ? 0 : (uint32_t)v;
+                return true;
+        case COLUMN_DOUBLE:
+                *(double *)member = column_double(prepared, i);
+                return true;
+        case COLUMN_TEXT:
+                *(const char **)member = column_text(prepared, i);
+                return !column->is_required || *(const char **)member;
+        case COLUMN_JSON:
+                *(JsonText *)member = column_json(prepared, i);
+                return true;
+        case COLUMN_COPY:
+                bytes = column_text(prepared, i);
+                (void)snprintf(member, column->n, "%s", bytes ? (const char *)bytes : "");
+                return !column->is_required || bytes;
+        case COLUMN_ID:
+                bytes = sqlite3_column_blob(prepared->handle, i);
+                if (bytes && column_bytes(prepared, i) == column->n)
+                        memcpy(member, bytes, column->n);
+                return true;
+        }
+        return true;
 }
 
-void statement_bind_double(Prepared *prepared, double v) {
-        sqlite3_bind_double(prepared->handle, ++prepared->n_bound, v);
-}
+bool statement_read(const Prepared *prepared, int first, const StoreColumn *columns, size_t n, void *ret) {
+        bool is_read = true;
 
-void statement_bind_text(Prepared *prepared, Text text) {
-        sqlite3_bind_text(prepared->handle, ++prepared->n_bound, text.text, text.n, SQLITE_STATIC);
-}
+        for (size_t i = 0; i < n; i++) {
+                const StoreColumn *column = &columns[i];
+                int at = first + (int)i;
 
-void statement_bind_blob(Prepared *prepared, const void *bytes, size_t n) {
-        sqlite3_bind_blob64(prepared->handle, ++prepared->n_bound, bytes, n, SQLITE_STATIC);
-}
-
-void statement_bind_blob_copy(Prepared *prepared, const void *bytes, size_t n) {
-        sqlite3_bind_blob64(prepared->handle, ++prepared->n_bound, bytes, n, SQLITE_TRANSIENT);
-}
-
-void statement_bind_string(Prepared *prepared, const char *text) {
-        sqlite3_bind_text(prepared->handle, ++prepared->n_bound, text, -1, SQLITE_TRANSIENT);
+                is_read &= read_column(prepared, at, column, (char *)ret + column->offset);
+                if (column->has)
+                        *(bool *)((char *)ret + column->has) = !column_is_null(prepared, at);
+        }
+        return is_read;
 }
 
 int statement_column_copy(const Prepared *prepared, int i, char **ret) {

@@ -54,17 +54,8 @@ void statement_cache_clear(StatementCache *cache);
 /* True when each place has a value. */
 bool statement_is_bound(const Prepared *prepared);
 
-/* Values, for one place after the other. What is not copied must stay until the statement ran. */
-void statement_bind_null(Prepared *prepared);
-void statement_bind_i64(Prepared *prepared, int64_t v);
-/* SQLite's integers are signed: a larger value becomes INT64_MAX. */
-void statement_bind_u64(Prepared *prepared, uint64_t v);
-void statement_bind_double(Prepared *prepared, double v);
-void statement_bind_text(Prepared *prepared, Text text);
-void statement_bind_blob(Prepared *prepared, const void *bytes, size_t n);
-/* These two copy. NULL: null. */
-void statement_bind_blob_copy(Prepared *prepared, const void *bytes, size_t n);
-void statement_bind_string(Prepared *prepared, const char *text);
+/* Binds a value to one place after the other. Texts and blobs are copied, or else must stay until the statement ran. */
+void statement_bind(Prepared *prepared, const Field *fields, size_t n, bool is_copied);
 
 /* Columns of the row at hand, borrowed until the next step. */
 static inline bool column_is_null(const Prepared *prepared, int i) {
@@ -98,6 +89,40 @@ static inline JsonText column_json(const Prepared *prepared, int i) {
 
         return json_text(text, text ? column_bytes(prepared, i) : 0);
 }
+
+/* Members of a struct as columns, one after the other. Their types follow from the members. */
+typedef enum ColumnType {
+        COLUMN_I64,
+        COLUMN_U64,
+        COLUMN_I32, /* -1: negative or out of range */
+        COLUMN_U32, /* 0: out of range */
+        COLUMN_DOUBLE,
+        COLUMN_TEXT, /* const char *, borrowed until the next step */
+        COLUMN_JSON, /* JsonText, borrowed until the next step */
+        COLUMN_COPY, /* char[n], cut to fit */
+        COLUMN_ID,   /* uint8_t[n]; null, or of another length: left as it is */
+} ColumnType;
+
+typedef struct StoreColumn {
+        ColumnType type;
+        bool is_required; /* a text that is never null: NULL means out of memory */
+        size_t offset, n; /* of the member */
+        size_t has;       /* offset of a bool that says whether the column has a value; 0: none */
+} StoreColumn;
+
+#define COLUMN_MEMBER(Type, member) (((Type *)0)->member)
+#define COLUMN_OF(Type, member)                                                                                \
+        .type = _Generic(COLUMN_MEMBER(Type, member), int64_t: COLUMN_I64, uint64_t: COLUMN_U64,               \
+                         int32_t: COLUMN_I32, uint32_t: COLUMN_U32, double: COLUMN_DOUBLE,                     \
+                         const char *: COLUMN_TEXT, JsonText: COLUMN_JSON, char *: COLUMN_COPY,                \
+                         uint8_t *: COLUMN_ID),                                                                \
+        .offset = offsetof(Type, member), .n = sizeof(COLUMN_MEMBER(Type, member))
+#define COLUMN(Type, member) { COLUMN_OF(Type, member) }
+#define COLUMN_REQUIRED(Type, member) { COLUMN_OF(Type, member), .is_required = true }
+#define COLUMN_OPTIONAL(Type, member, has_member) { COLUMN_OF(Type, member), .has = offsetof(Type, has_member) }
+
+/* Reads the columns from number `first` on into *ret. False: out of memory. */
+bool statement_read(const Prepared *prepared, int first, const StoreColumn *columns, size_t n, void *ret);
 
 /* A copy for the caller; *ret stays as it is for null. 0 or -ENOMEM. */
 int statement_column_copy(const Prepared *prepared, int i, char **ret);

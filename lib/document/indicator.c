@@ -89,53 +89,6 @@ static int complain_key(Complaint *ret, const char *key, const char *problem) {
 
 /* --- any document -------------------------------------------------------------------------------- */
 
-static void sift_down(const char **keys, size_t i, size_t n) {
-        for (size_t child; (child = 2 * i + 1) < n; i = child) {
-                const char *key = keys[i];
-
-                if (child + 1 < n && strcmp(keys[child], keys[child + 1]) < 0)
-                        child++;
-                if (strcmp(key, keys[child]) >= 0)
-                        return;
-
-                keys[i] = keys[child];
-                keys[child] = key;
-        }
-}
-
-/* Heapsort: no allocation, as qsort() may do, and no input makes it slow. */
-static void sort_keys(const char **keys, size_t n) {
-        for (size_t i = n / 2; i > 0; i--)
-                sift_down(keys, i - 1, n);
-
-        for (size_t i = n; i > 1; i--) {
-                const char *last = keys[i - 1];
-
-                keys[i - 1] = keys[0];
-                keys[0] = last;
-                sift_down(keys, 0, i - 1);
-        }
-}
-
-#define PAIRWISE_MAX 32U
-
-/* A key that is there twice, or NULL. Reorders `keys`. */
-static const char *find_twice(const char **keys, size_t n) {
-        if (n > PAIRWISE_MAX) {
-                sort_keys(keys, n);
-                for (size_t i = 1; i < n; i++)
-                        if (strcmp(keys[i - 1], keys[i]) == 0)
-                                return keys[i];
-                return NULL;
-        }
-
-        for (size_t i = 1; i < n; i++)
-                for (size_t k = 0; k < i; k++)
-                        if (keys[i][0] == keys[k][0] && strcmp(keys[i], keys[k]) == 0)
-                                return keys[i];
-        return NULL;
-}
-
 /* A key that is in `a` or `b` twice, or in both; b may be NULL. Together they have at most KEYS_MAX members. */
 static const char *find_shared_key(const Value *a, const Value *b) {
         const char *keys[KEYS_MAX];
@@ -146,7 +99,7 @@ static const char *find_shared_key(const Value *a, const Value *b) {
         for (size_t i = 0; b && i < b->n_members; i++)
                 keys[n++] = b->members[i].key;
 
-        return find_twice(keys, n);
+        return value_find_key_twice(keys, n);
 }
 
 static int check_key(Checker *checker, const Place *up, const char *key, size_t index) {

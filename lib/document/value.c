@@ -138,6 +138,52 @@ bool value_find_twice(const Value *list, const Value **room, size_t *ret_first, 
         return true;
 }
 
+static void sift_down(const char **keys, size_t i, size_t n) {
+        for (size_t child; (child = 2 * i + 1) < n; i = child) {
+                const char *key = keys[i];
+
+                if (child + 1 < n && strcmp(keys[child], keys[child + 1]) < 0)
+                        child++;
+                if (strcmp(key, keys[child]) >= 0)
+                        return;
+
+                keys[i] = keys[child];
+                keys[child] = key;
+        }
+}
+
+/* Heapsort: no allocation, as qsort() may do, and no input makes it slow. */
+static void sort_keys(const char **keys, size_t n) {
+        for (size_t i = n / 2; i > 0; i--)
+                sift_down(keys, i - 1, n);
+
+        for (size_t i = n; i > 1; i--) {
+                const char *last = keys[i - 1];
+
+                keys[i - 1] = keys[0];
+                keys[0] = last;
+                sift_down(keys, 0, i - 1);
+        }
+}
+
+#define PAIRWISE_MAX 32U
+
+const char *value_find_key_twice(const char **keys, size_t n) {
+        if (n > PAIRWISE_MAX) {
+                sort_keys(keys, n);
+                for (size_t i = 1; i < n; i++)
+                        if (strcmp(keys[i - 1], keys[i]) == 0)
+                                return keys[i];
+                return NULL;
+        }
+
+        for (size_t i = 1; i < n; i++)
+                for (size_t k = 0; k < i; k++)
+                        if (keys[i][0] == keys[k][0] && strcmp(keys[i], keys[k]) == 0)
+                                return keys[i];
+        return NULL;
+}
+
 static void write_list(const Value *value, Json *json) {
         json_array_begin(json);
         for (size_t i = 0; i < value->n_items; i++)

@@ -73,4 +73,7 @@ int value_compare(const Value *a, const Value *b);
  */
 bool value_find_twice(const Value *list, const Value **room, size_t *ret_first, size_t *ret_again);
 
+/* A key that is there twice, or NULL. Reorders `keys`. */
+const char *value_find_key_twice(const char **keys, size_t n);
+
 void value_write_json(const Value *value, Json *json);

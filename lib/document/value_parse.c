@@ -13,17 +13,29 @@ typedef struct Parser {
         const char *begin, *p, *end;
         Arena *arena;
         char *strings, *strings_end; /* decoded strings are never longer than they are spelled */
+        bool is_strict;              /* values that break the rules of documents are errors */
         bool is_canonical;
         Buffer number; /* owned; one as the writer spells it */
         ValueError error;
 } Parser;
 
-static int malformed(Parser *parser, const char *text) {
-        parser->error = (ValueError){ text, (size_t)(parser->p - parser->begin) };
+/* --- errors -------------------------------------------------------------------------------------- */
+
+static int malformed(Parser *parser, ValueErrorCode code) {
+        parser->error = (ValueError){ .code = code, .at = (size_t)(parser->p - parser->begin) };
         return VALUE_MALFORMED;
 }
 
-static const char cut_off[] = "the text is cut off";
+static int expected(Parser *parser, ValueErrorCode code) {
+        return malformed(parser, parser->p == parser->end ? VALUE_ERROR_CUT_OFF : code);
+}
+
+/* Only a strict parser has checked that keys are UTF-8, which a path must be. */
+static int malformed_within(Parser *parser, const char *key, size_t index) {
+        if (parser->is_strict)
+                value_error_prepend(&parser->error, key, index);
+        return VALUE_MALFORMED;
+}
 
 static void skip_blanks(Parser *parser) {
         const char *p = parser->p;
@@ -51,11 +63,11 @@ static int parse_escape(Parser *parser) {
         size_t n = json_escape_read(parser->p, (size_t)(parser->end - parser->p), &code_point);
 
         if (n == 0)
-                return malformed(parser, "invalid escape: write a backslash as two");
+                return malformed(parser, VALUE_ERROR_ESCAPE);
         if (code_point == 0)
-                return malformed(parser, "strings may not contain \\u0000: remove it");
+                return malformed(parser, VALUE_ERROR_NUL);
         if (json_is_surrogate(code_point))
-                return malformed(parser, "half a character: write both of its escapes, or the character itself");
+                return malformed(parser, VALUE_ERROR_SURROGATE);
 
         /* The writer has short names for these, and \u only for what is unsafe on a terminal. */
         if (!strchr("\"\\nrt", *parser->p))
@@ -66,15 +78,18 @@ static int parse_escape(Parser *parser) {
 }
 
 /* Not ASCII, or not printable: the characters that the writer escapes make the text one to be written anew. */
-static void take_other(Parser *parser) {
+static int take_other(Parser *parser) {
         size_t left = (size_t)(parser->end - parser->p), n = utf8_length(parser->p, left);
 
+        if (n == 0 && parser->is_strict)
+                return malformed(parser, VALUE_ERROR_UTF8);
         if (n <= 1 || utf8_is_unsafe(utf8_decode(parser->p, n)))
                 parser->is_canonical = false;
         n = n > 0 ? n : 1;
         memcpy(parser->strings, parser->p, n);
         parser->strings += n;
         parser->p += n;
+        return 0;
 }
 
 static size_t count_plain(const char *p, const char *end) {
@@ -88,7 +103,7 @@ static size_t count_plain(const char *p, const char *end) {
 /* At the opening quote. */
 static int parse_string(Parser *parser, const char **ret) {
         const char *string = parser->strings;
-        int r;
+        int r = 0;
 
         assert(*parser->p == '"');
         parser->p++;
@@ -99,17 +114,17 @@ static int parse_string(Parser *parser, const char **ret) {
                         memcpy(parser->strings, parser->p, n);
                         parser->strings += n;
                         parser->p += n;
-                } else if (accept(parser, '\\')) {
+                } else if (accept(parser, '\\'))
                         r = parse_escape(parser);
-                        if (r != 0)
-                                return r;
-                } else if ((unsigned char)*parser->p < 0x20)
-                        return malformed(parser, "control character in a string: write it as an escape such as \\n or \\u001b");
+                else if ((unsigned char)*parser->p < 0x20)
+                        r = malformed(parser, VALUE_ERROR_CONTROL);
                 else
-                        take_other(parser);
+                        r = take_other(parser);
+                if (r != 0)
+                        return r;
         }
         if (!accept(parser, '"'))
-                return malformed(parser, cut_off);
+                return malformed(parser, VALUE_ERROR_CUT_OFF);
 
         assert(parser->strings < parser->strings_end);
         *parser->strings++ = '\0';
@@ -125,7 +140,7 @@ static bool is_digit(const Parser *parser) {
 
 static int skip_digits(Parser *parser) {
         if (!is_digit(parser))
-                return malformed(parser, parser->p == parser->end ? cut_off : "a digit expected");
+                return expected(parser, VALUE_ERROR_NO_DIGIT);
         while (is_digit(parser))
                 parser->p++;
         return 0;
@@ -146,7 +161,18 @@ static bool is_written_so(const char *begin, const char *end) {
         return n <= SURE_DIGITS && (point[-1] != '0' || point - begin > 1 + (*begin == '-') || point[1] != '0');
 }
 
-/* strtod() ends where the number does: the grammar was checked, and something that is no part of a number follows. */
+/* strtod() ends where the number does: the grammar was checked, and the text goes on, or a NUL is put behind a copy. */
+static double read_double(Parser *parser, const char *begin) {
+        Buffer *number = &parser->number;
+
+        if (parser->p < parser->end)
+                return strtod(begin, NULL);
+
+        buffer_clear(number);
+        buffer_put(number, begin, (size_t)(parser->p - begin));
+        return number->failed ? NAN : strtod(number->text, NULL);
+}
+
 static int parse_real(Parser *parser, const char *begin, Value *ret) {
         Buffer *number = &parser->number;
         Json json;
@@ -159,12 +185,12 @@ static int parse_real(Parser *parser, const char *begin, Value *ret) {
                         (void)accept(parser, '-');
                 r = skip_digits(parser);
         }
-        if (r == 0 && parser->p == parser->end)
-                r = malformed(parser, cut_off);
         if (r != 0)
                 return r;
 
-        *ret = (Value){ .type = VALUE_DOUBLE, .number = strtod(begin, NULL) };
+        *ret = (Value){ .type = VALUE_DOUBLE, .number = read_double(parser, begin) };
+        if (parser->is_strict && !isfinite(ret->number))
+                return malformed(parser, VALUE_ERROR_DOUBLE_RANGE);
         if (!parser->is_canonical || is_written_so(begin, parser->p))
                 return 0;
 
@@ -182,7 +208,7 @@ static int parse_integer(Parser *parser, const char *begin, bool is_negative, Va
         for (const char *p = begin; p < parser->p; p++)
                 if (__builtin_mul_overflow(v, 10U, &v) || __builtin_add_overflow(v, (uint64_t)(*p - '0'), &v) || v > max) {
                         parser->p = p;
-                        return malformed(parser, "an integer beyond 64 bits: give it a decimal point, or make it a string");
+                        return malformed(parser, VALUE_ERROR_INTEGER_RANGE);
                 }
 
         if (is_negative && v == 0)
@@ -202,7 +228,7 @@ static int parse_number(Parser *parser, Value *ret) {
                 return r;
         if (*digits == '0' && parser->p > digits + 1) {
                 parser->p = digits;
-                return malformed(parser, "a number has no leading zeros");
+                return malformed(parser, VALUE_ERROR_LEADING_ZERO);
         }
         if (parser->p < parser->end && (*parser->p == '.' || *parser->p == 'e' || *parser->p == 'E'))
                 return parse_real(parser, begin, ret);
@@ -215,7 +241,7 @@ static int parse_word(Parser *parser, const char *word, Value value, Value *ret)
         size_t n = strlen(word);
 
         if ((size_t)(parser->end - parser->p) < n || memcmp(parser->p, word, n) != 0)
-                return malformed(parser, "a value expected: an object, a list, a string, a number, true, false or null");
+                return expected(parser, VALUE_ERROR_NO_VALUE);
 
         parser->p += n;
         *ret = value;
@@ -226,6 +252,8 @@ static int parse_word(Parser *parser, const char *word, Value value, Value *ret)
 static int parse_infinite(Parser *parser, Value *ret) {
         double sign = accept(parser, '-') ? -1 : 1;
 
+        if (parser->is_strict)
+                return malformed(parser, VALUE_ERROR_NO_VALUE);
         if (*parser->p == 'N')
                 return parse_word(parser, "NaN", (Value){ .type = VALUE_DOUBLE, .number = NAN }, ret);
         return parse_word(parser, "Infinity", (Value){ .type = VALUE_DOUBLE, .number = sign * INFINITY }, ret);
@@ -252,38 +280,7 @@ static int skip_nest(Parser *parser) {
                         return 0;
                 }
         }
-        return malformed(parser, cut_off);
-}
-
-static int parse_list(Parser *parser, unsigned depth, Value *ret) {
-        Value *item = NULL, *items;
-        size_t n = 0;
-        int r;
-
-        parser->p++;
-        skip_blanks(parser);
-        if (!accept(parser, ']')) {
-                do {
-                        item = arena_push(parser->arena, sizeof(*item));
-                        if (!item)
-                                return VALUE_NO_ROOM;
-                        n++;
-                        r = parse_value(parser, depth + 1, item);
-                        if (r != 0)
-                                return r;
-                } while (accept(parser, ','));
-                if (!accept(parser, ']'))
-                        return malformed(parser, parser->p == parser->end ? cut_off : "',' or ']' expected");
-        }
-
-        items = arena_alloc(parser->arena, n * sizeof(*items));
-        if (!items)
-                return VALUE_NO_ROOM;
-        for (size_t i = n; i > 0; i--, item++) /* the last was pushed in front of the others */
-                items[i - 1] = *item;
-        arena_pop(parser->arena, n * sizeof(*items));
-        *ret = (Value){ .type = VALUE_LIST, .items = items, .n_items = n };
-        return 0;
+        return malformed(parser, VALUE_ERROR_CUT_OFF);
 }
 
 static int parse_member(Parser *parser, unsigned depth, Member *ret) {
@@ -291,63 +288,124 @@ static int parse_member(Parser *parser, unsigned depth, Member *ret) {
 
         skip_blanks(parser);
         if (parser->p == parser->end || *parser->p != '"')
-                return malformed(parser, parser->p == parser->end ? cut_off : "a key in double quotes expected");
+                return expected(parser, VALUE_ERROR_NO_KEY);
         r = parse_string(parser, &ret->key);
         if (r != 0)
                 return r;
 
         skip_blanks(parser);
         if (!accept(parser, ':'))
-                return malformed(parser, parser->p == parser->end ? cut_off : "':' expected");
-        return parse_value(parser, depth + 1, &ret->value);
+                return expected(parser, VALUE_ERROR_NO_COLON);
+        r = parse_value(parser, depth, &ret->value);
+        return r == VALUE_MALFORMED ? malformed_within(parser, ret->key, 0) : r;
 }
 
-static int parse_object(Parser *parser, unsigned depth, Value *ret) {
-        Member *member = NULL, *members;
+static int parse_item(Parser *parser, unsigned depth, size_t i, Value *ret) {
+        int r = parse_value(parser, depth, ret);
+
+        return r == VALUE_MALFORMED ? malformed_within(parser, NULL, i) : r;
+}
+
+/* Behind the opening bracket. Pushes the members or items, the last in front of the others. */
+static int push_all(Parser *parser, unsigned depth, bool is_object, size_t *n) {
+        const char end = is_object ? '}' : ']';
+        void *pushed;
+        int r;
+
+        skip_blanks(parser);
+        if (accept(parser, end))
+                return 0;
+
+        do {
+                pushed = arena_push(parser->arena, is_object ? sizeof(Member) : sizeof(Value));
+                if (!pushed)
+                        return VALUE_NO_ROOM;
+                r = is_object ? parse_member(parser, depth, pushed) : parse_item(parser, depth, *n, pushed);
+                if (r != 0)
+                        return r;
+                ++*n;
+        } while (accept(parser, ','));
+
+        return accept(parser, end) ? 0 : expected(parser, is_object ? VALUE_ERROR_NO_OBJECT_END : VALUE_ERROR_NO_LIST_END);
+}
+
+/* An error's place is the object itself, from `begin`. */
+static int refuse_key_twice(Parser *parser, const Value *object, const char *begin) {
+        size_t n_bytes = object->n_members * sizeof(char *);
+        const char **keys = arena_push(parser->arena, n_bytes), *twice;
+
+        if (!keys)
+                return VALUE_NO_ROOM;
+        for (size_t i = 0; i < object->n_members; i++)
+                keys[i] = object->members[i].key;
+        twice = value_find_key_twice(keys, object->n_members);
+        arena_pop(parser->arena, n_bytes);
+        if (!twice)
+                return 0;
+
+        parser->p = begin;
+        (void)malformed(parser, VALUE_ERROR_KEY_TWICE);
+        return malformed_within(parser, twice, 0);
+}
+
+static int parse_list(Parser *parser, unsigned depth, Value *ret) {
+        const Value *pushed;
+        Value *items;
         size_t n = 0;
         int r;
 
-        parser->p++;
-        skip_blanks(parser);
-        if (!accept(parser, '}')) {
-                do {
-                        member = arena_push(parser->arena, sizeof(*member));
-                        if (!member)
-                                return VALUE_NO_ROOM;
-                        n++;
-                        r = parse_member(parser, depth, member);
-                        if (r != 0)
-                                return r;
-                } while (accept(parser, ','));
-                if (!accept(parser, '}'))
-                        return malformed(parser, parser->p == parser->end ? cut_off : "',' or '}' expected");
-        }
+        r = push_all(parser, depth, false, &n);
+        if (r != 0)
+                return r;
+
+        items = arena_alloc(parser->arena, n * sizeof(*items));
+        if (!items)
+                return VALUE_NO_ROOM;
+        pushed = arena_pop(parser->arena, n * sizeof(*items));
+        for (size_t i = n; i > 0; i--)
+                items[i - 1] = *pushed++;
+        *ret = (Value){ .type = VALUE_LIST, .items = items, .n_items = n };
+        return 0;
+}
+
+static int parse_object(Parser *parser, unsigned depth, Value *ret) {
+        const char *begin = parser->p - 1;
+        const Member *pushed;
+        Member *members;
+        size_t n = 0;
+        int r;
+
+        r = push_all(parser, depth, true, &n);
+        if (r != 0)
+                return r;
 
         members = arena_alloc(parser->arena, n * sizeof(*members));
         if (!members)
                 return VALUE_NO_ROOM;
-        for (size_t i = n; i > 0; i--, member++) /* the last was pushed in front of the others */
-                members[i - 1] = *member;
-        arena_pop(parser->arena, n * sizeof(*members));
+        pushed = arena_pop(parser->arena, n * sizeof(*members));
+        for (size_t i = n; i > 0; i--)
+                members[i - 1] = *pushed++;
         *ret = (Value){ .type = VALUE_OBJECT, .members = members, .n_members = n };
-        return 0;
+        return parser->is_strict ? refuse_key_twice(parser, ret, begin) : 0;
 }
 
-/* depth: of the objects and lists around this one. */
+/* depth: of the objects and lists around this one. A strict parser takes one more, of the spool or the API around a document. */
 static int parse_nest(Parser *parser, unsigned depth, Value *ret) {
         bool is_object = *parser->p == '{';
 
-        assert(depth <= VALUE_DEPTH_MAX);
-        if (depth == VALUE_DEPTH_MAX) {
+        if (parser->is_strict && depth > VALUE_DEPTH_MAX)
+                return malformed(parser, VALUE_ERROR_DEPTH);
+        if (!parser->is_strict && depth == VALUE_DEPTH_MAX) {
                 *ret = (Value){ .type = is_object ? VALUE_OBJECT : VALUE_LIST };
                 return skip_nest(parser);
         }
-        return is_object ? parse_object(parser, depth, ret) : parse_list(parser, depth, ret);
+        parser->p++;
+        return is_object ? parse_object(parser, depth + 1, ret) : parse_list(parser, depth + 1, ret);
 }
 
 static int parse_bare_value(Parser *parser, unsigned depth, Value *ret) {
         if (parser->p == parser->end)
-                return malformed(parser, cut_off);
+                return malformed(parser, VALUE_ERROR_CUT_OFF);
 
         switch (*parser->p) {
         case '{':
@@ -384,9 +442,24 @@ static int parse_value(Parser *parser, unsigned depth, Value *ret) {
         return r;
 }
 
+/* Takes back what the parser pushed, and what a document that is refused has allocated. */
+static int finish(Parser *parser, const Arena *before, int r, ValueError *ret_error) {
+        arena_pop(parser->arena, parser->arena->n_pushed - before->n_pushed);
+        buffer_deinit(&parser->number);
+        if (r == 0)
+                return 0;
+
+        parser->arena->n_used = before->n_used;
+        if (r == VALUE_MALFORMED) {
+                value_error_explain(&parser->error, parser->begin, (size_t)(parser->end - parser->begin));
+                *ret_error = parser->error;
+        }
+        return r;
+}
+
 int value_parse(const char *text, size_t n, Arena *arena, const Value **ret, bool *ret_is_canonical, ValueError *ret_error) {
         Parser parser = { .begin = text, .p = text, .end = text + n, .arena = arena, .is_canonical = true };
-        size_t n_pushed = arena->n_pushed;
+        const Arena before = *arena;
         Value *value;
         int r;
 
@@ -398,18 +471,92 @@ int value_parse(const char *text, size_t n, Arena *arena, const Value **ret, boo
 
         skip_blanks(&parser);
         if (parser.p == parser.end || *parser.p != '{')
-                r = malformed(&parser, "an object expected, in {braces}");
+                r = malformed(&parser, VALUE_ERROR_NO_OBJECT);
         else
                 r = parse_value(&parser, 0, value);
         if (r == 0 && parser.p < parser.end)
-                r = malformed(&parser, "something follows the object: send one document");
-        arena_pop(arena, arena->n_pushed - n_pushed);
-        buffer_deinit(&parser.number);
+                r = malformed(&parser, VALUE_ERROR_MORE);
 
-        if (r == 0) {
-                *ret = value;
-                *ret_is_canonical = parser.is_canonical;
-        } else
-                *ret_error = parser.error;
-        return r;
+        r = finish(&parser, &before, r, ret_error);
+        if (r != 0)
+                return r;
+
+        *ret = value;
+        *ret_is_canonical = parser.is_canonical;
+        return 0;
+}
+
+/* --- one document after the other ---------------------------------------------------------------- */
+
+void value_parse_begin(ValueReader *reader, const char *text, size_t n) {
+        *reader = (ValueReader){ .text = text, .n = n, .line = 1, .column = 1 };
+}
+
+static void advance(ValueReader *reader, size_t to) {
+        for (; reader->at < to; reader->at++) {
+                unsigned char c = (unsigned char)reader->text[reader->at];
+
+                if (c == '\n') {
+                        reader->line++;
+                        reader->column = 1;
+                } else if ((c & 0xc0) != 0x80)
+                        reader->column++;
+        }
+}
+
+/* Finds encodings that editors of other systems save and that RFC 8259 (8.1) does not allow. */
+static int refuse_encoding(Parser *parser) {
+        size_t n = (size_t)(parser->end - parser->p);
+        const char *p = parser->p;
+
+        if (n >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0)
+                return malformed(parser, VALUE_ERROR_BYTE_ORDER_MARK);
+        if (n >= 2 && (memcmp(p, "\xff\xfe", 2) == 0 || memcmp(p, "\xfe\xff", 2) == 0 || !p[0] || !p[1]))
+                return malformed(parser, VALUE_ERROR_UTF16);
+        return 0;
+}
+
+int value_parse_next(ValueReader *reader, Arena *arena, const Value **ret, ValueError *ret_error) {
+        Parser parser = { .begin = reader->text, .end = reader->text + reader->n, .arena = arena, .is_strict = true };
+        ValueReader wrong;
+        Arena before;
+        Value *value;
+        int r;
+
+        parser.p = reader->text + reader->at;
+        skip_blanks(&parser);
+        if (parser.p == parser.end)
+                return VALUE_END;
+        advance(reader, (size_t)(parser.p - parser.begin));
+
+        if (!reader->strings)
+                reader->strings = arena_alloc(arena, reader->n + 1);
+        before = *arena;
+        value = arena_alloc(arena, sizeof(*value));
+        if (!value || !reader->strings)
+                return VALUE_NO_ROOM;
+        parser.strings = reader->strings + reader->n_strings;
+        parser.strings_end = reader->strings + reader->n + 1;
+
+        r = refuse_encoding(&parser) ?: parse_bare_value(&parser, 0, value);
+        r = finish(&parser, &before, r, ret_error);
+        if (r == VALUE_MALFORMED) {
+                wrong = *reader;
+                advance(&wrong, ret_error->at);
+                ret_error->line = wrong.line;
+                ret_error->column = wrong.column;
+        }
+        if (r != 0)
+                return r;
+
+        reader->begin_line = reader->line;
+        reader->begin_column = reader->column;
+        reader->n_strings = (size_t)(parser.strings - reader->strings);
+        advance(reader, (size_t)(parser.p - parser.begin));
+        *ret = value;
+        return 0;
+}
+
+size_t value_parse_arena_size(size_t n) {
+        return 65536 + VALUE_PARSE_FACTOR * n;
 }

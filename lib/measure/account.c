@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "util/array.h"
+
 #define GIB (UINT64_C(1) << 30)
 
 static const Source kernel_sources[N_KERNEL_COUNTERS] = {
@@ -49,14 +51,14 @@ void account_deinit(Account *account) {
         *account = (Account){};
 }
 
+/* Devices of a sample are mostly those of the last one, but all of them can be new. */
 int account_reserve(Account *account, const Sample *sample) {
+        size_t n_disks = sample_has(sample, SOURCE_DISKSTATS) ? sample->n_disks : 0;
+        size_t n_nets = sample_has(sample, SOURCE_NETDEV) ? sample->n_nets : 0;
         int r;
 
-        r = device_table_reserve(&account->disks, sample_has(sample, SOURCE_DISKSTATS) ? sample->n_disks : 0);
-        if (r < 0)
-                return r;
-
-        return device_table_reserve(&account->nets, sample_has(sample, SOURCE_NETDEV) ? sample->n_nets : 0);
+        r = ARRAY_RESERVE(account->disks.devices, account->disks.n_allocated, account->disks.n + n_disks);
+        return r < 0 ? r : ARRAY_RESERVE(account->nets.devices, account->nets.n_allocated, account->nets.n + n_nets);
 }
 
 static bool knows(const Account *account, Source source) {
@@ -186,7 +188,7 @@ void account_advance(Account *account, const Sample *sample) {
 
 static const RecordField disk_fields[] = {
         RECORD_TEXT_OF(Device, name),
-        RECORD_NAME_OF(Device, class, N_DISK_CLASSES, disk_class_names),
+        RECORD_NAME_OF(Device, class, N_DISK_CLASSES, sample_disk_class_names),
         RECORD_VALUE_AS("read_bytes", Device, counters[0]),
         RECORD_VALUE_AS("write_bytes", Device, counters[1]),
         RECORD_VALUE_AS("reads", Device, counters[2]),
@@ -195,7 +197,7 @@ static const RecordField disk_fields[] = {
 
 static const RecordField net_fields[] = {
         RECORD_TEXT_OF(Device, name),
-        RECORD_NAME_OF(Device, class, N_NET_CLASSES, net_class_names),
+        RECORD_NAME_OF(Device, class, N_NET_CLASSES, sample_net_class_names),
         RECORD_VALUE_AS("sent_bytes", Device, counters[0]),
         RECORD_VALUE_AS("received_bytes", Device, counters[1]),
 };
@@ -216,7 +218,7 @@ static const Record disks_record = RECORD(DeviceTable, disks_fields), nets_recor
 
 static const RecordField fields[] = {
         RECORD_STRUCT(Account, totals, &totals_record),
-        RECORD_BITS_OF(Account, known, N_SOURCES, source_names),
+        RECORD_BITS_OF(Account, known, N_SOURCES, sample_source_names),
         RECORD_VALUE(Account, n_online),
         RECORD_COUNTS_OF(Account, raw, total_names),
         RECORD_STRUCT(Account, disks, &disks_record),

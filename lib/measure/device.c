@@ -2,7 +2,6 @@
 #include "measure/device.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,26 +23,6 @@ typedef enum Step {
 void device_table_deinit(DeviceTable *table) {
         free(table->devices);
         *table = (DeviceTable){};
-}
-
-int device_table_reserve(DeviceTable *table, size_t n) {
-        size_t n_wanted = table->n + n, n_new = table->n_allocated ? table->n_allocated : 8;
-        Device *bigger;
-
-        /* The devices of a reading are mostly those of the last one. */
-        if (n_wanted <= table->n_allocated)
-                return 0;
-
-        while (n_new < n_wanted)
-                n_new *= 2;
-
-        bigger = reallocarray(table->devices, n_new, sizeof(*bigger));
-        if (!bigger)
-                return -ENOMEM;
-
-        table->devices = bigger;
-        table->n_allocated = n_new;
-        return 0;
 }
 
 static Device *device_find(DeviceTable *table, const char *name) {

@@ -51,8 +51,6 @@ typedef struct DeviceTable {
 #define DEVICES_GONE_MAX 256U
 
 void device_table_deinit(DeviceTable *table);
-/* Room for a reading of n devices, all of them new. 0 or -ENOMEM. */
-int device_table_reserve(DeviceTable *table, size_t n);
 
 typedef struct DeviceUnit {
         uint64_t unit;      /* what the hardware counts in, in that of our value: 512 for bytes counted in sectors */

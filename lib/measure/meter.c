@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "measure/account.h"
+#include "util/array.h"
 #include "util/clock.h"
 #include "util/record.h"
 
@@ -219,21 +220,6 @@ static void observe(Meter *meter, const Sample *sample, Observation *ret) {
 
 /* --- from sample to sample ------------------------------------------------------------------ */
 
-static int base_reserve(Base *base, size_t n_cpus) {
-        SampleCpu *bigger;
-
-        if (n_cpus <= base->n_allocated)
-                return 0;
-
-        bigger = reallocarray(base->cpus, n_cpus, sizeof(*bigger));
-        if (!bigger)
-                return -ENOMEM;
-
-        base->cpus = bigger;
-        base->n_allocated = n_cpus;
-        return 0;
-}
-
 static bool is_online(const SampleCpu *cpus, size_t n, size_t cpu) {
         return cpu < n && cpus[cpu].online;
 }
@@ -285,7 +271,7 @@ static int meter_reserve(Meter *meter, const Sample *sample) {
         if (r < 0)
                 return r;
 
-        r = base_reserve(&meter->base, sample->n_cpus);
+        r = ARRAY_RESERVE(meter->base.cpus, meter->base.n_allocated, sample->n_cpus);
         if (r < 0)
                 return r;
 

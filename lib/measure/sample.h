@@ -33,10 +33,9 @@ typedef enum Source {
 } Source;
 
 /* "stat", "meminfo", …: as in labels, messages and stored texts. */
-extern const char *const source_names[N_SOURCES];
-const char *sample_source_name(Source source);
+extern const char *const sample_source_names[N_SOURCES];
 /* The file under the root, "proc/stat", …. */
-const char *sample_source_path(Source source);
+extern const char *const sample_source_paths[N_SOURCES];
 
 typedef enum CpuMode {
         CPU_USER, /* without guest, which the kernel counts in user as well */
@@ -52,7 +51,7 @@ typedef enum CpuMode {
         N_CPU_MODES,
 } CpuMode;
 
-const char *sample_cpu_mode_name(CpuMode mode);
+extern const char *const sample_cpu_mode_names[N_CPU_MODES]; /* "user", … */
 
 /* Clock ticks (1/100 s, USER_HZ) since boot. */
 typedef struct CpuTimes {
@@ -79,10 +78,8 @@ typedef enum NetClass {
         N_NET_CLASSES,
 } NetClass;
 
-extern const char *const disk_class_names[N_DISK_CLASSES]; /* "physical", "virtual" */
-extern const char *const net_class_names[N_NET_CLASSES];   /* "loopback", "physical", "virtual" */
-const char *sample_disk_class_name(DiskClass c);
-const char *sample_net_class_name(NetClass c);
+extern const char *const sample_disk_class_names[N_DISK_CLASSES]; /* "physical", "virtual" */
+extern const char *const sample_net_class_names[N_NET_CLASSES];   /* "loopback", "physical", "virtual" */
 
 #define DEVICE_NAME_MAX 32
 
@@ -163,16 +160,6 @@ static inline void sample_set(Sample *sample, Source source) {
 
 /* Releases the arrays. The struct itself may be embedded; a zeroed one is valid and empty. */
 void sample_deinit(Sample *sample);
-
-/* Make room for n items (kept items stay, new ones are zero). 0 or -ENOMEM. */
-int sample_reserve_cpus(Sample *sample, size_t n);
-int sample_reserve_disks(Sample *sample, size_t n);
-int sample_reserve_nets(Sample *sample, size_t n);
-int sample_reserve_filesystems(Sample *sample, size_t n);
-
-/* busy = everything but idle and iowait. */
-uint64_t sample_cpu_times_busy(const CpuTimes *times);
-uint64_t sample_cpu_times_total(const CpuTimes *times);
 
 /* Used share of memory, (total − available) / total, 0…1. Only with SOURCE_MEMINFO and total > 0. */
 double sample_memory_ratio(const Sample *sample);

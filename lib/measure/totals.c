@@ -10,7 +10,7 @@ const char *const total_names[N_TOTALS] = {
 static const RecordField fields[] = {
         RECORD_VALUE(Totals, boottime_ns),
         RECORD_VALUE(Totals, realtime_ns),
-        RECORD_BITS_OF(Totals, have, N_SOURCES, source_names),
+        RECORD_BITS_OF(Totals, have, N_SOURCES, sample_source_names),
         RECORD_COUNTS_OF(Totals, value, total_names),
 };
 

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "util/array.h"
 #include "util/clock.h"
 #include "util/json.h"
 
@@ -44,17 +45,8 @@ void timeline_deinit(Timeline *timeline) {
 }
 
 int timeline_reserve(Timeline *timeline, size_t n) {
-        if (n > timeline->n_allocated) {
-                size_t n_allocated = n > 2 * timeline->n_allocated ? n : 2 * timeline->n_allocated;
-                TimelinePoint *points;
-
-                points = reallocarray(timeline->points, n_allocated, sizeof(*points));
-                if (!points)
-                        return -ENOMEM;
-                timeline->points = points;
-                timeline->n_allocated = n_allocated;
-        }
-
+        if (ARRAY_RESERVE(timeline->points, timeline->n_allocated, n) < 0)
+                return -ENOMEM;
         for (; timeline->n < n; timeline->n++)
                 timeline->points[timeline->n] = timeline_hole;
         return 0;

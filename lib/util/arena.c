@@ -76,7 +76,10 @@ void *arena_push(Arena *arena, size_t n_bytes) {
         return arena->bytes + arena->n_max - arena->n_pushed;
 }
 
-void arena_pop(Arena *arena, size_t n_bytes) {
+void *arena_pop(Arena *arena, size_t n_bytes) {
+        void *popped = arena->bytes + arena->n_max - arena->n_pushed;
+
         assert(n_bytes <= arena->n_pushed);
         arena->n_pushed -= n_bytes;
+        return popped;
 }

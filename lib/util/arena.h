@@ -34,7 +34,8 @@ void arena_reset(Arena *arena);
 
 /*
  * A stack at the end of the block, for what is collected before its size is known. The memory is not zeroed and not aligned
- * beyond what n_bytes is a multiple of, up to 16; NULL when the arena is full. The last pushed is the first popped.
+ * beyond what n_bytes is a multiple of, up to 16; NULL when the arena is full. The last pushed is the first popped. Popped
+ * memory can be read until the next allocation.
  */
 void *arena_push(Arena *arena, size_t n_bytes);
-void arena_pop(Arena *arena, size_t n_bytes);
+void *arena_pop(Arena *arena, size_t n_bytes);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/array.h"
 #include "util/json_text.h"
 #include "util/parse.h"
 
@@ -344,14 +345,8 @@ static int parse_list(const RecordField *field, JsonText text, void *object) {
         while (json_text_walk_next(&walk, &key, &value)) {
                 if (*n == field->n)
                         return PARSE_MALFORMED;
-                if (*n == n_allocated) {
-                        char *more = reallocarray(*items, n_allocated ? 2 * n_allocated : 4, size);
-
-                        if (!more)
-                                return -ENOMEM;
-                        n_allocated = n_allocated ? 2 * n_allocated : 4;
-                        *items = more;
-                }
+                if (array_reserve((void **)items, &n_allocated, *n + 1, size) < 0)
+                        return -ENOMEM;
 
                 memset(*items + *n * size, 0, size);
                 (*n)++; /* a malformed item is freed with the others */

@@ -13,7 +13,7 @@
 
 #include "client/import/amun.h"
 #include "client/wire/codec.h"
-#include "client/wire/json.h"
+#include "document/value_parse.h"
 #include "ingest/codec.h"
 #include "util/scoped.h"
 #include "util/utf8.h"
@@ -50,17 +50,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         const Value *document, *specification;
         Submission item = {};
         Complaint complaint;
-        JsonReader reader;
-        JsonError error;
+        ValueReader reader;
+        ValueError error;
         int r;
 
         if (size > TEXT_MAX)
                 return 0;
         assert(arena_init(&arena, amun_arena_size(size)) == 0);
-        json_reader_init(&reader, (const char *)data, size);
-        if (json_read(&reader, &arena, &document, &error) != 0)
+        value_parse_begin(&reader, (const char *)data, size);
+        if (value_parse_next(&reader, &arena, &document, &error) != 0)
                 return 0;
-        if (json_read(&reader, &arena, &specification, &error) == 0)
+        if (value_parse_next(&reader, &arena, &specification, &error) == 0)
                 context.specification = specification;
 
         r = amun_read(document, &context, &arena, &item, &complaint);

@@ -29,7 +29,7 @@ static void try_output(const uint8_t *data, size_t size) {
         size_t n;
 
         capture_add(&capture, data, size);
-        if (arena_init(&arena, json_arena_size(capture.text.n)) < 0)
+        if (arena_init(&arena, value_parse_arena_size(capture.text.n)) < 0)
                 abort();
 
         assert(capture_find(&capture, &arena, documents, &n, &loss) == 0);
@@ -68,15 +68,15 @@ static void try_reply(const uint8_t *data, size_t size) {
 
 static void assert_json(const Buffer *text) {
         scoped(arena_deinit) Arena arena = {};
-        JsonReader reader;
-        JsonError error;
+        ValueReader reader;
+        ValueError error;
         const Value *document;
 
-        if (arena_init(&arena, json_arena_size(text->n)) < 0)
+        if (arena_init(&arena, value_parse_arena_size(text->n)) < 0)
                 abort();
-        json_reader_init(&reader, text->text, text->n);
-        assert(json_read(&reader, &arena, &document, &error) == 0);
-        assert(json_read(&reader, &arena, &document, &error) == JSON_END);
+        value_parse_begin(&reader, text->text, text->n);
+        assert(value_parse_next(&reader, &arena, &document, &error) == 0);
+        assert(value_parse_next(&reader, &arena, &document, &error) == VALUE_END);
 }
 
 static void try_export(const Value *answer) {
@@ -102,19 +102,19 @@ static void try_latencies(const uint8_t *data, size_t size) {
         const char *text = (const char *)data;
         const Value *document, *indicator;
         Complaint complaint;
-        JsonReader reader;
-        JsonError error;
+        ValueReader reader;
+        ValueError error;
         unsigned line;
 
-        if (arena_init(&arena, json_arena_size(size) + latencies_arena_size(size)) < 0)
+        if (arena_init(&arena, value_parse_arena_size(size) + latencies_arena_size(size)) < 0)
                 abort();
         if (latencies_are_lines(text, size)) {
                 assert(latencies_from_lines(text, size, 0, &arena, &indicator, &complaint, &line) >= 0);
                 return;
         }
 
-        json_reader_init(&reader, text, size);
-        while (json_read(&reader, &arena, &document, &error) == 0)
+        value_parse_begin(&reader, text, size);
+        while (value_parse_next(&reader, &arena, &document, &error) == 0)
                 assert(latencies_from_value(document, 0, &arena, &indicator, &complaint) >= 0);
 }
 
@@ -123,14 +123,14 @@ static void try_answer(const uint8_t *data, size_t size) {
         scoped(arena_deinit) Arena arena = {};
         Screen screen = { .out = &out, .width = 80 };
         ReportResults results = { .n = 1 };
-        JsonReader reader;
-        JsonError error;
+        ValueReader reader;
+        ValueError error;
         const Value *answer;
 
-        if (arena_init(&arena, json_arena_size(size)) < 0)
+        if (arena_init(&arena, value_parse_arena_size(size)) < 0)
                 abort();
-        json_reader_init(&reader, (const char *)data, size);
-        if (json_read(&reader, &arena, &answer, &error) != 0)
+        value_parse_begin(&reader, (const char *)data, size);
+        if (value_parse_next(&reader, &arena, &answer, &error) != 0)
                 return;
 
         try_export(answer);

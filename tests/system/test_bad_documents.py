@@ -41,7 +41,8 @@ CASES = (
      ":1: version: is an integer, must be a string"),
     ("a collision", '{"name": "M", "component": "c", "@parameters": {"x": 1}, "@result": {"x": 1}}',
      ":1: @result.x: collision: 'x' is in @parameters as well; rename one of them"),
-    ("a key that is there twice", with_result('1, "x": 2'), "duplicate object key near '\"x\"': rename or remove one of the two"),
+    ("a key that is there twice", with_result('1, "x": 2'),
+     ":1:63: @result.x: is there twice in this object: rename or remove one of the two"),
     ("a NUL", with_result('"a\\u0000b"'), "strings may not contain \\u0000: remove it"),
     ("a NUL in a key", with_result('1, "a\\u0000": 2'), "\\u0000: remove it"),
     ("NaN", with_result("NaN"), "JSON has no such number, print null instead"),
@@ -55,21 +56,23 @@ CASES = (
     ("a long string", with_result(json.dumps("x" * 65537)),
      ":1: @result.x: has 65537 bytes, more than the 65536 that a string may have: shorten or split it"),
     ("10 MB", json.dumps({**GOOD, "log": ["x" * 60000] * 170}), ":1: has 10"),
-    ("half a surrogate pair", with_result('"\\ud800"'), ":1:76: invalid Unicode '\\uD800' near '\"\\ud800\"': it is half a character"),
+    ("half a surrogate pair", with_result('"\\ud800"'), ":1:71: @result.x: half a character: write both of its escapes"),
     ("no digit before the point", with_result(".5"), "a number begins with a digit, as in 0.5"),
     ("a plus", with_result("+1"), "a number begins with a digit or -"),
     ("a leading zero", with_result("01"), "a number has no leading zeros"),
-    ("Python's words", with_result("True"), "invalid token near 'True': JSON writes true"),
+    ("Python's words", with_result("True"), "a value expected: JSON writes true"),
     ("Python's repr", "{'name': 'M'}", "JSON has \"double quotes\", as Python's json.dumps() writes them"),
     ("a lower nan", with_result("nan"), "JSON has no such number, print null instead"),
     ("a stray backslash", with_result(r'"C:\x"'), "write a backslash as two"),
-    ("a control character", with_result('"\x1b[2J"'), "control character 0x1b near '\"': write it as an escape such as \\n or \\u001b"),
-    ("a comma too many", with_result("[1,]"), "unexpected token near ']': remove the comma before it"),
+    ("a control character", with_result('"\x1b[2J"'), "control character in a string: write it as an escape such as \\n or \\u001b"),
+    ("a comma too many", with_result("[1,]"), ":1:72: @result.x[1]: a value expected: remove the comma before it"),
+    ("a comment", '{"name": "M", // mine\n"component": "c"}', ":1:15: a key in double quotes expected: JSON has no comments, remove it"),
     ("a comma too few", '{"name": "M" "component": "c"}', "a comma is missing before it"),
     ("cut off", with_result("1")[:-2], "the text is cut off"),
     ("cut off in a string", '{"name": "M', "the text is cut off"),
+    ("bad UTF-8", with_result('"\udcff"'), ":1:70: @result.x: this is not UTF-8: save it as UTF-8"),
     ("a byte order mark", "\ufeff" + with_result("1"), ":1:1: begins with a byte order mark: save it as UTF-8 without one"),
-    ("text behind it", with_result("1") + " done", "invalid token near 'done'"),
+    ("text behind it", with_result("1") + " done", ":1:73: a value expected: an object"),
     ("an empty key", with_result('{"": 1}'), ":1: @result.x: member 1 has an empty key: give it a name"),
     ("a long key", with_result('{"%s": 1}' % ("k" * 257)), ":1: @result.x: the key of member 1 is longer than 256 bytes: shorten it"),
     ("an escape in a name", '{"name": "M\\u001b[2J", "component": "c", "@parameters": {}, "@result": {"x": 1}}',
@@ -93,7 +96,7 @@ class Words(harness.TestCase):
         path = self.temporary_directory() / "result.json"
         for what, text, words in CASES:
             with self.subTest(what):
-                path.write_text(text)
+                path.write_bytes(text.encode(errors="surrogateescape"))
                 done = daemon.perfctl("submit", path)
                 self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
                 line = done.stderr.splitlines()[0]
@@ -142,7 +145,7 @@ class Words(harness.TestCase):
         path.write_bytes(with_result('"caf\xe9"').encode("latin-1"))
         done = daemon.perfctl("submit", path)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("this is not UTF-8, save it as UTF-8", done.stderr)
+        self.assertIn("this is not UTF-8: save it as UTF-8", done.stderr)
 
     def test_integers_keep_all_64_bits(self):
         daemon = self.daemon()
@@ -164,7 +167,7 @@ class Printed(harness.TestCase):
     """Invalid output of a script: perfctl run forwards the output and reports the error."""
 
     CASES = (
-        ("NaN", with_result("NaN"), "output:2:71: invalid token near 'NaN': JSON has no such number, print null instead"),
+        ("NaN", with_result("NaN"), "output:2:69: @result.x: a value expected: JSON has no such number, print null instead"),
         ("beyond 64 bits", with_result(2**64), "an integer beyond 64 bits"),
         ("cut off", with_result(1)[:-1], "output:"),
         ("a key that is there twice", with_result('1, "x": 2'), "rename or remove one of the two"),

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "measure/sample.h"
+#include "util/array.h"
 
 #define MS UINT64_C(1000000)
 #define SECOND (1000 * MS)
@@ -31,10 +32,11 @@ static inline void fake_init(Sample *sample, size_t n_cpus) {
                 .memory = { .total_bytes = 10 * GIB, .available_bytes = 6 * GIB },
         };
 
-        if (sample_reserve_cpus(sample, n_cpus) < 0 || sample_reserve_filesystems(sample, 1) < 0)
+        if (ARRAY_RESERVE(sample->cpus, sample->allocated.n_cpus, n_cpus) < 0 ||
+            ARRAY_RESERVE(sample->filesystems, sample->allocated.n_filesystems, 1) < 0)
                 abort();
         for (size_t i = 0; i < n_cpus; i++)
-                sample->cpus[i].online = true;
+                sample->cpus[i] = (SampleCpu){ .online = true };
         sample->filesystems[0] = (SampleFilesystem){
                 .mount_point = "/", .type = "ext4", .size_bytes = 100 * GIB, .free_bytes = 50 * GIB, .available_bytes = 50 * GIB,
         };
@@ -74,7 +76,7 @@ static inline SampleDisk *fake_disk(Sample *sample, const char *name, DiskClass 
                 if (strcmp(sample->disks[i].name, name) == 0)
                         return &sample->disks[i];
 
-        if (sample_reserve_disks(sample, sample->n_disks + 1) < 0)
+        if (ARRAY_RESERVE(sample->disks, sample->allocated.n_disks, sample->n_disks + 1) < 0)
                 abort();
         disk = &sample->disks[sample->n_disks++];
         *disk = (SampleDisk){ .class = class };
@@ -89,7 +91,7 @@ static inline SampleNet *fake_net(Sample *sample, const char *name, NetClass cla
                 if (strcmp(sample->nets[i].name, name) == 0)
                         return &sample->nets[i];
 
-        if (sample_reserve_nets(sample, sample->n_nets + 1) < 0)
+        if (ARRAY_RESERVE(sample->nets, sample->allocated.n_nets, sample->n_nets + 1) < 0)
                 abort();
         net = &sample->nets[sample->n_nets++];
         *net = (SampleNet){ .class = class };

@@ -15,7 +15,7 @@
 
 #include "client/api/api_query.h"
 #include "client/report/report_run.h"
-#include "client/wire/json.h"
+#include "document/value_parse.h"
 
 typedef struct Fixture {
         ReportRun run;
@@ -135,15 +135,15 @@ static inline const char *screen_of(Fixture *f, bool is_whole) {
 }
 
 static inline const Value *json_of(Fixture *f) {
-        JsonReader reader;
-        JsonError error;
+        ValueReader reader;
+        ValueError error;
         const Value *value;
         Json json;
 
         json_init(&json, &f->json);
         report_run_write_json(&f->run, &json);
-        json_reader_init(&reader, f->json.text, f->json.n);
-        if (json_read(&reader, &f->arena, &value, &error) != 0)
+        value_parse_begin(&reader, f->json.text, f->json.n);
+        if (value_parse_next(&reader, &f->arena, &value, &error) != 0)
                 fail_msg("%u:%u: %s", error.line, error.column, error.text);
         return value;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "snapshot/snapshot.h"
+#include "util/array.h"
 #include "util/clock.h"
 
 typedef struct SnapshotSize {
@@ -15,8 +16,10 @@ typedef struct SnapshotSize {
 } SnapshotSize;
 
 static inline void fixture_fill_sample(Sample *sample, const SnapshotSize *size) {
-        assert(sample_reserve_cpus(sample, size->n_cpus) == 0 && sample_reserve_disks(sample, size->n_disks) == 0 &&
-               sample_reserve_nets(sample, size->n_nets) == 0 && sample_reserve_filesystems(sample, size->n_filesystems) == 0);
+        assert(ARRAY_RESERVE(sample->cpus, sample->allocated.n_cpus, size->n_cpus) == 0 &&
+               ARRAY_RESERVE(sample->disks, sample->allocated.n_disks, size->n_disks) == 0 &&
+               ARRAY_RESERVE(sample->nets, sample->allocated.n_nets, size->n_nets) == 0 &&
+               ARRAY_RESERVE(sample->filesystems, sample->allocated.n_filesystems, size->n_filesystems) == 0);
 
         sample->have = (1U << N_SOURCES) - 1;
         sample->n_cpus = size->n_cpus;

@@ -10,7 +10,7 @@
 
 #include "client/import/amun.h"
 #include "client/import/inspection.h"
-#include "client/wire/json.h"
+#include "document/value_parse.h"
 #include "util/buffer.h"
 
 #define PRINTED "{\"@parameters\":{},\"@result\":{\"rate\":2.5},\"name\":\"PiMatmul\",\"component\":\"tf\"}"
@@ -30,11 +30,11 @@ static void made_deinit(Made *made) {
 
 static const Value *read_json(const char *text, Arena *arena) {
         const Value *value = NULL;
-        JsonReader reader;
-        JsonError error;
+        ValueReader reader;
+        ValueError error;
 
-        json_reader_init(&reader, text, strlen(text));
-        if (json_read(&reader, arena, &value, &error) != 0)
+        value_parse_begin(&reader, text, strlen(text));
+        if (value_parse_next(&reader, arena, &value, &error) != 0)
                 fail_msg("%s: %s", text, error.text);
         return value;
 }

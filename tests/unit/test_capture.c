@@ -36,7 +36,7 @@ static void find(Found *f, const char *output) {
         arena_deinit(&f->arena);
         f->capture = (Capture){};
         capture_add(&f->capture, output, strlen(output));
-        assert_int_equal(arena_init(&f->arena, json_arena_size(f->capture.text.n)), 0);
+        assert_int_equal(arena_init(&f->arena, value_parse_arena_size(f->capture.text.n)), 0);
         assert_int_equal(capture_find(&f->capture, &f->arena, f->documents, &f->n, &f->loss), 0);
 }
 
@@ -141,7 +141,7 @@ static void text_that_is_nearly_json_does_not_take_for_ever(void **state) {
         for (size_t i = 0; i + 6 <= n; i += 6)
                 capture_add(&f->capture, "{\"a\":\n", 6);
 
-        assert_int_equal(arena_init(&f->arena, json_arena_size(f->capture.text.n)), 0);
+        assert_int_equal(arena_init(&f->arena, value_parse_arena_size(f->capture.text.n)), 0);
         assert_int_equal(capture_find(&f->capture, &f->arena, f->documents, &f->n, &f->loss), 0);
         assert_int_equal(f->n, 0);
 }
@@ -151,7 +151,7 @@ static void only_so_many_documents_are_taken(void **state) {
 
         for (size_t i = 0; i < CAPTURE_DOCUMENTS_MAX + 10; i++)
                 capture_add(&f->capture, "{\"@result\":{}}\n", 15);
-        assert_int_equal(arena_init(&f->arena, json_arena_size(f->capture.text.n)), 0);
+        assert_int_equal(arena_init(&f->arena, value_parse_arena_size(f->capture.text.n)), 0);
         assert_int_equal(capture_find(&f->capture, &f->arena, f->documents, &f->n, &f->loss), 0);
         assert_int_equal(f->n, CAPTURE_DOCUMENTS_MAX);
         assert_true(f->loss.is_cut);

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "client/doctor/checks_live.h"
-#include "client/wire/json.h"
+#include "document/value_parse.h"
 
 #define STORE(writable, size)                                                                   \
         "\"store\":{\"writable\":" writable ",\"error\":\"disk\\u001b full\",\"volatile\":false,"  \
@@ -22,12 +22,12 @@
 static void judge(const char *node, const char *metrics, uint64_t now_ms, Checks *ret) {
         scoped(arena_deinit) Arena arena = {};
         const Value *value;
-        JsonReader reader;
-        JsonError error;
+        ValueReader reader;
+        ValueError error;
 
-        assert_int_equal(arena_init(&arena, json_arena_size(strlen(node))), 0);
-        json_reader_init(&reader, node, strlen(node));
-        assert_int_equal(json_read(&reader, &arena, &value, &error), 0);
+        assert_int_equal(arena_init(&arena, value_parse_arena_size(strlen(node))), 0);
+        value_parse_begin(&reader, node, strlen(node));
+        assert_int_equal(value_parse_next(&reader, &arena, &value, &error), 0);
         *ret = (Checks){};
         checks_live_add_node(ret, value, metrics, now_ms);
 }

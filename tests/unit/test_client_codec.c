@@ -10,7 +10,7 @@
 
 /* The daemon decodes what the client encodes, and the reverse; the two codecs are independent. */
 #include "client/wire/codec.h"
-#include "client/wire/json.h"
+#include "document/value_parse.h"
 #include "ingest/codec.h"
 
 #define FRAME_MAX_BYTES 1048576U
@@ -52,13 +52,13 @@ static const Request *decode(Fixture *f, uint64_t sequence) {
 
 static Submission make_item(Fixture *f, const char *json) {
         Submission item = { .job = "job-1", .time_ms = 1700000000000, .id = "0123456789abcde" };
-        JsonReader reader;
-        JsonError error;
+        ValueReader reader;
+        ValueError error;
         Complaint complaint;
         const Value *document;
 
-        json_reader_init(&reader, json, strlen(json));
-        assert_int_equal(json_read(&reader, &f->documents, &document, &error), 0);
+        value_parse_begin(&reader, json, strlen(json));
+        assert_int_equal(value_parse_next(&reader, &f->documents, &document, &error), 0);
         assert_int_equal(indicator_from_value(document, STRING_MAX_BYTES, &item.indicator, &complaint), 0);
         return item;
 }
@@ -96,12 +96,12 @@ static void a_document_arrives_as_it_was_printed(void **state) {
 }
 
 static const Value *read_json(Fixture *f, const char *json) {
-        JsonReader reader;
-        JsonError error;
+        ValueReader reader;
+        ValueError error;
         const Value *value;
 
-        json_reader_init(&reader, json, strlen(json));
-        assert_int_equal(json_read(&reader, &f->documents, &value, &error), 0);
+        value_parse_begin(&reader, json, strlen(json));
+        assert_int_equal(value_parse_next(&reader, &f->documents, &value, &error), 0);
         return value;
 }
 

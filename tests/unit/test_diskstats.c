@@ -30,19 +30,19 @@ static int teardown(void **state) {
         return 0;
 }
 
-/* `block`: the directory below TREES that is sys/block; NULL: there is none. */
-static void parse(Disks *d, const char *text, const char *block) {
-        scoped(closep) int block_fd = -1;
+/* `tree`: the directory below TREES that has sys; NULL: there is none. The list is built anew. */
+static void parse(Disks *d, const char *text, const char *tree) {
+        scoped(closep) int root_fd = -1;
         char path[128];
         const char *fault;
 
-        if (block) {
-                (void)snprintf(path, sizeof(path), TREES "%s", block);
-                block_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-                assert_true(block_fd >= 0);
+        if (tree) {
+                (void)snprintf(path, sizeof(path), TREES "%s", tree);
+                root_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+                assert_true(root_fd >= 0);
         }
-        assert_int_equal(diskstats_classify(text, block_fd, &d->list, &fault), 0);
-        assert_int_equal(diskstats_parse(text, &d->list, &d->sample, &fault), 0);
+        d->list.n = 0;
+        assert_int_equal(diskstats_parse(text, root_fd, &d->list, &d->sample, &fault), 0);
 }
 
 static const SampleDisk *find(const Disks *d, const char *name) {
@@ -58,7 +58,7 @@ static void assert_class(const Disks *d, const char *name, DiskClass class) {
         if (!disk)
                 fail_msg("no %s", name);
         else if (disk->class != class)
-                fail_msg("%s is %s", name, sample_disk_class_name(disk->class));
+                fail_msg("%s is %s", name, sample_disk_class_names[disk->class]);
 }
 
 static void assert_left_out(const Disks *d, const char *name) {
@@ -71,7 +71,7 @@ static void counters_are_read_and_sectors_become_bytes(void **state) {
         Disks *d = *state;
         const SampleDisk *disk = &d->sample.disks[0];
 
-        parse(d, text, "small/sys/block");
+        parse(d, text, "small");
         disk = &d->sample.disks[0];
         assert_int_equal(d->sample.n_disks, 1);
         assert_string_equal(disk->name, "vda");
@@ -87,7 +87,7 @@ static void what_has_hardware_behind_it_is_physical(void **state) {
         scoped(freep) char *text = tree_text("disks/proc/diskstats");
         Disks *d = *state;
 
-        parse(d, text, "disks/sys/block");
+        parse(d, text, "disks");
         assert_class(d, "sda", DISK_PHYSICAL);
         assert_class(d, "sdb", DISK_PHYSICAL);
         assert_class(d, "cciss/c0d0", DISK_PHYSICAL); /* "cciss!c0d0" in sysfs */
@@ -100,7 +100,7 @@ static void what_lies_on_other_devices_is_virtual(void **state) {
         scoped(freep) char *text = tree_text("disks/proc/diskstats");
         Disks *d = *state;
 
-        parse(d, text, "disks/sys/block");
+        parse(d, text, "disks");
         assert_class(d, "dm-0", DISK_VIRTUAL);
         assert_class(d, "md127", DISK_VIRTUAL);
         assert_class(d, "loop1", DISK_VIRTUAL);
@@ -111,7 +111,7 @@ static void partitions_hidden_paths_and_unused_devices_are_left_out(void **state
         scoped(freep) char *text = tree_text("disks/proc/diskstats");
         Disks *d = *state;
 
-        parse(d, text, "disks/sys/block");
+        parse(d, text, "disks");
         assert_left_out(d, "nvme0n1p1");
         assert_left_out(d, "sda1");
         assert_left_out(d, "cciss/c0d0p1");
@@ -126,9 +126,9 @@ static void an_unused_device_appears_with_its_first_io(void **state) {
         Disks *d = *state;
         const char *fault;
 
-        parse(d, "7 0 loop0 0 0 0 0 0 0 0 0 0 0 0\n", "small/sys/block");
+        parse(d, "7 0 loop0 0 0 0 0 0 0 0 0 0 0 0\n", "small");
         assert_int_equal(d->sample.n_disks, 0);
-        assert_int_equal(diskstats_parse("7 0 loop0 1 0 8 0 0 0 0 0 0 0 0\n", &d->list, &d->sample, &fault), 0);
+        assert_int_equal(diskstats_parse("7 0 loop0 1 0 8 0 0 0 0 0 0 0 0\n", -1, &d->list, &d->sample, &fault), 0);
         assert_int_equal(d->sample.n_disks, 1);
         assert_string_equal(d->sample.disks[0].name, "loop0");
         assert_int_equal(d->sample.disks[0].read_bytes, 4096);
@@ -170,22 +170,28 @@ static void lines_of_every_kernel_are_understood(void **state) {
         assert_int_equal(d->sample.n_disks, 1);
 }
 
-static void other_names_ask_for_a_new_list(void **state) {
-        static const char *const others[] = {
-                "",
-                "8 0 sda 1 0 2 3 4 0 5 6 0 7 8\n",
-                "8 0 sda 1 0 2 3 4 0 5 6 0 7 8\n8 16 sdc 1 0 2 3 4 0 5 6 0 7 8\n",
-                "8 16 sdb 1 0 2 3 4 0 5 6 0 7 8\n8 0 sda 1 0 2 3 4 0 5 6 0 7 8\n",
-                "8 0 sda 1 0 2 3 4 0 5 6 0 7 8\n8 16 sdb 1 0 2 3 4 0 5 6 0 7 8\n8 32 sdc 1 0 2 3 4 0 5 6 0 7 8\n",
+static void other_names_make_a_new_list(void **state) {
+        static const struct {
+                const char *text;
+                size_t n;
+                const char *names[3];
+        } others[] = {
+                { "", 0, {} },
+                { "8 0 sda 1 0 2 3 4 0 5 6 0 7 8\n", 1, { "sda" } },
+                { "8 0 sda 1 0 2 3 4 0 5 6 0 7 8\n8 16 sdc 1 0 2 3 4 0 5 6 0 7 8\n", 2, { "sda", "sdc" } },
+                { "8 16 sdb 1 0 2 3 4 0 5 6 0 7 8\n8 0 sda 1 0 2 3 4 0 5 6 0 7 8\n", 2, { "sdb", "sda" } },
+                { "8 0 sda 1 0 2 3 4 0 5 6 0 7 8\n8 16 sdb 1 0 2 3 4 0 5 6 0 7 8\n8 32 sdc 1 0 2 3 4 0 5 6 0 7 8\n", 3, { "sda", "sdb", "sdc" } },
         };
         Disks *d = *state;
-        const char *fault;
+        const char *known = "8 0 sda 1 0 2 3 4 0 5 6 0 7 8\n8 16 sdb 1 0 2 3 4 0 5 6 0 7 8\n", *fault;
 
-        parse(d, "8 0 sda 1 0 2 3 4 0 5 6 0 7 8\n8 16 sdb 1 0 2 3 4 0 5 6 0 7 8\n", NULL);
-        assert_int_equal(d->sample.n_disks, 2);
         for (size_t i = 0; i < N_ELEMENTS(others); i++) {
-                assert_int_equal(diskstats_parse(others[i], &d->list, &d->sample, &fault), TEXT_OTHER_DEVICES);
-                assert_int_equal(d->sample.n_disks, 0);
+                parse(d, known, NULL);
+                assert_int_equal(diskstats_parse(others[i].text, -1, &d->list, &d->sample, &fault), 0);
+                assert_int_equal(d->sample.n_disks, others[i].n);
+                assert_int_equal(d->list.n, others[i].n);
+                for (size_t k = 0; k < others[i].n; k++)
+                        assert_string_equal(d->sample.disks[k].name, others[i].names[k]);
         }
 }
 
@@ -211,13 +217,13 @@ static void what_is_wrong_is_said_and_nothing_is_filled(void **state) {
 
         parse(d, "8 0 sda 1 0 2 3 4 0 5 6 0 7 8\n", NULL);
         for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
-                assert_int_equal(diskstats_parse(bad[i], &d->list, &d->sample, &fault), TEXT_MALFORMED);
+                assert_int_equal(diskstats_parse(bad[i], -1, &d->list, &d->sample, &fault), TEXT_MALFORMED);
                 assert_string_equal(fault, "a line that is not eleven counters");
                 assert_int_equal(d->sample.n_disks, 0);
         }
-        assert_int_equal(diskstats_classify("sda 1 2 3\n", -1, &d->list, &fault), TEXT_MALFORMED);
+        assert_int_equal(diskstats_parse("sda 1 2 3\n", -1, &d->list, &d->sample, &fault), TEXT_MALFORMED);
         assert_string_equal(fault, "a line without a device");
-        assert_int_equal(diskstats_classify("8 0 a_name_of_more_than_thirty_one_letters 1\n", -1, &d->list, &fault),
+        assert_int_equal(diskstats_parse("8 0 a_name_of_more_than_thirty_one_letters 1\n", -1, &d->list, &d->sample, &fault),
                          TEXT_MALFORMED);
 }
 
@@ -232,7 +238,7 @@ int main(void) {
                 test(an_unused_device_appears_with_its_first_io),
                 test(without_sysfs_names_decide),
                 test(lines_of_every_kernel_are_understood),
-                test(other_names_ask_for_a_new_list),
+                test(other_names_make_a_new_list),
                 test(a_machine_without_disks_is_no_failure),
                 test(what_is_wrong_is_said_and_nothing_is_filled),
         };

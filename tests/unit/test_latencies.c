@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "client/import/latencies.h"
-#include "client/wire/json.h"
+#include "document/value_parse.h"
 #include "util/buffer.h"
 
 typedef struct Made {
@@ -28,17 +28,17 @@ static void make(Made *made, const char *text, uint64_t batch_length) {
         scoped(buffer_deinit) Buffer out = {};
         const Value *document = NULL, *indicator = NULL;
         Indicator checked;
-        JsonReader reader;
-        JsonError error;
+        ValueReader reader;
+        ValueError error;
         Json json;
 
         *made = (Made){};
-        assert_int_equal(arena_init(&made->arena, json_arena_size(strlen(text)) + latencies_arena_size(strlen(text))), 0);
+        assert_int_equal(arena_init(&made->arena, value_parse_arena_size(strlen(text)) + latencies_arena_size(strlen(text))), 0);
         if (latencies_are_lines(text, strlen(text)))
                 made->r = latencies_from_lines(text, strlen(text), batch_length, &made->arena, &indicator, &made->complaint, &made->line);
         else {
-                json_reader_init(&reader, text, strlen(text));
-                assert_int_equal(json_read(&reader, &made->arena, &document, &error), 0);
+                value_parse_begin(&reader, text, strlen(text));
+                assert_int_equal(value_parse_next(&reader, &made->arena, &document, &error), 0);
                 made->r = latencies_from_value(document, batch_length, &made->arena, &indicator, &made->complaint);
         }
         if (made->r != 0)
@@ -177,21 +177,21 @@ static void dense_texts_have_room(void **state) {
         scoped(arena_deinit) Arena arena = {};
         const Value *document, *indicator;
         Complaint complaint;
-        JsonReader reader;
-        JsonError error;
+        ValueReader reader;
+        ValueError error;
         size_t n = 0;
         int r;
 
         (void)state;
         for (size_t i = 0; i < 20000; i++)
                 buffer_puts(&text, "{\"time_per_batch\":[0,0]}");
-        assert_int_equal(arena_init(&arena, json_arena_size(text.n) + latencies_arena_size(text.n)), 0);
-        json_reader_init(&reader, text.text, text.n);
-        while ((r = json_read(&reader, &arena, &document, &error)) == 0) {
+        assert_int_equal(arena_init(&arena, value_parse_arena_size(text.n) + latencies_arena_size(text.n)), 0);
+        value_parse_begin(&reader, text.text, text.n);
+        while ((r = value_parse_next(&reader, &arena, &document, &error)) == 0) {
                 assert_int_equal(latencies_from_value(document, 0, &arena, &indicator, &complaint), 0);
                 n++;
         }
-        assert_int_equal(r, JSON_END);
+        assert_int_equal(r, VALUE_END);
         assert_int_equal(n, 20000);
 }
 

@@ -19,7 +19,7 @@
 #undef json_null
 
 #include "client/api/metric_list.h"
-#include "client/wire/json.h"
+#include "document/value_parse.h"
 #include "measure/compat.h"
 
 typedef struct List {
@@ -38,13 +38,13 @@ static void list_deinit(List *list) {
 
 static void make(List *list, const char *answer_text, const MetricListStyle *style) {
         const Value *answer;
-        JsonReader reader;
-        JsonError error;
+        ValueReader reader;
+        ValueError error;
 
         *list = (List){};
-        assert_int_equal(arena_init(&list->arena, json_arena_size(strlen(answer_text))), 0);
-        json_reader_init(&reader, answer_text, strlen(answer_text));
-        assert_int_equal(json_read(&reader, &list->arena, &answer, &error), 0);
+        assert_int_equal(arena_init(&list->arena, value_parse_arena_size(strlen(answer_text))), 0);
+        value_parse_begin(&reader, answer_text, strlen(answer_text));
+        assert_int_equal(value_parse_next(&reader, &list->arena, &answer, &error), 0);
         assert_int_equal(metric_list_write(answer, style, &list->text, &list->names), 0);
         list->metrics = json_loads(list->text.text, 0, NULL);
         assert_true(json_is_array(list->metrics));

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "client/wire/json.h"
+#include "document/value_parse.h"
 #include "indicators/models.h"
 #include "util/file.h"
 
@@ -118,15 +118,15 @@ static void judge_fixture(const Models *models, const char *directory, const cha
         Complaint complaint;
         const Value *document;
         const Model *model;
-        JsonReader reader;
-        JsonError error;
+        ValueReader reader;
+        ValueError error;
         size_t n, n_odd;
 
         (void)snprintf(path, sizeof(path), "%s/%s", directory, name);
         assert_int_equal(file_read_at(AT_FDCWD, path, 1U << 20, &text, &n), 0);
-        assert_int_equal(arena_init(&arena, json_arena_size(n)), 0);
-        json_reader_init(&reader, text, n);
-        assert_int_equal(json_read(&reader, &arena, &document, &error), 0);
+        assert_int_equal(arena_init(&arena, value_parse_arena_size(n)), 0);
+        value_parse_begin(&reader, text, n);
+        assert_int_equal(value_parse_next(&reader, &arena, &document, &error), 0);
         assert_int_equal(indicator_from_value(document, STRING_MAX_BYTES, &indicator, &complaint), 0);
         model = models_find(models, indicator.name, indicator.component);
         if (!model)

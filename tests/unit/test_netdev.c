@@ -31,26 +31,26 @@ static int teardown(void **state) {
         return 0;
 }
 
-/* `net`: the directory below TREES that is sys/class/net; NULL: there is none. */
-static void parse(Nets *n, const char *text, const char *net) {
-        scoped(closep) int net_fd = -1;
+/* `tree`: the directory below TREES that has sys; NULL: there is none. The list is built anew. */
+static void parse(Nets *n, const char *text, const char *tree) {
+        scoped(closep) int root_fd = -1;
         char path[128];
         const char *fault;
 
-        if (net) {
-                (void)snprintf(path, sizeof(path), TREES "%s", net);
-                net_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-                assert_true(net_fd >= 0);
+        if (tree) {
+                (void)snprintf(path, sizeof(path), TREES "%s", tree);
+                root_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+                assert_true(root_fd >= 0);
         }
-        assert_int_equal(netdev_classify(text, net_fd, &n->list, &fault), 0);
-        assert_int_equal(netdev_parse(text, &n->list, &n->sample, &fault), 0);
+        n->list.n = 0;
+        assert_int_equal(netdev_parse(text, root_fd, &n->list, &n->sample, &fault), 0);
 }
 
 static void assert_class(const Nets *n, const char *name, NetClass class) {
         for (size_t i = 0; i < n->sample.n_nets; i++)
                 if (strcmp(n->sample.nets[i].name, name) == 0) {
                         if (n->sample.nets[i].class != class)
-                                fail_msg("%s is %s", name, sample_net_class_name(n->sample.nets[i].class));
+                                fail_msg("%s is %s", name, sample_net_class_names[n->sample.nets[i].class]);
                         return;
                 }
         fail_msg("no %s", name);
@@ -61,7 +61,7 @@ static void counters_of_both_directions_are_read(void **state) {
         Nets *n = *state;
         const SampleNet *net;
 
-        parse(n, text, "small/sys/class/net");
+        parse(n, text, "small");
         assert_int_equal(n->sample.n_nets, 2);
         net = &n->sample.nets[1];
         assert_string_equal(net->name, "eth0");
@@ -78,7 +78,7 @@ static void traffic_that_is_counted_below_is_virtual(void **state) {
         scoped(freep) char *text = tree_text("bond/proc/1/net/dev");
         Nets *n = *state;
 
-        parse(n, text, "bond/sys/class/net");
+        parse(n, text, "bond");
         assert_class(n, "enp1s0f0", NET_PHYSICAL);
         assert_class(n, "enp1s0f1", NET_PHYSICAL);
         assert_class(n, "bond0", NET_VIRTUAL);
@@ -93,7 +93,7 @@ static void a_fast_path_is_counted_by_its_physical_master(void **state) {
         scoped(freep) char *text = tree_text("bond/proc/1/net/dev");
         Nets *n = *state;
 
-        parse(n, text, "bond/sys/class/net");
+        parse(n, text, "bond");
         assert_class(n, "eth9", NET_PHYSICAL);
         assert_class(n, "enP1s9", NET_VIRTUAL);
 }
@@ -102,7 +102,7 @@ static void loopback_is_told_by_name_or_type(void **state) {
         scoped(freep) char *text = tree_text("bond/proc/1/net/dev");
         Nets *n = *state;
 
-        parse(n, text, "bond/sys/class/net");
+        parse(n, text, "bond");
         assert_class(n, "lo", NET_LOOPBACK);
         assert_class(n, "MyLoopBack0", NET_LOOPBACK);
         assert_class(n, "loop9", NET_LOOPBACK);
@@ -111,7 +111,7 @@ static void loopback_is_told_by_name_or_type(void **state) {
 static void an_interface_without_hardware_stays_virtual_even_if_it_is_the_only_one(void **state) {
         Nets *n = *state;
 
-        parse(n, HEADINGS "lo: 1 1 0 0 0 0 0 0 1 1 0\neth5: 1 1 0 0 0 0 0 0 1 1 0\n", "bond/sys/class/net");
+        parse(n, HEADINGS "lo: 1 1 0 0 0 0 0 0 1 1 0\neth5: 1 1 0 0 0 0 0 0 1 1 0\n", "bond");
         assert_class(n, "eth5", NET_VIRTUAL);
 }
 
@@ -138,21 +138,29 @@ static void a_number_right_behind_the_colon_is_read(void **state) {
         assert_int_equal(n->sample.nets[1].sent_errors, 2);
 }
 
-static void other_names_ask_for_a_new_list(void **state) {
-        static const char *const others[] = {
-                HEADINGS,
-                HEADINGS "lo: 1 1 0 0 0 0 0 0 1 1 0\n",
-                HEADINGS "lo: 1 1 0 0 0 0 0 0 1 1 0\neth1: 1 1 0 0 0 0 0 0 1 1 0\n",
-                HEADINGS "eth0: 1 1 0 0 0 0 0 0 1 1 0\nlo: 1 1 0 0 0 0 0 0 1 1 0\n",
-                HEADINGS "lo: 1 1 0 0 0 0 0 0 1 1 0\neth0: 1 1 0 0 0 0 0 0 1 1 0\neth1: 1 1 0 0 0 0 0 0 1 1 0\n",
+static void other_names_make_a_new_list(void **state) {
+        static const struct {
+                const char *text;
+                size_t n;
+                const char *names[3];
+        } others[] = {
+                { HEADINGS, 0, {} },
+                { HEADINGS "lo: 1 1 0 0 0 0 0 0 1 1 0\n", 1, { "lo" } },
+                { HEADINGS "lo: 1 1 0 0 0 0 0 0 1 1 0\neth1: 1 1 0 0 0 0 0 0 1 1 0\n", 2, { "lo", "eth1" } },
+                { HEADINGS "eth0: 1 1 0 0 0 0 0 0 1 1 0\nlo: 1 1 0 0 0 0 0 0 1 1 0\n", 2, { "eth0", "lo" } },
+                { HEADINGS "lo: 1 1 0 0 0 0 0 0 1 1 0\neth0: 1 1 0 0 0 0 0 0 1 1 0\neth1: 1 1 0 0 0 0 0 0 1 1 0\n",
+                  3, { "lo", "eth0", "eth1" } },
         };
         Nets *n = *state;
-        const char *fault;
+        const char *known = HEADINGS "lo: 1 1 0 0 0 0 0 0 1 1 0\neth0: 1 1 0 0 0 0 0 0 1 1 0\n", *fault;
 
-        parse(n, HEADINGS "lo: 1 1 0 0 0 0 0 0 1 1 0\neth0: 1 1 0 0 0 0 0 0 1 1 0\n", NULL);
         for (size_t i = 0; i < N_ELEMENTS(others); i++) {
-                assert_int_equal(netdev_parse(others[i], &n->list, &n->sample, &fault), TEXT_OTHER_DEVICES);
-                assert_int_equal(n->sample.n_nets, 0);
+                parse(n, known, NULL);
+                assert_int_equal(netdev_parse(others[i].text, -1, &n->list, &n->sample, &fault), 0);
+                assert_int_equal(n->sample.n_nets, others[i].n);
+                assert_int_equal(n->list.n, others[i].n);
+                for (size_t k = 0; k < others[i].n; k++)
+                        assert_string_equal(n->sample.nets[k].name, others[i].names[k]);
         }
 }
 
@@ -174,7 +182,7 @@ static void what_is_wrong_is_said_and_nothing_is_filled(void **state) {
 
         parse(n, HEADINGS "lo: 1 1 0 0 0 0 0 0 1 1 0\n", NULL);
         for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
-                assert_int_equal(netdev_parse(bad[i].text, &n->list, &n->sample, &fault), TEXT_MALFORMED);
+                assert_int_equal(netdev_parse(bad[i].text, -1, &n->list, &n->sample, &fault), TEXT_MALFORMED);
                 assert_string_equal(fault, bad[i].fault);
                 assert_int_equal(n->sample.n_nets, 0);
         }
@@ -191,7 +199,7 @@ int main(void) {
                 test(an_interface_without_hardware_stays_virtual_even_if_it_is_the_only_one),
                 test(without_sysfs_everything_but_loopback_is_physical),
                 test(a_number_right_behind_the_colon_is_read),
-                test(other_names_ask_for_a_new_list),
+                test(other_names_make_a_new_list),
                 test(what_is_wrong_is_said_and_nothing_is_filled),
         };
 

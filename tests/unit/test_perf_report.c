@@ -19,7 +19,7 @@
 #undef json_null
 
 #include "client/report/perf_report.h"
-#include "client/wire/json.h"
+#include "document/value_parse.h"
 
 static void assert_report(const PerfpySample *samples, size_t n, const char *expected) {
         scoped(buffer_deinit) Buffer out = {};
@@ -158,17 +158,17 @@ static void made_deinit(Made *made) {
 
 static const Value *parse(Arena *arena, const char *text) {
         const Value *value;
-        JsonReader reader;
-        JsonError error;
+        ValueReader reader;
+        ValueError error;
 
-        json_reader_init(&reader, text, strlen(text));
-        assert_int_equal(json_read(&reader, arena, &value, &error), 0);
+        value_parse_begin(&reader, text, strlen(text));
+        assert_int_equal(value_parse_next(&reader, arena, &value, &error), 0);
         return value;
 }
 
 static void make(Made *made, const char *job, const char *timeline, bool is_compat) {
         *made = (Made){};
-        assert_int_equal(arena_init(&made->arena, json_arena_size(strlen(job) + strlen(timeline))), 0);
+        assert_int_equal(arena_init(&made->arena, value_parse_arena_size(strlen(job) + strlen(timeline))), 0);
         made->r = perf_report_samples(parse(&made->arena, job), parse(&made->arena, timeline), is_compat, &made->samples, &made->n);
 }
 

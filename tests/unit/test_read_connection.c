@@ -25,7 +25,6 @@ static void a_connection_that_could_not_be_set_up_is_made_anew(void **state) {
         char path[PATH_MAX];
         ReadConnection connection;
         const Prepared *row;
-        Prepared *list;
         sqlite3 *other;
 
         place_close(place);
@@ -34,9 +33,9 @@ static void a_connection_that_could_not_be_set_up_is_made_anew(void **state) {
         assert_int_equal(sqlite3_exec(other, "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
 
         assert_int_equal(read_connection_init(&connection, path, NULL, 10 * NS_PER_S), 0);
-        assert_int_equal(read_connection_begin(&connection, &any, &list), READER_TIMEOUT);
+        assert_int_equal(read_connection_begin(&connection, &any, NULL, 0), READER_TIMEOUT);
         sqlite3_close(other);
-        assert_int_equal(read_connection_begin(&connection, &any, &list), 0);
+        assert_int_equal(read_connection_begin(&connection, &any, NULL, 0), 0);
         assert_int_equal(read_connection_step(&connection, &row), READER_END);
         assert_int_equal(ask_pragma(&connection, "PRAGMA temp_store"), 2); /* in memory */
         read_connection_deinit(&connection);

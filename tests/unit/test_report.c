@@ -10,7 +10,7 @@
 
 #include "client/api/api_query.h"
 #include "client/report/report.h"
-#include "client/wire/json.h"
+#include "document/value_parse.h"
 #include "http/jobs/advice.h"
 #include "util/file.h"
 
@@ -54,12 +54,12 @@ static int tear_down(void **state) {
 }
 
 static const Value *read_value(Fixture *f, const char *text) {
-        JsonReader reader;
-        JsonError error;
+        ValueReader reader;
+        ValueError error;
         const Value *value;
 
-        json_reader_init(&reader, text, strlen(text));
-        if (json_read(&reader, &f->arena, &value, &error) != 0)
+        value_parse_begin(&reader, text, strlen(text));
+        if (value_parse_next(&reader, &f->arena, &value, &error) != 0)
                 fail_msg("%u:%u: %s", error.line, error.column, error.text);
         return value;
 }

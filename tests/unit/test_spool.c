@@ -13,7 +13,7 @@
 
 #include "client/deliver/spool.h"
 #include "client/wire/id.h"
-#include "client/wire/json.h"
+#include "document/value_parse.h"
 #include "util/file.h"
 
 typedef struct Fixture {
@@ -24,12 +24,12 @@ typedef struct Fixture {
 } Fixture;
 
 static const Value *read_document(Arena *arena, const char *text) {
-        JsonReader reader;
-        JsonError error;
+        ValueReader reader;
+        ValueError error;
         const Value *value;
 
-        json_reader_init(&reader, text, strlen(text));
-        assert_int_equal(json_read(&reader, arena, &value, &error), 0);
+        value_parse_begin(&reader, text, strlen(text));
+        assert_int_equal(value_parse_next(&reader, arena, &value, &error), 0);
         return value;
 }
 

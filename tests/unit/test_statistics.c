@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/wire/json.h"
+#include "document/value_parse.h"
 #include "util/scoped.h"
 #include "util/statistics.h"
 
@@ -142,17 +142,17 @@ static void real_batches_have_their_known_statistics(void **state) {
         scoped(freep) char *text = read_golden();
         scoped(arena_deinit) Arena arena = {};
         const Value *document;
-        JsonReader reader;
-        JsonError error;
+        ValueReader reader;
+        ValueError error;
         size_t n_columns = 0;
 
         (void)state;
         if (!text)
                 skip(); /* captured files are not there (PERFD_FIXTURES) */
 
-        assert_int_equal(arena_init(&arena, json_arena_size(strlen(text))), 0);
-        json_reader_init(&reader, text, strlen(text));
-        assert_int_equal(json_read(&reader, &arena, &document, &error), 0);
+        assert_int_equal(arena_init(&arena, value_parse_arena_size(strlen(text))), 0);
+        value_parse_begin(&reader, text, strlen(text));
+        assert_int_equal(value_parse_next(&reader, &arena, &document, &error), 0);
         for (size_t i = 0; i < document->n_members; i++) {
                 const Value *stats = value_get(&document->members[i].value, "stats");
 

@@ -16,6 +16,7 @@
 
 #include "base/log.h"
 #include "util/arena.h"
+#include "util/array.h"
 #include "util/buffer.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -391,6 +392,24 @@ static void times_with_and_without_a_zone_are_read(void **state) {
                         fail_msg("'%s' was not refused", wrong[i]);
 }
 
+static void an_array_grows_and_keeps_its_items(void **state) {
+        scoped(freep) int *items = NULL;
+        size_t n_allocated = 0;
+
+        (void)state;
+        assert_int_equal(ARRAY_RESERVE(items, n_allocated, 0), 0);
+        assert_null(items);
+        for (int i = 0; i < 1000; i++) {
+                assert_int_equal(ARRAY_RESERVE(items, n_allocated, (size_t)i + 1), 0);
+                assert_true(n_allocated > (size_t)i);
+                items[i] = i;
+        }
+        for (int i = 0; i < 1000; i++)
+                assert_int_equal(items[i], i);
+        assert_int_equal(ARRAY_RESERVE(items, n_allocated, SIZE_MAX / 4), -ENOMEM);
+        assert_int_equal(items[999], 999);
+}
+
 static void a_log_limit_holds_back_and_counts(void **state) {
         LogLimit limit = {};
         unsigned n = 0;
@@ -423,6 +442,7 @@ int main(void) {
                 cmocka_unit_test(all_descriptors_are_closed_but_two),
                 cmocka_unit_test(times_are_written_in_utc),
                 cmocka_unit_test(times_with_and_without_a_zone_are_read),
+                cmocka_unit_test(an_array_grows_and_keeps_its_items),
                 cmocka_unit_test(a_log_limit_holds_back_and_counts),
         };
 

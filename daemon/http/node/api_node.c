@@ -107,7 +107,7 @@ static void write_disks(Json *json, const Sample *sample) {
 
                 json_object_begin(json);
                 json_put_string(json, "device", disk->name);
-                json_put_string(json, "class", sample_disk_class_name(disk->class));
+                json_put_string(json, "class", sample_disk_class_names[disk->class]);
                 json_put_uint(json, "read_bytes", disk->read_bytes);
                 json_put_uint(json, "written_bytes", disk->write_bytes);
                 json_put_uint(json, "reads", disk->reads);
@@ -126,7 +126,7 @@ static void write_networks(Json *json, const Sample *sample) {
 
                 json_object_begin(json);
                 json_put_string(json, "device", net->name);
-                json_put_string(json, "class", sample_net_class_name(net->class));
+                json_put_string(json, "class", sample_net_class_names[net->class]);
                 json_put_uint(json, "received_bytes", net->received_bytes);
                 json_put_uint(json, "sent_bytes", net->sent_bytes);
                 json_put_uint(json, "received_packets", net->received_packets);
@@ -176,8 +176,8 @@ static void write_sources(Json *json, const NodeSnapshot *node) {
                 bool is_up = sample_has(&node->sample, source);
 
                 json_object_begin(json);
-                json_put_string(json, "name", sample_source_name(source));
-                json_put_string(json, "path", sample_source_path(source));
+                json_put_string(json, "name", sample_source_names[source]);
+                json_put_string(json, "path", sample_source_paths[source]);
                 json_put_bool(json, "up", is_up);
                 json_put_uint(json, "failures", node->sampler.n_failures[source]);
                 json_put_string(json, "error", is_up ? NULL : node->sampler.error[source]);

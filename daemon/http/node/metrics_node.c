@@ -38,7 +38,7 @@ static void put_cpu_seconds(Exposition *exposition, const Sample *sample) {
                           "CPU time of all CPUs since boot, by mode; user and nice exclude guests");
         for (CpuMode mode = 0; mode < N_CPU_MODES; mode++) {
                 exposition_sample(exposition);
-                exposition_label(exposition, "mode", sample_cpu_mode_name(mode));
+                exposition_label(exposition, "mode", sample_cpu_mode_names[mode]);
                 exposition_decimal(exposition, sample->cpu.ticks[mode], TICK_DECIMALS);
         }
 }
@@ -146,7 +146,7 @@ static size_t put_disk_family(Exposition *exposition, const Sample *sample, cons
                 }
                 exposition_sample(exposition);
                 exposition_label(exposition, "device", disk->name);
-                exposition_label(exposition, "class", sample_disk_class_name(disk->class));
+                exposition_label(exposition, "class", sample_disk_class_names[disk->class]);
                 put_kernel_value(exposition, disk, family);
         }
 
@@ -177,7 +177,7 @@ static size_t put_net_family(Exposition *exposition, const Sample *sample, const
                 }
                 exposition_sample(exposition);
                 exposition_label(exposition, "device", net->name);
-                exposition_label(exposition, "class", sample_net_class_name(net->class));
+                exposition_label(exposition, "class", sample_net_class_names[net->class]);
                 put_kernel_value(exposition, net, family);
         }
 
@@ -277,7 +277,7 @@ static void put_cpu(Exposition *exposition, size_t cpu, const CpuTimes *times) {
         for (CpuMode mode = 0; mode < N_CPU_MODES; mode++) {
                 exposition_sample(exposition);
                 exposition_label_i64(exposition, "cpu", (int64_t)cpu);
-                exposition_label(exposition, "mode", sample_cpu_mode_name(mode));
+                exposition_label(exposition, "mode", sample_cpu_mode_names[mode]);
                 exposition_decimal(exposition, times->ticks[mode], TICK_DECIMALS);
         }
 }
@@ -312,14 +312,14 @@ static void put_sources(Exposition *exposition, const NodeSnapshot *node) {
                           "Whether the kernel's file could be read in the latest sample");
         for (Source source = 0; source < N_SOURCES; source++) {
                 exposition_sample(exposition);
-                exposition_label(exposition, "source", sample_source_name(source));
+                exposition_label(exposition, "source", sample_source_names[source]);
                 exposition_u64(exposition, sample_has(&node->sample, source));
         }
 
         exposition_family(exposition, "perfd_source_failures", FAMILY_COUNTER, "", "Failed attempts to read the kernel's file");
         for (Source source = 0; source < N_SOURCES; source++) {
                 exposition_sample(exposition);
-                exposition_label(exposition, "source", sample_source_name(source));
+                exposition_label(exposition, "source", sample_source_names[source]);
                 exposition_u64(exposition, node->sampler.n_failures[source]);
         }
 }

@@ -60,7 +60,7 @@ STATEMENT term_insert = {
         1,
 };
 
-static int term_id(Database *database, Text text, int64_t *ret) {
+static int term_id(Database *database, Field text, int64_t *ret) {
         return database_text_id(database, &term_find, &term_insert, text, ret);
 }
 
@@ -70,19 +70,12 @@ STATEMENT index_put = {
 };
 
 static int write_index(CatalogEntry *entry, Database *database) {
-        Prepared *write = database_prepare(database, &index_put);
+        bool is_indexed = entry->shape != 0;
 
-        statement_bind_i64(write, entry->name);
-        statement_bind_i64(write, entry->component);
-        if (entry->shape != 0) {
-                statement_bind_i64(write, entry->shape);
-                statement_bind_i64(write, entry->indexed_from);
-        } else {
-                statement_bind_null(write);
-                statement_bind_null(write);
-        }
         entry->is_index_new = false;
-        return database_run(database, write);
+        return database_run(database, &index_put, FIELDS(field_i64(entry->name), field_i64(entry->component),
+                                                         field_if(is_indexed, field_i64(entry->shape)),
+                                                         field_if(is_indexed, field_i64(entry->indexed_from))));
 }
 
 enum { INDEX_SHAPE, INDEX_FROM, N_INDEX_COLUMNS };
@@ -92,11 +85,9 @@ STATEMENT index_find = {
 };
 
 static int read_index(CatalogEntry *entry, Database *database) {
-        Prepared *find = database_prepare(database, &index_find);
+        Prepared *find = database_prepare(database, &index_find, FIELDS(field_i64(entry->name), field_i64(entry->component)));
         int r;
 
-        statement_bind_i64(find, entry->name);
-        statement_bind_i64(find, entry->component);
         r = database_step(database, find);
         if (r != DATABASE_ROW)
                 return r;
@@ -104,7 +95,7 @@ static int read_index(CatalogEntry *entry, Database *database) {
         entry->is_known = true;
         entry->shape = column_i64(find, INDEX_SHAPE);
         entry->indexed_from = column_i64(find, INDEX_FROM);
-        return database_run(database, find);
+        return database_finish(database, find);
 }
 
 STATEMENT count_add = {
@@ -115,25 +106,21 @@ STATEMENT count_add = {
 };
 
 static int slot_flush(CatalogSlot *slot, Database *database) {
-        Prepared *add;
+        CatalogEntry *entry = &slot->entry;
         int r;
 
-        if (!slot->is_used || slot->entry.n_added == 0)
+        if (!slot->is_used || entry->n_added == 0)
                 return 0;
 
-        assert(slot->entry.name > 0 && slot->entry.component > 0);
-        add = database_prepare(database, &count_add);
-        statement_bind_i64(add, slot->entry.name);
-        statement_bind_i64(add, slot->entry.component);
-        statement_bind_u64(add, slot->entry.n_added);
-        statement_bind_u64(add, slot->entry.latest_ms);
-        slot->entry.n_added = 0;
-        slot->entry.latest_ms = 0;
-        r = database_run(database, add);
-        return r == 0 && slot->entry.is_index_new ? write_index(&slot->entry, database) : r;
+        assert(entry->name > 0 && entry->component > 0);
+        r = database_run(database, &count_add, FIELDS(field_i64(entry->name), field_i64(entry->component), field_u64(entry->n_added),
+                                                      field_u64(entry->latest_ms)));
+        entry->n_added = 0;
+        entry->latest_ms = 0;
+        return r == 0 && entry->is_index_new ? write_index(entry, database) : r;
 }
 
-static int slot_fill(CatalogSlot *slot, Database *database, Text name, Text component) {
+static int slot_fill(CatalogSlot *slot, Database *database, Field name, Field component) {
         CatalogEntry entry = {};
         int r;
 
@@ -153,11 +140,11 @@ static int slot_fill(CatalogSlot *slot, Database *database, Text name, Text comp
         return 0;
 }
 
-static bool slot_matches(const CatalogSlot *slot, Text name, Text component) {
+static bool slot_matches(const CatalogSlot *slot, Field name, Field component) {
         return slot->is_used && strcmp(slot->name, name.text) == 0 && strcmp(slot->component, component.text) == 0;
 }
 
-int catalog_find(Catalog *catalog, Database *database, Text name, Text component, CatalogEntry **ret) {
+int catalog_find(Catalog *catalog, Database *database, Field name, Field component, CatalogEntry **ret) {
         uint64_t hash = hash_bytes(hash_bytes(HASH_BEGIN, name.text, (size_t)name.n), component.text, (size_t)component.n);
         CatalogSlot *slot = &catalog->slots[hash % N_SLOTS];
         int r;

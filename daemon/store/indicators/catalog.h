@@ -34,7 +34,7 @@ typedef struct CatalogEntry {
 } CatalogEntry;
 
 /* The entry of a name and component, inserted when new. *ret is borrowed until the next call. 0 or an outcome of database.h. */
-int catalog_find(Catalog *catalog, Database *database, Text name, Text component, CatalogEntry **ret);
+int catalog_find(Catalog *catalog, Database *database, Field name, Field component, CatalogEntry **ret);
 /* Counts a result that was stored in a row, with a point of that shape (0: without a point). */
 void catalog_add(Catalog *catalog, CatalogEntry *entry, uint64_t time_ms, int64_t row, int64_t shape);
 /* Notes that results may have to be indexed: after a model changed. */

@@ -60,8 +60,7 @@ static int read_row(const Prepared *at, Unindexed *row) {
         row->point.time_ms = column_u64(at, UNINDEXED_TIME);
         row->name = column_i64(at, UNINDEXED_NAME);
         row->component = column_i64(at, UNINDEXED_COMPONENT);
-        row->point.has_score = !column_is_null(at, UNINDEXED_SCORE);
-        row->point.score = column_double(at, UNINDEXED_SCORE);
+        row->point.score = field_if(!column_is_null(at, UNINDEXED_SCORE), field_double(column_double(at, UNINDEXED_SCORE)));
         row->has_failed = column_i64(at, UNINDEXED_EXIT_STATUS) != 0;
         row->old_series = column_i64(at, UNINDEXED_SERIES);
 
@@ -78,10 +77,6 @@ static int read_row(const Prepared *at, Unindexed *row) {
                                buffer_error(&row->numbers) < 0 ? -ENOMEM : 0;
 }
 
-static Text text_of(const Buffer *buffer, bool is_there) {
-        return is_there ? (Text){ buffer->text ? buffer->text : "", (int)buffer->n } : (Text){};
-}
-
 /* --- its point ----------------------------------------------------------------------------------- */
 
 STATEMENT result_series = { "UPDATE result SET series = ?2 WHERE row = ?1", 0 };
@@ -95,11 +90,11 @@ static int drop_old_point(Database *database, const Unindexed *row) {
 
 static int write_row(Database *database, Catalog *catalog, Unindexed *row) {
         SeriesKey key = {
-                .name = row->name, .component = row->component, .shape = text_of(&row->keys, true),
-                .version = text_of(&row->version, row->has_version), .hardware = text_of(&row->hardware, row->has_hardware),
-                .parameters = text_of(&row->parameters, true),
+                .name = row->name, .component = row->component, .shape = field_buffer(&row->keys),
+                .version = field_if(row->has_version, field_buffer(&row->version)),
+                .hardware = field_if(row->has_hardware, field_buffer(&row->hardware)),
+                .parameters = field_buffer(&row->parameters),
         };
-        Prepared *note = database_prepare(database, &result_series);
         SeriesEntry series;
         int r;
 
@@ -108,13 +103,10 @@ static int write_row(Database *database, Catalog *catalog, Unindexed *row) {
                 return r;
 
         row->point.series = series.id;
-        row->point.numbers = text_of(&row->numbers, !row->has_failed);
+        row->point.numbers = field_if(!row->has_failed, field_blob(row->numbers.text ? row->numbers.text : "", row->numbers.n));
         r = series_put_point(database, &row->point);
-        if (r == 0 && row->old_series != series.id) {
-                statement_bind_i64(note, row->point.row);
-                statement_bind_i64(note, series.id);
-                r = database_run(database, note);
-        }
+        if (r == 0 && row->old_series != series.id)
+                r = database_run(database, &result_series, FIELDS(field_i64(row->point.row), field_i64(series.id)));
         return r == 0 ? drop_old_point(database, row) : r;
 }
 
@@ -122,18 +114,16 @@ static int write_row(Database *database, Catalog *catalog, Unindexed *row) {
 
 /* Indexes the highest row of [low, *top] that needs it, and moves *top below. DATABASE_ROW, 0 when there is none, or an outcome. */
 static int index_next(Database *database, Catalog *catalog, int64_t low, int64_t *top) {
-        Prepared *next = database_prepare(database, &unindexed_next);
+        Prepared *next = database_prepare(database, &unindexed_next, FIELDS(field_i64(low), field_i64(*top)));
         scoped(unindexed_deinit) Unindexed row = {};
         int r, of_end;
 
-        statement_bind_i64(next, low);
-        statement_bind_i64(next, *top);
         r = database_step(database, next);
         if (r != DATABASE_ROW)
                 return r;
 
         r = read_row(next, &row);
-        of_end = database_run(database, next);
+        of_end = database_finish(database, next);
         if (r == 0)
                 r = of_end;
         if (r == 0)
@@ -162,7 +152,7 @@ int indexing_find(Database *database, bool *ret_has_work) {
         int64_t top = 0;
         int r;
 
-        r = database_get(database, database_prepare(database, &unindexed_top), &top);
+        r = database_get(database, &unindexed_top, NULL, 0, &top);
         if (r == 0)
                 *ret_has_work = top > 0;
         return r;
@@ -170,10 +160,9 @@ int indexing_find(Database *database, bool *ret_has_work) {
 
 int indexing_step(Database *database, Catalog *catalog, bool *ret_has_more) {
         int64_t top = 0, low;
-        Prepared *done;
         int r;
 
-        r = database_get(database, database_prepare(database, &unindexed_top), &top);
+        r = database_get(database, &unindexed_top, NULL, 0, &top);
         if (r != 0)
                 return r;
 
@@ -185,9 +174,7 @@ int indexing_step(Database *database, Catalog *catalog, bool *ret_has_more) {
                 return r;
 
         /* Rows are numbered from 1: an indicator that is indexed from row 0 is indexed whole. */
-        done = database_prepare(database, &unindexed_done);
-        statement_bind_i64(done, low);
-        r = database_run(database, done);
+        r = database_run(database, &unindexed_done, FIELDS(field_i64(low)));
         if (r == 0)
                 *ret_has_more = low > 0;
         return r;

@@ -8,10 +8,8 @@
 
 /* --- in the writer's thread -------------------------------------------------------------------- */
 
-
-typedef struct Sender {
-        uint64_t uid, by_admin, time_ms;
-} Sender;
+/* What the models of a row set have in common: uid, by_admin, time_ms. */
+#define N_SENDER_FIELDS 3
 
 STATEMENT model_put = {
         "INSERT INTO model (name, component, is_declared, uid, by_admin, time_ms, shape, results, document)"
@@ -22,10 +20,9 @@ STATEMENT model_put = {
         0,
 };
 
-static int put_model(Unpack *from, const Sender *sender, bool is_declared, Database *database, Text *ret_name) {
-        Prepared *put = database_prepare(database, &model_put);
-        Text name = pack_read_text(from), component = pack_read_text(from), shape = pack_read_text(from);
-        Text results = pack_read_text(from), document = pack_read_text(from);
+static int put_model(Unpack *from, const Field sender[static N_SENDER_FIELDS], bool is_declared, Database *database, Field *ret_name) {
+        Field name = pack_read(from), component = pack_read(from), shape = pack_read(from);
+        Field results = pack_read(from), document = pack_read(from);
         int64_t id;
         int r;
 
@@ -33,17 +30,9 @@ static int put_model(Unpack *from, const Sender *sender, bool is_declared, Datab
         if (r != 0)
                 return r;
 
-        statement_bind_text(put, name);
-        statement_bind_text(put, component);
-        statement_bind_i64(put, is_declared);
-        statement_bind_u64(put, sender->uid);
-        statement_bind_u64(put, sender->by_admin);
-        statement_bind_u64(put, sender->time_ms);
-        statement_bind_i64(put, id);
-        statement_bind_text(put, results);
-        statement_bind_text(put, document);
         *ret_name = name;
-        return database_run(database, put);
+        return database_run(database, &model_put, FIELDS(name, component, field_i64(is_declared), sender[0], sender[1], sender[2],
+                                                         field_i64(id), results, document));
 }
 
 STATEMENT row_next = {
@@ -70,20 +59,16 @@ STATEMENT model_apply = { MODELS_APPLY(" WHERE i.name = (SELECT id FROM term WHE
  * From here on, results that are stored already are looked up in their documents, and indexed from the next row downwards. name: of
  * one model, or NULL for all.
  */
-static int apply_models(Database *database, const Text *name) {
-        Prepared *apply;
+static int apply_models(Database *database, const Field *name) {
         int64_t next = 1;
         int r;
 
-        r = database_get(database, database_prepare(database, &row_next), &next);
+        r = database_get(database, &row_next, NULL, 0, &next);
         if (r != 0)
                 return r;
-
-        apply = database_prepare(database, name ? &model_apply : &models_apply);
-        statement_bind_i64(apply, next);
         if (name)
-                statement_bind_text(apply, *name);
-        return database_run(database, apply);
+                return database_run(database, &model_apply, FIELDS(field_i64(next), *name));
+        return database_run(database, &models_apply, FIELDS(field_i64(next)));
 }
 
 /* Far more shapes than models, so that the search for unused ones is rare. */
@@ -100,8 +85,8 @@ static int drop_shapes(Database *database) {
         int64_t are_many = 0;
         int r;
 
-        r = database_get(database, database_prepare(database, &shapes_are_many), &are_many);
-        return r == 0 && are_many ? database_run(database, database_prepare(database, &shapes_tidy)) : r;
+        r = database_get(database, &shapes_are_many, NULL, 0, &are_many);
+        return r == 0 && are_many ? database_run(database, &shapes_tidy, NULL, 0) : r;
 }
 
 STATEMENT model_remove = {
@@ -115,31 +100,25 @@ STATEMENT models_forget = {
 };
 
 static int remove_model(RowSet *set, Database *database) {
-        Prepared *remove = database_prepare(database, &model_remove);
         Unpack from = rowset_unpack(set);
-        Text name = pack_read_text(&from);
+        Field fields[2]; /* name, component */
         int r;
 
-        statement_bind_text(remove, name);
-        statement_bind_text(remove, pack_read_text(&from));
-        r = database_run(database, remove);
-        return r != 0 ? r : apply_models(database, &name);
+        pack_read_fields(&from, fields, N_ELEMENTS(fields));
+        r = database_run(database, &model_remove, fields, N_ELEMENTS(fields));
+        return r != 0 ? r : apply_models(database, &fields[0]);
 }
 
 static int put_models(RowSet *set, Database *database, bool is_declared) {
         Unpack from = rowset_unpack(set);
-        Text name = {};
-        Sender sender;
+        Field name = {}, sender[N_SENDER_FIELDS];
         int r = 0;
 
-        sender.uid = pack_read_u64(&from);
-        sender.by_admin = pack_read_u64(&from);
-        sender.time_ms = pack_read_u64(&from);
-
+        pack_read_fields(&from, sender, N_SENDER_FIELDS);
         if (is_declared)
-                r = database_run(database, database_prepare(database, &models_forget));
+                r = database_run(database, &models_forget, NULL, 0);
         for (size_t i = 0; r == 0 && i < set->n_rows; i++)
-                r = put_model(&from, &sender, is_declared, database, &name);
+                r = put_model(&from, sender, is_declared, database, &name);
         return r != 0 ? r : apply_models(database, is_declared ? NULL : &name);
 }
 
@@ -211,8 +190,7 @@ static void pack_model(Buffer *buffer, const IndicatorModel *model) {
         size_t begin;
         Json json;
 
-        pack_text(buffer, model->name);
-        pack_text(buffer, model->component);
+        pack_fields(buffer, FIELDS(field_string(model->name), field_string(model->component)));
         begin = pack_text_begin(buffer);
         shape_write(model, buffer);
         pack_text_end(buffer, begin);
@@ -228,9 +206,7 @@ RowSet *model_rows_pack(const StoreModel *model, uint64_t realtime_ms, StoreCook
         scoped(buffer_deinit) Buffer buffer = {};
 
         rowset_begin(&buffer);
-        pack_u64(&buffer, model->uid);
-        pack_u64(&buffer, model->by_admin);
-        pack_u64(&buffer, realtime_ms);
+        pack_fields(&buffer, FIELDS(field_u64(model->uid), field_i64(model->by_admin), field_u64(realtime_ms)));
         pack_model(&buffer, model->model);
         return rowset_finish(&buffer, &model_rows_kind, 1, cookie);
 }
@@ -239,8 +215,7 @@ RowSet *model_rows_pack_removal(const char *name, const char *component, StoreCo
         scoped(buffer_deinit) Buffer buffer = {};
 
         rowset_begin(&buffer);
-        pack_text(&buffer, name);
-        pack_text(&buffer, component);
+        pack_fields(&buffer, FIELDS(field_string(name), field_string(component)));
         return rowset_finish(&buffer, &model_rows_removal_kind, 1, cookie);
 }
 
@@ -248,9 +223,7 @@ RowSet *model_rows_pack_declared(const IndicatorModel *const *models, size_t n_m
         scoped(buffer_deinit) Buffer buffer = {};
 
         rowset_begin(&buffer);
-        pack_u64(&buffer, 0);
-        pack_u64(&buffer, true);
-        pack_u64(&buffer, realtime_ms);
+        pack_fields(&buffer, FIELDS(field_i64(0), field_i64(true), field_u64(realtime_ms)));
         for (size_t i = 0; i < n_models; i++)
                 pack_model(&buffer, models[i]);
         return rowset_finish(&buffer, &model_rows_declared_kind, n_models, (StoreCookie){});

@@ -91,25 +91,28 @@ static const Condition *find_indexed(const Points *points) {
         return range;
 }
 
-/* Wider than the condition, which is checked again: BETWEEN includes both ends. */
-static void bind_range(Prepared *prepared, const Condition *condition) {
+/* Two fields, wider than the condition, which is checked again: BETWEEN includes both ends. */
+static void put_range(const Condition *condition, Field ret[static 2]) {
         bool is_upper = condition->relation == CONDITION_LESS || condition->relation == CONDITION_LESS_EQUAL;
 
-        statement_bind_double(prepared, is_upper ? -(double)INFINITY : nextafter(condition->number, -(double)INFINITY));
-        statement_bind_double(prepared, is_upper ? nextafter(condition->number, (double)INFINITY) : (double)INFINITY);
+        ret[0] = field_double(is_upper ? -(double)INFINITY : nextafter(condition->number, -(double)INFINITY));
+        ret[1] = field_double(is_upper ? nextafter(condition->number, (double)INFINITY) : (double)INFINITY);
 }
 
-static void bind_equal(Prepared *prepared, const Condition *condition) {
-        statement_bind_string(prepared, condition->value);
+static void put_equal(const Condition *condition, Field ret[static 2]) {
+        ret[0] = field_string(condition->value);
         if (condition->is_integer)
-                statement_bind_i64(prepared, condition->integer);
-        else if (condition->is_number)
-                statement_bind_double(prepared, condition->number);
+                ret[1] = field_i64(condition->integer);
         else
-                statement_bind_null(prepared);
+                ret[1] = field_if(condition->is_number, field_double(condition->number));
 }
 
-enum { SERIES_ID, SERIES_VERSION, SERIES_HARDWARE, SERIES_PARAMETERS, N_SERIES_COLUMNS };
+static const StoreColumn series_columns[] = {
+        COLUMN(PointRow, series),
+        COLUMN(PointRow, version),
+        COLUMN(PointRow, hardware),
+        COLUMN(PointRow, parameters),
+};
 
 #define SERIES_COLUMNS "SELECT s.id, s.version, s.hardware, s.parameters"
 #define SERIES_BY_PROPERTY                                                                                       \
@@ -118,37 +121,30 @@ enum { SERIES_ID, SERIES_VERSION, SERIES_HARDWARE, SERIES_PARAMETERS, N_SERIES_C
 
 STATEMENT series_all = {
         SERIES_COLUMNS " FROM series AS s INDEXED BY series_by_pair WHERE s.name = ?1 AND s.component = ?2 AND s.shape = ?3",
-        N_SERIES_COLUMNS,
+        N_ELEMENTS(series_columns),
 };
-STATEMENT series_equal = { SERIES_BY_PROPERTY "IN (?5, ?6)", N_SERIES_COLUMNS };
-STATEMENT series_range = { SERIES_BY_PROPERTY "BETWEEN ?5 AND ?6", N_SERIES_COLUMNS };
+STATEMENT series_equal = { SERIES_BY_PROPERTY "IN (?5, ?6)", N_ELEMENTS(series_columns) };
+STATEMENT series_range = { SERIES_BY_PROPERTY "BETWEEN ?5 AND ?6", N_ELEMENTS(series_columns) };
 
 static int begin_series(Points *points) {
         const Condition *indexed = find_indexed(points);
         const Statement *which = !indexed ? &series_all : condition_is_range(indexed) ? &series_range : &series_equal;
-        int r;
+        Field fields[6] = { field_i64(points->name), field_i64(points->component), field_i64(points->shape) };
 
-        r = read_connection_prepare(points->connection, which, &points->series);
-        if (r != 0)
-                return r;
-
-        statement_bind_i64(points->series, points->name);
-        statement_bind_i64(points->series, points->component);
-        statement_bind_i64(points->series, points->shape);
         if (indexed)
-                statement_bind_string(points->series, point_parameter_key(indexed->key));
+                fields[3] = field_string(point_parameter_key(indexed->key));
         if (indexed && condition_is_range(indexed))
-                bind_range(points->series, indexed);
+                put_range(indexed, &fields[4]);
         else if (indexed)
-                bind_equal(points->series, indexed);
+                put_equal(indexed, &fields[4]);
         points->stage = STAGE_SERIES;
-        return 0;
+        return read_connection_prepare(points->connection, which, fields, indexed ? 6 : 3, &points->series);
 }
 
 /* --- points and documents ------------------------------------------------------------------------ */
 
-static void bind_times(Points *points) {
-        page_bind(points->rows, points->filter.since_ms, points->filter.until_ms, &points->filter.before);
+static void put_times(const Points *points, Field ret[static 3]) {
+        page_put_fields(points->filter.since_ms, points->filter.until_ms, &points->filter.before, ret);
 }
 
 enum { POINT_TIME, POINT_ROW, POINT_SCORE, POINT_NUMBERS, N_POINT_COLUMNS };
@@ -161,17 +157,12 @@ STATEMENT points_of_series = {
 };
 
 static int begin_points(Points *points) {
-        int r;
+        Field fields[5] = { field_i64(points->row.series) };
 
-        r = read_connection_prepare(points->connection, &points_of_series, &points->rows);
-        if (r != 0)
-                return r;
-
-        statement_bind_i64(points->rows, points->row.series);
-        bind_times(points);
-        statement_bind_i64(points->rows, points->indexed_from);
+        put_times(points, &fields[1]);
+        fields[4] = field_i64(points->indexed_from);
         points->stage = STAGE_POINTS;
-        return 0;
+        return read_connection_prepare(points->connection, &points_of_series, fields, N_ELEMENTS(fields), &points->rows);
 }
 
 enum {
@@ -194,37 +185,38 @@ STATEMENT documents = {
 
 /* The results of an indexed pair that have no points are the rows before indexed_from; none, when that is the first row. */
 static int begin_documents(Points *points) {
+        Field fields[6] = { field_i64(points->name), field_i64(points->component) };
         bool is_indexed = points->shape != 0;
-        int r;
 
         points->stage = STAGE_PAIR;
         if (is_indexed && points->indexed_from <= 1)
                 return 0;
 
-        r = read_connection_prepare(points->connection, &documents, &points->rows);
-        if (r != 0)
-                return r;
-
-        statement_bind_i64(points->rows, points->name);
-        statement_bind_i64(points->rows, points->component);
-        bind_times(points);
-        statement_bind_i64(points->rows, is_indexed ? points->indexed_from : INT64_MAX);
+        put_times(points, &fields[2]);
+        fields[5] = field_i64(is_indexed ? points->indexed_from : INT64_MAX);
         points->stage = STAGE_DOCUMENTS;
-        return 0;
+        return read_connection_prepare(points->connection, &documents, fields, N_ELEMENTS(fields), &points->rows);
 }
 
 /* --- pairs --------------------------------------------------------------------------------------- */
 
-enum { PAIR_NAME, PAIR_COMPONENT, PAIR_COMPONENT_TEXT, PAIR_SHAPE, PAIR_INDEXED_FROM, PAIR_KEYS, N_PAIR_COLUMNS };
+static const StoreColumn pair_columns[] = {
+        COLUMN(Points, name),
+        COLUMN(Points, component),
+        COLUMN_REQUIRED(Points, component_text),
+        COLUMN(Points, shape),
+        COLUMN(Points, indexed_from),
+        COLUMN(Points, keys),
+};
 
 #define PAIRS                                                                                     \
         "SELECT i.name, i.component, c.text, i.shape, i.indexed_from, s.keys FROM indicator AS i" \
         " CROSS JOIN term AS c ON c.id = i.component LEFT JOIN shape AS s ON s.id = i.shape"
 
 STATEMENT pairs_of_name = {
-        PAIRS " WHERE i.name = (SELECT id FROM term WHERE text = ?) ORDER BY i.component", N_PAIR_COLUMNS,
+        PAIRS " WHERE i.name = (SELECT id FROM term WHERE text = ?) ORDER BY i.component", N_ELEMENTS(pair_columns),
 };
-STATEMENT pairs_of_all = { PAIRS " ORDER BY i.name, i.component", N_PAIR_COLUMNS };
+STATEMENT pairs_of_all = { PAIRS " ORDER BY i.name, i.component", N_ELEMENTS(pair_columns) };
 
 /* --- stages: 0 to go on, also with another stage; or an outcome ---------------------------------- */
 
@@ -248,13 +240,7 @@ static int next_pair(Points *points) {
         if (r != 0)
                 return r;
 
-        points->name = column_i64(pair, PAIR_NAME);
-        points->component = column_i64(pair, PAIR_COMPONENT);
-        points->component_text = column_text(pair, PAIR_COMPONENT_TEXT);
-        points->shape = column_i64(pair, PAIR_SHAPE);
-        points->indexed_from = column_i64(pair, PAIR_INDEXED_FROM);
-        points->keys = column_json(pair, PAIR_KEYS);
-        if (!points->component_text)
+        if (!statement_read(pair, 0, pair_columns, N_ELEMENTS(pair_columns), points))
                 return read_connection_fail(points->connection, SQLITE_NOMEM);
         if (points->filter.component && strcmp(points->filter.component, points->component_text) != 0)
                 return 0;
@@ -274,14 +260,8 @@ static int next_series(Points *points) {
         if (r != 0)
                 return r;
 
-        points->row = (PointRow){
-                .series = column_i64(points->series, SERIES_ID),
-                .component = points->component_text,
-                .version = column_text(points->series, SERIES_VERSION),
-                .hardware = column_text(points->series, SERIES_HARDWARE),
-                .parameters = column_json(points->series, SERIES_PARAMETERS),
-                .numbers = points->numbers,
-        };
+        points->row = (PointRow){ .component = points->component_text, .numbers = points->numbers };
+        (void)statement_read(points->series, 0, series_columns, N_ELEMENTS(series_columns), &points->row);
         return meets_filter(points) ? begin_points(points) : 0;
 }
 
@@ -408,7 +388,7 @@ void points_skip(Points *points) {
 
 int points_new(Points **ret, Reader *reader, const PointFilter *filter) {
         scoped(points_freep) Points *points = calloc(1, sizeof(*points));
-        Prepared *pairs;
+        Field name = field_string(filter->name);
         int r;
 
         if (!points)
@@ -417,12 +397,10 @@ int points_new(Points **ret, Reader *reader, const PointFilter *filter) {
         points->connection = reader_connection(reader);
         points->filter = *filter;
         assert(filter->n_numbers <= POINT_NUMBERS_MAX);
-        r = read_connection_begin(points->connection, filter->name ? &pairs_of_name : &pairs_of_all, &pairs);
+        r = read_connection_begin(points->connection, name.text ? &pairs_of_name : &pairs_of_all, &name, name.text ? 1 : 0);
         if (r != 0)
                 return r;
 
-        if (filter->name)
-                statement_bind_string(pairs, filter->name);
         *ret = TAKE(points);
         return 0;
 }

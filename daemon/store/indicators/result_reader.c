@@ -1,28 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/indicators/result_reader.h"
 
-#include <string.h>
-
 #include "store/read_connection.h"
 
 /* --- results ------------------------------------------------------------------------------------- */
 
-enum {
-        RESULT_ROW,
-        RESULT_ID,
-        RESULT_NAME,
-        RESULT_COMPONENT,
-        RESULT_VERSION,
-        RESULT_JOB,
-        RESULT_UID,
-        RESULT_TIME,
-        RESULT_SCORE,
-        RESULT_DOCUMENT,
-        RESULT_EXIT_STATUS,
-        RESULT_BATCH,
-        RESULT_BATCH_INDEX,
-        RESULT_RUN,
-        N_RESULT_COLUMNS,
+static const StoreColumn result_columns[] = {
+        COLUMN(ResultRow, row),
+        COLUMN(ResultRow, id),
+        COLUMN_REQUIRED(ResultRow, name),
+        COLUMN_REQUIRED(ResultRow, component),
+        COLUMN(ResultRow, version),
+        COLUMN(ResultRow, job),
+        COLUMN(ResultRow, uid),
+        COLUMN(ResultRow, time_ms),
+        COLUMN_OPTIONAL(ResultRow, score, has_score),
+        COLUMN_REQUIRED(ResultRow, document),
+        COLUMN_OPTIONAL(ResultRow, exit_status, has_exit_status),
+        COLUMN_OPTIONAL(ResultRow, batch, has_batch),
+        COLUMN(ResultRow, batch_index),
+        COLUMN(ResultRow, run),
 };
 
 #define RESULT_COLUMNS                                                                           \
@@ -38,11 +35,11 @@ enum {
         BY_JOB = 4,
 };
 
-/* job_reader.c says why there is a statement for each set of filters. */
+/* For page_begin(). */
 #define LIST(index, filters)                                                                     \
         { "SELECT " RESULT_COLUMNS " FROM result AS r INDEXED BY result_by_" index TERMS         \
           " WHERE r.time_ms >= ? AND (r.time_ms, r.row) < (?, ?)" filters                        \
-          " ORDER BY r.time_ms DESC, r.row DESC", N_RESULT_COLUMNS }
+          " ORDER BY r.time_ms DESC, r.row DESC", N_ELEMENTS(result_columns) }
 #define OF_NAME " AND r.name = (SELECT id FROM term WHERE text = ?)"
 #define OF_COMPONENT " AND r.component = (SELECT id FROM term WHERE text = ?)"
 #define OF_JOB " AND r.job = ?"
@@ -58,95 +55,39 @@ STATEMENT lists[] = {
         [BY_NAME | BY_COMPONENT | BY_JOB] = LIST("job", OF_NAME OF_COMPONENT OF_JOB),
 };
 
-STATEMENT result_find = { "SELECT " RESULT_COLUMNS " FROM result AS r" TERMS " WHERE r.row = ?", N_RESULT_COLUMNS };
+STATEMENT result_find = { "SELECT " RESULT_COLUMNS " FROM result AS r" TERMS " WHERE r.row = ?", N_ELEMENTS(result_columns) };
 
 int result_reader_list(Reader *reader, const ResultFilter *filter) {
-        unsigned by = (filter->name ? BY_NAME : 0U) | (filter->component ? BY_COMPONENT : 0U) | (filter->job ? BY_JOB : 0U);
-        Prepared *list;
-        int r;
+        const PageFilter page = {
+                filter->since_ms, filter->until_ms, filter->before, { filter->name, filter->component, filter->job },
+        };
 
-        r = read_connection_begin(reader_connection(reader), &lists[by], &list);
-        if (r != 0)
-                return r;
-
-        page_bind(list, filter->since_ms, filter->until_ms, &filter->before);
-        if (filter->name)
-                statement_bind_string(list, filter->name);
-        if (filter->component)
-                statement_bind_string(list, filter->component);
-        if (filter->job)
-                statement_bind_string(list, filter->job);
-        return 0;
-}
-
-/* True with the 16 bytes of an id. */
-static bool read_id(const Prepared *row, int column, uint8_t ret[static 16]) {
-        const void *id = sqlite3_column_blob(row->handle, column);
-
-        if (!id || column_bytes(row, column) != 16)
-                return false;
-
-        memcpy(ret, id, 16);
-        return true;
+        return page_begin(reader_connection(reader), lists, &page);
 }
 
 int result_reader_next(Reader *reader, ResultRow *ret) {
-        ReadConnection *connection = reader_connection(reader);
-        const Prepared *row;
-        int r;
-
-        r = read_connection_step(connection, &row);
-        if (r != 0)
-                return r;
-
-        *ret = (ResultRow){
-                .row = column_i64(row, RESULT_ROW),
-                .name = column_text(row, RESULT_NAME),
-                .component = column_text(row, RESULT_COMPONENT),
-                .version = column_text(row, RESULT_VERSION),
-                .job = column_text(row, RESULT_JOB),
-                .uid = (uint32_t)column_u64(row, RESULT_UID),
-                .time_ms = column_u64(row, RESULT_TIME),
-                .has_score = !column_is_null(row, RESULT_SCORE),
-                .score = column_double(row, RESULT_SCORE),
-                .document = column_text(row, RESULT_DOCUMENT),
-                .has_exit_status = !column_is_null(row, RESULT_EXIT_STATUS),
-                .exit_status = column_i64(row, RESULT_EXIT_STATUS),
-                .batch_index = column_u64(row, RESULT_BATCH_INDEX),
-                .run = column_text(row, RESULT_RUN),
-        };
-        (void)read_id(row, RESULT_ID, ret->id);
-        ret->has_batch = read_id(row, RESULT_BATCH, ret->batch);
-
-        /* SQLite reports "out of memory" as NULL in a column that is never null. */
-        return ret->name && ret->component && ret->document ? 0 : read_connection_fail(connection, SQLITE_NOMEM);
+        return read_connection_next(reader_connection(reader), result_columns, N_ELEMENTS(result_columns), ret, sizeof(*ret));
 }
 
 int result_reader_find(Reader *reader, int64_t row, ResultRow *ret) {
-        Prepared *find;
         int r;
 
-        r = read_connection_begin(reader_connection(reader), &result_find, &find);
-        if (r != 0)
-                return r;
-
-        statement_bind_i64(find, row);
-        return result_reader_next(reader, ret);
+        r = read_connection_begin(reader_connection(reader), &result_find, FIELDS(field_i64(row)));
+        return r != 0 ? r : result_reader_next(reader, ret);
 }
 
 /* --- batches ------------------------------------------------------------------------------------- */
 
-enum {
-        BATCH_TIME,
-        BATCH_SCORE,
-        BATCH_VERSION,
-        BATCH_EXIT_STATUS,
-        BATCH_RUN,
-        BATCH_DOCUMENT,
-        BATCH_NAME,
-        BATCH_COMPONENT,
-        BATCH_INDEX,
-        N_BATCH_COLUMNS,
+static const StoreColumn batch_columns[] = {
+        COLUMN(BatchRow, time_ms),
+        COLUMN_OPTIONAL(BatchRow, score, has_score),
+        COLUMN(BatchRow, version),
+        COLUMN_OPTIONAL(BatchRow, exit_status, has_exit_status),
+        COLUMN(BatchRow, run),
+        COLUMN(BatchRow, document),
+        COLUMN_REQUIRED(BatchRow, name),
+        COLUMN_REQUIRED(BatchRow, component),
+        COLUMN(BatchRow, batch_index),
 };
 
 /* The first result of the id tells the user whose batch it is. */
@@ -157,40 +98,13 @@ STATEMENT batch_list = {
         " AND r.uid = (SELECT uid FROM result WHERE row ="
         " (SELECT min(row) FROM result INDEXED BY result_by_batch WHERE batch = ?1))"
         " ORDER BY r.batch_index, r.row",
-        N_BATCH_COLUMNS,
+        N_ELEMENTS(batch_columns),
 };
 
 int result_reader_list_batch(Reader *reader, const uint8_t id[static 16]) {
-        Prepared *list;
-        int r;
-
-        r = read_connection_begin(reader_connection(reader), &batch_list, &list);
-        if (r == 0)
-                statement_bind_blob_copy(list, id, 16);
-        return r;
+        return read_connection_begin(reader_connection(reader), &batch_list, FIELDS(field_blob(id, 16)));
 }
 
 int result_reader_next_of_batch(Reader *reader, BatchRow *ret) {
-        ReadConnection *connection = reader_connection(reader);
-        const Prepared *row;
-        int r;
-
-        r = read_connection_step(connection, &row);
-        if (r != 0)
-                return r;
-
-        *ret = (BatchRow){
-                .name = column_text(row, BATCH_NAME),
-                .component = column_text(row, BATCH_COMPONENT),
-                .version = column_text(row, BATCH_VERSION),
-                .time_ms = column_u64(row, BATCH_TIME),
-                .batch_index = column_u64(row, BATCH_INDEX),
-                .has_exit_status = !column_is_null(row, BATCH_EXIT_STATUS),
-                .exit_status = column_i64(row, BATCH_EXIT_STATUS),
-                .has_score = !column_is_null(row, BATCH_SCORE),
-                .score = column_double(row, BATCH_SCORE),
-                .document = column_json(row, BATCH_DOCUMENT),
-                .run = column_json(row, BATCH_RUN),
-        };
-        return ret->name && ret->component ? 0 : read_connection_fail(connection, SQLITE_NOMEM);
+        return read_connection_next(reader_connection(reader), batch_columns, N_ELEMENTS(batch_columns), ret, sizeof(*ret));
 }

@@ -25,20 +25,17 @@ _Static_assert(sizeof(RowSet) % alignof(ResultsStored) == 0, "the body of a row 
 
 /* --- in the writer's thread -------------------------------------------------------------------- */
 
-typedef struct Item {
-        const void *id;
-        uint64_t time_ms;
-        Text name, component, job, version, document;
-        bool is_job_inherited;
-        bool has_score;
-        double score;
-        bool has_exit_status, has_batch;
-        int32_t exit_status;
-        const void *batch;
-        uint64_t batch_index;
-        Text run;
-        Text shape; /* NULL: no model, not indexed */
+/* Fields of a result in the order in which they are packed. */
+typedef union Item {
+        struct {
+                Field id, time_ms, name, component, job, is_job_inherited, version, score, document;
+                Field exit_status, batch, batch_index, run;
+                Field shape; /* null: no model, not indexed */
+        };
+        Field all[14];
 } Item;
+
+_Static_assert(sizeof(Item) == sizeof(((Item *)NULL)->all), "an item is unpacked at once");
 
 /* Parts of a result for the index. The writer reads them from the texts of an item, so that the event loop spends no time on them. */
 typedef struct IndexParts {
@@ -52,12 +49,8 @@ static void index_parts_deinit(IndexParts *parts) {
         buffer_deinit(&parts->numbers);
 }
 
-static JsonText json_of(Text text) {
+static JsonText json_of(Field text) {
         return json_text(text.text, (size_t)text.n);
-}
-
-static Text text_of(const Buffer *buffer, bool is_there) {
-        return is_there ? (Text){ buffer->text ? buffer->text : "", (int)buffer->n } : (Text){};
 }
 
 static int index_parts_read(IndexParts *parts, const Item *item) {
@@ -68,7 +61,7 @@ static int index_parts_read(IndexParts *parts, const Item *item) {
         buffer_clear(&parts->parameters);
         buffer_clear(&parts->numbers);
         parts->has_hardware = shape_put_hardware(json_of(item->run), &parts->hardware);
-        parts->has_numbers = !item->has_exit_status || item->exit_status == 0;
+        parts->has_numbers = item->exit_status.integer == 0; /* also when null */
         if (parts->has_numbers)
                 shape_put_numbers(document, json_of(item->shape), &parts->numbers);
         if (shape_put_parameters(document, &parts->parameters) < 0)
@@ -77,25 +70,9 @@ static int index_parts_read(IndexParts *parts, const Item *item) {
 }
 
 static Item unpack_item(Unpack *from) {
-        Item item = {};
+        Item item;
 
-        item.id = pack_read_bytes(from, RESULT_ID_BYTES);
-        item.time_ms = pack_read_u64(from);
-        item.name = pack_read_text(from);
-        item.component = pack_read_text(from);
-        item.job = pack_read_text(from);
-        item.is_job_inherited = pack_read_u64(from);
-        item.version = pack_read_text(from);
-        item.has_score = pack_read_u64(from);
-        item.score = pack_read_double(from);
-        item.document = pack_read_text(from);
-        item.has_exit_status = pack_read_u64(from);
-        item.exit_status = (int32_t)pack_read_u64(from);
-        item.has_batch = pack_read_u64(from);
-        item.batch = pack_read_bytes(from, RESULT_ID_BYTES);
-        item.batch_index = pack_read_u64(from);
-        item.run = pack_read_text(from);
-        item.shape = pack_read_text(from);
+        pack_read_fields(from, item.all, N_ELEMENTS(item.all));
         return item;
 }
 
@@ -103,10 +80,11 @@ static int find_series(const Item *item, const IndexParts *parts, Database *data
                        SeriesEntry *ret) {
         SeriesKey key = {
                 .name = entry->name, .component = entry->component, .shape = item->shape, .version = item->version,
-                .hardware = text_of(&parts->hardware, parts->has_hardware), .parameters = text_of(&parts->parameters, true),
+                .hardware = field_if(parts->has_hardware, field_buffer(&parts->hardware)),
+                .parameters = field_buffer(&parts->parameters),
         };
 
-        return series_find(catalog_series(catalog), database, &key, item->id, ret);
+        return series_find(catalog_series(catalog), database, &key, item->id.text, ret);
 }
 
 STATEMENT result_insert = {
@@ -116,41 +94,21 @@ STATEMENT result_insert = {
         0,
 };
 
-static void bind_run(Prepared *insert, const Item *item, int64_t series) {
-        if (item->has_exit_status)
-                statement_bind_i64(insert, item->exit_status);
-        else
-                statement_bind_null(insert);
-        if (item->has_batch) {
-                statement_bind_blob(insert, item->batch, RESULT_ID_BYTES);
-                statement_bind_u64(insert, item->batch_index);
-        } else {
-                statement_bind_null(insert);
-                statement_bind_null(insert);
-        }
-        statement_bind_text(insert, item->run);
-        if (series != 0)
-                statement_bind_i64(insert, series);
-        else
-                statement_bind_null(insert);
-}
-
 /* Right after the row of the item was inserted. */
 static int note_item(const Item *item, const IndexParts *parts, Database *database, Catalog *catalog, CatalogEntry *entry,
                      const SeriesEntry *series) {
         Point point = {
-                .series = series->id, .row = sqlite3_last_insert_rowid(database->db), .time_ms = item->time_ms,
-                .has_score = item->has_score, .score = item->score,
-                .numbers = text_of(&parts->numbers, parts->has_numbers),
+                .series = series->id, .row = sqlite3_last_insert_rowid(database->db), .time_ms = (uint64_t)item->time_ms.integer,
+                .score = item->score,
+                .numbers = field_if(parts->has_numbers, field_blob(parts->numbers.text ? parts->numbers.text : "", parts->numbers.n)),
         };
 
-        catalog_add(catalog, entry, item->time_ms, point.row, series->shape);
+        catalog_add(catalog, entry, point.time_ms, point.row, series->shape);
         return series->id != 0 ? series_put_point(database, &point) : 0;
 }
 
 /* *ret_is_new: the result was not stored before. */
 static int apply_item(const Item *item, uint32_t uid, IndexParts *parts, Database *database, Catalog *catalog, bool *ret_is_new) {
-        Prepared *insert = database_prepare(database, &result_insert);
         CatalogEntry *entry;
         SeriesEntry series = {};
         int r;
@@ -163,20 +121,10 @@ static int apply_item(const Item *item, uint32_t uid, IndexParts *parts, Databas
         if (r != 0)
                 return r;
 
-        statement_bind_blob(insert, item->id, RESULT_ID_BYTES);
-        statement_bind_u64(insert, item->time_ms);
-        statement_bind_i64(insert, entry->name);
-        statement_bind_i64(insert, entry->component);
-        statement_bind_u64(insert, uid);
-        if (item->has_score)
-                statement_bind_double(insert, item->score);
-        else
-                statement_bind_null(insert);
-        statement_bind_text(insert, item->job);
-        statement_bind_text(insert, item->version);
-        statement_bind_text(insert, item->document);
-        bind_run(insert, item, series.id);
-        r = database_run(database, insert);
+        r = database_run(database, &result_insert,
+                         FIELDS(item->id, item->time_ms, field_i64(entry->name), field_i64(entry->component), field_u64(uid),
+                                item->score, item->job, item->version, item->document, item->exit_status, item->batch,
+                                item->batch_index, item->run, field_if(series.id != 0, field_i64(series.id))));
         if (r != 0)
                 return r;
 
@@ -193,13 +141,13 @@ static Unpack unpack_rows(const RowSet *set) {
 
 /* A job that an item names. */
 typedef struct Named {
-        Text id;
+        Field id;
         bool has_ended;
         uint32_t owner;
 } Named;
 
 /* A job that was never begun here belongs to the sender. Neighbours tend to name the same job, which *ret is then. */
-static int find_named(Database *database, Text id, uint32_t sender, Named *ret) {
+static int find_named(Database *database, Field id, uint32_t sender, Named *ret) {
         JobOwner owner;
         int r;
 
@@ -221,8 +169,8 @@ static int find_named(Database *database, Text id, uint32_t sender, Named *ret) 
 /* Before the first row is stored: whether all items may go to the jobs that they name. */
 static int judge(RowSet *set, Database *database, StoreOutcome *ret) {
         Unpack from = unpack_rows(set);
-        uint32_t uid = (uint32_t)pack_read_u64(&from);
-        bool is_admin = pack_read_u64(&from), is_denied = false;
+        uint32_t uid = (uint32_t)pack_read(&from).integer;
+        bool is_admin = pack_read(&from).integer, is_denied = false;
         Named named = {};
 
         for (size_t i = 0; i < set->n_rows && !is_admin && !is_denied; i++) {
@@ -234,7 +182,7 @@ static int judge(RowSet *set, Database *database, StoreOutcome *ret) {
                 r = find_named(database, item.job, uid, &named);
                 if (r != 0)
                         return r;
-                is_denied = named.owner != uid && !(item.is_job_inherited && named.has_ended);
+                is_denied = named.owner != uid && !(item.is_job_inherited.integer && named.has_ended);
         }
 
         *ret = is_denied ? STORE_DENIED : STORE_DONE;
@@ -245,12 +193,12 @@ static int judge(RowSet *set, Database *database, StoreOutcome *ret) {
 static int leave_ended_job(RowSet *set, Database *database, uint32_t uid, Named *named, Item *item) {
         int r;
 
-        if (!item->job.text || !item->is_job_inherited)
+        if (!item->job.text || !item->is_job_inherited.integer)
                 return 0;
 
         r = find_named(database, item->job, uid, named);
         if (r == 0 && named->has_ended) {
-                item->job = (Text){};
+                item->job = (Field){};
                 stored_of(set)->has_left_job = true;
         }
         return r;
@@ -259,12 +207,12 @@ static int leave_ended_job(RowSet *set, Database *database, uint32_t uid, Named 
 static int apply(RowSet *set, Database *database, void *state) {
         ResultsStored *stored = stored_of(set);
         Unpack from = unpack_rows(set);
-        uint32_t uid = (uint32_t)pack_read_u64(&from);
+        uint32_t uid = (uint32_t)pack_read(&from).integer;
         scoped(index_parts_deinit) IndexParts parts = {};
         Named named = {};
         int r;
 
-        (void)pack_read_u64(&from);
+        (void)pack_read(&from);
         memset(stored, 0, n_stored_bytes(set->n_rows));
         r = judge(set, database, &set->outcome);
         if (r != 0 || set->outcome != STORE_DONE)
@@ -310,35 +258,26 @@ static void pack_document(Buffer *buffer, JsonText text, const Value *value) {
         pack_text_end(buffer, begin);
 }
 
-static void pack_run(Buffer *buffer, const Submission *item) {
-        pack_u64(buffer, item->has_exit_status);
-        pack_u64(buffer, (uint64_t)item->exit_status);
-        pack_u64(buffer, item->has_batch);
-        pack_bytes(buffer, item->batch, sizeof(item->batch));
-        pack_u64(buffer, item->batch_index);
-        if (item->run)
-                pack_document(buffer, item->run_text, item->run);
-        else
-                pack_text(buffer, NULL);
-}
-
+/* The order is that of Item. */
 static void pack_item(Buffer *buffer, const Submission *item, uint64_t arrived_ms) {
         const Indicator *indicator = &item->indicator;
         size_t begin;
 
-        pack_bytes(buffer, item->id, sizeof(item->id));
-        pack_u64(buffer, item->time_ms ? item->time_ms : arrived_ms);
-        pack_text(buffer, indicator->name);
-        pack_text(buffer, indicator->component ? indicator->component : "");
-        pack_text(buffer, item->job && item->job[0] ? item->job : NULL);
-        pack_u64(buffer, item->is_job_inherited);
-        pack_text(buffer, indicator->version);
-        pack_u64(buffer, indicator->has_overall_score);
-        pack_double(buffer, indicator->overall_score);
+        pack_fields(buffer, FIELDS(field_blob(item->id, sizeof(item->id)), field_u64(item->time_ms ? item->time_ms : arrived_ms),
+                                   field_string(indicator->name), field_string(indicator->component ? indicator->component : ""),
+                                   field_string(item->job && item->job[0] ? item->job : NULL), field_i64(item->is_job_inherited),
+                                   field_string(indicator->version),
+                                   field_if(indicator->has_overall_score, field_double(indicator->overall_score))));
         pack_document(buffer, item->document_text, indicator->document);
-        pack_run(buffer, item);
+        pack_fields(buffer, FIELDS(field_if(item->has_exit_status, field_i64(item->exit_status)),
+                                   field_if(item->has_batch, field_blob(item->batch, sizeof(item->batch))),
+                                   field_if(item->has_batch, field_u64(item->batch_index))));
+        if (item->run)
+                pack_document(buffer, item->run_text, item->run);
+        else
+                pack_fields(buffer, &(Field){}, 1);
         if (!item->model) {
-                pack_text(buffer, NULL);
+                pack_fields(buffer, &(Field){}, 1);
                 return;
         }
 
@@ -353,8 +292,7 @@ RowSet *result_rows_pack(const Submission *items, size_t n_items, const Peer *se
         rowset_begin(&buffer);
         for (size_t i = 0; i < n_stored_bytes(n_items); i++)
                 buffer_putc(&buffer, 0);
-        pack_u64(&buffer, sender->uid);
-        pack_u64(&buffer, sender->is_admin || sender->uid == 0);
+        pack_fields(&buffer, FIELDS(field_u64(sender->uid), field_i64(sender->is_admin || sender->uid == 0)));
         for (size_t i = 0; i < n_items; i++)
                 pack_item(&buffer, &items[i], arrived_ms);
 

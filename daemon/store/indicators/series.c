@@ -50,7 +50,7 @@ void series_forget(Series *series) {
                 series->slots[i].is_used = false;
 }
 
-static void put_text(Buffer *buffer, Text text) {
+static void put_text(Buffer *buffer, Field text) {
         buffer_put(buffer, &text.n, sizeof(text.n));
         buffer_putc(buffer, text.text ? 'x' : '-');
         if (text.text)
@@ -61,8 +61,8 @@ static int write_key(Series *series, const SeriesKey *key) {
         Buffer *buffer = &series->key;
 
         buffer_clear(buffer);
-        pack_u64(buffer, (uint64_t)key->name);
-        pack_u64(buffer, (uint64_t)key->component);
+        buffer_put(buffer, &key->name, sizeof(key->name));
+        buffer_put(buffer, &key->component, sizeof(key->component));
         put_text(buffer, key->shape);
         put_text(buffer, key->version);
         put_text(buffer, key->hardware);
@@ -84,35 +84,23 @@ STATEMENT series_insert = {
         1,
 };
 
-static Prepared *bind_key(Database *database, const Statement *which, const SeriesKey *key, uint64_t hash, int64_t shape) {
-        Prepared *prepared = database_prepare(database, which);
-
-        statement_bind_i64(prepared, (int64_t)hash);
-        statement_bind_i64(prepared, key->name);
-        statement_bind_i64(prepared, key->component);
-        statement_bind_i64(prepared, shape);
-        statement_bind_text(prepared, key->version);
-        statement_bind_text(prepared, key->hardware);
-        statement_bind_text(prepared, key->parameters);
-        return prepared;
+static int get_by_key(Database *database, const Statement *which, const SeriesKey *key, uint64_t hash, SeriesEntry *entry) {
+        return database_get(database, which, FIELDS(field_i64((int64_t)hash), field_i64(key->name), field_i64(key->component),
+                                                    field_i64(entry->shape), key->version, key->hardware, key->parameters),
+                            &entry->id);
 }
 
-/* Binds numbers as numbers, strings as their text and all else as it is spelt: conditions look values up in these forms. */
-static int bind_value(Prepared *prepared, JsonText value, Buffer *text) {
+/* Numbers as numbers, strings as their text and all else as it is spelt: conditions look values up in these forms. */
+static Field field_of(JsonText value, Buffer *text) {
         int64_t integer;
         double number;
 
-        if (json_text_int(value, &integer)) {
-                statement_bind_i64(prepared, integer);
-                return 0;
-        }
-        if (json_text_double(value, &number)) {
-                statement_bind_double(prepared, number);
-                return 0;
-        }
+        if (json_text_int(value, &integer))
+                return field_i64(integer);
+        if (json_text_double(value, &number))
+                return field_double(number);
         json_text_say(value, text);
-        statement_bind_text(prepared, (Text){ text->text, (int)text->n });
-        return buffer_error(text);
+        return field_buffer(text);
 }
 
 STATEMENT property_insert = {
@@ -123,8 +111,8 @@ STATEMENT property_insert = {
 
 static int insert_property(Database *database, const SeriesKey *key, int64_t id, JsonText name) {
         JsonText parameters = json_text(key->parameters.text, (size_t)key->parameters.n), value;
-        Prepared *insert = database_prepare(database, &property_insert);
         scoped(buffer_deinit) Buffer plain = {}, text = {};
+        Field field;
         int r;
 
         json_text_say(name, &plain);
@@ -135,12 +123,10 @@ static int insert_property(Database *database, const SeriesKey *key, int64_t id,
         if (!value.text)
                 return 0;
 
-        statement_bind_i64(insert, key->name);
-        statement_bind_i64(insert, key->component);
-        statement_bind_text(insert, (Text){ plain.text, (int)plain.n });
-        r = bind_value(insert, value, &text);
-        statement_bind_i64(insert, id);
-        return r != 0 ? r : database_run(database, insert);
+        field = field_of(value, &text);
+        r = buffer_error(&text);
+        return r != 0 ? r : database_run(database, &property_insert, FIELDS(field_i64(key->name), field_i64(key->component),
+                                                                            field_buffer(&plain), field, field_i64(id)));
 }
 
 static int insert_properties(Database *database, const SeriesKey *key, int64_t id) {
@@ -159,17 +145,10 @@ STATEMENT result_find = {
 };
 
 static int is_stored(Database *database, const void *result_id, bool *ret) {
-        Prepared *find = database_prepare(database, &result_find);
         int64_t row = 0;
         int r;
 
-        if (!result_id) {
-                *ret = false;
-                return 0;
-        }
-
-        statement_bind_blob(find, result_id, RESULT_ID_BYTES);
-        r = database_get(database, find, &row);
+        r = result_id ? database_get(database, &result_find, FIELDS(field_blob(result_id, RESULT_ID_BYTES)), &row) : 0;
         if (r == 0)
                 *ret = row != 0;
         return r;
@@ -184,11 +163,11 @@ static int find_or_insert(Database *database, const SeriesKey *key, uint64_t has
         if (r != 0)
                 return r;
 
-        r = database_get(database, bind_key(database, &series_lookup, key, hash, entry.shape), &entry.id);
+        r = get_by_key(database, &series_lookup, key, hash, &entry);
         if (r == 0 && entry.id == 0)
                 r = is_stored(database, result_id, &is_there);
         if (r == 0 && entry.id == 0 && !is_there) {
-                r = database_get(database, bind_key(database, &series_insert, key, hash, entry.shape), &entry.id);
+                r = get_by_key(database, &series_insert, key, hash, &entry);
                 if (r == 0)
                         r = insert_properties(database, key, entry.id);
         }
@@ -252,27 +231,13 @@ STATEMENT point_delete = {
 };
 
 int series_put_point(Database *database, const Point *point) {
-        Prepared *put = database_prepare(database, &point_insert);
-
         assert(point->series > 0 && point->row > 0);
-        statement_bind_i64(put, point->series);
-        statement_bind_u64(put, point->time_ms);
-        statement_bind_i64(put, point->row);
-        if (point->has_score)
-                statement_bind_double(put, point->score);
-        else
-                statement_bind_null(put);
-        statement_bind_blob(put, point->numbers.text, (size_t)point->numbers.n);
-        return database_run(database, put);
+        return database_run(database, &point_insert, FIELDS(field_i64(point->series), field_u64(point->time_ms), field_i64(point->row),
+                                                            point->score, point->numbers));
 }
 
 int series_remove_point(Database *database, int64_t series, uint64_t time_ms, int64_t row) {
-        Prepared *remove = database_prepare(database, &point_delete);
-
-        statement_bind_i64(remove, series);
-        statement_bind_u64(remove, time_ms);
-        statement_bind_i64(remove, row);
-        return database_run(database, remove);
+        return database_run(database, &point_delete, FIELDS(field_i64(series), field_u64(time_ms), field_i64(row)));
 }
 
 /* --- shapes -------------------------------------------------------------------------------------- */
@@ -280,6 +245,6 @@ int series_remove_point(Database *database, int64_t series, uint64_t time_ms, in
 STATEMENT shape_find = { "SELECT id FROM shape WHERE keys = ?1", 1 };
 STATEMENT shape_insert = { "INSERT INTO shape (keys) VALUES (?1) RETURNING id", 1 };
 
-int series_shape_id(Database *database, Text shape, int64_t *ret) {
+int series_shape_id(Database *database, Field shape, int64_t *ret) {
         return database_text_id(database, &shape_find, &shape_insert, shape, ret);
 }

@@ -20,9 +20,9 @@ Series *series_free(Series *series);
 
 typedef struct SeriesKey {
         int64_t name, component;
-        Text shape;             /* as shape_write() */
-        Text version, hardware; /* text NULL: not known */
-        Text parameters;        /* JSON, sorted by key */
+        Field shape;             /* as shape_write() */
+        Field version, hardware; /* text NULL: not known */
+        Field parameters;        /* JSON, sorted by key */
 } SeriesKey;
 
 typedef struct SeriesEntry {
@@ -40,9 +40,8 @@ void series_forget(Series *series);
 typedef struct Point {
         int64_t series, row;
         uint64_t time_ms;
-        bool has_score;
-        double score;
-        Text numbers; /* NULL: the run failed */
+        Field score;   /* or null */
+        Field numbers; /* of a blob; null: the run failed */
 } Point;
 
 int series_put_point(Database *database, const Point *point);
@@ -50,4 +49,4 @@ int series_put_point(Database *database, const Point *point);
 int series_remove_point(Database *database, int64_t series, uint64_t time_ms, int64_t row);
 
 /* The id of a shape, which is inserted when new. */
-int series_shape_id(Database *database, Text shape, int64_t *ret);
+int series_shape_id(Database *database, Field shape, int64_t *ret);

@@ -45,16 +45,7 @@ STATEMENT count_subtract = {
 };
 
 static int subtract(Database *database, int64_t name, int64_t component, int64_t n) {
-        Prepared *prepared;
-
-        if (n == 0)
-                return 0;
-
-        prepared = database_prepare(database, &count_subtract);
-        statement_bind_i64(prepared, name);
-        statement_bind_i64(prepared, component);
-        statement_bind_i64(prepared, n);
-        return database_run(database, prepared);
+        return n == 0 ? 0 : database_run(database, &count_subtract, FIELDS(field_i64(name), field_i64(component), field_i64(n)));
 }
 
 /* Subtracts the removed results from their indicators' counts, neighbours together. */
@@ -93,8 +84,8 @@ STATEMENT terms_tidy = {
 static int tidy(Database *database) {
         int r;
 
-        r = database_run(database, database_prepare(database, &indicators_tidy));
-        return r != 0 ? r : database_run(database, database_prepare(database, &terms_tidy));
+        r = database_run(database, &indicators_tidy, NULL, 0);
+        return r != 0 ? r : database_run(database, &terms_tidy, NULL, 0);
 }
 
 /* --- salvage ------------------------------------------------------------------------------------- */

@@ -30,12 +30,11 @@ static int add_model(const Prepared *row, StoredModels *models) {
 static int read_models(const char *path, StoredModels *models) {
         scoped(read_connection_deinit) ReadConnection connection;
         const Prepared *row;
-        Prepared *list;
         int r;
 
         r = read_connection_init(&connection, path, NULL, UINT64_MAX);
         if (r == 0)
-                r = read_connection_begin(&connection, &registered_models, &list);
+                r = read_connection_begin(&connection, &registered_models, NULL, 0);
         while (r == 0 && (r = read_connection_step(&connection, &row)) == 0)
                 r = add_model(row, models);
         return r == READER_END ? 0 : r > 0 ? -EIO : r;

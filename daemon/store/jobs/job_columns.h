@@ -3,15 +3,14 @@
 
 /* A row of the job table as a JobView: for readers and for the start. */
 
-#include <sqlite3.h>
-
 #include "snapshot/job_view.h"
+#include "store/statement.h"
 
 #define JOB_COLUMNS                                                                            \
-        "row, id, name, user, command, labels, uid, gid, pid, pid_start_ticks, rank, state, "   \
-        "begin_ms, end_ms, exit_status, signal, rusage, note, node, n_nodes, n_ranks, "         \
-        "enclosure, cgroup, n_phases"
+        "row, id, name, user, command, uid, gid, pid, pid_start_ticks, rank, node, n_nodes, "   \
+        "n_ranks, labels, enclosure, cgroup, state, begin_ms, end_ms, n_phases, "               \
+        "exit_status, signal, rusage, note"
 #define N_JOB_COLUMNS 24 /* further ones of a query come after */
 
 /* Reads the row a statement is at. *ret must own nothing; metrics and usage are left zero. 0 or -ENOMEM. */
-int job_columns_read(sqlite3_stmt *statement, JobView *ret);
+int job_columns_read(const Prepared *row, JobView *ret);

@@ -11,14 +11,14 @@ void job_numbers_pack(Buffer *buffer, const MetricSet *metrics, const UsageSet *
                 job_text_write_metrics(metrics, buffer);
                 pack_text_end(buffer, begin);
         } else
-                pack_text(buffer, NULL);
+                pack_fields(buffer, &(Field){}, 1);
 
         if (usage) {
                 begin = pack_text_begin(buffer);
                 job_text_write_usage(usage, buffer);
                 pack_text_end(buffer, begin);
         } else
-                pack_text(buffer, NULL);
+                pack_fields(buffer, &(Field){}, 1);
 }
 
 STATEMENT layout_find = {
@@ -41,28 +41,23 @@ static int find_layout(Database *database, LayoutKind kind, int64_t *ret) {
         if (r < 0)
                 return r;
 
-        return database_text_id(database, &layout_find, &layout_insert, (Text){ keys.text, (int)keys.n }, ret);
+        return database_text_id(database, &layout_find, &layout_insert, field_buffer(&keys), ret);
 }
 
-static int bind_one(Prepared *prepared, Database *database, LayoutKind kind, Text text) {
+static int read_one(Database *database, LayoutKind kind, Field text, Field ret[static 2]) {
         int64_t layout = 0;
         int r;
 
         r = text.text ? find_layout(database, kind, &layout) : 0;
-        if (r != 0)
-                return r;
-
-        if (text.text)
-                statement_bind_i64(prepared, layout);
-        else
-                statement_bind_null(prepared);
-        statement_bind_text(prepared, text);
-        return 0;
+        ret[0] = field_if(text.text, field_i64(layout));
+        ret[1] = text;
+        return r;
 }
 
-int job_numbers_bind(Unpack *from, Database *database, Prepared *prepared) {
+int job_numbers_read(Unpack *from, Database *database, Field ret[static N_NUMBER_FIELDS]) {
+        Field metrics = pack_read(from), usage = pack_read(from);
         int r;
 
-        r = bind_one(prepared, database, LAYOUT_METRICS, pack_read_text(from));
-        return r != 0 ? r : bind_one(prepared, database, LAYOUT_USAGE, pack_read_text(from));
+        r = read_one(database, LAYOUT_METRICS, metrics, &ret[0]);
+        return r != 0 ? r : read_one(database, LAYOUT_USAGE, usage, &ret[2]);
 }

@@ -16,5 +16,7 @@
 
 /* NULL: none. */
 void job_numbers_pack(Buffer *buffer, const MetricSet *metrics, const UsageSet *usage);
-/* Unpacks and binds the four, and stores layouts that are new. 0 or an outcome of database.h. */
-int job_numbers_bind(Unpack *from, Database *database, Prepared *prepared);
+#define N_NUMBER_FIELDS 4
+
+/* Unpacks the values of the four columns, and stores layouts that are new. 0 or an outcome of database.h. */
+int job_numbers_read(Unpack *from, Database *database, Field ret[static N_NUMBER_FIELDS]);

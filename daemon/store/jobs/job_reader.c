@@ -2,7 +2,6 @@
 #include "store/jobs/job_reader.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,11 +56,10 @@ static int find_layout(JobReader *jobs, ReadConnection *connection, LayoutKind k
                 return 0;
 
         jobs->layouts[kind].id = 0;
-        r = read_connection_prepare(connection, &layout_find, &find);
+        r = read_connection_prepare(connection, &layout_find, FIELDS(field_i64(id)), &find);
         if (r != 0)
                 return r;
 
-        statement_bind_i64(find, id);
         r = read_connection_step_inside(connection, find);
         if (r == 0) {
                 keys = column_text(find, LAYOUT_KEYS);
@@ -126,10 +124,7 @@ enum {
         N_FIND_COLUMNS = JOB_TIMELINE + N_TIMELINE_PARTS,
 };
 
-/*
- * A filter that is not given does not appear in the statement, so that each statement can name the index that it uses: with INDEXED BY,
- * a statement that cannot use the index is an error.
- */
+/* For page_begin(). */
 #define LIST(index, filters)                                                                                  \
         { "SELECT " JOB_COLUMNS NUMBER_COLUMNS " FROM job INDEXED BY job_by_" index                           \
           " WHERE begin_ms >= ? AND (begin_ms, row) < (?, ?)" filters " ORDER BY begin_ms DESC, row DESC",    \
@@ -158,22 +153,11 @@ STATEMENT job_find = {
 };
 
 int job_reader_list(Reader *reader, const JobFilter *filter) {
-        unsigned by = (filter->name ? BY_NAME : 0U) | (filter->user ? BY_USER : 0U) | (filter->state ? BY_STATE : 0U);
-        Prepared *list;
-        int r;
+        const PageFilter page = {
+                filter->since_ms, filter->until_ms, filter->before, { filter->name, filter->user, filter->state },
+        };
 
-        r = read_connection_begin(reader_connection(reader), &lists[by], &list);
-        if (r != 0)
-                return r;
-
-        page_bind(list, filter->since_ms, filter->until_ms, &filter->before);
-        if (filter->name)
-                statement_bind_string(list, filter->name);
-        if (filter->user)
-                statement_bind_string(list, filter->user);
-        if (filter->state)
-                statement_bind_string(list, filter->state);
-        return 0;
+        return page_begin(reader_connection(reader), lists, &page);
 }
 
 /* Usage of a job that was closed when nobody could read it any more. */
@@ -191,7 +175,7 @@ static int read_job(JobReader *jobs, ReadConnection *connection, JobRow *ret) {
 
         job_view_deinit(&jobs->job);
         jobs->job = (JobView){};
-        r = job_columns_read(at->handle, &jobs->job);
+        r = job_columns_read(at, &jobs->job);
         if (r < 0)
                 return read_connection_fail(connection, SQLITE_NOMEM);
 
@@ -255,21 +239,17 @@ static int read_timeline(const Prepared *row, char **ret) {
 int job_reader_find(Reader *reader, const char *id, JobRow *ret) {
         ReadConnection *connection = reader_connection(reader);
         JobReader *jobs;
-        Prepared *find;
         int r;
 
-        r = read_connection_begin(connection, &job_find, &find);
-        if (r != 0)
-                return r;
-
-        statement_bind_string(find, id);
-        r = next_job(reader, &jobs, ret);
+        r = read_connection_begin(connection, &job_find, FIELDS(field_string(id)));
+        if (r == 0)
+                r = next_job(reader, &jobs, ret);
         if (r != 0)
                 return r;
 
         /* Kept, so that the query can end here and with it its hold on the write-ahead log. */
         free(TAKE(jobs->timeline));
-        r = read_timeline(find, &jobs->timeline);
+        r = read_timeline(connection->current, &jobs->timeline);
         if (r != 0)
                 return read_connection_fail(connection, r < 0 ? SQLITE_NOMEM : SQLITE_CORRUPT);
         ret->timeline = jobs->timeline;
@@ -279,15 +259,15 @@ int job_reader_find(Reader *reader, const char *id, JobRow *ret) {
 
 /* --- phases -------------------------------------------------------------------------------------- */
 
-enum {
-        PHASE_NUMBER,
-        PHASE_NAME,
-        PHASE_BEGIN,
-        PHASE_END,
-        PHASE_WALL_SECONDS,
-        PHASE_NUMBERS,
-        N_PHASE_COLUMNS = PHASE_NUMBERS + N_NUMBER_COLUMNS,
+static const StoreColumn phase_columns[] = {
+        COLUMN(PhaseView, index),
+        COLUMN_REQUIRED(PhaseView, name),
+        COLUMN(PhaseView, begin_realtime_ms),
+        COLUMN(PhaseView, end_realtime_ms),
+        COLUMN_OPTIONAL(PhaseView, wall_seconds, has_wall_seconds),
 };
+
+enum { PHASE_NUMBERS = N_ELEMENTS(phase_columns), N_PHASE_COLUMNS = PHASE_NUMBERS + N_NUMBER_COLUMNS };
 
 STATEMENT phases = {
         "SELECT number, name, begin_ms, end_ms, wall_seconds" NUMBER_COLUMNS " FROM phase INDEXED BY phase_by_job"
@@ -296,41 +276,23 @@ STATEMENT phases = {
 };
 
 int job_reader_list_phases(Reader *reader, const char *job) {
-        Prepared *list;
-        int r;
-
-        r = read_connection_begin(reader_connection(reader), &phases, &list);
-        if (r == 0)
-                statement_bind_string(list, job);
-        return r;
+        return read_connection_begin(reader_connection(reader), &phases, FIELDS(field_string(job)));
 }
 
 int job_reader_next_phase(Reader *reader, PhaseView *ret) {
         ReadConnection *connection = reader_connection(reader);
         JobReader *jobs = reader_state(reader, &job_reader_kind);
-        PhaseView phase = {};
-        const Prepared *row;
-        const char *name;
+        PhaseView phase;
         bool unused;
         int r;
 
-        r = read_connection_step(connection, &row);
-        if (r != 0)
-                return r;
-
-        name = column_text(row, PHASE_NAME);
-        if (!jobs || !name)
+        if (!jobs)
                 return read_connection_fail(connection, SQLITE_NOMEM);
-        phase.index = (uint32_t)column_u64(row, PHASE_NUMBER);
-        (void)snprintf(phase.name, sizeof(phase.name), "%s", name);
-        phase.begin_realtime_ms = column_u64(row, PHASE_BEGIN);
-        phase.end_realtime_ms = column_u64(row, PHASE_END);
-        phase.has_wall_seconds = !column_is_null(row, PHASE_WALL_SECONDS);
-        phase.wall_seconds = column_double(row, PHASE_WALL_SECONDS);
-        r = read_numbers(jobs, connection, PHASE_NUMBERS, &phase.metrics, &phase.usage, &unused);
-        if (r != 0)
-                return r;
 
-        *ret = phase;
-        return 0;
+        r = read_connection_next(connection, phase_columns, N_ELEMENTS(phase_columns), &phase, sizeof(phase));
+        if (r == 0)
+                r = read_numbers(jobs, connection, PHASE_NUMBERS, &phase.metrics, &phase.usage, &unused);
+        if (r == 0)
+                *ret = phase;
+        return r;
 }

@@ -15,10 +15,9 @@ STATEMENT meter_find = { "SELECT account, boot_id, time_ms FROM meter", N_METER_
 
 static int read_meter(ReadConnection *connection, JobRecovery *recovery) {
         const Prepared *row;
-        Prepared *find;
         int r;
 
-        r = read_connection_begin(connection, &meter_find, &find);
+        r = read_connection_begin(connection, &meter_find, NULL, 0);
         if (r == 0)
                 r = read_connection_step(connection, &row);
         if (r != 0)
@@ -43,7 +42,7 @@ static int read_info(const Prepared *row, JobInfo *ret, uint64_t *ret_begin_ms) 
         JobView view;
         int r;
 
-        r = job_columns_read(row->handle, &view);
+        r = job_columns_read(row, &view);
         if (r < 0)
                 return r;
 
@@ -80,10 +79,9 @@ static int add_job(const Prepared *row, JobRecovery *recovery) {
 
 static int read_jobs(ReadConnection *connection, JobRecovery *recovery) {
         const Prepared *row;
-        Prepared *list;
         int r;
 
-        r = read_connection_begin(connection, &running_jobs, &list);
+        r = read_connection_begin(connection, &running_jobs, NULL, 0);
         while (r == 0 && (r = read_connection_step(connection, &row)) == 0)
                 r = add_job(row, recovery);
         return r;

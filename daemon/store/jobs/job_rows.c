@@ -12,7 +12,6 @@
 
 /* --- in the writer's thread: progress ------------------------------------------------------------ */
 
-
 STATEMENT meter_put = {
         "INSERT INTO meter (only, account, boot_id, time_ms) VALUES (1, ?1, ?2, ?3)"
         " ON CONFLICT (only) DO UPDATE SET account = excluded.account, boot_id = excluded.boot_id,"
@@ -20,16 +19,8 @@ STATEMENT meter_put = {
         0,
 };
 
-static int put_meter(Database *database, Text meter, Text boot_id, uint64_t time_ms) {
-        Prepared *put = database_prepare(database, &meter_put);
-
-        if (!meter.text)
-                return 0;
-
-        statement_bind_text(put, meter);
-        statement_bind_text(put, boot_id);
-        statement_bind_u64(put, time_ms);
-        return database_run(database, put);
+static int put_meter(Database *database, Field meter, Field boot_id, Field time_ms) {
+        return meter.text ? database_run(database, &meter_put, FIELDS(meter, boot_id, time_ms)) : 0;
 }
 
 /* At its begin, and at a checkpoint: the same places in both. */
@@ -44,18 +35,10 @@ STATEMENT running_checkpoint = {
         0,
 };
 
-/* Progress of a running job. */
-static int put_progress(Database *database, const Statement *which, Text job, Text progress, Text boot_id, uint64_t time_ms) {
-        Prepared *put = database_prepare(database, which);
-
-        statement_bind_text(put, job);
-        statement_bind_text(put, progress);
-        statement_bind_text(put, boot_id);
-        statement_bind_u64(put, time_ms);
-        return database_run(database, put);
-}
-
 /* --- begin --------------------------------------------------------------------------------------- */
+
+/* Packed fields of a job at its begin: the places of job_insert. */
+#define N_JOB_FIELDS 16
 
 STATEMENT job_insert = {
         "INSERT INTO job (id, name, user, command, labels, uid, gid, pid, pid_start_ticks, rank,"
@@ -66,25 +49,13 @@ STATEMENT job_insert = {
 };
 
 static int apply_begin(RowSet *set, Database *database, void *state) {
-        Prepared *insert = database_prepare(database, &job_insert);
         Unpack from = rowset_unpack(set);
-        Text job = pack_read_text(&from), boot_id, progress;
-        uint64_t begin_ms;
+        Field job[N_JOB_FIELDS], progress, boot_id, begin_ms;
         int r;
 
         (void)state;
-        statement_bind_text(insert, job);
-        for (int i = 0; i < 4; i++) /* name, user, command, labels */
-                statement_bind_text(insert, pack_read_text(&from));
-        for (int i = 0; i < 8; i++) /* uid, gid, pid, pid_start_ticks, rank, node, n_nodes, n_ranks: some may be negative */
-                statement_bind_i64(insert, (int64_t)pack_read_u64(&from));
-        statement_bind_text(insert, pack_read_text(&from)); /* enclosure, cgroup */
-        statement_bind_text(insert, pack_read_text(&from));
-        begin_ms = pack_read_u64(&from);
-        boot_id = pack_read_text(&from);
-        progress = pack_read_text(&from);
-        statement_bind_u64(insert, begin_ms);
-        r = database_run(database, insert);
+        pack_read_fields(&from, job, N_JOB_FIELDS);
+        r = database_run(database, &job_insert, job, N_JOB_FIELDS);
         if (r != 0)
                 return r;
 
@@ -93,24 +64,14 @@ static int apply_begin(RowSet *set, Database *database, void *state) {
                 return 0;
         }
         set->outcome = STORE_DONE;
-        r = put_progress(database, &running_put, job, progress, boot_id, begin_ms);
-        return r != 0 ? r : put_meter(database, pack_read_text(&from), boot_id, begin_ms);
+        begin_ms = job[N_JOB_FIELDS - 1];
+        boot_id = pack_read(&from);
+        progress = pack_read(&from);
+        r = database_run(database, &running_put, FIELDS(job[0], progress, boot_id, begin_ms));
+        return r != 0 ? r : put_meter(database, pack_read(&from), boot_id, begin_ms);
 }
 
 /* --- end ----------------------------------------------------------------------------------------- */
-
-/* Exit status, signal and rusage. */
-static void bind_end(Prepared *prepared, Unpack *from) {
-        bool has_exit_status = pack_read_u64(from);
-        int64_t exit_status = (int64_t)pack_read_u64(from);
-
-        if (has_exit_status)
-                statement_bind_i64(prepared, exit_status);
-        else
-                statement_bind_null(prepared);
-        statement_bind_i64(prepared, (int64_t)pack_read_u64(from));
-        statement_bind_text(prepared, pack_read_text(from));
-}
 
 STATEMENT timeline_put = {
         "INSERT INTO timeline (part, bytes) SELECT 3 * row + ?2, ?3 FROM job WHERE id = ?1"
@@ -118,7 +79,7 @@ STATEMENT timeline_put = {
         0,
 };
 
-static int put_timeline(Database *database, Text job, Text timeline) {
+static int put_timeline(Database *database, Field job, Field timeline) {
         scoped(buffer_deinit) Buffer bytes = {};
         size_t begin = 0;
         int r;
@@ -128,14 +89,10 @@ static int put_timeline(Database *database, Text job, Text timeline) {
 
         r = compress_text(timeline.text, (size_t)timeline.n, &bytes);
         for (size_t i = 0; r == 0 && i < N_TIMELINE_PARTS; i++) {
-                Prepared *put = database_prepare(database, &timeline_put);
                 size_t end = bytes.n * (i + 1) / N_TIMELINE_PARTS;
 
                 assert(begin <= end && end <= bytes.n);
-                statement_bind_text(put, job);
-                statement_bind_u64(put, i);
-                statement_bind_blob(put, bytes.text + begin, end - begin);
-                r = database_run(database, put);
+                r = database_run(database, &timeline_put, FIELDS(job, field_u64(i), field_blob(bytes.text + begin, end - begin)));
                 begin = end;
         }
         return r;
@@ -154,23 +111,17 @@ STATEMENT running_remove = {
 };
 
 static int apply_end(RowSet *set, Database *database, void *state) {
-        Prepared *update = database_prepare(database, &job_end), *remove;
         Unpack from = rowset_unpack(set);
-        Text job = pack_read_text(&from);
-        uint64_t n_phases;
+        /* id, state, end_ms, exit_status, signal, rusage, note; the numbers; n_phases */
+        Field fields[7 + N_NUMBER_FIELDS + 1], *job = &fields[0], *n_phases = &fields[7 + N_NUMBER_FIELDS];
         int r;
 
         (void)state;
-        statement_bind_text(update, job);
-        statement_bind_text(update, pack_read_text(&from)); /* state */
-        statement_bind_u64(update, pack_read_u64(&from));   /* end */
-        bind_end(update, &from);
-        statement_bind_text(update, pack_read_text(&from)); /* note */
-        r = job_numbers_bind(&from, database, update);
-        n_phases = pack_read_u64(&from);
-        statement_bind_u64(update, n_phases);
+        pack_read_fields(&from, fields, 7);
+        r = job_numbers_read(&from, database, &fields[7]);
+        *n_phases = pack_read(&from);
         if (r == 0)
-                r = database_run(database, update);
+                r = database_run(database, &job_end, fields, N_ELEMENTS(fields));
         if (r != 0)
                 return r;
 
@@ -178,12 +129,10 @@ static int apply_end(RowSet *set, Database *database, void *state) {
         if (set->outcome == STORE_MISSING)
                 return 0;
 
-        remove = database_prepare(database, &running_remove);
-        statement_bind_text(remove, job);
-        r = database_run(database, remove);
-        if (r == 0 && n_phases > 0)
-                r = phase_rows_put(&from, database, job);
-        return r != 0 ? r : put_timeline(database, job, pack_read_text(&from));
+        r = database_run(database, &running_remove, job, 1);
+        if (r == 0 && n_phases->integer > 0)
+                r = phase_rows_put(&from, database, *job);
+        return r != 0 ? r : put_timeline(database, *job, pack_read(&from));
 }
 
 /* --- phase --------------------------------------------------------------------------------------- */
@@ -195,16 +144,12 @@ STATEMENT job_phases = {
 
 /* Only a running job has progress to be replaced. */
 static int apply_phase(RowSet *set, Database *database, void *state) {
-        Prepared *count = database_prepare(database, &job_phases);
         Unpack from = rowset_unpack(set);
-        Text job = pack_read_text(&from), boot_id, progress;
-        uint64_t end_ms = pack_read_u64(&from);
+        Field job = pack_read(&from), end_ms = pack_read(&from), boot_id = pack_read(&from), progress = pack_read(&from);
         int r;
 
         (void)state;
-        boot_id = pack_read_text(&from);
-        progress = pack_read_text(&from);
-        r = put_progress(database, &running_checkpoint, job, progress, boot_id, end_ms);
+        r = database_run(database, &running_checkpoint, FIELDS(job, progress, boot_id, end_ms));
         if (r != 0)
                 return r;
 
@@ -212,11 +157,9 @@ static int apply_phase(RowSet *set, Database *database, void *state) {
         if (set->outcome == STORE_MISSING)
                 return 0;
 
-        r = put_meter(database, pack_read_text(&from), boot_id, end_ms);
-        statement_bind_text(count, job);
-        statement_bind_u64(count, pack_read_u64(&from));
+        r = put_meter(database, pack_read(&from), boot_id, end_ms);
         if (r == 0)
-                r = database_run(database, count);
+                r = database_run(database, &job_phases, FIELDS(job, pack_read(&from)));
         return r != 0 ? r : phase_rows_put(&from, database, job);
 }
 
@@ -228,16 +171,13 @@ STATEMENT job_identity = {
 };
 
 static int apply_identity(RowSet *set, Database *database, void *state) {
-        Prepared *update = database_prepare(database, &job_identity);
         Unpack from = rowset_unpack(set);
+        Field fields[5];
         int r;
 
         (void)state;
-        for (int i = 0; i < 3; i++) /* job, enclosure, cgroup */
-                statement_bind_text(update, pack_read_text(&from));
-        statement_bind_u64(update, pack_read_u64(&from)); /* uid, gid */
-        statement_bind_u64(update, pack_read_u64(&from));
-        r = database_run(database, update);
+        pack_read_fields(&from, fields, N_ELEMENTS(fields));
+        r = database_run(database, &job_identity, fields, N_ELEMENTS(fields));
         set->outcome = r == 0 && database_changes(database) > 0 ? STORE_DONE : STORE_MISSING;
         return r;
 }
@@ -245,7 +185,7 @@ static int apply_identity(RowSet *set, Database *database, void *state) {
 /* --- amend --------------------------------------------------------------------------------------- */
 
 /* STORE_DONE: this user may amend the job. */
-static int judge_amend(Database *database, Text job, uint32_t uid, bool is_admin, StoreOutcome *ret) {
+static int judge_amend(Database *database, Field job, uint32_t uid, bool is_admin, StoreOutcome *ret) {
         JobOwner owner = {};
         int r;
 
@@ -268,39 +208,29 @@ STATEMENT job_amend = {
 };
 
 static int apply_amend(RowSet *set, Database *database, void *state) {
-        Prepared *amend = database_prepare(database, &job_amend);
         Unpack from = rowset_unpack(set);
-        Text job = pack_read_text(&from);
-        uint32_t uid = (uint32_t)pack_read_u64(&from);
-        bool is_admin = pack_read_u64(&from);
+        Field uid = pack_read(&from), is_admin = pack_read(&from), fields[4];
         int r;
 
         (void)state;
-        r = judge_amend(database, job, uid, is_admin, &set->outcome);
-        if (r != 0 || set->outcome != STORE_DONE)
-                return r;
-
-        statement_bind_text(amend, job);
-        bind_end(amend, &from);
-        return database_run(database, amend);
+        pack_read_fields(&from, fields, N_ELEMENTS(fields));
+        r = judge_amend(database, fields[0], (uint32_t)uid.integer, is_admin.integer, &set->outcome);
+        return r != 0 || set->outcome != STORE_DONE ? r : database_run(database, &job_amend, fields, N_ELEMENTS(fields));
 }
 
 /* --- checkpoints --------------------------------------------------------------------------------- */
 
 static int apply_checkpoints(RowSet *set, Database *database, void *state) {
         Unpack from = rowset_unpack(set);
-        uint64_t time_ms = pack_read_u64(&from), n_items;
-        Text boot_id = pack_read_text(&from);
+        Field time_ms = pack_read(&from), boot_id = pack_read(&from);
         int r;
 
         (void)state;
-        r = put_meter(database, pack_read_text(&from), boot_id, time_ms);
-        n_items = pack_read_u64(&from);
-        assert(n_items + 1 == set->n_rows);
-        for (uint64_t i = 0; r == 0 && i < n_items; i++) {
-                Text job = pack_read_text(&from), progress = pack_read_text(&from);
+        r = put_meter(database, pack_read(&from), boot_id, time_ms);
+        for (size_t i = 1; r == 0 && i < set->n_rows; i++) {
+                Field job = pack_read(&from), progress = pack_read(&from);
 
-                r = put_progress(database, &running_checkpoint, job, progress, boot_id, time_ms);
+                r = database_run(database, &running_checkpoint, FIELDS(job, progress, boot_id, time_ms));
         }
 
         set->outcome = STORE_DONE;
@@ -324,12 +254,11 @@ STATEMENT running_clear = {
 int job_rows_interrupt(Database *database) {
         static const char note[] = "perfd could not open its database when it started: "
                                    "nothing is known about the job after its last checkpoint";
-        Prepared *interrupt = database_prepare(database, &jobs_interrupt);
+        Field field = field_string(note);
         int r;
 
-        statement_bind_text(interrupt, (Text){ note, (int)strlen(note) });
-        r = database_run(database, interrupt);
-        return r != 0 ? r : database_run(database, database_prepare(database, &running_clear));
+        r = database_run(database, &jobs_interrupt, &field, 1);
+        return r != 0 ? r : database_run(database, &running_clear, NULL, 0);
 }
 
 /* --- owner --------------------------------------------------------------------------------------- */
@@ -338,13 +267,12 @@ enum { OWNER_STATE, OWNER_UID, N_OWNER_COLUMNS };
 
 STATEMENT owner_find = { "SELECT state, uid FROM job WHERE id = ?1", N_OWNER_COLUMNS };
 
-int job_rows_find_owner(Database *database, Text job, JobOwner *ret) {
-        Prepared *find = database_prepare(database, &owner_find);
+int job_rows_find_owner(Database *database, Field job, JobOwner *ret) {
+        Prepared *find = database_prepare(database, &owner_find, &job, 1);
         const char *state;
         int r;
 
         *ret = (JobOwner){};
-        statement_bind_text(find, job);
         r = database_step(database, find);
         if (r != DATABASE_ROW)
                 return r;
@@ -356,7 +284,7 @@ int job_rows_find_owner(Database *database, Text job, JobOwner *ret) {
                 .is_finished = state && strcmp(state, job_state_name(JOB_FINISHED)) == 0,
                 .uid = (uint32_t)column_i64(find, OWNER_UID),
         };
-        return database_run(database, find);
+        return database_finish(database, find);
 }
 
 /* --- kinds --------------------------------------------------------------------------------------- */
@@ -379,38 +307,30 @@ static void pack_labels(Buffer *buffer, const JobInfo *info) {
         pack_text_end(buffer, begin);
 }
 
+/* The order is that of job_insert. */
 RowSet *job_rows_pack_begin(const JobInfo *info, uint64_t begin_realtime_ms, const char *boot_id, const char *progress,
                             const char *meter, StoreCookie cookie) {
         scoped(buffer_deinit) Buffer buffer = {};
 
         rowset_begin(&buffer);
-        pack_text(&buffer, info->id);
-        pack_text(&buffer, info->name);
-        pack_text(&buffer, info->user);
-        pack_text(&buffer, info->command);
+        pack_fields(&buffer, FIELDS(field_string(info->id), field_string(info->name), field_string(info->user),
+                                    field_string(info->command)));
         pack_labels(&buffer, info);
-        pack_u64(&buffer, info->uid);
-        pack_u64(&buffer, info->gid);
-        pack_u64(&buffer, (uint64_t)info->pid);
-        pack_u64(&buffer, info->pid_start_ticks);
-        pack_u64(&buffer, (uint64_t)info->rank);
-        pack_u64(&buffer, (uint64_t)info->node);
-        pack_u64(&buffer, info->n_nodes);
-        pack_u64(&buffer, info->n_ranks);
-        pack_text(&buffer, job_enclosure_name(info->enclosure));
-        pack_text(&buffer, info->cgroup);
-        pack_u64(&buffer, begin_realtime_ms);
-        pack_text(&buffer, boot_id);
-        pack_text(&buffer, progress);
-        pack_text(&buffer, meter);
+        pack_fields(&buffer, FIELDS(field_i64(info->uid), field_i64(info->gid), field_i64(info->pid),
+                                    field_u64(info->pid_start_ticks), field_i64(info->rank), field_i64(info->node),
+                                    field_i64(info->n_nodes), field_i64(info->n_ranks),
+                                    field_string(job_enclosure_name(info->enclosure)), field_string(info->cgroup),
+                                    field_u64(begin_realtime_ms)));
+        pack_fields(&buffer, FIELDS(field_string(boot_id), field_string(progress), field_string(meter)));
         return rowset_finish(&buffer, &begin_kind, 1, cookie);
 }
 
-static void pack_rusage(Buffer *buffer, const JobEnd *end) {
+static void pack_end(Buffer *buffer, const JobEnd *end) {
         size_t begin;
 
+        pack_fields(buffer, FIELDS(field_if(end->has_exit_status, field_i64(end->exit_status)), field_i64(end->signal)));
         if (!end->has_rusage) {
-                pack_text(buffer, NULL);
+                pack_fields(buffer, &(Field){}, 1);
                 return;
         }
 
@@ -419,32 +339,21 @@ static void pack_rusage(Buffer *buffer, const JobEnd *end) {
         pack_text_end(buffer, begin);
 }
 
-static void pack_end(Buffer *buffer, const JobEnd *end) {
-        pack_u64(buffer, end->has_exit_status);
-        pack_u64(buffer, (uint64_t)end->exit_status);
-        pack_u64(buffer, (uint64_t)end->signal);
-        pack_rusage(buffer, end);
-}
-
-/* Number of phases that the job has had, with its last; 0: no phase ends with the job. */
-static void pack_last_phase(Buffer *buffer, const PhaseView *phase) {
-        pack_u64(buffer, phase ? UINT64_C(1) + phase->index : 0);
-        if (phase)
-                phase_rows_pack(buffer, phase);
-}
-
+/* The order is that of job_end, then come the last phase, if the number of phases is not 0, and the timeline. */
 RowSet *job_rows_pack_end(const StoreJobEnd *row, StoreCookie cookie) {
         scoped(buffer_deinit) Buffer buffer = {};
+        Field timeline = field_string(row->timeline);
 
         rowset_begin(&buffer);
-        pack_text(&buffer, row->job);
-        pack_text(&buffer, job_state_name(row->state));
-        pack_u64(&buffer, row->end_realtime_ms);
+        pack_fields(&buffer, FIELDS(field_string(row->job), field_string(job_state_name(row->state)),
+                                    field_u64(row->end_realtime_ms)));
         pack_end(&buffer, row->end);
-        pack_text(&buffer, row->note && row->note[0] ? row->note : NULL);
+        pack_fields(&buffer, FIELDS(field_string(row->note && row->note[0] ? row->note : NULL)));
         job_numbers_pack(&buffer, row->metrics, row->usage);
-        pack_last_phase(&buffer, row->phase);
-        pack_text(&buffer, row->timeline);
+        pack_fields(&buffer, FIELDS(field_u64(row->phase ? UINT64_C(1) + row->phase->index : 0)));
+        if (row->phase)
+                phase_rows_pack(&buffer, row->phase);
+        pack_fields(&buffer, &timeline, 1);
         return rowset_finish(&buffer, &end_kind, 1, cookie);
 }
 
@@ -452,13 +361,10 @@ RowSet *job_rows_pack_phase(const StorePhase *row, StoreCookie cookie) {
         scoped(buffer_deinit) Buffer buffer = {};
 
         rowset_begin(&buffer);
-        pack_text(&buffer, row->job);
-        pack_u64(&buffer, row->phase->end_realtime_ms);
-        pack_text(&buffer, row->boot_id);
-        pack_text(&buffer, row->progress);
-        pack_text(&buffer, row->meter);
-        /* The number of phases, with the one that begins. */
-        pack_u64(&buffer, UINT64_C(2) + row->phase->index);
+        pack_fields(&buffer, FIELDS(field_string(row->job), field_u64(row->phase->end_realtime_ms), field_string(row->boot_id),
+                                    field_string(row->progress), field_string(row->meter),
+                                    /* the number of phases, with the phase that begins */
+                                    field_u64(UINT64_C(2) + row->phase->index)));
         phase_rows_pack(&buffer, row->phase);
         return rowset_finish(&buffer, &phase_kind, 1, cookie);
 }
@@ -467,11 +373,8 @@ RowSet *job_rows_pack_identity(const StoreJobIdentity *identity, StoreCookie coo
         scoped(buffer_deinit) Buffer buffer = {};
 
         rowset_begin(&buffer);
-        pack_text(&buffer, identity->job);
-        pack_text(&buffer, job_enclosure_name(identity->enclosure));
-        pack_text(&buffer, identity->cgroup);
-        pack_u64(&buffer, identity->uid);
-        pack_u64(&buffer, identity->gid);
+        pack_fields(&buffer, FIELDS(field_string(identity->job), field_string(job_enclosure_name(identity->enclosure)),
+                                    field_string(identity->cgroup), field_u64(identity->uid), field_u64(identity->gid)));
         return rowset_finish(&buffer, &identity_kind, 1, cookie);
 }
 
@@ -479,9 +382,7 @@ RowSet *job_rows_pack_amend(const char *job, const Peer *sender, const JobEnd *e
         scoped(buffer_deinit) Buffer buffer = {};
 
         rowset_begin(&buffer);
-        pack_text(&buffer, job);
-        pack_u64(&buffer, sender->uid);
-        pack_u64(&buffer, sender->is_admin || sender->uid == 0);
+        pack_fields(&buffer, FIELDS(field_u64(sender->uid), field_i64(sender->is_admin || sender->uid == 0), field_string(job)));
         pack_end(&buffer, end);
         return rowset_finish(&buffer, &amend_kind, 1, cookie);
 }
@@ -491,14 +392,9 @@ RowSet *job_rows_pack_checkpoints(const StoreCheckpoint *items, size_t n_items, 
         scoped(buffer_deinit) Buffer buffer = {};
 
         rowset_begin(&buffer);
-        pack_u64(&buffer, realtime_ms);
-        pack_text(&buffer, boot_id);
-        pack_text(&buffer, meter);
-        pack_u64(&buffer, n_items);
-        for (size_t i = 0; i < n_items; i++) {
-                pack_text(&buffer, items[i].job);
-                pack_text(&buffer, items[i].progress);
-        }
+        pack_fields(&buffer, FIELDS(field_u64(realtime_ms), field_string(boot_id), field_string(meter)));
+        for (size_t i = 0; i < n_items; i++)
+                pack_fields(&buffer, FIELDS(field_string(items[i].job), field_string(items[i].progress)));
         /* The meter is a row, too. */
         return rowset_finish(&buffer, &checkpoints_kind, n_items + 1, (StoreCookie){});
 }

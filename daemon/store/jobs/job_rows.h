@@ -82,5 +82,5 @@ typedef struct JobOwner {
         bool is_running, is_finished;
         uint32_t uid;
 } JobOwner;
-int job_rows_find_owner(struct Database *database, Text job, JobOwner *ret);
+int job_rows_find_owner(struct Database *database, Field job, JobOwner *ret);
 extern const RowKind *const job_rows_kinds[];

@@ -4,12 +4,9 @@
 #include "store/jobs/job_numbers.h"
 
 void phase_rows_pack(Buffer *buffer, const PhaseView *phase) {
-        pack_u64(buffer, phase->index);
-        pack_text(buffer, phase->name);
-        pack_u64(buffer, phase->begin_realtime_ms);
-        pack_u64(buffer, phase->end_realtime_ms);
-        pack_u64(buffer, phase->has_wall_seconds);
-        pack_double(buffer, phase->wall_seconds);
+        pack_fields(buffer, FIELDS(field_u64(phase->index), field_string(phase->name), field_u64(phase->begin_realtime_ms),
+                                   field_u64(phase->end_realtime_ms),
+                                   field_if(phase->has_wall_seconds, field_double(phase->wall_seconds))));
         job_numbers_pack(buffer, &phase->metrics, &phase->usage);
 }
 
@@ -23,24 +20,11 @@ STATEMENT phase_put = {
         0,
 };
 
-int phase_rows_put(Unpack *from, Database *database, Text job) {
-        Prepared *put = database_prepare(database, &phase_put);
-        bool has_wall_seconds;
-        double wall_seconds;
+int phase_rows_put(Unpack *from, Database *database, Field job) {
+        Field fields[6 + N_NUMBER_FIELDS] = { job };
         int r;
 
-        statement_bind_text(put, job);
-        statement_bind_u64(put, pack_read_u64(from));   /* number */
-        statement_bind_text(put, pack_read_text(from)); /* name */
-        statement_bind_u64(put, pack_read_u64(from));   /* begin, end */
-        statement_bind_u64(put, pack_read_u64(from));
-        has_wall_seconds = pack_read_u64(from);
-        wall_seconds = pack_read_double(from);
-        if (has_wall_seconds)
-                statement_bind_double(put, wall_seconds);
-        else
-                statement_bind_null(put);
-
-        r = job_numbers_bind(from, database, put);
-        return r != 0 ? r : database_run(database, put);
+        pack_read_fields(from, &fields[1], 5);
+        r = job_numbers_read(from, database, &fields[6]);
+        return r != 0 ? r : database_run(database, &phase_put, fields, N_ELEMENTS(fields));
 }

@@ -10,4 +10,4 @@
 
 void phase_rows_pack(Buffer *buffer, const PhaseView *phase);
 /* Inside a transaction. Replaces a phase of the same index; does nothing when the job is not stored. 0 or an outcome of database.h. */
-int phase_rows_put(Unpack *from, Database *database, Text job);
+int phase_rows_put(Unpack *from, Database *database, Field job);

@@ -11,15 +11,13 @@ STATEMENT sample_put = {
 };
 
 static int apply(RowSet *set, Database *database, void *state) {
-        Prepared *put = database_prepare(database, &sample_put);
         Unpack from = rowset_unpack(set);
+        Field fields[3];
 
         (void)state;
-        statement_bind_u64(put, pack_read_u64(&from));
-        statement_bind_u64(put, pack_read_u64(&from));
-        statement_bind_text(put, pack_read_text(&from));
+        pack_read_fields(&from, fields, N_ELEMENTS(fields));
         set->outcome = STORE_DONE;
-        return database_run(database, put);
+        return database_run(database, &sample_put, fields, N_ELEMENTS(fields));
 }
 
 static const RowKind sample_kind = { "node sample", apply };
@@ -30,8 +28,6 @@ RowSet *sample_rows_pack(uint64_t begin_realtime_ms, uint64_t interval_ms, const
         scoped(buffer_deinit) Buffer buffer = {};
 
         rowset_begin(&buffer);
-        pack_u64(&buffer, begin_realtime_ms);
-        pack_u64(&buffer, interval_ms);
-        pack_text(&buffer, timeline);
+        pack_fields(&buffer, FIELDS(field_u64(begin_realtime_ms), field_u64(interval_ms), field_string(timeline)));
         return rowset_finish(&buffer, &sample_kind, 1, (StoreCookie){});
 }

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "util/array.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int array_reserve(void **items, size_t *n_allocated, size_t n, size_t n_item_bytes) {
+        size_t n_new = *n_allocated ? *n_allocated : 8;
+        void *bigger;
+
+        if (n <= *n_allocated)
+                return 0;
+        while (n_new < n)
+                n_new *= 2;
+
+        bigger = reallocarray(*items, n_new, n_item_bytes);
+        if (!bigger)
+                return -ENOMEM;
+
+        *items = bigger;
+        *n_allocated = n_new;
+        return 0;
+}
