@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <systemd/sd-daemon.h>
 
+#include "db.h"
 #include "rooms.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -413,6 +414,9 @@ int daemon_run(const Options *options) {
         }
         if (options->check_config)
                 return check_models(&daemon.rooms.config);
+
+        if (options->db)
+                return db_run(daemon.rooms.config.store.directory, options->db, options->db_files);
 
         block_signals();
         self_init(&daemon.rooms.self);

@@ -19,6 +19,9 @@ static const char usage[] =
         "  --state DIR        keep the store in DIR\n"
         "  --volatile         do not sync the store to disk: for diskless nodes\n"
         "  --root DIR         read proc and sys under DIR\n"
+        "  --db check [FILE]  check the database, or FILE; perfd may run, as for the next two\n"
+        "  --db backup FILE   copy the database to FILE\n"
+        "  --db salvage DAMAGED FILE  move the readable rows of a damaged database to a new FILE\n"
         "  --version          print the version and exit\n"
         "  -h, --help         print this and exit\n"
         "\n"
@@ -49,6 +52,7 @@ enum {
         OPT_STATE,
         OPT_VOLATILE,
         OPT_ROOT,
+        OPT_DB,
         OPT_VERSION,
 };
 
@@ -75,6 +79,9 @@ static int options_take(Options *options, int option) {
         case OPT_ROOT:
                 options->root = optarg;
                 return 0;
+        case OPT_DB:
+                options->db = optarg;
+                return 0;
         case OPT_VERSION:
                 puts("perfd " PERFD_VERSION);
                 return OPTIONS_DONE;
@@ -88,7 +95,8 @@ static int options_take(Options *options, int option) {
 }
 
 static int options_finish(Options *options, int argc, char *argv[]) {
-        if (optind < argc) {
+        options->db_files = argv + optind;
+        if (optind < argc && !options->db) {
                 fprintf(stderr, "perfd: unexpected argument '%s'\nTry 'perfd --help'.\n", argv[optind]);
                 return OPTIONS_USAGE;
         }
@@ -107,8 +115,9 @@ int options_from_arguments(Options *ret, int argc, char *argv[]) {
                 { "config", required_argument, NULL, OPT_CONFIG },   { "check-config", no_argument, NULL, OPT_CHECK },
                 { "socket", required_argument, NULL, OPT_SOCKET },   { "http", required_argument, NULL, OPT_HTTP },
                 { "state", required_argument, NULL, OPT_STATE },     { "volatile", no_argument, NULL, OPT_VOLATILE },
-                { "root", required_argument, NULL, OPT_ROOT },       { "version", no_argument, NULL, OPT_VERSION },
-                { "help", no_argument, NULL, 'h' },                  {},
+                { "root", required_argument, NULL, OPT_ROOT },       { "db", required_argument, NULL, OPT_DB },
+                { "version", no_argument, NULL, OPT_VERSION },       { "help", no_argument, NULL, 'h' },
+                {},
         };
         int option;
 

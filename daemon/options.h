@@ -9,6 +9,8 @@ typedef struct Options {
         const char *config_path; /* NULL: the default file, if it exists */
         const char *root;
         const char *socket, *http, *state; /* NULL: as configured */
+        const char *db;      /* what is to be done with the database instead of serving; NULL: nothing */
+        char **db_files;     /* arguments of it; end with NULL */
         bool is_volatile, check_config;
         char socket_path[CONFIG_TEXT_MAX], state_path[CONFIG_TEXT_MAX]; /* made absolute */
 } Options;

@@ -50,6 +50,7 @@ typedef struct StoreStats {
         uint64_t n_commits, n_commit_failures, commit_ns_sum, commit_ns_last, n_rows_committed, n_rows_removed;
         uint64_t size_bytes, size_max_bytes;
         bool is_writable, is_volatile;
+        char directory[256];
         char error[160];  /* reason why the store is not writable; "": writable */
         uint64_t n_sync_failures; /* checkpoints that could not write or sync the database file */
         char sync_error[96];      /* reason of the last checkpoint's failure, "ENOSPC: …"; "": it succeeded */

@@ -572,23 +572,23 @@ static uint64_t serial_bytes(uint64_t serial) {
         return serial < 12 ? fixed[serial] : (serial - 12) / 2;
 }
 
-static DamagedField field_of(uint64_t serial, const uint8_t *p, size_t n) {
-        DamagedField field = { .bytes = p, .n_bytes = n };
+static Field field_of(uint64_t serial, const uint8_t *p, size_t n) {
+        int64_t v;
+        double real;
 
-        if (serial >= 12) {
-                field.type = serial % 2 ? FIELD_TEXT : FIELD_BLOB;
-        } else if (serial == 7) {
-                field.type = FIELD_REAL;
-                field.integer = big_end_first(p, n);
-                memcpy(&field.real, &field.integer, sizeof(field.real));
-        } else if (serial > 0) {
-                field.type = FIELD_INTEGER;
-                field.integer = n > 0 ? big_end_first(p, n) : serial == 9;
-        }
-        return field;
+        if (serial >= 12)
+                return serial % 2 ? field_text((const char *)p, n) : field_blob(p, n);
+        if (serial == 0)
+                return (Field){};
+
+        v = n > 0 ? big_end_first(p, n) : serial == 9;
+        if (serial != 7)
+                return field_i64(v);
+        memcpy(&real, &v, sizeof(real));
+        return field_double(real);
 }
 
-size_t damaged_row_fields(const DamagedRow *row, DamagedField *ret, size_t n_max) {
+size_t damaged_row_fields(const DamagedRow *row, Field *ret, size_t n_max) {
         const uint8_t *payload = (const uint8_t *)row->payload.text, *end = payload + row->payload.n, *body;
         const uint8_t *p = payload, *header_end;
         uint64_t n_header, serial;

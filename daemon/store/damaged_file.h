@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "store/pack.h"
 #include "util/buffer.h"
 
 #define DAMAGED_PAGE_BYTES 4096
@@ -57,14 +58,5 @@ enum {
 };
 int damaged_file_row(const DamagedFile *file, uint32_t number, const uint8_t page[static DAMAGED_PAGE_BYTES], size_t i, DamagedRow *ret);
 
-/* A column of a row. */
-typedef struct DamagedField {
-        enum { FIELD_NULL, FIELD_INTEGER, FIELD_REAL, FIELD_TEXT, FIELD_BLOB } type;
-        int64_t integer;
-        double real;
-        const uint8_t *bytes; /* borrowed from the payload */
-        size_t n_bytes;
-} DamagedField;
-
-/* Number of columns; 0: the payload is no record, or has more than n_max columns. */
-size_t damaged_row_fields(const DamagedRow *row, DamagedField *ret, size_t n_max);
+/* The columns, whose texts are borrowed from the payload. Returns their number; 0: no record, or more than n_max columns. */
+size_t damaged_row_fields(const DamagedRow *row, Field *ret, size_t n_max);

@@ -72,6 +72,12 @@ static int open_database(const Opening *opening, Database *ret, int64_t *ret_ver
         return r;
 }
 
+int opening_open_file(const char *path, Database *ret) {
+        int64_t version;
+
+        return open_database(&(Opening){ .path = (char *)path }, ret, &version);
+}
+
 static int say_too_new(const char *path, int64_t version, char **ret_note) {
         if (asprintf(ret_note, "%s has format %lld, written by a newer perfd; this perfd supports up to %d: install the newer perfd "
                      "again, or move the file away to start with an empty database", path, (long long)version,

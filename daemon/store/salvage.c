@@ -129,40 +129,20 @@ int salvage_end(Salvage *salvage, char **ret_note) {
 
 /* --- one row ------------------------------------------------------------------------------------- */
 
-/* A row of the damaged file: columns in the order of the table, the first of which is the rowid. */
+/* A row of the damaged file: columns in the order of the table, the first of which is the rowid; NULL behind the last. */
 typedef struct Columns {
-        DamagedField fields[COLUMNS_MAX];
+        Field fields[COLUMNS_MAX];
         size_t n;
 } Columns;
 
-static void bind_column(Prepared *prepared, const DamagedField *field) {
-        switch (field->type) {
-        case FIELD_NULL:
-                statement_bind_null(prepared);
-                return;
-        case FIELD_INTEGER:
-                statement_bind_i64(prepared, field->integer);
-                return;
-        case FIELD_REAL:
-                statement_bind_double(prepared, field->real);
-                return;
-        case FIELD_TEXT:
-                statement_bind_text(prepared, (Text){ (const char *)field->bytes, (int)field->n_bytes });
-                return;
-        case FIELD_BLOB:
-                statement_bind_blob(prepared, field->bytes, field->n_bytes);
-                return;
-        }
-}
-
 /* A value that the table cannot have is damaged: the row is left out. */
 static int run_for(Database *database, const Statement *statement, const Columns *columns, bool *ret_changed) {
-        Prepared *prepared = database_prepare(database, statement);
+        Prepared *prepared = database_prepare(database, statement, NULL, 0);
         int n = sqlite3_bind_parameter_count(prepared->handle), r;
 
-        for (int i = 0; i < n; i++)
-                bind_column(prepared, i < (int)columns->n ? &columns->fields[i] : &(DamagedField){});
-        r = database_run(database, prepared);
+        assert(n <= COLUMNS_MAX);
+        statement_bind(prepared, columns->fields, (size_t)n, false);
+        r = database_finish(database, prepared);
         *ret_changed = r == 0 && database_changes(database) > 0;
         return r == DATABASE_REFUSED ? 0 : r;
 }
@@ -184,13 +164,14 @@ static int put_row(Salvage *salvage, Database *database, const StoreTable *table
 
 /* The row of a table has no value for its rowid; the row of an index has the rowid last. */
 static bool read_columns(const DamagedRow *row, bool is_index, Columns *ret) {
-        DamagedField last;
+        Field last;
 
+        *ret = (Columns){};
         ret->n = damaged_row_fields(row, ret->fields, N_ELEMENTS(ret->fields));
         if (ret->n < 2)
                 return false;
         if (!is_index) {
-                ret->fields[0] = (DamagedField){ .type = FIELD_INTEGER, .integer = row->rowid };
+                ret->fields[0] = field_i64(row->rowid);
                 return true;
         }
         last = ret->fields[ret->n - 1];
@@ -250,10 +231,10 @@ static int put_all(Salvage *salvage, Database *database, const StoreTable *table
 enum { SCHEMA_NAME = 1, SCHEMA_ROOT = 3, N_SCHEMA_COLUMNS = 5 };
 
 static bool is_named(const Columns *columns, const char *name) {
-        const DamagedField *field = &columns->fields[SCHEMA_NAME];
+        const Field *field = &columns->fields[SCHEMA_NAME];
 
-        return columns->n == N_SCHEMA_COLUMNS && field->type == FIELD_TEXT && field->n_bytes == strlen(name) &&
-               memcmp(field->bytes, name, field->n_bytes) == 0;
+        return columns->n == N_SCHEMA_COLUMNS && field->type == FIELD_TEXT && (size_t)field->n == strlen(name) &&
+               memcmp(field->text, name, (size_t)field->n) == 0;
 }
 
 /* The root in the schema of the damaged file; *ret stays as it is when the schema does not have the name. */
@@ -286,12 +267,10 @@ STATEMENT root_of = { "SELECT rootpage FROM sqlite_schema WHERE name = ?1", 1 };
 
 /* Files of one version have the same roots, so that the new file knows what the damaged file does not say any more. */
 static int find_root(const Salvage *salvage, Database *database, const char *name, uint32_t *ret) {
-        Prepared *find = database_prepare(database, &root_of);
         int64_t root = 0;
         int r;
 
-        statement_bind_string(find, name);
-        r = database_get(database, find, &root);
+        r = database_get(database, &root_of, FIELDS(field_string(name)), &root);
         if (r != 0)
                 return r;
 

@@ -199,6 +199,7 @@ static void write_events(Json *json, const MeterEvents *events) {
 static void write_store(Json *json, const StoreStats *store) {
         json_key(json, "store");
         json_object_begin(json);
+        json_put_string(json, "directory", store->directory);
         json_put_bool(json, "writable", store->is_writable);
         json_put_string(json, "error", *store->error ? store->error : NULL);
         json_put_bool(json, "volatile", store->is_volatile);
