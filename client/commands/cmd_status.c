@@ -120,6 +120,14 @@ static void write_store(Screen *screen, const Value *store) {
                  answer_flag(store, "volatile") ? " (volatile)" : "", size, limit,
                  is_well ? "" : ": ", is_well ? "" : answer_text(store, "error"));
         screen_field(screen, "store", text);
+        if (*answer_text(store, "damage"))
+                screen_field(screen, "damage", answer_text(store, "damage"));
+        if (answer_flag(store, "salvaging"))
+                screen_field(screen, "salvage", "in progress");
+        else if (*answer_text(store, "salvage"))
+                screen_field(screen, "salvage", answer_text(store, "salvage"));
+        if (*answer_text(store, "sync_error"))
+                screen_field(screen, "sync", answer_text(store, "sync_error"));
 }
 
 static void write_node(Screen *screen, const Value *node) {

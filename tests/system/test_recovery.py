@@ -156,7 +156,7 @@ class Recovery(harness.TestCase):
         (daemon.state / "perfd.db").write_bytes(b"no database at all, but long enough to be one\n" * 100)
         daemon.start()
         self.assertIn("perfd.db.damaged-", daemon.log())
-        self.assertEqual(len(list(daemon.state.glob("perfd.db.damaged-*"))), 1)
+        wait_for(lambda: len(list(daemon.state.glob("perfd.db.salvaged-*"))) == 1, "the old file to be kept")
         with daemon.client() as client:
             self.assert_status(client.submit(harness.indicator()), "OK")
 

@@ -212,6 +212,7 @@ static void write_store(Json *json, const StoreStats *store) {
         json_put_bool(json, "salvaging", store->damage.is_salvaging);
         json_put_uint(json, "rows_salvaged", store->damage.n_rows_salvaged);
         json_put_string(json, "damage", *store->damage.found ? store->damage.found : NULL);
+        json_put_string(json, "salvage", *store->damage.salvaged ? store->damage.salvaged : NULL);
         json_object_end(json);
 }
 
