@@ -14,6 +14,7 @@
 #include "sample/pattern.h"
 #include "util/clock.h"
 #include "util/parse.h"
+#include "util/scan.h"
 #include "util/scoped.h"
 
 typedef enum SettingType {

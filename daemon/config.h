@@ -9,9 +9,7 @@
  * taken whole or not at all.
  */
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "http/http.h"
 #include "indicators/models.h"
@@ -20,7 +18,6 @@
 #include "node/node.h"
 #include "sample/finder_rules.h"
 #include "sockets.h"
-#include "store/store.h"
 #include "util/buffer.h"
 
 #define CONFIG_DEFAULT_PATH "/etc/perfd/perfd.conf"

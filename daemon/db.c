@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "daemon.h"
+#include "options.h"
 #include "store/maintenance.h"
 
 static int refuse(void) {

@@ -11,7 +11,7 @@
 #include <sys/un.h>
 
 #include "base/log.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 typedef struct JournalRecord {
         char *text; /* owned */

@@ -5,7 +5,6 @@
 #include <getopt.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static const char usage[] =
@@ -133,17 +132,20 @@ int options_from_arguments(Options *ret, int argc, char *argv[]) {
 }
 
 int options_apply(const Options *options, Config *config, ConfigError *ret_error) {
+        const struct {
+                const char *section, *key, *text; /* NULL: as configured */
+        } rows[] = {
+                { "socket", "path", options->socket ? options->socket_path : NULL },
+                { "http", "listen", options->http },
+                { "store", "directory", options->state ? options->state_path : NULL },
+                { "store", "volatile", options->is_volatile ? "yes" : NULL },
+        };
         int r = 0;
 
         (void)snprintf(ret_error->file, sizeof(ret_error->file), "command line");
         ret_error->line = 0;
-        if (options->socket)
-                r = config_set(config, "socket", "path", options->socket_path, ret_error);
-        if (r == 0 && options->http)
-                r = config_set(config, "http", "listen", options->http, ret_error);
-        if (r == 0 && options->state)
-                r = config_set(config, "store", "directory", options->state_path, ret_error);
-        if (r == 0 && options->is_volatile)
-                r = config_set(config, "store", "volatile", "yes", ret_error);
+        for (size_t i = 0; r == 0 && i < N_ELEMENTS(rows); i++)
+                if (rows[i].text)
+                        r = config_set(config, rows[i].section, rows[i].key, rows[i].text, ret_error);
         return r;
 }

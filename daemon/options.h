@@ -5,6 +5,13 @@
 
 #include "config.h"
 
+/* Exit codes as in LSB and perfd(8). */
+enum {
+        EXIT_USAGE = 2,
+        EXIT_PERMISSION = 4,
+        EXIT_NOT_CONFIGURED = 6,
+};
+
 typedef struct Options {
         const char *config_path; /* NULL: the default file, if it exists */
         const char *root;

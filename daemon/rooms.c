@@ -7,7 +7,6 @@
 
 #include "base/log.h"
 #include "jobs/recovery.h"
-#include "util/clock.h"
 
 /* --- publishing ------------------------------------------------------------------------------- */
 

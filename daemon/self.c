@@ -16,7 +16,7 @@
 
 #include "base/log.h"
 #include "util/clock.h"
-#include "util/parse.h"
+#include "util/scan.h"
 #include "util/scoped.h"
 
 /* Before Linux 6.2, counting open descriptors takes a directory listing. */

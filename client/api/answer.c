@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/api/answer.h"
 
-#include <assert.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 bool answer_metric(const Value *from, const char *key, AnswerMetric *ret) {

@@ -2,19 +2,21 @@
 #include "client/api/api_query.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "client/cli/command.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/wire/wire.h"
-#include "document/indicator.h"
 #include "document/value_parse.h"
 #include "util/clock.h"
 
 #define REQUEST_TIMEOUT_NS (10 * NS_PER_S)
+
+static int tell_error(int error) {
+        message_print("%s", strerrordesc_np(-error));
+        return EXIT_FAILED;
+}
 
 int api_query_init(ApiQuery *query, const GlobalOptions *global) {
         int r;
@@ -25,10 +27,9 @@ int api_query_init(ApiQuery *query, const GlobalOptions *global) {
         if (r == 0)
                 return EXIT_DONE;
 
-        if (r == -ENOPKG)
-                message_print("this command needs libcurl.so.4, which is not installed (Debian: apt-get install libcurl4)");
-        else
-                message_print("%s", strerrordesc_np(-r));
+        if (r != -ENOPKG)
+                return tell_error(r);
+        message_print("this command needs libcurl.so.4, which is not installed (Debian: apt-get install libcurl4)");
         return EXIT_FAILED;
 }
 
@@ -78,10 +79,8 @@ int api_query_try(ApiQuery *query, const char *path) {
                 return EXIT_UNREACHABLE;
         if (r == 0)
                 r = parse_answer(query);
-        if (r < 0) {
-                message_print("%s", strerrordesc_np(-r));
-                return EXIT_FAILED;
-        }
+        if (r < 0)
+                return tell_error(r);
         if (r > 0)
                 query->answer = NULL;
 
@@ -144,10 +143,8 @@ int api_query_ask_text(ApiQuery *query, const char *path) {
                 print_unreachable(query);
                 return EXIT_UNREACHABLE;
         }
-        if (r < 0) {
-                message_print("%s", strerrordesc_np(-r));
-                return EXIT_FAILED;
-        }
+        if (r < 0)
+                return tell_error(r);
 
         (void)parse_answer(query);
         return refuse(query, status);

@@ -2,7 +2,6 @@
 #include "client/api/indicator_path.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "util/clock.h"

@@ -2,13 +2,47 @@
 #include "client/api/metric_list.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "client/api/mlflow.h"
 #include "measure/metric.h"
-#include "util/json.h"
-#include "util/scoped.h"
+
+/* --- names ---------------------------------------------------------------------------------------- */
+
+static bool is_allowed(char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr("_-. /", c));
+}
+
+static size_t append(char *ret, size_t n, const char *text) {
+        for (; *text && n < METRIC_LIST_NAME_MAX - 1; text++)
+                if (is_allowed(*text))
+                        ret[n++] = *text;
+        return n;
+}
+
+void metric_list_name(const char *prefix, const char *key, char ret[static METRIC_LIST_NAME_MAX]) {
+        ret[append(ret, append(ret, 0, prefix), key)] = '\0';
+}
+
+static bool is_part(const char *part, size_t n) {
+        return n > 0 && !(n == 1 && part[0] == '.') && !(n == 2 && part[0] == '.' && part[1] == '.');
+}
+
+bool metric_list_name_is_valid(const char *name) {
+        if (strncmp(name, "..", 2) == 0)
+                return false;
+
+        for (;; name++) {
+                size_t n = strcspn(name, "/");
+
+                if (!is_part(name, n))
+                        return false;
+                name += n;
+                if (*name == '\0')
+                        return true;
+        }
+}
+
+/* --- the list ------------------------------------------------------------------------------------- */
 
 void metric_list_names_deinit(MetricListNames *names) {
         free(names->same);
@@ -19,11 +53,11 @@ void metric_list_names_deinit(MetricListNames *names) {
 static char *make_name(const char *key, const MetricListStyle *style) {
         int metric = metric_find(key);
         const char *raw = metric >= 0 ? metric_raw_key((Metric)metric) : key;
-        char name[MLFLOW_NAME_MAX];
+        char name[METRIC_LIST_NAME_MAX];
         Buffer text = {};
 
         if (!style->has_raw_names) {
-                mlflow_name(style->prefix, raw, name);
+                metric_list_name(style->prefix, raw, name);
                 return strdup(name);
         }
 
@@ -42,7 +76,7 @@ static int judge_name(char *const *names, size_t n, const MetricListStyle *style
         const char *name = names[n];
         int r = 0;
 
-        if (!style->has_raw_names && !mlflow_name_is_valid(name))
+        if (!style->has_raw_names && !metric_list_name_is_valid(name))
                 r = note(&ret->refused, name);
 
         for (size_t i = 0; i < n && r == 0; i++) {

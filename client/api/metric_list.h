@@ -29,5 +29,17 @@ typedef struct MetricListNames {
 
 void metric_list_names_deinit(MetricListNames *names);
 
+/*
+ * MLflow: perf.py of lightgbm-benchmark puts a prefix before the name, leaves out what is not one of [a-zA-Z0-9_-. /], and cuts the
+ * rest to 50 characters. MLflow itself also refuses a name that as a path would mean another one.
+ */
+
+#define METRIC_LIST_NAME_MAX 51 /* with NUL */
+
+/* Applies perf.py's rule. Bytes that are not ASCII are omitted one by one, with the same result. */
+void metric_list_name(const char *prefix, const char *key, char ret[static METRIC_LIST_NAME_MAX]);
+/* Whether MLflow takes a name that the rule made: no part of it between '/' is empty, "." or "..", and it does not begin with "..". */
+bool metric_list_name_is_valid(const char *name);
+
 /* Appends the list, one metric on a line. answer: to /api/v1/node or /api/v1/jobs/{id}. 0 or -ENOMEM. */
 int metric_list_write(const Value *answer, const MetricListStyle *style, Buffer *out, MetricListNames *ret_names);

@@ -2,12 +2,7 @@
 #include "client/api/model_schema.h"
 
 #include <search.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-
-#include "util/utf8.h"
 
 /* --- JSON ----------------------------------------------------------------------------------------- */
 

@@ -2,8 +2,6 @@
 #include "client/api/model_set.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "client/cli/command.h"
 #include "client/cli/document.h"
@@ -62,7 +60,7 @@ static int read_model(ModelSet *set, const char *file, const Buffer *text) {
         return r == 0 ? EXIT_DONE : out_of_memory();
 }
 
-int model_set_add_file(ModelSet *set, const char *file) {
+static int add_file(ModelSet *set, const char *file) {
         scoped(buffer_deinit) Buffer text = {};
         int r;
 
@@ -84,7 +82,7 @@ int model_set_add_files(ModelSet *set, char *const *files, int n) {
         int r = EXIT_DONE;
 
         for (int i = 0; i < n; i++) {
-                int one = model_set_add_file(set, files[i]);
+                int one = add_file(set, files[i]);
 
                 r = one != EXIT_DONE ? one : r;
         }

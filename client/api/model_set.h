@@ -18,9 +18,7 @@ typedef struct ModelSet {
 
 void model_set_deinit(ModelSet *set);
 
-/* EXIT_DONE, or an exit status after saying what is wrong where. file: "-" for standard input. */
-int model_set_add_file(ModelSet *set, const char *file);
-/* All of the files, so that each error is reported. The last exit status that is not EXIT_DONE. */
+/* Adds all of the files, and reports each error with its place. "-" is standard input. The last exit status that is not EXIT_DONE. */
 int model_set_add_files(ModelSet *set, char *const *files, int n);
 /* Adds all models of an answer of perfd. */
 int model_set_add_answer(ModelSet *set, const ApiQuery *query);

@@ -2,12 +2,10 @@
 #include "client/cli/command.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "client/cli/message.h"
 #include "util/nearest.h"
-#include "util/scoped.h"
 
 #define COMMANDS_MAX 128U
 #define HELP_COLUMN 29U /* of the text beside an option */

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/cli/common_options.h"
 
-#include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "document/condition.h"
-#include "document/indicator.h"
 #include "util/utf8.h"
 
 #define CONDITIONS_MAX 16U

@@ -4,20 +4,17 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "client/cli/command.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/cli/text.h"
-#include "util/scoped.h"
 
 #define GAP 2U
 #define MINUTE_COLUMNS 16U /* of "2026-11-20 21:58" */
-#define WIDTH_MIN 8U /* that a column of text keeps */
+#define WIDTH_MIN 8U /* that a column of text or bars keeps */
+#define BAR_COLUMNS_MAX 40U
 
 void grid_init(Grid *grid, size_t n_columns, size_t n_heads) {
         *grid = (Grid){ .n_columns = n_columns, .n_heads = n_heads };
@@ -77,6 +74,12 @@ void grid_style(Grid *grid, Style style) {
 
         grid->cells[grid->n - 1].has_style = true;
         grid->cells[grid->n - 1].style = style;
+}
+
+void grid_bar(Grid *grid, double ratio) {
+        put(grid, "", GRID_BAR);
+        if (!grid->has_failed)
+                grid->cells[grid->n - 1].ratio = ratio;
 }
 
 void grid_number(Grid *grid, double v) {
@@ -146,13 +149,14 @@ static void measure(const Grid *grid, const Screen *screen, size_t *widths, size
         for (size_t i = 0; i < grid->n_columns; i++)
                 widths[i] = leasts[i] = 0;
         for (size_t i = 0; i < grid->n; i++) {
-                size_t column = i % grid->n_columns, n = width_of(screen, grid->cells[i].text);
+                GridKind kind = grid->cells[i].kind;
+                size_t column = i % grid->n_columns, n = kind == GRID_BAR ? BAR_COLUMNS_MAX : width_of(screen, grid->cells[i].text);
 
                 if (n > widths[column])
                         widths[column] = n;
-                if (grid->cells[i].kind != GRID_TEXT && n > leasts[column])
+                if ((kind == GRID_WHOLE || kind == GRID_NUMBER) && n > leasts[column])
                         leasts[column] = n;
-                are_text[column] |= grid->cells[i].kind == GRID_TEXT;
+                are_text[column] |= kind == GRID_TEXT || kind == GRID_BAR;
         }
         for (size_t i = 0; i < grid->n_columns; i++)
                 if (are_text[i] && leasts[i] < WIDTH_MIN)
@@ -179,6 +183,16 @@ static bool fit(const Grid *grid, const Screen *screen, size_t *widths, const si
         return true;
 }
 
+/* Returns the columns that it took. */
+static size_t write_content(Screen *screen, const GridCell *cell, size_t width) {
+        if (cell->kind != GRID_BAR)
+                return screen_text_cut(screen, cell->text, cell->kind == GRID_TEXT ? width : SIZE_MAX);
+
+        width = width < BAR_COLUMNS_MAX ? width : BAR_COLUMNS_MAX;
+        screen_bar(screen, cell->ratio, width);
+        return width;
+}
+
 static void write_cell(const Grid *grid, Screen *screen, size_t i, size_t width) {
         const GridCell *cell = &grid->cells[i];
         bool is_last = i % grid->n_columns == grid->n_columns - 1;
@@ -188,7 +202,7 @@ static void write_cell(const Grid *grid, Screen *screen, size_t i, size_t width)
                 screen_pad(screen, width_of(screen, cell->text), width);
         if (cell->has_style)
                 screen_style_begin(screen, cell->style);
-        n = screen_text_cut(screen, cell->text, width);
+        n = write_content(screen, cell, width);
         if (cell->has_style)
                 screen_style_end(screen);
         if (cell->kind != GRID_NUMBER && !is_last)
@@ -212,7 +226,7 @@ static void write_labelled(const Grid *grid, Screen *screen, size_t row, size_t 
         n = screen_text_cut(screen, grid->cells[column].text, width);
         screen_style_end(screen);
         screen_pad(screen, n, width + GAP);
-        n = cell->kind != GRID_TEXT ? screen_text(screen, cell->text) : screen_text_cut(screen, cell->text, n_left);
+        n = write_content(screen, cell, n_left);
         for (size_t i = 1; i < grid->n_heads; i++) {
                 const char *unit = grid->cells[i * grid->n_columns + column].text;
 
@@ -259,11 +273,11 @@ int grid_write(const Grid *grid, Screen *screen, bool is_cut) {
         for (size_t i = 0; i < grid->n; i++) {
                 size_t row = i / grid->n_columns, column = i % grid->n_columns;
 
-                if (column == 0)
-                        screen_pad(screen, 0, grid->indent);
                 if (column == 0 && row < grid->n_heads)
                         screen_style_begin(screen, row == 0 ? STYLE_BOLD : STYLE_DIM);
-                write_cell(grid, screen, i, widths[column]);
+                else if (column == 0)
+                        screen_pad(screen, 0, grid->indent);
+                write_cell(grid, screen, i, widths[column] + (column == 0 && row < grid->n_heads ? grid->indent : 0));
                 if (column == grid->n_columns - 1) {
                         trim(screen->out);
                         if (row < grid->n_heads)

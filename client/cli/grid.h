@@ -20,6 +20,7 @@ typedef enum GridKind {
         GRID_TEXT,   /* aligned left, and cut where there is no room */
         GRID_WHOLE,  /* aligned left, never cut */
         GRID_NUMBER, /* aligned right, never cut */
+        GRID_BAR,    /* as wide as there is room */
 } GridKind;
 
 typedef struct GridCell {
@@ -27,12 +28,13 @@ typedef struct GridCell {
         GridKind kind;
         bool has_style;
         Style style;
+        double ratio; /* of a bar */
 } GridCell;
 
 typedef struct Grid {
         size_t n_columns;
         size_t n_heads; /* rows at the top that are headings: the first in bold, others dim */
-        size_t indent;
+        size_t indent; /* of rows; headings begin at the left */
         GridCell *cells; /* owned */
         size_t n, n_max;
         bool has_failed; /* out of memory */
@@ -49,6 +51,8 @@ void grid_text(Grid *grid, const char *text);
 void grid_whole(Grid *grid, const char *text);
 /* Style of the latest cell. */
 void grid_style(Grid *grid, Style style);
+/* A bar that shows a ratio of 0 to 1. */
+void grid_bar(Grid *grid, double ratio);
 /* "-" when it is not finite. */
 void grid_number(Grid *grid, double v);
 void grid_count(Grid *grid, uint64_t n);

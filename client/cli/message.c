@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/cli/message.h"
 
-#include <stdarg.h>
-#include <unistd.h>
-
 #include "client/cli/screen.h"
 #include "util/file.h"
 

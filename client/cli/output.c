@@ -2,7 +2,6 @@
 #include "client/cli/output.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "client/cli/command.h"
 #include "client/cli/message.h"

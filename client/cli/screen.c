@@ -2,14 +2,10 @@
 #include "client/cli/screen.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <wchar.h>
 
-#include "util/clock.h"
 #include "util/parse.h"
 #include "util/utf8.h"
 
@@ -249,16 +245,6 @@ void screen_heading(Screen *screen, const char *text) {
         if (screen->out->n > 0)
                 buffer_putc(screen->out, '\n');
         screen_styled(screen, STYLE_BOLD, text);
-        buffer_putc(screen->out, '\n');
-}
-
-#define LABEL_COLUMNS 12U
-
-void screen_field(Screen *screen, const char *label, const char *text) {
-        buffer_puts(screen->out, "  ");
-        screen_styled(screen, STYLE_DIM, label);
-        screen_pad(screen, strlen(label), LABEL_COLUMNS);
-        (void)screen_text(screen, text);
         buffer_putc(screen->out, '\n');
 }
 

@@ -51,8 +51,6 @@ void screen_fold(Screen *screen, size_t begin);
 void screen_wrap(Screen *screen, const char *text, size_t indent);
 /* "Title" in bold on a line of its own, after an empty line unless it is the first. */
 void screen_heading(Screen *screen, const char *text);
-/* "  label      text" */
-void screen_field(Screen *screen, const char *label, const char *text);
 
 /* Appends JSON text as it is, but for DEL and C1, which become \u00NN: they can only be inside strings. */
 void screen_json(Screen *screen, const char *text, size_t n);

@@ -2,12 +2,9 @@
 #include "client/cli/text.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "util/clock.h"
-#include "util/scoped.h"
 
 void text_duration(uint64_t ns, char ret[static TEXT_MAX]) {
         uint64_t s = ns / NS_PER_S;

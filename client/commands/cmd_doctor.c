@@ -8,11 +8,10 @@
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
 #include "client/deliver/spool.h"
-#include "client/doctor/checks_live.h"
+#include "client/doctor/checks.h"
 #include "client/wire/hello.h"
 #include "client/wire/wire.h"
 #include "util/clock.h"
-#include "util/json.h"
 
 typedef struct DoctorOptions {
         const char *root;

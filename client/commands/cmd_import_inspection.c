@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "client/cli/message.h"
 #include "client/cli/output.h"
-#include "client/cli/screen.h"
 #include "client/commands/commands.h"
 #include "client/deliver/deliver.h"
 #include "client/import/inspection.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "client/api/api_query.h"
@@ -8,7 +7,6 @@
 #include "client/cli/grid.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
-#include "client/cli/text.h"
 #include "client/commands/commands.h"
 
 #define INTERVAL_COLUMNS 72U /* of a terminal that has room for intervals */

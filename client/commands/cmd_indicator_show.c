@@ -7,7 +7,6 @@
 #include "client/cli/grid.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
-#include "client/cli/text.h"
 #include "client/commands/commands.h"
 
 /* "GFLOP/s, higher is better", or what of that is declared. */

@@ -5,7 +5,6 @@
 #include "client/api/api_query.h"
 #include "client/cli/grid.h"
 #include "client/cli/message.h"
-#include "client/cli/text.h"
 #include "client/commands/commands.h"
 #include "util/clock.h"
 

@@ -8,11 +8,8 @@
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
-#include "client/deliver/deliver.h"
 #include "client/run/child.h"
-#include "document/indicator.h"
 #include "util/clock.h"
-#include "util/json.h"
 #include "util/utf8.h"
 
 /* Longest delay of a script, whatever state perfd is in. */

@@ -3,14 +3,14 @@
 #include <string.h>
 
 #include "client/api/api_query.h"
-#include "client/cli/message.h"
 #include "client/cli/output.h"
-#include "client/cli/text.h"
 #include "client/commands/commands.h"
 #include "client/deliver/spool.h"
 #include "client/wire/hello.h"
 #include "client/wire/wire.h"
 #include "util/clock.h"
+
+#define LABEL_COLUMNS 12U
 
 typedef struct Health {
         const char *path; /* of the socket for submissions */
@@ -96,66 +96,59 @@ static void write_title(Screen *screen, const Health *health) {
         buffer_putc(screen->out, '\n');
 }
 
+__attribute__((format(printf, 3, 4))) static void write_field(Screen *screen, const char *label, const char *format, ...) {
+        scoped(buffer_deinit) Buffer text = {};
+        va_list args;
+
+        va_start(args, format);
+        buffer_vprintf(&text, format, args);
+        va_end(args);
+        buffer_puts(screen->out, "  ");
+        screen_styled(screen, STYLE_DIM, label);
+        screen_pad(screen, strlen(label), LABEL_COLUMNS);
+        (void)screen_text(screen, text.text ?: "");
+        buffer_putc(screen->out, '\n');
+}
+
 static void write_sockets(Screen *screen, const Health *health, const ApiQuery *query) {
-        char text[PATH_MAX + 320], duration[TEXT_MAX];
-        const char *http;
-
-        snprintf(duration, sizeof(duration), "%.1f ms", (double)health->hello_ns / 1e6);
-        snprintf(text, sizeof(text), "%s: %s%s", health->path, health->error == 0 ? "answers in " : strerrordesc_np(-health->error),
-                 health->error == 0 ? duration : "");
-        screen_field(screen, "socket", text);
-
-        http = health->node ? "answers" : health->is_http_reachable ? "not ready" : http_client_error(query->client);
-        snprintf(text, sizeof(text), "%s: %s", query->socket, http);
-        screen_field(screen, "http", text);
+        if (health->error == 0)
+                write_field(screen, "socket", "%s: answers in %.1f ms", health->path, (double)health->hello_ns / 1e6);
+        else
+                write_field(screen, "socket", "%s: %s", health->path, strerrordesc_np(-health->error));
+        write_field(screen, "http", "%s: %s", query->socket,
+                    health->node ? "answers" : health->is_http_reachable ? "not ready" : http_client_error(query->client));
 }
 
 static void write_store(Screen *screen, const Value *store) {
-        char size[TEXT_MAX], limit[TEXT_MAX], text[512];
-        bool is_well = answer_flag(store, "writable");
+        char size[TEXT_MAX], limit[TEXT_MAX];
+        bool is_writable = answer_flag(store, "writable");
 
         text_mib(answer_number_or_zero(store, "size_bytes") / 1048576, size);
         text_mib(answer_number_or_zero(store, "size_limit_bytes") / 1048576, limit);
-        snprintf(text, sizeof(text), "%s%s, %s of %s%s%s", is_well ? "writable" : "not writable",
-                 answer_flag(store, "volatile") ? " (volatile)" : "", size, limit,
-                 is_well ? "" : ": ", is_well ? "" : answer_text(store, "error"));
-        screen_field(screen, "store", text);
+        write_field(screen, "store", "%s%s, %s of %s%s%s", is_writable ? "writable" : "not writable",
+                    answer_flag(store, "volatile") ? " (volatile)" : "", size, limit, is_writable ? "" : ": ",
+                    is_writable ? "" : answer_text(store, "error"));
         if (*answer_text(store, "damage"))
-                screen_field(screen, "damage", answer_text(store, "damage"));
+                write_field(screen, "damage", "%s", answer_text(store, "damage"));
         if (answer_flag(store, "salvaging"))
-                screen_field(screen, "salvage", "in progress");
+                write_field(screen, "salvage", "in progress");
         else if (*answer_text(store, "salvage"))
-                screen_field(screen, "salvage", answer_text(store, "salvage"));
+                write_field(screen, "salvage", "%s", answer_text(store, "salvage"));
         if (*answer_text(store, "sync_error"))
-                screen_field(screen, "sync", answer_text(store, "sync_error"));
+                write_field(screen, "sync", "%s", answer_text(store, "sync_error"));
 }
 
 static void write_node(Screen *screen, const Value *node) {
         uint64_t started_ms = answer_time(node, "started_ms"), now_ms = clock_realtime_ns() / NS_PER_MS;
-        char since[TEXT_MAX], uptime[TEXT_MAX], interval[TEXT_MAX], text[4 * TEXT_MAX];
+        char since[TEXT_MAX], uptime[TEXT_MAX], interval[TEXT_MAX];
 
         text_time(started_ms, since);
         text_duration((now_ms > started_ms ? now_ms - started_ms : 0) * NS_PER_MS, uptime);
-        snprintf(text, sizeof(text), "%s, since %s", uptime, since);
-        screen_field(screen, "up", text);
-
         text_duration(answer_time(node, "interval_ms") * NS_PER_MS, interval);
-        snprintf(text, sizeof(text), "every %s", interval);
-        screen_field(screen, "samples", text);
-
-        snprintf(text, sizeof(text), "%ju running", (uintmax_t)answer_time(node, "jobs_running"));
-        screen_field(screen, "jobs", text);
+        write_field(screen, "up", "%s, since %s", uptime, since);
+        write_field(screen, "samples", "every %s", interval);
+        write_field(screen, "jobs", "%ju running", (uintmax_t)answer_time(node, "jobs_running"));
         write_store(screen, value_get(node, "store"));
-}
-
-static void write_spool(Screen *screen, const Health *health) {
-        char text[PATH_MAX + 96];
-
-        if (health->n_spooled == 0)
-                return;
-
-        snprintf(text, sizeof(text), "%zu files in %s; send them with 'perfctl flush'", health->n_spooled, health->spool);
-        screen_field(screen, "spool", text);
 }
 
 static int print_text(const CommandLine *line, const Health *health, const ApiQuery *query) {
@@ -167,7 +160,8 @@ static int print_text(const CommandLine *line, const Health *health, const ApiQu
         write_sockets(&screen, health, query);
         if (health->node)
                 write_node(&screen, health->node);
-        write_spool(&screen, health);
+        if (health->n_spooled > 0)
+                write_field(&screen, "spool", "%zu files in %s; send them with 'perfctl flush'", health->n_spooled, health->spool);
 
         return output_print(&out) == EXIT_DONE ? judge(health) : EXIT_FAILED;
 }

@@ -3,14 +3,12 @@
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
 
 #include "client/api/api_query.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
-#include "client/cli/text.h"
 #include "client/commands/commands.h"
 #include "util/clock.h"
 

@@ -2,11 +2,8 @@
 #include "client/commands/perfctl.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
 #include "client/commands/complete.h"

@@ -2,14 +2,11 @@
 #include "client/commands/run_job.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "client/cli/message.h"
 #include "client/cli/text.h"
-#include "client/deliver/deliver.h"
 #include "client/deliver/spool.h"
 #include "client/run/announcement.h"
 #include "client/run/capture.h"

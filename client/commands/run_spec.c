@@ -4,10 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "client/cli/document.h"
 #include "client/cli/input.h"

@@ -4,14 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "util/file.h"
-#include "util/parse.h"
+#include "util/scan.h"
 #include "util/utf8.h"
 
 /* The mount table of a node with many containers is long. */

@@ -6,11 +6,14 @@
  *
  * Checks of files: a check is a function that reads files below a root directory, which may be a captured
  * tree instead of the machine, and never blocks. Checks that need the running machine or perfd itself are in
- * checks_live.h.
+ * checks_live.c; what perfd said of itself is judged apart from asking it.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include "document/value.h"
 
 typedef enum CheckState {
         CHECK_OK,
@@ -53,3 +56,21 @@ size_t checks_count(const Checks *checks, CheckState state);
 
 /* Adds all checks of files below root_fd. A check whose subject a tree does not have, such as systemd, is left out. */
 void checks_add_tree(Checks *checks, int root_fd);
+
+/* --- what runs now: sockets, answers of perfd, the clock, the spool -------------------------------- */
+
+/* A socket that is to be connected to: whether it is there, and this user may. `unit` is what makes it. */
+void checks_live_add_socket(Checks *checks, const char *name, const char *path, const char *unit);
+/* Whether the clock that labels samples is synchronised. */
+void checks_live_add_clock(Checks *checks);
+/* directory: NULL when this user has none. */
+void checks_live_add_spool(Checks *checks, const char *directory);
+
+/* node: the answer to /api/v1/node; metrics: of /metrics, NUL-terminated, with perfd's own. */
+void checks_live_add_node(Checks *checks, const Value *node, const char *metrics, uint64_t now_ms);
+
+/* answer: to /api/v1/models. */
+void checks_live_add_models(Checks *checks, const Value *answer);
+
+/* The value of a metric without labels in a text exposition. False: it is not there. */
+bool checks_live_find_metric(const char *metrics, const char *name, double *ret);

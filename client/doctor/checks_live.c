@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/doctor/checks_live.h"
+#include "client/doctor/checks.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
-#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/timex.h>
 
 #include "client/api/api_query.h"
-#include "client/cli/text.h"
 #include "client/deliver/spool.h"
 #include "util/clock.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 /* --- what a user may ------------------------------------------------------------------------------ */
 

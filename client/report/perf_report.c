@@ -2,14 +2,10 @@
 #include "client/report/perf_report.h"
 
 #include <errno.h>
-#include <float.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "measure/metric.h"
 #include "series/timeline.h"
-#include "util/scoped.h"
 
 /* --- writing -------------------------------------------------------------------------------------- */
 
@@ -43,49 +39,24 @@ double perf_report_field(const PerfpySample *sample, size_t field) {
         return v;
 }
 
-#define DIGITS_MAX 17
-
-/* The shortest digits that read back as the same number d.ddd × 10^exponent; v is finite. Returns how many. */
-static int shortest_digits(double v, char ret[static DIGITS_MAX], int *ret_exponent) {
-        char text[32];
-        int precision = fabs(v) < DBL_MIN ? 0 : DBL_DIG - 1, n = 0; /* the smallest numbers have fewer than others */
-
-        for (; precision < DIGITS_MAX; precision++) {
-                snprintf(text, sizeof(text), "%.*e", precision, v);
-                if (strtod(text, NULL) == v)
-                        break;
-        }
-
-        for (const char *p = text; *p != 'e'; p++)
-                if (*p != '.' && *p != '-')
-                        ret[n++] = *p;
-        while (n > 1 && ret[n - 1] == '0')
-                n--;
-
-        *ret_exponent = atoi(strchr(text, 'e') + 1);
-        return n;
-}
-
-/* Formats as Python's repr(): "59.2", "1700000000.0", "1e-05", "1.5e+16". */
+/* Formats as Python's repr(), with the fewest digits that read back as the same number: "59.2", "1700000000.0", "1e-05", "1.5e+16". */
 static void put_double(Buffer *out, double v) {
-        char digits[DIGITS_MAX];
-        int exponent, n;
+        int precision = 0, exponent;
+        char text[32];
 
         if (!isfinite(v)) {
                 buffer_puts(out, "null");
                 return;
         }
 
-        n = shortest_digits(v, digits, &exponent);
-        buffer_puts(out, signbit(v) ? "-" : "");
+        do
+                snprintf(text, sizeof(text), "%.*e", precision++, v);
+        while (strtod(text, NULL) != v);
+        exponent = atoi(strchr(text, 'e') + 1);
         if (exponent < -4 || exponent >= 16)
-                buffer_printf(out, "%c%s%.*se%+03d", digits[0], n > 1 ? "." : "", n - 1, digits + 1, exponent);
-        else if (exponent < 0)
-                buffer_printf(out, "0.%.*d%.*s", -exponent - 1, 0, n, digits);
-        else if (n <= exponent + 1)
-                buffer_printf(out, "%.*s%.*d.0", n, digits, exponent + 1 - n, 0);
+                buffer_puts(out, text);
         else
-                buffer_printf(out, "%.*s.%.*s", exponent + 1, digits, n - exponent - 1, digits + exponent + 1);
+                buffer_printf(out, "%.*f", precision - exponent > 1 ? precision - exponent - 1 : 1, v);
 }
 
 void perf_report_begin(Buffer *out) {

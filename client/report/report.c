@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/report/report.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "client/cli/text.h"
 #include "util/clock.h"
 
 /* --- what was measured ---------------------------------------------------------------------------- */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/report/report_check.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define NAMES_MAX 4U

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "client/cli/text.h"
 #include "client/report/report.h"
-#include "client/report/sheet.h"
-#include "job/job.h"
 #include "util/clock.h"
-#include "util/scoped.h"
 
 #define NAME_COLUMNS_MIN 12U
 #define SHELL_SIGNALS 128 /* a shell adds a signal's number to it */
@@ -78,14 +73,8 @@ static void write_title(Screen *screen, const Value *job) {
 /* --- what ran, where and when --------------------------------------------------------------------- */
 
 static void write_text(Screen *screen, const char *label, const char *text) {
-        SheetRow row;
-
-        if (!*text)
-                return;
-
-        sheet_row_begin(&row, screen, label);
-        sheet_row_put(&row, text);
-        sheet_row_end(&row);
+        if (*text)
+                sheet_row_write(screen, label, NULL, text);
 }
 
 /* "rank 3 of 8", "rank 3", or nothing. */
@@ -219,18 +208,6 @@ static void write_labels(Screen *screen, const Value *job) {
         sheet_row_end(&row);
 }
 
-static void write_note(Screen *screen, const Value *job) {
-        const char *note = answer_text(job, "note");
-        SheetRow row;
-
-        if (!*note)
-                return;
-
-        sheet_row_begin(&row, screen, "note");
-        sheet_row_put_styled(&row, STYLE_WARN, note);
-        sheet_row_end(&row);
-}
-
 void report_write_head(Screen *screen, const Value *job, const Value *node) {
         Sheet sheet;
 
@@ -243,5 +220,6 @@ void report_write_head(Screen *screen, const Value *job, const Value *node) {
         if (!report_has_own(job))
                 write_usage(screen, job);
         write_labels(screen, job);
-        write_note(screen, job);
+        if (*answer_text(job, "note"))
+                sheet_row_write(screen, "note", &(Style){ STYLE_WARN }, answer_text(job, "note"));
 }

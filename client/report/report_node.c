@@ -2,9 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/cli/text.h"
 #include "client/report/report.h"
-#include "util/scoped.h"
 
 #define LABEL_COLUMNS 22U
 #define VALUE_COLUMNS 10U

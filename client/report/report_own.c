@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "client/cli/text.h"
 #include "client/report/report.h"
-#include "util/scoped.h"
 
 /* Share from which a warning is shown. */
 #define WAITING_HIGH 0.25
@@ -31,7 +28,6 @@ static void write_cores(Sheet *sheet) {
         scoped(buffer_deinit) Buffer text = {};
         AnswerMetric mean, peak = {};
         double given = 0;
-        SheetRow row;
 
         if (!answer_metric(sheet->job, "job_cpus_used", &mean))
                 return;
@@ -47,13 +43,10 @@ static void write_cores(Sheet *sheet) {
                 buffer_printf(&text, ", peak %s", peak_text);
         }
 
-        if (given > 0) {
-                sheet_bar_row(sheet, "cores", text.text ? text.text : "", mean.value / given, peak.value / given, "");
-                return;
-        }
-        sheet_row_begin(&row, sheet->screen, "cores");
-        sheet_row_put(&row, text.text ? text.text : "");
-        sheet_row_end(&row);
+        if (given > 0)
+                sheet_bar_row(sheet, "cores", text.text ?: "", mean.value / given, peak.value / given, "");
+        else
+                sheet_row_write(sheet->screen, "cores", NULL, text.text ?: "");
 }
 
 static void write_cpu_time(Sheet *sheet) {
@@ -80,7 +73,6 @@ static void write_memory(Sheet *sheet) {
         AnswerMetric peak, limit;
         double n_bytes;
         bool is_limited;
-        SheetRow row;
 
         if (!answer_metric(sheet->job, "job_memory_peak_bytes", &peak))
                 return;
@@ -89,9 +81,8 @@ static void write_memory(Sheet *sheet) {
         is_limited = answer_metric(sheet->job, "job_memory_limit_bytes", &limit);
         n_bytes = is_limited ? limit.value : answer_number(sheet->on, "memory_bytes");
         if (!(n_bytes > 0)) {
-                sheet_row_begin(&row, sheet->screen, "memory");
-                sheet_row_printf(&row, "%s at most", used);
-                sheet_row_end(&row);
+                snprintf(text, sizeof(text), "%s at most", used);
+                sheet_row_write(sheet->screen, "memory", NULL, text);
                 return;
         }
 

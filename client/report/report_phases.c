@@ -1,21 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "client/cli/text.h"
+#include "client/cli/grid.h"
 #include "client/report/report.h"
-#include "util/scoped.h"
 
 #define PHASES_SHOWN 6U
 #define NAMES_MAX 256U /* different ones; those after them count with the rest */
-
-#define NAME_COLUMNS_MIN 12U
-#define NAME_COLUMNS_MAX 30U
-#define TIME_COLUMNS 12U
-#define CORES_COLUMNS 12U
-#define BAR_COLUMNS_MIN 8U
-#define BAR_COLUMNS_MAX 40U
 
 /* All phases of one name: a phase that a loop marks repeatedly is one line. */
 typedef struct PhaseLine {
@@ -111,10 +102,6 @@ static void choose_shown(PhaseLines *phases) {
 
 /* --- the table ------------------------------------------------------------------------------------ */
 
-typedef struct PhaseColumns {
-        size_t name, bar;
-} PhaseColumns;
-
 static void format_name(const PhaseLine *phase, Buffer *ret) {
         /* `perfctl time` goes back to what was before it. */
         buffer_puts(ret, *phase->name ? phase->name : phase->n > 1 ? "outside other phases" : "before the first mark");
@@ -124,53 +111,21 @@ static void format_name(const PhaseLine *phase, Buffer *ret) {
                 buffer_puts(ret, " (so far)");
 }
 
-static PhaseColumns choose_columns(const Screen *screen, const PhaseLines *phases) {
-        size_t n_fixed = 2 + 1 + TIME_COLUMNS + 2 + CORES_COLUMNS, longest = NAME_COLUMNS_MIN;
-        PhaseColumns columns;
-
-        for (size_t i = 0; i < phases->n; i++) {
-                scoped(buffer_deinit) Buffer name = {}, text = {};
-                Screen plain = { .out = &text };
-                size_t n;
-
-                if (!phases->items[i].is_shown)
-                        continue;
-                format_name(&phases->items[i], &name);
-                n = screen_text(&plain, name.text ? name.text : "");
-                longest = n > longest ? n : longest;
-        }
-
-        columns.name = longest < NAME_COLUMNS_MAX ? longest : NAME_COLUMNS_MAX;
-        if (n_fixed + columns.name + BAR_COLUMNS_MIN > screen->width)
-                columns.name = NAME_COLUMNS_MIN;
-        columns.bar = screen->width > n_fixed + columns.name + BAR_COLUMNS_MIN ? screen->width - n_fixed - columns.name : BAR_COLUMNS_MIN;
-        columns.bar = columns.bar < BAR_COLUMNS_MAX ? columns.bar : BAR_COLUMNS_MAX;
-        return columns;
-}
-
-static void put_right(Screen *screen, const char *text, size_t n_columns) {
-        screen_pad(screen, strlen(text), n_columns);
-        buffer_puts(screen->out, text);
-}
-
-static void write_phase(Sheet *sheet, const PhaseLines *phases, const PhaseLine *phase, PhaseColumns columns) {
+static void put_phase(Sheet *sheet, Grid *grid, const PhaseLines *phases, const PhaseLine *phase) {
         scoped(buffer_deinit) Buffer name = {};
-        char seconds[TEXT_MAX], cores[TEXT_MAX];
-        Screen *screen = sheet->screen;
+        char seconds[TEXT_MAX], cores[TEXT_MAX] = "", text[TEXT_MAX + 2];
 
-        buffer_puts(screen->out, "  ");
         format_name(phase, &name);
-        screen_pad(screen, screen_text_cut(screen, name.text ? name.text : "", columns.name), columns.name);
+        grid_text(grid, name.text ?: "");
         text_seconds(phase->seconds, seconds);
-        put_right(screen, seconds, 1 + TIME_COLUMNS);
-        buffer_puts(screen->out, "  ");
-        screen_bar(screen, phases->seconds > 0 ? phase->seconds / phases->seconds : 0, columns.bar);
-        if (phase->cores_seconds > 0) {
+        grid_right(grid, seconds);
+        grid_bar(grid, phases->seconds > 0 ? phase->seconds / phases->seconds : 0);
+        if (!phases->has_cores)
+                return;
+        if (phase->cores_seconds > 0)
                 text_cpus(phase->cpu_seconds / phase->cores_seconds, cores);
-                put_right(screen, cores, CORES_COLUMNS - 1);
-                buffer_puts(screen->out, sheet_mark(sheet, phase->is_exact));
-        }
-        buffer_putc(screen->out, '\n');
+        snprintf(text, sizeof(text), "%s%s", cores, *cores && !phase->is_exact ? sheet_mark(sheet, false) : " ");
+        grid_right(grid, text);
 }
 
 static void write_rest(Sheet *sheet, const PhaseLines *phases) {
@@ -186,34 +141,29 @@ static void write_rest(Sheet *sheet, const PhaseLines *phases) {
 }
 
 static void write_table(Sheet *sheet, const PhaseLines *phases, bool is_truncated) {
-        PhaseColumns columns = choose_columns(sheet->screen, phases);
-        Screen *screen = sheet->screen;
+        scoped(grid_deinit) Grid grid = {};
+        Buffer *out = sheet->screen->out;
 
-        buffer_putc(screen->out, '\n');
-        screen_styled(screen, STYLE_BOLD, "Phases");
-        screen_pad(screen, strlen("Phases"), 2 + columns.name);
-        put_right(screen, "time", 1 + TIME_COLUMNS);
-        buffer_puts(screen->out, "  share");
-        if (phases->has_cores) {
-                screen_pad(screen, strlen("share"), columns.bar);
-                put_right(screen, phases->is_of_node ? "node's CPUs" : "cores", CORES_COLUMNS - 1);
-        }
-        buffer_putc(screen->out, '\n');
-
+        grid_init_heads(&grid, !phases->has_cores  ? "Phases|>time|share" :
+                               phases->is_of_node ? "Phases|>time|share|>node's CPUs " :
+                                                    "Phases|>time|share|>cores ");
+        grid.indent = 2;
         for (size_t i = 0; i < phases->n; i++)
                 if (phases->items[i].is_shown)
-                        write_phase(sheet, phases, &phases->items[i], columns);
+                        put_phase(sheet, &grid, phases, &phases->items[i]);
+        buffer_putc(out, '\n');
+        out->failed |= grid_write(&grid, sheet->screen, true) < 0;
         write_rest(sheet, phases);
         if (is_truncated)
-                buffer_puts(screen->out, "  and others, not listed\n");
+                buffer_puts(out, "  and others, not listed\n");
 }
 
 void report_write_phases(Sheet *sheet) {
-        const Value *list = value_get(sheet->job, "phases"), *is_truncated = value_get(sheet->job, "phases_truncated");
+        const Value *list = value_get(sheet->job, "phases");
         PhaseLines phases = { .is_of_node = true };
         AnswerMetric cores;
 
-        if (!list || list->type != VALUE_LIST || list->n_items == 0)
+        if (answer_length(list) == 0)
                 return;
 
         for (size_t i = 0; i < list->n_items; i++)
@@ -221,5 +171,5 @@ void report_write_phases(Sheet *sheet) {
         for (size_t i = 0; i < list->n_items; i++)
                 add_phase(sheet, &phases, &list->items[i]);
         choose_shown(&phases);
-        write_table(sheet, &phases, is_truncated && is_truncated->type == VALUE_BOOL && is_truncated->boolean);
+        write_table(sheet, &phases, answer_flag(sheet->job, "phases_truncated"));
 }

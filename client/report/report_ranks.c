@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "client/api/api_query.h"
 #include "client/report/report_run.h"
 
 /* Ranges, as the kernel writes lists of CPUs. */

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/report/report_results.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "client/api/indicator_path.h"
 #include "client/cli/command.h"
-#include "client/cli/text.h"
 #include "util/utf8.h"
 
 #define QUESTIONS_MAX 32U /* more indicators than that were seldom measured within one job */

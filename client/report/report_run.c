@@ -4,15 +4,10 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "client/api/api_query.h"
 #include "document/indicator.h"
 #include "document/value_parse.h"
-#include "job/job.h"
-#include "util/scoped.h"
 
 /* Ranks that share neither id nor name are of one run only when they ran together, give or take the clocks. */
 #define APART_MS_MAX 60000U

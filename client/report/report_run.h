@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "client/cli/screen.h"
+#include "client/report/sheet.h"
 #include "document/value.h"
 #include "util/arena.h"
 #include "util/json.h"
@@ -95,3 +95,12 @@ void report_run_rank_name(const RankReport *report, Buffer *ret);
 void report_run_write(Screen *screen, const ReportRun *run, bool is_whole);
 /* Writes the report as one document, described in perfctl-report(1). */
 void report_run_write_json(const ReportRun *run, Json *json);
+
+/* --- parts of the screen that are about all ranks ------------------------------------------------- */
+
+/* Sums and maxima over the ranks, and how different these are. Nothing where no rank has numbers of its own. */
+void report_run_write_together(Sheet *sheet, const ReportRun *run);
+/* Writes the nodes during the run, each counted once. */
+void report_run_write_nodes(Sheet *sheet, const ReportRun *run);
+/* Writes each advice once, with its ranks. */
+void report_run_write_advice(Screen *screen, const ReportRun *run);

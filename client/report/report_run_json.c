@@ -3,11 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "client/api/api_query.h"
 #include "client/report/report_run.h"
 #include "client/report/report_total.h"
-#include "measure/usage.h"
-#include "util/scoped.h"
 
 static void put_text(Json *json, const char *key, const char *text) {
         json_put_string(json, key, text && *text ? text : NULL);

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "client/cli/grid.h"
-#include "client/cli/text.h"
 #include "client/report/report.h"
 #include "client/report/report_run.h"
-#include "client/report/report_together.h"
-#include "util/scoped.h"
 
 #define RANKS_SHOWN 16U
 
@@ -70,23 +65,19 @@ static void write_counts(Screen *screen, const ReportRun *run) {
 
 static void write_missing(Screen *screen, const ReportRun *run) {
         scoped(buffer_deinit) Buffer missing = {}, text = {};
-        SheetRow row;
 
         report_run_missing_ranks(run, &missing);
         if (missing.n == 0)
                 return;
 
         buffer_printf(&text, "rank%s %s of %" PRIu32, strpbrk(missing.text, ",-") ? "s" : "", missing.text, run->n_ranks);
-        sheet_row_begin(&row, screen, "missing");
-        sheet_row_put_styled(&row, STYLE_WARN, text.text ? text.text : "");
-        sheet_row_end(&row);
+        sheet_row_write(screen, "missing", &(Style){ STYLE_WARN }, text.text ?: "");
 }
 
 static void write_head(Screen *screen, const ReportRun *run) {
         uint64_t begin_ms = UINT64_MAX, end_ms = 0, now_ms = 0;
         const char *command = report_run_text(run, "command");
         bool is_running = false;
-        SheetRow row;
 
         for (size_t i = 0; i < run->n_reports; i++) {
                 const RankReport *report = &run->reports[i];
@@ -99,11 +90,8 @@ static void write_head(Screen *screen, const ReportRun *run) {
         }
 
         write_title(screen, run);
-        if (*command || *answer_text(run->reports[0].job, "command")) {
-                sheet_row_begin(&row, screen, "command");
-                sheet_row_put(&row, *command ? command : "differs between ranks");
-                sheet_row_end(&row);
-        }
+        if (*command || *answer_text(run->reports[0].job, "command"))
+                sheet_row_write(screen, "command", NULL, *command ? command : "differs between ranks");
         write_counts(screen, run);
         report_write_time(screen, begin_ms, is_running ? 0 : end_ms, now_ms);
         write_missing(screen, run);
@@ -224,9 +212,9 @@ void report_run_write(Screen *screen, const ReportRun *run, bool is_whole) {
         sheet_init(&sheet, screen, NULL, run->reports[0].on);
         write_head(screen, run);
         sheet.is_marked = write_ranks(screen, run, is_whole);
-        report_together_write(&sheet, run);
-        report_together_write_nodes(&sheet, run);
+        report_run_write_together(&sheet, run);
+        report_run_write_nodes(&sheet, run);
         report_write_legend(&sheet);
-        report_together_write_advice(screen, run);
+        report_run_write_advice(screen, run);
         screen_fold(screen, begin);
 }

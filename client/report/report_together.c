@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/report/report_together.h"
-
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "client/cli/text.h"
 #include "client/report/report.h"
 #include "client/report/report_total.h"
-#include "util/scoped.h"
 
 #define IMBALANCE_HIGH 1.25
 #define RULES_MAX 16U
@@ -68,16 +63,13 @@ static void write_memory(Sheet *sheet, const ReportRun *run) {
 static void write_kills(Sheet *sheet, const ReportRun *run) {
         char number[TEXT_MAX], text[2 * TEXT_MAX];
         ReportTotal kills;
-        SheetRow row;
 
         if (!report_total_sum(run, TOTAL_OF_RANKS, "job_oom_kills", &kills) || !(kills.value > 0))
                 return;
 
         text_number(kills.value, number);
         snprintf(text, sizeof(text), "%s %s killed for lack of memory", number, kills.value > 1 ? "processes" : "process");
-        sheet_row_begin(&row, sheet->screen, "");
-        sheet_row_put_styled(&row, STYLE_BAD, text);
-        sheet_row_end(&row);
+        sheet_row_write(sheet->screen, "", &(Style){ STYLE_BAD }, text);
 }
 
 /* Highest share of a rank's time. */
@@ -215,7 +207,7 @@ static void write_spread(Sheet *sheet, const ReportRun *run) {
         write_spread_row(sheet, run, "memory", "job_memory_peak_bytes", true);
 }
 
-void report_together_write(Sheet *sheet, const ReportRun *run) {
+void report_run_write_together(Sheet *sheet, const ReportRun *run) {
         ReportTotal used;
 
         if (report_total_sum(run, TOTAL_OF_RANKS, "job_cpu_seconds", &used)) {
@@ -265,7 +257,7 @@ static void write_pair(Sheet *sheet, const ReportRun *run, const char *label, co
         sheet_row_end(&row);
 }
 
-void report_together_write_nodes(Sheet *sheet, const ReportRun *run) {
+void report_run_write_nodes(Sheet *sheet, const ReportRun *run) {
         char words[TEXT_MAX] = "";
         SheetRow row;
 
@@ -301,7 +293,7 @@ static void write_rule(Screen *screen, const ReportRun *run, const RankReport *r
         report_write_advice(screen, text.text ? text.text : "", words.text ? words.text : "");
 }
 
-void report_together_write_advice(Screen *screen, const ReportRun *run) {
+void report_run_write_advice(Screen *screen, const ReportRun *run) {
         const char *said[RULES_MAX];
         size_t n_said = 0;
 

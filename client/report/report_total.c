@@ -2,9 +2,6 @@
 #include "client/report/report_total.h"
 
 #include <math.h>
-#include <string.h>
-
-#include "client/api/api_query.h"
 
 /* --- over ranks or hosts -------------------------------------------------------------------------- */
 

@@ -3,12 +3,7 @@
 
 #include <ctype.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
-
-#include "client/cli/text.h"
-#include "util/scoped.h"
 
 #define NUMBER_COLUMNS 25U
 #define WORDS_COLUMNS 18U
@@ -191,6 +186,14 @@ void sheet_row_put_words_styled(SheetRow *row, Style style, const char *text) {
 
 void sheet_row_end(SheetRow *row) {
         buffer_putc(row->screen->out, '\n');
+}
+
+void sheet_row_write(Screen *screen, const char *label, const Style *style, const char *text) {
+        SheetRow row;
+
+        sheet_row_begin(&row, screen, label);
+        put_piece(&row, style, "", text);
+        sheet_row_end(&row);
 }
 
 /* --- bars ----------------------------------------------------------------------------------------- */

@@ -61,6 +61,8 @@ void sheet_row_printf(SheetRow *row, const char *format, ...) __attribute__((for
 void sheet_row_put_words(SheetRow *row, const char *text);
 void sheet_row_put_words_styled(SheetRow *row, Style style, const char *text);
 void sheet_row_end(SheetRow *row);
+/* Writes a row of one piece. style: NULL for plain text. */
+void sheet_row_write(Screen *screen, const char *label, const Style *style, const char *text);
 
 /*
  * "  cores     3.10 of 32, peak 8.02~  ███▒▒▒▒·······  9.7 %": the bar has the ratio and, lighter, the highest one

@@ -98,7 +98,8 @@ int announcement_begin(Announcement *announcement) {
         if (announcement->is_begun)
                 message_print("perfd does not respond; continuing without waiting");
         else
-                message_print("%s; the job is not recorded", reason);
+                message_print("%s; the job is not recorded%s", reason,
+                              r == DELIVERY_AWAY ? " unless perfd can be reached before the job ends" : "");
         if (r == DELIVERY_AWAY && !announcement->is_begun) {
                 announcement->backoff_ns = BACKOFF_FIRST_NS;
                 try_later(announcement, clock_boottime_ns());

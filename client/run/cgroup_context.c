@@ -11,7 +11,7 @@
 #include "client/wire/user.h"
 #include "util/buffer.h"
 #include "util/file.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 #define TEXT_BYTES_MAX ((size_t)64 << 10)
 

@@ -9,6 +9,7 @@
 
 #include "util/file.h"
 #include "util/parse.h"
+#include "util/scan.h"
 #include "util/utf8.h"
 
 #define CPUINFO_BYTES_MAX (8U * 1024U * 1024U)

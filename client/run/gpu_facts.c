@@ -9,7 +9,7 @@
 
 #include "client/run/cpu_facts.h"
 #include "util/file.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 #define SMALL_FILE_BYTES 16384U
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "util/file.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 #define SMALL_FILE_BYTES 65536U
 

@@ -12,7 +12,7 @@
 #include "client/run/cgroup_context.h"
 #include "client/run/quantity.h"
 #include "util/file.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 #define PERIOD_US 100000.0
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "util/file.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 static bool is_file(const char *path) {
         struct stat st;

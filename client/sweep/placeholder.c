@@ -23,7 +23,7 @@ static int refuse(PlaceholderError *error, const char *format, ...) {
         return PLACEHOLDER_WRONG;
 }
 
-/* Returns the length of the name at the begin of `text`, or 0. */
+/* Returns the length of the name at the start of `text`, or 0. */
 static size_t name_length(const char *text) {
         size_t n_at = *text == '@', n = strspn(text + n_at, NAME_CHARACTERS);
 
@@ -105,7 +105,7 @@ typedef enum Quote {
 static Quote quote_after(Quote quote, char c, char before) {
         switch (quote) {
         case QUOTE_NONE:
-                if (c == '#' && strchr(" \t\n;&|(", before)) /* strchr() also matches NUL, which stands for the begin of the script */
+                if (c == '#' && strchr(" \t\n;&|(", before)) /* strchr() also matches NUL, which stands for the start of the script */
                         return QUOTE_COMMENT;
                 return c == '\'' ? QUOTE_SINGLE : c == '"' ? QUOTE_DOUBLE : quote;
         case QUOTE_SINGLE:

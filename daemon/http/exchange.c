@@ -2,8 +2,10 @@
 #include "http/exchange.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "util/clock.h"
@@ -12,21 +14,7 @@
 
 void exchange_init(Exchange *exchange, Buffer *body) {
         buffer_clear(body);
-
-        exchange->is_read = true;
-        exchange->wants_openmetrics = false;
-        exchange->n_text = 0;
-        exchange->n_segments = 0;
-        exchange->n_parameters = 0;
-        exchange->argument = NULL;
-        exchange->snapshot = NULL;
-        exchange->reader = NULL;
-        exchange->query_timeout_ns = 0;
-        exchange->is_ready = false;
-        exchange->http = (HttpStats){};
-        exchange->status = 200;
-        exchange->type = CONTENT_JSON;
-        exchange->body = body;
+        *exchange = (Exchange){ .is_read = true, .status = 200, .type = CONTENT_JSON, .body = body };
 }
 
 int exchange_error(Exchange *exchange, unsigned status, const char *format, ...) {
@@ -44,8 +32,7 @@ int exchange_error(Exchange *exchange, unsigned status, const char *format, ...)
         buffer_clear(exchange->body);
         json_init(&json, exchange->body);
         json_object_begin(&json);
-        json_key(&json, "error");
-        json_object_begin(&json);
+        json_put_object_begin(&json, "error");
         json_put_uint(&json, "status", status);
         json_put_string(&json, "message", message);
         json_object_end(&json);
@@ -66,32 +53,18 @@ int exchange_store_error(Exchange *exchange, int outcome) {
         return exchange_error(exchange, 503, "the store cannot be read at the moment; live metrics are still available");
 }
 
-static int hex_digit(char c) {
-        if (c >= '0' && c <= '9')
-                return c - '0';
-        if (c >= 'a' && c <= 'f')
-                return c - 'a' + 10;
-        if (c >= 'A' && c <= 'F')
-                return c - 'A' + 10;
-        return -1;
-}
-
-/* One character and the end of its encoding; NULL when it is a broken escape or NUL, which nothing of ours contains. */
+/* Returns the end of one character's encoding, or NULL for a broken escape and for NUL, which nothing of ours contains. */
 static const char *decode_char(const char *p, char *ret) {
-        int high, low;
-
         if (*p != '%') {
                 *ret = *p;
                 return p + 1;
         }
 
-        high = hex_digit(p[1]);
-        low = high < 0 ? -1 : hex_digit(p[2]);
-        if (low < 0 || (high == 0 && low == 0))
+        if (!isxdigit((unsigned char)p[1]) || !isxdigit((unsigned char)p[2]))
                 return NULL;
 
-        *ret = (char)(high * 16 + low);
-        return p + 3;
+        *ret = (char)strtoul((char[]){ p[1], p[2], '\0' }, NULL, 16);
+        return *ret ? p + 3 : NULL;
 }
 
 /* Decodes [from, end) into the exchange's text. */

@@ -12,33 +12,17 @@ void exposition_init(Exposition *exposition, Buffer *out, bool is_openmetrics) {
         *exposition = (Exposition){ .out = out, .is_openmetrics = is_openmetrics };
 }
 
-static const char *sample_suffix(FamilyType type) {
-        switch (type) {
-        case FAMILY_GAUGE:
-                return "";
-        case FAMILY_COUNTER:
-                return "_total";
-        case FAMILY_INFO:
-                return "_info";
-        }
-        return "";
-}
-
-/* OpenMetrics names the family in these lines, 0.0.4 its samples, and knows no info. */
-static const char *type_text(const Exposition *exposition) {
-        switch (exposition->type) {
-        case FAMILY_GAUGE:
-                return "gauge";
-        case FAMILY_COUNTER:
-                return "counter";
-        case FAMILY_INFO:
-                return exposition->is_openmetrics ? "info" : "gauge";
-        }
-        return "";
-}
+/* The format 0.0.4 has no type for info. */
+static const struct {
+        const char *suffix, *type, *openmetrics_type; /* suffix: of the samples' names */
+} family_types[] = {
+        [FAMILY_GAUGE] = { "", "gauge", "gauge" },
+        [FAMILY_COUNTER] = { "_total", "counter", "counter" },
+        [FAMILY_INFO] = { "_info", "gauge", "info" },
+};
 
 void exposition_family(Exposition *exposition, const char *name, FamilyType type, const char *unit, const char *help) {
-        const char *suffix = sample_suffix(type);
+        const char *suffix = family_types[type].suffix;
         size_t n_suffix = strlen(suffix);
 
         assert(strlen(name) < FAMILY_NAME_MAX && n_suffix <= SAMPLE_SUFFIX_MAX);
@@ -52,6 +36,7 @@ void exposition_family(Exposition *exposition, const char *name, FamilyType type
         exposition->has_header = false;
 }
 
+/* OpenMetrics names the family in the lines about it, the format 0.0.4 names the samples. */
 static void put_about(const Exposition *exposition, const char keyword[static KEYWORD_LENGTH], const char *text) {
         size_t n_name = exposition->is_openmetrics ? exposition->n_name : exposition->n_sample_name, n_text = strlen(text);
         char *p = buffer_extend(exposition->out, KEYWORD_LENGTH + n_name + n_text + 2);
@@ -67,7 +52,8 @@ static void put_about(const Exposition *exposition, const char keyword[static KE
 }
 
 static void put_header(Exposition *exposition) {
-        put_about(exposition, "# TYPE ", type_text(exposition));
+        put_about(exposition, "# TYPE ", exposition->is_openmetrics ? family_types[exposition->type].openmetrics_type
+                                                                     : family_types[exposition->type].type);
         if (exposition->is_openmetrics && *exposition->unit)
                 put_about(exposition, "# UNIT ", exposition->unit);
         put_about(exposition, "# HELP ", exposition->help);
@@ -193,6 +179,12 @@ void exposition_decimal(Exposition *exposition, uint64_t value, unsigned n_decim
         put_labels_end(exposition);
         buffer_put_decimal(exposition->out, value, n_decimals);
         buffer_putc(exposition->out, '\n');
+}
+
+void exposition_sample_u64(Exposition *exposition, const char *key, const char *label, uint64_t value) {
+        exposition_sample(exposition);
+        exposition_label(exposition, key, label);
+        exposition_u64(exposition, value);
 }
 
 void exposition_single(Exposition *exposition, const char *name, FamilyType type, const char *help, uint64_t value) {

@@ -55,6 +55,8 @@ void exposition_double(Exposition *exposition, double value);
 /* value / 10^n_decimals, exactly: nanoseconds as seconds have 9. */
 void exposition_decimal(Exposition *exposition, uint64_t value, unsigned n_decimals);
 
+/* A whole sample with one label. */
+void exposition_sample_u64(Exposition *exposition, const char *key, const char *label, uint64_t value);
 /* A family of one sample without labels. */
 void exposition_single(Exposition *exposition, const char *name, FamilyType type, const char *help, uint64_t value);
 

@@ -80,26 +80,17 @@ static void worker_put(Http *http, Worker *worker) {
         pthread_mutex_unlock(&http->idle_mutex);
 }
 
-static const char *content_type_text(ContentType type) {
-        switch (type) {
-        case CONTENT_JSON:
-                return "application/json";
-        case CONTENT_TEXT:
-                return "text/plain; charset=utf-8";
-        case CONTENT_HTML:
-                return "text/html; charset=utf-8";
-        case CONTENT_CSV:
-                return "text/csv; charset=utf-8; header=present";
-        case CONTENT_METRICS_TEXT:
-                return "text/plain; version=0.0.4; charset=utf-8";
-        case CONTENT_OPENMETRICS:
-                return "application/openmetrics-text; version=1.0.0; charset=utf-8";
-        }
-        return "";
-}
+static const char *const content_types[] = {
+        [CONTENT_JSON] = "application/json",
+        [CONTENT_TEXT] = "text/plain; charset=utf-8",
+        [CONTENT_HTML] = "text/html; charset=utf-8",
+        [CONTENT_CSV] = "text/csv; charset=utf-8; header=present",
+        [CONTENT_METRICS_TEXT] = "text/plain; version=0.0.4; charset=utf-8",
+        [CONTENT_OPENMETRICS] = "application/openmetrics-text; version=1.0.0; charset=utf-8",
+};
 
 static void add_headers(struct MHD_Response *response, const Exchange *exchange, bool is_packed) {
-        (void)MHD_add_response_header(response, "Content-Type", content_type_text(exchange->type));
+        (void)MHD_add_response_header(response, "Content-Type", content_types[exchange->type]);
         (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
         (void)MHD_add_response_header(response, "Cache-Control", "no-store");
         (void)MHD_add_response_header(response, "Vary", "Accept-Encoding, Accept");
@@ -146,23 +137,13 @@ static bool is_read(const char *method) {
         return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
 }
 
-/* State of the iteration over the query. */
-typedef struct QueryArguments {
-        Exchange *exchange;
-        int outcome;
-} QueryArguments;
-
 static enum MHD_Result on_parameter(void *userdata, enum MHD_ValueKind kind, const char *key, const char *value) {
-        QueryArguments *query = userdata;
-
         (void)kind;
-        query->outcome = exchange_add_parameter(query->exchange, key, value);
-        return query->outcome == 0 ? MHD_YES : MHD_NO;
+        return exchange_add_parameter(userdata, key, value) == 0 ? MHD_YES : MHD_NO;
 }
 
 /* 0 or EXCHANGE_ANSWERED. */
 static int read_request(Exchange *exchange, struct MHD_Connection *connection, const char *method, const char *path) {
-        QueryArguments query = { .exchange = exchange };
         int r;
 
         exchange->is_read = is_read(method);
@@ -172,8 +153,8 @@ static int read_request(Exchange *exchange, struct MHD_Connection *connection, c
         if (r > 0)
                 return r;
 
-        (void)MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, on_parameter, &query);
-        return query.outcome;
+        (void)MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, on_parameter, exchange);
+        return exchange->status == 200 ? 0 : EXCHANGE_ANSWERED;
 }
 
 static enum MHD_Result answer(Http *http, struct MHD_Connection *connection, const char *method, const char *path, Worker *worker) {

@@ -4,28 +4,25 @@
 #include <assert.h>
 #include <string.h>
 
-static void put_scalar(Exposition *exposition, const void *member, const Scalar *scalar) {
-        uint64_t u64;
-        uint32_t u32;
-        double number;
-        bool flag;
+void metrics_scalar_family(Exposition *exposition, const Scalar *scalar) {
+        exposition_family(exposition, scalar->name, scalar->type, scalar->unit, scalar->help);
+}
+
+void metrics_scalar_value(Exposition *exposition, const Scalar *scalar, const void *part) {
+        const void *member = (const char *)part + scalar->offset;
 
         switch (scalar->scalar) {
         case SCALAR_U64:
-                memcpy(&u64, member, sizeof(u64));
-                exposition_decimal(exposition, u64, scalar->n_decimals);
+                exposition_decimal(exposition, *(const uint64_t *)member, scalar->n_decimals);
                 return;
         case SCALAR_U32:
-                memcpy(&u32, member, sizeof(u32));
-                exposition_u64(exposition, u32);
+                exposition_u64(exposition, *(const uint32_t *)member);
                 return;
         case SCALAR_BOOL:
-                memcpy(&flag, member, sizeof(flag));
-                exposition_u64(exposition, flag);
+                exposition_u64(exposition, *(const bool *)member);
                 return;
         case SCALAR_DOUBLE:
-                memcpy(&number, member, sizeof(number));
-                exposition_double(exposition, number);
+                exposition_double(exposition, *(const double *)member);
                 return;
         }
 }
@@ -34,18 +31,17 @@ void metrics_scalars(Exposition *exposition, const void *part, const Scalar *sca
         for (const Scalar *scalar = scalars; scalar < scalars + n; scalar++) {
                 assert(scalar->type != FAMILY_INFO);
                 assert(scalar->scalar == SCALAR_U64 || scalar->n_decimals == 0);
-                exposition_family(exposition, scalar->name, scalar->type, scalar->unit, scalar->help);
+                metrics_scalar_family(exposition, scalar);
                 exposition_sample(exposition);
-                put_scalar(exposition, (const char *)part + scalar->offset, scalar);
+                metrics_scalar_value(exposition, scalar, part);
         }
 }
 
 const Collector *metrics_collector_at(size_t i) {
-        for (const Subject *const *subject = subjects; *subject; subject++) {
-                if (i < (*subject)->n_collectors)
-                        return &(*subject)->collectors[i];
-                i -= (*subject)->n_collectors;
-        }
+        for (const Subject *const *subject = subjects; *subject; subject++)
+                for (const Collector *collector = (*subject)->collectors; collector && collector->name; collector++)
+                        if (i-- == 0)
+                                return collector;
         return NULL;
 }
 

@@ -28,7 +28,7 @@ typedef enum ScalarType {
         SCALAR_DOUBLE,
 } ScalarType;
 
-/* A member of a part of the Snapshot that is the only sample of a family. */
+/* A member of a struct whose value is a sample of a family. */
 typedef struct Scalar {
         size_t offset; /* in the part */
         ScalarType scalar;
@@ -42,5 +42,11 @@ typedef struct Scalar {
 /* A member in nanoseconds. */
 #define SCALAR_SECONDS(part, member, type, name, help) { offsetof(part, member), SCALAR_U64, 9, type, name, "seconds", help }
 
-/* Writes a family for each member of `part`, which is the struct that the rows were made for. */
+/* `part` is the struct that the rows were made for. */
+
+/* Begins the family of the row. */
+void metrics_scalar_family(Exposition *exposition, const Scalar *scalar);
+/* Ends a sample with the value of the member. */
+void metrics_scalar_value(Exposition *exposition, const Scalar *scalar, const void *part);
+/* Writes a family of one sample for each row. */
 void metrics_scalars(Exposition *exposition, const void *part, const Scalar *scalars, size_t n);

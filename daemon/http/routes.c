@@ -7,11 +7,10 @@
 #include "http/subject.h"
 
 const Route *routes_at(size_t i) {
-        for (const Subject *const *subject = subjects; *subject; subject++) {
-                if (i < (*subject)->n_routes)
-                        return &(*subject)->routes[i];
-                i -= (*subject)->n_routes;
-        }
+        for (const Subject *const *subject = subjects; *subject; subject++)
+                for (const Route *route = (*subject)->routes; route->path; route++)
+                        if (i-- == 0)
+                                return route;
         return NULL;
 }
 

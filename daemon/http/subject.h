@@ -28,11 +28,10 @@ typedef struct Collector {
         int (*collect)(Exposition *exposition, const Exchange *exchange); /* there is a snapshot; 0 or -ENOMEM */
 } Collector;
 
+/* The last row of each table is empty. */
 typedef struct Subject {
         const Route *routes;
-        size_t n_routes;
-        const Collector *collectors;
-        size_t n_collectors;
+        const Collector *collectors; /* NULL: none */
 } Subject;
 
 /* All of them, in the order of /metrics; NULL is the end. */

@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 
 #include "util/file.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77 /* Linux 6.5 has it, headers before do not */

@@ -38,7 +38,7 @@ static int put_begin(Lifecycle *lifecycle, Job *job, Ticket ticket) {
                                                                cookie_of(LIFECYCLE_BEGIN, ticket, job)));
 }
 
-/* Puts the begin of a detected job again. Reads the cgroup first, so that the counters are complete even if the job is over by then. */
+/* Puts the start of a detected job again. Reads the cgroup first, so that the counters are complete even if the job is over by then. */
 static int put_begin_again(Lifecycle *lifecycle, Job *job) {
         int r;
 
@@ -201,7 +201,7 @@ static uint64_t find_late_ns(const Request *request) {
         return request->job_begin.late_ms < lived_ns / NS_PER_MS ? request->job_begin.late_ms * NS_PER_MS : lived_ns;
 }
 
-/* Moves a job's begin back. The node's metrics begin now; the metrics of the job's own cgroup are complete. */
+/* Moves a job's start back. The node's metrics begin now; the metrics of the job's own cgroup are complete. */
 static void begin_earlier(Job *job, uint64_t late_ns) {
         char text[160];
 
@@ -211,7 +211,7 @@ static void begin_earlier(Job *job, uint64_t late_ns) {
         job->begin_realtime_ms -= late_ns / NS_PER_MS;
         if (job->group.usage && job->group.usage->is_fresh)
                 usage_begin_earlier(job->group.usage, late_ns);
-        (void)snprintf(text, sizeof(text), "the begin was reported %.1f s late; metrics of the node cover the time since the report",
+        (void)snprintf(text, sizeof(text), "the start was reported %.1f s late; metrics of the node cover the time since the report",
                        (double)late_ns / 1e9);
         job_set_note(job, text);
 }

@@ -185,7 +185,10 @@ static int recover_job(Lifecycle *lifecycle, const JobRecovery *recovery, const 
         GroupState state;
 
         if (progress_parse(recovered->progress ? recovered->progress : "", &progress) != 0) {
-                log_warning("Job '%s' has an unreadable checkpoint, closing it as interrupted without numbers.", recovered->info.id);
+                const LogField fields[] = { LOG_TEXT("PERFD_JOB", recovered->info.id), LOG_NUMBER("PERFD_UID", recovered->info.uid), {} };
+
+                log_limited(&lifecycle->log_limit, LOG_LEVEL_WARNING, fields,
+                            "Job '%s' has an unreadable checkpoint, closing it as interrupted without numbers.", recovered->info.id);
                 progress = (Progress){ .window.lost = true };
         }
 

@@ -211,7 +211,7 @@ static void merge_at(Recording *recording, size_t at, const TimelinePoint *point
 
 /*
  * Spreads the observation over the intervals that it overlaps, and adds points as needed. A point is closed when its whole interval has
- * passed. from_ns, to_ns: time since the begin.
+ * passed. from_ns, to_ns: time since the start.
  */
 static int spread(Recording *recording, const Observation *observation, uint64_t from_ns, uint64_t to_ns) {
         TimelinePoint point;

@@ -18,6 +18,7 @@
  * which is finer than in the row of a finished job (timeline_text.c). Min and max are rounded once, a mean at each doubling.
  */
 
+#include "measure/meter.h"
 #include "series/timeline.h"
 
 typedef struct ClosedPoint ClosedPoint;

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "sample/cgroup_limits.h"
@@ -107,7 +106,7 @@ static int read_text(int fd, char *text, size_t n_max) {
 static bool is_io_counted(CgroupTree *tree) {
         char *text = cgroup_tree_text(tree), path[CGROUP_PATH_MAX];
         scoped(closep) int dir_fd = -1, fd = -1;
-        const char *p = text, *fault;
+        const char *p = text;
         bool has_any = false;
         CgroupIo io;
 
@@ -116,7 +115,7 @@ static bool is_io_counted(CgroupTree *tree) {
             fd < 0 || read_text(fd, text, CGROUP_TEXT_MAX) != 0)
                 return true;
 
-        while (!has_any && cgroup_parse_next_io(CGROUP_FILE_V1_IO_BYTES, &p, &io, &fault) == 0)
+        while (!has_any && cgroup_parse_next_io(CGROUP_FILE_V1_IO_BYTES, &p, &io) == 0)
                 has_any = io.read_bytes > 0 || io.write_bytes > 0;
         return has_any;
 }
@@ -237,11 +236,11 @@ static bool is_removed(const Cgroup *cgroup) {
 }
 
 static int parse_file(Cgroup *cgroup, CgroupFile file, CgroupSample *sample) {
-        const char *text = cgroup_tree_text(cgroup->tree), *fault;
+        const char *text = cgroup_tree_text(cgroup->tree);
 
         if (files[file].part == CGROUP_IO)
                 return cgroup_devices_sum(cgroup_tree_devices(cgroup->tree), file, text, sample);
-        return cgroup_parse_file(file, text, sample, &fault);
+        return cgroup_parse_file(file, text, sample);
 }
 
 /* 0, CGROUP_GONE, or -ENOMEM. What cannot be read, or not be understood, is added to *lacking. */
@@ -346,15 +345,11 @@ int cgroup_events_fd(const Cgroup *cgroup) {
 }
 
 bool cgroup_is_populated(const Cgroup *cgroup) {
-        bool is_populated;
-        const char *fault;
         char text[256];
 
         if (cgroup->events_fd < 0)
                 return !is_removed(cgroup);
-        if (read_text(cgroup->events_fd, text, sizeof(text)) != 0)
-                return false;
-        return cgroup_parse_populated(text, &is_populated, &fault) != 0 || is_populated;
+        return read_text(cgroup->events_fd, text, sizeof(text)) == 0 && cgroup_parse_populated(text);
 }
 
 uint64_t cgroup_id(const Cgroup *cgroup) {

@@ -33,7 +33,7 @@ DEFINE_SCOPED(Cgroup, cgroup_free);
  * untouched). No allocation but for a disk never seen before. */
 int cgroup_read(Cgroup *cgroup, uint64_t boottime_ns, CgroupSample *ret);
 /*
- * The same at a fraction of the price, for the samples between a begin and an end: CPU time, memory, I/O and the number of
+ * The same at a fraction of the price, for the samples between a start and an end: CPU time, memory, I/O and the number of
  * processes are of now; pressure and memory's events were read at most CGROUP_SELDOM_NS ago, limits CGROUP_LIMITS_NS.
  */
 int cgroup_glance(Cgroup *cgroup, uint64_t boottime_ns, CgroupSample *ret);

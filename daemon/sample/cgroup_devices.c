@@ -2,7 +2,6 @@
 #include "sample/cgroup_devices.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +9,7 @@
 #include "sample/text.h"
 #include "util/array.h"
 #include "util/file.h"
-#include "util/parse.h"
+#include "util/scan.h"
 #include "util/scoped.h"
 
 #define DEVICES_MAX 1024
@@ -156,10 +155,9 @@ static bool is_lower(const CgroupDevice *device, const CgroupIo *io) {
 }
 
 static bool is_counted_below(const CgroupDevice *device, CgroupFile file, const char *text) {
-        const char *fault;
         CgroupIo io;
 
-        while (device->n_lower > 0 && cgroup_parse_next_io(file, &text, &io, &fault) == 0)
+        while (device->n_lower > 0 && cgroup_parse_next_io(file, &text, &io) == 0)
                 if (is_lower(device, &io) && counts_anything(&io))
                         return true;
         return false;
@@ -178,11 +176,11 @@ static void take_sum(CgroupFile file, const CgroupIo *sum, CgroupSample *ret) {
 }
 
 int cgroup_devices_sum(CgroupDevices *devices, CgroupFile file, const char *text, CgroupSample *ret) {
-        const char *p = text, *fault;
+        const char *p = text;
         CgroupIo sum = {}, io;
         int r;
 
-        while ((r = cgroup_parse_next_io(file, &p, &io, &fault)) == 0) {
+        while ((r = cgroup_parse_next_io(file, &p, &io)) == 0) {
                 const CgroupDevice *device;
 
                 if (!counts_anything(&io))

@@ -40,7 +40,6 @@ void cgroup_limits_add(CgroupLimits *limits, Hierarchy hierarchy, int fd, unsign
 static bool read_file(int dir_fd, unsigned n_up, CgroupFile file, const char *name, CgroupSample *ret) {
         char path[ABOVE_MAX * (sizeof(UP) - 1) + 32], text[LIMIT_TEXT_MAX];
         scoped(closep) int fd = -1;
-        const char *fault;
         size_t n_path = 0;
         ssize_t n;
 
@@ -58,7 +57,7 @@ static bool read_file(int dir_fd, unsigned n_up, CgroupFile file, const char *na
         if (n < 0 || (size_t)n == sizeof(text) - 1)
                 return false;
         text[n] = '\0';
-        return cgroup_parse_file(file, text, ret, &fault) == 0;
+        return cgroup_parse_file(file, text, ret) == 0;
 }
 
 /* --- CPU ---------------------------------------------------------------------------------------- */

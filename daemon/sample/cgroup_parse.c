@@ -4,7 +4,8 @@
 #include "measure/sample.h"
 #include "sample/pressure.h"
 #include "sample/text.h"
-#include "util/parse.h"
+#include "util/scan.h"
+#include "util/scoped.h"
 
 /* v1 counts modes of CPU time in clock ticks (USER_HZ). */
 #define TICK_US (1000000 / TICKS_PER_S)
@@ -16,100 +17,125 @@
 /* More CPUs than this are none that a kernel can have. */
 #define CPU_NUMBER_MAX (UINT64_C(1) << 20)
 
+static uint64_t *value_at(CgroupSample *sample, size_t offset) {
+        return (uint64_t *)(void *)((char *)sample + offset);
+}
+
 /* --- lines of "name number" --------------------------------------------------------------------- */
 
 typedef struct Key {
         const char *name;
-        uint64_t value;
-        bool found;
+        size_t offset; /* of a uint64_t in CgroupSample */
+        CgroupPart part;
+        uint64_t factor, divisor;
 } Key;
 
-static Key *find_key(Key *keys, size_t n_keys, const char *name, size_t n) {
-        for (size_t i = 0; i < n_keys; i++)
-                if (strlen(keys[i].name) == n && memcmp(keys[i].name, name, n) == 0)
-                        return &keys[i];
-        return NULL;
-}
+#define KEY(name, member, part) { name, offsetof(CgroupSample, member), CGROUP_##part, 1, 1 }
 
-static int parse_keys(const char *text, Key *keys, size_t n_keys, const char **ret_fault) {
-        while (*text) {
-                size_t n = strcspn(text, " \n");
-                Key *key = find_key(keys, n_keys, text, n);
+/* Without the cpu controller there are no periods. */
+static const Key cpu_stat[] = {
+        KEY("usage_usec", usage_us, CPU),
+        KEY("user_usec", user_us, CPU),
+        KEY("system_usec", system_us, CPU),
+        KEY("nr_periods", n_periods, THROTTLING),
+        KEY("nr_throttled", n_throttled, THROTTLING),
+        KEY("throttled_usec", throttled_us, THROTTLING),
+};
+
+static const Key memory_events[] = {
+        KEY("high", n_memory_high, MEMORY_EVENTS),
+        KEY("max", n_memory_max, MEMORY_EVENTS),
+        KEY("oom", n_oom, MEMORY_EVENTS),
+        KEY("oom_kill", n_oom_kill, MEMORY_EVENTS),
+};
+
+static const Key v1_throttling[] = {
+        KEY("nr_periods", n_periods, THROTTLING),
+        KEY("nr_throttled", n_throttled, THROTTLING),
+        { "throttled_time", offsetof(CgroupSample, throttled_us), CGROUP_THROTTLING, 1, US_NS },
+};
+
+static const Key v1_cpu_modes[] = {
+        { "user", offsetof(CgroupSample, user_us), CGROUP_CPU, TICK_US, 1 },
+        { "system", offsetof(CgroupSample, system_us), CGROUP_CPU, TICK_US, 1 },
+};
+
+/* From 4.13. v1 has no memory.high, so nothing was ever slowed down by it. */
+static const Key v1_oom[] = {
+        KEY("oom_kill", n_oom, MEMORY_EVENTS),
+        KEY("oom_kill", n_oom_kill, MEMORY_EVENTS),
+};
+
+/* The bits of the keys in the line; a line of another key is none. False: the key has no number. */
+static bool take_line(const char *line, const Key *keys, size_t n_keys, CgroupSample *ret, uint32_t *found) {
+        size_t n = strcspn(line, " \n");
+
+        for (size_t i = 0; i < n_keys; i++) {
                 const char *end;
+                uint64_t v;
 
-                if (key) {
-                        end = text[n] == ' ' ? scan_u64(text + n, &key->value) : NULL;
-                        if (!end || *end != '\n')
-                                return text_malformed("a line without a number", ret_fault);
-                        key->found = true;
-                }
-
-                text = text_next_line(text);
-                if (!text)
-                        return text_malformed("a line without an end", ret_fault);
-        }
-        return 0;
-}
-
-static bool found_all(const Key *keys, size_t n) {
-        for (size_t i = 0; i < n; i++)
-                if (!keys[i].found)
+                if (strncmp(keys[i].name, line, n) != 0 || keys[i].name[n] != '\0')
+                        continue;
+                end = line[n] == ' ' ? scan_u64(line + n, &v) : NULL;
+                if (!end || *end != '\n')
                         return false;
+                *value_at(ret, keys[i].offset) = v * keys[i].factor / keys[i].divisor;
+                *found |= 1U << i;
+        }
         return true;
 }
 
-/* --- single numbers ----------------------------------------------------------------------------- */
+/* A part needs all of its keys. False: the part of the first key is absent, or a line is malformed. */
+static bool parse_keys(const char *text, const Key *keys, size_t n_keys, CgroupSample *ret) {
+        uint32_t found = 0, parts = 0, lacking = 0;
 
-/* A number or "max", and then `end`. */
+        for (; text && *text; text = text_next_line(text))
+                if (!take_line(text, keys, n_keys, ret, &found))
+                        return false;
+
+        for (size_t i = 0; i < n_keys; i++)
+                *(found & (1U << i) ? &parts : &lacking) |= 1U << keys[i].part;
+        ret->have |= parts & ~lacking;
+        return text && parts & ~lacking & (1U << keys[0].part);
+}
+
+bool cgroup_parse_populated(const char *text) {
+        static const char key[] = "populated ";
+        uint64_t v;
+
+        while (text && strncmp(text, key, strlen(key)) != 0)
+                text = text_next_line(text);
+        return !text || !scan_u64(text + strlen(key), &v) || v != 0;
+}
+
+/* --- other files -------------------------------------------------------------------------------- */
+
+static bool parse_number(const char *text, uint64_t *ret) {
+        const char *p = scan_u64(text, ret);
+
+        return p && *p == '\n';
+}
+
+/* A number, or no limit: "max" in v2, a very large number in v1. And then `end`. */
 static const char *scan_limit(const char *p, char end, uint64_t *ret) {
         const char *past = text_skip(p, "max");
 
-        if (past)
-                *ret = CGROUP_NO_LIMIT;
-        else
+        *ret = CGROUP_NO_LIMIT;
+        if (!past)
                 past = scan_u64(p, ret);
+        if (*ret >= V1_NO_LIMIT)
+                *ret = CGROUP_NO_LIMIT;
         return past && *past == end ? past + 1 : NULL;
 }
 
-static int parse_number(const char *text, uint64_t *ret, const char **ret_fault) {
-        uint64_t v;
-        const char *p = scan_u64(text, &v);
+static bool parse_cpu_max(const char *text, CgroupSample *ret) {
+        const char *p = scan_limit(text, ' ', &ret->quota_us);
 
-        if (!p || *p != '\n')
-                return text_malformed("no number", ret_fault);
-        *ret = v;
-        return 0;
+        return p && parse_number(p, &ret->period_us) && ret->period_us > 0;
 }
 
-static int parse_limit(const char *text, uint64_t *ret, const char **ret_fault) {
-        uint64_t v;
-
-        if (!scan_limit(text, '\n', &v))
-                return text_malformed("no limit", ret_fault);
-        *ret = v;
-        return 0;
-}
-
-static int parse_v1_limit(const char *text, uint64_t *ret, const char **ret_fault) {
-        uint64_t v = 0;
-        int r;
-
-        r = parse_number(text, &v, ret_fault);
-        if (r == 0)
-                *ret = v >= V1_NO_LIMIT ? CGROUP_NO_LIMIT : v;
-        return r;
-}
-
-/* "-1": none. */
-static int parse_v1_quota(const char *text, uint64_t *ret, const char **ret_fault) {
-        if (strcmp(text, "-1\n") != 0)
-                return parse_number(text, ret, ret_fault);
-
-        *ret = CGROUP_NO_LIMIT;
-        return 0;
-}
-
-int cgroup_parse_cpus(const char *text, uint32_t *ret, const char **ret_fault) {
+/* "0-3,8" */
+static bool parse_cpus(const char *text, uint32_t *ret) {
         uint64_t n = 0;
 
         for (;; text++) {
@@ -120,212 +146,104 @@ int cgroup_parse_cpus(const char *text, uint32_t *ret, const char **ret_fault) {
                 if (text && *text == '-')
                         text = scan_u64(text + 1, &last);
                 if (!text || last < first || last > CPU_NUMBER_MAX)
-                        return text_malformed("no list of CPUs", ret_fault);
+                        return false;
 
                 n += last - first + 1;
-                if (n > CPU_NUMBER_MAX)
-                        return text_malformed("too many CPUs", ret_fault);
-                if (*text != ',')
+                if (*text != ',' || n > CPU_NUMBER_MAX)
                         break;
         }
 
-        if (*text != '\n')
-                return text_malformed("no list of CPUs", ret_fault);
         *ret = (uint32_t)n;
-        return 0;
+        return *text == '\n' && n <= CPU_NUMBER_MAX;
 }
 
-int cgroup_parse_populated(const char *text, bool *ret, const char **ret_fault) {
-        Key key = { .name = "populated" };
-        int r;
+typedef enum Form {
+        FORM_NONE, /* of disks: read a line at a time */
+        FORM_KEYS,
+        FORM_NUMBER,
+        FORM_NANOSECONDS,
+        FORM_LIMIT,
+        FORM_QUOTA, /* of v1: -1 is no limit */
+        FORM_CPU_MAX,
+        FORM_CPUS,
+        FORM_PRESSURE,
+} Form;
 
-        r = parse_keys(text, &key, 1, ret_fault);
-        if (r != 0)
-                return r;
-        if (!key.found)
-                return text_malformed("no populated line", ret_fault);
+static const struct {
+        Form form;
+        CgroupPart part;
+        size_t offset, full_offset; /* of the value; of a pressure's full line, 0 where it is not read */
+        const Key *keys;
+        size_t n_keys;
+} files[N_CGROUP_FILES] = {
+#define KEYS(part, keys) { FORM_KEYS, CGROUP_##part, 0, 0, keys, N_ELEMENTS(keys) }
+#define VALUE(form, part, member) { FORM_##form, CGROUP_##part, offsetof(CgroupSample, member), 0, NULL, 0 }
+#define PRESSURE(part, some, full_offset) { FORM_PRESSURE, CGROUP_##part, offsetof(CgroupSample, some), full_offset, NULL, 0 }
+        [CGROUP_FILE_CPU_STAT] = KEYS(CPU, cpu_stat),
+        [CGROUP_FILE_CPU_MAX] = { FORM_CPU_MAX, CGROUP_CPU_LIMIT, 0, 0, NULL, 0 },
+        [CGROUP_FILE_CPUSET] = { FORM_CPUS, CGROUP_CPUSET, 0, 0, NULL, 0 },
+        [CGROUP_FILE_MEMORY_CURRENT] = VALUE(NUMBER, MEMORY, memory_bytes),
+        [CGROUP_FILE_MEMORY_PEAK] = VALUE(NUMBER, MEMORY_PEAK, memory_peak_bytes),
+        [CGROUP_FILE_MEMORY_MAX] = VALUE(LIMIT, MEMORY_LIMIT, memory_limit_bytes),
+        [CGROUP_FILE_MEMORY_EVENTS] = KEYS(MEMORY_EVENTS, memory_events),
+        [CGROUP_FILE_PIDS] = VALUE(NUMBER, PIDS, n_pids),
+        [CGROUP_FILE_CPU_PRESSURE] = PRESSURE(PSI_CPU, psi_cpu_some_us, 0),
+        [CGROUP_FILE_MEMORY_PRESSURE] = PRESSURE(PSI_MEMORY, psi_memory_some_us, offsetof(CgroupSample, psi_memory_full_us)),
+        [CGROUP_FILE_IO_PRESSURE] = PRESSURE(PSI_IO, psi_io_some_us, offsetof(CgroupSample, psi_io_full_us)),
+        [CGROUP_FILE_V1_CPU_USAGE] = VALUE(NANOSECONDS, CPU, usage_us),
+        [CGROUP_FILE_V1_CPU_MODES] = KEYS(CPU, v1_cpu_modes),
+        [CGROUP_FILE_V1_THROTTLING] = KEYS(THROTTLING, v1_throttling),
+        [CGROUP_FILE_V1_QUOTA] = VALUE(QUOTA, CPU_LIMIT, quota_us),
+        [CGROUP_FILE_V1_PERIOD] = VALUE(NUMBER, CPU_LIMIT, period_us),
+        [CGROUP_FILE_V1_CPUSET] = { FORM_CPUS, CGROUP_CPUSET, 0, 0, NULL, 0 },
+        [CGROUP_FILE_V1_MEMORY] = VALUE(NUMBER, MEMORY, memory_bytes),
+        [CGROUP_FILE_V1_MEMORY_PEAK] = VALUE(NUMBER, MEMORY_PEAK, memory_peak_bytes),
+        [CGROUP_FILE_V1_MEMORY_LIMIT] = VALUE(LIMIT, MEMORY_LIMIT, memory_limit_bytes),
+        [CGROUP_FILE_V1_OOM] = KEYS(MEMORY_EVENTS, v1_oom),
+        [CGROUP_FILE_V1_FAILURES] = VALUE(NUMBER, MEMORY_EVENTS, n_memory_max),
+        [CGROUP_FILE_V1_PIDS] = VALUE(NUMBER, PIDS, n_pids),
+};
 
-        *ret = key.value != 0;
-        return 0;
-}
+static bool parse_form(CgroupFile file, const char *text, CgroupSample *ret) {
+        uint64_t *value = value_at(ret, files[file].offset);
+        size_t full_offset = files[file].full_offset;
+        const char *fault;
+        bool is_number;
 
-/* --- files of several numbers ------------------------------------------------------------------- */
-
-/* Without the cpu controller there are no periods in it. */
-static int parse_cpu_stat(const char *text, CgroupSample *ret, const char **ret_fault) {
-        Key keys[] = {
-                { "usage_usec", 0, false }, { "user_usec", 0, false },    { "system_usec", 0, false },
-                { "nr_periods", 0, false }, { "nr_throttled", 0, false }, { "throttled_usec", 0, false },
-        };
-        int r;
-
-        r = parse_keys(text, keys, 6, ret_fault);
-        if (r != 0)
-                return r;
-        if (!found_all(keys, 3))
-                return text_malformed("no CPU time", ret_fault);
-
-        ret->usage_us = keys[0].value;
-        ret->user_us = keys[1].value;
-        ret->system_us = keys[2].value;
-        ret->have |= 1U << CGROUP_CPU;
-        if (!found_all(keys + 3, 3))
-                return 0;
-
-        ret->n_periods = keys[3].value;
-        ret->n_throttled = keys[4].value;
-        ret->throttled_us = keys[5].value;
-        ret->have |= 1U << CGROUP_THROTTLING;
-        return 0;
-}
-
-static int parse_v1_throttling(const char *text, CgroupSample *ret, const char **ret_fault) {
-        Key keys[] = { { "nr_periods", 0, false }, { "nr_throttled", 0, false }, { "throttled_time", 0, false } };
-        int r;
-
-        r = parse_keys(text, keys, 3, ret_fault);
-        if (r != 0)
-                return r;
-        if (!found_all(keys, 3))
-                return text_malformed("no periods", ret_fault);
-
-        ret->n_periods = keys[0].value;
-        ret->n_throttled = keys[1].value;
-        ret->throttled_us = keys[2].value / US_NS;
-        return 0;
-}
-
-static int parse_v1_cpu_usage(const char *text, CgroupSample *ret, const char **ret_fault) {
-        uint64_t ns = 0;
-        int r;
-
-        r = parse_number(text, &ns, ret_fault);
-        if (r == 0)
-                ret->usage_us = ns / US_NS;
-        return r;
-}
-
-static int parse_v1_cpu_modes(const char *text, CgroupSample *ret, const char **ret_fault) {
-        Key keys[] = { { "user", 0, false }, { "system", 0, false } };
-        int r;
-
-        r = parse_keys(text, keys, 2, ret_fault);
-        if (r != 0)
-                return r;
-        if (!found_all(keys, 2))
-                return text_malformed("no CPU time", ret_fault);
-
-        ret->user_us = keys[0].value * TICK_US;
-        ret->system_us = keys[1].value * TICK_US;
-        return 0;
-}
-
-static int parse_cpu_max(const char *text, CgroupSample *ret, const char **ret_fault) {
-        uint64_t quota, period;
-        const char *p = scan_limit(text, ' ', &quota);
-
-        p = p ? scan_u64(p, &period) : NULL;
-        if (!p || *p != '\n' || period == 0)
-                return text_malformed("no quota and period", ret_fault);
-
-        ret->quota_us = quota;
-        ret->period_us = period;
-        return 0;
-}
-
-static int parse_memory_events(const char *text, CgroupSample *ret, const char **ret_fault) {
-        Key keys[] = { { "high", 0, false }, { "max", 0, false }, { "oom", 0, false }, { "oom_kill", 0, false } };
-        int r;
-
-        r = parse_keys(text, keys, 4, ret_fault);
-        if (r != 0)
-                return r;
-        if (!found_all(keys, 4))
-                return text_malformed("an event is missing", ret_fault);
-
-        ret->n_memory_high = keys[0].value;
-        ret->n_memory_max = keys[1].value;
-        ret->n_oom = keys[2].value;
-        ret->n_oom_kill = keys[3].value;
-        return 0;
-}
-
-/* From 4.13. v1 has no memory.high, so nothing was ever slowed down by it. */
-static int parse_v1_oom(const char *text, CgroupSample *ret, const char **ret_fault) {
-        Key key = { .name = "oom_kill" };
-        int r;
-
-        r = parse_keys(text, &key, 1, ret_fault);
-        if (r != 0)
-                return r;
-        if (!key.found)
-                return text_malformed("no oom_kill line", ret_fault);
-
-        ret->n_memory_high = 0;
-        ret->n_oom = ret->n_oom_kill = key.value;
-        return 0;
-}
-
-static int had(int r, CgroupSample *ret, CgroupPart part) {
-        if (r == 0)
-                ret->have |= 1U << part;
-        return r;
-}
-
-/* A table in the shape of a function. */
-int cgroup_parse_file(CgroupFile file, const char *text, CgroupSample *ret, const char **ret_fault) {
-        switch (file) {
-        case CGROUP_FILE_CPU_STAT:
-                return parse_cpu_stat(text, ret, ret_fault);
-        case CGROUP_FILE_CPU_MAX:
-                return had(parse_cpu_max(text, ret, ret_fault), ret, CGROUP_CPU_LIMIT);
-        case CGROUP_FILE_CPUSET:
-        case CGROUP_FILE_V1_CPUSET:
-                return had(cgroup_parse_cpus(text, &ret->n_cpus, ret_fault), ret, CGROUP_CPUSET);
-        case CGROUP_FILE_MEMORY_CURRENT:
-        case CGROUP_FILE_V1_MEMORY:
-                return had(parse_number(text, &ret->memory_bytes, ret_fault), ret, CGROUP_MEMORY);
-        case CGROUP_FILE_MEMORY_PEAK:
-        case CGROUP_FILE_V1_MEMORY_PEAK:
-                return had(parse_number(text, &ret->memory_peak_bytes, ret_fault), ret, CGROUP_MEMORY_PEAK);
-        case CGROUP_FILE_MEMORY_MAX:
-                return had(parse_limit(text, &ret->memory_limit_bytes, ret_fault), ret, CGROUP_MEMORY_LIMIT);
-        case CGROUP_FILE_V1_MEMORY_LIMIT:
-                return had(parse_v1_limit(text, &ret->memory_limit_bytes, ret_fault), ret, CGROUP_MEMORY_LIMIT);
-        case CGROUP_FILE_MEMORY_EVENTS:
-                return had(parse_memory_events(text, ret, ret_fault), ret, CGROUP_MEMORY_EVENTS);
-        case CGROUP_FILE_V1_OOM:
-                return had(parse_v1_oom(text, ret, ret_fault), ret, CGROUP_MEMORY_EVENTS);
-        case CGROUP_FILE_V1_FAILURES:
-                return had(parse_number(text, &ret->n_memory_max, ret_fault), ret, CGROUP_MEMORY_EVENTS);
-        case CGROUP_FILE_PIDS:
-        case CGROUP_FILE_V1_PIDS:
-                return had(parse_number(text, &ret->n_pids, ret_fault), ret, CGROUP_PIDS);
-        case CGROUP_FILE_CPU_PRESSURE:
-                return had(pressure_parse(text, &ret->psi_cpu_some_us, NULL, ret_fault), ret, CGROUP_PSI_CPU);
-        case CGROUP_FILE_MEMORY_PRESSURE:
-                return had(pressure_parse(text, &ret->psi_memory_some_us, &ret->psi_memory_full_us,
-                                     ret_fault), ret, CGROUP_PSI_MEMORY);
-        case CGROUP_FILE_IO_PRESSURE:
-                return had(pressure_parse(text, &ret->psi_io_some_us, &ret->psi_io_full_us,
-                                     ret_fault), ret, CGROUP_PSI_IO);
-        case CGROUP_FILE_V1_CPU_USAGE:
-                return had(parse_v1_cpu_usage(text, ret, ret_fault), ret, CGROUP_CPU);
-        case CGROUP_FILE_V1_CPU_MODES:
-                return had(parse_v1_cpu_modes(text, ret, ret_fault), ret, CGROUP_CPU);
-        case CGROUP_FILE_V1_THROTTLING:
-                return had(parse_v1_throttling(text, ret, ret_fault), ret, CGROUP_THROTTLING);
-        case CGROUP_FILE_V1_QUOTA:
-                return had(parse_v1_quota(text, &ret->quota_us, ret_fault), ret, CGROUP_CPU_LIMIT);
-        case CGROUP_FILE_V1_PERIOD:
-                return had(parse_number(text, &ret->period_us, ret_fault), ret, CGROUP_CPU_LIMIT);
-        case CGROUP_FILE_IO_STAT:
-        case CGROUP_FILE_V1_IO_BYTES:
-        case CGROUP_FILE_V1_IO_COUNTS:
-        case N_CGROUP_FILES:
-                break;
+        switch (files[file].form) {
+        case FORM_NONE:
+                return false;
+        case FORM_KEYS:
+                return parse_keys(text, files[file].keys, files[file].n_keys, ret);
+        case FORM_NUMBER:
+                return parse_number(text, value);
+        case FORM_NANOSECONDS:
+                is_number = parse_number(text, value);
+                *value /= US_NS;
+                return is_number;
+        case FORM_LIMIT:
+                return scan_limit(text, '\n', value);
+        case FORM_QUOTA:
+                return scan_limit(strcmp(text, "-1\n") == 0 ? "max\n" : text, '\n', value);
+        case FORM_CPU_MAX:
+                return parse_cpu_max(text, ret);
+        case FORM_CPUS:
+                return parse_cpus(text, &ret->n_cpus);
+        case FORM_PRESSURE:
+                return pressure_parse(text, value, full_offset ? value_at(ret, full_offset) : NULL, &fault) == 0;
         }
-        return text_malformed("a file of disks", ret_fault);
+        return false;
+}
+
+int cgroup_parse_file(CgroupFile file, const char *text, CgroupSample *ret) {
+        CgroupSample sample = *ret;
+
+        if (!parse_form(file, text, &sample))
+                return TEXT_MALFORMED;
+
+        sample.have |= 1U << files[file].part;
+        *ret = sample;
+        return 0;
 }
 
 /* --- disks -------------------------------------------------------------------------------------- */
@@ -350,7 +268,7 @@ static const char *scan_io_word(const char *p, CgroupIo *io) {
         };
         const char *end = p + strcspn(p, " \n");
 
-        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        for (size_t i = 0; i < N_ELEMENTS(names); i++) {
                 size_t n = strlen(names[i].name);
 
                 if (strncmp(p, names[i].name, n) == 0)
@@ -360,7 +278,7 @@ static const char *scan_io_word(const char *p, CgroupIo *io) {
 }
 
 /* Kernels before 6.0 put idle devices in front of the next one, on its line: "8:16 8:0 rbytes=…". */
-static int io_stat_next(const char **p, CgroupIo *ret, const char **ret_fault) {
+static int io_stat_next(const char **p, CgroupIo *ret) {
         const char *at = scan_device(*p, ret);
 
         while (at && *(at = scan_blanks(at)) != '\n') {
@@ -372,7 +290,7 @@ static int io_stat_next(const char **p, CgroupIo *ret, const char **ret_fault) {
                 at = past ? past : *at ? scan_io_word(at, ret) : NULL;
         }
         if (!at)
-                return text_malformed("a line that is not of a device", ret_fault);
+                return TEXT_MALFORMED;
 
         *p = at + 1;
         return 0;
@@ -388,14 +306,14 @@ static const char *scan_blkio_line(const char *p, CgroupIo *io, const char **ret
 }
 
 /* Sync, Async, Discard and Total are counted among reads and writes, or neither. */
-static int blkio_next(CgroupFile file, const char **p, CgroupIo *ret, const char **ret_fault) {
+static int blkio_next(CgroupFile file, const char **p, CgroupIo *ret) {
         while (**p) {
                 const char *operation;
                 uint64_t v;
 
                 *p = scan_blkio_line(*p, ret, &operation, &v);
                 if (!*p)
-                        return text_malformed("a line that is not of a device", ret_fault);
+                        return TEXT_MALFORMED;
 
                 if (strncmp(operation, "Read ", 5) == 0)
                         *(file == CGROUP_FILE_V1_IO_BYTES ? &ret->read_bytes : &ret->reads) = v;
@@ -408,14 +326,14 @@ static int blkio_next(CgroupFile file, const char **p, CgroupIo *ret, const char
         return CGROUP_TEXT_END;
 }
 
-int cgroup_parse_next_io(CgroupFile file, const char **p, CgroupIo *ret, const char **ret_fault) {
+int cgroup_parse_next_io(CgroupFile file, const char **p, CgroupIo *ret) {
         CgroupIo io = {};
         int r;
 
         if (!**p)
                 return CGROUP_TEXT_END;
 
-        r = file == CGROUP_FILE_IO_STAT ? io_stat_next(p, &io, ret_fault) : blkio_next(file, p, &io, ret_fault);
+        r = file == CGROUP_FILE_IO_STAT ? io_stat_next(p, &io) : blkio_next(file, p, &io);
         if (r == 0)
                 *ret = io;
         return r;
@@ -423,7 +341,7 @@ int cgroup_parse_next_io(CgroupFile file, const char **p, CgroupIo *ret, const c
 
 /* --- proc/PID/cgroup ---------------------------------------------------------------------------- */
 
-int cgroup_parse_next_line(const char **p, CgroupLine *ret, const char **ret_fault) {
+int cgroup_parse_next_line(const char **p, CgroupLine *ret) {
         const char *controllers, *path, *end;
         uint64_t id;
 
@@ -434,7 +352,7 @@ int cgroup_parse_next_line(const char **p, CgroupLine *ret, const char **ret_fau
         controllers = scan_u64(*p, &id);
         path = end && controllers && *controllers == ':' ? memchr(controllers + 1, ':', (size_t)(end - controllers - 1)) : NULL;
         if (!path)
-                return text_malformed("a line that is not of a hierarchy", ret_fault);
+                return TEXT_MALFORMED;
 
         *ret = (CgroupLine){
                 .controllers = controllers + 1,

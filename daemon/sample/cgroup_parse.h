@@ -47,7 +47,7 @@ typedef enum CgroupFile {
 
 /* Fills the file's fields and says so in ret->have; TEXT_MALFORMED leaves *ret alone. Not for the files of disks.
  * Where v1 has two files for a part, each of them sets its bit: the caller knows whether both were read. */
-int cgroup_parse_file(CgroupFile file, const char *text, CgroupSample *ret, const char **ret_fault);
+int cgroup_parse_file(CgroupFile file, const char *text, CgroupSample *ret);
 
 /* One device's line of io.stat, or of blkio's files: these have one number a line. */
 typedef struct CgroupIo {
@@ -60,7 +60,7 @@ enum {
 };
 
 /* The next device, past which *p moves. 0, CGROUP_TEXT_END or TEXT_MALFORMED: then *p is not to be used any more. */
-int cgroup_parse_next_io(CgroupFile file, const char **p, CgroupIo *ret, const char **ret_fault);
+int cgroup_parse_next_io(CgroupFile file, const char **p, CgroupIo *ret);
 
 /* A line of proc/PID/cgroup: "4:cpu,cpuacct:/path". Neither is NUL-terminated. */
 typedef struct CgroupLine {
@@ -69,10 +69,7 @@ typedef struct CgroupLine {
 } CgroupLine;
 
 /* 0, CGROUP_TEXT_END or TEXT_MALFORMED. */
-int cgroup_parse_next_line(const char **p, CgroupLine *ret, const char **ret_fault);
+int cgroup_parse_next_line(const char **p, CgroupLine *ret);
 
-/* "0-3,8" and a newline: 5. TEXT_MALFORMED also for none. */
-int cgroup_parse_cpus(const char *text, uint32_t *ret, const char **ret_fault);
-
-/* The number behind "populated" in cgroup.events. */
-int cgroup_parse_populated(const char *text, bool *ret, const char **ret_fault);
+/* Whether the text of cgroup.events says that the group has processes, or does not say. */
+bool cgroup_parse_populated(const char *text);

@@ -304,11 +304,10 @@ static int take_line(const CgroupTree *tree, const CgroupLine *line, CgroupPlace
 
 static int parse_place(const CgroupTree *tree, const char *text, CgroupPlace *ret) {
         CgroupPlace place = {};
-        const char *fault;
         CgroupLine line;
         int r;
 
-        while ((r = cgroup_parse_next_line(&text, &line, &fault)) == 0)
+        while ((r = cgroup_parse_next_line(&text, &line)) == 0)
                 if (take_line(tree, &line, &place) != 0)
                         return CGROUP_MALFORMED;
         if (r != CGROUP_TEXT_END)

@@ -9,7 +9,7 @@
 
 #include "util/array.h"
 #include "util/file.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 #define PATH_MAX_SYSFS 96
 

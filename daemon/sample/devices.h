@@ -13,7 +13,6 @@
 #include <stddef.h>
 
 #include "measure/sample.h"
-#include "util/scoped.h"
 
 typedef struct DeviceListEntry {
         char name[DEVICE_NAME_MAX];

@@ -2,13 +2,12 @@
 #include "sample/diskstats.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #include "sample/text.h"
 #include "util/array.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 /* The unit of the counters, whatever the device's own sector size. */
 #define SECTOR_BYTES 512U

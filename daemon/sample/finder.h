@@ -12,9 +12,7 @@
  * the other, so one that is not yet where others like it are is waited for, but not for ever.
  */
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "sample/cgroup_tree.h"
 #include "sample/finder_rules.h"

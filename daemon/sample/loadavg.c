@@ -2,7 +2,7 @@
 #include "sample/loadavg.h"
 
 #include "sample/text.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 /* "0.05 ": two decimals, always. Independent of the locale, unlike strtod(). */
 static const char *scan_load(const char *p, double *ret) {

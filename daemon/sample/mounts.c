@@ -2,10 +2,11 @@
 #include "sample/mounts.h"
 
 #include <errno.h>
+#include <stdbool.h>
 
 #include "sample/text.h"
 #include "util/array.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 void mount_list_deinit(MountList *list) {
         free(list->items);

@@ -10,11 +10,8 @@
  * doubt a file system is left out.
  */
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "util/scoped.h"
 
 /* A piece of the text, not NUL-terminated, with octal escapes still in it. */
 typedef struct Word {

@@ -5,7 +5,7 @@
 
 #include "sample/text.h"
 #include "util/array.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 #define TYPE_LOOPBACK 772 /* ARPHRD_LOOPBACK */
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "util/parse.h"
+#include "util/scan.h"
 #include "util/scoped.h"
 
 #define NAME_BYTES_MAX 255U    /* of a directory */
@@ -136,7 +136,7 @@ static int read_pattern(Reading *r) {
 
         r->p = pattern->text;
         if (*r->p != '/')
-                return invalid(r, "expected / at the begin of a pattern");
+                return invalid(r, "expected / at the start of a pattern");
         while (*r->p == '/') {
                 r->p++;
                 outcome = read_component(r);

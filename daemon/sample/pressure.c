@@ -2,7 +2,7 @@
 #include "sample/pressure.h"
 
 #include "sample/text.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 /* The total of the line that p is in. Returns the start of the next line, or NULL. */
 static const char *scan_total(const char *p, uint64_t *ret_us) {

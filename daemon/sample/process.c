@@ -2,7 +2,7 @@
 #include "sample/process.h"
 
 #include "sample/text.h"
-#include "util/parse.h"
+#include "util/scan.h"
 
 /* Counted as in proc(5). Field 2, the name, is in parentheses and may hold anything, parentheses too. */
 #define FIELD_STATE 3

@@ -5,7 +5,6 @@
 
 #include "sample/sampler.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -2,11 +2,10 @@
 #include "sample/stat.h"
 
 #include <assert.h>
-#include <errno.h>
 
 #include "sample/text.h"
 #include "util/array.h"
-#include "util/parse.h"
+#include "util/scan.h"
 #include "util/scoped.h"
 
 /* user, nice, system and idle: every kernel has them. */
@@ -90,45 +89,14 @@ static int parse_cpus(const char **p, Sample *sample, size_t *ret_n_cpus, const 
         return 0;
 }
 
-/* In the order of the file, after the lines of the CPUs. */
-static const struct {
-        const char *key, *missing, *malformed;
-        KernelCounter counter;
-        bool is_optional; /* 0 where the kernel does not have the line */
-} counters[] = {
-#define COUNTER(key, counter, is_optional) { key " ", "no " key " line", "a " key " line that is not a number", counter, is_optional }
-        COUNTER("ctxt", KERNEL_CONTEXT_SWITCHES, false),
+static const TextField counters[] = {
+        { "\nctxt ", offsetof(Sample, counter[KERNEL_CONTEXT_SWITCHES]), "no ctxt line" },
 };
 
-/* Past the key of the line that begins with `key`, at p or later; NULL: there is none. */
-static const char *find_line(const char *p, const char *key) {
-        size_t n_key = strlen(key);
-
-        while (p && strncmp(p, key, n_key) != 0)
-                p = text_next_line(p);
-        return p ? p + n_key : NULL;
-}
-
-static int parse_counters(const char *p, uint64_t values[static N_ELEMENTS(counters)], const char **ret_fault) {
-        for (size_t i = 0; i < N_ELEMENTS(counters); i++) {
-                const char *at = find_line(p, counters[i].key);
-
-                values[i] = 0;
-                if (!at && counters[i].is_optional)
-                        continue;
-                if (!at)
-                        return text_malformed(counters[i].missing, ret_fault);
-
-                at = scan_u64(at, &values[i]);
-                if (!at || *at != '\n')
-                        return text_malformed(counters[i].malformed, ret_fault);
-                p = at + 1;
-        }
-        return 0;
-}
+/* Behind the lines of the CPUs. */
+static const TextTable counter_table = { counters, N_ELEMENTS(counters), "\n", 1, "a ctxt line that is not a number" };
 
 static int parse_all(const char *text, Sample *sample, size_t *ret_n_cpus, const char **ret_fault) {
-        uint64_t values[N_ELEMENTS(counters)];
         const char *p;
         int r;
 
@@ -141,13 +109,7 @@ static int parse_all(const char *text, Sample *sample, size_t *ret_n_cpus, const
                 return text_malformed("a cpu line that is not numbers", ret_fault);
 
         r = parse_cpus(&p, sample, ret_n_cpus, ret_fault);
-        if (r != 0)
-                return r;
-
-        r = parse_counters(p, values, ret_fault);
-        for (size_t i = 0; r == 0 && i < N_ELEMENTS(counters); i++)
-                sample->counter[counters[i].counter] = values[i];
-        return r;
+        return r != 0 ? r : text_parse_table(&counter_table, p, sample, ret_fault);
 }
 
 int stat_parse(const char *text, Sample *sample, const char **ret_fault) {

@@ -10,7 +10,10 @@
  */
 
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
+
+#include "util/scoped.h"
 
 /* All positive: outcomes, see conventions. */
 enum {
@@ -27,6 +30,26 @@ static inline const char *text_next_line(const char *p) {
         p = strchr(p, '\n');
         return p ? p + 1 : NULL;
 }
+
+#define TEXT_FIELDS_MAX 16
+
+typedef struct TextField {
+        const char *key;     /* with the newline before it, and what separates it from the number */
+        size_t offset;       /* of a uint64_t in the struct to be filled */
+        const char *missing; /* the fault when there is no such line; NULL: the number is 0 then */
+} TextField;
+
+/* Lines of a key and a number, in the order of the file, which is walked once. */
+typedef struct TextTable {
+        const TextField *fields;
+        size_t n;
+        const char *end;       /* of each line, behind the number */
+        uint64_t factor;       /* of each number */
+        const char *malformed; /* the fault when a line has no number that fits */
+} TextTable;
+
+/* Fills the fields of the struct. 0, or TEXT_MALFORMED and nothing filled. */
+int text_parse_table(const TextTable *table, const char *text, void *ret, const char **ret_fault);
 
 /* Past the literal at p; NULL when something else is there. */
 #define text_skip(p, literal) \

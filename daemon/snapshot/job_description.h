@@ -9,11 +9,9 @@
  * share one belong to one thread; others may read.
  */
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "job/job.h"
-#include "util/scoped.h"
 
 typedef struct DescriptionBlock DescriptionBlock;
 

@@ -11,10 +11,9 @@
 
 #include "job/job.h"
 #include "snapshot/job_description.h"
-#include "util/json.h"
 
 typedef struct JobView {
-        JobDescription info;
+        JobDescription info; /* the only member to deinit */
         JobState state;
         uint32_t n_phases;                           /* begun so far; 0: the job was never marked */
         uint64_t begin_realtime_ms, end_realtime_ms; /* end 0: the job is running */
@@ -22,7 +21,3 @@ typedef struct JobView {
         MetricSet metrics;
         UsageSet usage;
 } JobView;
-
-void job_view_deinit(JobView *view);
-/* Writes the job's labels as a JSON object. */
-void job_view_write_labels(const JobView *view, Json *json);

@@ -19,10 +19,6 @@ static uint32_t n_cpus_at_least_one(const NodeSnapshot *node) {
         return node->sample.n_online > 0 ? node->sample.n_online : 1;
 }
 
-void node_snapshot_metrics(const NodeSnapshot *node, MetricSet *ret) {
-        node_snapshot_window(node, &node->window, ret);
-}
-
 void node_snapshot_window(const NodeSnapshot *node, const Window *window, MetricSet *ret) {
         window_metrics(window, &node->totals, n_cpus_at_least_one(node), ret);
 }

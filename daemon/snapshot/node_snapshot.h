@@ -40,8 +40,6 @@ void node_snapshot_deinit(NodeSnapshot *node);
 /* Returns the CPUs online, or MemTotal; 0: unknown. node may be NULL. */
 uint32_t node_snapshot_n_cpus(const NodeSnapshot *node);
 uint64_t node_snapshot_memory_bytes(const NodeSnapshot *node);
-/* Computes the node's metrics since perfd started. */
-void node_snapshot_metrics(const NodeSnapshot *node, MetricSet *ret);
 /* Compute the metrics of `window` and `usage` up to the snapshot's sample. usage NULL: the job has no own cgroup. */
 void node_snapshot_window(const NodeSnapshot *node, const Window *window, MetricSet *ret);
 void node_snapshot_usage(const NodeSnapshot *node, const Usage *usage, UsageSet *ret);

@@ -178,26 +178,13 @@ static void database_closep(Database *database) {
         database_close(database);
 }
 
-static int step(Salvage *salvage, Database *database, bool *ret_has_more) {
-        int r;
-
-        r = database_begin(database);
-        if (r == 0)
-                r = salvage_step(salvage, database, ret_has_more);
-        return r != 0 ? r : database_commit(database);
-}
-
 static int move_rows(Salvage *salvage, Database *database) {
         bool has_more = true;
         int r;
 
-        r = database_begin(database);
-        if (r == 0)
-                r = salvage_begin(salvage, database);
-        if (r == 0)
-                r = database_commit(database);
+        r = salvage_begin(salvage, database);
         for (unsigned n = 1; r == 0 && has_more; n++) {
-                r = step(salvage, database, &has_more);
+                r = salvage_step(salvage, database, &has_more);
                 if (r == 0 && n % STEPS_PER_CHECKPOINT == 0)
                         r = database_exec(database, "PRAGMA wal_checkpoint(TRUNCATE)");
         }

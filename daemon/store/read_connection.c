@@ -130,7 +130,7 @@ int read_connection_prepare(ReadConnection *connection, const Statement *stateme
 }
 
 int read_connection_begin(ReadConnection *connection, const Statement *statement, const Field *fields, size_t n_fields) {
-        Prepared *prepared;
+        Prepared *prepared = NULL;
         int code, r;
 
         read_connection_end(connection);

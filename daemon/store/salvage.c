@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "store/damaged_page.h"
 #include "store/schema.h"
 #include "store/store_subjects.h"
 #include "util/clock.h"
@@ -49,10 +50,13 @@ int salvage_put_aside(const char *path, uint64_t now_realtime_ns, const char *re
                 return -ENAMETOOLONG;
 
         r = rename_database(path, target);
-        if (r < 0)
+        if (r == 0 && unlink(shm) < 0 && errno != ENOENT)
+                r = -errno;
+        if (r < 0) {
+                if (asprintf(ret_note, "%s is damaged (%s) and cannot be moved aside: %s", path, reason, strerrordesc_np(-r)) < 0)
+                        *ret_note = NULL;
                 return r;
-        if (unlink(shm) < 0 && errno != ENOENT)
-                return -errno;
+        }
 
         if (asprintf(ret_note, "%s was damaged (%s): moved to %s; a new database was created, and the readable rows are moved into it",
                      path, reason, target) < 0)
@@ -98,7 +102,7 @@ void salvage_close(Salvage *salvage) {
         if (!salvage->path)
                 return;
 
-        damaged_leaves_deinit(&salvage->leaves);
+        damaged_tree_deinit(&salvage->leaves);
         damaged_file_close(&salvage->file);
         free(salvage->path);
         *salvage = (Salvage){};
@@ -167,7 +171,7 @@ static bool read_columns(const DamagedRow *row, bool is_index, Columns *ret) {
         Field last;
 
         *ret = (Columns){};
-        ret->n = damaged_row_fields(row, ret->fields, N_ELEMENTS(ret->fields));
+        ret->n = damaged_page_fields(row, ret->fields, N_ELEMENTS(ret->fields));
         if (ret->n < 2)
                 return false;
         if (!is_index) {
@@ -200,7 +204,7 @@ static int put_page(Salvage *salvage, Database *database, const StoreTable *tabl
         for (size_t i = n; r == 0 && i > 0 && *ret_n < n_max; i--) {
                 Columns columns;
 
-                r = damaged_file_row(&salvage->file, number, page, i - 1, &row);
+                r = damaged_page_row(&salvage->file, number, page, i - 1, &row);
                 if (r < 0)
                         return r;
                 if (r == DAMAGED_ROW_LOST || !read_columns(&row, is_index, &columns)) {
@@ -215,14 +219,14 @@ static int put_page(Salvage *salvage, Database *database, const StoreTable *tabl
 
 static int put_all(Salvage *salvage, Database *database, const StoreTable *table, const Statement *insert, uint32_t root,
                    bool is_index, size_t n_max) {
-        DamagedLeaves leaves;
+        DamagedTree leaves;
         size_t n = 0;
         int r;
 
-        r = damaged_file_find_leaves(&salvage->file, root, &leaves);
+        r = damaged_tree_find(&salvage->file, root, &leaves);
         for (size_t i = 0; r == 0 && i < leaves.n && n_max > 0; i++, n_max -= n)
                 r = put_page(salvage, database, table, insert, leaves.pages[i], is_index, n_max, &n);
-        damaged_leaves_deinit(&leaves);
+        damaged_tree_deinit(&leaves);
         return r;
 }
 
@@ -241,25 +245,25 @@ static bool is_named(const Columns *columns, const char *name) {
 static int find_old_root(const DamagedFile *file, const char *name, uint32_t *ret) {
         scoped(row_deinit) DamagedRow row = {};
         uint8_t page[DAMAGED_PAGE_BYTES];
-        DamagedLeaves leaves;
+        DamagedTree leaves;
         int r;
 
-        r = damaged_file_find_leaves(file, 1, &leaves);
+        r = damaged_tree_find(file, 1, &leaves);
         for (size_t i = 0; r == 0 && i < leaves.n; i++) {
                 size_t n = damaged_file_read(file, leaves.pages[i], page) ? damaged_page_count(leaves.pages[i], page) : 0;
 
                 for (size_t k = 0; r == 0 && k < n; k++) {
                         Columns columns;
 
-                        r = damaged_file_row(file, leaves.pages[i], page, k, &row);
-                        columns.n = r == 0 ? damaged_row_fields(&row, columns.fields, COLUMNS_MAX) : 0;
+                        r = damaged_page_row(file, leaves.pages[i], page, k, &row);
+                        columns.n = r == 0 ? damaged_page_fields(&row, columns.fields, COLUMNS_MAX) : 0;
                         if (is_named(&columns, name))
                                 *ret = (uint32_t)columns.fields[SCHEMA_ROOT].integer;
                         if (r == DAMAGED_ROW_LOST)
                                 r = 0;
                 }
         }
-        damaged_leaves_deinit(&leaves);
+        damaged_tree_deinit(&leaves);
         return r;
 }
 
@@ -302,7 +306,7 @@ static int put_table(Salvage *salvage, Database *database, const StoreTable *tab
         return r == 0 ? put_all(salvage, database, table, insert, root, true, n_max) : r;
 }
 
-int salvage_begin(Salvage *salvage, Database *database) {
+static int put_first(Salvage *salvage, Database *database) {
         const StoreTable *table;
         int r = 0;
 
@@ -321,6 +325,21 @@ int salvage_begin(Salvage *salvage, Database *database) {
         return r;
 }
 
+static int end_transaction(Database *database, int r) {
+        if (r == 0)
+                r = database_commit(database);
+        if (r != 0)
+                database_rollback(database);
+        return r;
+}
+
+int salvage_begin(Salvage *salvage, Database *database) {
+        int r;
+
+        r = database_begin(database);
+        return r != 0 ? r : end_transaction(database, put_first(salvage, database));
+}
+
 /* 0 with the leaves of the next table, or with *ret NULL after the last table. */
 static int next_table(Salvage *salvage, Database *database, const StoreTable **ret) {
         const StoreTable *table;
@@ -333,13 +352,13 @@ static int next_table(Salvage *salvage, Database *database, const StoreTable **r
                 if (is_new) {
                         r = find_root(salvage, database, table->name, &root);
                         if (r == 0)
-                                r = damaged_file_find_leaves(&salvage->file, root, &salvage->leaves);
+                                r = damaged_tree_find(&salvage->file, root, &salvage->leaves);
                         if (r != 0)
                                 return r;
                         if (salvage->leaves.n > 0)
                                 break;
                 }
-                damaged_leaves_deinit(&salvage->leaves);
+                damaged_tree_deinit(&salvage->leaves);
                 salvage->next_leaf = 0;
                 salvage->table++;
         }
@@ -347,7 +366,7 @@ static int next_table(Salvage *salvage, Database *database, const StoreTable **r
         return 0;
 }
 
-int salvage_step(Salvage *salvage, Database *database, bool *ret_has_more) {
+static int put_some(Salvage *salvage, Database *database, bool *ret_has_more) {
         size_t n_rows = 0, n;
 
         for (size_t n_bytes = 0; n_rows < STEP_ROWS && n_bytes < STEP_BYTES; n_bytes += DAMAGED_PAGE_BYTES) {
@@ -370,4 +389,11 @@ int salvage_step(Salvage *salvage, Database *database, bool *ret_has_more) {
         }
         *ret_has_more = true;
         return 0;
+}
+
+int salvage_step(Salvage *salvage, Database *database, bool *ret_has_more) {
+        int r;
+
+        r = database_begin(database);
+        return r != 0 ? r : end_transaction(database, put_some(salvage, database, ret_has_more));
 }

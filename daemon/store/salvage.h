@@ -12,18 +12,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "store/damaged_file.h"
+#include "store/damaged_tree.h"
 #include "store/database.h"
 #include "store/store_subject.h"
 
-/* Renames the file with its write-ahead log. *ret_note: a message about it; caller frees. 0 or a negative errno. */
+/* Renames the file with its write-ahead log. *ret_note: a message about it, also on failure; caller frees. 0 or a negative errno. */
 int salvage_put_aside(const char *path, uint64_t now_realtime_ns, const char *reason, char **ret_note);
 
 typedef struct Salvage {
         char *path; /* owned; the damaged file. NULL: there is nothing to salvage */
         DamagedFile file;
         size_t table;         /* number of the table that is being read, over all subjects */
-        DamagedLeaves leaves; /* of the table */
+        DamagedTree leaves;   /* of the table */
         size_t next_leaf;
         uint64_t n_rows; /* rows stored since the file was opened */
 } Salvage;
@@ -34,9 +34,11 @@ int salvage_find(Salvage *salvage, const char *path);
 int salvage_open(Salvage *salvage, const char *damaged_path);
 void salvage_close(Salvage *salvage);
 
-/* Inside a transaction, into a database without rows of its own, or again. 0, an outcome of database.h, or a negative errno. */
+/*
+ * One transaction each: the first rows, into a database that has no other rows or has these already; then the rest. A step that failed
+ * is not repeated: open the file again. 0, an outcome of database.h, or a negative errno. *ret_has_more: call again.
+ */
 int salvage_begin(Salvage *salvage, Database *database);
-/* Inside a transaction. *ret_has_more: call again. */
 int salvage_step(Salvage *salvage, Database *database, bool *ret_has_more);
 /* Renames the file and closes it. *ret_note: a message about it; caller frees. 0 or a negative errno. */
 int salvage_end(Salvage *salvage, char **ret_note);

@@ -99,40 +99,19 @@ static int begin_salvage(Writer *writer) {
         r = salvage_find(&writer->salvage, writer->opening->path);
         if (r < 0 || !writer->salvage.path)
                 return r == -ENOMEM ? r : 0; /* a damaged file that cannot be opened stays where it is */
-
-        r = database_begin(&writer->database);
+        r = salvage_begin(&writer->salvage, &writer->database);
         if (r == 0)
-                r = salvage_begin(&writer->salvage, &writer->database);
-        if (r == 0)
-                r = database_commit(&writer->database);
-        if (r == 0) {
                 report_salvage(&writer->report, true, writer->salvage.n_rows, NULL);
-                return 0;
-        }
-
-        database_rollback(&writer->database);
-        salvage_close(&writer->salvage);
+        else
+                salvage_close(&writer->salvage);
         return r;
 }
 
-/* The damaged file, if there is one, is moved aside first. */
-static int put_aside(Writer *writer, char **ret_note) {
-        scoped(freep) char *found = NULL;
-        int r;
-
-        if (!writer->is_condemned)
-                return 0;
-
-        r = salvage_put_aside(writer->opening->path, clock_realtime_ns(), writer->failure, &found);
-        if (r < 0) {
-                if (asprintf(ret_note, "%s is damaged (%s) and cannot be moved aside: %s", writer->opening->path, writer->failure,
-                             strerrordesc_np(-r)) < 0)
-                        *ret_note = NULL;
-                return r;
-        }
+/* Counts and reports a file that was moved aside. */
+static void note_damage(Writer *writer, const char *note) {
         writer->is_condemned = false;
-        report_damage(&writer->report, found, false);
-        return 0;
+        if (note)
+                report_damage(&writer->report, note, false);
 }
 
 static int open_database(Writer *writer, char **ret_note) {
@@ -141,13 +120,17 @@ static int open_database(Writer *writer, char **ret_note) {
 
         assert(!writer->database.db);
         *ret_note = NULL;
-        r = put_aside(writer, ret_note);
-        if (r == 0)
-                r = opening_open(writer->opening, &writer->database, ret_note);
+        if (writer->is_condemned) {
+                r = salvage_put_aside(writer->opening->path, clock_realtime_ns(), writer->failure, ret_note);
+                if (r < 0)
+                        return r;
+                note_damage(writer, *ret_note);
+                free(TAKE(*ret_note));
+        }
+        r = opening_open(writer->opening, &writer->database, ret_note);
         if (r != 0)
                 return r;
-        if (*ret_note)
-                report_damage(&writer->report, *ret_note, false);
+        note_damage(writer, *ret_note);
 
         writer->next.has_more_work = true; /* the first step finds out */
         database_watch(&writer->database);
@@ -301,14 +284,6 @@ static int commit_storable(Writer *writer, RowSet *batch, size_t n_bytes) {
         return r;
 }
 
-/* The log may not grow past the size limit while nothing of the log reaches the database file. */
-static int refuse_without_sync(Writer *writer) {
-        (void)snprintf(writer->failure, sizeof(writer->failure), "the log is full and cannot be written back into the database: %s",
-                       strerrordesc_np(-writer->wal.error));
-        note_failure(writer, writer->wal.error);
-        return writer->wal.error;
-}
-
 /*
  * Commits a batch: in a new file when the file is damaged, and once more when the file was full. Then a checkpoint lets the log restart
  * within its space, and at the size limit more rows can be removed.
@@ -321,8 +296,12 @@ static int commit_batch(Writer *writer, RowSet *batch, size_t n_bytes) {
                 note_failure(writer, -EIO);
                 return -EIO;
         }
-        if (!wal_checkpoint_has_room(&writer->wal, &writer->database, &writer->retention))
-                return refuse_without_sync(writer);
+        /* The log may not grow past the size limit while nothing of the log reaches the database file. */
+        if (!wal_checkpoint_has_room(&writer->wal, &writer->database, &writer->retention)) {
+                keep_failure(writer, writer->wal.error, "the log is full and cannot be written back into the database");
+                note_failure(writer, writer->wal.error);
+                return writer->wal.error;
+        }
 
         r = commit_storable(writer, batch, n_bytes);
         if (r == DATABASE_CORRUPT) {
@@ -471,15 +450,6 @@ static void end_salvage(Writer *writer) {
         (void)begin_salvage(writer);
 }
 
-static int salvage_in_transaction(Writer *writer, bool *ret_has_more) {
-        int r;
-
-        r = database_begin(&writer->database);
-        if (r == 0)
-                r = salvage_step(&writer->salvage, &writer->database, ret_has_more);
-        return r != 0 ? r : database_commit(&writer->database);
-}
-
 /* One step of moving rows out of a damaged file. After a failure, as on a full disk, the salvage starts again. */
 static void salvage_some(Writer *writer) {
         uint64_t now_ns = clock_boottime_ns(), n_before = writer->salvage.n_rows;
@@ -491,7 +461,7 @@ static void salvage_some(Writer *writer) {
 
         writer->next.salvage_ns = is_idle(writer) ? 0 : now_ns + SALVAGE_INTERVAL_NS;
         if (!retention_is_at_limit(&writer->database, &writer->retention, SALVAGE_BYTES))
-                r = salvage_in_transaction(writer, &has_more);
+                r = salvage_step(&writer->salvage, &writer->database, &has_more);
         store_subjects_forget(writer->subjects);
         if (r == 0) {
                 report_salvage(&writer->report, true, writer->salvage.n_rows - n_before, NULL);

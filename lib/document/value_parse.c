@@ -66,14 +66,14 @@ static int parse_escape(Parser *parser) {
                 return malformed(parser, VALUE_ERROR_ESCAPE);
         if (code_point == 0)
                 return malformed(parser, VALUE_ERROR_NUL);
-        if (json_is_surrogate(code_point))
+        if (json_escape_is_surrogate(code_point))
                 return malformed(parser, VALUE_ERROR_SURROGATE);
 
         /* The writer has short names for these, and \u only for what is unsafe on a terminal. */
         if (!strchr("\"\\nrt", *parser->p))
                 parser->is_canonical = false;
         parser->p += n;
-        parser->strings += json_put_utf8(code_point, parser->strings);
+        parser->strings += json_escape_put_utf8(code_point, parser->strings);
         return 0;
 }
 

@@ -14,7 +14,6 @@
  * taken up from its new value.
  */
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "measure/device.h"

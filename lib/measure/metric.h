@@ -17,7 +17,6 @@
  */
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "measure/kernel_counter.h"
@@ -100,14 +99,14 @@ int metric_find(const char *key);
 
 /* How much a number can be trusted, or why there is none. */
 typedef enum Quality {
-        QUALITY_UNKNOWN_SOURCE, /* absent: the kernel did not tell it at begin or end, or its file could not be read */
+        QUALITY_UNKNOWN_SOURCE, /* absent: the kernel did not tell it at the start or the end, or its file could not be read */
         QUALITY_TOO_SHORT,      /* absent: no observation fell into the window */
         QUALITY_LOST,           /* absent: not known across a reboot or a lost checkpoint */
         QUALITY_NO_GROUP,       /* absent: the job has no cgroup of its own */
         QUALITY_NOT_ENABLED,    /* absent: the cgroup lacks the controller that would tell it */
         QUALITY_NO_LIMIT,       /* absent: nothing below what the node has is set */
         QUALITY_SAMPLED,        /* from observations: short events between two of them are not seen */
-        QUALITY_EXACT,          /* difference of kernel counters read at begin and end */
+        QUALITY_EXACT,          /* difference of kernel counters read at the start and the end */
         N_QUALITIES,
 } Quality;
 

@@ -15,7 +15,6 @@
 #include <stdint.h>
 
 #include "measure/kernel_counter.h"
-#include "util/scoped.h"
 
 /* One bit each in Sample.have; also the `source` label of the self-metrics. */
 typedef enum Source {

@@ -168,7 +168,7 @@ void usage_advance(Usage *usage, const CgroupSample *sample) {
 
 /* --- another group ------------------------------------------------------------------------------ */
 
-/* True if the kernel's peak belongs to the job: the peak covers the group's whole life, unless it rose since the begin. */
+/* True if the kernel's peak belongs to the job: the peak covers the group's whole life, unless it rose since the start. */
 static bool is_peak_known(const Usage *usage) {
         if (!cgroup_sample_has(&usage->last, CGROUP_MEMORY_PEAK))
                 return false;

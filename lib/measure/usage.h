@@ -71,7 +71,7 @@ typedef struct Usage {
         double cpu_max;            /* CPUs, highest between two samples at least METER_OBSERVATION_MIN_NS apart */
         bool has_cpu_max;
         uint64_t unseen_us;        /* CPU time used by the job before the first sample; not part of rates since then */
-        CgroupSample cpu_base;     /* CPU counters and time at the begin of the next interval for cpu_max; other members unused */
+        CgroupSample cpu_base;     /* CPU counters and time at the start of the next interval for cpu_max; other members unused */
         uint64_t memory_max_bytes; /* highest memory.current seen */
         uint64_t pids_max;
         bool is_fresh;             /* the group was made for the job: its memory.peak and events belong to the job */
@@ -81,7 +81,7 @@ typedef struct Usage {
 void usage_begin(Usage *usage, const CgroupSample *sample, bool is_fresh);
 /* Excludes pressure accumulated before the job began. Call directly after usage_begin(), when the job has just begun. */
 void usage_drop_pressure(Usage *usage);
-/* Moves the begin back by `ns`, to the time when the fresh group was made with its job. Call directly after usage_begin(). */
+/* Moves the start back by `ns`, to the time when the fresh group was made with its job. Call directly after usage_begin(). */
 void usage_begin_earlier(Usage *usage, uint64_t ns);
 /* Adds the next sample. An older sample is ignored. Counters that went back add nothing and are counted from their new value. */
 void usage_advance(Usage *usage, const CgroupSample *sample);
@@ -90,8 +90,8 @@ void usage_advance(Usage *usage, const CgroupSample *sample);
  * these sizes do not count as limits.
  *
  * Totals are exact when both samples have the part. A part that was in no sample is reported as not enabled; a part missing at the
- * begin or the end has an unknown source. The memory peak is the kernel's if that peak belongs to the job: the group was made for the
- * job, or the kernel's peak rose since the begin. Otherwise the memory peak is the highest sample. Totals include the job's use before
+ * start or the end has an unknown source. The memory peak is the kernel's if that peak belongs to the job: the group was made for the
+ * job, or the kernel's peak rose since the start. Otherwise the memory peak is the highest sample. Totals include the job's use before
  * the first sample; metrics per time do not, and are reported as too short when no time elapsed. A usage that never began, or whose
  * last sample is of another boot, is reported as lost.
  */

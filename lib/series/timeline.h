@@ -11,9 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "measure/meter.h"
 #include "util/buffer.h"
-#include "util/scoped.h"
 
 #define TIMELINE_POINTS_MAX 10000U
 

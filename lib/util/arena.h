@@ -13,8 +13,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "util/scoped.h"
-
 typedef struct Arena {
         uint8_t *bytes; /* owned */
         size_t n_used;

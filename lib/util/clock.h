@@ -8,7 +8,6 @@
  * CLOCK_REALTIME only labels.
  */
 
-#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 

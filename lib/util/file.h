@@ -11,7 +11,6 @@
 #include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "util/scoped.h"
 

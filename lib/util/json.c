@@ -191,3 +191,27 @@ void json_put_bool(Json *json, const char *key, bool v) {
         json_key(json, key);
         json_bool(json, v);
 }
+
+void json_put_object_begin(Json *json, const char *key) {
+        json_key(json, key);
+        json_object_begin(json);
+}
+
+void json_put_array_begin(Json *json, const char *key) {
+        json_key(json, key);
+        json_array_begin(json);
+}
+
+void json_put_int_or_null(Json *json, const char *key, bool is_there, int64_t v) {
+        if (is_there)
+                json_put_int(json, key, v);
+        else
+                json_put_string(json, key, NULL);
+}
+
+void json_put_double_or_null(Json *json, const char *key, bool is_there, double v) {
+        if (is_there)
+                json_put_double(json, key, v);
+        else
+                json_put_string(json, key, NULL);
+}

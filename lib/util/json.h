@@ -47,3 +47,8 @@ void json_put_int(Json *json, const char *key, int64_t v);
 void json_put_uint(Json *json, const char *key, uint64_t v);
 void json_put_double(Json *json, const char *key, double v);
 void json_put_bool(Json *json, const char *key, bool v);
+void json_put_object_begin(Json *json, const char *key);
+void json_put_array_begin(Json *json, const char *key);
+/* null unless there is a value. */
+void json_put_int_or_null(Json *json, const char *key, bool is_there, int64_t v);
+void json_put_double_or_null(Json *json, const char *key, bool is_there, double v);

@@ -56,7 +56,7 @@ size_t json_escape_read(const char *text, size_t n, uint32_t *ret) {
         return 1;
 }
 
-size_t json_put_utf8(uint32_t code_point, char ret[static 4]) {
+size_t json_escape_put_utf8(uint32_t code_point, char ret[static 4]) {
         assert(code_point <= 0x10ffff);
 
         if (code_point < 0x80) {

@@ -13,9 +13,9 @@
  */
 size_t json_escape_read(const char *text, size_t n, uint32_t *ret);
 
-static inline int json_is_surrogate(uint32_t code_point) {
+static inline int json_escape_is_surrogate(uint32_t code_point) {
         return code_point >= 0xd800 && code_point < 0xe000;
 }
 
 /* Writes a code point as UTF-8; returns its length in bytes. */
-size_t json_put_utf8(uint32_t code_point, char ret[static 4]);
+size_t json_escape_put_utf8(uint32_t code_point, char ret[static 4]);

@@ -2,7 +2,6 @@
 #include "util/json_text.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -201,12 +200,12 @@ static const char *say_character(const char *p, const char *end, char ret[static
                 return p;
 
         n = json_escape_read(p, (size_t)(end - p), &code_point);
-        if (n > 0 && !json_is_surrogate(code_point)) {
-                *ret_n = json_put_utf8(code_point, ret);
+        if (n > 0 && !json_escape_is_surrogate(code_point)) {
+                *ret_n = json_escape_put_utf8(code_point, ret);
                 return p + n;
         }
         if (*p == 'u') {
-                *ret_n = json_put_utf8(0xfffd, ret);
+                *ret_n = json_escape_put_utf8(0xfffd, ret);
                 return p + (n > 0 ? n : 1);
         }
         ret[0] = *p;

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/*
- * Reading text: kernel files and settings
- *
- * The scan_ functions walk a kernel file without copying; they are the sampler's
- * inner loop. The parse_ functions take a whole NUL-terminated word as people
- * write it and accept nothing else.
- */
+/* Words of settings: each function takes a whole NUL-terminated word as people write it, and accepts nothing else. */
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* All positive: outcomes, see conventions. */
@@ -18,13 +11,6 @@ enum {
         PARSE_MALFORMED = 1,
         PARSE_OUT_OF_RANGE,
 };
-
-/* Skips spaces and tabs (not newlines). */
-const char *scan_blanks(const char *p);
-/* Past the next newline, or at the terminating NUL. */
-const char *scan_line_end(const char *p);
-/* Reads a decimal number after blanks. NULL: there is none, or it does not fit 64 bits. */
-const char *scan_u64(const char *p, uint64_t *ret);
 
 int parse_u64(const char *text, uint64_t *ret);
 int parse_double(const char *text, double *ret); /* finite */

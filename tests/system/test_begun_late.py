@@ -57,7 +57,7 @@ class BegunLate(GroupTest):
         self.assertIn(f"; details: perfctl report {name}\n", err)
         job = self.job(daemon, name)
         self.assertEqual((job["state"], job["exit"]["status"]), ("finished", 0))
-        self.assertRegex(job["note"], r"^the begin was reported [0-9]+\.[0-9] s late; metrics of the node cover the time since the report$")
+        self.assertRegex(job["note"], r"^the start was reported [0-9]+\.[0-9] s late; metrics of the node cover the time since the report$")
         self.assertGreaterEqual(job["begin_ms"] / 1000, before - 0.1)
         self.assertLessEqual(job["begin_ms"] / 1000, after)
         self.assertGreaterEqual(self.metric(job, "job_cpu_seconds")["value"], 0.3)
@@ -79,7 +79,7 @@ class BegunLate(GroupTest):
         self.assertIn("; details: perfctl report seen\n", err)
         job = self.job(daemon, "seen")
         self.assertEqual((job["state"], job["exit"]["status"]), ("finished", 0))
-        self.assertRegex(job["note"], "^the begin was reported ")
+        self.assertRegex(job["note"], "^the start was reported ")
         self.assertEqual(len(daemon.get("/api/v1/jobs").json["jobs"]), 1)
 
     def group_of(self, process):

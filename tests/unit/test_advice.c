@@ -17,30 +17,28 @@
 #define GIB 1073741824.0
 
 typedef struct Fixture {
-        MetricSet metrics;
-        UsageSet usage;
-        AdviceInput input;
+        JobView job;
+        NodeSnapshot node;
         Advice advice[ADVICE_MAX];
         size_t n;
 } Fixture;
 
 static void own(Fixture *fixture, UsageMetric metric, double value) {
-        fixture->usage.value[metric] = value;
-        fixture->usage.quality[metric] = QUALITY_EXACT;
+        fixture->job.usage.value[metric] = value;
+        fixture->job.usage.quality[metric] = QUALITY_EXACT;
 }
 
 static void node(Fixture *fixture, Metric metric, double value) {
-        fixture->metrics.value[metric] = value;
-        fixture->metrics.quality[metric] = QUALITY_EXACT;
+        fixture->job.metrics.value[metric] = value;
+        fixture->job.metrics.quality[metric] = QUALITY_EXACT;
 }
 
 /* A job of an hour on a node of 64 CPUs, that used what it was given and waited for nothing. */
 static void make_balanced(Fixture *fixture) {
         *fixture = (Fixture){
-                .input = { .n_node_cpus = 64, .node_memory_bytes = 256ULL << 30 },
+                .job.state = JOB_FINISHED,
+                .node.sample = { .n_online = 64, .have = 1U << SOURCE_STAT },
         };
-        fixture->input.metrics = &fixture->metrics;
-        fixture->input.usage = &fixture->usage;
         for (Metric metric = 0; metric < N_METRICS; metric++)
                 node(fixture, metric, 0);
         for (UsageMetric metric = 0; metric < N_USAGES; metric++)
@@ -71,7 +69,7 @@ static int teardown(void **state) {
 }
 
 static void give(Fixture *fixture) {
-        fixture->n = advice_give(&fixture->input, fixture->advice);
+        fixture->n = advice_give(&fixture->job, &fixture->node, fixture->advice);
 }
 
 static void check_one(Fixture *fixture, const char *rule, const char *text) {
@@ -97,16 +95,16 @@ static void cpus_that_were_not_used_are_named(void **state) {
         own(fixture, USAGE_CPU_MEAN, 3.1);
         own(fixture, USAGE_CPU_MAX, 5.7);
         check_one(fixture, "cpu-unused", "The job had 32 CPUs and used 3.1 on average: 6 CPUs would have been enough.");
-        fixture->input.is_running = true;
+        fixture->job.state = JOB_RUNNING;
         check_one(fixture, "cpu-unused", "The job had 32 CPUs and used 3.1 on average so far: 6 CPUs would have been enough.");
-        fixture->input.is_running = false;
+        fixture->job.state = JOB_FINISHED;
 
         own(fixture, USAGE_CPU_MAX, 1.02); /* a moment's reading can be a little off */
         own(fixture, USAGE_CPU_MEAN, 1);
         check_one(fixture, "cpu-unused", "The job had 32 CPUs and used 1 on average: 1 CPU would have been enough.");
         own(fixture, USAGE_CPU_MAX, 31.6); /* used them all for a while */
         check_one(fixture, "cpu-unused", "The job had 32 CPUs and used 1 on average.");
-        fixture->usage.quality[USAGE_CPU_MAX] = QUALITY_TOO_SHORT;
+        fixture->job.usage.quality[USAGE_CPU_MAX] = QUALITY_TOO_SHORT;
         check_one(fixture, "cpu-unused", "The job had 32 CPUs and used 1 on average.");
 
         own(fixture, USAGE_CPU_GIVEN, 64); /* nobody set a limit */
@@ -190,7 +188,7 @@ static void memory_near_its_limit_is_a_warning(void **state) {
         own(fixture, USAGE_MEMORY_LIMIT, 512 << 20);
         check_one(fixture, "memory-limit",
                   "The job's memory peaked at 97 % of the limit of 512 MiB, including page cache: a little more may get it killed.");
-        fixture->usage.quality[USAGE_MEMORY_LIMIT] = QUALITY_NO_LIMIT; /* the ratio is of the node's */
+        fixture->job.usage.quality[USAGE_MEMORY_LIMIT] = QUALITY_NO_LIMIT; /* the ratio is of the node's */
         check_none(fixture);
 }
 
@@ -205,7 +203,7 @@ static void kills_are_told_however_short_the_job_was(void **state) {
         own(fixture, USAGE_OOM_KILLS, 3);
         check_one(fixture, "oom-killed",
                   "3 processes of the job were killed because memory ran out, at the limit of 4.0 GiB: ask for more memory.");
-        fixture->usage.quality[USAGE_MEMORY_LIMIT] = QUALITY_NO_LIMIT;
+        fixture->job.usage.quality[USAGE_MEMORY_LIMIT] = QUALITY_NO_LIMIT;
         check_one(fixture, "oom-killed", "3 processes of the job were killed because memory ran out.");
 }
 
@@ -217,9 +215,9 @@ static void memory_that_was_not_used_matters_in_long_jobs_that_ended(void **stat
         own(fixture, USAGE_MEMORY_RATIO, 1.6 / 64);
         check_one(fixture, "memory-unused", "The job's memory peaked at 1.6 GiB of the 64.0 GiB it may use: "
                            "2.0 GiB would have been enough.");
-        fixture->input.is_running = true;
+        fixture->job.state = JOB_RUNNING;
         check_none(fixture);
-        fixture->input.is_running = false;
+        fixture->job.state = JOB_FINISHED;
         node(fixture, METRIC_DURATION, 599);
         check_none(fixture);
         node(fixture, METRIC_DURATION, 600);
@@ -289,7 +287,7 @@ static void a_job_too_short_to_judge_gets_no_advice(void **state) {
         own(fixture, USAGE_OOM_KILLS, 0);
         node(fixture, METRIC_DURATION, 9.9);
         check_none(fixture);
-        fixture->metrics.quality[METRIC_DURATION] = QUALITY_LOST;
+        fixture->job.metrics.quality[METRIC_DURATION] = QUALITY_LOST;
         check_none(fixture);
 }
 
@@ -297,8 +295,8 @@ static void absent_numbers_give_no_advice(void **state) {
         Fixture *fixture = *state;
 
         make_worst(fixture);
-        memset(fixture->usage.quality, QUALITY_NO_GROUP, sizeof(fixture->usage.quality));
-        memset(fixture->metrics.quality, QUALITY_UNKNOWN_SOURCE, sizeof(fixture->metrics.quality));
+        memset(fixture->job.usage.quality, QUALITY_NO_GROUP, sizeof(fixture->job.usage.quality));
+        memset(fixture->job.metrics.quality, QUALITY_UNKNOWN_SOURCE, sizeof(fixture->job.metrics.quality));
         node(fixture, METRIC_DURATION, 3600);
         check_none(fixture);
 
@@ -316,12 +314,12 @@ static void any_one_number_may_be_absent(void **state) {
 
         for (UsageMetric metric = 0; metric < N_USAGES; metric++) {
                 make_balanced(fixture);
-                fixture->usage.quality[metric] = QUALITY_NOT_ENABLED;
+                fixture->job.usage.quality[metric] = QUALITY_NOT_ENABLED;
                 check_none(fixture);
         }
         for (Metric metric = 0; metric < N_METRICS; metric++) {
                 make_balanced(fixture);
-                fixture->metrics.quality[metric] = QUALITY_UNKNOWN_SOURCE;
+                fixture->job.metrics.quality[metric] = QUALITY_UNKNOWN_SOURCE;
                 check_none(fixture);
         }
 }
@@ -347,10 +345,10 @@ static void every_sentence_fits(void **state) {
 static void rules_have_each_its_name(void **state) {
         (void)state;
 
-        for (size_t i = 0; advice_rules[i]; i++) {
-                assert_int_equal(strspn(advice_rules[i], "abcdefghijklmnopqrstuvwxyz-"), strlen(advice_rules[i]));
+        for (size_t i = 0; advice_rule_name(i); i++) {
+                assert_int_equal(strspn(advice_rule_name(i), "abcdefghijklmnopqrstuvwxyz-"), strlen(advice_rule_name(i)));
                 for (size_t k = 0; k < i; k++)
-                        assert_string_not_equal(advice_rules[i], advice_rules[k]);
+                        assert_string_not_equal(advice_rule_name(i), advice_rule_name(k));
         }
 }
 

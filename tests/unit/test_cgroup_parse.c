@@ -16,17 +16,16 @@ static void cpus_are_counted_in_lists(void **state) {
                 uint32_t n;
         } good[] = { { "0\n", 1 }, { "0-3,8\n", 5 }, { "0-127\n", 128 }, { "1,3,5,7\n", 4 }, { "64-64\n", 1 } };
         static const char *const bad[] = { "", "\n", "0", "0-\n", "3-1\n", "0,\n", "a\n", "0 1\n", "0-99999999999\n", "-1\n" };
-        const char *fault;
-        uint32_t n = 77;
+        CgroupSample sample = { .n_cpus = 77 };
 
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
-                assert_int_equal(cgroup_parse_cpus(bad[i], &n, &fault), TEXT_MALFORMED);
-                assert_int_equal(n, 77);
+                assert_int_equal(cgroup_parse_file(CGROUP_FILE_CPUSET, bad[i], &sample), TEXT_MALFORMED);
+                assert_int_equal(sample.n_cpus, 77);
         }
         for (size_t i = 0; i < N_ELEMENTS(good); i++) {
-                assert_int_equal(cgroup_parse_cpus(good[i].text, &n, &fault), 0);
-                assert_int_equal(n, good[i].n);
+                assert_int_equal(cgroup_parse_file(CGROUP_FILE_CPUSET, good[i].text, &sample), 0);
+                assert_int_equal(sample.n_cpus, good[i].n);
         }
 }
 
@@ -34,21 +33,20 @@ static void idle_devices_in_front_of_a_line_are_not_taken_for_its_own(void **sta
         const char *p = "8:16 8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=0 dios=0\n"
                         "7:0 \n"
                         "259:0 rbytes=5 wbytes=6 rios=7 wios=8 cost.usage=x use_delay=0 delay_nsec=1\n";
-        const char *fault;
         CgroupIo io;
 
         (void)state;
-        assert_int_equal(cgroup_parse_next_io(CGROUP_FILE_IO_STAT, &p, &io, &fault), 0);
+        assert_int_equal(cgroup_parse_next_io(CGROUP_FILE_IO_STAT, &p, &io), 0);
         assert_int_equal(io.major, 8);
         assert_int_equal(io.minor, 0);
         assert_int_equal(io.writes, 4);
-        assert_int_equal(cgroup_parse_next_io(CGROUP_FILE_IO_STAT, &p, &io, &fault), 0);
+        assert_int_equal(cgroup_parse_next_io(CGROUP_FILE_IO_STAT, &p, &io), 0);
         assert_int_equal(io.major, 7);
         assert_int_equal(io.reads, 0);
-        assert_int_equal(cgroup_parse_next_io(CGROUP_FILE_IO_STAT, &p, &io, &fault), 0);
+        assert_int_equal(cgroup_parse_next_io(CGROUP_FILE_IO_STAT, &p, &io), 0);
         assert_int_equal(io.major, 259);
         assert_int_equal(io.write_bytes, 6);
-        assert_int_equal(cgroup_parse_next_io(CGROUP_FILE_IO_STAT, &p, &io, &fault), CGROUP_TEXT_END);
+        assert_int_equal(cgroup_parse_next_io(CGROUP_FILE_IO_STAT, &p, &io), CGROUP_TEXT_END);
 }
 
 static void lines_of_disks_that_are_none_are_refused(void **state) {
@@ -56,19 +54,18 @@ static void lines_of_disks_that_are_none_are_refused(void **state) {
                                           "8:0 rbytes=1x\n", "8:0 rbytes= 1\n", "8:0x rbytes=1\n", "\n" };
         static const char *const v1[] = { "x\n", "8:0 Read", "8:0 Read 1", "8:0 Read x\n", "8:0 Read\n", "8:0\n",
                                           "Total\n", "Total 5", "\n", "8:0 Read 1 2\n" };
-        const char *fault;
         CgroupIo io;
 
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(v2); i++) {
                 const char *p = v2[i];
 
-                assert_int_equal(cgroup_parse_next_io(CGROUP_FILE_IO_STAT, &p, &io, &fault), TEXT_MALFORMED);
+                assert_int_equal(cgroup_parse_next_io(CGROUP_FILE_IO_STAT, &p, &io), TEXT_MALFORMED);
         }
         for (size_t i = 0; i < N_ELEMENTS(v1); i++) {
                 const char *p = v1[i];
 
-                assert_int_equal(cgroup_parse_next_io(CGROUP_FILE_V1_IO_BYTES, &p, &io, &fault), TEXT_MALFORMED);
+                assert_int_equal(cgroup_parse_next_io(CGROUP_FILE_V1_IO_BYTES, &p, &io), TEXT_MALFORMED);
         }
 }
 
@@ -83,11 +80,10 @@ static void v1_without_a_limit_says_a_very_large_number(void **state) {
                 { "4398046511104\n", 4398046511104 },
         };
         CgroupSample sample = {};
-        const char *fault;
 
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(all); i++) {
-                assert_int_equal(cgroup_parse_file(CGROUP_FILE_V1_MEMORY_LIMIT, all[i].text, &sample, &fault), 0);
+                assert_int_equal(cgroup_parse_file(CGROUP_FILE_V1_MEMORY_LIMIT, all[i].text, &sample), 0);
                 assert_true(sample.memory_limit_bytes == all[i].limit);
         }
 }

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "client/doctor/checks_live.h"
+#include "client/doctor/checks.h"
 #include "document/value_parse.h"
 
 #define STORE(writable, size)                                                                   \

@@ -120,6 +120,19 @@ static void numbers_that_are_not_known_yet_are_empty_and_not_missing(void **stat
                                                "\"limits\":{\"cpus\":null,\"memory_bytes\":null}");
 }
 
+static void labels_are_an_object(void **state) {
+        const DescriptionLabel labels[] = { { "a", "1" }, { "b", "\"" } };
+        JobView view = { .info = { .labels = labels, .n_labels = N_ELEMENTS(labels) } };
+        scoped(buffer_deinit) Buffer out = {};
+        Json json;
+
+        (void)state;
+        json_init(&json, &out);
+        json_object_begin(&json);
+        job_json_write_identity(&json, &view);
+        assert_non_null(strstr(out.text, ",\"labels\":{\"a\":\"1\",\"b\":\"\\\"\"}"));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(what_was_not_given_is_null, setup, teardown),
@@ -128,6 +141,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(the_node_is_as_it_was_sampled, setup, teardown),
                 cmocka_unit_test_setup_teardown(advice_comes_with_its_rule, setup, teardown),
                 cmocka_unit_test_setup_teardown(numbers_that_are_not_known_yet_are_empty_and_not_missing, setup, teardown),
+                cmocka_unit_test(labels_are_an_object),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,6 @@ static void add_all(LatestRows *newest, size_t n_max, int64_t n) {
 
                 (void)latest_rows_add(newest, (PageKey){ .time_ms = 1000 + (uint64_t)row / 3, .row = row });
         }
-        latest_rows_sort(newest);
 }
 
 static void the_newest_are_kept_and_come_in_order(void **state) {
@@ -47,7 +46,6 @@ static void what_is_older_than_all_of_a_full_page_is_told(void **state) {
         assert_false(latest_rows_add(newest, (PageKey){ 3, 8 }));
         assert_true(latest_rows_add(newest, (PageKey){ 5, 0 }));
         assert_false(latest_rows_add(newest, (PageKey){ 4, 100 }));
-        latest_rows_sort(newest);
         assert_int_equal(newest->keys[0].row, 1);
         assert_int_equal(newest->keys[1].row, 0);
         free(newest);

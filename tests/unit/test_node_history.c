@@ -49,7 +49,7 @@ static void rows_of_one_grid_become_one_timeline(void **state) {
         scoped(node_history_deinit) NodeHistory history = {};
 
         (void)state;
-        node_history_init(&history, 100, false);
+        history = (NodeHistory){ .n_points_max = 100, .is_merging = false };
         for (unsigned i = 0; i < 10; i++)
                 assert_int_equal(add(&history, BEGIN_MS + i * 10000 + i % 3, 10000, i / 10.0), 0);
 
@@ -64,7 +64,7 @@ static void a_missing_row_is_a_hole(void **state) {
         scoped(node_history_deinit) NodeHistory history = {};
 
         (void)state;
-        node_history_init(&history, 100, false);
+        history = (NodeHistory){ .n_points_max = 100, .is_merging = false };
         assert_int_equal(add(&history, BEGIN_MS, 10000, 0.5), 0);
         assert_int_equal(add(&history, BEGIN_MS + 30000, 10000, 0.5), 0);
         assert_int_equal(history.timeline.n, 4);
@@ -77,7 +77,7 @@ static void a_page_ends_where_a_row_does_not_fit(void **state) {
         scoped(node_history_deinit) NodeHistory history = {};
 
         (void)state;
-        node_history_init(&history, 3, false);
+        history = (NodeHistory){ .n_points_max = 3, .is_merging = false };
         assert_int_equal(add(&history, BEGIN_MS, 10000, 0.5), 0);
         assert_int_equal(add(&history, BEGIN_MS + 10000, 5000, 0.5), NODE_HISTORY_FULL);  /* another interval */
         assert_int_equal(add(&history, BEGIN_MS + 1000, 10000, 0.5), NODE_HISTORY_FULL);  /* another place */
@@ -91,7 +91,7 @@ static void what_is_no_row_of_ours_is_told(void **state) {
         NodeSampleRow row = { .begin_ms = BEGIN_MS, .interval_ms = 10000, .timeline = "nonsense" };
 
         (void)state;
-        node_history_init(&history, 3, true);
+        history = (NodeHistory){ .n_points_max = 3, .is_merging = true };
         assert_int_equal(node_history_add(&history, &row), NODE_HISTORY_MALFORMED);
         assert_int_equal(add(&history, BEGIN_MS, UINT64_MAX, 0.5), NODE_HISTORY_MALFORMED);
         assert_int_equal(history.timeline.n, 0);
@@ -101,7 +101,7 @@ static void merging_keeps_mean_and_extremes_of_any_length(void **state) {
         scoped(node_history_deinit) NodeHistory history = {};
 
         (void)state;
-        node_history_init(&history, 16, true);
+        history = (NodeHistory){ .n_points_max = 16, .is_merging = true };
         for (unsigned i = 0; i < 16 * 8; i++)
                 assert_int_equal(add(&history, BEGIN_MS + i * 1000, 1000, i % 2 ? 1.0 : 0.5), 0);
 
@@ -121,7 +121,7 @@ static void a_long_absence_costs_no_memory_when_merging(void **state) {
         scoped(node_history_deinit) NodeHistory history = {};
 
         (void)state;
-        node_history_init(&history, 16, true);
+        history = (NodeHistory){ .n_points_max = 16, .is_merging = true };
         assert_int_equal(add(&history, BEGIN_MS, 1000, 0.25), 0);
         assert_int_equal(add(&history, BEGIN_MS + UINT64_C(90) * 86400 * 1000, 1000, 0.75), 0);
         assert_in_range(history.timeline.n, 9, 16);
@@ -134,7 +134,7 @@ static void a_row_longer_than_the_grid_fills_its_places(void **state) {
         scoped(node_history_deinit) NodeHistory history = {};
 
         (void)state;
-        node_history_init(&history, 16, true);
+        history = (NodeHistory){ .n_points_max = 16, .is_merging = true };
         assert_int_equal(add(&history, BEGIN_MS, 1000, 0.5), 0);
         assert_int_equal(add(&history, BEGIN_MS + 1000, 4000, 1.0), 0);
         assert_int_equal(history.timeline.n, 5);

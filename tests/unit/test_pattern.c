@@ -210,7 +210,7 @@ static void what_can_match_in_many_ways_takes_no_longer(void **state) {
 
 static void a_fault_is_named_with_its_place(void **state) {
         (void)state;
-        assert_wrong("job_{job}", "character 1: expected / at the begin of a pattern");
+        assert_wrong("job_{job}", "character 1: expected / at the start of a pattern");
         assert_wrong("/a//{job}", "character 4: expected a name after the /");
         assert_wrong("/{job}/", "character 8: expected a name after the /");
         assert_wrong("/a/../{job}", "character 4: a path of a cgroup has no . and no ..");

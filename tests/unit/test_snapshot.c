@@ -64,7 +64,7 @@ static void a_nodes_metrics_are_those_of_its_window(void **state) {
         MetricSet metrics;
 
         fixture->snapshot.node.window = fixture->window;
-        node_snapshot_metrics(&fixture->snapshot.node, &metrics);
+        node_snapshot_window(&fixture->snapshot.node, &fixture->snapshot.node.window, &metrics);
         assert_int_equal(metrics.quality[METRIC_CPU_MEAN], QUALITY_EXACT);
         assert_true(metrics.value[METRIC_CPU_MEAN] > 0.19 && metrics.value[METRIC_CPU_MEAN] < 0.21);
         assert_true(metrics.value[METRIC_DURATION] > 9.9 && metrics.value[METRIC_DURATION] < 10.1);
@@ -118,7 +118,7 @@ static void metrics_of_a_running_job_are_computed_from_its_counters(void **state
         jobs_snapshot_record_view(find(fixture, 2), &fixture->snapshot.node, &view);
         assert_int_equal(view.usage.quality[USAGE_CPU_SECONDS], QUALITY_NO_GROUP);
         assert_null(find(fixture, N_JOBS));
-        job_view_deinit(&view); /* the texts are the record's */
+        job_description_deinit(&view.info); /* the texts are the record's */
         assert_string_equal(find(fixture, 2)->info.id, "job-2");
 }
 
@@ -197,19 +197,6 @@ static void models_are_copied_once_for_each_version(void **state) {
         indicators_snapshot_deinit(&indicators);
 }
 
-static void labels_are_an_object(void **state) {
-        const DescriptionLabel labels[] = { { "a", "1" }, { "b", "\"" } };
-        JobView view = { .info = { .labels = labels, .n_labels = N_ELEMENTS(labels) } };
-        Buffer out = {};
-        Json json;
-
-        (void)state;
-        json_init(&json, &out);
-        job_view_write_labels(&view, &json);
-        assert_string_equal(out.text, "{\"a\":\"1\",\"b\":\"\\\"\"}");
-        buffer_deinit(&out);
-}
-
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(what_the_node_has_is_zero_when_unknown, setup, teardown),
@@ -220,7 +207,6 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(a_cut_usage_is_not_exact, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_arrays_are_reused, setup, teardown),
                 cmocka_unit_test(models_are_copied_once_for_each_version),
-                cmocka_unit_test(labels_are_an_object),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

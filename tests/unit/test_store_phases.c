@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cgroup, the usage and the phases of a job in the store. */
-/* tests: daemon/store/jobs/phase_rows.c daemon/store/jobs/job_numbers.c daemon/store/jobs/job_reader.c
+/* tests: daemon/store/jobs/job_rows.c daemon/store/jobs/job_reader.c
     daemon/store/jobs/job_recovery.c daemon/store/jobs/job_columns.c daemon/store/jobs/job_rows.c */
 
 #include "store/jobs/job_reader.h"

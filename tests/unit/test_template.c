@@ -10,22 +10,23 @@
 
 static void check(const char *page, const char *text) {
         scoped(buffer_deinit) Buffer out = {};
-        TemplateWord words[] = { { .name = "a" }, { .name = "ab" }, { .name = "empty" } };
+        scoped(template_deinit) Template words = {};
 
-        buffer_puts(&words[0].html, "A");
-        buffer_puts(&words[1].html, "{{a}}");
-        template_write(&out, page, words, N_ELEMENTS(words));
+        buffer_puts(template_word(&words, "a"), "A");
+        buffer_puts(template_word(&words, "ab"), "{{");
+        buffer_puts(template_word(&words, "ab"), "a}}");
+        (void)template_word(&words, "empty");
+        template_write(&out, page, &words, "-");
         assert_string_equal(out.text, text);
-        template_words_free(words, N_ELEMENTS(words));
 }
 
 static void words_stand_in_the_place_of_their_names(void **state) {
         (void)state;
         check("<p>{{a}}{{a}}</p>", "<p>AA</p>");
         check("no words", "no words");
-        check("{{empty}}.", ".");
-        check("{{unknown}}.", ".");
-        check("{{}}{{ a }}.", ".");
+        check("{{empty}}.", "-.");
+        check("{{unknown}}.", "-.");
+        check("{{}}{{ a }}.", "--.");
 }
 
 static void what_a_word_says_is_not_looked_at_again(void **state) {
@@ -41,10 +42,10 @@ static void a_page_that_is_cut_short_ends_there(void **state) {
 
 static void a_word_that_could_not_be_built_spoils_the_page(void **state) {
         scoped(buffer_deinit) Buffer out = {};
-        TemplateWord word = { .name = "a", .html.failed = true };
+        Template words = { .words = { { .name = "a", .html.failed = true } }, .n = 1 };
 
         (void)state;
-        template_write(&out, "<p>{{a}}</p>", &word, 1);
+        template_write(&out, "<p>{{a}}</p>", &words, "");
         assert_true(buffer_error(&out) < 0);
 }
 

@@ -22,6 +22,7 @@
 #include "util/file.h"
 #include "util/json.h"
 #include "util/parse.h"
+#include "util/scan.h"
 #include "util/utf8.h"
 
 static void an_arena_refuses_when_full_and_serves_again_after_reset(void **state) {

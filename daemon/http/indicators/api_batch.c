@@ -82,7 +82,6 @@ static int find_column(BatchTable *batch, const char *name, Column **ret) {
 
 static int add_value(BatchTable *batch, const char *name, double value) {
         Column *column;
-        Sequence *values;
         int r;
 
         r = find_column(batch, name, &column);
@@ -93,19 +92,8 @@ static int add_value(BatchTable *batch, const char *name, double value) {
                 return 0;
         }
 
-        values = &column->values;
-        if (values->n == values->n_max) {
-                size_t n_max = values->n_max ? 2 * values->n_max : 8;
-                double *grown = reallocarray(values->values, n_max, sizeof(*grown));
-
-                if (!grown)
-                        return -ENOMEM;
-                values->values = grown;
-                values->n_max = n_max;
-        }
-        values->values[values->n++] = value;
         batch->n_values++;
-        return 0;
+        return grouping_sequence_add(&column->values, value);
 }
 
 /* Each member of an object that is a number. */
@@ -171,21 +159,10 @@ static void write_statistics(Json *json, Column *column) {
         Statistics statistics;
 
         statistics_of(column->values.values, column->values.n, &statistics);
-        json_key(json, column->name);
-        json_object_begin(json);
+        json_put_object_begin(json, column->name);
         json_put_uint(json, "n", statistics.n);
-        json_put_double(json, "mean", statistics.mean);
-        json_put_double(json, "median", statistics.median);
-        json_put_double(json, "sd", statistics.sd);
-        json_put_double(json, "standard_error", statistics.standard_error);
-        json_put_double(json, "min", statistics.min);
-        json_put_double(json, "max", statistics.max);
-        json_put_double(json, "q1", statistics.q1);
-        json_put_double(json, "q3", statistics.q3);
-        json_put_double(json, "iqr", statistics.iqr);
-        json_put_double(json, "cov", statistics.cov);
-        json_put_double(json, "covm", statistics.covm);
-        json_put_double(json, "skew", statistics.skew);
+        for (const ChoiceField *field = choice_fields + 1; field < choice_fields + N_CHOICE_FIELDS; field++)
+                json_put_double(json, field->name, *(const double *)((const char *)&statistics + field->offset));
         json_object_end(json);
 }
 
@@ -201,8 +178,7 @@ static const char *unit_of_rusage(const char *key) {
 
 /* Those that models tell, and the kernel's. */
 static void write_units(Json *json, const BatchTable *batch, const Vocabulary *vocabulary) {
-        json_key(json, "units");
-        json_object_begin(json);
+        json_put_object_begin(json, "units");
         for (size_t i = 0; i < batch->n_columns; i++) {
                 const char *name = batch->columns[i].name;
                 scoped(buffer_deinit) Buffer unit = {};
@@ -228,14 +204,12 @@ static void write_batch(Exchange *exchange, BatchTable *batch, const Vocabulary 
         json_put_uint(&json, "n_failed", batch->n_failed);
         json_put_uint(&json, "first_ms", batch->first_ms);
         json_put_uint(&json, "last_ms", batch->last_ms);
-        json_key(&json, "statistics");
-        json_object_begin(&json);
+        json_put_object_begin(&json, "statistics");
         for (size_t i = 0; i < batch->n_columns; i++)
                 write_statistics(&json, &batch->columns[i]);
         json_object_end(&json);
         write_units(&json, batch, vocabulary);
-        json_key(&json, "failed");
-        json_array_begin(&json);
+        json_put_array_begin(&json, "failed");
         if (batch->n_failed > 0)
                 json_raw(&json, batch->failed.text);
         json_array_end(&json);

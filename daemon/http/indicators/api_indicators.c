@@ -22,8 +22,7 @@ void indicators_subject_list(Exchange *exchange) {
 
         json_init(&json, exchange->body);
         json_object_begin(&json);
-        json_key(&json, "indicators");
-        json_array_begin(&json);
+        json_put_array_begin(&json, "indicators");
 
         r = indicator_reader_list(exchange->reader);
         while (r == 0 && (r = indicator_reader_next(exchange->reader, &row)) == 0) {
@@ -88,10 +87,7 @@ static void write_result(Json *json, const ResultRow *row) {
         json_put_string(json, "version", row->version);
         json_put_string(json, "job", row->job);
         json_put_uint(json, "uid", row->uid);
-        if (row->has_score)
-                json_put_double(json, "score", row->score);
-        else
-                json_put_string(json, "score", NULL);
+        json_put_double_or_null(json, "score", row->has_score, row->score);
         json_key(json, "document");
         json_raw(json, row->document);
         write_run(json, row);
@@ -99,20 +95,6 @@ static void write_result(Json *json, const ResultRow *row) {
 }
 
 /* --- results ------------------------------------------------------------------------------------- */
-
-/* Newest first, of all that an index of the store gives. 0 or EXCHANGE_ANSWERED. */
-static int write_filtered(Exchange *exchange, const ResultFilter *filter, Pagination *page, Json *json) {
-        ResultRow row;
-        int r;
-
-        r = result_reader_list(exchange->reader, filter);
-        while (r == 0 && (r = result_reader_next(exchange->reader, &row)) == 0) {
-                if (!pagination_admit(page, exchange->body, (PageKey){ row.time_ms, row.row }))
-                        break;
-                write_result(json, &row);
-        }
-        return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
-}
 
 /* Which rows meet the conditions is found without their documents where there is an index, and only those of the page are read. */
 static int find_newest(Exchange *exchange, const PointFilter *filter, LatestRows *latest) {
@@ -124,7 +106,6 @@ static int find_newest(Exchange *exchange, const PointFilter *filter, LatestRows
         while (r == 0 && (r = points_next(points, &row)) == 0)
                 if (!latest_rows_add(latest, (PageKey){ row.time_ms, row.row }))
                         points_skip(points);
-        latest_rows_sort(latest);
         return r == READER_END ? 0 : exchange_store_error(exchange, r);
 }
 
@@ -154,20 +135,27 @@ static int write_met(Exchange *exchange, const PointFilter *filter, Pagination *
         return r;
 }
 
-/* A job's are few enough to be looked at one by one. */
-static int write_met_of_job(Exchange *exchange, const ResultFilter *filter, const Selection *selection, Pagination *page, Json *json) {
+static bool is_met(const ResultRow *row, const Selection *selection) {
+        scoped(buffer_deinit) Buffer hardware = {};
+        PointRow point = { .component = row->component, .version = row->version };
+
+        if (selection->filter.n_conditions == 0)
+                return true;
+
+        point.parameters = json_text_find(json_text(row->document, strlen(row->document)), "@parameters");
+        if (row->run && shape_put_hardware(json_text(row->run, strlen(row->run)), &hardware))
+                point.hardware = hardware.text;
+        return point_meets(&point, selection->conditions, selection->filter.n_conditions);
+}
+
+/* Writes the newest first, from an index of the store. Conditions are checked result by result: a job has few results. */
+static int write_filtered(Exchange *exchange, const ResultFilter *filter, const Selection *selection, Pagination *page, Json *json) {
         ResultRow row;
         int r;
 
         r = result_reader_list(exchange->reader, filter);
         while (r == 0 && (r = result_reader_next(exchange->reader, &row)) == 0) {
-                scoped(buffer_deinit) Buffer hardware = {};
-                PointRow point = { .component = row.component, .version = row.version };
-
-                point.parameters = json_text_find(json_text(row.document, strlen(row.document)), "@parameters");
-                if (row.run && shape_put_hardware(json_text(row.run, strlen(row.run)), &hardware))
-                        point.hardware = hardware.text;
-                if (!point_meets(&point, selection->conditions, selection->filter.n_conditions))
+                if (!is_met(&row, selection))
                         continue;
                 if (!pagination_admit(page, exchange->body, (PageKey){ row.time_ms, row.row }))
                         break;
@@ -184,20 +172,13 @@ static int check(Exchange *exchange, const Selection *selection) {
         return vocabulary_check(vocabulary, exchange, selection);
 }
 
-static int write_results(Exchange *exchange, const ResultFilter *filter, const Selection *selection, Pagination *page, Json *json) {
-        if (selection->filter.n_conditions == 0)
-                return write_filtered(exchange, filter, page, json);
-        if (filter->job)
-                return write_met_of_job(exchange, filter, selection, page, json);
-        return write_met(exchange, &selection->filter, page, json);
-}
-
 /* name NULL: of any. */
 static void answer_results_of(Exchange *exchange, const char *name) {
         ResultFilter filter = { .name = name, .job = exchange_parameter(exchange, "job") };
         Selection selection;
         Pagination page;
         Json json;
+        int r;
 
         if (selection_parse(exchange, name, &selection) > 0 || pagination_parse(exchange, &page) > 0)
                 return;
@@ -211,7 +192,11 @@ static void answer_results_of(Exchange *exchange, const char *name) {
         filter.before = page.before;
 
         pagination_begin(&json, exchange->body, "results");
-        if (write_results(exchange, &filter, &selection, &page, &json) == 0)
+        if (selection.filter.n_conditions == 0 || filter.job)
+                r = write_filtered(exchange, &filter, &selection, &page, &json);
+        else
+                r = write_met(exchange, &selection.filter, &page, &json);
+        if (r == 0)
                 pagination_end(&page, &json);
 }
 

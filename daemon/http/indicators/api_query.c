@@ -64,13 +64,6 @@ static int parse(Exchange *exchange, PointQuery *query) {
         return 0;
 }
 
-static bool is_grouped_by(const PointQuery *query, const char *name) {
-        for (size_t i = 0; i < query->fields.n; i++)
-                if (strcmp(query->fields.names[i], name) == 0)
-                        return true;
-        return false;
-}
-
 /* Numbers in different units have no median. 0 or EXCHANGE_ANSWERED. */
 static int find_units(Exchange *exchange, PointQuery *query) {
         for (size_t i = 0; i < query->selection.n_stats; i++) {
@@ -78,7 +71,7 @@ static int find_units(Exchange *exchange, PointQuery *query) {
 
                 if (choice_has_unit(choice) &&
                     vocabulary_say(query->vocabulary, choice->key, "unit", &query->units[i]) == VOCABULARY_AT_ODDS &&
-                    !is_grouped_by(query, "component"))
+                    !selection_has_field(&query->selection, "component"))
                         return exchange_error(exchange, 400,
                                               "the models of %s declare different units of '%s' for different components: "
                                               "group by component, or select one with where=component=NAME",
@@ -110,8 +103,7 @@ static void write_group(Json *json, const PointQuery *query, Group *group) {
 
         compute(query, group, values);
         json_object_begin(json);
-        json_key(json, "key");
-        json_object_begin(json);
+        json_put_object_begin(json, "key");
         for (size_t i = 0; i < query->fields.n; i++) {
                 json_key(json, query->fields.names[i]);
                 json_text_write(grouping_field(group, i), json);
@@ -121,10 +113,9 @@ static void write_group(Json *json, const PointQuery *query, Group *group) {
         json_put_uint(json, "n_failed", group->n_failed);
         json_put_uint(json, "first_ms", group->first_ms);
         json_put_uint(json, "last_ms", group->last_ms);
-        json_key(json, "values");
-        json_object_begin(json);
+        json_put_object_begin(json, "values");
         for (size_t i = 0; i < selection->n_stats; i++)
-                if (selection->stats[i].field == CHOICE_N)
+                if (choice_is_count(&selection->stats[i]))
                         json_put_uint(json, selection->stats[i].text, (uint64_t)values[i]);
                 else
                         json_put_double(json, selection->stats[i].text, values[i]);
@@ -135,8 +126,7 @@ static void write_group(Json *json, const PointQuery *query, Group *group) {
 static void write_units(Json *json, const PointQuery *query) {
         const Selection *selection = &query->selection;
 
-        json_key(json, "units");
-        json_object_begin(json);
+        json_put_object_begin(json, "units");
         for (size_t i = 0; i < selection->n_stats; i++)
                 if (query->units[i].n > 0)
                         json_put_string(json, selection->stats[i].text, query->units[i].text);
@@ -149,8 +139,7 @@ static void write_json(Exchange *exchange, const PointQuery *query, Group *group
         json_init(&json, exchange->body);
         json_object_begin(&json);
         json_put_string(&json, "name", query->selection.filter.name);
-        json_key(&json, "groups");
-        json_array_begin(&json);
+        json_put_array_begin(&json, "groups");
         for (size_t i = 0; i < n && i < query->limit; i++)
                 write_group(&json, query, &groups[i]);
         json_array_end(&json);

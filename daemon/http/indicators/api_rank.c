@@ -13,7 +13,6 @@
 
 #include "http/indicators/explain_empty.h"
 #include "http/indicators/indicators_subject.h"
-#include "http/indicators/ranking.h"
 #include "http/indicators/ranking_json.h"
 #include "http/indicators/result_groups.h"
 #include "http/indicators/vocabulary.h"
@@ -21,7 +20,6 @@
 
 #define CONFIDENCE_DEFAULT 0.95
 #define RANK_VALUES_MAX 100000U /* each is drawn and sorted again for every resample */
-#define SEED 1U /* the same question has the same answer */
 
 static void rank_deinit(RankQuery *rank) {
         vocabulary_free(rank->vocabulary);
@@ -97,13 +95,6 @@ static int find_unit(Exchange *exchange, const char *objective, RankQuery *rank)
         return 0;
 }
 
-static bool has_field(const RankQuery *rank, const char *name) {
-        for (size_t i = 0; i < rank->selection.fields.n; i++)
-                if (strcmp(rank->selection.fields.names[i], name) == 0)
-                        return true;
-        return false;
-}
-
 static void hold(RankQuery *rank, Factor across) {
         if (rank->is_across[across])
                 return;
@@ -115,9 +106,9 @@ static void hold(RankQuery *rank, Factor across) {
 static void choose_fields(RankQuery *rank) {
         Selection *selection = &rank->selection;
 
-        rank->is_across[FACTOR_HARDWARE] |= has_field(rank, "hardware");
-        rank->is_across[FACTOR_VERSION] |= has_field(rank, "version") || has_field(rank, "component") || rank->is_across[FACTOR_COMPONENT];
-        rank->is_across[FACTOR_COMPONENT] |= has_field(rank, "component");
+        rank->is_across[FACTOR_HARDWARE] |= selection_has_field(selection, "hardware");
+        rank->is_across[FACTOR_COMPONENT] |= selection_has_field(selection, "component");
+        rank->is_across[FACTOR_VERSION] |= selection_has_field(selection, "version") || rank->is_across[FACTOR_COMPONENT];
         rank->fields.has_parameters = !rank->is_across[FACTOR_PARAMETERS];
         rank->n_common = rank->fields.has_parameters;
         for (Factor across = FACTOR_HARDWARE; across < N_FACTORS; across++)
@@ -156,21 +147,6 @@ static int parse(Exchange *exchange, RankQuery *rank) {
 }
 
 /* --- what is compared ---------------------------------------------------------------------------- */
-
-static bool is_comparable(const RankQuery *rank, const Group *a, const Group *b) {
-        for (size_t i = 0; i < rank->n_common; i++)
-                if (!json_text_equals(grouping_field(a, i), grouping_field(b, i)))
-                        return false;
-        return true;
-}
-
-size_t ranking_json_set_end(const RankQuery *rank, const Group *groups, size_t begin, size_t n) {
-        size_t end = begin + 1;
-
-        while (end < n && is_comparable(rank, &groups[begin], &groups[end]))
-                end++;
-        return end;
-}
 
 /* Every result of a set is counted once. */
 static int count_set(Exchange *exchange, RankQuery *rank, const Group *groups, size_t n) {
@@ -224,21 +200,6 @@ static int count_sets(Exchange *exchange, RankQuery *rank, const Group *groups, 
 
         rank->n_resamples = ranking_resamples(n_values);
         return 0;
-}
-
-int ranking_json_rank_set(const RankQuery *rank, const Group *groups, size_t n, Alternative *ret, size_t *ret_n) {
-        RankingConfig config = {
-                .is_higher_better = rank->is_higher_better, .confidence = rank->confidence, .n_resamples = rank->n_resamples, .seed = SEED,
-        };
-
-        *ret_n = 0;
-        for (size_t i = 0; i < n; i++) {
-                const Sequence *values = rank_query_values(rank, &groups[i]);
-
-                if (values->n >= RANKING_N_MIN)
-                        ret[(*ret_n)++] = (Alternative){ .values = values->values, .n = values->n };
-        }
-        return ranking_make(ret, *ret_n, &config);
 }
 
 void indicators_subject_rank(Exchange *exchange) {

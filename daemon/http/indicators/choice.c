@@ -6,20 +6,22 @@
 #include "util/parse.h"
 #include "util/scoped.h"
 
-static const char *const names[] = {
-        [CHOICE_N] = "n",
-        [CHOICE_MEAN] = "mean",
-        [CHOICE_MEDIAN] = "median",
-        [CHOICE_SD] = "sd",
-        [CHOICE_STANDARD_ERROR] = "standard_error",
-        [CHOICE_MIN] = "min",
-        [CHOICE_MAX] = "max",
-        [CHOICE_Q1] = "q1",
-        [CHOICE_Q3] = "q3",
-        [CHOICE_IQR] = "iqr",
-        [CHOICE_COV] = "cov",
-        [CHOICE_COVM] = "covm",
-        [CHOICE_SKEW] = "skew",
+#define FIELD(member, has_unit) { #member, offsetof(Statistics, member), has_unit }
+
+const ChoiceField choice_fields[N_CHOICE_FIELDS] = {
+        FIELD(n, false),
+        FIELD(mean, true),
+        FIELD(median, true),
+        FIELD(sd, true),
+        FIELD(standard_error, true),
+        FIELD(min, true),
+        FIELD(max, true),
+        FIELD(q1, true),
+        FIELD(q3, true),
+        FIELD(iqr, true),
+        FIELD(cov, false),
+        FIELD(covm, false),
+        FIELD(skew, false),
 };
 
 static int parse_percentile(const char *text, size_t n, double *ret) {
@@ -39,13 +41,12 @@ static int parse_percentile(const char *text, size_t n, double *ret) {
 }
 
 static int parse_field(const char *text, size_t n, Choice *choice) {
-        for (size_t i = 0; i < N_ELEMENTS(names); i++)
-                if (strlen(names[i]) == n && memcmp(names[i], text, n) == 0) {
-                        choice->field = (ChoiceField)i;
+        for (const ChoiceField *field = choice_fields; field < choice_fields + N_CHOICE_FIELDS; field++)
+                if (strlen(field->name) == n && memcmp(field->name, text, n) == 0) {
+                        choice->field = field;
                         return 0;
                 }
 
-        choice->field = CHOICE_PERCENTILE;
         return parse_percentile(text, n, &choice->percentile);
 }
 
@@ -63,39 +64,17 @@ int choice_parse(const char *text, size_t n, Choice *ret) {
 }
 
 double choice_value(const Choice *choice, const Statistics *statistics, const double *sorted, size_t n) {
-        switch (choice->field) {
-        case CHOICE_N:
-                return (double)statistics->n;
-        case CHOICE_MEAN:
-                return statistics->mean;
-        case CHOICE_MEDIAN:
-                return statistics->median;
-        case CHOICE_SD:
-                return statistics->sd;
-        case CHOICE_STANDARD_ERROR:
-                return statistics->standard_error;
-        case CHOICE_MIN:
-                return statistics->min;
-        case CHOICE_MAX:
-                return statistics->max;
-        case CHOICE_Q1:
-                return statistics->q1;
-        case CHOICE_Q3:
-                return statistics->q3;
-        case CHOICE_IQR:
-                return statistics->iqr;
-        case CHOICE_COV:
-                return statistics->cov;
-        case CHOICE_COVM:
-                return statistics->covm;
-        case CHOICE_SKEW:
-                return statistics->skew;
-        case CHOICE_PERCENTILE:
+        if (!choice->field)
                 return statistics_quantile_of_sorted(sorted, n, choice->percentile / 100);
-        }
-        return statistics->median;
+        if (choice_is_count(choice))
+                return (double)statistics->n;
+        return *(const double *)((const char *)statistics + choice->field->offset);
+}
+
+bool choice_is_count(const Choice *choice) {
+        return choice->field == choice_fields;
 }
 
 bool choice_has_unit(const Choice *choice) {
-        return choice->field != CHOICE_N && choice->field != CHOICE_COV && choice->field != CHOICE_COVM && choice->field != CHOICE_SKEW;
+        return !choice->field || choice->field->has_unit;
 }

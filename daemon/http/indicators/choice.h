@@ -14,25 +14,18 @@
 #include "document/indicator.h"
 #include "util/statistics.h"
 
-typedef enum ChoiceField {
-        CHOICE_N,
-        CHOICE_MEAN,
-        CHOICE_MEDIAN,
-        CHOICE_SD,
-        CHOICE_STANDARD_ERROR,
-        CHOICE_MIN,
-        CHOICE_MAX,
-        CHOICE_Q1,
-        CHOICE_Q3,
-        CHOICE_IQR,
-        CHOICE_COV,
-        CHOICE_COVM,
-        CHOICE_SKEW,
-        CHOICE_PERCENTILE,
+/* A member of Statistics: n, which comes first, or a double. */
+typedef struct ChoiceField {
+        const char *name;
+        size_t offset;
+        bool has_unit; /* that of the values */
 } ChoiceField;
 
+#define N_CHOICE_FIELDS 13U
+extern const ChoiceField choice_fields[N_CHOICE_FIELDS];
+
 typedef struct Choice {
-        ChoiceField field;
+        const ChoiceField *field; /* NULL: the percentile */
         double percentile; /* 0…100 */
         char text[KEY_MAX_BYTES + 32]; /* as it was asked for */
         const char *key;   /* in text */
@@ -47,5 +40,7 @@ int choice_parse(const char *text, size_t n, Choice *ret);
 
 /* NAN where the sample is too small for it. */
 double choice_value(const Choice *choice, const Statistics *statistics, const double *sorted, size_t n);
-/* Whether it is in the unit of the values; the others have none. */
+/* True for the number of values, which is a whole number. */
+bool choice_is_count(const Choice *choice);
+/* True if the number is in the unit of the values; other numbers have no unit. */
 bool choice_has_unit(const Choice *choice);

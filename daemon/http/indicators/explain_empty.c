@@ -2,36 +2,20 @@
 #include "http/indicators/explain_empty.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "http/indicators/result_groups.h"
 #include "store/indicators/indicator_reader.h"
+#include "util/clock.h"
 
-#define VALUES_MAX 12U /* that a sentence names */
+#define NAMED_VALUES_MAX 12U /* that a sentence names */
 #define VALUE_BYTES_MAX 40U
 #define SERIES_MAX 10000U /* looked through for them */
-
-/* The first result that meets this much. */
-static int is_met(Exchange *exchange, const PointFilter *filter, bool *ret) {
-        scoped(points_freep) Points *points = NULL;
-        PointRow row;
-        int r;
-
-        r = points_new(&points, exchange->reader, filter);
-        if (r == 0)
-                r = points_next(points, &row);
-        if (r != 0 && r != READER_END)
-                return exchange_store_error(exchange, r);
-
-        *ret = r == 0;
-        return 0;
-}
 
 /* --- values that there are ----------------------------------------------------------------------- */
 
 typedef struct Values {
-        char items[VALUES_MAX][VALUE_BYTES_MAX + 1];
+        char items[NAMED_VALUES_MAX][VALUE_BYTES_MAX + 1];
         size_t n;
         bool is_cut;
 } Values;
@@ -40,7 +24,7 @@ static void values_add(Values *values, const char *text) {
         for (size_t i = 0; i < values->n; i++)
                 if (strcmp(values->items[i], text) == 0)
                         return;
-        if (values->n == VALUES_MAX || strlen(text) > VALUE_BYTES_MAX) {
+        if (values->n == NAMED_VALUES_MAX || strlen(text) > VALUE_BYTES_MAX) {
                 values->is_cut = true;
                 return;
         }
@@ -118,11 +102,9 @@ static int explain_condition(Exchange *exchange, const char *name, const Conditi
 }
 
 static int explain_time(Exchange *exchange, const PointFilter *filter, Buffer *out) {
+        char text[CLOCK_TEXT_MAX];
         uint64_t latest_ms = 0;
         IndicatorRow row;
-        char text[32];
-        struct tm tm;
-        time_t t;
         int r;
 
         r = indicator_reader_list(exchange->reader);
@@ -132,68 +114,50 @@ static int explain_time(Exchange *exchange, const PointFilter *filter, Buffer *o
         if (r != READER_END)
                 return exchange_store_error(exchange, r);
 
-        t = (time_t)(latest_ms / 1000);
-        if (!gmtime_r(&t, &tm) || strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &tm) == 0)
-                text[0] = '\0';
-        buffer_printf(out, "no result of %s is in that time range; the latest is from %s", filter->name, text);
+        clock_format_utc(latest_ms * NS_PER_MS, text);
+        buffer_printf(out, "no result of %s is in that time range; the latest is from %.10s %.8s UTC", filter->name, text, text + 11);
         return 0;
 }
 
-/* Explains a query parameter that is not a condition. */
-static int explain_text(Exchange *exchange, const PointFilter *filter, const char *key, const char *value, bool *ret_is_said, Buffer *out) {
-        Condition condition = { .relation = CONDITION_EQUAL, .value = value };
-        PointFilter alone = { .name = filter->name, .conditions = &condition, .n_conditions = 1 };
-        bool is_there = false;
-        int r;
+/* Explains the first condition that no result meets. The parameters component and version are conditions, too. */
+static int explain_conditions(Exchange *exchange, const PointFilter *filter, Buffer *out) {
+        const Condition fields[] = {
+                { .key = "component", .relation = CONDITION_EQUAL, .value = filter->component },
+                { .key = "version", .relation = CONDITION_EQUAL, .value = filter->version },
+        };
+        const size_t n_fields = N_ELEMENTS(fields);
 
-        if (!value || *ret_is_said)
-                return 0;
-        (void)snprintf(condition.key, sizeof(condition.key), "%s", key);
-        r = is_met(exchange, &alone, &is_there);
-        if (r != 0 || is_there)
-                return r;
+        for (size_t i = 0; i < n_fields + filter->n_conditions; i++) {
+                const Condition *condition = i < n_fields ? &fields[i] : &filter->conditions[i - n_fields];
+                bool is_there = true;
+                int r = 0;
 
-        *ret_is_said = true;
-        return explain_condition(exchange, filter->name, &condition, out);
-}
-
-static int explain_conditions(Exchange *exchange, const PointFilter *filter, bool *ret_is_said, Buffer *out) {
-        PointFilter alone = { .name = filter->name, .n_conditions = 1 };
-        bool is_there = false;
-        int r = 0;
-
-        for (size_t i = 0; r == 0 && i < filter->n_conditions && !*ret_is_said; i++) {
-                alone.conditions = &filter->conditions[i];
-                r = is_met(exchange, &alone, &is_there);
-                if (r == 0 && !is_there) {
-                        *ret_is_said = true;
-                        r = explain_condition(exchange, filter->name, alone.conditions, out);
-                }
+                if (condition->value)
+                        r = result_groups_any(exchange, &(PointFilter){ .name = filter->name, .conditions = condition, .n_conditions = 1 },
+                                              &is_there);
+                if (r != 0)
+                        return r;
+                if (!is_there)
+                        return explain_condition(exchange, filter->name, condition, out);
         }
-        return r;
+
+        buffer_printf(out, "no result of %s meets all of these conditions, but some meet each of them", filter->name);
+        return 0;
 }
 
 int explain_empty(Exchange *exchange, const PointFilter *filter, Buffer *out) {
         PointFilter timed = { .name = filter->name, .since_ms = filter->since_ms, .until_ms = filter->until_ms };
-        bool is_there = false, is_said = false;
+        bool is_there = false;
         int r;
 
-        r = is_met(exchange, &(PointFilter){ .name = filter->name }, &is_there);
+        r = result_groups_any(exchange, &(PointFilter){ .name = filter->name }, &is_there);
         if (r == 0 && !is_there) {
                 buffer_printf(out, "no results of %s yet", filter->name);
                 return 0;
         }
         if (r == 0)
-                r = is_met(exchange, &timed, &is_there);
-        if (r == 0 && !is_there)
-                return explain_time(exchange, filter, out);
-        if (r == 0)
-                r = explain_text(exchange, filter, "component", filter->component, &is_said, out);
-        if (r == 0)
-                r = explain_text(exchange, filter, "version", filter->version, &is_said, out);
-        if (r == 0)
-                r = explain_conditions(exchange, filter, &is_said, out);
-        if (r == 0 && !is_said)
-                buffer_printf(out, "no result of %s meets all of these conditions, but some meet each of them", filter->name);
-        return r;
+                r = result_groups_any(exchange, &timed, &is_there);
+        if (r != 0)
+                return r;
+        return is_there ? explain_conditions(exchange, filter, out) : explain_time(exchange, filter, out);
 }

@@ -162,12 +162,7 @@ static int find_group(Grouping *grouping, const PointRow *row, const GroupFields
         return r;
 }
 
-static int add_value(Grouping *grouping, Sequence *sequence, double value) {
-        if (!isfinite(value))
-                return 0;
-        if (grouping->n_values == VALUES_MAX)
-                return GROUPING_MANY_VALUES;
-
+int grouping_sequence_add(Sequence *sequence, double value) {
         if (sequence->n == sequence->n_max) {
                 size_t n_max = sequence->n_max ? 2 * sequence->n_max : 8;
                 double *values = reallocarray(sequence->values, n_max, sizeof(*values));
@@ -179,8 +174,17 @@ static int add_value(Grouping *grouping, Sequence *sequence, double value) {
         }
 
         sequence->values[sequence->n++] = value;
-        grouping->n_values++;
         return 0;
+}
+
+static int add_value(Grouping *grouping, Sequence *sequence, double value) {
+        if (!isfinite(value))
+                return 0;
+        if (grouping->n_values == VALUES_MAX)
+                return GROUPING_MANY_VALUES;
+
+        grouping->n_values++;
+        return grouping_sequence_add(sequence, value);
 }
 
 int grouping_add(Grouping *grouping, const PointRow *row, const GroupFields *fields) {

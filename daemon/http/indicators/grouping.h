@@ -24,6 +24,9 @@ typedef struct Sequence {
         size_t n, n_max;
 } Sequence;
 
+/* Appends a value. 0 or -ENOMEM. */
+int grouping_sequence_add(Sequence *sequence, double value);
+
 typedef struct Group {
         char *key; /* owned: JSON list of the fields; null for a missing field */
         uint64_t hash;

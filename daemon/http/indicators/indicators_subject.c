@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/indicators/indicators_subject.h"
 
-#include "util/scoped.h"
-
 static const Route routes[] = {
         { "/api/v1/indicators",                "", false, indicators_subject_list },
         { "/api/v1/indicators/{name}/results", "where component job since_ms until_ms limit page", false, indicators_subject_results },
@@ -13,15 +11,12 @@ static const Route routes[] = {
         { "/api/v1/batches/{id}",              "", false, indicators_subject_batch },
         { "/api/v1/models",                    "", true,  indicators_subject_models },
         { "/api/v1/results",                   "where name component job since_ms until_ms limit page", false, indicators_subject_all_results },
+        {},
 };
 
 static const Collector collectors[] = {
         { "self", false, indicators_subject_metrics },
+        {},
 };
 
-const Subject indicators_subject = {
-        .routes = routes,
-        .n_routes = N_ELEMENTS(routes),
-        .collectors = collectors,
-        .n_collectors = N_ELEMENTS(collectors),
-};
+const Subject indicators_subject = { routes, collectors };

@@ -11,7 +11,7 @@
 #define LATEST_ROWS_MAX (PAGINATION_ROWS_MAX + 1U)
 
 typedef struct LatestRows {
-        PageKey keys[LATEST_ROWS_MAX]; /* a heap with the oldest on top; sorted at the end */
+        PageKey keys[LATEST_ROWS_MAX]; /* the newest first */
         size_t n, n_max;
 } LatestRows;
 
@@ -19,5 +19,3 @@ typedef struct LatestRows {
 void latest_rows_init(LatestRows *latest, size_t n_max);
 /* False if the row is older than n_max others; older rows need not be added. */
 bool latest_rows_add(LatestRows *latest, PageKey key);
-/* Sorts the newest first. No rows can be added afterwards. */
-void latest_rows_sort(LatestRows *latest);

@@ -34,12 +34,6 @@ static size_t draw_below(uint64_t *state, size_t n) {
         return (size_t)(((unsigned __int128)draw(state) * n) >> 64);
 }
 
-static int compare_doubles(const void *a, const void *b) {
-        double x = *(const double *)a, y = *(const double *)b;
-
-        return (x > y) - (x < y);
-}
-
 /* Computes the medians of n_resamples samples, each of n values drawn with replacement. `room` has space for n values. */
 static void resample(const Alternative *alternative, unsigned n_resamples, uint64_t *state, double *room, double *ret) {
         for (unsigned i = 0; i < n_resamples; i++) {
@@ -147,7 +141,7 @@ static void swap(double **a, double **b) {
 static void interval_of(double *values, unsigned n, double confidence, double *ret_low, double *ret_high) {
         double tail = (1 - confidence) / 2;
 
-        qsort(values, n, sizeof(*values), compare_doubles);
+        statistics_sort(values, n);
         *ret_low = statistics_quantile_of_sorted(values, n, tail);
         *ret_high = statistics_quantile_of_sorted(values, n, 1 - tail);
 }
@@ -156,19 +150,13 @@ static bool can_be_judged(const Alternative *alternative) {
         return alternative->n >= RANKING_N_MIN;
 }
 
-static int compare_higher(const void *a, const void *b) {
-        const Alternative *x = a, *y = b;
+/* The best first, those without a median last. userdata: the RankingConfig. */
+static int compare_medians(const void *a, const void *b, void *userdata) {
+        const RankingConfig *config = userdata;
+        const Alternative *x = config->is_higher_better ? b : a, *y = config->is_higher_better ? a : b;
 
         if (isnan(x->median) || isnan(y->median))
-                return isnan(x->median) - isnan(y->median);
-        return (y->median > x->median) - (y->median < x->median);
-}
-
-static int compare_lower(const void *a, const void *b) {
-        const Alternative *x = a, *y = b;
-
-        if (isnan(x->median) || isnan(y->median))
-                return isnan(x->median) - isnan(y->median);
+                return config->is_higher_better ? isnan(y->median) - isnan(x->median) : isnan(x->median) - isnan(y->median);
         return (x->median > y->median) - (x->median < y->median);
 }
 
@@ -179,15 +167,14 @@ static void put_in_order(Ranking *ranking) {
 
         for (size_t i = 0; i < ranking->n; i++)
                 ranking->alternatives[i].median = median_of(&ranking->alternatives[i], ranking->room.values);
-        qsort(ranking->alternatives, ranking->n, sizeof(*ranking->alternatives),
-              ranking->config->is_higher_better ? compare_higher : compare_lower);
+        qsort_r(ranking->alternatives, ranking->n, sizeof(*ranking->alternatives), compare_medians, (void *)(uintptr_t)ranking->config);
 
         for (size_t i = 0; i < ranking->n; i++) {
                 const Alternative *alternative = &ranking->alternatives[i];
 
                 if (alternative->n > 0)
                         memcpy(end, alternative->values, alternative->n * sizeof(*end));
-                qsort(end, alternative->n, sizeof(*end), compare_doubles);
+                statistics_sort(end, alternative->n);
                 ranking->begins[i] = end;
                 ranking->seeds[i] = draw(&state);
                 ranking->n_judged += can_be_judged(alternative);

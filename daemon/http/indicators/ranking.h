@@ -32,6 +32,7 @@ typedef enum Verdict {
 } Verdict;
 
 typedef struct Alternative {
+        size_t index; /* the caller's */
         const double *values; /* borrowed, finite */
         size_t n;
         /* Filled in: */

@@ -6,14 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SEED 1U /* the same question has the same answer */
 #define DIFFERING_MAX 64U /* parameters that are named */
 
-static void write_json_text(Json *json, JsonText text) {
-        json_raw(json, "");
-        if (text.text)
-                buffer_put(json->out, text.text, text.n);
-        else
-                buffer_puts(json->out, "null");
+static bool is_comparable(const RankQuery *rank, const Group *a, const Group *b) {
+        for (size_t i = 0; i < rank->n_common; i++)
+                if (!json_text_equals(grouping_field(a, i), grouping_field(b, i)))
+                        return false;
+        return true;
+}
+
+size_t ranking_json_set_end(const RankQuery *rank, const Group *groups, size_t begin, size_t n) {
+        size_t end = begin + 1;
+
+        while (end < n && is_comparable(rank, &groups[begin], &groups[end]))
+                end++;
+        return end;
 }
 
 /* --- one set ------------------------------------------------------------------------------------- */
@@ -22,11 +30,10 @@ static void write_key(Json *json, const RankQuery *rank, const Group *group) {
         size_t n_before = rank->fields.has_parameters;
 
         assert(rank->n_common >= n_before);
-        json_key(json, "key");
-        json_object_begin(json);
+        json_put_object_begin(json, "key");
         for (size_t i = rank->n_common - n_before; i < rank->fields.n; i++) {
                 json_key(json, rank->fields.names[i]);
-                write_json_text(json, grouping_field(group, n_before + i));
+                json_text_write(grouping_field(group, n_before + i), json);
         }
         json_object_end(json);
         json_put_uint(json, "n", rank_query_values(rank, group)->n);
@@ -39,19 +46,12 @@ static void write_common(Json *json, const RankQuery *rank, const Group *group) 
 
         if (rank->fields.has_parameters) {
                 json_key(json, "parameters");
-                write_json_text(json, grouping_field(group, 0));
+                json_text_write(grouping_field(group, 0), json);
         }
         for (size_t i = n_before; i < rank->n_common; i++) {
                 json_key(json, rank->fields.names[i - n_before]);
-                write_json_text(json, grouping_field(group, i));
+                json_text_write(grouping_field(group, i), json);
         }
-}
-
-static const Group *group_of(const RankQuery *rank, const Group *groups, size_t n, const double *values) {
-        for (size_t i = 0; i < n; i++)
-                if (rank_query_values(rank, &groups[i])->values == values)
-                        return &groups[i];
-        return groups;
 }
 
 static void write_alternative(Json *json, const RankQuery *rank, const Group *group, const Alternative *alternative, bool is_alone) {
@@ -77,8 +77,7 @@ static const char *reason_of(const RankQuery *rank, const Group *group) {
 }
 
 static void write_left_out(Json *json, const RankQuery *rank, const Group *groups, size_t n) {
-        json_key(json, "left_out");
-        json_array_begin(json);
+        json_put_array_begin(json, "left_out");
         for (size_t i = 0; i < n; i++) {
                 if (rank_query_values(rank, &groups[i])->n >= RANKING_N_MIN)
                         continue;
@@ -90,6 +89,21 @@ static void write_left_out(Json *json, const RankQuery *rank, const Group *group
         json_array_end(json);
 }
 
+static int rank_set(const RankQuery *rank, const Group *groups, size_t n, Alternative *ret, size_t *ret_n) {
+        RankingConfig config = {
+                .is_higher_better = rank->is_higher_better, .confidence = rank->confidence, .n_resamples = rank->n_resamples, .seed = SEED,
+        };
+
+        *ret_n = 0;
+        for (size_t i = 0; i < n; i++) {
+                const Sequence *values = rank_query_values(rank, &groups[i]);
+
+                if (values->n >= RANKING_N_MIN)
+                        ret[(*ret_n)++] = (Alternative){ .index = i, .values = values->values, .n = values->n };
+        }
+        return ranking_make(ret, *ret_n, &config);
+}
+
 static int write_set(Json *json, const RankQuery *rank, const Group *groups, size_t n) {
         scoped(freep) Alternative *alternatives = calloc(n, sizeof(*alternatives));
         size_t n_alternatives;
@@ -97,16 +111,15 @@ static int write_set(Json *json, const RankQuery *rank, const Group *groups, siz
 
         if (!alternatives)
                 return -ENOMEM;
-        r = ranking_json_rank_set(rank, groups, n, alternatives, &n_alternatives);
+        r = rank_set(rank, groups, n, alternatives, &n_alternatives);
         if (r < 0)
                 return r;
 
         json_object_begin(json);
         write_common(json, rank, groups);
-        json_key(json, "alternatives");
-        json_array_begin(json);
+        json_put_array_begin(json, "alternatives");
         for (size_t i = 0; i < n_alternatives; i++)
-                write_alternative(json, rank, group_of(rank, groups, n, alternatives[i].values), &alternatives[i], n_alternatives == 1);
+                write_alternative(json, rank, &groups[alternatives[i].index], &alternatives[i], n_alternatives == 1);
         json_array_end(json);
         if (n_alternatives > 1)
                 json_put_uint(json, "runs_needed", ranking_values_needed(n_alternatives, rank->confidence));
@@ -118,8 +131,7 @@ static int write_set(Json *json, const RankQuery *rank, const Group *groups, siz
 static int write_sets(Json *json, const RankQuery *rank, const Group *groups, size_t n) {
         int r = 0;
 
-        json_key(json, "rankings");
-        json_array_begin(json);
+        json_put_array_begin(json, "rankings");
         for (size_t begin = 0, end = 0; r == 0 && begin < n; begin = end) {
                 end = ranking_json_set_end(rank, groups, begin, n);
                 r = write_set(json, rank, groups + begin, end - begin);
@@ -189,8 +201,7 @@ static void write_differing_parameters(Json *json, const Group *groups, size_t n
 static void write_apart(Json *json, const RankQuery *rank, const Group *groups, size_t n) {
         size_t n_before = rank->fields.has_parameters;
 
-        json_key(json, "apart");
-        json_array_begin(json);
+        json_put_array_begin(json, "apart");
         if (n > 0 && n_before > 0)
                 write_differing_parameters(json, groups, n);
         for (size_t k = n_before; k < rank->n_common; k++)
@@ -214,8 +225,7 @@ static void write_counts(Json *json, const RankQuery *rank) {
 
         json_put_uint(json, "scanned", rank->n_scanned);
         json_put_uint(json, "compared", rank->n_compared);
-        json_key(json, "left_out");
-        json_object_begin(json);
+        json_put_object_begin(json, "left_out");
         for (Exclusion i = 0; i < N_EXCLUSIONS; i++)
                 json_put_uint(json, names[i], rank->n_excluded[i]);
         json_object_end(json);

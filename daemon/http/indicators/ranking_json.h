@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The two halves of a ranking's answer: what is compared (api_rank.c), and how that is written (ranking_json_write.c). */
+/* Compares the alternatives of each set of groups and writes the rankings as JSON. The question is parsed in api_rank.c. */
 
 #include "http/indicators/ranking.h"
 #include "http/indicators/result_groups.h"
@@ -47,7 +47,4 @@ static inline const char *rank_query_objective(const RankQuery *rank) {
 
 /* Groups are sorted: those from begin to the end that is returned may be compared. */
 size_t ranking_json_set_end(const RankQuery *rank, const Group *groups, size_t begin, size_t n);
-/* Those of a set that have enough values, ranked. ret has room for n. 0 or -ENOMEM. */
-int ranking_json_rank_set(const RankQuery *rank, const Group *groups, size_t n, Alternative *ret, size_t *ret_n);
-
 void ranking_json_write(Exchange *exchange, const RankQuery *rank, const Group *groups, size_t n);

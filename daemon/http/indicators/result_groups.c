@@ -38,3 +38,18 @@ int result_groups_read(Exchange *exchange, const Selection *selection, const Gro
         *ret_n_scanned = n;
         return 0;
 }
+
+int result_groups_any(Exchange *exchange, const PointFilter *filter, bool *ret) {
+        scoped(points_freep) Points *points = NULL;
+        PointRow row;
+        int r;
+
+        r = points_new(&points, exchange->reader, filter);
+        if (r == 0)
+                r = points_next(points, &row);
+        if (r != 0 && r != READER_END)
+                return exchange_store_error(exchange, r);
+
+        *ret = r == 0;
+        return 0;
+}

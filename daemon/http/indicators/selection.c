@@ -134,3 +134,10 @@ int selection_parse_fields(Exchange *exchange, const char *parameter, const char
         }
         return 0;
 }
+
+bool selection_has_field(const Selection *selection, const char *name) {
+        for (size_t i = 0; i < selection->fields.n; i++)
+                if (strcmp(selection->fields.names[i], name) == 0)
+                        return true;
+        return false;
+}

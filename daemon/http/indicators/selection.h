@@ -39,6 +39,8 @@ int selection_parse(Exchange *exchange, const char *name, Selection *ret);
 int selection_parse_stats(Exchange *exchange, const char *text, Selection *selection);
 /* text NULL: none. */
 int selection_parse_fields(Exchange *exchange, const char *parameter, const char *text, FieldList *ret);
+/* True if results are grouped by the field. */
+bool selection_has_field(const Selection *selection, const char *name);
 /* Adds a number to be read; *ret is which. */
 int selection_add_number(Exchange *exchange, const char *key, Selection *selection, size_t *ret);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "http/indicators/declaration.h"
+#include "http/indicators/result_groups.h"
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/result_reader.h"
 #include "util/clock.h"
@@ -54,6 +55,31 @@ typedef struct Asked {
         bool is_known;
 } Asked;
 
+/* --- names --------------------------------------------------------------------------------------- */
+
+static void names_deinit(Names *names) {
+        for (size_t i = 0; i < names->n; i++)
+                free(names->items[i]);
+}
+
+static bool names_has(const Names *names, const char *name) {
+        for (size_t i = 0; i < names->n; i++)
+                if (strcmp(names->items[i], name) == 0)
+                        return true;
+        return false;
+}
+
+/* Skips names that do not fit or cannot be allocated: the list is for messages only. */
+static void names_add(Names *names, const char *name) {
+        char *copy;
+
+        if (names->n == NAMES_MAX || !*name || names_has(names, name))
+                return;
+        copy = strdup(name);
+        if (copy)
+                names->items[names->n++] = copy;
+}
+
 Vocabulary *vocabulary_free(Vocabulary *vocabulary) {
         if (!vocabulary)
                 return NULL;
@@ -64,36 +90,22 @@ Vocabulary *vocabulary_free(Vocabulary *vocabulary) {
                 free(vocabulary->models[i].declaration);
         }
         for (PropertyKind kind = 0; kind < N_KINDS; kind++)
-                for (size_t i = 0; i < vocabulary->names[kind].n; i++)
-                        free(vocabulary->names[kind].items[i]);
+                names_deinit(&vocabulary->names[kind]);
         free(vocabulary->models);
         free(vocabulary);
         return NULL;
-}
-
-/* --- names --------------------------------------------------------------------------------------- */
-
-/* Skips names that do not fit or cannot be allocated: the list is for messages only. */
-static void names_add(Names *names, JsonText key) {
-        scoped(buffer_deinit) Buffer text = {};
-
-        if (names->n == NAMES_MAX)
-                return;
-        json_text_say(key, &text);
-        if (buffer_error(&text) < 0 || text.n == 0)
-                return;
-        for (size_t i = 0; i < names->n; i++)
-                if (strcmp(names->items[i], text.text) == 0)
-                        return;
-        names->items[names->n++] = buffer_take(&text);
 }
 
 static void names_add_members(Names *names, JsonText object) {
         JsonWalk walk = json_text_walk(object);
         JsonText key, unused;
 
-        while (walk.is_object && json_text_walk_next(&walk, &key, &unused))
-                names_add(names, key);
+        while (walk.is_object && json_text_walk_next(&walk, &key, &unused)) {
+                scoped(buffer_deinit) Buffer name = {};
+
+                json_text_say(key, &name);
+                names_add(names, buffer_error(&name) == 0 && name.text ? name.text : "");
+        }
 }
 
 static void names_list(const Names *names, const char *but, Buffer *out) {
@@ -181,35 +193,25 @@ static bool is_declared(const Exchange *exchange, const char *name) {
 /* Among the indicators that there are; else what was probably meant. */
 static int check_name(Vocabulary *vocabulary, Exchange *exchange) {
         const char *name = vocabulary->filter.name, *nearest;
-        Names names = {};
+        scoped(names_deinit) Names names = {};
         IndicatorRow row;
         bool is_there = is_declared(exchange, name);
         int r;
 
         r = indicator_reader_list(exchange->reader);
         while (r == 0 && (r = indicator_reader_next(exchange->reader, &row)) == 0) {
-                scoped(buffer_deinit) Buffer quoted = {};
-                Json json;
-
                 is_there |= strcmp(row.name, name) == 0;
-                json_init(&json, &quoted);
-                json_string(&json, row.name);
-                if (buffer_error(&quoted) == 0)
-                        names_add(&names, json_text(quoted.text, quoted.n));
+                names_add(&names, row.name);
         }
 
         nearest = nearest_word(name, (const char *const *)names.items, names.n);
         if (r != READER_END)
-                r = exchange_store_error(exchange, r);
-        else if (!is_there)
-                r = exchange_error(exchange, 404, "no results and no model of indicator '%s'%s%s%s", name,
-                                   nearest ? ": did you mean " : "; perfctl indicator list has the names", nearest ?: "",
-                                   nearest ? "?" : "");
-        else
-                r = 0;
-        for (size_t i = 0; i < names.n; i++)
-                free(names.items[i]);
-        return r;
+                return exchange_store_error(exchange, r);
+        if (!is_there)
+                return exchange_error(exchange, 404, "no results and no model of indicator '%s'%s%s%s", name,
+                                      nearest ? ": did you mean " : "; perfctl indicator list has the names", nearest ?: "",
+                                      nearest ? "?" : "");
+        return 0;
 }
 
 int vocabulary_new(Vocabulary **ret, Exchange *exchange, const PointFilter *filter) {
@@ -220,10 +222,10 @@ int vocabulary_new(Vocabulary **ret, Exchange *exchange, const PointFilter *filt
                 return exchange_store_error(exchange, -ENOMEM);
 
         vocabulary->filter = *filter;
-        names_add(&vocabulary->names[KIND_PARAMETER], text_of("component"));
-        names_add(&vocabulary->names[KIND_PARAMETER], text_of("version"));
-        names_add(&vocabulary->names[KIND_PARAMETER], text_of("hardware"));
-        names_add(&vocabulary->names[KIND_RESULT], text_of(SCORE_KEY));
+        names_add(&vocabulary->names[KIND_PARAMETER], "component");
+        names_add(&vocabulary->names[KIND_PARAMETER], "version");
+        names_add(&vocabulary->names[KIND_PARAMETER], "hardware");
+        names_add(&vocabulary->names[KIND_RESULT], SCORE_KEY);
         if (filter->name)
                 r = read_models(vocabulary, exchange);
         if (r == 0 && filter->name && vocabulary->n_models == 0)
@@ -271,29 +273,17 @@ static void find_in_models(const Vocabulary *vocabulary, Asked *asked, size_t n)
         }
 }
 
-static size_t count_unknown(const Asked *asked, size_t n) {
-        size_t n_unknown = 0;
-
-        for (size_t i = 0; i < n; i++)
-                n_unknown += !asked[i].is_known;
-        return n_unknown;
-}
-
-/* Members of one object, @parameters or @result. Returns how many became known. */
-static size_t find_in_object(Asked *asked, size_t n, PropertyKind kind, JsonText object) {
-        size_t n_found = 0;
-
-        for (size_t i = 0; i < n; i++)
-                if (!asked[i].is_known && asked[i].kind == kind && json_text_find(object, asked[i].key).text) {
-                        asked[i].is_known = true;
-                        n_found++;
-                }
-        return n_found;
-}
-
-static bool has_unknown(const Asked *asked, size_t n, PropertyKind kind) {
+/* Members of one object, @parameters or @result. */
+static void find_in_object(Asked *asked, size_t n, PropertyKind kind, JsonText object) {
         for (size_t i = 0; i < n; i++)
                 if (!asked[i].is_known && asked[i].kind == kind)
+                        asked[i].is_known = json_text_find(object, asked[i].key).text;
+}
+
+/* kind N_KINDS: of any kind. */
+static bool has_unknown(const Asked *asked, size_t n, PropertyKind kind) {
+        for (size_t i = 0; i < n; i++)
+                if (!asked[i].is_known && (asked[i].kind == kind || kind == N_KINDS))
                         return true;
         return false;
 }
@@ -306,7 +296,7 @@ static int find_in_series(Vocabulary *vocabulary, Exchange *exchange, Asked *ask
         r = indicator_reader_list_parameters(exchange->reader, vocabulary->filter.name);
         while (r == 0 && has_unknown(asked, n, KIND_PARAMETER) &&
                (r = indicator_reader_next_parameters(exchange->reader, &parameters)) == 0) {
-                (void)find_in_object(asked, n, KIND_PARAMETER, parameters);
+                find_in_object(asked, n, KIND_PARAMETER, parameters);
                 if (n_read++ < NAMED_DOCUMENTS_MAX)
                         names_add_members(&vocabulary->names[KIND_PARAMETER], parameters);
         }
@@ -316,19 +306,18 @@ static int find_in_series(Vocabulary *vocabulary, Exchange *exchange, Asked *ask
 /* For a moment. */
 static int find_in_documents(Vocabulary *vocabulary, Exchange *exchange, Asked *asked, size_t n, const ResultFilter *filter) {
         uint64_t end_ns = clock_boottime_ns() + SEARCH_NS;
-        size_t n_unknown = count_unknown(asked, n);
         ResultRow row;
         int r;
 
         vocabulary->n_documents = 0;
         r = result_reader_list(exchange->reader, filter);
-        while (r == 0 && n_unknown > 0 && (r = result_reader_next(exchange->reader, &row)) == 0) {
+        while (r == 0 && has_unknown(asked, n, N_KINDS) && (r = result_reader_next(exchange->reader, &row)) == 0) {
                 bool is_named = vocabulary->n_documents++ < NAMED_DOCUMENTS_MAX;
 
                 for (PropertyKind kind = 0; kind < N_KINDS; kind++) {
                         JsonText object = json_text_find(text_of(row.document), places[kind]);
 
-                        n_unknown -= find_in_object(asked, n, kind, object);
+                        find_in_object(asked, n, kind, object);
                         if (is_named)
                                 names_add_members(&vocabulary->names[kind], object);
                 }
@@ -347,7 +336,7 @@ static int find_in_newest(Vocabulary *vocabulary, Exchange *exchange, Asked *ask
 
         if (filter.component || filter.since_ms > 0 || filter.until_ms > 0)
                 r = find_in_documents(vocabulary, exchange, asked, n, &filter);
-        if (r == 0 && count_unknown(asked, n) > 0)
+        if (r == 0 && has_unknown(asked, n, N_KINDS))
                 r = find_in_documents(vocabulary, exchange, asked, n, &(ResultFilter){ .name = of->name });
         return r;
 }
@@ -362,13 +351,6 @@ int vocabulary_list_results(Vocabulary *vocabulary, Exchange *exchange, const ch
         if (r == 0)
                 names_list(&vocabulary->names[KIND_RESULT], but, out);
         return r;
-}
-
-static bool is_a(const Vocabulary *vocabulary, PropertyKind kind, const char *key) {
-        for (size_t i = 0; i < vocabulary->names[kind].n; i++)
-                if (strcmp(vocabulary->names[kind].items[i], key) == 0)
-                        return true;
-        return false;
 }
 
 static int say_unknown(const Vocabulary *vocabulary, Exchange *exchange, const Asked *asked) {
@@ -388,7 +370,7 @@ static int say_unknown(const Vocabulary *vocabulary, Exchange *exchange, const A
         if (buffer_error(&list) < 0 || buffer_error(&holder) < 0)
                 return exchange_store_error(exchange, -ENOMEM);
 
-        if (is_a(vocabulary, other, asked->key))
+        if (names_has(&vocabulary->names[other], asked->key))
                 return exchange_error(exchange, 400, "%s has a %s '%s', which is a %s. Available: %s", holder.text, what, asked->key,
                                       other == KIND_RESULT ? "result" : "parameter", list.text);
         return exchange_error(exchange, 400, "%s has a %s '%s'%s%s%s Available: %s", holder.text, what, asked->key,
@@ -401,7 +383,7 @@ static int check_keys(Vocabulary *vocabulary, Exchange *exchange, Asked *asked, 
         find_in_models(vocabulary, asked, n);
         if (has_unknown(asked, n, KIND_PARAMETER))
                 r = find_in_series(vocabulary, exchange, asked, n);
-        if (r == 0 && count_unknown(asked, n) > 0)
+        if (r == 0 && has_unknown(asked, n, N_KINDS))
                 r = find_in_newest(vocabulary, exchange, asked, n);
         for (size_t i = 0; r == 0 && i < n; i++)
                 if (!asked[i].is_known)
@@ -450,25 +432,15 @@ static int say_refused(Exchange *exchange, const Condition *condition, JsonText 
 
 /* A value that the model does not allow may be stored: from before the model, or kept as an odd value. */
 static int is_stored(const Vocabulary *vocabulary, Exchange *exchange, const Condition *condition, bool *ret) {
-        scoped(points_freep) Points *points = NULL;
         PointFilter filter = vocabulary->filter;
         Condition equal = *condition;
-        PointRow row;
-        int r;
 
         if (equal.relation == CONDITION_NOT_EQUAL)
                 equal.relation = CONDITION_EQUAL;
         filter.conditions = &equal;
         filter.n_conditions = 1;
         filter.n_numbers = 0;
-        r = points_new(&points, exchange->reader, &filter);
-        if (r == 0)
-                r = points_next(points, &row);
-        if (r != 0 && r != READER_END)
-                return exchange_store_error(exchange, r);
-
-        *ret = r == 0;
-        return 0;
+        return result_groups_any(exchange, &filter, ret);
 }
 
 static int check_value(const Vocabulary *vocabulary, Exchange *exchange, const Condition *condition) {

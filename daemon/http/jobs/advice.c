@@ -33,6 +33,13 @@
 
 #define TEXT_SHORT_MAX 32
 
+typedef struct AdviceInput {
+        const MetricSet *metrics; /* of the node meanwhile */
+        const UsageSet *usage;    /* of the job itself */
+        bool is_running;
+        uint32_t n_node_cpus;
+} AdviceInput;
+
 /* --- available metrics ----------------------------------------------------------------------------- */
 
 static bool own(const AdviceInput *input, UsageMetric metric, double *ret) {
@@ -286,43 +293,41 @@ typedef enum Topic {
         TOPIC_STEAL,
 } Topic;
 
-/* The most important rule first. X(name, topic, function) */
-#define RULES(X)                                         \
-        X("oom-killed", TOPIC_MEMORY, oom_killed)        \
-        X("memory-pressure", TOPIC_MEMORY, memory_pressure) \
-        X("cpu-limited", TOPIC_CPU, cpu_limited)         \
-        X("throttled", TOPIC_CPU, throttled)             \
-        X("io-wait", TOPIC_IO, io_wait)                  \
-        X("cpu-pressure", TOPIC_CPU, cpu_pressure)       \
-        X("memory-limit", TOPIC_MEMORY, memory_limit)    \
-        X("node-swapped", TOPIC_SWAP, node_swapped)      \
-        X("cpu-unused", TOPIC_CPU, cpu_unused)           \
-        X("cpu-stolen", TOPIC_STEAL, cpu_stolen)         \
-        X("memory-unused", TOPIC_MEMORY, memory_unused)
-
+/* The most important rule first. */
 static const struct {
         const char *name;
         Topic topic;
         bool (*holds)(const AdviceInput *input, Advice *ret);
 } rules[] = {
-#define X(rule_name, rule_topic, rule_function) { rule_name, rule_topic, rule_function },
-        RULES(X)
-#undef X
+        { "oom-killed", TOPIC_MEMORY, oom_killed },
+        { "memory-pressure", TOPIC_MEMORY, memory_pressure },
+        { "cpu-limited", TOPIC_CPU, cpu_limited },
+        { "throttled", TOPIC_CPU, throttled },
+        { "io-wait", TOPIC_IO, io_wait },
+        { "cpu-pressure", TOPIC_CPU, cpu_pressure },
+        { "memory-limit", TOPIC_MEMORY, memory_limit },
+        { "node-swapped", TOPIC_SWAP, node_swapped },
+        { "cpu-unused", TOPIC_CPU, cpu_unused },
+        { "cpu-stolen", TOPIC_STEAL, cpu_stolen },
+        { "memory-unused", TOPIC_MEMORY, memory_unused },
 };
 
-const char *const advice_rules[] = {
-#define X(rule_name, ...) rule_name,
-        RULES(X)
-#undef X
-        NULL,
-};
+const char *advice_rule_name(size_t i) {
+        return i < N_ELEMENTS(rules) ? rules[i].name : NULL;
+}
 
-size_t advice_give(const AdviceInput *input, Advice ret[static ADVICE_MAX]) {
+size_t advice_give(const JobView *job, const NodeSnapshot *node_snapshot, Advice ret[static ADVICE_MAX]) {
+        const AdviceInput input = {
+                .metrics = &job->metrics,
+                .usage = &job->usage,
+                .is_running = job->state == JOB_RUNNING,
+                .n_node_cpus = node_snapshot_n_cpus(node_snapshot),
+        };
         unsigned said = 0;
         size_t n = 0;
 
         for (size_t i = 0; i < N_ELEMENTS(rules) && n < ADVICE_MAX; i++) {
-                if ((said & (1U << rules[i].topic)) || !rules[i].holds(input, &ret[n]))
+                if ((said & (1U << rules[i].topic)) || !rules[i].holds(&input, &ret[n]))
                         continue;
 
                 ret[n++].rule = rules[i].name;

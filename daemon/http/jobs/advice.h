@@ -8,12 +8,10 @@
  * in it. perfctl-report(1) explains every rule under its name.
  */
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
-#include "measure/metric.h"
-#include "measure/usage.h"
+#include "snapshot/job_view.h"
+#include "snapshot/node_snapshot.h"
 
 #define ADVICE_MAX 3 /* the weightiest ones */
 
@@ -22,16 +20,10 @@ typedef struct Advice {
         char text[200];
 } Advice;
 
-typedef struct AdviceInput {
-        const MetricSet *metrics; /* of the node meanwhile */
-        const UsageSet *usage;    /* of the job itself */
-        bool is_running;
-        uint32_t n_node_cpus;
-        uint64_t node_memory_bytes;
-} AdviceInput;
+/*
+ * Returns how many, at most ADVICE_MAX, the weightiest first. node: where the job runs or ran; NULL: nothing is known of the node.
+ */
+size_t advice_give(const JobView *job, const NodeSnapshot *node, Advice ret[static ADVICE_MAX]);
 
-/* Returns how many, at most ADVICE_MAX, the weightiest first. */
-size_t advice_give(const AdviceInput *input, Advice ret[static ADVICE_MAX]);
-
-/* The names of all rules, for those who check that each is documented. NULL-terminated. */
-extern const char *const advice_rules[];
+/* The name of the i-th rule, for those who check that each is documented. NULL: there are no more. */
+const char *advice_rule_name(size_t i);

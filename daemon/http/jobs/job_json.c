@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/jobs/job_json.h"
 
-#include "http/jobs/job_advice.h"
+#include "http/jobs/advice.h"
 #include "util/clock.h"
-
-static void put_int_or_null(Json *json, const char *key, bool is_there, int64_t value) {
-        if (is_there)
-                json_put_int(json, key, value);
-        else
-                json_put_string(json, key, NULL);
-}
 
 static void write_end(Json *json, const JobEnd *end) {
         json_key(json, "exit");
@@ -30,19 +23,12 @@ static void write_end(Json *json, const JobEnd *end) {
 
 /* Its place among those of its run, and what is around it here. */
 static void write_place(Json *json, const JobDescription *info) {
-        put_int_or_null(json, "rank", info->rank >= 0, info->rank);
-        put_int_or_null(json, "ranks", info->n_ranks > 0, info->n_ranks);
-        put_int_or_null(json, "node_index", info->node >= 0, info->node);
-        put_int_or_null(json, "nodes", info->n_nodes > 0, info->n_nodes);
+        json_put_int_or_null(json, "rank", info->rank >= 0, info->rank);
+        json_put_int_or_null(json, "ranks", info->n_ranks > 0, info->n_ranks);
+        json_put_int_or_null(json, "node_index", info->node >= 0, info->node);
+        json_put_int_or_null(json, "nodes", info->n_nodes > 0, info->n_nodes);
         json_put_string(json, "enclosure", job_enclosure_name(info->enclosure));
         json_put_string(json, "cgroup", info->cgroup);
-}
-
-static void write_user(Json *json, const char *key, uint32_t id) {
-        if (id == JOB_UID_UNKNOWN)
-                json_put_string(json, key, NULL);
-        else
-                json_put_uint(json, key, id);
 }
 
 void job_json_write_identity(Json *json, const JobView *job) {
@@ -51,16 +37,18 @@ void job_json_write_identity(Json *json, const JobView *job) {
         json_put_string(json, "state", job_state_name(job->state));
         json_put_string(json, "command", job->info.command);
         json_put_string(json, "user", job->info.user);
-        write_user(json, "uid", job->info.uid);
-        write_user(json, "gid", job->info.gid);
+        json_put_int_or_null(json, "uid", job->info.uid != JOB_UID_UNKNOWN, job->info.uid);
+        json_put_int_or_null(json, "gid", job->info.gid != JOB_UID_UNKNOWN, job->info.gid);
         json_put_int(json, "pid", job->info.pid);
         write_place(json, &job->info);
         json_put_uint(json, "begin_ms", job->begin_realtime_ms);
-        put_int_or_null(json, "end_ms", job->end_realtime_ms > 0, (int64_t)job->end_realtime_ms);
+        json_put_int_or_null(json, "end_ms", job->end_realtime_ms > 0, (int64_t)job->end_realtime_ms);
         json_put_string(json, "note", job->info.note);
         write_end(json, &job->end);
-        json_key(json, "labels");
-        job_view_write_labels(job, json);
+        json_put_object_begin(json, "labels");
+        for (size_t i = 0; i < job->info.n_labels; i++)
+                json_put_string(json, job->info.labels[i].key, job->info.labels[i].value);
+        json_object_end(json);
 }
 
 static bool has_usage(const UsageSet *usage, UsageMetric metric) {
@@ -70,33 +58,27 @@ static bool has_usage(const UsageSet *usage, UsageMetric metric) {
 void job_json_write_limits(Json *json, const UsageSet *usage) {
         bool has_limit = has_usage(usage, USAGE_MEMORY_LIMIT);
 
-        json_key(json, "limits");
-        json_object_begin(json);
-        if (has_usage(usage, USAGE_CPU_GIVEN))
-                json_put_double(json, "cpus", usage->value[USAGE_CPU_GIVEN]);
-        else
-                json_put_string(json, "cpus", NULL);
-        put_int_or_null(json, "memory_bytes", has_limit, has_limit ? (int64_t)usage->value[USAGE_MEMORY_LIMIT] : 0);
+        json_put_object_begin(json, "limits");
+        json_put_double_or_null(json, "cpus", has_usage(usage, USAGE_CPU_GIVEN), usage->value[USAGE_CPU_GIVEN]);
+        json_put_int_or_null(json, "memory_bytes", has_limit, has_limit ? (int64_t)usage->value[USAGE_MEMORY_LIMIT] : 0);
         json_object_end(json);
 }
 
 void job_json_write_node(Json *json, const NodeSnapshot *node) {
-        json_key(json, "on");
-        json_object_begin(json);
+        json_put_object_begin(json, "on");
         json_put_string(json, "hostname", node ? node->identity.hostname : NULL);
-        put_int_or_null(json, "cpus", node_snapshot_n_cpus(node) > 0, node_snapshot_n_cpus(node));
-        put_int_or_null(json, "memory_bytes", node_snapshot_memory_bytes(node) > 0, (int64_t)node_snapshot_memory_bytes(node));
-        put_int_or_null(json, "interval_ms", node, node ? (int64_t)(node->interval_ns / NS_PER_MS) : 0);
-        put_int_or_null(json, "time_ms", node, node ? (int64_t)(node->realtime_ns / NS_PER_MS) : 0);
+        json_put_int_or_null(json, "cpus", node_snapshot_n_cpus(node) > 0, node_snapshot_n_cpus(node));
+        json_put_int_or_null(json, "memory_bytes", node_snapshot_memory_bytes(node) > 0, (int64_t)node_snapshot_memory_bytes(node));
+        json_put_int_or_null(json, "interval_ms", node, node ? (int64_t)(node->interval_ns / NS_PER_MS) : 0);
+        json_put_int_or_null(json, "time_ms", node, node ? (int64_t)(node->realtime_ns / NS_PER_MS) : 0);
         json_object_end(json);
 }
 
 void job_json_write_advice(Json *json, const JobView *job, const NodeSnapshot *node) {
         Advice advice[ADVICE_MAX];
-        size_t n = job_advice(job, node, advice);
+        size_t n = advice_give(job, node, advice);
 
-        json_key(json, "advice");
-        json_array_begin(json);
+        json_put_array_begin(json, "advice");
         for (size_t i = 0; i < n; i++) {
                 json_object_begin(json);
                 json_put_string(json, "rule", advice[i].rule);
@@ -110,13 +92,11 @@ void job_json_write_no_numbers(Json *json) {
         static const char *const lists[] = { "metrics", "absent", "compat", "advice" };
 
         for (size_t i = 0; i < N_ELEMENTS(lists); i++) {
-                json_key(json, lists[i]);
-                json_array_begin(json);
+                json_put_array_begin(json, lists[i]);
                 json_array_end(json);
         }
 
-        json_key(json, "limits");
-        json_object_begin(json);
+        json_put_object_begin(json, "limits");
         json_put_string(json, "cpus", NULL);
         json_put_string(json, "memory_bytes", NULL);
         json_object_end(json);

@@ -1,23 +1,224 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "http/jobs/jobs_subject.h"
+#include <assert.h>
+#include <string.h>
 
-#include "util/scoped.h"
+#include "http/jobs/jobs_subject.h"
+#include "http/jobs/job_json.h"
+#include "http/jobs/job_lookup.h"
+#include "http/jobs/phases_json.h"
+#include "http/measure/node_history.h"
+#include "http/pagination.h"
+#include "store/jobs/job_reader.h"
+#include "store/node/sample_reader.h"
+#include "util/clock.h"
+
+#define HISTORY_POINTS 1000U
+
+static MetricStamp stamp_of(const Exchange *exchange, const JobView *job) {
+        return (MetricStamp){
+                .time_ms = job_lookup_time_ms(exchange, job),
+                .step = job->info.rank > 0 ? job->info.rank : 0,
+        };
+}
+
+static void write_listed_job(Json *json, const JobView *job, bool has_metrics) {
+        json_object_begin(json);
+        job_json_write_identity(json, job);
+        json_key(json, "metrics");
+        if (has_metrics)
+                metric_json_write_values(json, &job->metrics, &job->usage);
+        else
+                json_null(json);
+        json_object_end(json);
+}
+
+/* 0 or EXCHANGE_ANSWERED. */
+static int write_jobs(Exchange *exchange, const JobFilter *filter, Pagination *page, Json *json) {
+        JobRow row;
+        int r;
+
+        r = job_reader_list(exchange->reader, filter);
+        while (r == 0 && (r = job_reader_next(exchange->reader, &row)) == 0) {
+                const JobRecord *live = row.view.state == JOB_RUNNING ? job_lookup_live(exchange->snapshot, row.view.info.id) : NULL;
+                JobView view;
+
+                if (live && filter->state && strcmp(job_state_name(live->state), filter->state) != 0)
+                        continue;
+                if (!pagination_admit(page, exchange->body, (PageKey){ row.view.begin_realtime_ms, row.row }))
+                        break;
+                if (live)
+                        jobs_snapshot_record_view(live, &exchange->snapshot->node, &view);
+                write_listed_job(json, live ? &view : &row.view, live || row.has_metrics);
+        }
+
+        return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
+}
+
+static void answer_list(Exchange *exchange) {
+        JobFilter filter = {
+                .name = exchange_parameter(exchange, "name"),
+                .user = exchange_parameter(exchange, "user"),
+                .state = exchange_parameter(exchange, "state"),
+        };
+        Pagination page;
+        Json json;
+
+        if (filter.state && job_state_find(filter.state) < 0) {
+                (void)exchange_error(exchange, 400, "query parameter 'state' must be running, finished or interrupted, not '%s'",
+                                     filter.state);
+                return;
+        }
+
+        if (pagination_parse(exchange, &page) > 0)
+                return;
+        filter.since_ms = page.since_ms;
+        filter.until_ms = page.until_ms;
+        filter.before = page.before;
+
+        pagination_begin(&json, exchange->body, "jobs");
+        if (write_jobs(exchange, &filter, &page, &json) == 0)
+                pagination_end(&page, &json);
+}
+
+static void write_numbers(Exchange *exchange, Json *json, const FoundJob *job) {
+        if (!job->has_metrics) {
+                job_json_write_no_numbers(json);
+                return;
+        }
+
+        metric_json_write_all(json, &job->view->metrics, &job->view->usage, stamp_of(exchange, job->view));
+        job_json_write_limits(json, &job->view->usage);
+        job_json_write_advice(json, job->view, exchange_node(exchange));
+}
+
+/* Phases come last: asking for them lets go of the row the job is in. */
+static void answer_job(Exchange *exchange) {
+        MetricStamp stamp;
+        PhaseView phase;
+        FoundJob job;
+        bool has_phase;
+        Json json;
+
+        if (job_lookup(exchange, &job) > 0)
+                return;
+
+        stamp = stamp_of(exchange, job.view);
+        json_init(&json, exchange->body);
+        json_object_begin(&json);
+        job_json_write_identity(&json, job.view);
+        write_numbers(exchange, &json, &job);
+        job_json_write_node(&json, exchange_node(exchange));
+        has_phase = job.record && jobs_snapshot_record_phase(job.record, &exchange->snapshot->node, &phase);
+        phases_json_write(exchange, &json, has_phase ? &phase : NULL, stamp.time_ms);
+        json_object_end(&json);
+}
+
+static int scopes_parse(Exchange *exchange, MetricChoice *ret) {
+        const char *text = exchange_parameter(exchange, "scope");
+        int scope = text ? metric_scope_find(text) : -1;
+
+        if (text && scope < 0)
+                return exchange_error(exchange, 400, "query parameter 'scope' must be node or job, not '%s'", text);
+
+        for (int i = 0; i < N_SCOPES; i++)
+                ret->has_scope[i] = !text || scope == i;
+        return 0;
+}
+
+static int choice_parse(Exchange *exchange, MetricChoice *ret) {
+        const char *names = exchange_parameter(exchange, "names");
+        int r;
+
+        *ret = (MetricChoice){ .key = exchange_parameter(exchange, "key") };
+        r = exchange_parameter_bool(exchange, "compat", &ret->is_compat);
+        if (r > 0)
+                return r;
+
+        ret->has_raw_keys = names && strcmp(names, "raw") == 0;
+        if (names && !ret->has_raw_keys && strcmp(names, "sanitised") != 0)
+                return exchange_error(exchange, 400, "query parameter 'names' must be raw or sanitised, not '%s'", names);
+
+        return scopes_parse(exchange, ret);
+}
+
+static void answer_job_metrics(Exchange *exchange) {
+        MetricStamp stamp;
+        MetricChoice choice;
+        FoundJob job;
+        bool has_phases;
+        Json json;
+
+        if (choice_parse(exchange, &choice) > 0 || exchange_parameter_bool(exchange, "phases", &has_phases) > 0 ||
+            job_lookup(exchange, &job) > 0)
+                return;
+
+        stamp = stamp_of(exchange, job.view);
+        json_init(&json, exchange->body);
+        json_object_begin(&json);
+        json_put_array_begin(&json, "metrics");
+        if (job.has_metrics)
+                metric_json_write_list(&json, &job.view->metrics, &job.view->usage, &choice, stamp);
+        if (has_phases && phases_json_write_times(exchange, &json, choice.key, stamp) > 0)
+                return;
+        json_array_end(&json);
+        json_object_end(&json);
+}
+
+/* The node's history since the job began: what there is of one that runs. */
+static void answer_from_node(Exchange *exchange, uint64_t begin_ms) {
+        scoped(node_history_deinit) NodeHistory history = { .n_points_max = HISTORY_POINTS, .is_merging = true };
+        NodeSampleRow row;
+        int r, added = 0;
+
+        r = sample_reader_list(exchange->reader, begin_ms, 0);
+        while (added >= 0 && r == 0 && (r = sample_reader_next(exchange->reader, &row)) == 0)
+                added = node_history_add(&history, &row);
+        if (added < 0 || (r != 0 && r != READER_END)) {
+                (void)exchange_store_error(exchange, added < 0 ? added : r);
+                return;
+        }
+
+        if (history.timeline.interval_ns == 0)
+                history.timeline.begin_realtime_ns = begin_ms * NS_PER_MS;
+        timeline_json(&history.timeline, exchange->body);
+}
+
+static void answer_job_samples(Exchange *exchange) {
+        scoped(timeline_deinit) Timeline timeline = {};
+        FoundJob job;
+        uint64_t begin_ms;
+
+        if (job_lookup(exchange, &job) > 0)
+                return;
+
+        assert(job.view == &job.live || job.view == &job.row.view);
+        begin_ms = job.view->begin_realtime_ms;
+        if (job.row.timeline && timeline_parse(job.row.timeline, &timeline) == 0) {
+                timeline_json(&timeline, exchange->body);
+                return;
+        }
+
+        if (job.view->state == JOB_RUNNING) {
+                answer_from_node(exchange, begin_ms);
+                return;
+        }
+
+        timeline.begin_realtime_ns = begin_ms * NS_PER_MS;
+        timeline_json(&timeline, exchange->body);
+}
 
 static const Route routes[] = {
-        { "/api/v1/jobs",              "state name user since_ms until_ms limit page", false, jobs_subject_list },
-        { "/api/v1/jobs/{id}",         "",                                             false, jobs_subject_job },
-        { "/api/v1/jobs/{id}/metrics", "key scope compat names phases",                false, jobs_subject_job_metrics },
-        { "/api/v1/jobs/{id}/samples", "",                                             false, jobs_subject_job_samples },
+        { "/api/v1/jobs",              "state name user since_ms until_ms limit page", false, answer_list },
+        { "/api/v1/jobs/{id}",         "",                                             false, answer_job },
+        { "/api/v1/jobs/{id}/metrics", "key scope compat names phases",                false, answer_job_metrics },
+        { "/api/v1/jobs/{id}/samples", "",                                             false, answer_job_samples },
+        {},
 };
 
 static const Collector collectors[] = {
         { "jobs", false, jobs_subject_metrics },
         { "self", false, jobs_subject_metrics_counts },
+        {},
 };
 
-const Subject jobs_subject = {
-        .routes = routes,
-        .n_routes = N_ELEMENTS(routes),
-        .collectors = collectors,
-        .n_collectors = N_ELEMENTS(collectors),
-};
+const Subject jobs_subject = { routes, collectors };

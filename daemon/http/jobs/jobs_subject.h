@@ -5,11 +5,6 @@
 
 #include "http/subject.h"
 
-void jobs_subject_list(Exchange *exchange);
-void jobs_subject_job(Exchange *exchange);
-void jobs_subject_job_metrics(Exchange *exchange);
-void jobs_subject_job_samples(Exchange *exchange);
-
 int jobs_subject_metrics(Exposition *exposition, const Exchange *exchange);
 int jobs_subject_metrics_counts(Exposition *exposition, const Exchange *exchange);
 

@@ -17,57 +17,32 @@ typedef struct ExposedJob {
 } ExposedJob;
 
 typedef struct ExposedJobs {
-        ExposedJob *jobs; /* owned */
+        ExposedJob *jobs;
         size_t n;
 } ExposedJobs;
 
-static void exposed_jobs_deinit(ExposedJobs *exposed) {
-        free(exposed->jobs);
-}
-
-static int exposed_jobs_init(ExposedJobs *exposed, const Snapshot *snapshot) {
-        *exposed = (ExposedJobs){ .n = jobs_snapshot_n_exposed(&snapshot->jobs) };
-        if (exposed->n == 0)
-                return 0;
-
-        exposed->jobs = reallocarray(NULL, exposed->n, sizeof(*exposed->jobs));
-        if (!exposed->jobs)
-                return -ENOMEM;
-
-        for (size_t i = 0; i < exposed->n; i++) {
-                ExposedJob *job = &exposed->jobs[i];
-
-                job->record = &snapshot->jobs.records[i];
-                jobs_snapshot_record_metrics(job->record, &snapshot->node, &job->metrics, &job->usage);
-        }
-        return 0;
-}
-
 /* Names and users are in this family alone: queries join the others with it by job. */
-static void put_info_of(Exposition *exposition, const JobRecord *job) {
-        const JobDescription *info = &job->info;
-
-        exposition_sample(exposition);
-        exposition_label(exposition, "job", info->id);
-        exposition_label(exposition, "name", info->name);
-        exposition_label(exposition, "user", info->user);
-        exposition_label(exposition, "state", job_state_name(job->state));
-        exposition_label(exposition, "enclosure", job_enclosure_name(info->enclosure));
-        if (info->rank >= 0)
-                exposition_label_i64(exposition, "rank", info->rank);
-        if (info->node >= 0)
-                exposition_label_i64(exposition, "node", info->node);
-        exposition_u64(exposition, 1);
-}
-
 static void put_info(Exposition *exposition, const ExposedJobs *exposed) {
         exposition_family(exposition, "perfd_job", FAMILY_INFO, "", "Running jobs and recently ended jobs of this node");
-        for (size_t i = 0; i < exposed->n; i++)
-                put_info_of(exposition, exposed->jobs[i].record);
+        for (size_t i = 0; i < exposed->n; i++) {
+                const JobRecord *job = exposed->jobs[i].record;
+
+                exposition_sample(exposition);
+                exposition_label(exposition, "job", job->info.id);
+                exposition_label(exposition, "name", job->info.name);
+                exposition_label(exposition, "user", job->info.user);
+                exposition_label(exposition, "state", job_state_name(job->state));
+                exposition_label(exposition, "enclosure", job_enclosure_name(job->info.enclosure));
+                if (job->info.rank >= 0)
+                        exposition_label_i64(exposition, "rank", job->info.rank);
+                if (job->info.node >= 0)
+                        exposition_label_i64(exposition, "node", job->info.node);
+                exposition_u64(exposition, 1);
+        }
 }
 
 static void put_begin(Exposition *exposition, const ExposedJobs *exposed) {
-        exposition_family(exposition, "perfd_job_begin_timestamp_seconds", FAMILY_GAUGE, "seconds", "Unix time of the begin of the job");
+        exposition_family(exposition, "perfd_job_begin_timestamp_seconds", FAMILY_GAUGE, "seconds", "Unix time of the start of the job");
         for (size_t i = 0; i < exposed->n; i++) {
                 exposition_sample(exposition);
                 exposition_label(exposition, "job", exposed->jobs[i].record->info.id);
@@ -142,12 +117,17 @@ static void put_families(Exposition *exposition, const ExposedJobs *exposed) {
 
 int jobs_subject_metrics(Exposition *exposition, const Exchange *exchange) {
         const Snapshot *snapshot = exchange->snapshot;
-        scoped(exposed_jobs_deinit) ExposedJobs exposed = {};
-        int r;
+        const size_t n = jobs_snapshot_n_exposed(&snapshot->jobs);
+        scoped(freep) ExposedJob *jobs = reallocarray(NULL, n + 1, sizeof(*jobs));
+        const ExposedJobs exposed = { jobs, n };
 
-        r = exposed_jobs_init(&exposed, snapshot);
-        if (r < 0)
-                return r;
+        if (!jobs)
+                return -ENOMEM;
+
+        for (size_t i = 0; i < n; i++) {
+                jobs[i].record = &snapshot->jobs.records[i];
+                jobs_snapshot_record_metrics(jobs[i].record, &snapshot->node, &jobs[i].metrics, &jobs[i].usage);
+        }
 
         exposition_single(exposition, "perfd_jobs_running", FAMILY_GAUGE, "Running jobs", snapshot->jobs.n_running);
         exposition_single(exposition, "perfd_jobs_not_exposed", FAMILY_GAUGE,

@@ -42,14 +42,6 @@ bool phase_walk_next(PhaseWalk *walk, PhaseView *ret) {
         return true;
 }
 
-void phase_walk_cut(PhaseWalk *walk) {
-        walk->n_left = 0;
-}
-
-bool phase_walk_has_all(const PhaseWalk *walk) {
-        return walk->has_all;
-}
-
 double phase_walk_seconds(const PhaseView *phase, uint64_t now_ms) {
         uint64_t end_ms = phase->end_realtime_ms ?: now_ms;
 

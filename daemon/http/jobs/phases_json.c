@@ -13,10 +13,7 @@ static void write_phase(Json *json, const PhaseView *phase, uint64_t now_ms) {
         json_put_uint(json, "index", phase->index);
         json_put_string(json, "name", phase->name);
         json_put_uint(json, "begin_ms", phase->begin_realtime_ms);
-        if (phase->end_realtime_ms)
-                json_put_uint(json, "end_ms", phase->end_realtime_ms);
-        else
-                json_put_string(json, "end_ms", NULL);
+        json_put_int_or_null(json, "end_ms", phase->end_realtime_ms > 0, (int64_t)phase->end_realtime_ms);
         json_put_double(json, "seconds", phase_walk_seconds(phase, now_ms));
         metric_json_write_part(json, &phase->metrics, &phase->usage);
         json_object_end(json);
@@ -27,16 +24,15 @@ void phases_json_write(Exchange *exchange, Json *json, const PhaseView *lasting,
         PhaseWalk walk;
         PhaseView phase;
 
-        json_key(json, "phases");
-        json_array_begin(json);
+        json_put_array_begin(json, "phases");
         phase_walk_begin(&walk, exchange->reader, exchange->argument, lasting, PHASES_MAX);
         while (phase_walk_next(&walk, &phase)) {
                 write_phase(json, &phase, now_ms);
                 if (exchange->body->n - n_before > PHASES_BYTES_MAX)
-                        phase_walk_cut(&walk);
+                        walk.n_left = 0;
         }
         json_array_end(json);
-        json_put_bool(json, "phases_truncated", !phase_walk_has_all(&walk));
+        json_put_bool(json, "phases_truncated", !walk.has_all);
 }
 
 /* --- time blocks --------------------------------------------------------------------------------- */

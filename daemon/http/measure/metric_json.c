@@ -58,20 +58,17 @@ static void write_compat(Json *json, const MetricSet *metrics, MetricStamp stamp
 void metric_json_write_all(Json *json, const MetricSet *metrics, const UsageSet *usage, MetricStamp stamp) {
         const ScopeMetrics node = metric_scope_of_node(metrics), job = metric_scope_of_job(usage);
 
-        json_key(json, "metrics");
-        json_array_begin(json);
+        json_put_array_begin(json, "metrics");
         write_present(json, &node, &stamp);
         write_present(json, &job, &stamp);
         json_array_end(json);
 
-        json_key(json, "absent");
-        json_array_begin(json);
+        json_put_array_begin(json, "absent");
         write_absent(json, &node);
         write_absent(json, &job);
         json_array_end(json);
 
-        json_key(json, "compat");
-        json_array_begin(json);
+        json_put_array_begin(json, "compat");
         write_compat(json, metrics, stamp);
         json_array_end(json);
 }
@@ -79,8 +76,7 @@ void metric_json_write_all(Json *json, const MetricSet *metrics, const UsageSet 
 void metric_json_write_part(Json *json, const MetricSet *metrics, const UsageSet *usage) {
         const ScopeMetrics node = metric_scope_of_node(metrics), job = metric_scope_of_job(usage);
 
-        json_key(json, "metrics");
-        json_array_begin(json);
+        json_put_array_begin(json, "metrics");
         write_present(json, &node, NULL);
         write_present(json, &job, NULL);
         json_array_end(json);

@@ -9,10 +9,6 @@
 
 #define TIME_MS_MAX (INT64_MAX / NS_PER_MS)
 
-void node_history_init(NodeHistory *history, size_t n_points_max, bool is_merging) {
-        *history = (NodeHistory){ .n_points_max = n_points_max, .is_merging = is_merging };
-}
-
 void node_history_deinit(NodeHistory *history) {
         timeline_deinit(&history->timeline);
 }

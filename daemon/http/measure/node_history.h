@@ -12,12 +12,11 @@
 #include "store/reader.h"
 
 typedef struct NodeHistory {
-        Timeline timeline;
+        Timeline timeline; /* empty at first */
         size_t n_points_max;
         bool is_merging; /* full: neighbours merge. Else: full is full */
 } NodeHistory;
 
-void node_history_init(NodeHistory *history, size_t n_points_max, bool is_merging);
 void node_history_deinit(NodeHistory *history);
 
 /*

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/node/kernel_family.h"
 
-#define PREFIX "perfd_node_"
+#define PREFIX KERNEL_FAMILY_PREFIX
 #define GAUGE(source, type, member, value, name, unit, help) \
-        { SOURCE_##source, offsetof(type, member), KERNEL_VALUE_##value, 0, false, PREFIX name, unit, help }
+        { SOURCE_##source, SCALAR_GAUGE(type, member, SCALAR_##value, PREFIX name, unit, help) }
 #define COUNTER(source, type, member, decimals, name, unit, help) \
-        { SOURCE_##source, offsetof(type, member), KERNEL_VALUE_U64, decimals, true, PREFIX name, unit, help }
+        { SOURCE_##source, { offsetof(type, member), SCALAR_U64, decimals, FAMILY_COUNTER, PREFIX name, unit, help } }
 
 #define MEMORY(member, name, help) GAUGE(MEMINFO, Sample, memory.member, U64, name, "bytes", help)
 #define LOAD(member, value, name, help) GAUGE(LOADAVG, Sample, load.member, value, name, "", help)
@@ -34,7 +34,7 @@ const KernelFamily kernel_families[] = {
         {},
 };
 
-const KernelFamily kernel_disk_families[] = {
+static const KernelFamily disk_families[] = {
         DISK(read_bytes, 0, "disk_read_bytes", "bytes", "Bytes read from the device"),
         DISK(write_bytes, 0, "disk_written_bytes", "bytes", "Bytes written to the device"),
         DISK(reads, 0, "disk_reads", "", "Completed reads"),
@@ -43,7 +43,7 @@ const KernelFamily kernel_disk_families[] = {
         {},
 };
 
-const KernelFamily kernel_net_families[] = {
+static const KernelFamily net_families[] = {
         NET(received_bytes, "network_received_bytes", "bytes", "Bytes received by the interface"),
         NET(sent_bytes, "network_sent_bytes", "bytes", "Bytes sent by the interface"),
         NET(received_packets, "network_received_packets", "", "Packets received"),
@@ -53,9 +53,36 @@ const KernelFamily kernel_net_families[] = {
         {},
 };
 
-const KernelFamily kernel_filesystem_families[] = {
+static const KernelFamily filesystem_families[] = {
         FILESYSTEM(size_bytes, "filesystem_size_bytes", "Size of the file system"),
         FILESYSTEM(available_bytes, "filesystem_available_bytes", "Free space available to unprivileged users"),
         FILESYSTEM(free_bytes, "filesystem_free_bytes", "Free space"),
         {},
 };
+
+const KernelDeviceKind kernel_device_kinds[N_KERNEL_DEVICE_KINDS] = {
+        { SOURCE_DISKSTATS, "disk", "disks", "device", "class", disk_families },
+        { SOURCE_NETDEV, "network", "networks", "device", "class", net_families },
+        { SOURCE_FILESYSTEMS, "filesystem", "filesystems", "mountpoint", "fstype", filesystem_families },
+};
+
+KernelDevice kernel_family_device(const Sample *sample, const KernelDeviceKind *kind, size_t i) {
+        if (!sample_has(sample, kind->source))
+                return (KernelDevice){};
+        if (kind->source == SOURCE_DISKSTATS && i < sample->n_disks) {
+                const SampleDisk *disk = &sample->disks[i];
+
+                return (KernelDevice){ disk, disk->name, sample_disk_class_names[disk->class], disk->class };
+        }
+        if (kind->source == SOURCE_NETDEV && i < sample->n_nets) {
+                const SampleNet *net = &sample->nets[i];
+
+                return (KernelDevice){ net, net->name, sample_net_class_names[net->class], net->class };
+        }
+        if (kind->source == SOURCE_FILESYSTEMS && i < sample->n_filesystems) {
+                const SampleFilesystem *filesystem = &sample->filesystems[i];
+
+                return (KernelDevice){ .values = filesystem, .name = filesystem->mount_point, .class_name = filesystem->type };
+        }
+        return (KernelDevice){};
+}

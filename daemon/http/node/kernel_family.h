@@ -4,32 +4,39 @@
 /*
  * OpenMetrics families of what the kernel says about the node
  *
- * One row for each number of a Sample, and of each of its disks, interfaces and file systems. An exposition walks these tables
- * and names no number itself. A family whose source is not in the sample is left out: absent is not zero.
+ * One row for each number of a Sample, and of each of its disks, interfaces and file systems. /metrics and /api/v1/node walk these
+ * tables and name no number themselves. A family whose source is not in the sample is left out: absent is not zero.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
-
+#include "http/metrics.h"
 #include "measure/sample.h"
 
-typedef enum KernelValue {
-        KERNEL_VALUE_U64,
-        KERNEL_VALUE_U32,
-        KERNEL_VALUE_DOUBLE,
-} KernelValue;
+#define KERNEL_FAMILY_PREFIX "perfd_node_"
 
 typedef struct KernelFamily {
         Source source;
-        size_t offset; /* of the value, in the struct that the table is for */
-        KernelValue type;
-        unsigned n_decimals; /* of a KERNEL_VALUE_U64 that counts fractions: 6 for microseconds */
-        bool is_counter;     /* else a gauge */
-        const char *name, *unit, *help;
+        Scalar scalar; /* of the struct that the table is for */
 } KernelFamily;
 
 /* Each table ends with a row without a name. */
-extern const KernelFamily kernel_families[];            /* of a Sample */
-extern const KernelFamily kernel_disk_families[];       /* of a SampleDisk */
-extern const KernelFamily kernel_net_families[];        /* of a SampleNet */
-extern const KernelFamily kernel_filesystem_families[]; /* of a SampleFilesystem */
+extern const KernelFamily kernel_families[]; /* of a Sample */
+
+/* Devices of one kind. Their families have the prefix, the name of the kind, and an underscore. */
+typedef struct KernelDeviceKind {
+        Source source;
+        const char *name, *list; /* "disk", "disks" */
+        const char *device_label, *class_label;
+        const KernelFamily *families; /* of a SampleDisk, SampleNet or SampleFilesystem */
+} KernelDeviceKind;
+
+#define N_KERNEL_DEVICE_KINDS 3U
+extern const KernelDeviceKind kernel_device_kinds[N_KERNEL_DEVICE_KINDS];
+
+typedef struct KernelDevice {
+        const void *values; /* the struct that the families are for; NULL: there are no more devices */
+        const char *name, *class_name;
+        unsigned class;
+} KernelDevice;
+
+/* The i-th device of the kind. Borrowed from the sample. */
+KernelDevice kernel_family_device(const Sample *sample, const KernelDeviceKind *kind, size_t i);

@@ -30,17 +30,24 @@ static void put_info(Exposition *exposition, const NodeSnapshot *node) {
         exposition_decimal(exposition, node->realtime_ns, 9);
 }
 
+/* The family's samples, one for each mode. cpu: -1 for all CPUs. */
+static void put_cpu_modes(Exposition *exposition, int64_t cpu, const CpuTimes *times) {
+        for (CpuMode mode = 0; mode < N_CPU_MODES; mode++) {
+                exposition_sample(exposition);
+                if (cpu >= 0)
+                        exposition_label_i64(exposition, "cpu", cpu);
+                exposition_label(exposition, "mode", sample_cpu_mode_names[mode]);
+                exposition_decimal(exposition, times->ticks[mode], TICK_DECIMALS);
+        }
+}
+
 static void put_cpu_seconds(Exposition *exposition, const Sample *sample) {
         if (!sample_has(sample, SOURCE_STAT))
                 return;
 
         exposition_family(exposition, "perfd_node_cpu_seconds", FAMILY_COUNTER, "seconds",
                           "CPU time of all CPUs since boot, by mode; user and nice exclude guests");
-        for (CpuMode mode = 0; mode < N_CPU_MODES; mode++) {
-                exposition_sample(exposition);
-                exposition_label(exposition, "mode", sample_cpu_mode_names[mode]);
-                exposition_decimal(exposition, sample->cpu.ticks[mode], TICK_DECIMALS);
-        }
+        put_cpu_modes(exposition, -1, &sample->cpu);
 }
 
 static void put_utilization(Exposition *exposition, const Observation *observation) {
@@ -66,25 +73,19 @@ static void put_utilization(Exposition *exposition, const Observation *observati
 }
 
 static void put_over_threshold(Exposition *exposition, const Totals *totals) {
-        static const struct {
-                Total total;
-                const char *labels;
-        } lines[] = {
-                { TOTAL_MEAN_AT100_NS, "cpus=\"mean\",threshold=\"1\"" },  { TOTAL_MEAN_OVER80_NS, "cpus=\"mean\",threshold=\"0.8\"" },
-                { TOTAL_MEAN_OVER40_NS, "cpus=\"mean\",threshold=\"0.4\"" }, { TOTAL_MEAN_OVER20_NS, "cpus=\"mean\",threshold=\"0.2\"" },
-                { TOTAL_ALL_AT100_NS, "cpus=\"all\",threshold=\"1\"" },    { TOTAL_ALL_OVER80_NS, "cpus=\"all\",threshold=\"0.8\"" },
-                { TOTAL_ALL_OVER40_NS, "cpus=\"all\",threshold=\"0.4\"" },   { TOTAL_ALL_OVER20_NS, "cpus=\"all\",threshold=\"0.2\"" },
-                { TOTAL_ANY_AT100_NS, "cpus=\"any\",threshold=\"1\"" },    { TOTAL_ANY_OVER80_NS, "cpus=\"any\",threshold=\"0.8\"" },
-                { TOTAL_ANY_OVER40_NS, "cpus=\"any\",threshold=\"0.4\"" },   { TOTAL_ANY_OVER20_NS, "cpus=\"any\",threshold=\"0.2\"" },
-        };
+        static const char *const cpus[] = { "mean", "all", "any" }, *const thresholds[] = { "1", "0.8", "0.4", "0.2" };
+        Total total = TOTAL_MEAN_AT100_NS;
 
+        _Static_assert(TOTAL_MEAN_AT100_NS + N_ELEMENTS(cpus) * N_ELEMENTS(thresholds) == N_TOTALS, "the totals have this order");
         exposition_family(exposition, "perfd_node_cpu_over_threshold_seconds", FAMILY_COUNTER, "seconds",
                           "Observed time with utilization at or over the threshold: mean over CPUs, all CPUs, any CPU");
-        for (size_t i = 0; i < N_ELEMENTS(lines); i++) {
-                exposition_sample(exposition);
-                exposition_labels(exposition, lines[i].labels);
-                exposition_decimal(exposition, totals->value[lines[i].total], 9);
-        }
+        for (size_t i = 0; i < N_ELEMENTS(cpus); i++)
+                for (size_t k = 0; k < N_ELEMENTS(thresholds); k++) {
+                        exposition_sample(exposition);
+                        exposition_label(exposition, "cpus", cpus[i]);
+                        exposition_label(exposition, "threshold", thresholds[k]);
+                        exposition_decimal(exposition, totals->value[total++], 9);
+                }
 }
 
 static void put_psi_available(Exposition *exposition, const Sample *sample) {
@@ -95,164 +96,63 @@ static void put_psi_available(Exposition *exposition, const Sample *sample) {
 
         exposition_family(exposition, "perfd_node_psi_available", FAMILY_GAUGE, "",
                           "Whether the kernel provides pressure stall information (not with psi=0)");
-        for (size_t i = 0; i < N_ELEMENTS(lines); i++) {
-                exposition_sample(exposition);
-                exposition_label(exposition, "resource", lines[i].resource);
-                exposition_u64(exposition, sample_has(sample, lines[i].source));
-        }
-}
-
-/* `base`: the struct that the family's table is for. */
-static void put_kernel_value(Exposition *exposition, const void *base, const KernelFamily *family) {
-        const void *at = (const char *)base + family->offset;
-
-        switch (family->type) {
-        case KERNEL_VALUE_U64:
-                exposition_decimal(exposition, *(const uint64_t *)at, family->n_decimals);
-                break;
-        case KERNEL_VALUE_U32:
-                exposition_u64(exposition, *(const uint32_t *)at);
-                break;
-        case KERNEL_VALUE_DOUBLE:
-                exposition_double(exposition, *(const double *)at);
-                break;
-        }
-}
-
-static void begin_kernel_family(Exposition *exposition, const KernelFamily *family) {
-        exposition_family(exposition, family->name, family->is_counter ? FAMILY_COUNTER : FAMILY_GAUGE, family->unit, family->help);
+        for (size_t i = 0; i < N_ELEMENTS(lines); i++)
+                exposition_sample_u64(exposition, "resource", lines[i].resource, sample_has(sample, lines[i].source));
 }
 
 static void put_kernel_families(Exposition *exposition, const Sample *sample) {
-        for (const KernelFamily *family = kernel_families; family->name; family++) {
-                if (!sample_has(sample, family->source))
-                        continue;
-                begin_kernel_family(exposition, family);
-                exposition_sample(exposition);
-                put_kernel_value(exposition, sample, family);
-        }
-}
-
-static size_t put_disk_family(Exposition *exposition, const Sample *sample, const KernelFamily *family) {
-        size_t n_by_class[N_DISK_CLASSES] = {}, n_omitted = 0;
-
-        begin_kernel_family(exposition, family);
-        for (size_t i = 0; i < sample->n_disks; i++) {
-                const SampleDisk *disk = &sample->disks[i];
-
-                if (n_by_class[disk->class]++ >= DEVICES_MAX) {
-                        n_omitted++;
-                        continue;
-                }
-                exposition_sample(exposition);
-                exposition_label(exposition, "device", disk->name);
-                exposition_label(exposition, "class", sample_disk_class_names[disk->class]);
-                put_kernel_value(exposition, disk, family);
-        }
-
-        return n_omitted;
-}
-
-static size_t put_disks(Exposition *exposition, const Sample *sample) {
-        size_t n_omitted = 0;
-
-        if (!sample_has(sample, SOURCE_DISKSTATS))
-                return 0;
-
-        for (const KernelFamily *family = kernel_disk_families; family->name; family++)
-                n_omitted = put_disk_family(exposition, sample, family);
-        return n_omitted;
-}
-
-static size_t put_net_family(Exposition *exposition, const Sample *sample, const KernelFamily *family) {
-        size_t n_by_class[N_NET_CLASSES] = {}, n_omitted = 0;
-
-        begin_kernel_family(exposition, family);
-        for (size_t i = 0; i < sample->n_nets; i++) {
-                const SampleNet *net = &sample->nets[i];
-
-                if (n_by_class[net->class]++ >= DEVICES_MAX) {
-                        n_omitted++;
-                        continue;
-                }
-                exposition_sample(exposition);
-                exposition_label(exposition, "device", net->name);
-                exposition_label(exposition, "class", sample_net_class_names[net->class]);
-                put_kernel_value(exposition, net, family);
-        }
-
-        return n_omitted;
-}
-
-static size_t put_nets(Exposition *exposition, const Sample *sample) {
-        size_t n_omitted = 0;
-
-        if (!sample_has(sample, SOURCE_NETDEV))
-                return 0;
-
-        for (const KernelFamily *family = kernel_net_families; family->name; family++)
-                n_omitted = put_net_family(exposition, sample, family);
-        return n_omitted;
+        for (const KernelFamily *family = kernel_families; family->scalar.name; family++)
+                if (sample_has(sample, family->source))
+                        metrics_scalars(exposition, sample, &family->scalar, 1);
 }
 
 /* True if another file system was mounted on the same directory later. */
-static bool is_hidden(const Sample *sample, size_t i) {
+static bool is_hidden(const Sample *sample, const KernelDeviceKind *kind, size_t i) {
+        if (kind->source != SOURCE_FILESYSTEMS)
+                return false;
+
         for (size_t k = i + 1; k < sample->n_filesystems; k++)
                 if (strcmp(sample->filesystems[k].mount_point, sample->filesystems[i].mount_point) == 0)
                         return true;
         return false;
 }
 
-static size_t put_filesystem_family(Exposition *exposition, const Sample *sample, const KernelFamily *family) {
-        size_t n = 0, n_omitted = 0;
+#define CLASSES_MAX 8U
+_Static_assert(N_DISK_CLASSES <= CLASSES_MAX && N_NET_CLASSES <= CLASSES_MAX, "each class is counted");
 
-        begin_kernel_family(exposition, family);
-        for (size_t i = 0; i < sample->n_filesystems; i++) {
-                const SampleFilesystem *filesystem = &sample->filesystems[i];
+/* Returns the number of devices that are omitted. */
+static size_t put_device_family(Exposition *exposition, const Sample *sample, const KernelDeviceKind *kind, const KernelFamily *family) {
+        size_t n_by_class[CLASSES_MAX] = {}, n_omitted = 0;
+        KernelDevice device;
 
-                if (is_hidden(sample, i))
+        metrics_scalar_family(exposition, &family->scalar);
+        for (size_t i = 0; (device = kernel_family_device(sample, kind, i)).values; i++) {
+                if (is_hidden(sample, kind, i))
                         continue;
-                if (n++ >= DEVICES_MAX) {
+                if (n_by_class[device.class]++ >= DEVICES_MAX) {
                         n_omitted++;
                         continue;
                 }
                 exposition_sample(exposition);
-                exposition_label(exposition, "mountpoint", filesystem->mount_point);
-                exposition_label(exposition, "fstype", filesystem->type);
-                put_kernel_value(exposition, filesystem, family);
+                exposition_label(exposition, kind->device_label, device.name);
+                exposition_label(exposition, kind->class_label, device.class_name);
+                metrics_scalar_value(exposition, &family->scalar, device.values);
         }
 
-        return n_omitted;
-}
-
-static size_t put_filesystems(Exposition *exposition, const Sample *sample) {
-        size_t n_omitted = 0;
-
-        if (!sample_has(sample, SOURCE_FILESYSTEMS))
-                return 0;
-
-        for (const KernelFamily *family = kernel_filesystem_families; family->name; family++)
-                n_omitted = put_filesystem_family(exposition, sample, family);
         return n_omitted;
 }
 
 static void put_devices(Exposition *exposition, const Sample *sample) {
-        const struct {
-                const char *kind;
-                size_t n_omitted;
-        } lines[] = {
-                { "disk", put_disks(exposition, sample) },
-                { "network", put_nets(exposition, sample) },
-                { "filesystem", put_filesystems(exposition, sample) },
-        };
+        size_t n_omitted[N_KERNEL_DEVICE_KINDS] = {};
+
+        for (size_t i = 0; i < N_KERNEL_DEVICE_KINDS; i++)
+                for (const KernelFamily *family = kernel_device_kinds[i].families; family->scalar.name; family++)
+                        n_omitted[i] = put_device_family(exposition, sample, &kernel_device_kinds[i], family);
 
         exposition_family(exposition, "perfd_node_devices_not_exposed", FAMILY_GAUGE, "",
                           "Devices omitted because of the limit on their number; the JSON API has them");
-        for (size_t i = 0; i < N_ELEMENTS(lines); i++) {
-                exposition_sample(exposition);
-                exposition_label(exposition, "kind", lines[i].kind);
-                exposition_u64(exposition, lines[i].n_omitted);
-        }
+        for (size_t i = 0; i < N_KERNEL_DEVICE_KINDS; i++)
+                exposition_sample_u64(exposition, "kind", kernel_device_kinds[i].name, n_omitted[i]);
 }
 
 int node_subject_metrics(Exposition *exposition, const Exchange *exchange) {
@@ -273,15 +173,6 @@ int node_subject_metrics(Exposition *exposition, const Exchange *exchange) {
         return 0;
 }
 
-static void put_cpu(Exposition *exposition, size_t cpu, const CpuTimes *times) {
-        for (CpuMode mode = 0; mode < N_CPU_MODES; mode++) {
-                exposition_sample(exposition);
-                exposition_label_i64(exposition, "cpu", (int64_t)cpu);
-                exposition_label(exposition, "mode", sample_cpu_mode_names[mode]);
-                exposition_decimal(exposition, times->ticks[mode], TICK_DECIMALS);
-        }
-}
-
 int node_subject_metrics_percpu(Exposition *exposition, const Exchange *exchange) {
         const Sample *sample = &exchange->snapshot->node.sample;
 
@@ -292,7 +183,7 @@ int node_subject_metrics_percpu(Exposition *exposition, const Exchange *exchange
                           "CPU time of one CPU since boot, by mode; user and nice exclude guests");
         for (size_t cpu = 0; cpu < sample->n_cpus; cpu++)
                 if (sample->cpus[cpu].online)
-                        put_cpu(exposition, cpu, &sample->cpus[cpu].times);
+                        put_cpu_modes(exposition, (int64_t)cpu, &sample->cpus[cpu].times);
         return 0;
 }
 
@@ -310,18 +201,12 @@ static const Scalar sampling_scalars[] = {
 static void put_sources(Exposition *exposition, const NodeSnapshot *node) {
         exposition_family(exposition, "perfd_source_up", FAMILY_GAUGE, "",
                           "Whether the kernel's file could be read in the latest sample");
-        for (Source source = 0; source < N_SOURCES; source++) {
-                exposition_sample(exposition);
-                exposition_label(exposition, "source", sample_source_names[source]);
-                exposition_u64(exposition, sample_has(&node->sample, source));
-        }
+        for (Source source = 0; source < N_SOURCES; source++)
+                exposition_sample_u64(exposition, "source", sample_source_names[source], sample_has(&node->sample, source));
 
         exposition_family(exposition, "perfd_source_failures", FAMILY_COUNTER, "", "Failed attempts to read the kernel's file");
-        for (Source source = 0; source < N_SOURCES; source++) {
-                exposition_sample(exposition);
-                exposition_label(exposition, "source", sample_source_names[source]);
-                exposition_u64(exposition, node->sampler.n_failures[source]);
-        }
+        for (Source source = 0; source < N_SOURCES; source++)
+                exposition_sample_u64(exposition, "source", sample_source_names[source], node->sampler.n_failures[source]);
 }
 
 int node_subject_metrics_sampling(Exposition *exposition, const Exchange *exchange) {

@@ -25,20 +25,8 @@
 #define KEYS_MAX_SHOWN 64U /* results to choose the objective from */
 #define RUNS_MAX 20U
 
-typedef enum IndicatorPageWord {
-        WORD_STYLE,
-        WORD_HOSTNAME,
-        WORD_NAME,
-        WORD_OBJECTIVE,
-        WORD_KEY,
-        WORD_CHOICE,
-        WORD_RANKINGS,
-        WORD_RUNS,
-        N_WORDS,
-} IndicatorPageWord;
-
 typedef struct IndicatorPage {
-        TemplateWord words[N_WORDS]; /* owned */
+        Template words; /* owned */
         Selection selection;
         Vocabulary *vocabulary;      /* owned */
         char *keys[KEYS_MAX_SHOWN];  /* owned: of results */
@@ -49,16 +37,8 @@ typedef struct IndicatorPage {
         uint64_t n_runs;
 } IndicatorPage;
 
-static void indicator_page_init(IndicatorPage *page) {
-        static const char *const names[N_WORDS] = { "style", "hostname", "name", "objective", "key", "choice", "rankings", "runs" };
-
-        *page = (IndicatorPage){};
-        for (IndicatorPageWord id = 0; id < N_WORDS; id++)
-                page->words[id].name = names[id];
-}
-
 static void indicator_page_deinit(IndicatorPage *page) {
-        template_words_free(page->words, N_WORDS);
+        template_deinit(&page->words);
         vocabulary_free(page->vocabulary);
         for (size_t i = 0; i < page->n_keys; i++)
                 free(page->keys[i]);
@@ -66,38 +46,23 @@ static void indicator_page_deinit(IndicatorPage *page) {
                 buffer_deinit(&page->units[i]);
 }
 
-static Buffer *word(IndicatorPage *page, IndicatorPageWord id) {
-        return &page->words[id].html;
-}
-
 /* --- which results it has ------------------------------------------------------------------------ */
 
-static int add_key(IndicatorPage *page, JsonText key) {
-        scoped(buffer_deinit) Buffer text = {};
-
+static int add_key(IndicatorPage *page, const char *key) {
         if (page->n_keys == KEYS_MAX_SHOWN)
                 return 0;
-        json_text_say(key, &text);
-        if (buffer_error(&text) < 0)
-                return buffer_error(&text);
 
-        page->keys[page->n_keys] = strdup(text.text ?: "");
-        if (!page->keys[page->n_keys])
-                return -ENOMEM;
-        page->n_keys++;
-        return 0;
+        page->keys[page->n_keys] = strdup(key);
+        return page->keys[page->n_keys++] ? 0 : -ENOMEM;
 }
 
 static int add_declared(IndicatorPage *page) {
         const char *key;
+        int r = 0;
 
-        for (size_t i = 0; page->n_keys < KEYS_MAX_SHOWN && (key = vocabulary_declared_result(page->vocabulary, i)); i++) {
-                page->keys[page->n_keys] = strdup(key);
-                if (!page->keys[page->n_keys])
-                        return -ENOMEM;
-                page->n_keys++;
-        }
-        return 0;
+        for (size_t i = 0; r == 0 && (key = vocabulary_declared_result(page->vocabulary, i)); i++)
+                r = add_key(page, key);
+        return r;
 }
 
 /* Each that is a number. */
@@ -107,8 +72,14 @@ static int add_keys(IndicatorPage *page, JsonText object) {
         int r = 0;
 
         while (r == 0 && walk.is_object && json_text_walk_next(&walk, &key, &value))
-                if (json_text_kind(value) == JSON_KIND_NUMBER)
-                        r = add_key(page, key);
+                if (json_text_kind(value) == JSON_KIND_NUMBER) {
+                        scoped(buffer_deinit) Buffer text = {};
+
+                        json_text_say(key, &text);
+                        r = buffer_error(&text);
+                        if (r == 0)
+                                r = add_key(page, text.text ?: "");
+                }
         return r;
 }
 
@@ -130,14 +101,14 @@ static int read_runs(Exchange *exchange, IndicatorPage *page) {
         while (page->n_runs < RUNS_MAX && r == 0 && (r = result_reader_next(exchange->reader, &row)) == 0) {
                 bool has_failed = row.has_exit_status && row.exit_status != 0;
 
-                buffer_puts(word(page, WORD_RUNS), page->n_runs == 0 ? runs_head : "");
-                run_html(word(page, WORD_RUNS), &row, page->vocabulary);
+                buffer_puts(template_word(&page->words, "runs"), page->n_runs == 0 ? runs_head : "");
+                run_html(template_word(&page->words, "runs"), &row, page->vocabulary);
                 if (page->n_keys == 0 && !has_failed)
                         r = add_keys(page, json_text_find(json_text(row.document, strlen(row.document)), "@result"));
                 page->n_runs++;
         }
         reader_reset(exchange->reader);
-        buffer_puts(word(page, WORD_RUNS), page->n_runs > 0 ? "</tbody>\n</table></div>\n" : "<p>None yet.</p>\n");
+        buffer_puts(template_word(&page->words, "runs"), page->n_runs > 0 ? "</tbody>\n</table></div>\n" : "<p>None yet.</p>\n");
         return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
 }
 
@@ -198,10 +169,10 @@ static void put_link_begin(Buffer *out, const Exchange *exchange, const char *ob
 }
 
 static void put_objective(Exchange *exchange, IndicatorPage *page) {
-        Buffer *out = word(page, WORD_OBJECTIVE);
+        Buffer *out = template_word(&page->words, "objective");
         scoped(buffer_deinit) Buffer unit = {};
 
-        html_text(word(page, WORD_KEY), page->objective);
+        html_text(template_word(&page->words, "key"), page->objective);
         html_text(out, page->objective);
         if (vocabulary_say(page->vocabulary, page->objective, "unit", &unit) == 0 && unit.text) {
                 buffer_puts(out, " in ");
@@ -212,7 +183,7 @@ static void put_objective(Exchange *exchange, IndicatorPage *page) {
                 return;
         }
 
-        out = word(page, WORD_CHOICE);
+        out = template_word(&page->words, "choice");
         buffer_puts(out, "<p>No model says which direction is better: is it ");
         put_link_begin(out, exchange, page->objective, "higher");
         buffer_puts(out, "higher</a> or ");
@@ -221,7 +192,7 @@ static void put_objective(Exchange *exchange, IndicatorPage *page) {
 }
 
 static void put_choice(Exchange *exchange, IndicatorPage *page) {
-        Buffer *out = word(page, WORD_CHOICE);
+        Buffer *out = template_word(&page->words, "choice");
         bool has_any = false;
 
         for (size_t i = 0; i < page->n_keys; i++) {
@@ -259,7 +230,7 @@ static void choose_columns(IndicatorPage *page, RankingTable *table) {
 static int say_many(Exchange *exchange, IndicatorPage *page) {
         exchange->status = 200;
         buffer_clear(exchange->body);
-        buffer_puts(word(page, WORD_RANKINGS), "<p>These are too many to be compared at once; <code>?where=KEY=VALUE</code>, "
+        buffer_puts(template_word(&page->words, "rankings"), "<p>These are too many to be compared at once; <code>?where=KEY=VALUE</code>, "
                                                "<code>?component=NAME</code> or <code>?since_ms=TIME</code> chooses among them.</p>\n");
         return 0;
 }
@@ -277,11 +248,11 @@ static int put_rankings(Exchange *exchange, IndicatorPage *page) {
                 return exchange->status == 413 ? say_many(exchange, page) : EXCHANGE_ANSWERED;
 
         groups = grouping_sorted(grouping, &n);
-        r = ranking_html(word(page, WORD_RANKINGS), &table, groups, n);
+        r = ranking_html(template_word(&page->words, "rankings"), &table, groups, n);
         if (r < 0)
                 return exchange_store_error(exchange, r);
         if (n == 0)
-                buffer_puts(word(page, WORD_RANKINGS), "<p>There are no such results.</p>\n");
+                buffer_puts(template_word(&page->words, "rankings"), "<p>There are no such results.</p>\n");
         return 0;
 }
 
@@ -304,21 +275,20 @@ static int fill(Exchange *exchange, IndicatorPage *page) {
         if (r != 0)
                 return r;
 
-        html_text(word(page, WORD_NAME), exchange->argument);
-        html_text(word(page, WORD_HOSTNAME), exchange->snapshot ? exchange->snapshot->node.identity.hostname : "this node");
-        buffer_puts(word(page, WORD_STYLE), asset_style_css);
+        html_text(template_word(&page->words, "name"), exchange->argument);
+        html_text(template_word(&page->words, "hostname"), exchange->snapshot ? exchange->snapshot->node.identity.hostname : "this node");
+        buffer_puts(template_word(&page->words, "style"), asset_style_css);
         put_objective(exchange, page);
         put_choice(exchange, page);
         return 0;
 }
 
 void pages_subject_indicator(Exchange *exchange) {
-        scoped(indicator_page_deinit) IndicatorPage page;
+        scoped(indicator_page_deinit) IndicatorPage page = {};
 
-        indicator_page_init(&page);
         if (fill(exchange, &page) > 0)
                 return;
 
         exchange->type = CONTENT_HTML;
-        template_write(exchange->body, asset_indicator_html, page.words, N_WORDS);
+        template_write(exchange->body, asset_indicator_html, &page.words, "");
 }

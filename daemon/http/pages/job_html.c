@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "http/jobs/job_advice.h"
+#include "http/jobs/advice.h"
 #include "http/measure/metric_scope.h"
 #include "http/pages/html.h"
 #include "util/clock.h"
@@ -60,6 +60,18 @@ static void put_times(Buffer *out, const JobView *job, uint64_t now_ms) {
         fact_end(out);
 }
 
+/* index: negative for none. n: 0 if unknown. */
+static void put_index(Buffer *out, const char *label, int64_t index, uint32_t n) {
+        if (index < 0)
+                return;
+
+        fact_begin(out, label);
+        buffer_printf(out, "%" PRIi64, index);
+        if (n > 0)
+                buffer_printf(out, " of %" PRIu32, n);
+        fact_end(out);
+}
+
 static void put_place(Buffer *out, const JobDescription *info) {
         static const char *const enclosures[N_ENCLOSURES] = {
                 [ENCLOSURE_NONE] = "none",
@@ -73,20 +85,8 @@ static void put_place(Buffer *out, const JobDescription *info) {
         buffer_puts(out, enclosures[info->enclosure]);
         fact_end(out);
 
-        if (info->rank >= 0) {
-                fact_begin(out, "Rank");
-                buffer_printf(out, "%" PRIi64, info->rank);
-                if (info->n_ranks > 0)
-                        buffer_printf(out, " of %" PRIu32, info->n_ranks);
-                fact_end(out);
-        }
-        if (info->node >= 0) {
-                fact_begin(out, "Node");
-                buffer_printf(out, "%" PRIi32, info->node);
-                if (info->n_nodes > 0)
-                        buffer_printf(out, " of %" PRIu32, info->n_nodes);
-                fact_end(out);
-        }
+        put_index(out, "Rank", info->rank, info->n_ranks);
+        put_index(out, "Node", info->node, info->n_nodes);
 }
 
 void job_html_facts(Buffer *out, const JobView *job, uint64_t now_ms) {
@@ -183,7 +183,7 @@ void job_html_node_meters(Buffer *out, const JobView *job, const NodeSnapshot *n
 
 void job_html_advice(Buffer *out, const JobView *job, const NodeSnapshot *node) {
         Advice advice[ADVICE_MAX];
-        size_t n = job_advice(job, node, advice);
+        size_t n = advice_give(job, node, advice);
 
         if (n == 0)
                 return;

@@ -19,45 +19,6 @@
 #define LANDING_JOBS_MAX 20U
 #define LANDING_INDICATORS_MAX 100U
 
-typedef enum LandingWord {
-        WORD_HOSTNAME,
-        WORD_VERSION,
-        WORD_KERNEL,
-        WORD_CPUS,
-        WORD_CPU,
-        WORD_MEMORY,
-        WORD_ROOT,
-        WORD_JOBS,
-        WORD_STORE,
-        WORD_TIME,
-        WORD_STYLE,
-        WORD_JOB_LIST,
-        WORD_INDICATOR_LIST,
-        N_WORDS,
-} LandingWord;
-
-typedef struct LandingWords {
-        TemplateWord words[N_WORDS];
-} LandingWords;
-
-static void words_init(LandingWords *words) {
-        static const char *const names[N_WORDS] = {
-                "hostname", "version", "kernel", "cpus", "cpu", "memory", "root", "jobs", "store", "time", "style", "job_list",
-                "indicator_list",
-        };
-
-        for (LandingWord id = 0; id < N_WORDS; id++)
-                words->words[id] = (TemplateWord){ .name = names[id] };
-}
-
-static void words_deinit(LandingWords *words) {
-        template_words_free(words->words, N_WORDS);
-}
-
-static Buffer *word(LandingWords *words, LandingWord id) {
-        return &words->words[id].html;
-}
-
 /* "25.0 % of 64.0 GiB" */
 static void put_ratio_of(Buffer *out, double ratio, uint64_t bytes) {
         html_percent(out, ratio);
@@ -65,20 +26,20 @@ static void put_ratio_of(Buffer *out, double ratio, uint64_t bytes) {
         html_bytes(out, (double)bytes);
 }
 
-static void words_from_sample(LandingWords *words, const NodeSnapshot *node) {
+static void words_from_sample(Template *words, const NodeSnapshot *node) {
         const Sample *sample = &node->sample;
         const SampleFilesystem *root = sample_root_filesystem(sample);
 
         if (node->observation.end_ns > 0 && node->observation.has_cpu)
-                html_percent(word(words, WORD_CPU), node->observation.cpu_mean);
+                html_percent(template_word(words, "cpu"), node->observation.cpu_mean);
         if (sample_has(sample, SOURCE_STAT))
-                buffer_put_u64(word(words, WORD_CPUS), sample->n_online);
+                buffer_put_u64(template_word(words, "cpus"), sample->n_online);
         if (sample_has(sample, SOURCE_MEMINFO) && sample->memory.total_bytes > 0)
-                put_ratio_of(word(words, WORD_MEMORY), sample_memory_ratio(sample), sample->memory.total_bytes);
+                put_ratio_of(template_word(words, "memory"), sample_memory_ratio(sample), sample->memory.total_bytes);
         if (sample_has(sample, SOURCE_FILESYSTEMS) && root)
-                put_ratio_of(word(words, WORD_ROOT), sample_filesystem_used_ratio(root), root->size_bytes);
+                put_ratio_of(template_word(words, "root"), sample_filesystem_used_ratio(root), root->size_bytes);
         if (node->realtime_ns > 0)
-                html_time(word(words, WORD_TIME), node->realtime_ns);
+                html_time(template_word(words, "time"), node->realtime_ns);
 }
 
 static void put_job(Buffer *out, const JobView *job, const NodeSnapshot *node) {
@@ -114,17 +75,16 @@ static void put_jobs(Buffer *out, const Snapshot *snapshot) {
                 buffer_printf(out, "<p>And %zu more; <a href=\"/api/v1/jobs\">/api/v1/jobs</a> has them all.</p>\n", n_all - n);
 }
 
-static void words_from_snapshot(LandingWords *words, const Snapshot *snapshot) {
+static void words_from_snapshot(Template *words, const Snapshot *snapshot) {
         const char *kernel[] = { "Linux ", snapshot->node.identity.kernel, ", ", snapshot->node.identity.machine };
 
-        html_text(word(words, WORD_HOSTNAME), snapshot->node.identity.hostname);
         for (size_t i = 0; i < N_ELEMENTS(kernel); i++)
-                html_text(word(words, WORD_KERNEL), kernel[i]);
-        buffer_put_u64(word(words, WORD_JOBS), snapshot->jobs.n_running);
-        buffer_puts(word(words, WORD_STORE), snapshot->store.is_writable ? "writable, " : "not writable, ");
-        html_bytes(word(words, WORD_STORE), (double)snapshot->store.size_bytes);
+                html_text(template_word(words, "kernel"), kernel[i]);
+        buffer_put_u64(template_word(words, "jobs"), snapshot->jobs.n_running);
+        buffer_puts(template_word(words, "store"), snapshot->store.is_writable ? "writable, " : "not writable, ");
+        html_bytes(template_word(words, "store"), (double)snapshot->store.size_bytes);
         words_from_sample(words, &snapshot->node);
-        put_jobs(word(words, WORD_JOB_LIST), snapshot);
+        put_jobs(template_word(words, "job_list"), snapshot);
 }
 
 static void put_indicator(Buffer *out, const IndicatorRow *row) {
@@ -166,26 +126,17 @@ static void put_indicators(Buffer *out, Reader *reader) {
                 buffer_puts(out, "<p>The store cannot be read at the moment.</p>\n");
 }
 
-/* Fills the words that have no value. */
-static void words_complete(LandingWords *words) {
-        if (word(words, WORD_HOSTNAME)->n == 0)
-                buffer_puts(word(words, WORD_HOSTNAME), "this node");
-        for (LandingWord id = 0; id < N_WORDS; id++)
-                if (word(words, id)->n == 0)
-                        buffer_puts(word(words, id), "–");
-}
-
 void pages_subject_landing(Exchange *exchange) {
-        scoped(words_deinit) LandingWords words;
+        scoped(template_deinit) Template words = {};
+        const char *hostname = exchange->snapshot ? exchange->snapshot->node.identity.hostname : "";
 
-        words_init(&words);
-        buffer_puts(word(&words, WORD_STYLE), asset_style_css);
-        buffer_puts(word(&words, WORD_VERSION), PERFD_VERSION);
+        buffer_puts(template_word(&words, "style"), asset_style_css);
+        buffer_puts(template_word(&words, "version"), PERFD_VERSION);
+        html_text(template_word(&words, "hostname"), *hostname ? hostname : "this node");
         if (exchange->snapshot)
                 words_from_snapshot(&words, exchange->snapshot);
-        put_indicators(word(&words, WORD_INDICATOR_LIST), exchange->reader);
-        words_complete(&words);
+        put_indicators(template_word(&words, "indicator_list"), exchange->reader);
 
         exchange->type = CONTENT_HTML;
-        template_write(exchange->body, asset_index_html, words.words, N_WORDS);
+        template_write(exchange->body, asset_index_html, &words, "–");
 }

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/pages/pages_subject.h"
 
-#include "util/scoped.h"
-
 static const Route routes[] = {
         { "/",                  "",                                                               false, pages_subject_landing },
         { "/jobs/{id}",         "",                                                               false, pages_subject_job },
         { "/indicators/{name}", "where component version since_ms until_ms objective direction", false, pages_subject_indicator },
+        {},
 };
 
-const Subject pages_subject = {
-        .routes = routes,
-        .n_routes = N_ELEMENTS(routes),
-};
+const Subject pages_subject = { .routes = routes };

@@ -169,13 +169,6 @@ static void put_row(Buffer *out, const RankingTable *table, const Row *row, doub
 
 /* --- a table ------------------------------------------------------------------------------------- */
 
-static Group *group_of(Group *groups, size_t n, const Alternative *alternative) {
-        for (size_t i = 0; i < n; i++)
-                if (groups[i].numbers[0].values == alternative->values)
-                        return &groups[i];
-        return groups;
-}
-
 static bool is_compared(const RankingTable *table, const Group *group) {
         return table->direction != DIRECTION_UNKNOWN && group->numbers[0].n >= RANKING_N_MIN;
 }
@@ -192,7 +185,8 @@ static int compare(const RankingTable *table, const Group *groups, size_t n, uns
 
         for (size_t i = 0; i < n; i++)
                 if (is_compared(table, &groups[i]))
-                        ret[n_alternatives++] = (Alternative){ .values = groups[i].numbers[0].values, .n = groups[i].numbers[0].n };
+                        ret[n_alternatives++] =
+                                (Alternative){ .index = i, .values = groups[i].numbers[0].values, .n = groups[i].numbers[0].n };
 
         /* No resamples: too many values are on the page. */
         *ret_n = n_resamples > 0 && n_alternatives <= RANKING_ALTERNATIVES_MAX ? n_alternatives : 0;
@@ -250,7 +244,7 @@ static int put_table(Buffer *out, const RankingTable *table, Group *groups, size
         put_heading(out, groups, number);
         put_head(out, table, number);
         for (size_t i = 0; i < n_alternatives && n_rows < ROWS_MAX; i++, n_rows++)
-                put_row(out, table, &(Row){ group_of(groups, n, &alternatives[i]), &alternatives[i], n_alternatives == 1 }, median_max);
+                put_row(out, table, &(Row){ &groups[alternatives[i].index], &alternatives[i], n_alternatives == 1 }, median_max);
         for (size_t i = 0; i < n && n_rows < ROWS_MAX; i++)
                 if (n_alternatives == 0 || !is_compared(table, &groups[i])) {
                         put_row(out, table, &(Row){ .group = &groups[i] }, median_max);

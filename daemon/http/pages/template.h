@@ -7,11 +7,20 @@
 
 #include "util/buffer.h"
 
+#define TEMPLATE_WORDS_MAX 16U
+
 typedef struct TemplateWord {
-        const char *name;
+        const char *name; /* borrowed */
         Buffer html; /* owned; empty: nothing */
 } TemplateWord;
 
-/* A name that none of the words has leaves nothing. */
-void template_write(Buffer *out, const char *page, const TemplateWord *words, size_t n);
-void template_words_free(TemplateWord *words, size_t n);
+typedef struct Template {
+        TemplateWord words[TEMPLATE_WORDS_MAX];
+        size_t n;
+} Template;
+
+void template_deinit(Template *template);
+/* Returns the text of the word, to append to; a new word is empty. */
+Buffer *template_word(Template *template, const char *name);
+/* otherwise: stands for a name whose word is empty or missing. */
+void template_write(Buffer *out, const char *page, const Template *template, const char *otherwise);

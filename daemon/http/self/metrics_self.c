@@ -62,19 +62,14 @@ static const Scalar http_scalars[] = {
 
 static void put_build(Exposition *exposition) {
         exposition_family(exposition, "perfd_build", FAMILY_INFO, "", "Build information");
-        exposition_sample(exposition);
-        exposition_label(exposition, "version", PERFD_VERSION);
-        exposition_u64(exposition, 1);
+        exposition_sample_u64(exposition, "version", PERFD_VERSION, 1);
 }
 
 static void put_requests(Exposition *exposition, const IngestStats *ingest) {
         exposition_family(exposition, "perfd_requests", FAMILY_COUNTER, "",
                           "Requests on the submission socket, by the status of the reply");
-        for (Status status = 0; status < N_STATUSES; status++) {
-                exposition_sample(exposition);
-                exposition_label(exposition, "status", status_name(status));
-                exposition_u64(exposition, ingest->n_answers[status]);
-        }
+        for (Status status = 0; status < N_STATUSES; status++)
+                exposition_sample_u64(exposition, "status", status_name(status), ingest->n_answers[status]);
 }
 
 static void put_http_requests(Exposition *exposition, const HttpStats *http) {
@@ -82,11 +77,8 @@ static void put_http_requests(Exposition *exposition, const HttpStats *http) {
 
         _Static_assert(N_ELEMENTS(classes) == N_ELEMENTS(http->n_requests_by_class), "a name for each class");
         exposition_family(exposition, "perfd_http_requests", FAMILY_COUNTER, "", "Answered HTTP requests, by class of the status code");
-        for (size_t i = 2; i < N_ELEMENTS(classes); i++) {
-                exposition_sample(exposition);
-                exposition_label(exposition, "class", classes[i]);
-                exposition_u64(exposition, http->n_requests_by_class[i]);
-        }
+        for (size_t i = 2; i < N_ELEMENTS(classes); i++)
+                exposition_sample_u64(exposition, "class", classes[i], http->n_requests_by_class[i]);
 }
 
 int self_subject_metrics(Exposition *exposition, const Exchange *exchange) {

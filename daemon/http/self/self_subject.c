@@ -1,23 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "http/assets.h"
+#include "http/metrics.h"
 #include "http/self/self_subject.h"
 
-#include "http/metrics.h"
-#include "util/scoped.h"
+static void answer_healthy(Exchange *exchange) {
+        exchange->type = CONTENT_TEXT;
+        buffer_puts(exchange->body, "ok\n");
+}
+
+/* perfd is not ready while nothing can be stored because of damage, and says what it does about damage. */
+static void answer_ready(Exchange *exchange) {
+        const DamageStats *damage = exchange->snapshot ? &exchange->snapshot->store.damage : &(DamageStats){};
+        bool is_ready = exchange->is_ready && !damage->is_condemned;
+
+        exchange->type = CONTENT_TEXT;
+        exchange->status = is_ready ? 200 : 503;
+        buffer_puts(exchange->body, is_ready ? "ready\n" : "not ready\n");
+        if (damage->is_condemned || damage->is_salvaging)
+                buffer_printf(exchange->body, "damaged: %s\n", damage->found);
+}
+
+static void answer_openapi(Exchange *exchange) {
+        buffer_puts(exchange->body, asset_openapi_json);
+}
 
 static const Route routes[] = {
         { "/metrics",             "collect[]", true,  metrics_answer },
-        { "/-/healthy",           "",          false, self_subject_healthy },
-        { "/-/ready",             "",          false, self_subject_ready },
-        { "/api/v1/openapi.json", "",          false, self_subject_openapi },
+        { "/-/healthy",           "",          false, answer_healthy },
+        { "/-/ready",             "",          false, answer_ready },
+        { "/api/v1/openapi.json", "",          false, answer_openapi },
+        {},
 };
 
 static const Collector collectors[] = {
         { "self", false, self_subject_metrics },
+        {},
 };
 
-const Subject self_subject = {
-        .routes = routes,
-        .n_routes = N_ELEMENTS(routes),
-        .collectors = collectors,
-        .n_collectors = N_ELEMENTS(collectors),
-};
+const Subject self_subject = { routes, collectors };

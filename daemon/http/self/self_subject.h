@@ -5,10 +5,6 @@
 
 #include "http/subject.h"
 
-void self_subject_healthy(Exchange *exchange);
-void self_subject_ready(Exchange *exchange);
-void self_subject_openapi(Exchange *exchange);
-
 int self_subject_metrics(Exposition *exposition, const Exchange *exchange);
 
 extern const Subject self_subject;

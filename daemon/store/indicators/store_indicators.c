@@ -92,7 +92,8 @@ static int tidy(Database *database) {
 
 /* Terms are told by the document, because a lost term's number may have become another's. Damaged JSON has no name. */
 #define NAME_OF_DOCUMENT "CASE WHEN json_valid(?15) THEN json_extract(?15, '$.name') END"
-#define COMPONENT_OF_DOCUMENT "CASE WHEN json_valid(?15) THEN coalesce(json_extract(?15, '$.component'), json_extract(?15, '$.framework'), '') END"
+#define COMPONENT_OF_DOCUMENT \
+        "CASE WHEN json_valid(?15) THEN coalesce(json_extract(?15, '$.component'), json_extract(?15, '$.framework'), '') END"
 
 STATEMENT terms_salvage = {
         "INSERT OR IGNORE INTO term (text) VALUES (" NAME_OF_DOCUMENT "), (" COMPONENT_OF_DOCUMENT ")", 0,

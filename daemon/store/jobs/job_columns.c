@@ -89,7 +89,7 @@ int job_columns_read(const Prepared *row, JobView *ret) {
         if (ret->state != JOB_RUNNING)
                 read_end(row, &ret->end);
         if (read_card(row, &ret->info) < 0) {
-                job_view_deinit(ret);
+                job_description_deinit(&ret->info);
                 return -ENOMEM;
         }
         return 0;

@@ -27,7 +27,7 @@ typedef struct JobReader {
 static void deinit(void *state) {
         JobReader *jobs = state;
 
-        job_view_deinit(&jobs->job);
+        job_description_deinit(&jobs->job.info);
         free(jobs->timeline);
 }
 
@@ -173,7 +173,7 @@ static int read_job(JobReader *jobs, ReadConnection *connection, JobRow *ret) {
         JobRow row = { .row = column_i64(at, 0) };
         int r;
 
-        job_view_deinit(&jobs->job);
+        job_description_deinit(&jobs->job.info);
         jobs->job = (JobView){};
         r = job_columns_read(at, &jobs->job);
         if (r < 0)

@@ -48,7 +48,7 @@ static int read_info(const Prepared *row, JobInfo *ret, uint64_t *ret_begin_ms) 
 
         r = job_description_info(&view.info, ret);
         *ret_begin_ms = view.begin_realtime_ms;
-        job_view_deinit(&view);
+        job_description_deinit(&view.info);
         return r;
 }
 

@@ -6,11 +6,78 @@
 
 #include "store/compress.h"
 #include "store/database.h"
-#include "store/jobs/job_numbers.h"
 #include "store/jobs/job_text.h"
-#include "store/jobs/phase_rows.h"
 
-/* --- in the writer's thread: progress ------------------------------------------------------------ */
+/* --- in the writer's thread: numbers ------------------------------------------------------------- */
+
+/* Four columns of a job's and of a phase's row: layout, metrics, usage_layout, usage (job_text.h describes the texts). */
+#define N_NUMBER_FIELDS 4
+
+STATEMENT layout_find = {
+        "SELECT id FROM layout WHERE keys = ?1",
+        1,
+};
+
+STATEMENT layout_insert = {
+        "INSERT INTO layout (keys) VALUES (?1) RETURNING id",
+        1,
+};
+
+/* The id of this program's layout. */
+static int find_layout(Database *database, LayoutKind kind, int64_t *ret) {
+        scoped(buffer_deinit) Buffer keys = {};
+        int r;
+
+        job_text_write_layout(kind, &keys);
+        r = buffer_error(&keys);
+        if (r < 0)
+                return r;
+
+        return database_text_id(database, &layout_find, &layout_insert, field_buffer(&keys), ret);
+}
+
+static int read_one(Database *database, LayoutKind kind, Field text, Field ret[static 2]) {
+        int64_t layout = 0;
+        int r;
+
+        r = text.text ? find_layout(database, kind, &layout) : 0;
+        ret[0] = field_if(text.text, field_i64(layout));
+        ret[1] = text;
+        return r;
+}
+
+/* Unpacks the values of the four columns, and stores layouts that are new. 0 or an outcome of database.h. */
+static int read_numbers(Unpack *from, Database *database, Field ret[static N_NUMBER_FIELDS]) {
+        Field metrics = pack_read(from), usage = pack_read(from);
+        int r;
+
+        r = read_one(database, LAYOUT_METRICS, metrics, &ret[0]);
+        return r != 0 ? r : read_one(database, LAYOUT_USAGE, usage, &ret[2]);
+}
+
+/* --- phases -------------------------------------------------------------------------------------- */
+
+STATEMENT phase_put = {
+        "INSERT INTO phase (job, number, name, begin_ms, end_ms, wall_seconds,"
+        " layout, metrics, usage_layout, usage)"
+        " SELECT row, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 FROM job WHERE id = ?1"
+        " ON CONFLICT (job, number) DO UPDATE SET name = excluded.name, begin_ms = excluded.begin_ms,"
+        " end_ms = excluded.end_ms, wall_seconds = excluded.wall_seconds, layout = excluded.layout,"
+        " metrics = excluded.metrics, usage_layout = excluded.usage_layout, usage = excluded.usage",
+        0,
+};
+
+/* Replaces a phase of the same index; does nothing when the job is not stored. 0 or an outcome of database.h. */
+static int put_phase(Unpack *from, Database *database, Field job) {
+        Field fields[6 + N_NUMBER_FIELDS] = { job };
+        int r;
+
+        pack_read_fields(from, &fields[1], 5);
+        r = read_numbers(from, database, &fields[6]);
+        return r != 0 ? r : database_run(database, &phase_put, fields, N_ELEMENTS(fields));
+}
+
+/* --- progress ------------------------------------------------------------------------------------ */
 
 STATEMENT meter_put = {
         "INSERT INTO meter (only, account, boot_id, time_ms) VALUES (1, ?1, ?2, ?3)"
@@ -118,7 +185,7 @@ static int apply_end(RowSet *set, Database *database, void *state) {
 
         (void)state;
         pack_read_fields(&from, fields, 7);
-        r = job_numbers_read(&from, database, &fields[7]);
+        r = read_numbers(&from, database, &fields[7]);
         *n_phases = pack_read(&from);
         if (r == 0)
                 r = database_run(database, &job_end, fields, N_ELEMENTS(fields));
@@ -131,7 +198,7 @@ static int apply_end(RowSet *set, Database *database, void *state) {
 
         r = database_run(database, &running_remove, job, 1);
         if (r == 0 && n_phases->integer > 0)
-                r = phase_rows_put(&from, database, *job);
+                r = put_phase(&from, database, *job);
         return r != 0 ? r : put_timeline(database, *job, pack_read(&from));
 }
 
@@ -160,7 +227,7 @@ static int apply_phase(RowSet *set, Database *database, void *state) {
         r = put_meter(database, pack_read(&from), boot_id, end_ms);
         if (r == 0)
                 r = database_run(database, &job_phases, FIELDS(job, pack_read(&from)));
-        return r != 0 ? r : phase_rows_put(&from, database, job);
+        return r != 0 ? r : put_phase(&from, database, job);
 }
 
 /* --- identity ------------------------------------------------------------------------------------ */
@@ -300,6 +367,32 @@ const RowKind *const job_rows_kinds[] = { &begin_kind, &end_kind, &phase_kind, &
 
 /* --- in the caller's thread ---------------------------------------------------------------------- */
 
+/* NULL: none. */
+static void pack_numbers(Buffer *buffer, const MetricSet *metrics, const UsageSet *usage) {
+        size_t begin;
+
+        if (metrics) {
+                begin = pack_text_begin(buffer);
+                job_text_write_metrics(metrics, buffer);
+                pack_text_end(buffer, begin);
+        } else
+                pack_fields(buffer, &(Field){}, 1);
+
+        if (usage) {
+                begin = pack_text_begin(buffer);
+                job_text_write_usage(usage, buffer);
+                pack_text_end(buffer, begin);
+        } else
+                pack_fields(buffer, &(Field){}, 1);
+}
+
+static void pack_phase(Buffer *buffer, const PhaseView *phase) {
+        pack_fields(buffer, FIELDS(field_u64(phase->index), field_string(phase->name), field_u64(phase->begin_realtime_ms),
+                                   field_u64(phase->end_realtime_ms),
+                                   field_if(phase->has_wall_seconds, field_double(phase->wall_seconds))));
+        pack_numbers(buffer, &phase->metrics, &phase->usage);
+}
+
 static void pack_labels(Buffer *buffer, const JobInfo *info) {
         size_t begin = pack_text_begin(buffer);
 
@@ -349,10 +442,10 @@ RowSet *job_rows_pack_end(const StoreJobEnd *row, StoreCookie cookie) {
                                     field_u64(row->end_realtime_ms)));
         pack_end(&buffer, row->end);
         pack_fields(&buffer, FIELDS(field_string(row->note && row->note[0] ? row->note : NULL)));
-        job_numbers_pack(&buffer, row->metrics, row->usage);
+        pack_numbers(&buffer, row->metrics, row->usage);
         pack_fields(&buffer, FIELDS(field_u64(row->phase ? UINT64_C(1) + row->phase->index : 0)));
         if (row->phase)
-                phase_rows_pack(&buffer, row->phase);
+                pack_phase(&buffer, row->phase);
         pack_fields(&buffer, &timeline, 1);
         return rowset_finish(&buffer, &end_kind, 1, cookie);
 }
@@ -365,7 +458,7 @@ RowSet *job_rows_pack_phase(const StorePhase *row, StoreCookie cookie) {
                                     field_string(row->progress), field_string(row->meter),
                                     /* the number of phases, with the phase that begins */
                                     field_u64(UINT64_C(2) + row->phase->index)));
-        phase_rows_pack(&buffer, row->phase);
+        pack_phase(&buffer, row->phase);
         return rowset_finish(&buffer, &phase_kind, 1, cookie);
 }
 

@@ -2,11 +2,9 @@
 #include "store/jobs/store_jobs.h"
 
 #include "store/database.h"
-#include "store/jobs/job_numbers.h"
 #include "store/jobs/job_reader.h"
 #include "store/jobs/job_recovery.h"
 #include "store/jobs/job_rows.h"
-#include "store/jobs/phase_rows.h"
 
 /* --- removal ------------------------------------------------------------------------------------- */
 
