@@ -320,7 +320,7 @@ static int refuse_reply(const Client *client, const Frame *frame) {
 
         if (codec_decode_reply(frame, &reply) == 0)
                 fprintf(stderr, "load: request %" PRIu64 " of a connection got reply %" PRIu64 ", %s %s: %s\n", client->n_answered,
-                        reply.sequence - SEQUENCE_FIRST, status_name(reply.status), reply.complaint.path, reply.complaint.text);
+                        reply.sequence - SEQUENCE_FIRST, request_status_name(reply.status), reply.complaint.path, reply.complaint.text);
         else
                 fprintf(stderr, "load: a reply that cannot be decoded\n");
         return -EPROTO;

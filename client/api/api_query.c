@@ -104,7 +104,7 @@ int api_query_open(ApiQuery *query, const GlobalOptions *global, const char *pat
 }
 
 int api_query_check_job_id(const char *id) {
-        if (name_is_valid(id, JOB_ID_MAX - 1))
+        if (indicator_name_is_valid(id, JOB_ID_MAX - 1))
                 return EXIT_DONE;
 
         message_print("invalid job id '%.80s': expected 1 to 128 characters of [A-Za-z0-9_.:-]", id);

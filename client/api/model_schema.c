@@ -26,9 +26,9 @@ static void put_property(Json *json, const Property *property) {
         put_types(json, property->types);
         if (property->is_result) {
                 json_put_string(json, "unit", property->unit);
-                json_put_string(json, "direction", direction_text(property->direction));
+                json_put_string(json, "direction", indicator_model_direction_text(property->direction));
         } else {
-                json_put_string(json, "index", property_index_text(property->index));
+                json_put_string(json, "index", indicator_model_index_text(property->index));
                 json_key(json, "values");
                 if (property->allowed)
                         value_write_json(property->allowed, json);
@@ -80,7 +80,7 @@ static void put_comment_text(Buffer *out, const char *text) {
 
 /* "# rate: GFLOP/s, higher is better; …", or nothing. */
 static void put_comment(Buffer *out, const char *mark, const Property *property) {
-        const char *separator = ": ", *direction = direction_text(property->direction);
+        const char *separator = ": ", *direction = indicator_model_direction_text(property->direction);
 
         if (!property->unit && !direction && !property->help)
                 return;

@@ -74,7 +74,7 @@ int common_options_check_place(const PlaceOptions *place, char ret_error[static 
 }
 
 int option_parse_job_id(const Option *option, const char *value, void *place, char ret_error[static OPTION_ERROR_MAX]) {
-        if (!name_is_valid(value, JOB_ID_MAX - 1))
+        if (!indicator_name_is_valid(value, JOB_ID_MAX - 1))
                 return option_refuse(option, value, "1 to 128 characters of [A-Za-z0-9_.:-]", ret_error);
 
         *(const char **)place = value;
@@ -93,7 +93,7 @@ int option_parse_label(const Option *option, const char *value, void *place, cha
 
         memcpy(key, value, n);
         key[n] = '\0';
-        if (!name_is_valid(key, sizeof(key) - 1))
+        if (!indicator_name_is_valid(key, sizeof(key) - 1))
                 return option_refuse(option, value, "a KEY of [A-Za-z0-9_.:-]", ret_error);
         if (!utf8_is_line(equals + 1))
                 return option_refuse(option, value, "a VALUE of UTF-8 without control characters", ret_error);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "util/clock.h"
+#include "util/utf8.h"
 
 void text_duration(uint64_t ns, char ret[static TEXT_MAX]) {
         uint64_t s = ns / NS_PER_S;
@@ -72,6 +73,19 @@ void text_time(uint64_t realtime_ms, char ret[static TEXT_MAX]) {
 
         if (realtime_ms == 0 || !localtime_r(&s, &tm) || strftime(ret, TEXT_MAX, "%Y-%m-%d %H:%M:%S", &tm) == 0)
                 snprintf(ret, TEXT_MAX, "-");
+}
+
+void text_put_valid(Buffer *out, const char *text, size_t n) {
+        while (n > 0) {
+                size_t k = *text ? utf8_length(text, n) : 0;
+
+                if (k > 0)
+                        buffer_put(out, text, k);
+                else
+                        buffer_puts(out, UTF8_REPLACEMENT);
+                text += k ?: 1;
+                n -= k ?: 1;
+        }
 }
 
 void text_put_word(Buffer *out, const char *word) {

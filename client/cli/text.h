@@ -20,5 +20,7 @@ void text_cpus(double cpus, char ret[static TEXT_MAX]);
 void text_mib(double mib, char ret[static TEXT_MAX]);
 /* Local time, "2026-11-20 21:58:18". "-" for 0. */
 void text_time(uint64_t realtime_ms, char ret[static TEXT_MAX]);
+/* Appends text with U+FFFD in place of each NUL and each byte that is not UTF-8. */
+void text_put_valid(Buffer *out, const char *text, size_t n);
 /* Appends a word as typed into a shell: unchanged where that is safe, else within '…'. */
 void text_put_word(Buffer *out, const char *word);

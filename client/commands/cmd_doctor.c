@@ -9,7 +9,6 @@
 #include "client/commands/commands.h"
 #include "client/deliver/spool.h"
 #include "client/doctor/checks.h"
-#include "client/wire/hello.h"
 #include "client/wire/wire.h"
 #include "util/clock.h"
 
@@ -35,7 +34,7 @@ static bool ask_hello(Checks *checks, const char *path, uint64_t deadline_ns) {
         Reply reply;
         int r;
 
-        r = hello_ask(path, deadline_ns, &reply);
+        r = wire_ask_hello(path, deadline_ns, &reply);
         if (r < 0) {
                 check_detail(check, "does not answer: %s", strerrordesc_np(-r));
                 check_blame(check, CHECK_FAILED, "results are kept in the spool, or lost",

@@ -50,12 +50,12 @@ static int print_flush(bool json, const Flush *flush) {
 
 static int flush_run(const CommandLine *line) {
         const SpoolOptions *options = line->options;
-        scoped(courier_deinit) Courier courier;
+        scoped(deliver_courier_deinit) Courier courier;
         char directory[PATH_MAX] = "";
         Flush flush;
         int r;
 
-        courier_init(&courier, line->global.socket, options->timeout_ns);
+        deliver_courier_init(&courier, line->global.socket, options->timeout_ns);
         r = spool_find_directory(options->spool, directory);
         if (r == 0)
                 r = deliver_spool(&courier, directory, &flush);

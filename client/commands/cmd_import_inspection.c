@@ -39,7 +39,7 @@ typedef struct Import {
 } Import;
 
 static void import_deinit(Import *import) {
-        courier_deinit(&import->courier);
+        deliver_courier_deinit(&import->courier);
         buffer_deinit(&import->out);
 }
 
@@ -49,7 +49,7 @@ static int deliver_run(Import *import, const InspectionRun *run, ImportCount *co
         Delivery delivery;
         int r;
 
-        courier_allow(&import->courier, import->options->timeout_ns);
+        deliver_courier_allow(&import->courier, import->options->timeout_ns);
         r = deliver(&import->courier, &(Batch){ .items = &run->submission, .n_items = 1 }, &delivery);
         if (r < 0)
                 return r;
@@ -97,7 +97,7 @@ static void write_json(Json *json, const ImportCount *count) {
 static void tell(Import *import, const Inspection *inspection, const ImportCount *count) {
         char batch[RESULT_ID_TEXT_MAX];
 
-        result_id_format(inspection->batch, batch);
+        id_format_result(inspection->batch, batch);
         if (import->options->json) {
                 json_object_begin(&import->json);
                 json_put_string(&import->json, "inspection", inspection->id);
@@ -189,7 +189,7 @@ static int import_inspection_run(const CommandLine *line) {
         scoped(import_deinit) Import import = { .line = line, .options = options };
         int r;
 
-        courier_init(&import.courier, line->global.socket, options->timeout_ns);
+        deliver_courier_init(&import.courier, line->global.socket, options->timeout_ns);
         r = import_all(&import);
         if (r < 0) {
                 message_print("cannot import: %s", strerrordesc_np(-r));

@@ -46,7 +46,7 @@ static int refuse(const Courier *courier, const Delivery *delivery, const char *
                 message_print("the model of %s was not %s: this version of perfd does not support it", name, change);
         else
                 message_print("the model of %s was not %s: %s%s%s", name, change, place_of(complaint), complaint->path[0] ? ": " : "",
-                    complaint->text[0] ? complaint->text : status_name(delivery->reply.status));
+                    complaint->text[0] ? complaint->text : request_status_name(delivery->reply.status));
         return EXIT_FAILED;
 }
 
@@ -62,13 +62,13 @@ static void put_change(Screen *screen, const char *name, const char *component, 
 
 static int register_all(const CommandLine *line, const ModelSet *set) {
         const RegisterOptions *options = line->options;
-        scoped(courier_deinit) Courier courier;
+        scoped(deliver_courier_deinit) Courier courier;
         scoped(buffer_deinit) Buffer out = {};
         Delivery delivery;
         Screen screen;
         int r = 0;
 
-        courier_init(&courier, line->global.socket, options->timeout_ns);
+        deliver_courier_init(&courier, line->global.socket, options->timeout_ns);
         screen_init(&screen, &out, STDOUT_FILENO, line->global.no_color);
         for (size_t i = 0; i < set->n && r == 0; i++) {
                 const IndicatorModel *model = &set->models[i];
@@ -117,13 +117,13 @@ const Command cmd_indicator_register = {
 static int indicator_unregister_run(const CommandLine *line) {
         const RegisterOptions *options = line->options;
         const char *name = line->arguments[0], *component = line->n_arguments > 1 ? line->arguments[1] : NULL;
-        scoped(courier_deinit) Courier courier;
+        scoped(deliver_courier_deinit) Courier courier;
         scoped(buffer_deinit) Buffer out = {};
         Delivery delivery;
         Screen screen;
         int r;
 
-        courier_init(&courier, line->global.socket, options->timeout_ns);
+        deliver_courier_init(&courier, line->global.socket, options->timeout_ns);
         r = deliver_model_gone(&courier, name, component ?: "", &delivery);
         if (r != 0)
                 return refuse(&courier, &delivery, name, "removed", r);

@@ -53,7 +53,7 @@ static const Option begin_options[] = {
 static int job_begin_run(const CommandLine *line) {
         const JobBeginOptions *options = line->options;
         const char *id = line->arguments[0];
-        scoped(courier_deinit) Courier courier;
+        scoped(deliver_courier_deinit) Courier courier;
         scoped(job_info_deinit) JobInfo info = {};
         JobOptions job = options->job;
         char error[OPTION_ERROR_MAX];
@@ -61,7 +61,7 @@ static int job_begin_run(const CommandLine *line) {
         Launch launch;
         int r;
 
-        courier_init(&courier, line->global.socket, options->timeout_ns);
+        deliver_courier_init(&courier, line->global.socket, options->timeout_ns);
         if (common_options_check_place(&job.place, error) != 0)
                 return command_refuse(line->command->name, "%s", error);
         r = api_query_check_job_id(id);
@@ -107,12 +107,12 @@ static const Option end_options[] = {
 
 static int job_end_run(const CommandLine *line) {
         const JobEndOptions *options = line->options;
-        scoped(courier_deinit) Courier courier;
+        scoped(deliver_courier_deinit) Courier courier;
         Batch batch = { .ended_job = line->arguments[0] };
         Delivery delivery;
         int r;
 
-        courier_init(&courier, line->global.socket, options->timeout_ns);
+        deliver_courier_init(&courier, line->global.socket, options->timeout_ns);
         r = api_query_check_job_id(batch.ended_job);
         if (r != EXIT_DONE)
                 return r;

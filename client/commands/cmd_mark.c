@@ -29,7 +29,7 @@ static bool find_job(const char *given, JobRef *ret) {
         const char *job = given ? given : getenv("PERFD_JOB");
 
         *ret = (JobRef){ .id = job ?: "", .is_inherited = !given && job && *job };
-        if (!ret->id[0] || name_is_valid(job, JOB_ID_MAX - 1))
+        if (!ret->id[0] || indicator_name_is_valid(job, JOB_ID_MAX - 1))
                 return true;
 
         message_print("invalid job id '%.200s' in $PERFD_JOB: expected 1 to 128 characters of [A-Za-z0-9_.:-]", job);
@@ -41,8 +41,8 @@ static int send_mark(Courier *courier, const JobRef *job, const char *name, doub
               char ret_text[static DELIVERY_TEXT_MAX]) {
         int r;
 
-        courier_deinit(courier); /* a connection of before may be one to a perfd that has been restarted */
-        courier_allow(courier, MARK_TIMEOUT_NS);
+        deliver_courier_deinit(courier); /* a connection of before may be one to a perfd that has been restarted */
+        deliver_courier_allow(courier, MARK_TIMEOUT_NS);
         courier->is_patient = false;
         r = deliver_mark(courier, job, name, wall_seconds, ret, ret_delivery);
         if (r > 0)
@@ -84,7 +84,7 @@ static int print_result(const MarkResult *result, const char *name) {
 
 static int mark_run(const CommandLine *line) {
         const MarkOptions *options = line->options;
-        scoped(courier_deinit) Courier courier;
+        scoped(deliver_courier_deinit) Courier courier;
         const char *name = line->arguments[0];
         char reason[DELIVERY_TEXT_MAX];
         MarkResult result;
@@ -92,7 +92,7 @@ static int mark_run(const CommandLine *line) {
         JobRef job;
         int r;
 
-        courier_init(&courier, line->global.socket, MARK_TIMEOUT_NS);
+        deliver_courier_init(&courier, line->global.socket, MARK_TIMEOUT_NS);
         if (!find_job(options->job, &job) || !check_name(name))
                 return EXIT_USAGE;
 
@@ -145,7 +145,7 @@ typedef struct Timed {
 } Timed;
 
 static void timed_deinit(Timed *timed) {
-        courier_deinit(&timed->courier);
+        deliver_courier_deinit(&timed->courier);
 }
 
 static void mark_begin(Timed *timed, const char *given) {
@@ -202,7 +202,7 @@ static int time_run(const CommandLine *line) {
         ChildEnd end;
         int r;
 
-        courier_init(&timed.courier, line->global.socket, MARK_TIMEOUT_NS);
+        deliver_courier_init(&timed.courier, line->global.socket, MARK_TIMEOUT_NS);
         if (line->n_before_dashes != 1)
                 return command_refuse(line->command->name, "expected NAME, '--' and a command; usage: perfctl time [OPTION]… %s",
                                       line->command->arguments);

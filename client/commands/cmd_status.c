@@ -6,7 +6,6 @@
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
 #include "client/deliver/spool.h"
-#include "client/wire/hello.h"
 #include "client/wire/wire.h"
 #include "util/clock.h"
 
@@ -26,7 +25,7 @@ typedef struct Health {
 static void ask_wire(Health *health, uint64_t deadline_ns) {
         uint64_t begin_ns = clock_boottime_ns();
 
-        health->error = hello_ask(health->path, deadline_ns, &health->hello);
+        health->error = wire_ask_hello(health->path, deadline_ns, &health->hello);
         health->hello_ns = clock_boottime_ns() - begin_ns;
 }
 

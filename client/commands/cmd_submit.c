@@ -96,7 +96,7 @@ static int add_item(Intake *intake, const Origin *origin, Submission *item) {
         item->is_job_inherited = intake->is_job_inherited;
         if (item->time_ms == 0)
                 item->time_ms = intake->realtime_ms;
-        r = result_id_make(intake->realtime_ms, item->id);
+        r = id_make_result(intake->realtime_ms, item->id);
         if (r == 0)
                 r = make_room(intake);
         if (r != 0)
@@ -304,12 +304,12 @@ static int refused(const Intake *intake, const Delivery *delivery, const char *r
 
 static int submit(const CommandLine *line, const Intake *intake) {
         const SubmitOptions *options = line->options;
-        scoped(courier_deinit) Courier courier;
+        scoped(deliver_courier_deinit) Courier courier;
         char reason[DELIVERY_TEXT_MAX] = "out of memory";
         Delivery delivery;
         int r;
 
-        courier_init(&courier, line->global.socket, options->timeout_ns);
+        deliver_courier_init(&courier, line->global.socket, options->timeout_ns);
         r = deliver(&courier, &(Batch){ .items = intake->items, .n_items = intake->n_items }, &delivery);
         if (r > 0)
                 delivery_explain(&delivery, &courier, reason);
@@ -344,7 +344,7 @@ static int submit_run(const CommandLine *line) {
         intake.job = job ? job : "";
         intake.is_job_inherited = !options->job && intake.job[0];
         intake.context = (AmunContext){ .name = options->failed.indicator, .component = options->failed.component };
-        if (intake.job[0] && !name_is_valid(intake.job, JOB_ID_MAX - 1)) {
+        if (intake.job[0] && !indicator_name_is_valid(intake.job, JOB_ID_MAX - 1)) {
                 message_print("invalid job id '%.200s' in $PERFD_JOB: expected 1 to 128 characters of [A-Za-z0-9_.:-]", intake.job);
                 return EXIT_USAGE;
         }

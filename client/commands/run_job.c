@@ -14,7 +14,6 @@
 #include "client/run/enclosure.h"
 #include "client/run/limits.h"
 #include "client/run/run_series.h"
-#include "client/run/rusage.h"
 #include "client/wire/id.h"
 #include "util/clock.h"
 
@@ -59,7 +58,7 @@ static void run_job_deinit(RunJob *run) {
         enclosure_leave(&run->enclosed, run->is_ended || !run->announcement.is_begun);
         announcement_deinit(&run->announcement);
         job_info_deinit(&run->info);
-        courier_deinit(&run->courier);
+        deliver_courier_deinit(&run->courier);
         capture_deinit(&run->output.capture);
         output_tail_deinit(&run->output.error);
         run_series_deinit(&run->series);
@@ -111,7 +110,7 @@ static int deliver_both(RunJob *run, RunResults *results, Batch *batch, Delivery
         char reason[DELIVERY_TEXT_MAX];
         int r;
 
-        courier_allow(&run->courier, END_TIMEOUT_NS - run->announcement.spent_ns);
+        deliver_courier_allow(&run->courier, END_TIMEOUT_NS - run->announcement.spent_ns);
         run->courier.is_patient = run->announcement.is_begun; /* where it was away before, it is hardly just being restarted */
         r = deliver_good(run, results, batch, ret);
         run->series.n_stored += ret->n_acked;
@@ -151,7 +150,7 @@ static int deliver_end(RunJob *run, RunResults *results, Batch *batch) {
                 message_print("%zu indicators stored", delivery.n_stored);
         if (!batch->ended_job && run->announcement.is_begun) /* another run follows */
                 return 0;
-        courier_allow(&run->courier, FLUSH_TIMEOUT_NS);
+        deliver_courier_allow(&run->courier, FLUSH_TIMEOUT_NS);
         if (spool_find_directory(run->options->spool, directory) == 0)
                 (void)deliver_spool(&run->courier, directory, &flush);
         return 0;
@@ -199,7 +198,7 @@ static int take_run(RunJob *run, const RunFacts *facts, uint64_t index, bool is_
 
         if (run->output.is_captured && !run->last.exec_error) {
                 if (!run->has_place)
-                        run_record_read_place(&run->place);
+                        run_results_read_place(&run->place);
                 run->has_place = true;
                 r = run_results_read(&results, &run->plan, &run->output.capture, facts, run->last.status, (uint32_t)index);
         }
@@ -219,7 +218,7 @@ static void summarise(RunJob *run) {
         if (!run->plan.has_batch)
                 return;
 
-        result_id_format(run->plan.batch, batch);
+        id_format_result(run->plan.batch, batch);
         if (series->n_lost > 0)
                 snprintf(lost, sizeof(lost), ", %ju results not stored", (uintmax_t)series->n_lost);
         message_print("batch %s: %ju runs, %ju failed, %ju results%s", batch, (uintmax_t)series->n_runs, (uintmax_t)series->n_failed,
@@ -267,7 +266,7 @@ static int prepare_measuring(RunJob *run) {
         run->place.environment = options->environment;
         run->place.program = run->command[0];
         run->place.has_script = run->output.is_captured && script_find(run->command, path ?: "", &run->place.script);
-        return result_id_make(clock_realtime_ns() / NS_PER_MS, run->plan.batch);
+        return id_make_result(clock_realtime_ns() / NS_PER_MS, run->plan.batch);
 }
 
 static int prepare(RunJob *run) {
@@ -351,7 +350,7 @@ static void run_command(RunJob *run, ChildSignals *signals, RunFacts *ret) {
         ret->wall_seconds = (double)(clock_boottime_ns() - begin_ns) / 1e9;
         ret->end_realtime_ns = clock_realtime_ns();
         ret->has_rusage = !run->last.exec_error;
-        rusage_take(&run->last.rusage, &ret->rusage);
+        ret->rusage = run->last.rusage;
 }
 
 /* A command that was killed does not say why. */
@@ -378,7 +377,7 @@ static void add_end(RunJob *run, const RunFacts *facts) {
 
         end->has_exit_status = true;
         end->has_rusage |= facts->has_rusage;
-        rusage_add(&end->rusage, &facts->rusage);
+        child_add_rusage(&end->rusage, &facts->rusage);
         if (end->exit_status == 0) {
                 end->exit_status = run->last.status;
                 end->signal = run->last.signal;
@@ -435,7 +434,7 @@ int run_job(const CommandLine *line, const RunOptions *options, char *const *com
 
         announcement_init(&run.announcement);
         enclosure_init(&run.enclosed);
-        courier_init(&run.courier, line->global.socket, 0);
+        deliver_courier_init(&run.courier, line->global.socket, 0);
         if (options->limits && !limits_parse(options->limits, &run.limits))
                 return command_refuse(line->command->name, "--limits expects " LIMITS_EXPECTED);
         if (options->warmup > 0 && options->repeat == 0)

@@ -21,18 +21,18 @@
 #define BACKOFF_FIRST_NS (10 * NS_PER_MS)
 #define BACKOFF_MAX_NS (500 * NS_PER_MS)
 
-void courier_init(Courier *courier, const char *path, uint64_t timeout_ns) {
+void deliver_courier_init(Courier *courier, const char *path, uint64_t timeout_ns) {
         wire_init(&courier->wire);
         courier->path = wire_path(path);
         courier->is_patient = true;
-        courier_allow(courier, timeout_ns);
+        deliver_courier_allow(courier, timeout_ns);
 }
 
-void courier_deinit(Courier *courier) {
+void deliver_courier_deinit(Courier *courier) {
         wire_deinit(&courier->wire);
 }
 
-void courier_allow(Courier *courier, uint64_t timeout_ns) {
+void deliver_courier_allow(Courier *courier, uint64_t timeout_ns) {
         courier->deadline_ns = clock_boottime_ns() + timeout_ns;
 }
 
@@ -352,7 +352,7 @@ void delivery_explain(const Delivery *delivery, const Courier *courier, char ret
                 wire_explain(courier->path, delivery->error, ret);
         else
                 snprintf(ret, DELIVERY_TEXT_MAX, "%s%s%s%s", which, complaint->path, complaint->path[0] ? ": " : "",
-                         complaint->text[0] ? complaint->text : status_name(delivery->reply.status));
+                         complaint->text[0] ? complaint->text : request_status_name(delivery->reply.status));
 }
 
 /* --- the spool ------------------------------------------------------------------------------------ */
@@ -381,9 +381,9 @@ static int flush_file(Courier *courier, const char *directory, const char *name,
         if (r != 0)
                 return r == SPOOL_GONE ? 0 : r;
 
-        r = arena_init(&arena, batch_arena_size(file.n));
+        r = arena_init(&arena, spool_batch_arena_size(file.n));
         if (r == 0)
-                r = batch_parse(file.text, file.n, &arena, &batch);
+                r = spool_parse_batch(file.text, file.n, &arena, &batch);
         if (r == SPOOL_MALFORMED) {
                 snprintf(flush->reason, sizeof(flush->reason), "not a spool file of this version of perfctl");
                 return reject(directory, name, flush);

@@ -24,10 +24,10 @@ typedef struct Courier {
 } Courier;
 
 /* path: as given by --socket, or NULL. */
-void courier_init(Courier *courier, const char *path, uint64_t timeout_ns);
-void courier_deinit(Courier *courier);
+void deliver_courier_init(Courier *courier, const char *path, uint64_t timeout_ns);
+void deliver_courier_deinit(Courier *courier);
 /* Sets a new deadline, timeout_ns from now; the connection stays open. */
-void courier_allow(Courier *courier, uint64_t timeout_ns);
+void deliver_courier_allow(Courier *courier, uint64_t timeout_ns);
 
 #define DELIVERY_WHOLE SIZE_MAX
 

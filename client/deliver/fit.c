@@ -64,7 +64,7 @@ int fitted_shorten(Fitted *fitted, Batch *batch, size_t i, size_t n_max) {
 
         for (size_t text_max = TEXT_BYTES_FIRST; text_max >= TEXT_BYTES_LEAST; text_max /= 2) {
                 arena_reset(arena);
-                r = value_shorten(whole, text_max, arena, &fitted->items[i].run);
+                r = shorten_value(whole, text_max, arena, &fitted->items[i].run);
                 if (r == 0)
                         r = codec_submission_size(&fitted->items[i], &size);
                 if (r < 0 || size <= n_max)

@@ -55,7 +55,7 @@ static void format_how(const Submission *item, Json *json) {
         if (item->has_exit_status)
                 json_put_int(json, "exit_status", item->exit_status);
         if (item->has_batch) {
-                result_id_format(item->batch, batch);
+                id_format_result(item->batch, batch);
                 json_put_string(json, "batch", batch);
                 json_put_uint(json, "index", item->batch_index);
         }
@@ -73,7 +73,7 @@ static void format_how(const Submission *item, Json *json) {
 static void format_item(const Submission *item, Json *json) {
         char id[RESULT_ID_TEXT_MAX];
 
-        result_id_format(item->id, id);
+        id_format_result(item->id, id);
         json_object_begin(json);
         json_put_string(json, "kind", "indicator");
         json_put_string(json, "id", id);
@@ -101,7 +101,7 @@ static void format_end(const char *job, const JobEnd *end, Json *json) {
         json_object_end(json);
 }
 
-int batch_format(const Batch *batch, Buffer *out) {
+int spool_format_batch(const Batch *batch, Buffer *out) {
         Json json;
 
         for (size_t i = 0; i < batch->n_items; i++) {
@@ -129,7 +129,7 @@ static int parse_how(const Value *line, Submission *item) {
         item->exit_status = item->has_exit_status ? (int32_t)v : 0;
 
         item->has_batch = batch;
-        if (batch && (!result_id_parse(batch, item->batch) || !value_get_int(line, "index", &v) || v < 0 || v > UINT32_MAX))
+        if (batch && (!id_parse_result(batch, item->batch) || !value_get_int(line, "index", &v) || v < 0 || v > UINT32_MAX))
                 return SPOOL_MALFORMED;
         item->batch_index = batch ? (uint32_t)v : 0;
 
@@ -159,7 +159,7 @@ static int parse_item(const Value *line, Submission *ret) {
         Submission item = { .job = job };
         int64_t time_ms;
 
-        if (!id || !job || !result_id_parse(id, item.id) || !value_get_int(line, "time_ms", &time_ms) || time_ms < 0)
+        if (!id || !job || !id_parse_result(id, item.id) || !value_get_int(line, "time_ms", &time_ms) || time_ms < 0)
                 return SPOOL_MALFORMED;
         if (parse_how(line, &item) != 0 || parse_indicator(line, &item) != 0)
                 return SPOOL_MALFORMED;
@@ -228,11 +228,11 @@ static size_t count_lines(const char *text, size_t n) {
 
 #define LINE_BYTES_MIN 40U /* {"kind":"job_end","job":"…","signal":0} */
 
-size_t batch_arena_size(size_t n) {
+size_t spool_batch_arena_size(size_t n) {
         return value_parse_arena_size(n) + n / LINE_BYTES_MIN * sizeof(Submission);
 }
 
-int batch_parse(const char *text, size_t n, Arena *arena, Batch *ret) {
+int spool_parse_batch(const char *text, size_t n, Arena *arena, Batch *ret) {
         size_t n_lines = count_lines(text, n);
         ValueReader reader;
         Submission *items;
@@ -324,9 +324,9 @@ int spool_put(const char *directory, const Batch *batch, uint64_t realtime_ms, c
         char path[PATH_MAX];
         int r;
 
-        r = result_id_make(realtime_ms, id);
+        r = id_make_result(realtime_ms, id);
         if (r == 0)
-                r = batch_format(batch, &text);
+                r = spool_format_batch(batch, &text);
         if (r == 0)
                 r = file_make_dirs(directory, 0700);
         if (r == 0)

@@ -55,6 +55,6 @@ int spool_remove(const char *directory, const char *name);
 int spool_reject(const char *directory, const char *name, const char *reason);
 
 /* Text and back. Everything of *ret lies in the arena. 0, SPOOL_MALFORMED, or < 0. */
-int batch_format(const Batch *batch, Buffer *out);
-size_t batch_arena_size(size_t n);
-int batch_parse(const char *text, size_t n, Arena *arena, Batch *ret);
+int spool_format_batch(const Batch *batch, Buffer *out);
+size_t spool_batch_arena_size(size_t n);
+int spool_parse_batch(const char *text, size_t n, Arena *arena, Batch *ret);

@@ -81,12 +81,12 @@ static int parse_printed(const char *text, const char *path, Arena *arena, const
         if (r < 0)
                 return r;
         if (n == 0 && loss.error.line > 0)
-                return complaint_set(complaint, path, "holds no indicator: at %u:%u of it, %s", loss.error.line, loss.error.column,
-                                     loss.error.text);
+                return indicator_complain(complaint, path, "holds no indicator: at %u:%u of it, %s", loss.error.line, loss.error.column,
+                                          loss.error.text);
         if (n == 0)
-                return complaint_set(complaint, path, "holds no JSON object with @result, but '%.*s'", (int)utf8_cut(text, 60), text);
+                return indicator_complain(complaint, path, "holds no JSON object with @result, but '%.*s'", (int)utf8_cut(text, 60), text);
         if (n > 1)
-                return complaint_set(complaint, path, "holds %zu indicators, and one run has one: split it", n);
+                return indicator_complain(complaint, path, "holds %zu indicators, and one run has one: split it", n);
 
         *ret = documents[0];
         return 0;
@@ -130,8 +130,8 @@ static int find_printed(const AmunPart *part, Arena *arena, const Value **ret, C
         if (printed->type == VALUE_STRING)
                 return parse_printed(printed->string, part->stdout_path, arena, ret, complaint);
         if (printed->type != VALUE_OBJECT)
-                return complaint_set(complaint, part->stdout_path, "is %s, must be what a script prints: an object with @result",
-                                     value_type_text(printed));
+                return indicator_complain(complaint, part->stdout_path, "is %s, must be what a script prints: an object with @result",
+                                          value_type_text(printed));
 
         *ret = printed;
         return 0;
@@ -141,7 +141,7 @@ int amun_find_printed(const Value *document, Arena *arena, const Value **ret, Co
         AmunPart part;
 
         if (!find_part(document, &part))
-                return complaint_set(ret_complaint, "", "is no result of Amun's");
+                return indicator_complain(ret_complaint, "", "is no result of Amun's");
         return find_printed(&part, arena, ret, ret_complaint);
 }
 
@@ -157,7 +157,7 @@ static const char *name_of_script(const char *origin, Arena *arena) {
 
         dot = strrchr(++base, '.');
         name = arena_strndup(arena, base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
-        return name && name_is_valid(name, NAME_MAX_BYTES) ? name : NULL;
+        return name && indicator_name_is_valid(name, NAME_MAX_BYTES) ? name : NULL;
 }
 
 /* The output of a failed run is used only if it is a valid document. */
@@ -174,8 +174,8 @@ static int take_failed(const Value *printed, const AmunContext *context, const A
         if (r == INDICATOR_INVALID && printed)
                 r = indicator_from_failed_run(context->printed, &given, STRING_ANY_BYTES, ret, complaint);
         if (r == INDICATOR_INVALID && !given.name)
-                return complaint_set(complaint, "name",
-                                     "a failed run names no indicator: use --indicator-name, as in --indicator-name PiMatmul");
+                return indicator_complain(complaint, "name",
+                                          "a failed run names no indicator: use --indicator-name, as in --indicator-name PiMatmul");
         return r;
 }
 
@@ -192,7 +192,7 @@ static int take_good(const Value *printed, const AmunPart *part, const char *sha
                 return r;
 
         (void)snprintf(path, sizeof(path), "%s%s%s", part->stdout_path, part->stdout_path[0] && inner.path[0] ? "." : "", inner.path);
-        return complaint_set(complaint, path, "%s", inner.text);
+        return indicator_complain(complaint, path, "%s", inner.text);
 }
 
 /* --- how it ended --------------------------------------------------------------------------------- */
@@ -205,7 +205,7 @@ static int take_exit_code(const Value *part, Submission *ret, Complaint *complai
         if (!given || given->type == VALUE_NULL)
                 return 0;
         if (!value_get_int(part, "exit_code", &code) || code < -127 || code > 255)
-                return complaint_set(complaint, "exit_code", "must be a whole number from 0 to 255, or -1 to -127 for a signal");
+                return indicator_complain(complaint, "exit_code", "must be a whole number from 0 to 255, or -1 to -127 for a signal");
 
         ret->has_exit_status = true;
         ret->exit_status = (int32_t)(code < 0 ? 128 - code : code);
@@ -225,7 +225,7 @@ int amun_read(const Value *document, const AmunContext *context, Arena *arena, S
         int r;
 
         if (!find_part(document, &part))
-                return complaint_set(ret_complaint, "", "is no result of Amun's: it has neither stdout nor exit_code");
+                return indicator_complain(ret_complaint, "", "is no result of Amun's: it has neither stdout nor exit_code");
 
         place.part = part.value;
         r = take_exit_code(part.value, &submission, ret_complaint);

@@ -30,10 +30,10 @@ static int take_time(const AmunPlace *place, const char *key, uint64_t *ret_ns, 
         if (!text)
                 return 0;
         if (clock_parse_utc(text, ret_ns) != 0)
-                return complaint_set(complaint, key, "'%.*s' is no time: expected 2020-08-18T16:33:32.052043", (int)utf8_cut(text, 60),
-                                     text);
+                return indicator_complain(complaint, key, "'%.*s' is no time: expected 2020-08-18T16:33:32.052043", (int)utf8_cut(text, 60),
+                                          text);
         if (*ret_ns > INT64_MAX)
-                return complaint_set(complaint, key, "'%.*s' lies after the year 2261", (int)utf8_cut(text, 60), text);
+                return indicator_complain(complaint, key, "'%.*s' lies after the year 2261", (int)utf8_cut(text, 60), text);
         return 0;
 }
 
@@ -216,11 +216,11 @@ static void put_requests(const Value *requests, const char *key, ObjectBuilder *
         double cpus;
 
         object_builder_init(&object, specification->arena, 3);
-        if (cpu && quantity_from_value(cpu, &cpus) == 0)
+        if (cpu && quantity_read(cpu, &cpus))
                 object_builder_put_double(&object, "cpus", cpus);
         else
                 object_builder_put(&object, "cpus", cpu);
-        if (memory && quantity_bytes_from_value(memory, &bytes) == 0)
+        if (memory && quantity_read_bytes(memory, &bytes))
                 object_builder_put_int(&object, "memory_bytes", (int64_t)bytes);
         else
                 object_builder_put(&object, "memory_bytes", memory);
@@ -291,7 +291,7 @@ int amun_run_make(const AmunPlace *place, Arena *arena, Submission *ret, Complai
         if (!value || object_builder_end(&run, value) < 0)
                 return -ENOMEM;
 
-        r = object_check(value, STRING_ANY_BYTES, ret_complaint);
+        r = indicator_check_object(value, STRING_ANY_BYTES, ret_complaint);
         if (r != 0)
                 return r;
         ret->run = value;

@@ -3,13 +3,12 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "client/run/object_builder.h"
 #include "util/parse.h"
 #include "util/scoped.h"
-#include "util/utf8.h"
 
 #define NAME "inference_latency"
 #define COMPONENT "inference" /* where the input names none */
@@ -31,19 +30,6 @@ static void batches_deinit(Batches *batches) {
         free(batches->lengths);
 }
 
-static int __attribute__((format(printf, 3, 4)))
-complain(Complaint *ret, const char *path, const char *format, ...) {
-        char text[COMPLAINT_TEXT_MAX];
-        va_list args;
-
-        va_start(args, format);
-        vsnprintf(text, sizeof(text), format, args);
-        va_end(args);
-        utf8_copy(ret->text, sizeof(ret->text), text);
-        snprintf(ret->path, sizeof(ret->path), "%s", path);
-        return INDICATOR_INVALID;
-}
-
 /* The densest text, {"time_per_batch":[0,0]} again and again, makes some 800 bytes out of 24. */
 size_t latencies_arena_size(size_t n) {
         return 65536 + 40 * n;
@@ -53,9 +39,9 @@ size_t latencies_arena_size(size_t n) {
 
 static int check_seconds(double seconds, const char *path, Complaint *complaint) {
         if (seconds < 0)
-                return complain(complaint, path, "is negative: the time that a batch took, in seconds, is 0 or more");
+                return indicator_complain(complaint, path, "is negative: the time that a batch took, in seconds, is 0 or more");
         if (seconds > SECONDS_MAX)
-                return complain(complaint, path, "is %g, which is more than 30 years: give seconds", seconds);
+                return indicator_complain(complaint, path, "is %g, which is more than 30 years: give seconds", seconds);
         return 0;
 }
 
@@ -64,10 +50,10 @@ static int take_seconds(const Value *list, Batches *ret, Complaint *complaint) {
         int r;
 
         if (!list || list->type != VALUE_LIST)
-                return complain(complaint, "time_per_batch", "%s%s, must be a list of seconds: expected " SHAPE, list ? "is " : "missing",
-                                list ? value_type_text(list) : "");
+                return indicator_complain(complaint, "time_per_batch", "%s%s, must be a list of seconds: expected " SHAPE,
+                                          list ? "is " : "missing", list ? value_type_text(list) : "");
         if (list->n_items == 0)
-                return complain(complaint, "time_per_batch", "is empty: give the seconds of at least one batch");
+                return indicator_complain(complaint, "time_per_batch", "is empty: give the seconds of at least one batch");
 
         ret->n = list->n_items;
         ret->seconds = calloc(ret->n, sizeof(*ret->seconds));
@@ -79,7 +65,7 @@ static int take_seconds(const Value *list, Batches *ret, Complaint *complaint) {
 
                 snprintf(path, sizeof(path), "time_per_batch[%zu]", i);
                 if (item->type != VALUE_DOUBLE && item->type != VALUE_INT)
-                        return complain(complaint, path, "is %s, must be a number of seconds", value_type_text(item));
+                        return indicator_complain(complaint, path, "is %s, must be a number of seconds", value_type_text(item));
                 ret->seconds[i] = item->type == VALUE_INT ? (double)item->integer : item->number;
                 r = check_seconds(ret->seconds[i], path, complaint);
                 if (r != 0)
@@ -93,7 +79,8 @@ static int take_length(const Value *value, const char *path, uint64_t *ret, Comp
         double length = value->type == VALUE_INT ? (double)value->integer : value->type == VALUE_DOUBLE ? value->number : 0;
 
         if (!(length >= 1 && length <= LATENCY_LENGTH_MAX && length == floor(length)))
-                return complain(complaint, path, "must be a whole number from 1 to %d: how many queries a batch has", LATENCY_LENGTH_MAX);
+                return indicator_complain(complaint, path, "must be a whole number from 1 to %d: how many queries a batch has",
+                                          LATENCY_LENGTH_MAX);
 
         *ret = (uint64_t)length;
         return 0;
@@ -104,7 +91,7 @@ static int take_lengths(const Value *list, Batches *ret, Complaint *complaint) {
         int r;
 
         if (list->n_items != ret->n)
-                return complain(complaint, "batch_length",
+                return indicator_complain(complaint, "batch_length",
                                 "has %zu items and time_per_batch %zu: give one for each batch, or one number for all",
                                 list->n_items, ret->n);
 
@@ -129,40 +116,13 @@ static int take_batch_length(const Value *document, uint64_t given, Batches *ret
         if (!value)
                 return 0;
         if (given > 0)
-                return complain(complaint, "batch_length", "is given here and by --batch-length: leave one of them out");
+                return indicator_complain(complaint, "batch_length", "is given here and by --batch-length: leave one of them out");
 
         return value->type == VALUE_LIST ? take_lengths(value, ret, complaint) :
                                            take_length(value, "batch_length", &ret->length, complaint);
 }
 
 /* --- the indicator -------------------------------------------------------------------------------- */
-
-/* Members that are to become an object, in the arena. */
-typedef struct Members {
-        Member *items;
-        size_t n, n_max;
-} Members;
-
-static int members_init(Members *members, Arena *arena, size_t n_max) {
-        *members = (Members){ .items = arena_alloc(arena, n_max * sizeof(Member)), .n_max = n_max };
-        return members->items ? 0 : -ENOMEM;
-}
-
-static void add(Members *members, const char *key, Value value) {
-        members->items[members->n++] = (Member){ .key = key, .value = value };
-}
-
-static void add_text(Members *members, const char *key, const char *text) {
-        add(members, key, (Value){ .type = VALUE_STRING, .string = text });
-}
-
-static void add_count(Members *members, const char *key, uint64_t count) {
-        add(members, key, (Value){ .type = VALUE_INT, .integer = (int64_t)count });
-}
-
-static Value object_of(const Members *members) {
-        return (Value){ .type = VALUE_OBJECT, .members = members->items, .n_members = members->n };
-}
 
 /* Members that mean in the input what they mean in every indicator. */
 static bool is_of_indicator(const char *key) {
@@ -179,7 +139,7 @@ static bool is_input(const char *key) {
 }
 
 /* A number where it is the same for all; a list as long as the input would be no parameter. */
-static void add_lengths(Members *parameters, const Batches *batches) {
+static void put_lengths(ObjectBuilder *parameters, const Batches *batches) {
         uint64_t min = UINT64_MAX, max = 0;
 
         for (size_t i = 0; batches->lengths && i < batches->n; i++) {
@@ -188,91 +148,82 @@ static void add_lengths(Members *parameters, const Batches *batches) {
         }
 
         if (!batches->lengths || min == max) {
-                add_count(parameters, "batch_length", batches->lengths ? min : batches->length);
+                object_builder_put_int(parameters, "batch_length", (int64_t)(batches->lengths ? min : batches->length));
                 return;
         }
-        add_count(parameters, "batch_length_min", min);
-        add_count(parameters, "batch_length_max", max);
+        object_builder_put_int(parameters, "batch_length_min", (int64_t)min);
+        object_builder_put_int(parameters, "batch_length_max", (int64_t)max);
 }
 
-static int make_result(const Batches *batches, Arena *arena, Value *ret) {
+static int put_result(const Batches *batches, ObjectBuilder *indicator) {
         LatencyInput input = { .seconds = batches->seconds, .n = batches->n, .lengths = batches->lengths, .length = batches->length };
+        ObjectBuilder result, units;
         LatencySet set;
-        Members result = {};
         int r;
 
         r = latency_compute(&input, &set);
-        if (r == 0)
-                r = members_init(&result, arena, set.n);
         if (r < 0)
                 return r;
 
+        object_builder_init(&result, indicator->arena, set.n);
         for (size_t i = 0; i < set.n; i++) {
                 if (i < LATENCY_AVERAGE)
-                        add_count(&result, latency_name((LatencyMetric)i), (uint64_t)set.value[i]);
+                        object_builder_put_int(&result, latency_name((LatencyMetric)i), (int64_t)set.value[i]);
                 else
-                        add(&result, latency_name((LatencyMetric)i), (Value){ .type = VALUE_DOUBLE, .number = set.value[i] });
+                        object_builder_put_double(&result, latency_name((LatencyMetric)i), set.value[i]);
         }
-        *ret = object_of(&result);
-        return 0;
-}
+        object_builder_put_object(indicator, "@result", &result);
 
-/* The one unit that is not in the name. */
-static int make_units(Arena *arena, Value *ret) {
-        Members units = {};
-        int r;
-
-        r = members_init(&units, arena, 1);
-        if (r < 0)
-                return r;
-
-        add_text(&units, latency_name(LATENCY_AVERAGE), latency_unit(LATENCY_AVERAGE));
-        *ret = object_of(&units);
+        /* The one unit that is not in the name. */
+        object_builder_init(&units, indicator->arena, 1);
+        object_builder_put_text(&units, latency_name(LATENCY_AVERAGE), latency_unit(LATENCY_AVERAGE));
+        object_builder_put_object(indicator, "units", &units);
         return 0;
 }
 
 /* document: what else the input had to say; NULL: nothing. */
 static int make_indicator(const Value *document, const Batches *batches, Arena *arena, const Value **ret) {
         size_t n_more = document ? document->n_members : 0;
-        Value *indicator = arena_alloc(arena, sizeof(*indicator)), result = {}, units = {};
-        Members all = {}, parameters = {};
+        Value *value = arena_alloc(arena, sizeof(*value));
+        ObjectBuilder indicator, parameters;
+        int r;
 
-        if (!indicator || members_init(&all, arena, n_more + 5) < 0 || members_init(&parameters, arena, n_more + 2) < 0 ||
-            make_result(batches, arena, &result) < 0 || make_units(arena, &units) < 0)
-                return -ENOMEM;
-
-        add_text(&all, "name", NAME);
+        object_builder_init(&indicator, arena, n_more + 5);
+        object_builder_init(&parameters, arena, n_more + 2);
+        object_builder_put_text(&indicator, "name", NAME);
         if (!value_get(document, "component") && !value_get(document, "framework"))
-                add_text(&all, "component", COMPONENT);
-        add_lengths(&parameters, batches);
+                object_builder_put_text(&indicator, "component", COMPONENT);
+        put_lengths(&parameters, batches);
         for (size_t i = 0; i < n_more; i++) {
                 const Member *member = &document->members[i];
 
                 if (!is_input(member->key))
-                        add(is_of_indicator(member->key) ? &all : &parameters, member->key, member->value);
+                        object_builder_put(is_of_indicator(member->key) ? &indicator : &parameters, member->key, &member->value);
         }
-        add(&all, "@parameters", object_of(&parameters));
-        add(&all, "@result", result);
-        add(&all, "units", units);
-
-        *indicator = object_of(&all);
-        *ret = indicator;
-        return 0;
+        object_builder_put_object(&indicator, "@parameters", &parameters);
+        r = put_result(batches, &indicator);
+        if (r == 0)
+                r = value ? object_builder_end(&indicator, value) : -ENOMEM;
+        if (r == 0)
+                *ret = value;
+        return r;
 }
 
 static int check_members(const Value *document, Complaint *complaint) {
         if (document->type != VALUE_OBJECT)
-                return complain(complaint, "", "is %s, must be an object: expected " SHAPE, value_type_text(document));
+                return indicator_complain(complaint, "", "is %s, must be an object: expected " SHAPE, value_type_text(document));
         if (document->n_members > KEYS_MAX)
-                return complain(complaint, "", "has more than %u keys", KEYS_MAX);
+                return indicator_complain(complaint, "", "has more than %u keys", KEYS_MAX);
 
         for (size_t i = 0; i < document->n_members; i++) {
                 const char *key = document->members[i].key;
 
                 if (key[0] == '@')
-                        return complain(complaint, key, "is what --latencies computes: leave it out, or submit without --latencies");
+                        return indicator_complain(complaint, key,
+                                                  "is what --latencies computes: leave it out, or submit without --latencies");
                 if (strcmp(key, "name") == 0)
-                        return complain(complaint, key, "is always " NAME ": leave it out, and say what was run as \"component\"");
+                        return indicator_complain(complaint, key,
+                                                  "is always " NAME ": leave it out, and say what was run as \"component\"");
         }
         return 0;
 }
@@ -318,7 +269,7 @@ static int take_line(const char *line, size_t n, Batches *batches, Complaint *co
 
         snprintf(number, sizeof(number), "%.*s", n < sizeof(number) ? (int)n : (int)sizeof(number) - 1, line);
         if (n >= sizeof(number) || strlen(number) != n || parse_double(number, &batches->seconds[batches->n]) != 0)
-                return complain(complaint, "", "'%.40s' is no finite number: " EXPECTED, number);
+                return indicator_complain(complaint, "", "'%.40s' is no finite number: " EXPECTED, number);
 
         r = check_seconds(batches->seconds[batches->n], number, complaint);
         if (r == 0)
@@ -346,7 +297,7 @@ static int take_lines(const char *text, size_t n, Batches *batches, Complaint *c
         }
 
         *ret_line = 1;
-        return batches->n > 0 ? 0 : complain(complaint, "", "holds no time: " EXPECTED);
+        return batches->n > 0 ? 0 : indicator_complain(complaint, "", "holds no time: " EXPECTED);
 }
 
 int latencies_from_lines(const char *text, size_t n, uint64_t batch_length, Arena *arena, const Value **ret, Complaint *ret_complaint,

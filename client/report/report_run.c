@@ -43,7 +43,7 @@ static const char *find_fault(const Value *document) {
                 return "not an object";
         if (reports && reports->type == VALUE_LIST)
                 return "already merged";
-        if (!name_is_valid(id, JOB_ID_MAX - 1))
+        if (!indicator_name_is_valid(id, JOB_ID_MAX - 1))
                 return "'id' is missing or not a job id";
         if (job_state_find(answer_text(document, "state")) < 0)
                 return "'state' is missing or not running, finished or interrupted";

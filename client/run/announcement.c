@@ -39,7 +39,7 @@ static JobBegin job_begin(const Announcement *announcement, uint64_t now_ns) {
 static int begin_once(Announcement *announcement, uint64_t now_ns, Delivery *delivery) {
         const JobBegin begin = job_begin(announcement, now_ns);
 
-        courier_allow(announcement->courier, BEGIN_TIMEOUT_NS);
+        deliver_courier_allow(announcement->courier, BEGIN_TIMEOUT_NS);
         announcement->courier->is_patient = false;
         return deliver_begin(announcement->courier, &begin, delivery);
 }
@@ -58,7 +58,7 @@ static int extend_id(JobInfo *info) {
         size_t n = strlen(info->id);
         int r;
 
-        r = job_id_make(clock_realtime_ns() / NS_PER_MS, id);
+        r = id_make_job(clock_realtime_ns() / NS_PER_MS, id);
         if (r == 0)
                 snprintf(info->id + n, sizeof(info->id) - n, ".%s", id);
         return r;

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Announcement: reports the begin of a job to perfd
+ * Announcement: reports the start of a job to perfd
  *
- * Before its command runs, for no longer than a moment. Where perfd is away, or full, again and again while the command runs, which
- * is not kept waiting for it: whoever runs the command waits for announcement_fd() and announcement_timeout_ms() as well. And once
- * more when the command has ended: what its group counted is there still.
+ * Announces the job before its command runs, for no longer than a moment. If perfd is away or full, the announcement is repeated while
+ * the command runs, without delaying the command: the caller waits for announcement_fd() and announcement_timeout_ms() too. The
+ * last attempt follows when the command has ended, while the counters of its group still exist.
  */
 
 #include <stdbool.h>
@@ -15,18 +15,18 @@
 #include "client/deliver/deliver.h"
 
 typedef struct Announcement {
-        JobInfo *info;        /* borrowed; an id that another command of the task has is made longer */
+        JobInfo *info;        /* borrowed; the id is extended if another command of the task has it */
         Courier *courier;     /* borrowed */
-        bool is_id_given;     /* by --job, and not to be changed */
-        bool has_group;       /* the control group that this process is in is the job's own, and new */
-        bool is_begun;        /* or may be: perfd has the request */
-        bool is_begin_known;  /* perfd has said so */
+        bool is_id_given;     /* by --job, and must not change */
+        bool has_group;       /* this process is in a new control group of the job */
+        bool is_begun;        /* perfd has the request, or may have it */
+        bool is_begin_known;  /* perfd has confirmed the start */
         uint64_t begin_ns;    /* CLOCK_BOOTTIME */
-        uint64_t spent_ns;    /* at the end, of what that may take */
+        uint64_t spent_ns;    /* time spent by announcement_end() */
 
-        Wire wire;            /* of the tries while the command runs */
-        uint64_t sequence;    /* of the request that waits there for its reply; 0: none does */
-        uint64_t next_ns;     /* CLOCK_BOOTTIME, of the next try; 0: there is to be none */
+        Wire wire;            /* connection of the attempts while the command runs */
+        uint64_t sequence;    /* of the request without a reply yet; 0: none */
+        uint64_t next_ns;     /* CLOCK_BOOTTIME of the next attempt; 0: none */
         uint64_t backoff_ns;
 } Announcement;
 
@@ -34,14 +34,14 @@ typedef struct Announcement {
 void announcement_init(Announcement *announcement);
 void announcement_deinit(Announcement *announcement);
 
-/* Before the command. What does not work is spoken of: 0, or a negative errno. */
+/* Announces the job before the command, and reports failures. 0 or a negative errno. */
 int announcement_begin(Announcement *announcement);
 
-/* While the command runs. Each with NULL for an announcement of which nothing is left to do. */
-int announcement_fd(const Announcement *announcement); /* to be read from; -1: none */
-int announcement_timeout_ms(const Announcement *announcement); /* as poll() has it */
-/* Does what is due, without waiting. May be called at any time. */
+/* These three are called while the command runs. NULL: nothing is left to announce. */
+int announcement_fd(const Announcement *announcement); /* descriptor to poll for input; -1: none */
+int announcement_timeout_ms(const Announcement *announcement); /* for poll() */
+/* Does what is due, without blocking. */
 void announcement_go_on(Announcement *announcement);
 
-/* When the command has ended: whatever became of it before. */
+/* Announces the job after the command if its start is not confirmed yet. 0 or a negative errno. */
 int announcement_end(Announcement *announcement);

@@ -126,24 +126,23 @@ static int bus_connect_to(Bus *bus, const char *path) {
         return r;
 }
 
-static const char *runtime_directory(uint32_t uid, char ret[static 64]) {
+static const char *runtime_directory(const ScopeRequest *request, char ret[static 64]) {
         const char *given = getenv("XDG_RUNTIME_DIR");
 
-        snprintf(ret, 64, "/run/user/%u", uid);
+        if (request->manager == SCOPE_MANAGER_SYSTEM)
+                return "/run";
+        snprintf(ret, 64, "/run/user/%u", request->uid);
         return given && given[0] == '/' ? given : ret;
 }
 
 static int bus_connect(Bus *bus, const ScopeRequest *request) {
         scoped(freep) char *direct = NULL, *shared = NULL;
-        char directory[64];
+        char own[64];
+        const char *directory = runtime_directory(request, own);
         int r;
 
-        if (request->manager == SCOPE_MANAGER_SYSTEM)
-                r = asprintf(&direct, "/run/systemd/private") < 0 || asprintf(&shared, "/run/dbus/system_bus_socket") < 0;
-        else
-                r = asprintf(&direct, "%s/systemd/private", runtime_directory(request->uid, directory)) < 0 ||
-                    asprintf(&shared, "%s/bus", runtime_directory(request->uid, directory)) < 0;
-        if (r != 0)
+        if (asprintf(&direct, "%s/systemd/private", directory) < 0 ||
+            asprintf(&shared, "%s/%s", directory, request->manager == SCOPE_MANAGER_SYSTEM ? "dbus/system_bus_socket" : "bus") < 0)
                 return -ENOMEM;
 
         bus->is_direct = true;

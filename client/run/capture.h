@@ -21,25 +21,25 @@
 typedef struct Capture {
         Buffer text;
         bool is_too_long;
-        bool names_result; /* once it is: "@result" was in it, and no more needs to be added */
-        size_t n_matched;  /* of "@result", at the end of what was read so far */
+        bool names_result; /* the output contained "@result"; set only once is_too_long is */
+        size_t n_matched;  /* bytes of "@result" at the end of the output so far */
 } Capture;
 
 void capture_deinit(Capture *capture);
 void capture_clear(Capture *capture); /* keeps the memory */
 void capture_add(Capture *capture, const void *bytes, size_t n);
 
-/* Why something that looked like a document is none. */
+/* Why output that looks like a document is none. */
 typedef struct CaptureLoss {
-        ValueError error;  /* line and text; line 0: there was nothing */
-        bool names_result; /* so that it is likely to have been meant as an indicator */
-        bool is_cut;       /* there are more than CAPTURE_DOCUMENTS_MAX */
+        ValueError error;  /* line and text; line 0: nothing looked like a document */
+        bool names_result; /* the output was probably meant as an indicator */
+        bool is_cut;       /* the output has more than CAPTURE_DOCUMENTS_MAX documents */
 } CaptureLoss;
 
 /*
- * The documents with an `@result` among what was printed: JSON objects that begin at the beginning of a line, and
- * whatever is printed around them. At most CAPTURE_DOCUMENTS_MAX. They live in the arena, of at least
- * value_parse_arena_size(text.n). Of what was lost, the last that names a result, else the last.
+ * Finds the documents with an `@result` in the output: JSON objects that start at the start of a line, with any text around them, up
+ * to CAPTURE_DOCUMENTS_MAX. The documents live in the arena, of at least value_parse_arena_size(text.n) bytes. *ret_loss describes the
+ * last malformed document that names a result, else the last malformed document.
  */
 int capture_find(const Capture *capture, Arena *arena, const Value *ret[static CAPTURE_DOCUMENTS_MAX], size_t *ret_n,
                  CaptureLoss *ret_loss);

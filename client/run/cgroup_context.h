@@ -4,8 +4,7 @@
 /*
  * Cgroup context: the control groups of this process and its permissions there
  *
- * Reads facts below a root directory, so that a captured tree can be tested; enclosure.h decides what they allow.
- * for enclosure.h.
+ * Reads facts below a root directory, so that a captured tree can be tested; enclosure.h decides what the facts allow.
  */
 
 #include <stdbool.h>
@@ -17,24 +16,24 @@
 
 typedef struct CgroupContext {
         uint32_t uid;
-        bool has_systemd;         /* it is process 1 of this machine or container */
-        bool has_system_manager;  /* and what it manages are the groups that we see */
-        bool has_linger;          /* the user's manager stays when the last session ends */
-        char unit[CGROUP_CONTEXT_PATH_MAX]; /* the group, as systemd has it; "" when there is none, or when it is too long */
-        ScopePlace scope;         /* what that path tells */
-        bool is_apart;            /* in some hierarchy of version 1 we are in a group that systemd did not make */
-        bool is_limited;          /* a group that we would leave for that scope has a limit of its own */
-        uint64_t tasks_max;       /* of our group; UINT64_MAX: none */
+        bool has_systemd;         /* systemd is process 1 of this machine or container */
+        bool has_system_manager;  /* systemd manages the groups that we see */
+        bool has_linger;          /* the manager of the user stays when the last session ends */
+        char unit[CGROUP_CONTEXT_PATH_MAX]; /* path of the group for systemd; "" without a group, or when the path is too long */
+        ScopePlace scope;         /* derived from `unit` */
+        bool is_apart;            /* in a hierarchy of version 1, this process is in a group that systemd did not make */
+        bool is_limited;          /* a group that this process would leave for a scope has a limit of its own */
+        uint64_t tasks_max;       /* limit of our group; UINT64_MAX: none */
 
-        /* Our group in version 2's hierarchy: its directory below the root directory, "" where there is none. */
+        /* Directory of our group of version 2, below the root directory; "" without such a group. */
         char directory[CGROUP_CONTEXT_PATH_MAX];
-        bool is_delegated; /* systemd has left what is below it to others */
-        bool is_own;       /* it belongs to this user */
-        bool is_writable;  /* groups can be made in it */
+        bool is_delegated; /* systemd leaves the groups below to others */
+        bool is_own;       /* the group belongs to this user */
+        bool is_writable;  /* groups can be made in the directory */
 } CgroupContext;
 
-/* 0, or a negative errno where there are no control groups to be read. */
+/* 0, or a negative errno when control groups cannot be read. */
 int cgroup_context_read(CgroupContext *ret, int root_fd, uint32_t uid);
 
-/* The path by which systemd knows this process now, as in Surroundings.unit. 0 or a negative errno. */
+/* Reads the present path of this process for systemd, as in CgroupContext.unit. 0 or a negative errno. */
 int cgroup_context_read_unit(int root_fd, char ret[static CGROUP_CONTEXT_PATH_MAX]);

@@ -8,14 +8,13 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 
 #include "client/cli/message.h"
 #include "client/run/descendants.h"
-#include "job/job.h"
 #include "util/file.h"
 #include "util/scoped.h"
 
@@ -100,26 +99,34 @@ static int take_signals(Child *child) {
         return 0;
 }
 
-static void add_time(struct timeval *to, struct timeval more) {
-        timeradd(to, &more, to);
-}
+void child_add_rusage(JobRusage *to, const JobRusage *more) {
+        int64_t maxrss = to->ru_maxrss > more->ru_maxrss ? to->ru_maxrss : more->ru_maxrss;
 
-static void add_rusage(struct rusage *to, const struct rusage *more) {
-        long maxrss = to->ru_maxrss > more->ru_maxrss ? to->ru_maxrss : more->ru_maxrss;
-
-        add_time(&to->ru_utime, more->ru_utime);
-        add_time(&to->ru_stime, more->ru_stime);
+        to->ru_utime += more->ru_utime;
+        to->ru_stime += more->ru_stime;
 #define X(field) to->field += more->field;
         RUSAGE_FIELDS(X)
 #undef X
         to->ru_maxrss = maxrss;
 }
 
+/* Converts the result of wait4(2). */
+static JobRusage rusage_of(const struct rusage *from) {
+        return (JobRusage){
+                .ru_utime = (double)from->ru_utime.tv_sec + (double)from->ru_utime.tv_usec / 1e6,
+                .ru_stime = (double)from->ru_stime.tv_sec + (double)from->ru_stime.tv_usec / 1e6,
+#define X(field) .field = from->field,
+                RUSAGE_FIELDS(X)
+#undef X
+        };
+}
+
 static void reap_one(Child *child, pid_t pid, int status, const struct rusage *rusage) {
         ChildEnd *end = child->end;
+        const JobRusage one = rusage_of(rusage);
 
         if (child->plan->adds_up || pid == child->pid)
-                add_rusage(&end->rusage, rusage);
+                child_add_rusage(&end->rusage, &one);
         if (pid != child->pid)
                 return;
 
@@ -433,22 +440,17 @@ static void leave_pump_behind(Child *child) {
 
 /* --- remaining processes -------------------------------------------------------------------------- */
 
-static struct timeval ticks_to_time(uint64_t ticks, uint64_t per_s) {
-        return (struct timeval){ .tv_sec = (time_t)(ticks / per_s), .tv_usec = (suseconds_t)(ticks % per_s * 1000000 / per_s) };
-}
-
 /* Adds the CPU time of processes that still run, which wait4(2) does not report. */
 static void add_living(Child *child) {
         scoped(closep) int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        struct rusage *rusage = &child->end->rusage;
-        uint64_t per_s = (uint64_t)sysconf(_SC_CLK_TCK);
+        double per_s = (double)sysconf(_SC_CLK_TCK);
         Descendants living;
 
         if (child->is_alone || proc_fd < 0 || descendants_read(proc_fd, getpid(), 0, &living) < 0)
                 return;
 
-        add_time(&rusage->ru_utime, ticks_to_time(living.user_ticks, per_s));
-        add_time(&rusage->ru_stime, ticks_to_time(living.system_ticks, per_s));
+        child->end->rusage.ru_utime += (double)living.user_ticks / per_s;
+        child->end->rusage.ru_stime += (double)living.system_ticks / per_s;
 }
 
 size_t child_count_left(const ChildEnd *end) {

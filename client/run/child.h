@@ -4,24 +4,24 @@
 /*
  * Child: a command in the foreground
  *
- * It gets our standard input, error and terminal, and our own signal mask and dispositions as
- * we found them. Signals sent to us alone are passed on; those that the terminal sends to all of
- * its foreground are not, since the command has them already. Without a capture it has our
- * standard output as well; with one, a pipe, of which everything is written on at once and as it is. Standard error likewise.
+ * The command inherits standard input, the terminal, and the signal mask and dispositions with which this process was started.
+ * Signals sent to this process alone are passed on; signals that the terminal sends to its foreground are not, since the command
+ * gets them too. Without a capture, the command writes to our standard output itself; with a capture, it writes to a pipe, whose
+ * content is passed on at once and unchanged. The same holds for standard error.
  *
- * A process that ends while nobody waits for it, since its parent ignores SIGCHLD, is in nobody's rusage.
+ * The kernel counts a process whose parent ignores SIGCHLD in no rusage.
  */
 
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "client/run/announcement.h"
 #include "client/run/capture.h"
 #include "client/run/output_tail.h"
+#include "job/job.h"
 
 /* Signal state that the command inherits unchanged. */
 typedef struct ChildSignals {
@@ -42,30 +42,33 @@ void child_signals_restore(const ChildSignals *signals);
 typedef struct ChildPlan {
         Capture *capture;      /* of standard output; NULL: none */
         OutputTail *error;           /* of standard error; NULL: none */
-        Announcement *announcement; /* that goes on meanwhile; NULL: none */
-        ChildSignals *signals; /* that several runs, one after the other, have in common; NULL: it is the only one */
-        bool adopts;       /* processes whose parents have ended become ours, as PR_SET_CHILD_SUBREAPER makes them */
-        bool adds_up;      /* the end's rusage is of all that it started, not of the command alone; with `adopts` */
-        bool waits;        /* for all that it started; with `adopts` */
+        Announcement *announcement; /* continues while the command runs; NULL: none */
+        ChildSignals *signals; /* shared by several runs, one after the other; NULL: there is only one run */
+        bool adopts;       /* processes whose parents have ended become our children (PR_SET_CHILD_SUBREAPER) */
+        bool adds_up;      /* the rusage includes all processes that the command started; requires `adopts` */
+        bool waits;        /* for all processes that the command started; requires `adopts` */
 } ChildPlan;
 
 typedef struct ChildEnd {
         int status; /* as a shell shows it: 0…255, 126, 127, 128 + signal */
         int signal; /* 0: none */
-        bool is_told; /* we were told to end, by SIGHUP, SIGINT, SIGQUIT or SIGTERM; so was the command */
-        int output_error; /* errno of writing on what it printed; 0 also when its reader just went away */
+        bool is_told; /* this process and the command were sent SIGHUP, SIGINT, SIGQUIT or SIGTERM */
+        int output_error; /* errno of passing on the output; 0 also when the reader only went away */
         int exec_error; /* errno of an exec that failed; then there is no rusage */
-        struct rusage rusage; /* added up: largest maxrss, sums, and the CPU time that what goes on has had until now */
-        pid_t pump_pid; /* a process of ours that writes on what is left behind prints; 0: none */
+        JobRusage rusage; /* largest maxrss, and sums, with the CPU time until now of processes that still run */
+        pid_t pump_pid; /* our process that passes on the output of remaining processes; 0: none */
 } ChildEnd;
 
 /*
- * Returns when it has ended and what it wrote has been written on, and with `waits` all that it started, too, unless a
- * signal tells us to end; the signals stay blocked then. 0 or a negative errno: then nothing was run.
+ * Returns when the command has ended and its output has been passed on; with `waits`, when all processes that it started have ended,
+ * unless a signal ends the wait. The signals stay blocked. 0, or a negative errno if nothing was run.
  */
 int child_run(char *const *command, const ChildPlan *plan, ChildEnd *ret);
 
-/* Processes that the command started and that go on, as far as they were adopted. */
+/* Adds the usage of a further process or run: the larger of the sizes, and the sums of the rest. */
+void child_add_rusage(JobRusage *to, const JobRusage *more);
+
+/* Returns the number of adopted processes that the command started and that still run. */
 size_t child_count_left(const ChildEnd *end);
 
 /* Prints why a command could not be executed: "NAME: command not found", "FILE: Permission denied". */

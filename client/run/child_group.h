@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Child group: a control group of version 2 below the one that this process is in
+ * Child group: a control group of version 2 below the group of this process
  *
- * Made where one may, entered by this process alone, and left and removed at the end, unless what was
- * started in it still lives there. Such a one, and that of a killed perfctl, is removed by a later one, once it is empty.
+ * This process makes the group, enters it, and leaves and removes it at the end, unless processes are left in it. Such a
+ * group, and the group of a killed perfctl, is removed by a later run of perfctl once the group is empty.
  */
 
 #include <stdbool.h>
@@ -13,11 +13,11 @@
 #include "client/run/cgroup_context.h"
 
 typedef struct ChildGroup {
-        int parent_fd; /* owned; -1: it was not entered */
+        int parent_fd; /* owned; -1: the group was not entered */
         char name[160];
 } ChildGroup;
 
-/* directory: of the parent, below root_fd. 0, or a negative errno: then nothing has changed. */
+/* Makes and enters a group. directory: of the parent, below root_fd. 0, or a negative errno if nothing has changed. */
 int child_group_enter(ChildGroup *ret, int root_fd, const char *directory, const char *job);
-/* Back to where one was. removes: the group as well, if it is empty. Nothing happens when it was not entered. */
+/* Returns to the parent. removes: remove the group if it is empty. Does nothing when the group was not entered. */
 void child_group_leave(ChildGroup *group, bool removes);

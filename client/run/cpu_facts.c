@@ -13,7 +13,7 @@
 #include "util/utf8.h"
 
 #define CPUINFO_BYTES_MAX (8U * 1024U * 1024U)
-#define SMALL_FILE_BYTES 4096U
+#define SMALL_FILE_BYTES 16384U
 #define CPU_LIST_BYTES_MAX 65536U
 #define CPUS_MAX 8192U
 #define CPUS "sys/devices/system/cpu/"
@@ -32,6 +32,23 @@ void cpu_facts_copy(char *ret, size_t n_ret, const char *text, size_t n) {
         copy[n] = '\0';
         if (strlen(copy) == n && utf8_is_line(copy))
                 utf8_copy(ret, n_ret, copy);
+}
+
+bool cpu_facts_read_word(int root_fd, const char *path, char *ret, size_t n_ret) {
+        scoped(freep) char *text = NULL;
+
+        ret[0] = '\0';
+        if (file_read_at(root_fd, path, SMALL_FILE_BYTES, &text, NULL) < 0)
+                return false;
+
+        cpu_facts_copy(ret, n_ret, text, strlen(text));
+        return ret[0] != '\0';
+}
+
+bool cpu_facts_read_number(int root_fd, const char *path, uint64_t *ret) {
+        char word[32];
+
+        return cpu_facts_read_word(root_fd, path, word, sizeof(word)) && scan_u64(word, ret);
 }
 
 /* --- /proc/cpuinfo -------------------------------------------------------------------------------- */
@@ -193,23 +210,6 @@ void cpu_facts_parse_cpuinfo(const char *text, CpuFacts *ret) {
 
 /* --- /sys ----------------------------------------------------------------------------------------- */
 
-static bool read_word(int root_fd, const char *path, char *ret, size_t n_ret) {
-        scoped(freep) char *text = NULL;
-
-        ret[0] = '\0';
-        if (file_read_at(root_fd, path, SMALL_FILE_BYTES, &text, NULL) < 0)
-                return false;
-
-        cpu_facts_copy(ret, n_ret, text, strlen(text));
-        return ret[0] != '\0';
-}
-
-static bool read_number(int root_fd, const char *path, uint64_t *ret) {
-        char word[32];
-
-        return read_word(root_fd, path, word, sizeof(word)) && scan_u64(word, ret);
-}
-
 /* Each core, or socket, is counted at its first CPU: the list begins with it. */
 static bool is_first_of(int root_fd, unsigned cpu, const char *list) {
         scoped(freep) char *text = NULL;
@@ -281,13 +281,13 @@ static void read_caches(int root_fd, unsigned cpu, CpuFacts *facts) {
                 uint64_t level, *bytes;
 
                 (void)snprintf(path, sizeof(path), CPUS "cpu%u/cache/index%u/level", cpu, i);
-                if (!read_number(root_fd, path, &level))
+                if (!cpu_facts_read_number(root_fd, path, &level))
                         return;
                 (void)snprintf(path, sizeof(path), CPUS "cpu%u/cache/index%u/type", cpu, i);
-                (void)read_word(root_fd, path, type, sizeof(type));
+                (void)cpu_facts_read_word(root_fd, path, type, sizeof(type));
                 (void)snprintf(path, sizeof(path), CPUS "cpu%u/cache/index%u/size", cpu, i);
                 bytes = cache_of(facts, level, type);
-                if (bytes && read_word(root_fd, path, size, sizeof(size)))
+                if (bytes && cpu_facts_read_word(root_fd, path, size, sizeof(size)))
                         (void)parse_size(size, bytes);
         }
 }
@@ -299,7 +299,7 @@ static void read_governor(int root_fd, CpuFacts *facts) {
 
         while (dir && (entry = readdir(dir))) {
                 (void)snprintf(path, sizeof(path), "%s/scaling_governor", entry->d_name);
-                if (strncmp(entry->d_name, "policy", 6) != 0 || !read_word(dirfd(dir), path, governor, sizeof(governor)))
+                if (strncmp(entry->d_name, "policy", 6) != 0 || !cpu_facts_read_word(dirfd(dir), path, governor, sizeof(governor)))
                         continue;
                 if (facts->governor[0] && strcmp(facts->governor, governor) != 0)
                         (void)strcpy(governor, "mixed");
@@ -322,6 +322,6 @@ void cpu_facts_read(int root_fd, CpuFacts *ret) {
         read_topology(root_fd, ret, &first);
         read_caches(root_fd, first, ret);
         read_governor(root_fd, ret);
-        if (read_number(root_fd, CPUS "smt/active", &smt))
+        if (cpu_facts_read_number(root_fd, CPUS "smt/active", &smt))
                 ret->smt = smt != 0;
 }

@@ -15,7 +15,6 @@
 typedef struct DescendantEntry {
         pid_t pid, parent;
         char state;
-        bool is_below;
         uint64_t user_ticks, system_ticks;
 } DescendantEntry;
 
@@ -28,7 +27,7 @@ static void table_deinit(DescendantTable *table) {
         free(table->items);
 }
 
-/* The name may have anything in it; what follows the last bracket does not. */
+/* The name of a process may contain any character, brackets included. */
 static bool stat_parse(const char *text, DescendantEntry *ret) {
         const char *bracket = strrchr(text, ')');
         uint64_t user, system, waited_user, waited_system;
@@ -42,7 +41,7 @@ static bool stat_parse(const char *text, DescendantEntry *ret) {
         return true;
 }
 
-/* A process that has gone meanwhile is none. */
+/* Ignores a process that has ended meanwhile. */
 static int table_add(DescendantTable *table, int proc_fd, const char *name) {
         scoped(freep) char *text = NULL;
         char path[64];
@@ -77,26 +76,14 @@ static int by_pid(const void *a, const void *b) {
         return left->pid < right->pid ? -1 : left->pid > right->pid;
 }
 
-static bool is_below(const DescendantTable *table, pid_t pid) {
-        const DescendantEntry *entry = bsearch(&(DescendantEntry){ .pid = pid }, table->items, table->n, sizeof(*table->items), by_pid);
-
-        return entry && entry->is_below;
-}
-
-/* Counts one generation after the other. */
-static void mark(DescendantTable *table, pid_t root, pid_t except) {
-        bool is_more = true;
-
-        while (is_more) {
-                is_more = false;
-                for (size_t i = 0; i < table->n; i++) {
-                        DescendantEntry *entry = &table->items[i];
-
-                        if (entry->is_below || entry->pid == except || (entry->parent != root && !is_below(table, entry->parent)))
-                                continue;
-                        entry->is_below = is_more = true;
-                }
+/* Follows the parents up to `root`. The entries were not read at once, so that they may contain a circle. */
+static bool is_below(const DescendantTable *table, const DescendantEntry *entry, pid_t root, pid_t except) {
+        for (size_t i = 0; i < table->n && entry && entry->pid != except; i++) {
+                if (entry->parent == root)
+                        return true;
+                entry = bsearch(&(DescendantEntry){ .pid = entry->parent }, table->items, table->n, sizeof(*table->items), by_pid);
         }
+        return false;
 }
 
 int descendants_read(int proc_fd, pid_t root, pid_t except, Descendants *ret) {
@@ -116,10 +103,9 @@ int descendants_read(int proc_fd, pid_t root, pid_t except, Descendants *ret) {
         }
         if (table.n > 0)
                 qsort(table.items, table.n, sizeof(*table.items), by_pid);
-        mark(&table, root, except);
 
         for (size_t i = 0; i < table.n; i++) {
-                if (!table.items[i].is_below)
+                if (!is_below(&table, &table.items[i], root, except))
                         continue;
                 all.n_living += !strchr("ZX", table.items[i].state);
                 all.user_ticks += table.items[i].user_ticks;

@@ -4,8 +4,7 @@
 /*
  * Descendants: processes below a process, and their CPU time
  *
- * For the case that a command leaves processes behind: how many, and the CPU time they had until now, which wait4(2)
- * does not tell before they end.
+ * Counts the processes that a command leaves behind, and their CPU time until now, which wait4(2) does not report before they end.
  */
 
 #include <stddef.h>
@@ -14,9 +13,9 @@
 
 typedef struct Descendants {
         size_t n_living;
-        /* CPU time of these and of unreaped processes, including their reaped children. Ticks of _SC_CLK_TCK. */
+        /* CPU time of living and unreaped processes, including their reaped children. Ticks of _SC_CLK_TCK. */
         uint64_t user_ticks, system_ticks;
 } Descendants;
 
-/* Below `root`, without `except` and what is below that (0: nobody). proc_fd: /proc, or a captured one. 0 or a negative errno. */
+/* Reads the processes below `root`, without `except` and its descendants (0: none). proc_fd: /proc. 0 or a negative errno. */
 int descendants_read(int proc_fd, pid_t root, pid_t except, Descendants *ret);

@@ -12,8 +12,7 @@
 
 /* --- choosing ------------------------------------------------------------------------------------- */
 
-/* NULL when nothing speaks against a scope. */
-static const char *why_no_scope(const CgroupContext *context) {
+const char *enclosure_refuse_scope(const CgroupContext *context) {
         const ScopePlace *place = &context->scope;
 
         if (!context->has_systemd)
@@ -35,7 +34,7 @@ static const char *why_no_scope(const CgroupContext *context) {
         return NULL;
 }
 
-static const char *why_no_group(const CgroupContext *context) {
+const char *enclosure_refuse_group(const CgroupContext *context) {
         bool is_managed = context->has_systemd && context->scope.is_root;
 
         if (!context->directory[0])
@@ -47,14 +46,6 @@ static const char *why_no_group(const CgroupContext *context) {
         return "systemd has not delegated the control group";
 }
 
-void enclosure_choose(const CgroupContext *context, EnclosureChoice *ret) {
-        const char *no_scope = why_no_scope(context), *no_group = why_no_group(context);
-
-        *ret = (EnclosureChoice){ .may_scope = !no_scope, .may_group = !no_group };
-        snprintf(ret->no_scope, sizeof(ret->no_scope), "%s", no_scope ? no_scope : "");
-        snprintf(ret->no_group, sizeof(ret->no_group), "%s", no_group ? no_group : "");
-}
-
 /* --- entering ------------------------------------------------------------------------------------- */
 
 typedef struct Attempt {
@@ -62,7 +53,9 @@ typedef struct Attempt {
         const RunLimits *limits;
         int root_fd; /* owned */
         CgroupContext context;
-        EnclosureChoice choice;
+        const char *no_scope, *no_group;   /* why the kind is not used; NULL: it can be tried */
+        char failed_scope[BUS_REASON_MAX]; /* reasons found while trying */
+        char failed_group[SCOPE_REASON_MAX];
         Enclosed *enclosed;
 } Attempt;
 
@@ -82,14 +75,10 @@ static bool is_in_scope(int root_fd, const char *name) {
         return last && strcmp(last + 1, name) == 0;
 }
 
-static void keep_reason(char ret[static SCOPE_REASON_MAX], const char *reason) {
-        snprintf(ret, SCOPE_REASON_MAX, "%.*s", (int)SCOPE_REASON_MAX - 1, reason);
-}
-
 /* Ids have no character that names of units may not have. */
 static bool try_scope(Attempt *attempt, uint64_t timeout_ns) {
         const CgroupContext *context = &attempt->context;
-        char name[JOB_ID_MAX + 16], description[JOB_ID_MAX + 16], reason[BUS_REASON_MAX];
+        char name[JOB_ID_MAX + 16], description[JOB_ID_MAX + 16];
         ScopeRequest request = {
                 .manager = context->scope.manager,
                 .uid = context->uid,
@@ -103,7 +92,7 @@ static bool try_scope(Attempt *attempt, uint64_t timeout_ns) {
 
         snprintf(name, sizeof(name), SCOPE_PREFIX "%s.scope", attempt->job);
         snprintf(description, sizeof(description), "Job %s", attempt->job);
-        r = bus_start_scope(&request, timeout_ns, reason);
+        r = bus_start_scope(&request, timeout_ns, attempt->failed_scope);
         /* The scope may exist although the confirmation came too late. */
         if ((r == 0 || r == BUS_LATE) && is_in_scope(attempt->root_fd, name)) {
                 attempt->enclosed->kind = ENCLOSURE_SCOPE;
@@ -111,33 +100,27 @@ static bool try_scope(Attempt *attempt, uint64_t timeout_ns) {
                 return true;
         }
 
-        if (r == 0)
-                snprintf(reason, sizeof(reason), "systemd has put this process somewhere else");
-        keep_reason(attempt->choice.no_scope, r < 0 ? strerrordesc_np(-r) : reason);
+        attempt->no_scope = r < 0 ? strerrordesc_np(-r) : r > 0 ? attempt->failed_scope : "systemd has put this process somewhere else";
         /* systemd may still move this process there, out of any other group. */
-        if (r == BUS_LATE) {
-                attempt->choice.may_group = false;
-                keep_reason(attempt->choice.no_group, "not tried after that");
-        }
+        if (r == BUS_LATE)
+                attempt->no_group = "not tried after that";
         return false;
 }
 
 static bool try_group(Attempt *attempt) {
         Enclosed *enclosed = attempt->enclosed;
-        char reason[SCOPE_REASON_MAX];
         int r;
 
         assert(enclosed->kind == ENCLOSURE_NONE && enclosed->group.parent_fd < 0);
         r = child_group_enter(&enclosed->group, attempt->root_fd, attempt->context.directory, attempt->job);
         if (r == 0) {
                 enclosed->kind = ENCLOSURE_CGROUP;
-                snprintf(enclosed->text, ENCLOSED_TEXT_MAX, "cgroup %s (no scope: %s)", enclosed->group.name,
-                         attempt->choice.no_scope);
+                snprintf(enclosed->text, ENCLOSED_TEXT_MAX, "cgroup %s (no scope: %s)", enclosed->group.name, attempt->no_scope);
                 return true;
         }
 
-        snprintf(reason, sizeof(reason), "cannot be made: %s", strerrordesc_np(-r));
-        keep_reason(attempt->choice.no_group, reason);
+        snprintf(attempt->failed_group, sizeof(attempt->failed_group), "cannot be made: %s", strerrordesc_np(-r));
+        attempt->no_group = attempt->failed_group;
         return false;
 }
 
@@ -146,21 +129,12 @@ static void choose(Attempt *attempt, Enclosure best) {
 
         attempt->root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
         r = cgroup_context_read(&attempt->context, attempt->root_fd, geteuid());
-        if (r == 0)
-                enclosure_choose(&attempt->context, &attempt->choice);
-        else {
-                keep_reason(attempt->choice.no_scope, "no control groups");
-                keep_reason(attempt->choice.no_group, strerrordesc_np(-r));
-        }
-
-        if (best > ENCLOSURE_SCOPE) {
-                attempt->choice.may_scope = false;
-                keep_reason(attempt->choice.no_scope, "not wanted");
-        }
-        if (best > ENCLOSURE_CGROUP) {
-                attempt->choice.may_group = false;
-                keep_reason(attempt->choice.no_group, "not wanted");
-        }
+        attempt->no_scope = r < 0 ? "no control groups" : enclosure_refuse_scope(&attempt->context);
+        attempt->no_group = r < 0 ? strerrordesc_np(-r) : enclosure_refuse_group(&attempt->context);
+        if (best > ENCLOSURE_SCOPE)
+                attempt->no_scope = "not wanted";
+        if (best > ENCLOSURE_CGROUP)
+                attempt->no_group = "not wanted";
 }
 
 void enclosure_enter(Enclosed *ret, const char *job, Enclosure best, const RunLimits *limits, uint64_t timeout_ns) {
@@ -171,14 +145,13 @@ void enclosure_enter(Enclosed *ret, const char *job, Enclosure best, const RunLi
                 return;
 
         choose(&attempt, best);
-        if (attempt.choice.may_scope && try_scope(&attempt, timeout_ns))
+        if (!attempt.no_scope && try_scope(&attempt, timeout_ns))
                 return;
-        if (attempt.choice.may_group && try_group(&attempt))
+        if (!attempt.no_group && try_group(&attempt))
                 return;
 
         ret->kind = ENCLOSURE_SUBREAPER;
-        snprintf(ret->text, sizeof(ret->text), "no cgroup for the job (no scope: %s; no cgroup: %s)", attempt.choice.no_scope,
-                 attempt.choice.no_group);
+        snprintf(ret->text, sizeof(ret->text), "no cgroup for the job (no scope: %s; no cgroup: %s)", attempt.no_scope, attempt.no_group);
 }
 
 void enclosure_init(Enclosed *enclosed) {

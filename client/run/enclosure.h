@@ -16,31 +16,27 @@
 #include "client/run/limits.h"
 #include "job/job.h"
 
-/* Kinds of isolation that can be tried. The reasons explain to users why a kind cannot. */
-typedef struct EnclosureChoice {
-        bool may_scope, may_group;
-        char no_scope[SCOPE_REASON_MAX], no_group[SCOPE_REASON_MAX];
-} EnclosureChoice;
-
-void enclosure_choose(const CgroupContext *context, EnclosureChoice *ret);
+/* Return why the kind of isolation cannot be tried, for users; NULL: it can. Borrowed from the context. */
+const char *enclosure_refuse_scope(const CgroupContext *context);
+const char *enclosure_refuse_group(const CgroupContext *context);
 
 #define ENCLOSED_TEXT_MAX 512U
 
 typedef struct Enclosed {
         Enclosure kind;
         ChildGroup group;
-        char text[ENCLOSED_TEXT_MAX]; /* what it is, and why it is nothing better; for people; "" for ENCLOSURE_NONE */
+        char text[ENCLOSED_TEXT_MAX]; /* describes the enclosure and why it is no better kind, for people; "" for ENCLOSURE_NONE */
 } Enclosed;
 
 void enclosure_init(Enclosed *enclosed);
 /*
- * Moves this process into the best that can be had from `best` on, and never takes longer than timeout_ns for what it
- * asks others. With ENCLOSURE_SUBREAPER and ENCLOSURE_NONE it stays where it is. limits: systemd is asked for them with a scope,
- * since it enables the controllers they need; for any group they are still to be applied.
+ * Moves this process into the best available kind, from `best` on, and waits for systemd for timeout_ns at most. With
+ * ENCLOSURE_SUBREAPER and ENCLOSURE_NONE the process stays in its group. limits: systemd gets them with a scope, since it enables
+ * the controllers that they need; in any group the caller still has to apply them.
  */
 void enclosure_enter(Enclosed *ret, const char *job, Enclosure best, const RunLimits *limits, uint64_t timeout_ns);
 /*
- * Back out of a group of one's own, which is removed unless somebody else is left in it, or a later run is to do that. A
- * scope ends with its last process.
+ * Moves this process out of the group made for the job. removes: remove the group unless a process is left in it. A scope ends with
+ * its last process.
  */
 void enclosure_leave(Enclosed *enclosed, bool removes);

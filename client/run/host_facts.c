@@ -1,25 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/run/host_facts.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/run/script.h"
 #include "util/file.h"
 #include "util/scan.h"
 
 #define SMALL_FILE_BYTES 65536U
 
 /* --- reading -------------------------------------------------------------------------------------- */
-
-static void read_line(int root_fd, const char *path, char ret[static FACT_TEXT_MAX]) {
-        scoped(freep) char *text = NULL;
-
-        if (file_read_at(root_fd, path, SMALL_FILE_BYTES, &text, NULL) == 0)
-                cpu_facts_copy(ret, FACT_TEXT_MAX, text, strcspn(text, "\n"));
-}
 
 static void read_memory(int root_fd, HostFacts *facts) {
         scoped(freep) char *text = NULL;
@@ -32,18 +27,22 @@ static void read_memory(int root_fd, HostFacts *facts) {
                         facts->memory_bytes = kib * 1024;
 }
 
+/* True for node0 and card0, but not for card0-DP-1. */
+static bool is_numbered(const char *name, const char *kind) {
+        size_t n = strlen(kind);
+
+        return strncmp(name, kind, n) == 0 && name[n] && name[n + strspn(name + n, "0123456789")] == '\0';
+}
+
 static void count_numa_nodes(int root_fd, HostFacts *facts) {
         scoped(closedirp) DIR *dir = file_open_list(root_fd, "sys/devices/system/node");
         struct dirent *entry;
 
-        while (dir && (entry = readdir(dir))) {
-                const char *name = entry->d_name;
-
-                facts->n_numa_nodes += strncmp(name, "node", 4) == 0 && name[4] && name[4 + strspn(name + 4, "0123456789")] == '\0';
-        }
+        while (dir && (entry = readdir(dir)))
+                facts->n_numa_nodes += is_numbered(entry->d_name, "node");
 }
 
-/* Values are words of a shell: quoted or not. What is escaped in them is nothing that names and versions have. */
+/* Values are words of a shell, quoted or not. Names and versions contain no escapes. */
 static void take_os_value(const char *value, size_t n, char ret[static FACT_TEXT_MAX]) {
         if (n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n - 1] == value[0])
                 value++, n -= 2;
@@ -71,6 +70,133 @@ static void read_os(int root_fd, HostFacts *facts) {
                 host_facts_parse_os_release(text, facts);
 }
 
+/* --- GPUs: /sys/class/drm ------------------------------------------------------------------------- */
+
+typedef struct Gpus {
+        GpuFacts *items;
+        size_t n;
+} Gpus;
+
+/* Returns the GPU with this address, or a new GPU; NULL when there are too many. */
+static GpuFacts *find_or_add(Gpus *gpus, const char *address) {
+        GpuFacts *gpu;
+
+        for (size_t i = 0; i < gpus->n; i++)
+                if (strcmp(gpus->items[i].pci_address, address) == 0)
+                        return &gpus->items[i];
+        if (gpus->n == GPUS_MAX)
+                return NULL;
+
+        gpu = &gpus->items[gpus->n++];
+        *gpu = (GpuFacts){};
+        (void)snprintf(gpu->pci_address, sizeof(gpu->pci_address), "%s", address);
+        return gpu;
+}
+
+/* Copies the value of the line that begins with the key, "Model: \t Tesla T4" or "DRIVER=amdgpu". */
+static void take_line(const char *text, const char *key, char *ret, size_t n_ret) {
+        for (const char *p = text; *p; p = scan_line_end(p))
+                if (strncmp(p, key, strlen(key)) == 0) {
+                        cpu_facts_copy(ret, n_ret, p + strlen(key), strcspn(p, "\n") - strlen(key));
+                        return;
+                }
+}
+
+/* "10de:1db1" of PCI_ID=10DE:1DB1 */
+static void take_pci_id(const char *uevent, GpuFacts *gpu) {
+        static const struct {
+                const char *id, *name;
+        } vendors[] = { { "10de:", "nvidia" }, { "1002:", "amd" }, { "8086:", "intel" }, { "1a03:", "aspeed" }, { "102b:", "matrox" } };
+
+        take_line(uevent, "PCI_ID=", gpu->pci_id, sizeof(gpu->pci_id));
+        for (char *p = gpu->pci_id; *p; p++)
+                *p = (char)tolower((unsigned char)*p);
+        for (size_t i = 0; i < N_ELEMENTS(vendors); i++)
+                if (strncmp(gpu->pci_id, vendors[i].id, 5) == 0)
+                        (void)strcpy(gpu->vendor, vendors[i].name);
+}
+
+static void read_card(int drm_fd, const char *card, Gpus *gpus) {
+        scoped(freep) char *uevent = NULL;
+        char path[300], address[16] = "";
+        GpuFacts *gpu;
+
+        (void)snprintf(path, sizeof(path), "%s/device/uevent", card);
+        if (file_read_at(drm_fd, path, SMALL_FILE_BYTES, &uevent, NULL) < 0)
+                return;
+        take_line(uevent, "PCI_SLOT_NAME=", address, sizeof(address));
+        gpu = address[0] ? find_or_add(gpus, address) : NULL;
+        if (!gpu)
+                return;
+
+        take_line(uevent, "DRIVER=", gpu->driver, sizeof(gpu->driver));
+        take_pci_id(uevent, gpu);
+        (void)snprintf(path, sizeof(path), "%s/device/mem_info_vram_total", card);
+        (void)cpu_facts_read_number(drm_fd, path, &gpu->memory_bytes);
+        (void)snprintf(path, sizeof(path), "%s/device/product_name", card);
+        (void)cpu_facts_read_word(drm_fd, path, gpu->model, sizeof(gpu->model));
+}
+
+static void read_cards(int root_fd, Gpus *gpus) {
+        scoped(closedirp) DIR *dir = file_open_list(root_fd, "sys/class/drm");
+        struct dirent *entry;
+
+        while (dir && (entry = readdir(dir)))
+                if (is_numbered(entry->d_name, "card"))
+                        read_card(dirfd(dir), entry->d_name, gpus);
+}
+
+/* --- GPUs: /proc/driver/nvidia -------------------------------------------------------------------- */
+
+static void read_nvidia(int root_fd, Gpus *gpus) {
+        scoped(closedirp) DIR *dir = file_open_list(root_fd, "proc/driver/nvidia/gpus");
+        struct dirent *entry;
+
+        while (dir && (entry = readdir(dir))) {
+                scoped(freep) char *text = NULL;
+                char path[300];
+                GpuFacts *gpu;
+
+                (void)snprintf(path, sizeof(path), "%s/information", entry->d_name);
+                if (entry->d_name[0] == '.' || strlen(entry->d_name) >= sizeof(gpu->pci_address) ||
+                    file_read_at(dirfd(dir), path, SMALL_FILE_BYTES, &text, NULL) < 0)
+                        continue;
+                gpu = find_or_add(gpus, entry->d_name);
+                if (!gpu)
+                        return;
+                take_line(text, "Model:", gpu->model, sizeof(gpu->model));
+                (void)strcpy(gpu->vendor, "nvidia");
+                if (!gpu->driver[0])
+                        (void)strcpy(gpu->driver, "nvidia");
+        }
+}
+
+/* Drivers that belong to the kernel have no version. */
+static void read_driver_version(int root_fd, GpuFacts *gpu) {
+        char path[64];
+
+        (void)snprintf(path, sizeof(path), "sys/module/%s/version", gpu->driver);
+        if (gpu->driver[0] && !strchr(gpu->driver, '/'))
+                (void)cpu_facts_read_word(root_fd, path, gpu->driver_version, sizeof(gpu->driver_version));
+}
+
+static int compare_gpus(const void *a, const void *b) {
+        return strcmp(((const GpuFacts *)a)->pci_address, ((const GpuFacts *)b)->pci_address);
+}
+
+static size_t read_gpus(int root_fd, GpuFacts ret[static GPUS_MAX]) {
+        Gpus gpus = { .items = ret };
+
+        read_cards(root_fd, &gpus);
+        read_nvidia(root_fd, &gpus);
+        for (size_t i = 0; i < gpus.n; i++)
+                read_driver_version(root_fd, &ret[i]);
+        qsort(ret, gpus.n, sizeof(*ret), compare_gpus);
+        return gpus.n;
+}
+
+/* --- all ------------------------------------------------------------------------------------------ */
+
 void host_facts_init(HostFacts *facts) {
         *facts = (HostFacts){};
         cpu_facts_init(&facts->cpu);
@@ -78,12 +204,12 @@ void host_facts_init(HostFacts *facts) {
 
 void host_facts_read(int root_fd, HostFacts *ret) {
         host_facts_init(ret);
-        read_line(root_fd, "proc/sys/kernel/hostname", ret->hostname);
-        read_line(root_fd, "proc/sys/kernel/osrelease", ret->kernel);
+        (void)cpu_facts_read_word(root_fd, "proc/sys/kernel/hostname", ret->hostname, sizeof(ret->hostname));
+        (void)cpu_facts_read_word(root_fd, "proc/sys/kernel/osrelease", ret->kernel, sizeof(ret->kernel));
         cpu_facts_read(root_fd, &ret->cpu);
         read_memory(root_fd, ret);
         count_numa_nodes(root_fd, ret);
-        ret->n_gpus = gpu_facts_read(root_fd, ret->gpus);
+        ret->n_gpus = read_gpus(root_fd, ret->gpus);
         read_os(root_fd, ret);
 }
 
@@ -120,19 +246,11 @@ static bool version_of_file(const char *file, char ret[static PROGRAM_VERSION_MA
 }
 
 bool host_facts_program_version(const char *path, const char *program, char ret[static PROGRAM_VERSION_MAX]) {
+        char file[PATH_MAX];
+
         if (strchr(program, '/'))
                 return version_of_file(program, ret);
-
-        for (const char *p = path; *p; p += strcspn(p, ":"), p += *p == ':') {
-                char file[PATH_MAX];
-                int n = (int)strcspn(p, ":");
-
-                if (n == 0 || snprintf(file, sizeof(file), "%.*s/%s", n, p, program) >= (int)sizeof(file) || access(file, X_OK) < 0)
-                        continue;
-                return version_of_file(file, ret);
-        }
-
-        return false;
+        return script_find_program(program, path, file) && version_of_file(file, ret);
 }
 
 /* --- as a part of a run --------------------------------------------------------------------------- */

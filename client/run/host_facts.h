@@ -4,7 +4,9 @@
 /*
  * Host facts: what a measurement was made on
  *
- * Read from /proc, /sys and /etc of a root directory, so that captured trees are read as this machine is. No process is started.
+ * Read from /proc, /sys and /etc of a root directory, so that captured trees are read as this machine is. GPUs are the cards in
+ * /sys/class/drm that are on a PCI bus, and the cards that the driver of nvidia lists in /proc/driver/nvidia, whether or not
+ * they are in the other list. No process is started, and no library loaded.
  */
 
 #include <stdbool.h>
@@ -12,15 +14,24 @@
 #include <stdint.h>
 
 #include "client/run/cpu_facts.h"
-#include "client/run/gpu_facts.h"
 #include "client/run/object_builder.h"
+
+#define GPUS_MAX 16U
+
+typedef struct GpuFacts {
+        char model[128], vendor[16], driver[32]; /* "": not known */
+        char driver_version[32]; /* of a driver that is not the kernel's own */
+        char pci_id[16];       /* "10de:1db1" */
+        char pci_address[16];  /* "0000:3b:00.0" */
+        uint64_t memory_bytes; /* 0: not known */
+} GpuFacts;
 
 typedef struct HostFacts {
         char hostname[FACT_TEXT_MAX];
         CpuFacts cpu;
         uint64_t memory_bytes; /* 0: not known */
         unsigned n_numa_nodes;
-        GpuFacts gpus[GPUS_MAX];
+        GpuFacts gpus[GPUS_MAX]; /* in order of their addresses */
         size_t n_gpus;
         char os_id[FACT_TEXT_MAX], os_version[FACT_TEXT_MAX], os_name[FACT_TEXT_MAX]; /* "": not known */
         char kernel[FACT_TEXT_MAX];
@@ -34,8 +45,8 @@ void host_facts_parse_os_release(const char *text, HostFacts *ret);
 
 #define PROGRAM_VERSION_MAX 16U
 /*
- * "3.11" of python3, where it is a link to a python3.11, or of python3.11 itself. Without a slash in it, the one counts that is
- * found first in `path`, as in $PATH. False where no name says it: no program is started to be asked.
+ * Finds "3.11" for python3 that is a link to a python3.11, or for python3.11 itself. A program without a slash is searched in `path`,
+ * as in $PATH. False where no name contains the version: no program is started to print its version.
  */
 bool host_facts_program_version(const char *path, const char *program, char ret[static PROGRAM_VERSION_MAX]);
 

@@ -20,18 +20,6 @@ const Option job_options[] = {
         {},
 };
 
-static void copy_valid(const char *text, size_t n, Buffer *out) {
-        for (size_t i = 0; i < n;) {
-                size_t k = utf8_length(text + i, n - i);
-
-                if (k > 0)
-                        buffer_put(out, text + i, k);
-                else
-                        buffer_puts(out, UTF8_REPLACEMENT);
-                i += k > 0 ? k : 1;
-        }
-}
-
 void job_info_format_command(char *const *words, char ret[static JOB_COMMAND_MAX]) {
         scoped(buffer_deinit) Buffer typed = {}, valid = {};
         static const char dots[] = "…";
@@ -42,7 +30,7 @@ void job_info_format_command(char *const *words, char ret[static JOB_COMMAND_MAX
                 text_put_word(&typed, words[i]);
         }
         if (typed.n > 0)
-                copy_valid(typed.text, typed.n, &valid);
+                text_put_valid(&valid, typed.text, typed.n);
 
         ret[0] = '\0';
         if (buffer_error(&valid) < 0 || valid.n == 0)
@@ -103,7 +91,7 @@ static int fill_id(JobInfo *info, const char *given) {
                 return 0;
         }
 
-        r = job_id_make(clock_realtime_ns() / NS_PER_MS, id);
+        r = id_make_job(clock_realtime_ns() / NS_PER_MS, id);
         if (r == 0)
                 memcpy(info->id, id, sizeof(id));
         return r;

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Kept parameters: what all runs of a batch were run with
+ * Kept parameters: the parameters that all runs of a batch share
  *
- * A run that failed could seldom say it. Where the others agree, it is theirs: then the run is counted where results of those parameters
- * are asked for.
+ * A failed run has seldom printed its parameters. If the other runs agree, the failed run gets their parameters, and is counted in
+ * queries for results with these parameters.
  */
 
 #include <stdbool.h>
@@ -15,8 +15,8 @@
 #include "util/buffer.h"
 
 typedef struct KeptParameters {
-        Buffer text; /* of an object with @parameters alone; "": nobody has said them */
-        bool differ; /* then they are nobody's */
+        Buffer text; /* of an object with @parameters alone; "": no run has printed parameters */
+        bool differ; /* the runs have different parameters, so that none are shared */
         Arena arena;
 } KeptParameters;
 

@@ -17,10 +17,13 @@
 #define PERIOD_US 100000.0
 
 static bool parse_one(const char *text, RunLimits *ret) {
+        const char *equals = strchr(text, '=');
+        const Value value = { .type = VALUE_STRING, .string = equals ? equals + 1 : "" };
+
         if (strncmp(text, "cpu=", 4) == 0)
-                return ret->cpus == 0 && quantity_parse(text + 4, &ret->cpus) == 0 && limit_cpus_is_valid(ret->cpus);
+                return ret->cpus == 0 && quantity_read(&value, &ret->cpus) && limit_cpus_is_valid(ret->cpus);
         if (strncmp(text, "memory=", 7) == 0)
-                return ret->memory_bytes == 0 && quantity_parse_bytes(text + 7, &ret->memory_bytes) == 0 &&
+                return ret->memory_bytes == 0 && quantity_read_bytes(&value, &ret->memory_bytes) &&
                        limit_memory_is_valid(ret->memory_bytes);
         return false;
 }

@@ -4,7 +4,7 @@
 /*
  * Limits: resource limits of the command's control group
  *
- * Written to the group that was made for it, and to none that others are in as well.
+ * The limits are written only to a group that was made for the command.
  */
 
 #include <stdbool.h>
@@ -14,10 +14,10 @@
 
 typedef struct RunLimits {
         double cpus;           /* 0: no limit */
-        uint64_t memory_bytes; /* 0: no limit; else none of the swap, as for a container of Kubernetes */
+        uint64_t memory_bytes; /* 0: no limit; with a limit, no swap either, as for a container of Kubernetes */
 } RunLimits;
 
-/* The kernel takes a quota of a millisecond and more. */
+/* The kernel accepts quotas of a millisecond or more. */
 static inline bool limit_cpus_is_valid(double cpus) {
         return cpus >= 0.01 && cpus <= 1e6;
 }
@@ -32,13 +32,13 @@ static inline bool limits_are_set(const RunLimits *limits) {
 
 #define LIMITS_EXPECTED "cpu=, memory= or both with a comma between, such as cpu=500m,memory=4Gi"
 
-/* "cpu=500m,memory=4Gi"; from 10m and 1 MiB on. False: it is something else. */
+/* Parses "cpu=500m,memory=4Gi"; from 10m and 1 MiB on. False for other texts. */
 bool limits_parse(const char *text, RunLimits *ret);
 
 /* Applies limits to the group that this process has just entered, and reports those that fail. reason: why there is no group, or "". */
 void limits_apply(const RunLimits *limits, Enclosure kind, const char *reason);
 
-/* The same of a group's directory: 0, or a negative errno with the first file that could not be written. */
+/* Applies limits to the group of a directory. 0, or a negative errno with the files that could not be written. */
 int limits_write(const RunLimits *limits, int group_fd, const char **ret_file);
 
 /* Number of processes that the OOM killer has killed in the group of this process; 0 if unknown. */

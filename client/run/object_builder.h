@@ -19,7 +19,7 @@ typedef struct ObjectBuilder {
         Arena *arena; /* borrowed */
         Member *members;
         size_t n, n_max;
-        bool failed; /* also of what was put into it */
+        bool failed; /* no memory, or too many members */
 } ObjectBuilder;
 
 /* Prepares an object of at most n_max members; a further member is a failure. */
@@ -33,11 +33,11 @@ void object_builder_put_int(ObjectBuilder *object, const char *key, int64_t v);
 void object_builder_put_double(ObjectBuilder *object, const char *key, double v);
 void object_builder_put_bool(ObjectBuilder *object, const char *key, bool v);
 void object_builder_put_object(ObjectBuilder *object, const char *key, const ObjectBuilder *inner);
-/* A list of the words of a text, which blanks are between. */
+/* Puts a list of the words of a text with blanks between them. */
 void object_builder_put_words(ObjectBuilder *object, const char *key, const char *words);
 
-/* The value in *ret, or -ENOMEM. */
+/* Returns the object in *ret. 0 or -ENOMEM. */
 int object_builder_end(const ObjectBuilder *object, Value *ret);
 
-/* An object with a text under a key that it lacks, or has null under; itself where it has one. 0 or -ENOMEM. */
+/* Returns the object with a text under a key that is missing or null, else the object unchanged. 0 or -ENOMEM. */
 int object_builder_complete(const Value *from, const char *key, const char *text, Arena *arena, const Value **ret);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/utf8.h"
+#include "client/cli/text.h"
 
 void output_tail_deinit(OutputTail *tail) {
         free(tail->bytes);
@@ -54,19 +54,6 @@ static bool goes_on(char c) {
         return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* first: where a character may have been cut in two. */
-static void clean(const char *text, size_t n, size_t first, Buffer *ret) {
-        for (size_t i = first; i < n;) {
-                size_t k = text[i] ? utf8_length(text + i, n - i) : 0;
-
-                if (k > 0)
-                        buffer_put(ret, text + i, k);
-                else
-                        buffer_puts(ret, UTF8_REPLACEMENT);
-                i += k > 0 ? k : 1;
-        }
-}
-
 void output_tail_text(const OutputTail *tail, Buffer *ret, bool *ret_is_cut) {
         scoped(buffer_deinit) Buffer bytes = {}, text = {};
         size_t first = 0;
@@ -78,9 +65,9 @@ void output_tail_text(const OutputTail *tail, Buffer *ret, bool *ret_is_cut) {
         unroll(tail, &bytes);
         while (*ret_is_cut && first < 3 && first < bytes.n && goes_on(bytes.text[first]))
                 first++;
-        clean(bytes.text, bytes.n, first, &text);
+        text_put_valid(&text, bytes.text + first, bytes.n - first);
 
-        /* what was replaced takes more */
+        /* U+FFFD takes more bytes than what it replaces. */
         first = text.n > OUTPUT_TAIL_BYTES_MAX ? text.n - OUTPUT_TAIL_BYTES_MAX : 0;
         *ret_is_cut |= first > 0;
         while (first > 0 && first < text.n && goes_on(text.text[first]))

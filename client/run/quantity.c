@@ -23,81 +23,51 @@ static bool is_exponent(const char *suffix) {
         return (suffix[0] == 'e' || suffix[0] == 'E') && suffix[1] != '\0' && strchr("0123456789+-", suffix[1]);
 }
 
-static int parse_number(const char *text, size_t n, double *ret) {
+static bool parse_text(const char *text, double *ret) {
+        size_t n = strspn(text, "0123456789.");
         char number[64];
-        int r;
 
+        if (n > 0 && is_exponent(text + n))
+                n = strlen(text);
         if (n == 0 || n >= sizeof(number))
-                return QUANTITY_MALFORMED;
-
+                return false;
         memcpy(number, text, n);
         number[n] = '\0';
-        r = parse_double(number, ret);
-        return r == 0 ? 0 : r == PARSE_OUT_OF_RANGE ? QUANTITY_OUT_OF_RANGE : QUANTITY_MALFORMED;
-}
-
-int quantity_parse(const char *text, double *ret) {
-        size_t n = strspn(text, "0123456789.");
-        const char *suffix = text + n;
-        double v;
-        int r;
-
-        if (n > 0 && is_exponent(suffix)) {
-                n = strlen(text);
-                suffix = text + n;
-        }
-        r = parse_number(text, n, &v);
-        if (r != 0)
-                return r;
+        if (parse_double(number, ret) != 0)
+                return false;
 
         for (size_t i = 0; i < N_ELEMENTS(suffixes); i++) {
-                if (strcmp(suffix, suffixes[i].text) != 0)
+                if (strcmp(text + n, suffixes[i].text) != 0)
                         continue;
-                v = v * suffixes[i].factor / suffixes[i].divisor;
-                if (!isfinite(v))
-                        return QUANTITY_OUT_OF_RANGE;
-                *ret = v;
-                return 0;
+                *ret = *ret * suffixes[i].factor / suffixes[i].divisor;
+                return true;
         }
 
-        return QUANTITY_MALFORMED;
+        return false;
 }
 
-static int to_bytes(double v, uint64_t *ret) {
-        if (!(v < 0x1p63))
-                return QUANTITY_OUT_OF_RANGE;
+bool quantity_read(const Value *value, double *ret) {
+        double v = -1;
+
+        if (value->type == VALUE_STRING && !parse_text(value->string, &v))
+                return false;
+        if (value->type == VALUE_INT)
+                v = (double)value->integer;
+        else if (value->type == VALUE_DOUBLE)
+                v = value->number;
+        if (!(v >= 0 && isfinite(v)))
+                return false;
+
+        *ret = v;
+        return true;
+}
+
+bool quantity_read_bytes(const Value *value, uint64_t *ret) {
+        double v;
+
+        if (!quantity_read(value, &v) || !(v < 0x1p63))
+                return false;
 
         *ret = (uint64_t)ceil(v);
-        return 0;
-}
-
-int quantity_parse_bytes(const char *text, uint64_t *ret) {
-        double v;
-        int r;
-
-        r = quantity_parse(text, &v);
-        return r == 0 ? to_bytes(v, ret) : r;
-}
-
-int quantity_from_value(const Value *value, double *ret) {
-        double v;
-
-        if (value->type == VALUE_STRING)
-                return quantity_parse(value->string, ret);
-        if (value->type != VALUE_INT && value->type != VALUE_DOUBLE)
-                return QUANTITY_MALFORMED;
-
-        v = value->type == VALUE_INT ? (double)value->integer : value->number;
-        if (!(v >= 0 && isfinite(v)))
-                return QUANTITY_OUT_OF_RANGE;
-        *ret = v;
-        return 0;
-}
-
-int quantity_bytes_from_value(const Value *value, uint64_t *ret) {
-        double v;
-        int r;
-
-        r = quantity_from_value(value, &v);
-        return r == 0 ? to_bytes(v, ret) : r;
+        return true;
 }

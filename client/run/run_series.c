@@ -32,11 +32,11 @@ static int learn(RunSeries *series, const RunResults *results) {
 
         if (results->n_items > 0)
                 learn_name(series, &results->items[0].indicator);
-        for (size_t i = 0; i < results->n_items && r == 0; i++)
+        for (size_t i = 0; i < results->n_items && r == 0; i++) {
                 r = kept_parameters_add(&series->parameters, &results->items[i].indicator);
-        for (size_t i = 0; i < results->n_items && r == 0; i++)
-                if (!submission_has_failed(&results->items[i]))
+                if (r == 0 && !submission_has_failed(&results->items[i]))
                         r = summary_add(&series->summary, &results->items[i].indicator);
+        }
         return r;
 }
 
@@ -56,7 +56,7 @@ int run_series_add(RunSeries *series, RunResults *results) {
 }
 
 void run_series_complete(RunSeries *series, const char *name, const char *component, const char *file) {
-        if (!series->name[0] && name && name_is_valid(name, NAME_MAX_BYTES))
+        if (!series->name[0] && name && indicator_name_is_valid(name, NAME_MAX_BYTES))
                 (void)snprintf(series->name, sizeof(series->name), "%s", name);
         if (!series->name[0])
                 script_base_name(file, series->name, sizeof(series->name));
@@ -67,10 +67,15 @@ void run_series_complete(RunSeries *series, const char *name, const char *compon
 int run_series_name(RunSeries *series, RunResults *unnamed, const char *version) {
         const IndicatorGiven given = { series->name, series->component, series->version ?: version };
         const Value *document;
+        Complaint complaint;
         int r;
 
         r = kept_parameters_document(&series->parameters, &document);
         if (r < 0)
                 return r;
-        return run_results_name(unnamed, document, &given) ? 0 : RUN_SERIES_NO_NAME;
+        if (indicator_from_failed_run(document, &given, STRING_ANY_BYTES, &unnamed->items[0].indicator, &complaint) != 0)
+                return RUN_SERIES_NO_NAME;
+
+        unnamed->is_unnamed = false;
+        return 0;
 }

@@ -4,9 +4,9 @@
 /*
  * Scope place: which manager of systemd may be asked for a scope, and for which slice
  *
- * Told from the path of the control group that one is in. Nothing that somebody else made is left: from a login
- * session, a scope of the user's own manager, or the root, one may move into a scope beside it, so that every slice above stays
- * above, limits and accounts included. From a service, a container, a scheduler's step or another job's scope one may not.
+ * Derived from the path of the control group of a process. A process in a login session, in a scope of the user's own manager or in
+ * the root may move into a scope beside its group, so that all slices above, with their limits and accounts, stay above. A process
+ * in a service, a container, a step of a scheduler or the scope of another job must stay there.
  */
 
 #include <stdbool.h>
@@ -25,12 +25,12 @@ typedef enum ScopeManager {
 
 typedef struct ScopePlace {
         ScopeManager manager;
-        bool is_root;   /* one is in no unit at all, if that manager is the one of this tree */
-        bool is_inside; /* one is in a unit of that manager: it is not ended sooner than what is in it */
-        char slice[SCOPE_SLICE_MAX]; /* "": where the manager puts scopes by itself */
-        size_t n_kept;               /* bytes of the path, whose groups are above the scope as well */
+        bool is_root;   /* the process is in no unit, if the manager is the manager of this tree */
+        bool is_inside; /* the process is in a unit of that manager, which does not end before its units */
+        char slice[SCOPE_SLICE_MAX]; /* "": the default slice of the manager */
+        size_t n_kept;               /* length of the part of the path whose groups are above the scope too */
         char reason[SCOPE_REASON_MAX]; /* why there is no manager, for people; else "" */
 } ScopePlace;
 
-/* path: as systemd has it, "/user.slice/user-1000.slice/session-2.scope". */
+/* path: of the group for systemd, such as "/user.slice/user-1000.slice/session-2.scope". */
 void scope_place_find(const char *path, uint32_t uid, ScopePlace *ret);

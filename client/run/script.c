@@ -16,8 +16,7 @@ static bool is_file(const char *path) {
         return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Searches the PATH as execvp(3) does. */
-static bool find_program(const char *name, const char *path, char ret[static PATH_MAX]) {
+bool script_find_program(const char *name, const char *path, char ret[static PATH_MAX]) {
         if (strchr(name, '/'))
                 return snprintf(ret, PATH_MAX, "%s", name) < PATH_MAX && is_file(ret);
 
@@ -94,7 +93,7 @@ bool script_find(char *const *command, const char *path, Script *ret) {
         const char *file;
         size_t n;
 
-        if (!find_program(command[0], path, program))
+        if (!script_find_program(command[0], path, program))
                 return false;
         file = is_interpreter(command[0]) ? find_argument(command + 1) : NULL;
         if (!file && begins_as_script(program))

@@ -167,10 +167,10 @@ static int take_requests(const Value *value, Spec *spec, SpecError *error) {
                 return 0;
         cpu = value_get(requests, "cpu");
         memory = value_get(requests, "memory");
-        if (is_there(cpu) && (quantity_from_value(cpu, &spec->limits.cpus) != 0 || !limit_cpus_is_valid(spec->limits.cpus)))
+        if (is_there(cpu) && (!quantity_read(cpu, &spec->limits.cpus) || !limit_cpus_is_valid(spec->limits.cpus)))
                 return refuse_quantity(error, "cpu", cpu, "CPUs such as 500m or 2, from 10m on");
         if (is_there(memory) &&
-            (quantity_bytes_from_value(memory, &spec->limits.memory_bytes) != 0 || !limit_memory_is_valid(spec->limits.memory_bytes)))
+            (!quantity_read_bytes(memory, &spec->limits.memory_bytes) || !limit_memory_is_valid(spec->limits.memory_bytes)))
                 return refuse_quantity(error, "memory", memory, "bytes such as 256Mi or 4G, from 1Mi to 7Ei");
         return 0;
 }

@@ -4,8 +4,8 @@
 /*
  * Spec: what an Amun specification asks a node to run
  *
- * perfd runs its script here, with its environment and files, so often, and with the limits of run.requests. It builds no
- * images: what is about that is named.
+ * perfctl runs the script of the specification on this node, with its environment and files, batch_size times, and with the limits
+ * of run.requests. perfctl builds no images: members about images are listed as ignored.
  */
 
 #include <stdbool.h>
@@ -24,7 +24,7 @@ typedef struct SpecPair {
         const char *text;
 } SpecPair;
 
-/* Strings are borrowed from the Value it was read from. */
+/* Strings are borrowed from the Value of the specification. */
 typedef struct Spec {
         const char *identifier; /* NULL: none */
         const char *script;
@@ -34,7 +34,7 @@ typedef struct Spec {
         size_t n_files;
         int64_t batch_size;
         RunLimits limits;
-        Buffer left_aside; /* owned; keys with commas between, of what perfd does not do */
+        Buffer left_aside; /* owned; keys of ignored members, with commas between */
 } Spec;
 
 typedef struct SpecError {
@@ -42,12 +42,12 @@ typedef struct SpecError {
 } SpecError;
 
 enum {
-        SPEC_WRONG = 1, /* the error says what and how to mend it */
+        SPEC_WRONG = 1, /* the error has the reason and a fix */
 };
 
 /* *ret must own nothing. 0, SPEC_WRONG or -ENOMEM. */
 int spec_read(const Value *value, Spec *ret, SpecError *ret_error);
 void spec_deinit(Spec *spec);
 
-/* A path that stays below the directory it is taken from: relative, without "..", and the name of a file. */
+/* Whether a path stays below its directory: relative, without "..", and the name of a file. */
 bool spec_path_is_below(const char *path);

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Summary: how much the numbers differ that the runs of a batch found
+ * Summary: how much the numbers of the runs of a batch differ
  */
 
 #include <stddef.h>
@@ -26,8 +26,8 @@ typedef struct Summary {
 
 void summary_deinit(Summary *summary);
 
-/* The numbers at the top of its @result. 0 or -ENOMEM. */
+/* Adds the numbers at the top of the @result. 0 or -ENOMEM. */
 int summary_add(Summary *summary, const Indicator *indicator);
 
-/* A line for each indicator, and below it one for each number: n, median and coefficient of variation. Sorts the values. */
+/* Writes a line for each indicator, and below a line for each number: n, median and coefficient of variation. Sorts the values. */
 void summary_write(Summary *summary, Buffer *out);

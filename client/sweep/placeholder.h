@@ -4,9 +4,9 @@
 /*
  * Placeholder: the {setting} in a command
  *
- * `{name}` stands for the value of a setting; `{{name}}` is those letters themselves, and `${name}` and braces around
- * anything else are left as they are. In a word a value is put as it is: no shell sees it. In a script for sh it
- * becomes a variable of the shell, assigned before the script, so that no value is ever read as a part of the script.
+ * `{name}` stands for the value of a setting and `{{name}}` for the text {name}; `${name}` and other braces are left unchanged. In a
+ * word, a value is inserted unchanged, since no shell reads the word. In a script for sh, a value becomes a variable of the shell,
+ * assigned before the script, so that no value is read as a part of the script.
  */
 
 #include <stdbool.h>
@@ -21,7 +21,7 @@
 typedef struct Binding {
         const char *name;
         const char *text;
-        bool is_used; /* set when a template has it */
+        bool is_used; /* set when a template contains the name */
 } Binding;
 
 typedef struct Bindings {
@@ -38,7 +38,7 @@ enum {
         PLACEHOLDER_WRONG = 1,
 };
 
-/* 1 to 64 characters of [A-Za-z0-9_.:-], with an @ before them or without. */
+/* Whether a name has 1 to 64 characters of [A-Za-z0-9_.:-], optionally after an @. */
 bool placeholder_name_is_valid(const char *name);
 
 /* Appends the word with its values. 0 or PLACEHOLDER_WRONG. */
@@ -47,7 +47,7 @@ int placeholder_fill(const char *word, Bindings *bindings, Buffer *out, Placehol
 int placeholder_fill_script(const char *script, Bindings *bindings, Buffer *out, PlaceholderError *ret_error);
 
 /*
- * Words as a shell has them: apart by blanks, together within '…' and "…"; a backslash takes the next character as it is,
- * within "…" only before a " or another backslash. Nothing is expanded. They live in the arena. 0, PLACEHOLDER_WRONG or -ENOMEM.
+ * Splits a text into words as a shell does: at blanks that are not within '…' or "…". A backslash quotes the next character; within
+ * "…", only a " or a backslash. Nothing is expanded. The words live in the arena. 0, PLACEHOLDER_WRONG or -ENOMEM.
  */
 int placeholder_split(const char *text, Arena *arena, const char *const **ret, size_t *ret_n, PlaceholderError *ret_error);

@@ -55,7 +55,7 @@ static void add_pair(SweepCommand *command, const char *option, const char *valu
 /* Makes an id such as "NAME-007-j01kb8z6m3qx7v2p4". Each start has another id, since a job that has ended does not start again. */
 static int make_job(const SweepPlan *plan, size_t number, char ret[static JOB_ID_MAX]) {
         char unique[JOB_ID_TEXT_MAX], name[NAME_IN_ID_MAX + 1];
-        int r = job_id_make(clock_realtime_ns() / NS_PER_MS, unique);
+        int r = id_make_job(clock_realtime_ns() / NS_PER_MS, unique);
 
         if (r < 0)
                 return r;

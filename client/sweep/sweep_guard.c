@@ -24,7 +24,7 @@ typedef struct GuardGroups {
         size_t n;
 } GuardGroups;
 
-/* A group that has ended is said with its number negated. */
+/* A negative number is a group that has ended. */
 static void take(GuardGroups *groups, pid_t group) {
         if (group > 0 && groups->n < SWEEP_JOBS_MAX)
                 groups->all[groups->n++] = group;
@@ -58,7 +58,7 @@ static void end_groups(GuardGroups *groups) {
         uint64_t begin_ns = clock_boottime_ns();
 
         tell(groups, SIGTERM);
-        tell(groups, SIGCONT); /* who is stopped does not end otherwise */
+        tell(groups, SIGCONT); /* a stopped process does not end otherwise */
         while (groups->n > 0 && clock_boottime_ns() - begin_ns < PATIENCE_NS) {
                 (void)nanosleep(&look, NULL);
                 tell(groups, 0);
@@ -66,7 +66,7 @@ static void end_groups(GuardGroups *groups) {
         tell(groups, SIGKILL);
 }
 
-/* Out of the way of signals to the sweep, and without a hand on what it was given to read and write. */
+/* Runs in the process of the guard, which ignores signals for the sweep and closes the files of the sweep. */
 __attribute__((noreturn))
 static void guard(int fd, int directory_fd) {
         static const int ignored[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
@@ -112,17 +112,9 @@ int sweep_guard_start(SweepGuard *ret, int directory_fd) {
 }
 
 /* A failed send is ignored: the sweep works without its guard. */
-static void say_group(const SweepGuard *guard, pid_t group) {
+void sweep_guard_tell(const SweepGuard *guard, pid_t group) {
         while (guard->pid > 0 && send(guard->fd, &group, sizeof(group), MSG_NOSIGNAL) < 0 && errno == EINTR)
                 ;
-}
-
-void sweep_guard_begin(const SweepGuard *guard, pid_t group) {
-        say_group(guard, group);
-}
-
-void sweep_guard_end(const SweepGuard *guard, pid_t group) {
-        say_group(guard, -group);
 }
 
 void sweep_guard_deinit(SweepGuard *guard) {

@@ -4,9 +4,9 @@
 /*
  * Sweep guard: ends the points of a sweep that was killed
  *
- * A process that knows the process groups of the points that run, over a socket whose other end only the sweep has: at its end,
- * whatever is left of them is told to end, and killed after five seconds. It holds the directory as well, so that no other sweep
- * begins there before that.
+ * The guard is a process that gets the process groups of running points from the sweep over a socket. When the sweep ends and the
+ * socket with it, the guard terminates the remaining groups, and kills them after five seconds. The guard also keeps the directory
+ * locked, so that no other sweep starts there before.
  */
 
 #include <sys/types.h>
@@ -15,15 +15,14 @@
 
 typedef struct SweepGuard {
         int fd;
-        pid_t pid; /* 0: there is none */
+        pid_t pid; /* 0: no guard */
 } SweepGuard;
 
 #define SWEEP_GUARD_NONE ((SweepGuard){ .fd = -1 })
 
-/* directory_fd: kept open by the guard. 0 or a negative errno. */
+/* Starts the guard, which keeps directory_fd open. 0 or a negative errno. */
 int sweep_guard_start(SweepGuard *ret, int directory_fd);
-/* A point of that group has begun, as it says itself, or has ended. */
-void sweep_guard_begin(const SweepGuard *guard, pid_t group);
-void sweep_guard_end(const SweepGuard *guard, pid_t group);
-/* The sweep ends, and so does the guard. */
+/* Tells the guard that a point has started; with a negative number, that it has ended. group: the process group of the point. */
+void sweep_guard_tell(const SweepGuard *guard, pid_t group);
+/* Ends the guard at the end of the sweep. */
 void sweep_guard_deinit(SweepGuard *guard);

@@ -95,17 +95,20 @@ static bool has_text(const SweepSetting *setting, const char *text) {
         return false;
 }
 
-static int take_value(const PlanReader *reader, const char *where, SweepSetting *setting, const Value *value) {
+/* Returns the text of a scalar in the arena, or NULL without memory. */
+static const char *text_of(const PlanReader *reader, const Value *value) {
         scoped(buffer_deinit) Buffer text = {};
 
+        sweep_text_put(&text, value);
+        return buffer_error(&text) == 0 ? arena_strndup(reader->arena, text.text ?: "", text.n) : NULL;
+}
+
+static int take_value(const PlanReader *reader, const char *where, SweepSetting *setting, const Value *value) {
         if (value->type == VALUE_LIST || value->type == VALUE_OBJECT)
                 return refuse(reader, "%s.%s: has %s in it: give a string, a number, true, false or null, or a list of them", where,
                               setting->key, value_type_text(value));
 
-        sweep_text_put(&text, value);
-        if (buffer_error(&text) < 0)
-                return -ENOMEM;
-        setting->texts[setting->n] = arena_strndup(reader->arena, text.text ? text.text : "", text.n);
+        setting->texts[setting->n] = text_of(reader, value);
         return setting->texts[setting->n++] ? 0 : -ENOMEM;
 }
 
@@ -156,7 +159,7 @@ static int take_setting(const PlanReader *reader, const char *where, const Membe
         return r == 0 ? check_values(reader, where, ret) : r;
 }
 
-/* The first block's settings, those the map has too replaced by it; what only the map has comes behind them. */
+/* Takes the settings of the first block, with those of the map in their place or behind them. */
 static int take_block(const PlanReader *reader, const char *where, const SweepBlock *first, const Value *map, SweepBlock *ret) {
         size_t n_first = first ? first->n : 0;
         int r = 0;
@@ -264,7 +267,7 @@ static int take_excludes(const PlanReader *reader, SweepBlock **ret, size_t *ret
         return 0;
 }
 
-/* Whether all settings of `some` are the point's, with one of their values. */
+/* Whether the point has each setting of `some` with one of its values. */
 static bool matches(const SweepPlan *plan, const SweepPoint *point, const SweepBlock *some) {
         const SweepBlock *block = &plan->blocks[point->block];
 
@@ -288,16 +291,21 @@ static bool is_excluded(const SweepPlan *plan, const SweepPoint *point, const Sw
 
 /* --- the product ---------------------------------------------------------------------------------- */
 
+/* Returns the number of points, or a larger number than SWEEP_POINTS_MAX. */
+static size_t product_of(const SweepBlock *block) {
+        size_t n = 1;
+
+        for (size_t i = 0; i < block->n && n <= SWEEP_POINTS_MAX; i++)
+                n *= block->settings[i].n;
+        return n;
+}
+
 static int count_points(const PlanReader *reader, size_t *ret) {
         const SweepPlan *plan = reader->plan;
         size_t n_all = 0;
 
         for (size_t b = 0; b < plan->n_blocks; b++) {
-                size_t n = 1;
-
-                for (size_t i = 0; i < plan->blocks[b].n && n <= SWEEP_POINTS_MAX; i++)
-                        n *= plan->blocks[b].settings[i].n;
-                n_all += n;
+                n_all += product_of(&plan->blocks[b]);
                 if (n_all > SWEEP_POINTS_MAX)
                         return refuse(reader, "settings: make more than %u points, before any is excluded: split the sweep",
                                       SWEEP_POINTS_MAX);
@@ -307,15 +315,7 @@ static int count_points(const PlanReader *reader, size_t *ret) {
         return 0;
 }
 
-static size_t product_of(const SweepBlock *block) {
-        size_t n = 1;
-
-        for (size_t i = 0; i < block->n; i++)
-                n *= block->settings[i].n;
-        return n;
-}
-
-/* A point of an earlier block with the very same settings: within a block there are none, since no value is there twice. */
+/* Refuses a point that an earlier block has too. Points of one block differ, since the values of a setting do. */
 static int check_unique(const PlanReader *reader, const SweepPoint *point) {
         const SweepPlan *plan = reader->plan;
 
@@ -373,13 +373,10 @@ static int take_words(const PlanReader *reader, const char *key, const Value *li
         if (!words)
                 return -ENOMEM;
         for (size_t i = 0; i < list->n_items; i++) {
-                scoped(buffer_deinit) Buffer text = {};
-
                 if (list->items[i].type == VALUE_LIST || list->items[i].type == VALUE_OBJECT || list->items[i].type == VALUE_NULL)
                         return refuse(reader, "%s[%zu]: is %s: expected a word; quote what begins with a brace: '{threads}'", key, i,
                                       value_type_text(&list->items[i]));
-                sweep_text_put(&text, &list->items[i]);
-                words[i] = buffer_error(&text) == 0 ? arena_strndup(reader->arena, text.text ? text.text : "", text.n) : NULL;
+                words[i] = text_of(reader, &list->items[i]);
                 if (!words[i])
                         return -ENOMEM;
         }
@@ -461,7 +458,7 @@ static int take_nodes(const PlanReader *reader, const char *nodes) {
         return take_words(reader, "nodes", list, &reader->plan->nodes, &reader->plan->n_nodes);
 }
 
-/* Fills the templates with a point of the block, as they will be; all remembers what was used. */
+/* Fills the templates with the first point of the block; `all` remembers which placeholders were used. */
 static int try_block(const PlanReader *reader, uint32_t b, Binding *all, Bindings *bindings) {
         const SweepPlan *plan = reader->plan;
         scoped(buffer_deinit) Buffer out = {};

@@ -39,10 +39,10 @@ typedef struct Sweep {
         SweepCounts counts;
         sigset_t signals;
         ChildSignals inherited;
-        int signal;       /* that told us to end; 0: none */
-        unsigned n_told;  /* how often */
-        bool is_stopping; /* no further point begins */
-        bool is_broken;   /* something of ours went wrong */
+        int signal;       /* first signal to end the sweep; 0: none */
+        unsigned n_told;  /* number of such signals */
+        bool is_stopping; /* no further point is started */
+        bool is_broken;   /* a point could not be started or recorded */
         bool has_warned_of_labels;
         SweepGuard guard;
         Screen screen; /* standard error */
@@ -187,7 +187,7 @@ static void become(const Sweep *sweep, const char *directory, const SweepCommand
         int null = open("/dev/null", O_RDONLY | O_CLOEXEC), error;
 
         (void)setpgid(0, 0);
-        sweep_guard_begin(&sweep->guard, getpid());
+        sweep_guard_tell(&sweep->guard, getpid());
         if (getppid() != parent)
                 _exit(125);
         if (null >= 0)
@@ -278,7 +278,7 @@ static void end_point(Sweep *sweep, SweepSlot *slot, int wait_status) {
 
         assert(slot->pid > 0 && slot->path && sweep->n_running > 0);
         assert(sweep->n_on_node[slot->i_node] > 0);
-        sweep_guard_end(&sweep->guard, slot->pid);
+        sweep_guard_tell(&sweep->guard, -slot->pid);
         slot->pid = 0;
         sweep->n_running--;
         sweep->n_on_node[slot->i_node]--;
@@ -356,7 +356,7 @@ static void work(Sweep *sweep) {
                         return;
 
                 signal = wait_for_signal(sweep);
-                reap(sweep); /* before signals are passed on, so that points that ended already are recorded */
+                reap(sweep); /* before signals are passed on, so that points that have already ended are recorded */
                 if (signal > 0 && signal != SIGCHLD)
                         pass_on(sweep, signal);
         }

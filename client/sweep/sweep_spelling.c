@@ -23,13 +23,13 @@ static const char *find_place(const Speller *speller, unsigned line, unsigned co
                 at = at ? at + 1 : NULL;
         }
         while (at && at < end && column > 1)
-                column -= ((unsigned char)*at++ & 0xc0) != 0x80; /* the bytes in a character after its first count nothing */
+                column -= ((unsigned char)*at++ & 0xc0) != 0x80; /* only the first byte of a character counts */
         while (at && at < end && ((unsigned char)*at & 0xc0) == 0x80)
                 at++;
         return at;
 }
 
-/* The value behind a key, which may be quoted. The text ends in a NUL. */
+/* Returns the value behind a key, which may be quoted. The text ends with NUL. */
 static const char *find_value(const char *at, const char *key) {
         at += *at == '"' || *at == '\'';
         if (strncmp(at, key, strlen(key)) != 0)
@@ -40,7 +40,7 @@ static const char *find_value(const char *at, const char *key) {
         return *at == ':' ? at + 1 + strspn(at + 1, " \t\r\n") : NULL;
 }
 
-/* key: of a mapping, which is what the path leads to then; NULL: it leads to the number. */
+/* key: of the mapping to which the path leads; NULL: the path leads to the number. */
 static void check_number(Speller *speller, const char *path, const char *key, const Value *value) {
         scoped(buffer_deinit) Buffer passed = {};
         unsigned line, column;

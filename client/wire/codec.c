@@ -7,32 +7,33 @@
 
 #include "client/wire/codec_frame.h"
 
-int codec_put_frame(const Perfd__V1__Request *request, Buffer *out) {
+int codec_frame_put(uint64_t sequence, Perfd__V1__Request__BodyCase body_case, void *body, Buffer *out) {
+        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
+        ProtobufCBufferSimple packed = PROTOBUF_C_BUFFER_SIMPLE_INIT(((uint8_t[256]){}));
         uint8_t header[FRAME_HEADER_MAX];
-        size_t n = perfd__v1__request__get_packed_size(request);
-        ProtobufCBufferSimple body = PROTOBUF_C_BUFFER_SIMPLE_INIT(((uint8_t[256]){}));
+        size_t n;
 
+        request.sequence = sequence;
+        request.body_case = body_case;
+        request.hello = body; /* a union of pointers to messages */
+        n = perfd__v1__request__get_packed_size(&request);
         if (n > UINT32_MAX)
                 return -EFBIG;
 
         buffer_put(out, header, frame_write_header(header, (uint32_t)n));
-        (void)perfd__v1__request__pack_to_buffer(request, &body.base);
-        buffer_put(out, body.data, body.len);
-        if (body.len != n)
+        (void)perfd__v1__request__pack_to_buffer(&request, &packed.base);
+        buffer_put(out, packed.data, packed.len);
+        if (packed.len != n)
                 out->failed = true;
-        PROTOBUF_C_BUFFER_SIMPLE_CLEAR(&body);
+        PROTOBUF_C_BUFFER_SIMPLE_CLEAR(&packed);
         return buffer_error(out);
 }
 
 int codec_encode_hello(uint64_t sequence, const char *client, Buffer *out) {
         Perfd__V1__Hello hello = PERFD__V1__HELLO__INIT;
-        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
 
         hello.client = (char *)client;
-        request.sequence = sequence;
-        request.body_case = PERFD__V1__REQUEST__BODY_HELLO;
-        request.hello = &hello;
-        return codec_put_frame(&request, out);
+        return codec_frame_put(sequence, PERFD__V1__REQUEST__BODY_HELLO, &hello, out);
 }
 
 static void reply_freep(Perfd__V1__Reply **p) {

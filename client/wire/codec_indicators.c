@@ -66,7 +66,6 @@ static void item_to_wire(const Submission *item, ItemTexts *texts, Perfd__V1__In
 static int put_submit(uint64_t sequence, const Submission *items, size_t n_items, ItemTexts *texts, Perfd__V1__Indicator *indicators,
                       Perfd__V1__Indicator **pointers, Buffer *out) {
         Perfd__V1__Submit submit = PERFD__V1__SUBMIT__INIT;
-        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
 
         for (size_t i = 0; i < n_items; i++)
                 item_to_wire(&items[i], texts, &indicators[i]);
@@ -81,10 +80,7 @@ static int put_submit(uint64_t sequence, const Submission *items, size_t n_items
 
         submit.n_indicators = n_items;
         submit.indicators = pointers;
-        request.sequence = sequence;
-        request.body_case = PERFD__V1__REQUEST__BODY_SUBMIT;
-        request.submit = &submit;
-        return codec_put_frame(&request, out);
+        return codec_frame_put(sequence, PERFD__V1__REQUEST__BODY_SUBMIT, &submit, out);
 }
 
 int codec_encode_submit(uint64_t sequence, const Submission *items, size_t n_items, Buffer *out) {
@@ -115,27 +111,19 @@ int codec_submission_size(const Submission *item, size_t *ret) {
 int codec_encode_register(uint64_t sequence, const Value *model, Buffer *out) {
         scoped(buffer_deinit) Buffer text = {};
         Perfd__V1__Register body = PERFD__V1__REGISTER__INIT;
-        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
 
         put_object(model, &text);
         if (buffer_error(&text) < 0)
                 return -ENOMEM;
 
         body.model = (ProtobufCBinaryData){ .len = text.n, .data = (uint8_t *)text.text };
-        request.sequence = sequence;
-        request.body_case = PERFD__V1__REQUEST__BODY_REGISTER;
-        request.register_ = &body;
-        return codec_put_frame(&request, out);
+        return codec_frame_put(sequence, PERFD__V1__REQUEST__BODY_REGISTER, &body, out);
 }
 
 int codec_encode_unregister(uint64_t sequence, const char *name, const char *component, Buffer *out) {
         Perfd__V1__Unregister body = PERFD__V1__UNREGISTER__INIT;
-        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
 
         body.name = (char *)name;
         body.component = (char *)component;
-        request.sequence = sequence;
-        request.body_case = PERFD__V1__REQUEST__BODY_UNREGISTER;
-        request.unregister = &body;
-        return codec_put_frame(&request, out);
+        return codec_frame_put(sequence, PERFD__V1__REQUEST__BODY_UNREGISTER, &body, out);
 }

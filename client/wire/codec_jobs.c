@@ -24,7 +24,6 @@ static void job_info_to_wire(const JobInfo *info, Perfd__V1__JobBegin *ret) {
 int codec_encode_job_begin(uint64_t sequence, const JobBegin *from, Buffer *out) {
         Perfd__V1__Label labels[JOB_LABELS_MAX], *pointers[JOB_LABELS_MAX];
         Perfd__V1__JobBegin begin = PERFD__V1__JOB_BEGIN__INIT;
-        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
         const JobInfo *info = from->info;
 
         job_info_to_wire(info, &begin);
@@ -45,15 +44,11 @@ int codec_encode_job_begin(uint64_t sequence, const JobBegin *from, Buffer *out)
                 pointers[i] = &labels[i];
         }
 
-        request.sequence = sequence;
-        request.body_case = PERFD__V1__REQUEST__BODY_JOB_BEGIN;
-        request.job_begin = &begin;
-        return codec_put_frame(&request, out);
+        return codec_frame_put(sequence, PERFD__V1__REQUEST__BODY_JOB_BEGIN, &begin, out);
 }
 
 int codec_encode_mark(uint64_t sequence, const JobRef *job, const char *name, double wall_seconds, Buffer *out) {
         Perfd__V1__Mark mark = PERFD__V1__MARK__INIT;
-        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
 
         mark.job = (char *)job->id;
         mark.inherited = job->is_inherited;
@@ -63,10 +58,7 @@ int codec_encode_mark(uint64_t sequence, const JobRef *job, const char *name, do
                 mark.seconds = wall_seconds;
         }
 
-        request.sequence = sequence;
-        request.body_case = PERFD__V1__REQUEST__BODY_MARK;
-        request.mark = &mark;
-        return codec_put_frame(&request, out);
+        return codec_frame_put(sequence, PERFD__V1__REQUEST__BODY_MARK, &mark, out);
 }
 
 static void rusage_to_wire(const JobRusage *from, Perfd__V1__Rusage *ret) {
@@ -92,7 +84,6 @@ static void rusage_to_wire(const JobRusage *from, Perfd__V1__Rusage *ret) {
 int codec_encode_job_end(uint64_t sequence, const char *job, const JobEnd *from, Buffer *out) {
         Perfd__V1__Rusage rusage;
         Perfd__V1__JobEnd end = PERFD__V1__JOB_END__INIT;
-        Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
 
         end.job = (char *)job;
         end.signal = from->signal;
@@ -105,8 +96,5 @@ int codec_encode_job_end(uint64_t sequence, const char *job, const JobEnd *from,
                 end.rusage = &rusage;
         }
 
-        request.sequence = sequence;
-        request.body_case = PERFD__V1__REQUEST__BODY_JOB_END;
-        request.job_end = &end;
-        return codec_put_frame(&request, out);
+        return codec_frame_put(sequence, PERFD__V1__REQUEST__BODY_JOB_END, &end, out);
 }

@@ -16,7 +16,7 @@ static int random_bytes(void *ret, size_t n) {
         return k < 0 ? -errno : 0;
 }
 
-int result_id_make(uint64_t realtime_ms, uint8_t ret[static RESULT_ID_BYTES]) {
+int id_make_result(uint64_t realtime_ms, uint8_t ret[static RESULT_ID_BYTES]) {
         int r;
 
         r = random_bytes(ret, RESULT_ID_BYTES);
@@ -30,7 +30,7 @@ int result_id_make(uint64_t realtime_ms, uint8_t ret[static RESULT_ID_BYTES]) {
         return 0;
 }
 
-void result_id_format(const uint8_t id[static RESULT_ID_BYTES], char ret[static RESULT_ID_TEXT_MAX]) {
+void id_format_result(const uint8_t id[static RESULT_ID_BYTES], char ret[static RESULT_ID_TEXT_MAX]) {
         static const char digits[] = "0123456789abcdef";
 
         for (size_t i = 0; i < RESULT_ID_BYTES; i++) {
@@ -48,7 +48,7 @@ static int hex_digit(char c) {
         return -1;
 }
 
-bool result_id_parse(const char *text, uint8_t ret[static RESULT_ID_BYTES]) {
+bool id_parse_result(const char *text, uint8_t ret[static RESULT_ID_BYTES]) {
         uint8_t id[RESULT_ID_BYTES];
 
         if (strlen(text) != RESULT_ID_TEXT_MAX - 1)
@@ -66,7 +66,7 @@ bool result_id_parse(const char *text, uint8_t ret[static RESULT_ID_BYTES]) {
         return true;
 }
 
-int job_id_make(uint64_t realtime_ms, char ret[static JOB_ID_TEXT_MAX]) {
+int id_make_job(uint64_t realtime_ms, char ret[static JOB_ID_TEXT_MAX]) {
         static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
         uint8_t random[5];
         int r;

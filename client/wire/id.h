@@ -14,13 +14,13 @@
 #include "request/request.h"
 
 /* A UUIDv7: 48 bits of time, version, random. 0 or a negative errno. */
-int result_id_make(uint64_t realtime_ms, uint8_t ret[static RESULT_ID_BYTES]);
+int id_make_result(uint64_t realtime_ms, uint8_t ret[static RESULT_ID_BYTES]);
 
 #define RESULT_ID_TEXT_MAX (2U * RESULT_ID_BYTES + 1U)
 /* Thirty-two hexadecimal digits, and back. */
-void result_id_format(const uint8_t id[static RESULT_ID_BYTES], char ret[static RESULT_ID_TEXT_MAX]);
-bool result_id_parse(const char *text, uint8_t ret[static RESULT_ID_BYTES]);
+void id_format_result(const uint8_t id[static RESULT_ID_BYTES], char ret[static RESULT_ID_TEXT_MAX]);
+bool id_parse_result(const char *text, uint8_t ret[static RESULT_ID_BYTES]);
 
 #define JOB_ID_TEXT_MAX 17U
 /* "j01kb8z6m3qx7v2p4": j, ten digits of time and five random ones, in base 32 without i, l, o and u. */
-int job_id_make(uint64_t realtime_ms, char ret[static JOB_ID_TEXT_MAX]);
+int id_make_job(uint64_t realtime_ms, char ret[static JOB_ID_TEXT_MAX]);

@@ -99,7 +99,7 @@ static int complain(PerfdClient *client, int status, const Complaint *complaint)
         if (complaint->path[0])
                 return fail(client, status, "%s: %s", complaint->path, complaint->text);
 
-        return fail(client, status, "%s", complaint->text[0] ? complaint->text : status_name((Status)status));
+        return fail(client, status, "%s", complaint->text[0] ? complaint->text : request_status_name((Status)status));
 }
 
 static int send_frame(PerfdClient *client, const Buffer *frame, uint64_t sequence, uint64_t deadline_ns, Reply *ret) {
@@ -215,7 +215,7 @@ static int set_labels(PerfdClient *client, JobInfo *info, const char *const *lab
 }
 
 static int check_job(PerfdClient *client, const char *what, const char *job) {
-        if (job && name_is_valid(job, JOB_ID_MAX - 1))
+        if (job && indicator_name_is_valid(job, JOB_ID_MAX - 1))
                 return 0;
 
         return fail(client, PERFD_INVALID, "%s: expected 1…%u characters of [A-Za-z0-9_.:-]", what, JOB_ID_MAX - 1);
@@ -382,7 +382,7 @@ int perfd_submit_json(PerfdClient *client, const char *job, const char *json) {
 
         r = arena_init(&arena, value_parse_arena_size(strlen(json)));
         if (r == 0)
-                r = result_id_make(item.time_ms, item.id);
+                r = id_make_result(item.time_ms, item.id);
         if (r < 0)
                 return fail(client, r, "%s", strerrordesc_np(-r));
 

@@ -52,3 +52,6 @@ uint64_t wire_next_sequence(Wire *wire);
 int wire_exchange(Wire *wire, const Buffer *frame, uint64_t sequence, uint64_t deadline_ns, Reply *ret);
 /* The reply to a request of which only the reply did not come in time. Errors as of wire_exchange(). */
 int wire_receive(Wire *wire, uint64_t sequence, uint64_t deadline_ns, Reply *ret);
+
+/* Asks perfd who it is, over a connection of its own. 0, or before the deadline a negative errno: then nobody answers at `path`. */
+int wire_ask_hello(const char *path, uint64_t deadline_ns, Reply *ret);

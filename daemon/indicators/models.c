@@ -39,7 +39,7 @@ static char *write_declaration(const Value *document) {
 static int refuse_yaml(const YamlError *error, Complaint *ret_complaint, unsigned *ret_line, unsigned *ret_column) {
         *ret_line = error->line;
         *ret_column = error->column;
-        (void)complaint_set(ret_complaint, "", "%s", error->text);
+        (void)indicator_complain(ret_complaint, "", "%s", error->text);
         return MODEL_INVALID;
 }
 

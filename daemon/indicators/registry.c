@@ -185,7 +185,7 @@ static int copy_model(const Request *request, Answer *ret_answer, Model **ret) {
         value_write_json(request->register_model.model->document, &json);
         r = buffer_error(&text);
         if (r == 0 && text.n > MODEL_FILE_BYTES_MAX) {
-                (void)complaint_set(&complaint, "", "the model has %zu bytes as JSON; the limit is %u", text.n, MODEL_FILE_BYTES_MAX);
+                (void)indicator_complain(&complaint, "", "the model has %zu bytes as JSON; the limit is %u", text.n, MODEL_FILE_BYTES_MAX);
                 r = MODEL_INVALID;
         }
         if (r == 0)
@@ -355,9 +355,9 @@ static int check_item(const Registry *registry, Submission *item, size_t *ret_n_
         *ret_n_odd = 0;
         item->model = model ? &model->model : NULL;
         if (!model && policy == MODEL_STRICT)
-                return complaint_set(complaint, "name",
-                                     "'%s' of '%.100s' has no model here, and [indicators] policy is strict: register one",
-                                     indicator->name, indicator->component ?: "");
+                return indicator_complain(complaint, "name",
+                                          "'%s' of '%.100s' has no model here, and [indicators] policy is strict: register one",
+                                          indicator->name, indicator->component ?: "");
         if (!model || submission_has_failed(item))
                 return 0;
 

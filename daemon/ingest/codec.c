@@ -4,9 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "ingest/codec_indicators.h"
-#include "ingest/codec_jobs.h"
-#include "ingest/codec_models.h"
+#include "ingest/codec_decode.h"
 #include "ingest/refuse.h"
 #include "ingest/scan.h"
 #include "proto/perfd.pb-c.h"

@@ -18,3 +18,16 @@ typedef struct DecodeContext {
  * from the message may stay there: both live in the arena. 0, or REFUSED with decoded->refusal set.
  */
 typedef int (*RequestDecode)(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message);
+
+/* codec_jobs.c */
+int codec_decode_job_begin(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message);
+int codec_decode_mark(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message);
+int codec_decode_job_end(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message);
+
+/* codec_indicators.c */
+#define SUBMIT_ITEMS_MAX 10000U /* indicators in one submission */
+int codec_decode_submit(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message);
+
+/* codec_models.c */
+int codec_decode_register(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message);
+int codec_decode_unregister(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message);

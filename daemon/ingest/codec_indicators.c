@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ingest/codec_indicators.h"
+#include "ingest/codec_decode.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -71,11 +71,11 @@ static int take_run(Decoded *decoded, const DecodeContext *context, const Perfd_
         r = parse_field(decoded, context, &from->run, i, "run", &whole, &ret->run_text);
         if (r != 0)
                 return r;
-        r = object_check(whole, SIZE_MAX, &complaint);
+        r = indicator_check_object(whole, SIZE_MAX, &complaint);
         if (r != 0)
                 return refuse_inside(decoded, i, "run.", &complaint, "run");
 
-        if (value_shorten(whole, context->string_max, context->arena, &ret->run) != 0)
+        if (shorten_value(whole, context->string_max, context->arena, &ret->run) != 0)
                 return refuse_no_room(&decoded->refusal);
         if (ret->run != whole)
                 ret->run_text = (JsonText){};
@@ -89,7 +89,7 @@ static int take_run(Decoded *decoded, const DecodeContext *context, const Perfd_
 static int check_item(Answer *refusal, const Perfd__V1__Indicator *from, size_t i) {
         if (from->id.len != RESULT_ID_BYTES)
                 return refuse_item(refusal, ITEMS, i, "id", "has %zu bytes, must have %u chosen at random", from->id.len, RESULT_ID_BYTES);
-        if (from->job[0] != '\0' && !name_is_valid(from->job, JOB_ID_MAX - 1))
+        if (from->job[0] != '\0' && !indicator_name_is_valid(from->job, JOB_ID_MAX - 1))
                 return refuse_item(refusal, ITEMS, i, "job", "is not valid: a job's id is 1 to %d " REFUSE_NAME_RULE, JOB_ID_MAX - 1);
         if (from->time_ms > TIME_MS_MAX)
                 return refuse_item(refusal, ITEMS, i, "time_ms", "lies after the year 2261: give milliseconds since 1970, or 0 for now");

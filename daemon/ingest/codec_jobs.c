@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ingest/codec_jobs.h"
+#include "ingest/codec_decode.h"
 
 #include <assert.h>
 #include <math.h>
@@ -17,7 +17,7 @@ static int take_label(Decoded *decoded, const Perfd__V1__Label *from, size_t i, 
         JobLabel *label = &info->labels[i];
         const char *reason;
 
-        if (!name_is_valid(from->key, sizeof(label->key) - 1))
+        if (!indicator_name_is_valid(from->key, sizeof(label->key) - 1))
                 return refuse_item(refusal, list, i, "key", "a label's key is 1 to %zu " REFUSE_NAME_RULE, sizeof(label->key) - 1);
         for (size_t k = 0; k < i; k++)
                 if (strcmp(info->labels[k].key, from->key) == 0)

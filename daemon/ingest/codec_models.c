@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ingest/codec_models.h"
+#include "ingest/codec_decode.h"
 
 #include <assert.h>
 #include <errno.h>

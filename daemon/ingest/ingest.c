@@ -164,19 +164,16 @@ static void client_serve(IngestClient *client, uint32_t events) {
 }
 
 /* Each client has one event at most, and none ends another. */
-static int ingest_serve(Ingest *ingest) {
+static int on_poller(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         struct epoll_event events[EVENTS_PER_TURN];
+        Ingest *ingest = userdata;
         int n;
 
+        (void)source, (void)fd, (void)revents;
         n = poller_take(&ingest->poller, events, EVENTS_PER_TURN);
         for (int i = 0; i < n; i++)
                 client_serve(events[i].data.ptr, events[i].events);
         return n < 0 ? n : 0;
-}
-
-static int on_poller(sd_event_source *source, int fd, uint32_t events, void *userdata) {
-        (void)source, (void)fd, (void)events;
-        return ingest_serve(userdata);
 }
 
 /* Checks whether the peer is an administrator, by the group as it is now. */
@@ -259,9 +256,11 @@ static int on_backoff_end(sd_event_source *source, uint64_t usec, void *userdata
         return 0;
 }
 
-static void ingest_accept(Ingest *ingest) {
+static int on_listen(sd_event_source *source, int listen_fd, uint32_t events, void *userdata) {
+        Ingest *ingest = userdata;
         int r = 0;
 
+        (void)source, (void)listen_fd, (void)events;
         for (unsigned i = 0; i < ACCEPTS_PER_TURN && r == 0; i++) {
                 Peer peer;
                 int fd;
@@ -272,13 +271,6 @@ static void ingest_accept(Ingest *ingest) {
                 else if (r == LISTENER_EXHAUSTED)
                         ingest_back_off(ingest);
         }
-}
-
-static int on_listen(sd_event_source *source, int fd, uint32_t events, void *userdata) {
-        (void)source;
-        (void)fd;
-        (void)events;
-        ingest_accept(userdata);
         return 0;
 }
 

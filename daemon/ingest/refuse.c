@@ -64,7 +64,7 @@ int refuse_bad_text(Answer *ret, const char *path, const char *text, size_t n_ma
 }
 
 int refuse_bad_job_id(Answer *ret, const char *path, const char *job) {
-        if (name_is_valid(job, JOB_ID_MAX - 1))
+        if (indicator_name_is_valid(job, JOB_ID_MAX - 1))
                 return 0;
 
         return refuse(ret, STATUS_INVALID, path, "%s: a job's id is 1 to %d " REFUSE_NAME_RULE,

@@ -26,7 +26,7 @@ static bool is_name_character(char c) {
                c == '_' || c == '.' || c == ':' || c == '-';
 }
 
-bool name_is_valid(const char *text, size_t max_bytes) {
+bool indicator_name_is_valid(const char *text, size_t max_bytes) {
         size_t n = 0;
 
         while (n <= max_bytes && is_name_character(text[n]))
@@ -56,7 +56,6 @@ static size_t place_write(const Place *place, char *ret, size_t n_ret) {
 /* The sentence may quote what the client sent, so it is cut between characters as well. */
 static int __attribute__((format(printf, 3, 4)))
 complain(Complaint *ret, const Place *place, const char *format, ...) {
-        char text[2 * COMPLAINT_TEXT_MAX + KEY_MAX_BYTES];
         va_list args;
 
         ret->path[0] = '\0';
@@ -64,22 +63,18 @@ complain(Complaint *ret, const Place *place, const char *format, ...) {
                 (void)place_write(place, ret->path, sizeof(ret->path));
 
         va_start(args, format);
-        utf8_vformat(text, sizeof(text), format, args);
+        utf8_vformat(ret->text, sizeof(ret->text), format, args);
         va_end(args);
-        utf8_copy(ret->text, sizeof(ret->text), text);
-
         return INDICATOR_INVALID;
 }
 
-int complaint_set(Complaint *ret, const char *path, const char *format, ...) {
-        char text[2 * COMPLAINT_TEXT_MAX + KEY_MAX_BYTES];
+int indicator_complain(Complaint *ret, const char *path, const char *format, ...) {
         va_list args;
 
-        va_start(args, format);
-        utf8_vformat(text, sizeof(text), format, args);
-        va_end(args);
         utf8_copy(ret->path, sizeof(ret->path), path);
-        utf8_copy(ret->text, sizeof(ret->text), text);
+        va_start(args, format);
+        utf8_vformat(ret->text, sizeof(ret->text), format, args);
+        va_end(args);
         return INDICATOR_INVALID;
 }
 
@@ -239,7 +234,7 @@ static int take_name(const Value *document, Indicator *ret, Complaint *complaint
         if (name->type != VALUE_STRING)
                 return complain(complaint, &(Place){ .key = "name" }, "is %s, must be a string as in \"PiMatmul\"",
                                 value_type_text(name));
-        if (!name_is_valid(name->string, NAME_MAX_BYTES))
+        if (!indicator_name_is_valid(name->string, NAME_MAX_BYTES))
                 return complain(complaint, &(Place){ .key = "name" },
                                 "'%.*s' must be 1 to %u letters, digits, or any of _ . : -",
                                 (int)utf8_cut(name->string, NAME_MAX_BYTES), name->string, NAME_MAX_BYTES);
@@ -346,7 +341,7 @@ static void take_what_there_is(const Value *document, Indicator *ret) {
         ret->document = document;
         ret->parameters = get_object(document, "@parameters");
         ret->result = get_object(document, "@result");
-        if (name && name_is_valid(name, NAME_MAX_BYTES))
+        if (name && indicator_name_is_valid(name, NAME_MAX_BYTES))
                 ret->name = name;
         (void)take_component_key(document, "framework", &ret->component, &ignored);
         (void)take_component_key(document, "component", &ret->component, &ignored);
@@ -362,7 +357,7 @@ static int check_given(const IndicatorGiven *given, size_t string_max, Complaint
         static const char *const keys[] = { "component", "version" };
         const size_t limits[] = { COMPONENT_MAX_BYTES, string_max };
 
-        if (is_given(given->name) && !name_is_valid(given->name, NAME_MAX_BYTES))
+        if (is_given(given->name) && !indicator_name_is_valid(given->name, NAME_MAX_BYTES))
                 return complain(complaint, &(Place){ .key = "name" }, "'%.*s' must be 1 to %u letters, digits, or any of _ . : -",
                                 (int)utf8_cut(given->name, NAME_MAX_BYTES), given->name, NAME_MAX_BYTES);
         for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
@@ -384,7 +379,7 @@ int indicator_from_failed_run(const Value *document, const IndicatorGiven *given
 
         r = check_given(given, string_max, ret_complaint);
         if (r == 0 && document)
-                r = object_check(document, string_max, ret_complaint);
+                r = indicator_check_object(document, string_max, ret_complaint);
         if (r != 0)
                 return r;
 
@@ -406,7 +401,7 @@ int indicator_from_failed_run(const Value *document, const IndicatorGiven *given
         return 0;
 }
 
-int object_check(const Value *object, size_t string_max, Complaint *ret_complaint) {
+int indicator_check_object(const Value *object, size_t string_max, Complaint *ret_complaint) {
         Checker checker = { .string_max = string_max, .complaint = ret_complaint };
 
         if (object->type != VALUE_OBJECT)

@@ -70,10 +70,10 @@ int indicator_from_failed_run(const Value *document, const IndicatorGiven *given
  * An object that is kept beside a document, by the rules for all documents: depth, keys, UTF-8, finite numbers.
  * 0, or INDICATOR_INVALID.
  */
-int object_check(const Value *object, size_t string_max, Complaint *ret_complaint);
+int indicator_check_object(const Value *object, size_t string_max, Complaint *ret_complaint);
 
 /* For complaints of other modules: the path and a sentence, cut between characters. Returns INDICATOR_INVALID. */
-int complaint_set(Complaint *ret, const char *path, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int indicator_complain(Complaint *ret, const char *path, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* True for 1…max_bytes characters of [A-Za-z0-9_.:-]. */
-bool name_is_valid(const char *text, size_t max_bytes);
+bool indicator_name_is_valid(const char *text, size_t max_bytes);

@@ -34,7 +34,7 @@ static const char *const indexes[] = {
         [INDEX_FLOAT] = "float",
 };
 
-void property_types_text(unsigned given, char ret[static PROPERTY_TYPES_TEXT_MAX]) {
+void indicator_model_types_text(unsigned given, char ret[static PROPERTY_TYPES_TEXT_MAX]) {
         int n = 0;
 
         for (size_t i = 0; i < N_ELEMENTS(types); i++)
@@ -44,11 +44,11 @@ void property_types_text(unsigned given, char ret[static PROPERTY_TYPES_TEXT_MAX
                 (void)snprintf(ret, PROPERTY_TYPES_TEXT_MAX, "any type");
 }
 
-const char *property_index_text(PropertyIndex index) {
+const char *indicator_model_index_text(PropertyIndex index) {
         return indexes[index];
 }
 
-const char *direction_text(Direction direction) {
+const char *indicator_model_direction_text(Direction direction) {
         return direction == DIRECTION_HIGHER ? "higher" : direction == DIRECTION_LOWER ? "lower" : NULL;
 }
 
@@ -71,7 +71,7 @@ wrong(Reader *reader, const char *key, const char *format, ...) {
         va_start(args, format);
         utf8_vformat(text, sizeof(text), format, args);
         va_end(args);
-        (void)complaint_set(reader->complaint, path, "%s", text);
+        (void)indicator_complain(reader->complaint, path, "%s", text);
         return MODEL_INVALID;
 }
 
@@ -250,7 +250,7 @@ static int check_allowed(Reader *reader, const Property *property, const Value *
         char wanted[PROPERTY_TYPES_TEXT_MAX], key[32];
 
         (void)snprintf(key, sizeof(key), "values[%zu]", i);
-        property_types_text(property->types, wanted);
+        indicator_model_types_text(property->types, wanted);
         if (!value_is_scalar(value))
                 return wrong(reader, key, "is %s: only strings, numbers and booleans can be listed", value_type_text(value));
         if (property->types && !is_of_types(value, property->types))
@@ -303,9 +303,9 @@ static int check_index(Reader *reader, const Property *property) {
         if (property->types && !(property->types & ~fits))
                 return 0;
 
-        property_types_text(property->types, given);
+        indicator_model_types_text(property->types, given);
         return wrong(reader, "index", "%s is for numbers, and the type is %s: give exact, or another type",
-                     property_index_text(property->index), given);
+                     indicator_model_index_text(property->index), given);
 }
 
 static int take_parameter(Reader *reader, const Value *object, Property *property) {
@@ -392,7 +392,7 @@ static int compare_names(const void *a, const void *b) {
         return strcmp((*left)->name, (*right)->name);
 }
 
-/* Each list has its names once: object_check() saw to that. */
+/* Each list has its names once: indicator_check_object() saw to that. */
 static int sort_properties(Reader *reader, IndicatorModel *model) {
         for (size_t i = 0; i < model->n_properties; i++)
                 model->by_name[i] = &model->properties[i];
@@ -426,7 +426,7 @@ static int take_head(Reader *reader, const Value *document, IndicatorModel *ret)
 
         if (!ret->name)
                 return wrong(reader, "name", "missing: say which indicator this is, as in name: PiMatmul");
-        if (!name_is_valid(ret->name, NAME_MAX_BYTES))
+        if (!indicator_name_is_valid(ret->name, NAME_MAX_BYTES))
                 return wrong(reader, "name", "'%s' must be 1 to %u letters, digits, or any of _ . : -", ret->name, NAME_MAX_BYTES);
         return 0;
 }
@@ -475,7 +475,7 @@ int indicator_model_from_value(const Value *document, Arena *arena, IndicatorMod
 
         if (document->type != VALUE_OBJECT)
                 return wrong(&reader, NULL, "is %s, must say name, parameters and results", value_type_text(document));
-        if (object_check(document, STRING_MAX_BYTES, ret_complaint) != 0)
+        if (indicator_check_object(document, STRING_MAX_BYTES, ret_complaint) != 0)
                 return MODEL_INVALID;
 
         r = take_head(&reader, document, &model);
@@ -529,7 +529,7 @@ odd(Judgement *judgement, bool is_result, const char *key, const char *format, .
         va_start(args, format);
         utf8_vformat(text, sizeof(text), format, args);
         va_end(args);
-        (void)complaint_set(judgement->complaint, path, "%s", text);
+        (void)indicator_complain(judgement->complaint, path, "%s", text);
 }
 
 static bool is_allowed(const Value *value, const Value *allowed) {
@@ -558,7 +558,7 @@ static void judge_member(Judgement *judgement, const Member *member, bool is_res
 
         judgement->seen[i] = true;
         if (property->types && !is_of_types(value, property->types)) {
-                property_types_text(property->types, wanted);
+                indicator_model_types_text(property->types, wanted);
                 odd(judgement, is_result, member->key, "is %s, and the model of %s says %s", value_type_text(value), model->name, wanted);
         } else if (property->allowed && !is_allowed(value, property->allowed))
                 odd(judgement, is_result, member->key, "is none of the values that the model of %s lists", model->name);

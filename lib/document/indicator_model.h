@@ -79,9 +79,9 @@ const Property *indicator_model_find(const IndicatorModel *model, const char *na
 
 /* "str", "int or str", "any type": into ret. */
 #define PROPERTY_TYPES_TEXT_MAX 32
-void property_types_text(unsigned types, char ret[static PROPERTY_TYPES_TEXT_MAX]);
-const char *property_index_text(PropertyIndex index); /* "exact", … as declared */
-const char *direction_text(Direction direction);      /* "higher", "lower"; NULL: unknown */
+void indicator_model_types_text(unsigned types, char ret[static PROPERTY_TYPES_TEXT_MAX]);
+const char *indicator_model_index_text(PropertyIndex index); /* "exact", … as declared */
+const char *indicator_model_direction_text(Direction direction);      /* "higher", "lower"; NULL: unknown */
 
 typedef enum ModelPolicy {
         MODEL_ACCEPT, /* what the model does not know, or says differently, is kept whole and counted */

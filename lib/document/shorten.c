@@ -101,7 +101,7 @@ static int shorten(const Value *from, const char *key, size_t string_max, Arena 
         return shorten_text(from->string, key && strcmp(key, "stderr") == 0, string_max, arena, ret);
 }
 
-int value_shorten(const Value *from, size_t string_max, Arena *arena, const Value **ret) {
+int shorten_value(const Value *from, size_t string_max, Arena *arena, const Value **ret) {
         Value *value;
         int r;
 

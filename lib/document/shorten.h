@@ -18,4 +18,4 @@
  * an object with such a member has KEY_cut: true beside it. *ret is `from` where nothing is too long; what is new lives
  * in the arena, the rest is shared. 0, or -ENOMEM when the arena is full. The depth is the caller's to bound.
  */
-int value_shorten(const Value *from, size_t string_max, Arena *arena, const Value **ret);
+int shorten_value(const Value *from, size_t string_max, Arena *arena, const Value **ret);

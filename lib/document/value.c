@@ -53,24 +53,17 @@ bool value_get_int(const Value *value, const char *key, int64_t *ret) {
 }
 
 const char *value_type_text(const Value *value) {
-        switch (value->type) {
-        case VALUE_NULL:
-                return "null";
-        case VALUE_BOOL:
-                return "a boolean";
-        case VALUE_INT:
-                return "an integer";
-        case VALUE_DOUBLE:
-                return "a number";
-        case VALUE_STRING:
-                return "a string";
-        case VALUE_LIST:
-                return "a list";
-        case VALUE_OBJECT:
-                return "an object";
-        }
+        static const char *const texts[] = {
+                [VALUE_NULL] = "null",
+                [VALUE_BOOL] = "a boolean",
+                [VALUE_INT] = "an integer",
+                [VALUE_DOUBLE] = "a number",
+                [VALUE_STRING] = "a string",
+                [VALUE_LIST] = "a list",
+                [VALUE_OBJECT] = "an object",
+        };
 
-        return "nothing";
+        return texts[value->type];
 }
 
 bool value_is_scalar(const Value *value) {

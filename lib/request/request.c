@@ -1,29 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "request/request.h"
 
-const char *status_name(Status status) {
-        switch (status) {
-        case STATUS_OK:
-                return "OK";
-        case STATUS_DUPLICATE:
-                return "DUPLICATE";
-        case STATUS_INVALID:
-                return "INVALID";
-        case STATUS_TOO_LARGE:
-                return "TOO_LARGE";
-        case STATUS_QUOTA:
-                return "QUOTA";
-        case STATUS_UNAVAILABLE:
-                return "UNAVAILABLE";
-        case STATUS_DENIED:
-                return "DENIED";
-        case STATUS_NOT_FOUND:
-                return "NOT_FOUND";
-        case STATUS_UNSUPPORTED:
-                return "UNSUPPORTED";
-        case N_STATUSES:
-                break;
-        }
+const char *request_status_name(Status status) {
+        static const char *const names[N_STATUSES] = {
+                [STATUS_OK] = "OK",
+                [STATUS_DUPLICATE] = "DUPLICATE",
+                [STATUS_INVALID] = "INVALID",
+                [STATUS_TOO_LARGE] = "TOO_LARGE",
+                [STATUS_QUOTA] = "QUOTA",
+                [STATUS_UNAVAILABLE] = "UNAVAILABLE",
+                [STATUS_DENIED] = "DENIED",
+                [STATUS_NOT_FOUND] = "NOT_FOUND",
+                [STATUS_UNSUPPORTED] = "UNSUPPORTED",
+        };
 
-        return "UNKNOWN"; /* a newer daemon's */
+        return (unsigned)status < N_STATUSES ? names[status] : "UNKNOWN"; /* status of a newer daemon */
 }

@@ -30,7 +30,7 @@ typedef enum Status {
         N_STATUSES,
 } Status;
 
-const char *status_name(Status status); /* "OK", "DUPLICATE", … */
+const char *request_status_name(Status status); /* "OK", "DUPLICATE", … */
 
 typedef enum RequestKind {
         REQUEST_HELLO,

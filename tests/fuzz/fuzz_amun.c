@@ -30,7 +30,7 @@ static void check_taken(Submission *item) {
         Frame frame;
         int r;
 
-        assert(item->indicator.name && name_is_valid(item->indicator.name, NAME_MAX_BYTES));
+        assert(item->indicator.name && indicator_name_is_valid(item->indicator.name, NAME_MAX_BYTES));
         assert(submission_has_failed(item) || item->indicator.result);
 
         item->job = "";

@@ -42,16 +42,16 @@ static void try_spool_file(const uint8_t *data, size_t size) {
         scoped(arena_deinit) Arena arena = {}, again = {};
         Batch batch;
 
-        if (arena_init(&arena, batch_arena_size(size)) < 0)
+        if (arena_init(&arena, spool_batch_arena_size(size)) < 0)
                 abort();
-        if (batch_parse((const char *)data, size, &arena, &batch) != 0)
+        if (spool_parse_batch((const char *)data, size, &arena, &batch) != 0)
                 return;
 
-        assert(batch_format(&batch, &first) == 0);
-        if (arena_init(&again, batch_arena_size(first.n)) < 0)
+        assert(spool_format_batch(&batch, &first) == 0);
+        if (arena_init(&again, spool_batch_arena_size(first.n)) < 0)
                 abort();
-        assert(batch_parse(first.text, first.n, &again, &batch) == 0);
-        assert(batch_format(&batch, &second) == 0);
+        assert(spool_parse_batch(first.text, first.n, &again, &batch) == 0);
+        assert(spool_format_batch(&batch, &second) == 0);
         assert(strcmp(first.text, second.text) == 0);
 }
 

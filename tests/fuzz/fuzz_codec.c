@@ -67,8 +67,8 @@ static void check_document(const Value *document, JsonText text) {
 }
 
 static void check_submission(const Submission *item) {
-        assert(item->job[0] == '\0' || name_is_valid(item->job, JOB_ID_MAX - 1));
-        assert(name_is_valid(item->indicator.name, NAME_MAX_BYTES));
+        assert(item->job[0] == '\0' || indicator_name_is_valid(item->job, JOB_ID_MAX - 1));
+        assert(indicator_name_is_valid(item->indicator.name, NAME_MAX_BYTES));
         assert(!item->indicator.component || strlen(item->indicator.component) <= COMPONENT_MAX_BYTES);
         assert(isfinite(item->indicator.overall_score));
         assert(item->exit_status >= 0 && item->exit_status <= 255);
@@ -82,7 +82,7 @@ static void check_submission(const Submission *item) {
 }
 
 static void check_model(const IndicatorModel *model) {
-        assert(name_is_valid(model->name, NAME_MAX_BYTES));
+        assert(indicator_name_is_valid(model->name, NAME_MAX_BYTES));
         assert(model->n_properties > 0 && model->n_properties <= MODEL_PROPERTIES_MAX);
         check_value(model->document, 1);
         for (size_t i = 0; i < model->n_properties; i++)
@@ -96,7 +96,7 @@ static void check_line(const char *text, size_t n_max) {
 static void check_job_begin(const Request *request) {
         const JobInfo *info = request->job_begin.info;
 
-        assert(name_is_valid(info->id, JOB_ID_MAX - 1));
+        assert(indicator_name_is_valid(info->id, JOB_ID_MAX - 1));
         assert(info->uid == request->peer.uid || (request->peer.is_admin && info->uid != UINT32_MAX));
         assert(info->gid == request->peer.gid);
         assert(info->rank >= -1 && info->pid >= 0 && request->job_begin.member_pid >= 0);
@@ -109,13 +109,13 @@ static void check_job_begin(const Request *request) {
         check_line(info->user, sizeof(info->user) - 1);
         assert(info->n_labels <= JOB_LABELS_MAX);
         for (size_t i = 0; i < info->n_labels; i++) {
-                assert(name_is_valid(info->labels[i].key, sizeof(info->labels[i].key) - 1));
+                assert(indicator_name_is_valid(info->labels[i].key, sizeof(info->labels[i].key) - 1));
                 check_line(info->labels[i].value, JOB_TEXT_MAX - 1);
         }
 }
 
 static void check_mark(const Request *request) {
-        assert(request->mark.job[0] == '\0' || name_is_valid(request->mark.job, JOB_ID_MAX - 1));
+        assert(request->mark.job[0] == '\0' || indicator_name_is_valid(request->mark.job, JOB_ID_MAX - 1));
         check_line(request->mark.name, PHASE_NAME_MAX - 1);
         assert(isfinite(request->mark.wall_seconds) && request->mark.wall_seconds >= 0);
 }
@@ -131,7 +131,7 @@ static void check_request(const Request *request) {
                 check_job_begin(request);
                 return;
         case REQUEST_JOB_END:
-                assert(name_is_valid(request->job_end.job, JOB_ID_MAX - 1));
+                assert(indicator_name_is_valid(request->job_end.job, JOB_ID_MAX - 1));
                 assert(request->job_end.end.exit_status >= 0 && request->job_end.end.exit_status <= 255);
                 return;
         case REQUEST_SUBMIT:

@@ -43,8 +43,8 @@ static void check_match(const Pattern *pattern, const char *path) {
         if (pattern_match(pattern, path, &match) != 0)
                 return; /* not there, or an id that is too long */
         assert(n_walked == match.n_path && match.n_path <= strlen(path));
-        assert(name_is_valid(match.job, JOB_ID_MAX - 1));
-        assert(!match.node[0] || name_is_valid(match.node, JOB_ID_MAX - 1));
+        assert(indicator_name_is_valid(match.job, JOB_ID_MAX - 1));
+        assert(!match.node[0] || indicator_name_is_valid(match.node, JOB_ID_MAX - 1));
         assert(!match.is_sluid || strlen(match.job) == 14);
 
         cut = strndup(path, match.n_path);

@@ -27,7 +27,7 @@ ROWS = [
      "                struct {\n                        const char *text;\n                } echo;\n"),
     ("daemon/ingest/codec.c", "+REQUEST_UNREGISTER, codec_decode_unregister },\n",
      "        { PERFD__V1__REQUEST__BODY_ECHO, REQUEST_ECHO, codec_decode_echo },\n"),
-    ("daemon/ingest/codec.c", '#include "ingest/codec_indicators.h"', '#include "ingest/codec_echo.h"\n'),
+    ("daemon/ingest/codec.c", '#include "ingest/refuse.h"', '#include "ingest/codec_echo.h"\n'),
     ("daemon/rooms.c", "                DESK_ROW(results_kinds,", "                DESK_ROW(echo_room_kinds, rooms->store),\n"),
     ("daemon/rooms.c", '#include "jobs/recovery.h"', '#include "echo/echo.h"\n'),
     ("daemon/store/store_subjects.c", "&store_node, NULL", "&store_echo, "),

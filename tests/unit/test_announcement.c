@@ -34,7 +34,7 @@ static int set_up(void **state) {
         snprintf(f->address.sun_path, sizeof(f->address.sun_path), "/tmp/perfd-test-announcement-%d.sock", (int)getpid());
         (void)unlink(f->address.sun_path);
         strcpy(f->info.id, "job-1");
-        courier_init(&f->courier, f->address.sun_path, 0);
+        deliver_courier_init(&f->courier, f->address.sun_path, 0);
         announcement_init(&f->announcement);
         f->announcement.info = &f->info;
         f->announcement.courier = &f->courier;
@@ -46,7 +46,7 @@ static int tear_down(void **state) {
         Fixture *f = *state;
 
         announcement_deinit(&f->announcement);
-        courier_deinit(&f->courier);
+        deliver_courier_deinit(&f->courier);
         closep(&f->listen_fd);
         closep(&f->peer_fd);
         (void)unlink(f->address.sun_path);

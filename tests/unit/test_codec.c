@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "codec_fixture.h"
-#include "ingest/codec_indicators.h"
+#include "ingest/codec_decode.h"
 #include "proto/perfd.pb-c.h"
 
 /* --- what is valid ------------------------------------------------------------------------------- */

@@ -44,14 +44,14 @@ static int set_up(void **state) {
         f->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         assert_int_equal(bind(f->listen_fd, (struct sockaddr *)&f->address, sizeof(f->address)), 0);
         assert_int_equal(listen(f->listen_fd, 8), 0);
-        courier_init(&f->courier, f->address.sun_path, LATER_NS);
+        deliver_courier_init(&f->courier, f->address.sun_path, LATER_NS);
         return 0;
 }
 
 static int tear_down(void **state) {
         Fixture *f = *state;
 
-        courier_deinit(&f->courier);
+        deliver_courier_deinit(&f->courier);
         closep(&f->listen_fd);
         closep(&f->peer_fd);
         (void)unlink(f->address.sun_path);
@@ -153,7 +153,7 @@ static void a_connection_that_was_closed_before_is_made_anew_for_a_mark(void **s
 
         connect_both(f);
         hang_up(f);
-        courier_allow(&f->courier, SOON_NS);
+        deliver_courier_allow(&f->courier, SOON_NS);
         assert_int_equal(mark(f), DELIVERY_AWAY);
         f->peer_fd = accept4(f->listen_fd, NULL, NULL, SOCK_CLOEXEC);
         assert_true(f->peer_fd >= 0);
@@ -178,7 +178,7 @@ static void a_mark_without_a_reply_in_time_is_not_sent_again(void **state) {
         Fixture *f = *state;
 
         connect_both(f);
-        courier_allow(&f->courier, SOON_NS);
+        deliver_courier_allow(&f->courier, SOON_NS);
         assert_int_equal(mark(f), DELIVERY_AWAY);
         assert_int_equal(f->delivery.error, -ETIMEDOUT);
         assert_int_equal(count_marks(f), 1);
@@ -205,7 +205,7 @@ static void a_begin_is_sent_again_when_the_connection_breaks(void **state) {
 
         connect_both(f);
         hang_up(f);
-        courier_allow(&f->courier, SOON_NS);
+        deliver_courier_allow(&f->courier, SOON_NS);
         assert_int_equal(deliver_begin(&f->courier, &(JobBegin){ .info = &info }, &f->delivery), DELIVERY_AWAY);
         f->peer_fd = accept4(f->listen_fd, NULL, NULL, SOCK_CLOEXEC);
         assert_true(f->peer_fd >= 0);

@@ -447,12 +447,12 @@ static void many_keys_do_not_hold_up_the_loop(void **state) {
 
 static void valid_names_are_what_the_manual_says(void **state) {
         (void)state;
-        assert_true(name_is_valid("aZ09_.:-", 8));
-        assert_false(name_is_valid("aZ09_.:-", 7));
-        assert_false(name_is_valid("", 8));
-        assert_false(name_is_valid("a b", 8));
-        assert_false(name_is_valid("ä", 8));
-        assert_false(name_is_valid("a/b", 8));
+        assert_true(indicator_name_is_valid("aZ09_.:-", 8));
+        assert_false(indicator_name_is_valid("aZ09_.:-", 7));
+        assert_false(indicator_name_is_valid("", 8));
+        assert_false(indicator_name_is_valid("a b", 8));
+        assert_false(indicator_name_is_valid("ä", 8));
+        assert_false(indicator_name_is_valid("a/b", 8));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

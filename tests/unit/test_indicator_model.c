@@ -281,13 +281,13 @@ static void types_are_spelt_as_they_are_declared(void **state) {
         char text[PROPERTY_TYPES_TEXT_MAX];
 
         (void)state;
-        property_types_text(PROPERTY_STR | PROPERTY_INT | PROPERTY_FLOAT | PROPERTY_BOOL, text);
+        indicator_model_types_text(PROPERTY_STR | PROPERTY_INT | PROPERTY_FLOAT | PROPERTY_BOOL, text);
         assert_string_equal(text, "str or int or float or bool");
-        property_types_text(0, text);
+        indicator_model_types_text(0, text);
         assert_string_equal(text, "any type");
-        assert_string_equal(property_index_text(INDEX_EXACT), "exact");
-        assert_string_equal(direction_text(DIRECTION_LOWER), "lower");
-        assert_null(direction_text(DIRECTION_UNKNOWN));
+        assert_string_equal(indicator_model_index_text(INDEX_EXACT), "exact");
+        assert_string_equal(indicator_model_direction_text(DIRECTION_LOWER), "lower");
+        assert_null(indicator_model_direction_text(DIRECTION_UNKNOWN));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -27,7 +27,7 @@ static void what_fits_is_shared(void **state) {
         static const Member members[] = { { "stderr", STRING("12345") }, { "n", { .type = VALUE_INT, .integer = 123456789 } } };
         const Value run = { .type = VALUE_OBJECT, .members = members, .n_members = 2 }, *cut;
 
-        assert_int_equal(value_shorten(&run, 5, *state, &cut), 0);
+        assert_int_equal(shorten_value(&run, 5, *state, &cut), 0);
         assert_ptr_equal(cut, &run);
 }
 
@@ -41,7 +41,7 @@ static void of_standard_error_the_end_is_kept_and_of_others_the_beginning(void *
         };
         const Value run = { .type = VALUE_OBJECT, .members = members, .n_members = 4 }, *cut, *inner;
 
-        assert_int_equal(value_shorten(&run, 5, *state, &cut), 0);
+        assert_int_equal(shorten_value(&run, 5, *state, &cut), 0);
         assert_int_equal(cut->n_members, 4);
         assert_string_equal(value_get_string(cut, "stderr"), "error");
         assert_true(value_get(cut, "stderr_cut")->boolean);
@@ -59,10 +59,10 @@ static void no_character_is_cut_in_two(void **state) {
         static const Member members[] = { { "stderr", STRING("xäöü") }, { "name", STRING("xäöü") } };
         const Value run = { .type = VALUE_OBJECT, .members = members, .n_members = 2 }, *cut;
 
-        assert_int_equal(value_shorten(&run, 3, *state, &cut), 0);
+        assert_int_equal(shorten_value(&run, 3, *state, &cut), 0);
         assert_string_equal(value_get_string(cut, "stderr"), "ü");
         assert_string_equal(value_get_string(cut, "name"), "xä");
-        assert_int_equal(value_shorten(&run, 1, *state, &cut), 0);
+        assert_int_equal(shorten_value(&run, 1, *state, &cut), 0);
         assert_string_equal(value_get_string(cut, "stderr"), "");
 }
 
@@ -74,7 +74,7 @@ static void an_arena_that_is_full_is_said(void **state) {
         for (size_t left = 0; left < 128; left += 16) {
                 arena->n_used = arena->n_max - left;
                 cut = NULL;
-                if (value_shorten(&run, 5, arena, &cut) == 0)
+                if (shorten_value(&run, 5, arena, &cut) == 0)
                         assert_string_equal(value_get_string(cut, "stderr"), "56789");
                 else
                         assert_null(cut);

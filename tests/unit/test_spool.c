@@ -45,7 +45,7 @@ static int set_up(void **state) {
         for (unsigned i = 0; i < 2; i++) {
                 f->items[i].job = i ? "job-1" : "";
                 f->items[i].time_ms = 1700000000000 + i;
-                assert_int_equal(result_id_make(f->items[i].time_ms, f->items[i].id), 0);
+                assert_int_equal(id_make_result(f->items[i].time_ms, f->items[i].id), 0);
                 assert_int_equal(indicator_from_value(
                         read_document(&f->arena, "{\"name\":\"M\",\"component\":\"c\",\"@parameters\":{\"n\":3},"
                                                  "\"@result\":{\"rate\":1.0,\"text\":\"a\\n\\\"ü\",\"deep\":{\"l\":[1,2.5,null,true]}},"
@@ -92,9 +92,9 @@ static void a_batch_reads_back_as_it_was(void **state) {
         scoped(arena_deinit) Arena arena = {};
         Batch batch;
 
-        assert_int_equal(batch_format(&f->batch, &text), 0);
-        assert_int_equal(arena_init(&arena, batch_arena_size(text.n)), 0);
-        assert_int_equal(batch_parse(text.text, text.n, &arena, &batch), 0);
+        assert_int_equal(spool_format_batch(&f->batch, &text), 0);
+        assert_int_equal(arena_init(&arena, spool_batch_arena_size(text.n)), 0);
+        assert_int_equal(spool_parse_batch(text.text, text.n, &arena, &batch), 0);
 
         assert_int_equal(batch.n_items, 2);
         for (unsigned i = 0; i < 2; i++) {
@@ -110,7 +110,7 @@ static void a_batch_reads_back_as_it_was(void **state) {
         assert_true(batch.end.rusage.ru_utime == 1.25);
         assert_true(batch.end.rusage.ru_nivcsw == INT64_C(1) << 40);
 
-        assert_int_equal(batch_format(&batch, &again), 0);
+        assert_int_equal(spool_format_batch(&batch, &again), 0);
         assert_string_equal(text.text, again.text);
 }
 
@@ -129,9 +129,9 @@ static void how_it_was_measured_is_kept_and_so_are_failed_runs(void **state) {
         f->items[1].exit_status = 139;
         f->items[1].indicator = (Indicator){ .name = "PiMatmul", .version = "1" };
 
-        assert_int_equal(batch_format(&f->batch, &text), 0);
-        assert_int_equal(arena_init(&arena, batch_arena_size(text.n)), 0);
-        assert_int_equal(batch_parse(text.text, text.n, &arena, &batch), 0);
+        assert_int_equal(spool_format_batch(&f->batch, &text), 0);
+        assert_int_equal(arena_init(&arena, spool_batch_arena_size(text.n)), 0);
+        assert_int_equal(spool_parse_batch(text.text, text.n, &arena, &batch), 0);
         item = &batch.items[0];
         assert_true(item->has_exit_status);
         assert_int_equal(item->exit_status, 0);
@@ -145,7 +145,7 @@ static void how_it_was_measured_is_kept_and_so_are_failed_runs(void **state) {
         assert_string_equal(item->indicator.version, "1");
         assert_null(item->indicator.document);
         assert_false(item->has_batch);
-        assert_int_equal(batch_format(&batch, &again), 0);
+        assert_int_equal(spool_format_batch(&batch, &again), 0);
         assert_string_equal(text.text, again.text);
 }
 
@@ -155,9 +155,9 @@ static void an_end_without_status_stays_without(void **state) {
         Batch batch = { .ended_job = "j" };
 
         (void)state;
-        assert_int_equal(batch_format(&batch, &text), 0);
-        assert_int_equal(arena_init(&arena, batch_arena_size(text.n)), 0);
-        assert_int_equal(batch_parse(text.text, text.n, &arena, &batch), 0);
+        assert_int_equal(spool_format_batch(&batch, &text), 0);
+        assert_int_equal(arena_init(&arena, spool_batch_arena_size(text.n)), 0);
+        assert_int_equal(spool_parse_batch(text.text, text.n, &arena, &batch), 0);
         assert_false(batch.end.has_exit_status);
         assert_false(batch.end.has_rusage);
         assert_int_equal(batch.n_items, 0);
@@ -177,8 +177,8 @@ static void what_is_no_batch_is_malformed(void **state) {
                 scoped(arena_deinit) Arena arena = {};
                 Batch batch;
 
-                assert_int_equal(arena_init(&arena, batch_arena_size(strlen(texts[i]))), 0);
-                if (batch_parse(texts[i], strlen(texts[i]), &arena, &batch) != SPOOL_MALFORMED)
+                assert_int_equal(arena_init(&arena, spool_batch_arena_size(strlen(texts[i]))), 0);
+                if (spool_parse_batch(texts[i], strlen(texts[i]), &arena, &batch) != SPOOL_MALFORMED)
                         fail_msg("'%s' was taken", texts[i]);
         }
 }

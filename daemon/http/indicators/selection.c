@@ -44,7 +44,7 @@ int selection_parse(Exchange *exchange, const char *name, Selection *ret) {
         int r;
 
         *ret = (Selection){};
-        if (name && !name_is_valid(name, NAME_MAX_BYTES))
+        if (name && !indicator_name_is_valid(name, NAME_MAX_BYTES))
                 return exchange_error(exchange, 400, "indicator name must be 1 to %u characters of A-Z a-z 0-9 _ . : -", NAME_MAX_BYTES);
 
         ret->filter = (PointFilter){

@@ -15,7 +15,7 @@ int job_lookup(Exchange *exchange, FoundJob *ret) {
         const JobRecord *live;
         int r;
 
-        if (!name_is_valid(exchange->argument, JOB_ID_MAX - 1))
+        if (!indicator_name_is_valid(exchange->argument, JOB_ID_MAX - 1))
                 return exchange_error(exchange, 400, "job id must be 1 to %d characters of A-Z a-z 0-9 _ . : -", JOB_ID_MAX - 1);
 
         assert(exchange->argument); /* of the route */

@@ -179,7 +179,7 @@ static void put_objective(Exchange *exchange, IndicatorPage *page) {
                 html_text(out, unit.text);
         }
         if (page->direction != DIRECTION_UNKNOWN) {
-                buffer_printf(out, ": %s is better", direction_text(page->direction));
+                buffer_printf(out, ": %s is better", indicator_model_direction_text(page->direction));
                 return;
         }
 

@@ -69,7 +69,7 @@ static void put_requests(Exposition *exposition, const IngestStats *ingest) {
         exposition_family(exposition, "perfd_requests", FAMILY_COUNTER, "",
                           "Requests on the submission socket, by the status of the reply");
         for (Status status = 0; status < N_STATUSES; status++)
-                exposition_sample_u64(exposition, "status", status_name(status), ingest->n_answers[status]);
+                exposition_sample_u64(exposition, "status", request_status_name(status), ingest->n_answers[status]);
 }
 
 static void put_http_requests(Exposition *exposition, const HttpStats *http) {

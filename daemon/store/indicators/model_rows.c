@@ -179,7 +179,7 @@ static void pack_results(Buffer *buffer, const IndicatorModel *model) {
                 json_key(&json, property->name);
                 json_object_begin(&json);
                 json_put_string(&json, "unit", property->unit);
-                json_put_string(&json, "direction", direction_text(property->direction));
+                json_put_string(&json, "direction", indicator_model_direction_text(property->direction));
                 json_object_end(&json);
         }
         json_object_end(&json);

@@ -28,7 +28,7 @@ static int echo_submit_run(const CommandLine *line) {
                 return EXIT_UNREACHABLE;
         }
         if (reply.status != STATUS_OK) {
-                message_print("%s: %s", status_name(reply.status), reply.complaint.text);
+                message_print("%s: %s", request_status_name(reply.status), reply.complaint.text);
                 return EXIT_FAILED;
         }
         return EXIT_DONE;
