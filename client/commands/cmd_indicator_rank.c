@@ -9,7 +9,7 @@
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
 
-#define INTERVAL_COLUMNS 72U /* of a terminal that has room for intervals */
+#define INTERVAL_COLUMNS 80U /* of a terminal that has room for intervals */
 #define ALONE_MAX 20U /* sets with nothing to compare that are shown, each on a line */
 
 typedef struct IndicatorRankOptions {
@@ -88,16 +88,23 @@ static void write_common(Screen *screen, const Value *ranking) {
                 write_line(screen, "Hardware unknown (perfctl submit does not record it; use perfctl run)");
 }
 
-/* "0.505 real": beside the best, of all that are compared. */
-static void put_difference(Grid *grid, const Value *alternative) {
+/* Writes the difference of the medians to the best alternative, and whether it is significant: "49.5 % lower, significant". */
+static void put_difference(Grid *grid, const Value *alternative, double best) {
         const char *difference = answer_text(alternative, "difference");
-        double ratio = answer_number(alternative, "ratio");
+        const char *verdict = strcmp(difference, "real") == 0 ? "significant" : difference;
+        double ratio = answer_number(alternative, "ratio"), median = answer_number(alternative, "median");
         char text[TEXT_MAX];
 
-        if (isfinite(ratio))
-                snprintf(text, sizeof(text), "%.3gx %.30s", ratio, difference);
+        if (strcmp(difference, "best") == 0)
+                snprintf(text, sizeof(text), "best");
+        else if (!isfinite(ratio))
+                snprintf(text, sizeof(text), "- %.30s", verdict);
+        else if (ratio == 1)
+                snprintf(text, sizeof(text), "equal, %.30s", verdict);
+        else if (ratio >= 2 && median > 0)
+                snprintf(text, sizeof(text), "%.3g times as high, %.30s", ratio, verdict);
         else
-                snprintf(text, sizeof(text), "- %.30s", difference);
+                snprintf(text, sizeof(text), "%.3g %% %s, %.30s", 100 * fabs(ratio - 1), median < best ? "lower" : "higher", verdict);
         grid_right(grid, text);
 }
 
@@ -135,7 +142,7 @@ static void fill_alternatives(Grid *grid, const Value *alternatives, const char 
                         grid_value(grid, &key->members[k].value);
                 grid_number(grid, answer_number(alternative, "n"));
                 grid_number(grid, answer_number(alternative, "median"));
-                put_difference(grid, alternative);
+                put_difference(grid, alternative, answer_number(&alternatives->items[0], "median"));
                 snprintf(text, sizeof(text), "%.6g to %.6g", answer_number(alternative, "low"), answer_number(alternative, "high"));
                 if (has_interval)
                         grid_right(grid, text);
@@ -292,8 +299,8 @@ static void write_legend(Screen *screen, const Value *answer) {
         scoped(buffer_deinit) Buffer text = {};
 
         if (has_difference(answer, "real"))
-                buffer_printf(&text, "real: significant against the best (%g %%, corrected for all comparisons in the table). ",
-                              percent);
+                buffer_printf(&text, "significant: the difference to the best is not chance (%g %%, corrected for all comparisons in "
+                              "the table). ", percent);
         if (has_difference(answer, "noise"))
                 buffer_printf(&text, "noise: not significant. ");
         if (text.n == 0)

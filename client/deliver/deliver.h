@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "client/deliver/batch.h"
+#include "client/deliver/spool.h"
 #include "client/wire/wire.h"
 
 typedef struct Courier {

@@ -7,7 +7,7 @@
  * perfd takes requests up to a size. Where a result alone fits, the record of its run is cut rather than the result refused.
  */
 
-#include "client/deliver/batch.h"
+#include "client/deliver/spool.h"
 #include "util/arena.h"
 
 /* Items of one delivery after shortening. */

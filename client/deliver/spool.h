@@ -14,10 +14,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "client/deliver/batch.h"
+#include "request/request.h"
 #include "util/arena.h"
 #include "util/buffer.h"
 #include "util/scoped.h"
+
+/* What one invocation reports to perfd: results, then the end of the job they came from. All members are borrowed. */
+typedef struct Batch {
+        const Submission *items;
+        size_t n_items;
+        const char *ended_job; /* NULL: no end */
+        JobEnd end;
+} Batch;
 
 #define SPOOL_FILES_MAX 10000U
 #define SPOOL_FILE_BYTES_MAX (64U * 1024U * 1024U)

@@ -9,7 +9,7 @@
 #include "client/run/capture.h"
 #include "client/run/object_builder.h"
 #include "document/value_parse.h"
-#include "util/clock.h"
+#include "util/nearest.h"
 #include "util/utf8.h"
 
 /* The part of a document that has what one run left behind, and what the part is called in messages. */
@@ -24,10 +24,7 @@ static bool is_runners(const char *key) {
         static const char *const keys[] = { "hwinfo", "stdout", "stderr", "exit_code", "script_sha256", "usage", "datetime",
                                             "start_datetime", "end_datetime", "os_release", "runtime_environment", "hostname" };
 
-        for (size_t i = 0; i < N_ELEMENTS(keys); i++)
-                if (strcmp(key, keys[i]) == 0)
-                        return true;
-        return false;
+        return nearest_is_among(key, keys, N_ELEMENTS(keys));
 }
 
 /* A script may print keys such as `hostname` itself, but hardly all that a runner does. */

@@ -37,15 +37,6 @@ static int take_time(const AmunPlace *place, const char *key, uint64_t *ret_ns, 
         return 0;
 }
 
-static void put_time(ObjectBuilder *run, const char *key, uint64_t ns) {
-        char text[CLOCK_TEXT_MAX];
-
-        if (ns == 0)
-                return;
-        clock_format_utc(ns, text);
-        object_builder_put_text(run, key, text);
-}
-
 /* *ret_end_ns: 0 when nobody says. */
 static int put_times(const AmunPlace *place, ObjectBuilder *run, uint64_t *ret_end_ns, Complaint *complaint) {
         uint64_t begin_ns = 0, end_ns = 0;
@@ -59,8 +50,8 @@ static int put_times(const AmunPlace *place, ObjectBuilder *run, uint64_t *ret_e
         if (r != 0)
                 return r;
 
-        put_time(run, "begin", begin_ns);
-        put_time(run, "end", end_ns);
+        object_builder_put_time(run, "begin", begin_ns);
+        object_builder_put_time(run, "end", end_ns);
         if (begin_ns > 0 && end_ns >= begin_ns)
                 object_builder_put_double(run, "wall_seconds", (double)(end_ns - begin_ns) / 1e9);
         *ret_end_ns = end_ns;

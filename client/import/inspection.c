@@ -3,14 +3,19 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "client/cli/input.h"
 #include "client/cli/message.h"
 #include "client/run/sha256.h"
 #include "document/value_parse.h"
+#include "util/array.h"
+#include "util/beneath.h"
 #include "util/file.h"
 #include "util/parse.h"
 
@@ -37,6 +42,84 @@ void inspection_derive_result_id(const char *inspection, uint32_t index, uint8_t
 
         (void)snprintf(text, sizeof(text), "perfd inspection result\n%s\n%u", inspection, index);
         derive(text, ret);
+}
+
+/* --- the tree ------------------------------------------------------------------------------------- */
+
+/*
+ * A user who reads what another user has laid out, above all root, must not be led to files that only this user can read, nor be
+ * kept waiting: only regular files are opened, and no link is followed unless the directory is the user's own.
+ */
+enum {
+        INPUT_NO_FILE = 1, /* a directory, a pipe, a device */
+        INPUT_LINK,        /* a link of another user, on the way or at its end */
+};
+
+static int open_tree(InputTree *ret, const char *directory) {
+        scoped(closep) int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        struct stat st;
+
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return -errno;
+
+        *ret = (InputTree){ .fd = TAKE_FD(fd), .is_own = st.st_uid == geteuid() };
+        return 0;
+}
+
+/* Opens the directory at a path below, to be listed; the caller closes *ret_fd. 0, INPUT_LINK or a negative errno. */
+static int open_directory(const InputTree *tree, const char *below, int *ret_fd) {
+        scoped(closep) int found_fd = -1;
+        int fd, r = 0;
+
+        if (!tree->is_own)
+                r = beneath_open(tree->fd, below, false, &found_fd);
+        if (r > 0)
+                return r == BENEATH_NONE ? -ENOENT : INPUT_LINK;
+        if (r < 0)
+                return r;
+
+        fd = openat(tree->is_own ? tree->fd : found_fd, tree->is_own ? below : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+
+        *ret_fd = fd;
+        return 0;
+}
+
+/* Opens a file without waiting for the other end of a pipe. A terminal does not become the controlling one. */
+static int open_file(const InputTree *tree, const char *below, int *ret_fd) {
+        const char *slash = strrchr(below, '/');
+        scoped(closep) int directory_fd = -1;
+        char directory[PATH_MAX];
+        int fd, r;
+
+        if (snprintf(directory, sizeof(directory), "%.*s", slash ? (int)(slash - below) : 1, slash ? below : ".") >= (int)sizeof(directory))
+                return -ENAMETOOLONG;
+        r = open_directory(tree, directory, &directory_fd);
+        if (r != 0)
+                return r;
+
+        fd = openat(directory_fd, slash ? slash + 1 : below,
+                    O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (tree->is_own ? 0 : O_NOFOLLOW));
+        if (fd < 0)
+                return errno == ELOOP && !tree->is_own ? INPUT_LINK : errno == ENXIO ? INPUT_NO_FILE : -errno;
+
+        *ret_fd = fd;
+        return 0;
+}
+
+/* Appends the whole file. 0, an outcome, -EFBIG beyond INPUT_BYTES_MAX, or another negative errno. */
+static int read_file(const InputTree *tree, const char *below, Buffer *ret) {
+        scoped(closep) int fd = -1;
+        struct stat st;
+        int r;
+
+        r = open_file(tree, below, &fd);
+        if (r != 0)
+                return r;
+        if (fstat(fd, &st) < 0)
+                return -errno;
+        return S_ISREG(st.st_mode) ? input_read_fd(fd, ret) : INPUT_NO_FILE;
 }
 
 /* --- files ---------------------------------------------------------------------------------------- */
@@ -88,7 +171,7 @@ enum {
 static int read_text(const Inspection *inspection, const char *file, bool is_optional, Buffer *ret) {
         int r;
 
-        r = input_tree_read(&inspection->tree, file + strlen(inspection->directory) + 1, ret);
+        r = read_file(&inspection->tree, file + strlen(inspection->directory) + 1, ret);
         if (r == 0 || r == -ENOMEM)
                 return r;
 
@@ -152,7 +235,6 @@ static int compare(const void *a, const void *b) {
 }
 
 static int add_run(Inspection *inspection, const char *name) {
-        uint32_t *indices;
         uint64_t index;
 
         /* 007 is none: it would be 7 twice */
@@ -161,11 +243,9 @@ static int add_run(Inspection *inspection, const char *name) {
         if (inspection->n_runs == INSPECTION_RUNS_MAX)
                 return -E2BIG;
 
-        indices = reallocarray(inspection->indices, inspection->n_runs + 1, sizeof(*indices));
-        if (!indices)
+        if (ARRAY_RESERVE(inspection->indices, inspection->n_allocated, inspection->n_runs + 1) < 0)
                 return -ENOMEM;
-        inspection->indices = indices;
-        indices[inspection->n_runs++] = (uint32_t)index;
+        inspection->indices[inspection->n_runs++] = (uint32_t)index;
         return 0;
 }
 
@@ -175,7 +255,7 @@ static int list_runs(Inspection *inspection) {
         struct dirent *entry;
         int r;
 
-        r = input_tree_open_directory(&inspection->tree, "results", &fd);
+        r = open_directory(&inspection->tree, "results", &fd);
         if (r != 0)
                 return r < 0 ? r : -ELOOP;
         dir = file_open_list(fd, ".");
@@ -258,7 +338,7 @@ int inspection_open(Inspection *ret, const char *directory, const char *name, co
 
         *ret = (Inspection){ .directory = directory, .tree.fd = -1, .context = { .name = name, .component = component } };
         ret->context.inspection = ret->id;
-        r = input_tree_open(&ret->tree, directory);
+        r = open_tree(&ret->tree, directory);
         if (r == 0)
                 r = find_id(ret);
         if (r == 0)
@@ -281,7 +361,7 @@ void inspection_deinit(Inspection *inspection) {
         kept_parameters_deinit(&inspection->parameters);
         free(inspection->indices);
         arena_deinit(&inspection->arena);
-        input_tree_deinit(&inspection->tree);
+        closep(&inspection->tree.fd);
 }
 
 /* --- its runs --------------------------------------------------------------------------------------- */

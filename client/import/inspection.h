@@ -14,10 +14,15 @@
 #include <stdint.h>
 
 #include "client/import/amun.h"
-#include "client/import/input_tree.h"
 #include "client/run/kept_parameters.h"
 
 #define INSPECTION_RUNS_MAX 10000U
+
+/* Files below a directory that may belong to another user. */
+typedef struct InputTree {
+        int fd; /* owned; of the directory, -1: not open */
+        bool is_own;
+} InputTree;
 
 /* Only one run is in memory at a time. */
 typedef struct InspectionRun {
@@ -39,7 +44,7 @@ typedef struct Inspection {
         char *said[3];        /* owned: name, component and version that a run of it has said */
         KeptParameters parameters; /* and those */
         uint32_t *indices;    /* owned, of all runs, in order */
-        size_t n_runs, n_read;
+        size_t n_runs, n_allocated, n_read;
         size_t n_skipped;     /* of those read, spoken of */
         InspectionRun run;    /* the one read last */
         bool is_quiet;        /* its turn to be spoken of has not come */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "client/run/object_builder.h"
+#include "util/nearest.h"
 #include "util/parse.h"
 #include "util/scoped.h"
 
@@ -17,15 +18,7 @@
 #define SECONDS_MAX 1e9 /* thirty years */
 #define NUMBER_BYTES_MAX 64U
 
-/* Batches as they were read. */
-typedef struct Batches {
-        double *seconds;
-        uint64_t *lengths; /* NULL: `length` in all */
-        size_t n;
-        uint64_t length;
-} Batches;
-
-static void batches_deinit(Batches *batches) {
+static void free_batches(LatencyInput *batches) {
         free(batches->seconds);
         free(batches->lengths);
 }
@@ -45,7 +38,7 @@ static int check_seconds(double seconds, const char *path, Complaint *complaint)
         return 0;
 }
 
-static int take_seconds(const Value *list, Batches *ret, Complaint *complaint) {
+static int take_seconds(const Value *list, LatencyInput *ret, Complaint *complaint) {
         char path[48];
         int r;
 
@@ -86,7 +79,7 @@ static int take_length(const Value *value, const char *path, uint64_t *ret, Comp
         return 0;
 }
 
-static int take_lengths(const Value *list, Batches *ret, Complaint *complaint) {
+static int take_lengths(const Value *list, LatencyInput *ret, Complaint *complaint) {
         char path[48];
         int r;
 
@@ -109,7 +102,7 @@ static int take_lengths(const Value *list, Batches *ret, Complaint *complaint) {
 }
 
 /* Reads the batch length; the default is 1, as in log_inferencing_latencies(). */
-static int take_batch_length(const Value *document, uint64_t given, Batches *ret, Complaint *complaint) {
+static int take_batch_length(const Value *document, uint64_t given, LatencyInput *ret, Complaint *complaint) {
         const Value *value = value_get(document, "batch_length");
 
         ret->length = given > 0 ? given : 1;
@@ -128,10 +121,7 @@ static int take_batch_length(const Value *document, uint64_t given, Batches *ret
 static bool is_of_indicator(const char *key) {
         static const char *const keys[] = { "component", "framework", "version", "overall_score" };
 
-        for (size_t i = 0; i < N_ELEMENTS(keys); i++)
-                if (strcmp(key, keys[i]) == 0)
-                        return true;
-        return false;
+        return nearest_is_among(key, keys, N_ELEMENTS(keys));
 }
 
 static bool is_input(const char *key) {
@@ -139,7 +129,7 @@ static bool is_input(const char *key) {
 }
 
 /* A number where it is the same for all; a list as long as the input would be no parameter. */
-static void put_lengths(ObjectBuilder *parameters, const Batches *batches) {
+static void put_lengths(ObjectBuilder *parameters, const LatencyInput *batches) {
         uint64_t min = UINT64_MAX, max = 0;
 
         for (size_t i = 0; batches->lengths && i < batches->n; i++) {
@@ -155,13 +145,12 @@ static void put_lengths(ObjectBuilder *parameters, const Batches *batches) {
         object_builder_put_int(parameters, "batch_length_max", (int64_t)max);
 }
 
-static int put_result(const Batches *batches, ObjectBuilder *indicator) {
-        LatencyInput input = { .seconds = batches->seconds, .n = batches->n, .lengths = batches->lengths, .length = batches->length };
+static int put_result(const LatencyInput *batches, ObjectBuilder *indicator) {
         ObjectBuilder result, units;
         LatencySet set;
         int r;
 
-        r = latency_compute(&input, &set);
+        r = latency_compute(batches, &set);
         if (r < 0)
                 return r;
 
@@ -176,13 +165,13 @@ static int put_result(const Batches *batches, ObjectBuilder *indicator) {
 
         /* The one unit that is not in the name. */
         object_builder_init(&units, indicator->arena, 1);
-        object_builder_put_text(&units, latency_name(LATENCY_AVERAGE), latency_unit(LATENCY_AVERAGE));
+        object_builder_put_text(&units, latency_name(LATENCY_AVERAGE), "us");
         object_builder_put_object(indicator, "units", &units);
         return 0;
 }
 
 /* document: what else the input had to say; NULL: nothing. */
-static int make_indicator(const Value *document, const Batches *batches, Arena *arena, const Value **ret) {
+static int make_indicator(const Value *document, const LatencyInput *batches, Arena *arena, const Value **ret) {
         size_t n_more = document ? document->n_members : 0;
         Value *value = arena_alloc(arena, sizeof(*value));
         ObjectBuilder indicator, parameters;
@@ -229,7 +218,7 @@ static int check_members(const Value *document, Complaint *complaint) {
 }
 
 int latencies_from_value(const Value *document, uint64_t batch_length, Arena *arena, const Value **ret, Complaint *ret_complaint) {
-        scoped(batches_deinit) Batches batches = {};
+        scoped(free_batches) LatencyInput batches = {};
         int r;
 
         r = check_members(document, ret_complaint);
@@ -256,7 +245,7 @@ static bool is_blank(char c) {
 }
 
 /* line: without its newline, blanks around a number are none of it. */
-static int take_line(const char *line, size_t n, Batches *batches, Complaint *complaint) {
+static int take_line(const char *line, size_t n, LatencyInput *batches, Complaint *complaint) {
         char number[NUMBER_BYTES_MAX];
         int r;
 
@@ -277,7 +266,7 @@ static int take_line(const char *line, size_t n, Batches *batches, Complaint *co
         return r;
 }
 
-static int take_lines(const char *text, size_t n, Batches *batches, Complaint *complaint, unsigned *ret_line) {
+static int take_lines(const char *text, size_t n, LatencyInput *batches, Complaint *complaint, unsigned *ret_line) {
         unsigned line = 1;
         int r;
 
@@ -302,7 +291,7 @@ static int take_lines(const char *text, size_t n, Batches *batches, Complaint *c
 
 int latencies_from_lines(const char *text, size_t n, uint64_t batch_length, Arena *arena, const Value **ret, Complaint *ret_complaint,
                          unsigned *ret_line) {
-        scoped(batches_deinit) Batches batches = { .length = batch_length > 0 ? batch_length : 1 };
+        scoped(free_batches) LatencyInput batches = { .length = batch_length > 0 ? batch_length : 1 };
         int r;
 
         r = take_lines(text, n, &batches, ret_complaint, ret_line);

@@ -8,33 +8,26 @@
 
 #define US_PER_S 1e6
 
-static const struct {
-        const char *name;
-        const char *unit;
-} metrics[N_LATENCY_METRICS] = {
-        [LATENCY_BATCHES] = { "prediction_batches", "1" },
-        [LATENCY_QUERIES] = { "prediction_queries", "1" },
-        [LATENCY_AVERAGE] = { "prediction_latency_avg", "us" },
-        [LATENCY_BATCH_P50] = { "batch_latency_p50_usecs", "us" },
-        [LATENCY_BATCH_P75] = { "batch_latency_p75_usecs", "us" },
-        [LATENCY_BATCH_P90] = { "batch_latency_p90_usecs", "us" },
-        [LATENCY_BATCH_P95] = { "batch_latency_p95_usecs", "us" },
-        [LATENCY_BATCH_P99] = { "batch_latency_p99_usecs", "us" },
-        [LATENCY_QUERY_P50] = { "prediction_latency_p50_usecs", "us" },
-        [LATENCY_QUERY_P75] = { "prediction_latency_p75_usecs", "us" },
-        [LATENCY_QUERY_P90] = { "prediction_latency_p90_usecs", "us" },
-        [LATENCY_QUERY_P95] = { "prediction_latency_p95_usecs", "us" },
-        [LATENCY_QUERY_P99] = { "prediction_latency_p99_usecs", "us" },
+static const char *const names[N_LATENCY_METRICS] = {
+        [LATENCY_BATCHES] = "prediction_batches",
+        [LATENCY_QUERIES] = "prediction_queries",
+        [LATENCY_AVERAGE] = "prediction_latency_avg",
+        [LATENCY_BATCH_P50] = "batch_latency_p50_usecs",
+        [LATENCY_BATCH_P75] = "batch_latency_p75_usecs",
+        [LATENCY_BATCH_P90] = "batch_latency_p90_usecs",
+        [LATENCY_BATCH_P95] = "batch_latency_p95_usecs",
+        [LATENCY_BATCH_P99] = "batch_latency_p99_usecs",
+        [LATENCY_QUERY_P50] = "prediction_latency_p50_usecs",
+        [LATENCY_QUERY_P75] = "prediction_latency_p75_usecs",
+        [LATENCY_QUERY_P90] = "prediction_latency_p90_usecs",
+        [LATENCY_QUERY_P95] = "prediction_latency_p95_usecs",
+        [LATENCY_QUERY_P99] = "prediction_latency_p99_usecs",
 };
 
 static const double shares[] = { 0.50, 0.75, 0.90, 0.95, 0.99 };
 
 const char *latency_name(LatencyMetric metric) {
-        return metrics[metric].name;
-}
-
-const char *latency_unit(LatencyMetric metric) {
-        return metrics[metric].unit;
+        return names[metric];
 }
 
 static void put_percentiles(double *values, size_t n, double ret[static N_ELEMENTS(shares)]) {

@@ -31,14 +31,13 @@ typedef enum LatencyMetric {
 } LatencyMetric;
 
 const char *latency_name(LatencyMetric metric); /* "prediction_batches", "batch_latency_p50_usecs", … */
-const char *latency_unit(LatencyMetric metric); /* "1" or "us" */
 
 #define LATENCY_LENGTH_MAX INT32_MAX
 
 typedef struct LatencyInput {
-        const double *seconds; /* of each batch; finite, 0 or more */
+        double *seconds; /* of each batch; finite, 0 or more */
         size_t n;
-        const uint64_t *lengths; /* queries in each batch, 1…LATENCY_LENGTH_MAX; NULL: `length` in all of them */
+        uint64_t *lengths; /* queries in each batch, 1…LATENCY_LENGTH_MAX; NULL: `length` in all of them */
         uint64_t length;
 } LatencyInput;
 

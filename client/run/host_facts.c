@@ -42,24 +42,25 @@ static void count_numa_nodes(int root_fd, HostFacts *facts) {
                 facts->n_numa_nodes += is_numbered(entry->d_name, "node");
 }
 
-/* Values are words of a shell, quoted or not. Names and versions contain no escapes. */
-static void take_os_value(const char *value, size_t n, char ret[static FACT_TEXT_MAX]) {
-        if (n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n - 1] == value[0])
-                value++, n -= 2;
-        cpu_facts_copy(ret, FACT_TEXT_MAX, value, n);
+/* Copies the value of the last line that begins with the key: "Model: \t Tesla T4", NAME="Debian", quoted as for a shell or not. */
+static void take_line(const char *text, const char *key, char *ret, size_t n_ret) {
+        for (const char *p = text; *p; p = scan_line_end(p)) {
+                const char *value = p + strlen(key);
+                size_t n;
+
+                if (strncmp(p, key, strlen(key)) != 0)
+                        continue;
+                n = strcspn(value, "\n");
+                if (n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n - 1] == value[0])
+                        value++, n -= 2;
+                cpu_facts_copy(ret, n_ret, value, n);
+        }
 }
 
 void host_facts_parse_os_release(const char *text, HostFacts *ret) {
-        for (const char *p = text; *p; p = scan_line_end(p)) {
-                size_t n = strcspn(p, "\n");
-
-                if (n > 3 && strncmp(p, "ID=", 3) == 0)
-                        take_os_value(p + 3, n - 3, ret->os_id);
-                else if (n > 11 && strncmp(p, "VERSION_ID=", 11) == 0)
-                        take_os_value(p + 11, n - 11, ret->os_version);
-                else if (n > 5 && strncmp(p, "NAME=", 5) == 0)
-                        take_os_value(p + 5, n - 5, ret->os_name);
-        }
+        take_line(text, "ID=", ret->os_id, sizeof(ret->os_id));
+        take_line(text, "VERSION_ID=", ret->os_version, sizeof(ret->os_version));
+        take_line(text, "NAME=", ret->os_name, sizeof(ret->os_name));
 }
 
 static void read_os(int root_fd, HostFacts *facts) {
@@ -91,15 +92,6 @@ static GpuFacts *find_or_add(Gpus *gpus, const char *address) {
         *gpu = (GpuFacts){};
         (void)snprintf(gpu->pci_address, sizeof(gpu->pci_address), "%s", address);
         return gpu;
-}
-
-/* Copies the value of the line that begins with the key, "Model: \t Tesla T4" or "DRIVER=amdgpu". */
-static void take_line(const char *text, const char *key, char *ret, size_t n_ret) {
-        for (const char *p = text; *p; p = scan_line_end(p))
-                if (strncmp(p, key, strlen(key)) == 0) {
-                        cpu_facts_copy(ret, n_ret, p + strlen(key), strcspn(p, "\n") - strlen(key));
-                        return;
-                }
 }
 
 /* "10de:1db1" of PCI_ID=10DE:1DB1 */

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "util/clock.h"
+
 void object_builder_init(ObjectBuilder *object, Arena *arena, size_t n_max) {
         *object = (ObjectBuilder){ .arena = arena, .members = arena_alloc(arena, n_max * sizeof(Member)), .n_max = n_max };
         object->failed = !object->members;
@@ -49,6 +51,15 @@ void object_builder_put_double(ObjectBuilder *object, const char *key, double v)
 
 void object_builder_put_bool(ObjectBuilder *object, const char *key, bool v) {
         object_builder_put(object, key, &(Value){ .type = VALUE_BOOL, .boolean = v });
+}
+
+void object_builder_put_time(ObjectBuilder *object, const char *key, uint64_t realtime_ns) {
+        char text[CLOCK_TEXT_MAX];
+
+        if (realtime_ns == 0)
+                return;
+        clock_format_utc(realtime_ns, text);
+        object_builder_put_text(object, key, text);
 }
 
 void object_builder_put_object(ObjectBuilder *object, const char *key, const ObjectBuilder *inner) {

@@ -32,6 +32,7 @@ void object_builder_put_text_n(ObjectBuilder *object, const char *key, const cha
 void object_builder_put_int(ObjectBuilder *object, const char *key, int64_t v);
 void object_builder_put_double(ObjectBuilder *object, const char *key, double v);
 void object_builder_put_bool(ObjectBuilder *object, const char *key, bool v);
+void object_builder_put_time(ObjectBuilder *object, const char *key, uint64_t realtime_ns); /* 0: nothing */
 void object_builder_put_object(ObjectBuilder *object, const char *key, const ObjectBuilder *inner);
 /* Puts a list of the words of a text with blanks between them. */
 void object_builder_put_words(ObjectBuilder *object, const char *key, const char *words);

@@ -62,13 +62,6 @@ static void put_stderr(const OutputTail *tail, ObjectBuilder *run) {
         object_builder_put_bool(run, "stderr_cut", is_cut);
 }
 
-static void put_time(ObjectBuilder *run, const char *key, uint64_t ns) {
-        char text[CLOCK_TEXT_MAX];
-
-        clock_format_utc(ns, text);
-        object_builder_put_text(run, key, text);
-}
-
 /* Leaves out variables that are not set or whose value is not UTF-8. */
 static void put_environment(const RunPlace *place, ObjectBuilder *run) {
         ObjectBuilder environment;
@@ -123,8 +116,8 @@ static int make_record(const RunPlace *place, const RunFacts *facts, Arena *aren
                 put_rusage(&facts->rusage, &run);
         if (facts->error)
                 put_stderr(facts->error, &run);
-        put_time(&run, "begin", facts->begin_realtime_ns);
-        put_time(&run, "end", facts->end_realtime_ns);
+        object_builder_put_time(&run, "begin", facts->begin_realtime_ns);
+        object_builder_put_time(&run, "end", facts->end_realtime_ns);
         object_builder_put_double(&run, "wall_seconds", facts->wall_seconds);
         if (facts->n_oom_kills > 0)
                 object_builder_put_int(&run, "oom_kills", (int64_t)facts->n_oom_kills);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "client/run/script.h"
+#include "util/array.h"
 
 void run_series_deinit(RunSeries *series) {
         summary_deinit(&series->summary);
@@ -41,11 +42,8 @@ static int learn(RunSeries *series, const RunResults *results) {
 }
 
 static int put_off(RunSeries *series, RunResults *results) {
-        RunResults *unnamed = reallocarray(series->unnamed, series->n_unnamed + 1, sizeof(*unnamed));
-
-        if (!unnamed)
+        if (ARRAY_RESERVE(series->unnamed, series->n_allocated, series->n_unnamed + 1) < 0)
                 return -ENOMEM;
-        series->unnamed = unnamed;
         series->unnamed[series->n_unnamed++] = *results;
         *results = (RunResults){};
         return 0;

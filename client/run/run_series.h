@@ -24,7 +24,7 @@ typedef struct RunSeries {
         char *version; /* owned */
         KeptParameters parameters;
         RunResults *unnamed; /* owned: failed runs that wait */
-        size_t n_unnamed;
+        size_t n_unnamed, n_allocated;
 } RunSeries;
 
 void run_series_deinit(RunSeries *series);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "client/run/quantity.h"
+#include "util/nearest.h"
 #include "util/parse.h"
 #include "util/utf8.h"
 
@@ -187,11 +188,8 @@ static void name_others(const Value *value, Spec *spec) {
 
         for (size_t i = 0; i < value->n_members; i++) {
                 const char *key = value->members[i].key;
-                size_t k = 0;
 
-                while (k < N_ELEMENTS(ours) && strcmp(key, ours[k]) != 0)
-                        k++;
-                if (k == N_ELEMENTS(ours) && *key != '@' && is_there(&value->members[i].value))
+                if (!nearest_is_among(key, ours, N_ELEMENTS(ours)) && *key != '@' && is_there(&value->members[i].value))
                         leave_aside(spec, key);
         }
         if (is_there(value_get(value_get(value_get(value, "run"), "requests"), "hardware")))

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/scoped.h"
+#include "util/array.h"
 #include "util/statistics.h"
 
 void summary_deinit(Summary *summary) {
@@ -45,15 +45,8 @@ static int find_series(Summary *summary, const Indicator *indicator, const char 
 }
 
 static int add_value(SummarySeries *series, double value) {
-        if (series->n == series->n_allocated) {
-                size_t n = series->n_allocated ? 2 * series->n_allocated : 16;
-                double *values = reallocarray(series->values, n, sizeof(*values));
-
-                if (!values)
-                        return -ENOMEM;
-                series->values = values;
-                series->n_allocated = n;
-        }
+        if (ARRAY_RESERVE(series->values, series->n_allocated, series->n + 1) < 0)
+                return -ENOMEM;
 
         series->values[series->n++] = value;
         return 0;

@@ -8,6 +8,7 @@
 
 #include "client/cli/text.h"
 #include "client/wire/id.h"
+#include "util/array.h"
 #include "util/clock.h"
 #include "util/utf8.h"
 
@@ -20,19 +21,8 @@ void sweep_command_deinit(SweepCommand *command) {
 
 /* Takes the word; NULL: no memory for one. A failure is reported at the end. */
 static void add(SweepCommand *command, char *word) {
-        if (command->n + 1 >= command->n_allocated) {
-                size_t n = command->n_allocated ? 2 * command->n_allocated : 64;
-                char **more = reallocarray(command->words, n, sizeof(*more));
-
-                if (!more) {
-                        free(word);
-                        word = NULL;
-                } else {
-                        command->words = more;
-                        command->n_allocated = n;
-                }
-        }
-        if (!word) {
+        if (!word || ARRAY_RESERVE(command->words, command->n_allocated, command->n + 2) < 0) {
+                free(word);
                 command->failed = true;
                 return;
         }

@@ -89,10 +89,7 @@ static const SweepSetting *find_setting(const SweepBlock *block, const char *key
 }
 
 static bool has_text(const SweepSetting *setting, const char *text) {
-        for (size_t i = 0; i < setting->n; i++)
-                if (strcmp(setting->texts[i], text) == 0)
-                        return true;
-        return false;
+        return nearest_is_among(text, setting->texts, setting->n);
 }
 
 /* Returns the text of a scalar in the arena, or NULL without memory. */
@@ -504,11 +501,8 @@ static int check_keys(const PlanReader *reader) {
                 return refuse(reader, "is %s: expected a mapping with 'command' and 'settings'", value_type_text(reader->file));
         for (size_t i = 0; i < reader->file->n_members; i++) {
                 const char *key = reader->file->members[i].key, *nearest = nearest_word(key, keys, N_ELEMENTS(keys));
-                size_t k = 0;
 
-                while (k < N_ELEMENTS(keys) && strcmp(key, keys[k]) != 0)
-                        k++;
-                if (k == N_ELEMENTS(keys))
+                if (!nearest_is_among(key, keys, N_ELEMENTS(keys)))
                         return refuse(reader, "%.80s: is not known here%s%s%s; there are command, settings, extra, exclude, name, output, "
                                       "launcher and nodes", key, nearest ? ": did you mean '" : "", nearest ? nearest : "",
                                       nearest ? "'?" : "");

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "util/nearest.h"
 #include "util/utf8.h"
 
 /* Adds a decimal point, since YAML 1.1 reads 1e+20 as a string. */
@@ -82,10 +83,7 @@ static bool is_plain(const char *key) {
 
         if (!strchr("abcdefghijklmnopqrstuvwxyz", key[0]) || strspn(key, "abcdefghijklmnopqrstuvwxyz0123456789_-") != strlen(key))
                 return false;
-        for (size_t i = 0; i < N_ELEMENTS(words); i++)
-                if (strcmp(key, words[i]) == 0)
-                        return false;
-        return key[0] != '\0';
+        return key[0] != '\0' && !nearest_is_among(key, words, N_ELEMENTS(words));
 }
 
 void sweep_text_put_yaml(Buffer *out, const char *key, const Value *value) {

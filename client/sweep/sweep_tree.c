@@ -14,6 +14,7 @@
 #include "client/cli/message.h"
 #include "client/sweep/sweep_text.h"
 #include "text/yaml.h"
+#include "util/array.h"
 #include "util/file.h"
 #include "util/utf8.h"
 
@@ -67,15 +68,8 @@ static int identify(const char *text, size_t n, Buffer *out, const char *directo
 
 static int add_record(SweepTree *tree, SweepRecord **ret) {
         assert(tree->n_records <= tree->n_allocated);
-        if (tree->n_records == tree->n_allocated) {
-                size_t n = tree->n_allocated ? 2 * tree->n_allocated : 64;
-                SweepRecord *more = reallocarray(tree->records, n, sizeof(*more));
-
-                if (!more)
-                        return -ENOMEM;
-                tree->records = more;
-                tree->n_allocated = n;
-        }
+        if (ARRAY_RESERVE(tree->records, tree->n_allocated, tree->n_records + 1) < 0)
+                return -ENOMEM;
 
         *ret = &tree->records[tree->n_records++];
         **ret = (SweepRecord){};
@@ -106,9 +100,13 @@ static int read_record(SweepTree *tree, const char *name) {
         return record->identity && record->directory ? 0 : -ENOMEM;
 }
 
+static int compare_identities(const void *a, const void *b) {
+        return strcmp(((const SweepRecord *)a)->identity, ((const SweepRecord *)b)->identity);
+}
+
 static int compare_records(const void *a, const void *b) {
         const SweepRecord *x = a, *y = b;
-        int order = strcmp(x->identity, y->identity);
+        int order = compare_identities(x, y);
 
         if (order == 0)
                 order = y->is_done - x->is_done;
@@ -174,17 +172,14 @@ int sweep_tree_open(SweepTree *ret, const char *path, bool create) {
 
 /* Returns the first of the records with this identity. */
 const SweepRecord *sweep_tree_find(const SweepTree *tree, const char *identity) {
-        size_t low = 0, high = tree->n_records;
+        const SweepRecord key = { .identity = (char *)identity };
+        const SweepRecord *found = NULL;
 
-        while (low < high) {
-                size_t middle = low + (high - low) / 2;
-
-                if (strcmp(tree->records[middle].identity, identity) < 0)
-                        low = middle + 1;
-                else
-                        high = middle;
-        }
-        return low < tree->n_records && strcmp(tree->records[low].identity, identity) == 0 ? &tree->records[low] : NULL;
+        if (tree->n_records > 0)
+                found = bsearch(&key, tree->records, tree->n_records, sizeof(key), compare_identities);
+        while (found > tree->records && compare_identities(found - 1, &key) == 0)
+                found--;
+        return found;
 }
 
 int sweep_tree_match(const SweepTree *tree, const SweepPlan *plan, const SweepRecord ***ret) {

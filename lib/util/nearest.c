@@ -47,3 +47,10 @@ const char *nearest_word(const char *word, const char *const *words, size_t n) {
 
         return nearest;
 }
+
+bool nearest_is_among(const char *word, const char *const *words, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                if (strcmp(word, words[i]) == 0)
+                        return true;
+        return false;
+}
