@@ -21,13 +21,13 @@
 #define ASKING_NS (2 * NS_PER_S)
 
 typedef struct DbOptions {
-        const char *config, *state;
+        const char *config, *directory;
 } DbOptions;
 
 static const Option options_table[] = {
         { "config", 0, "FILE", "Configuration of perfd, if perfd does not run", OPTION_TEXT(DbOptions, config), .value = OPTION_VALUE_FILE },
-        { "state", 0, "DIRECTORY", "Directory of the database; default: that of the perfd that runs, else as configured",
-          OPTION_TEXT(DbOptions, state), .value = OPTION_VALUE_DIRECTORY },
+        { "directory", 0, "DIRECTORY", "Directory of the database; default: that of the perfd that runs, else as configured",
+          OPTION_TEXT(DbOptions, directory), .value = OPTION_VALUE_DIRECTORY },
         {},
 };
 
@@ -64,7 +64,7 @@ static void start_perfd(char *const words[]) {
 static int db_run(const CommandLine *line) {
         const DbOptions *options = line->options;
         char directory[PATH_MAX], *words[12];
-        const char *state = options->state;
+        const char *state = options->directory;
         size_t n = 0;
 
         if (!state && !options->config && ask_directory(&line->global, directory))
