@@ -1,6 +1,7 @@
 # make            build perfd, perfctl and libperfd       make run        see it work, Ctrl-C ends it
 # make check      install what tests need, run them all   make lint       layers, formatting rules, manuals
 # make install    DESTDIR= PREFIX= and the *_DIR below    make bench      the table of bench/RESULTS.md
+# make check-hostile  DAMAGES=100 damaged databases
 # make coverage   the share of each module that its own unit tests run (MODULES=daemon/jobs selects)
 # make clean                                              make compile_commands.json
 #
@@ -155,6 +156,11 @@ check: test-deps
 	@$(MAKE) --no-print-directory -s all examples unit-tests
 	@tests/run $(B) $(TESTS)
 
+# Damages many copies of a database at random: tests/system/test_damage.py.
+check-hostile: test-deps
+	@$(MAKE) --no-print-directory -s all
+	@PERFD_DAMAGES=$(or $(DAMAGES),100) tests/run $(B) system.test_damage
+
 # Fuzz targets are only compiled, so that they keep up with what they call.
 unit-tests: $(UNIT_TESTS) $(FUZZ_OBJ)
 
@@ -205,7 +211,7 @@ clean:
 
 always:
 
-.PHONY: always all examples deps test-deps interop-deps run check unit-tests bench benches lint coverage install clean compile_commands.json
+.PHONY: always all examples deps test-deps interop-deps run check check-hostile unit-tests bench benches lint coverage install clean compile_commands.json
 .SECONDARY:
 -include $(B)/daemon/main.d $(B)/client/main.d $(CORE_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(CLIENT_OBJ:.o=.d) $(UNIT_TESTS:=.d) $(BENCHES:=.d) \
          $(FUZZ_OBJ:.o=.d)

@@ -172,6 +172,38 @@ static void a_salvage_that_was_interrupted_is_repeated(void **state) {
         assert_int_equal(ask_place(place, "SELECT n_results FROM indicator"), 50);
 }
 
+static void copy_file(const char *from, const char *to) {
+        char command[2 * PATH_MAX + 16];
+
+        assert_true(snprintf(command, sizeof(command), "cp '%s' '%s'", from, to) < (int)sizeof(command));
+        assert_int_equal(system(command), 0);
+}
+
+/* Nothing of the rows is in the file yet: no checkpoint has moved them there. */
+static void rows_in_the_log_are_salvaged_as_well(void **state) {
+        char path[PATH_MAX], wal[PATH_MAX + 8], damaged[PATH_MAX + 64], damaged_wal[PATH_MAX + 72];
+        Place *place = *state;
+        uint64_t n_left;
+
+        place_open(place);
+        for (uint64_t n = 1; n <= 20; n++)
+                assert_int_equal(put_number(place->store, n, n), STORE_DONE);
+        place_path(place, "perfd.db", path);
+        (void)snprintf(wal, sizeof(wal), "%s-wal", path);
+        (void)snprintf(damaged, sizeof(damaged), "%s.damaged-2026-01-01T00:00:00Z", path);
+        (void)snprintf(damaged_wal, sizeof(damaged_wal), "%s-wal", damaged);
+        copy_file(path, damaged);
+        copy_file(wal, damaged_wal);
+        place_close(place);
+        assert_int_equal(unlink(path), 0);
+
+        place_open(place);
+        assert_salvaged(place, 0);
+        n_left = count_results(place->reader, &(ResultFilter){});
+        assert_int_equal(n_left, 20);
+        assert_false(place_find(place, "perfd.db.damaged-", path));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup_closed, place_teardown)
@@ -180,6 +212,7 @@ int main(void) {
                 TEST(running_jobs_and_their_phases_outlive_damage),
                 TEST(only_the_rows_of_damaged_pages_are_lost),
                 TEST(a_salvage_that_was_interrupted_is_repeated),
+                TEST(rows_in_the_log_are_salvaged_as_well),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
