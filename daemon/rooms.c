@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "jobs/recovery.h"
+#include "util/clock.h"
 
 /* --- publishing ------------------------------------------------------------------------------- */
 
@@ -81,6 +81,40 @@ static int check_store(Rooms *rooms) {
         return registry_restore(&rooms->indicators.registry);
 }
 
+/* Once a minute at most, as the next. */
+static void log_exhaustion(Rooms *rooms) {
+        HttpStats http;
+        uint64_t n;
+
+        http_stats(rooms->http, &http);
+        n = http.n_exhausted + ingest_stats(rooms->ingest)->n_exhausted;
+        if (n != rooms->n_exhausted && log_limit_pass(&rooms->exhaustion_limit, clock_boottime_ns(), LOG_LIMIT_INTERVAL_NS, 1))
+                log_warning("No file descriptors left: connections wait or are refused. "
+                            "Raise LimitNOFILE= of perfd.service, or lower [limits] connections.");
+        rooms->n_exhausted = n;
+}
+
+static void log_expiry(Rooms *rooms) {
+        ExpiryStats *logged = &rooms->expiry;
+        StoreStats stats;
+
+        store_stats(rooms->store, &stats);
+        if (stats.expiry.clock_ahead_s != 0 && logged->clock_ahead_s == 0)
+                log_warning("The clock is not synchronised, and %.1f days ahead of the newest row of the store: "
+                            "removing no rows because of their age until the clock is synchronised.",
+                            (double)stats.expiry.clock_ahead_s / 86400);
+        if (stats.expiry.clock_ahead_s == 0 && logged->clock_ahead_s != 0)
+                log_notice("The clock is trusted again: removing rows because of their age.");
+        logged->clock_ahead_s = stats.expiry.clock_ahead_s;
+
+        if (stats.expiry.n_rows == logged->n_rows || clock_boottime_ns() < rooms->expiry_logging_ns)
+                return;
+        log_info("Removed %lu rows because of their age ([store] keep_samples, keep_jobs, keep_results); since start: %s.",
+                 (unsigned long)(stats.expiry.n_rows - logged->n_rows), stats.expiry.rows);
+        *logged = stats.expiry;
+        rooms->expiry_logging_ns = clock_boottime_ns() + 60 * NS_PER_S;
+}
+
 int rooms_tick(Rooms *rooms) {
         int r;
 
@@ -93,6 +127,8 @@ int rooms_tick(Rooms *rooms) {
         r = check_store(rooms);
         if (r < 0)
                 return r;
+        log_expiry(rooms);
+        log_exhaustion(rooms);
 
         self_read(&rooms->self);
         publish(rooms);

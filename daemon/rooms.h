@@ -8,6 +8,7 @@
  * timers and descriptors, in the loop's thread only. Rooms get the parts that they need, never this struct.
  */
 
+#include "base/log.h"
 #include "config.h"
 #include "desk/desk.h"
 #include "indicators/indicator_room.h"
@@ -28,6 +29,10 @@ typedef struct Rooms {
         Publisher *publisher;
         Http *http;           /* reads published snapshots */
         StoreStats stored;    /* state of the store at the last tick */
+        ExpiryStats expiry;   /* as logged */
+        uint64_t expiry_logging_ns; /* no message about expired rows before */
+        uint64_t n_exhausted; /* IngestStats' and HttpStats', as logged */
+        LogLimit exhaustion_limit;
 } Rooms;
 
 /*

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "util/utf8.h"
+
 static void begin_cell(Csv *csv) {
         if (csv->has_cells)
                 buffer_putc(csv->out, ',');
@@ -18,10 +20,13 @@ void csv_text(Csv *csv, const char *text) {
                 buffer_putc(csv->out, '"');
         if (is_formula)
                 buffer_putc(csv->out, '\'');
-        for (const char *p = text; *p; p++) {
-                if (*p == '"')
+        while (*text) {
+                char plain[UTF8_SAFE_MAX];
+
+                if (*text == '"')
                         buffer_putc(csv->out, '"');
-                buffer_putc(csv->out, *p);
+                text += utf8_make_plain(text, strnlen(text, UTF8_SAFE_MAX), plain);
+                buffer_puts(csv->out, plain);
         }
         if (is_quoted)
                 buffer_putc(csv->out, '"');

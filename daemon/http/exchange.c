@@ -136,7 +136,7 @@ int exchange_add_parameter(Exchange *exchange, const char *name, const char *val
         int r;
 
         if (exchange->n_parameters == PARAMETERS_MAX)
-                return exchange_error(exchange, 400, "more than %u query parameters", PARAMETERS_MAX);
+                return exchange_error(exchange, 414, "more than %u query parameters", PARAMETERS_MAX);
 
         r = decode(exchange, name, strchr(name, '\0'), &parameter.name);
         if (r > 0)

@@ -84,20 +84,12 @@ static size_t plain_length(const char *text) {
 
 /* One character from `text` on, escaped; its length there. */
 static size_t put_character(Buffer *out, const char *text) {
-        size_t n = utf8_length(text, strlen(text));
+        char plain[UTF8_SAFE_MAX];
+        size_t n = utf8_make_plain(text, strnlen(text, UTF8_SAFE_MAX), plain);
 
-        if (n == 0) {
-                buffer_puts(out, UTF8_REPLACEMENT);
-                return 1;
-        }
-
-        if (*text == '\n')
-                buffer_puts(out, "\\n");
-        else {
-                if (*text == '"' || *text == '\\')
-                        buffer_putc(out, '\\');
-                buffer_put(out, text, n);
-        }
+        if (*plain == '"' || *plain == '\\')
+                buffer_putc(out, '\\');
+        buffer_puts(out, *plain == '\n' ? "\\n" : plain);
         return n;
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <microhttpd.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -26,6 +27,7 @@
 #define BODY_KEPT_BYTES (256U * 1024U)
 /* A connection may take this many times the idle limit for one request, from its first byte to the last of the answer. */
 #define REQUEST_TIMEOUTS 3U
+#define EXHAUSTED_WAIT_MS 100
 
 /* Resources of one request; each thread of the library has one Worker. */
 typedef struct Worker {
@@ -48,7 +50,7 @@ struct Http {
 
         atomic_bool is_ready;
         atomic_uint_fast64_t n_requests_by_class[6];
-        atomic_uint_fast64_t n_bytes_sent, cpu_ns;
+        atomic_uint_fast64_t n_bytes_sent, n_exhausted, cpu_ns;
 };
 
 static Worker *worker_take(Http *http) {
@@ -221,6 +223,21 @@ static size_t on_unescape(void *userdata, struct MHD_Connection *connection, cha
         return strlen(text);
 }
 
+/*
+ * Cuts a query with too many arguments behind the first that the exchange refuses. Without that, the library leaves a connection
+ * without an answer until its time is over when the arguments do not fit into CONNECTION_BYTES (0.9.75).
+ */
+static void *on_target(void *userdata, const char *target, struct MHD_Connection *connection) {
+        const char *end = target ? strchr(target, '?') : NULL;
+
+        (void)userdata, (void)connection;
+        for (unsigned n = 0; end && n <= PARAMETERS_MAX; n++)
+                end = strchr(end + 1, '&');
+        if (end)
+                *(char *)end = '\0'; /* in the library's own buffer, which it is about to cut at each & itself */
+        return NULL;
+}
+
 static void on_connection(void *userdata, struct MHD_Connection *connection, void **limited, enum MHD_ConnectionNotificationCode code) {
         const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
         Http *http = userdata;
@@ -244,6 +261,21 @@ static void on_completed(void *userdata, struct MHD_Connection *connection, void
                 connection_limits_renew(http->limits, info->socket_context, clock_boottime_ns());
 }
 
+/*
+ * A thread of the library that cannot accept its first connection, for lack of descriptors, tries again at once and without end. The
+ * message about it is a place to wait; other messages are about invalid requests, which the statistics count.
+ */
+static void on_message(void *userdata, const char *format, va_list arguments) {
+        Http *http = userdata;
+
+        (void)format, (void)arguments;
+        if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)
+                return;
+
+        atomic_fetch_add(&http->n_exhausted, 1);
+        (void)poll(NULL, 0, EXHAUSTED_WAIT_MS);
+}
+
 /* Signals are the loop's business: the library's threads are born with all of them blocked. */
 static struct MHD_Daemon *start(Http *http, const HttpConfig *config, int fd, unsigned n_threads, unsigned per_ip_max) {
         unsigned connections_max = config->connections_max > n_threads ? config->connections_max : n_threads;
@@ -252,7 +284,8 @@ static struct MHD_Daemon *start(Http *http, const HttpConfig *config, int fd, un
 
         (void)sigfillset(&all);
         (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-        daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC, 0, NULL, NULL, on_request, http,
+        daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, http,
+                                  MHD_OPTION_EXTERNAL_LOGGER, on_message, http,
                                   MHD_OPTION_LISTEN_SOCKET, fd,
                                   MHD_OPTION_THREAD_POOL_SIZE, n_threads > 1 ? n_threads : 0U,
                                   MHD_OPTION_CONNECTION_LIMIT, connections_max,
@@ -260,6 +293,7 @@ static struct MHD_Daemon *start(Http *http, const HttpConfig *config, int fd, un
                                   MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(config->timeout_ns / NS_PER_S),
                                   MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
                                   MHD_OPTION_STRICT_FOR_CLIENT, 1,
+                                  MHD_OPTION_URI_LOG_CALLBACK, on_target, NULL,
                                   MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL,
                                   MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
                                   MHD_OPTION_NOTIFY_COMPLETED, on_completed, http,
@@ -386,6 +420,7 @@ void http_stats(const Http *http, HttpStats *ret) {
         *ret = (HttpStats){
                 .n_bytes_sent = atomic_load(&http->n_bytes_sent),
                 .n_connections = connection_limits_count(http->limits),
+                .n_exhausted = atomic_load(&http->n_exhausted),
                 .cpu_ns = atomic_load(&http->cpu_ns),
         };
         for (size_t i = 0; i < N_ELEMENTS(http->n_requests_by_class); i++)

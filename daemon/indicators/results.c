@@ -31,7 +31,7 @@ static void refuse_item(Results *results, const Request *request, size_t i, cons
         (void)snprintf(whole, sizeof(whole), "submit.indicators[%zu].", i);
         n = strlen(whole);
         (void)snprintf(whole + n, sizeof(whole) - n, "%.*s", (int)utf8_cut(path, sizeof(whole) - n - 1), path);
-        tally_count_refused(&results->tally, indicator->name, indicator->component);
+        tally_count_refused(&results->tally, request->peer.uid, indicator->name, indicator->component);
         desk_answer(ret, STATUS_INVALID, whole, text);
         ret->has_item = true;
         ret->item = (uint32_t)i;
@@ -126,7 +126,7 @@ static int put(Results *results, const Request *request, const Peer *sender, Tic
         };
         int r;
 
-        r = tally_add(&results->tally, items, n_items);
+        r = tally_add(&results->tally, request->peer.uid, items, n_items);
         if (r < 0)
                 return r;
 

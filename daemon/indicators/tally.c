@@ -7,47 +7,112 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "util/buffer.h"
 #include "util/scoped.h"
 
 void tally_deinit(Tally *tally) {
-        for (size_t i = 1; i <= tally->n_series; i++) {
-                free((char *)tally->series[i].name);
-                free((char *)tally->series[i].component);
-        }
+        for (size_t i = 1; i <= tally->n_series; i++)
+                free(tally->series[i].text);
         free(tally->entries);
         *tally = (Tally){};
 }
 
 /* --- series --------------------------------------------------------------------------------------- */
 
-static uint32_t add_series(Tally *tally, uint16_t *bucket, const char *name, const char *component) {
-        scoped(freep) char *own_name = NULL, *own_component = NULL;
-
-        assert(*bucket == 0);
-
-        if (tally->n_series == INDICATOR_SERIES_MAX)
-                return 0;
-        own_name = strdup(name);
-        own_component = strdup(component);
-        if (!own_name || !own_component)
-                return 0;
-
-        *bucket = (uint16_t)++tally->n_series;
-        tally->series[tally->n_series] = (IndicatorCount){ .name = TAKE(own_name), .component = TAKE(own_component) };
-        return *bucket;
+static uint32_t next_bucket(uint32_t at) {
+        return (at + 1) % TALLY_BUCKETS;
 }
 
-static uint32_t find_series(Tally *tally, const char *name, const char *component) {
+/* Returns the bucket of a series, or the free bucket for it. */
+static uint32_t find_bucket(const Tally *tally, const char *name, const char *component) {
         uint32_t at = (uint32_t)(hash_text(hash_text(HASH_BEGIN, name), component) % TALLY_BUCKETS);
 
-        for (; tally->buckets[at]; at = (at + 1) % TALLY_BUCKETS) {
-                const IndicatorCount *series = &tally->series[tally->buckets[at]];
+        for (; tally->buckets[at]; at = next_bucket(at)) {
+                const IndicatorCount *count = &tally->series[tally->buckets[at]].count;
 
-                if (strcmp(series->name, name) == 0 && strcmp(series->component, component) == 0)
-                        return tally->buckets[at];
+                if (strcmp(count->name, name) == 0 && strcmp(count->component, component) == 0)
+                        break;
+        }
+        return at;
+}
+
+/* Frees a bucket, and moves what follows to where a search finds it. */
+static void free_bucket(Tally *tally, uint32_t at) {
+        tally->buckets[at] = 0;
+        for (at = next_bucket(at); tally->buckets[at]; at = next_bucket(at)) {
+                uint16_t i = tally->buckets[at];
+
+                tally->buckets[at] = 0;
+                tally->buckets[find_bucket(tally, tally->series[i].count.name, tally->series[i].count.component)] = i;
+        }
+}
+
+/* Returns the series that is unused for longest, of the user with the most series; 0 if the store has yet to complete each of them. */
+static uint32_t find_victim(const Tally *tally, uint32_t uid) {
+        uint8_t n_of_user[256] = {}, n_most;
+        uint32_t victim = 0;
+
+        n_most = n_of_user[uid % 256] = 1;
+        for (uint32_t i = 1; i <= tally->n_series; i++) {
+                uint8_t *n = &n_of_user[tally->series[i].uid % 256];
+
+                if (++*n > n_most)
+                        n_most = *n;
+        }
+        for (uint32_t i = 1; i <= tally->n_series; i++) {
+                const TallySeries *series = &tally->series[i];
+
+                if (n_of_user[series->uid % 256] == n_most && series->n_queued == 0 &&
+                    (victim == 0 || series->used < tally->series[victim].used))
+                        victim = i;
+        }
+        return victim;
+}
+
+_Static_assert(INDICATOR_SERIES_MAX < UINT8_MAX, "the series of a user and one more fit into a byte");
+
+/* Gives a series to another indicator. Its counts go to the series of all others, so that no sum decreases. */
+static uint32_t vacate_series(Tally *tally, uint32_t uid) {
+        uint32_t i = find_victim(tally, uid);
+        TallySeries *series = &tally->series[i];
+
+        if (i == 0)
+                return 0;
+        for (IndicatorOutcome outcome = 0; outcome < N_INDICATOR_OUTCOMES; outcome++)
+                tally->series[0].count.n[outcome] += series->count.n[outcome];
+        free_bucket(tally, find_bucket(tally, series->count.name, series->count.component));
+        free(series->text);
+        return i;
+}
+
+static uint32_t add_series(Tally *tally, uint32_t uid, const char *name, const char *component) {
+        size_t n_name = strlen(name) + 1;
+        char *text = malloc(n_name + strlen(component) + 1);
+        uint32_t i;
+
+        if (!text)
+                return 0;
+        i = tally->n_series < INDICATOR_SERIES_MAX ? (uint32_t)++tally->n_series : vacate_series(tally, uid);
+        if (i == 0) {
+                free(text);
+                return 0;
         }
 
-        return add_series(tally, &tally->buckets[at], name, component);
+        tally->buckets[find_bucket(tally, name, component)] = (uint16_t)i;
+        strcpy(text, name);
+        strcpy(text + n_name, component);
+        tally->series[i] = (TallySeries){ .count = { .name = text, .component = text + n_name }, .text = text, .uid = uid };
+        tally->version++;
+        return i;
+}
+
+static uint32_t find_series(Tally *tally, uint32_t uid, const char *name, const char *component) {
+        uint32_t i = tally->buckets[find_bucket(tally, name, component)];
+
+        if (i == 0)
+                i = add_series(tally, uid, name, component);
+        tally->series[i].used = ++tally->n_uses;
+        return i;
 }
 
 _Static_assert(TALLY_BUCKETS > INDICATOR_SERIES_MAX, "a search ends at a free bucket");
@@ -78,7 +143,7 @@ static int make_room(Tally *tally, size_t n) {
         return 0;
 }
 
-int tally_add(Tally *tally, const Submission *items, size_t n_items) {
+int tally_add(Tally *tally, uint32_t uid, const Submission *items, size_t n_items) {
         TallyEntry *entry = NULL;
         int r;
 
@@ -90,7 +155,7 @@ int tally_add(Tally *tally, const Submission *items, size_t n_items) {
 
         for (size_t i = 0; i < n_items; i++) {
                 const Indicator *indicator = &items[i].indicator;
-                uint32_t series = find_series(tally, indicator->name, indicator->component ?: "");
+                uint32_t series = find_series(tally, uid, indicator->name, indicator->component ?: "");
                 IndicatorOutcome outcome = submission_has_failed(&items[i]) ? INDICATOR_FAILED : INDICATOR_STORED;
 
                 if (entry && entry->series == series && entry->outcome == outcome) {
@@ -100,6 +165,7 @@ int tally_add(Tally *tally, const Submission *items, size_t n_items) {
                 assert(tally->n_entries < tally->n_allocated);
                 entry = &tally->entries[tally->n_entries++];
                 *entry = (TallyEntry){ .series = series, .outcome = outcome, .n = 1 };
+                tally->series[series].n_queued++;
         }
 
         entry->is_last = true;
@@ -109,9 +175,9 @@ int tally_add(Tally *tally, const Submission *items, size_t n_items) {
 void tally_cancel_last(Tally *tally) {
         assert(tally->n_entries > tally->first && tally->entries[tally->n_entries - 1].is_last);
 
-        tally->n_entries--;
-        while (tally->n_entries > tally->first && !tally->entries[tally->n_entries - 1].is_last)
-                tally->n_entries--;
+        do
+                tally->series[tally->entries[--tally->n_entries].series].n_queued--;
+        while (tally->n_entries > tally->first && !tally->entries[tally->n_entries - 1].is_last);
 }
 
 static size_t count_new(const uint8_t *old, size_t first, size_t n) {
@@ -130,7 +196,8 @@ void tally_count_stored(Tally *tally, const uint8_t *old) {
                 const TallyEntry *entry = &tally->entries[tally->first++];
 
                 assert(tally->first <= tally->n_entries && entry->series <= tally->n_series);
-                tally->series[entry->series].n[entry->outcome] += old ? count_new(old, n, entry->n) : entry->n;
+                tally->series[entry->series].count.n[entry->outcome] += old ? count_new(old, n, entry->n) : entry->n;
+                tally->series[entry->series].n_queued--;
                 n += entry->n;
                 is_last = entry->is_last;
         }
@@ -141,12 +208,41 @@ void tally_discard(Tally *tally) {
 
         while (!is_last) {
                 assert(tally->first < tally->n_entries);
+                tally->series[tally->entries[tally->first].series].n_queued--;
                 is_last = tally->entries[tally->first++].is_last;
         }
 }
 
-void tally_count_refused(Tally *tally, const char *name, const char *component) {
-        tally->series[find_series(tally, name, component ?: "")].n[INDICATOR_REFUSED]++;
+void tally_count_refused(Tally *tally, uint32_t uid, const char *name, const char *component) {
+        tally->series[find_series(tally, uid, name, component ?: "")].count.n[INDICATOR_REFUSED]++;
+}
+
+/* --- publishing ----------------------------------------------------------------------------------- */
+
+/* Copies the names: an HTTP thread may read a snapshot for longer than the series exists. */
+static int publish_names(const Tally *tally, IndicatorsSnapshot *ret) {
+        scoped(buffer_deinit) Buffer names = {};
+        char *p;
+        int r;
+
+        for (size_t i = 1; i <= tally->n_series; i++) {
+                buffer_put(&names, tally->series[i].count.name, strlen(tally->series[i].count.name) + 1);
+                buffer_put(&names, tally->series[i].count.component, strlen(tally->series[i].count.component) + 1);
+        }
+        r = buffer_error(&names);
+        if (r < 0)
+                return r;
+
+        free(ret->names);
+        p = ret->names = TAKE(names.text);
+        for (size_t i = 0; i < tally->n_series; i++) {
+                ret->counts[i].name = p;
+                p = strchr(p, '\0') + 1;
+                ret->counts[i].component = p;
+                p = strchr(p, '\0') + 1;
+        }
+        ret->names_version = tally->version;
+        return 0;
 }
 
 static bool has_counted(const IndicatorCount *count) {
@@ -159,13 +255,15 @@ int tally_publish(const Tally *tally, IndicatorsSnapshot *ret) {
         ret->n = 0;
         ret->stats = tally->stats;
         r = indicators_snapshot_reserve(ret, tally->n_series + 1);
+        if (r == 0 && ret->names_version != tally->version)
+                r = publish_names(tally, ret);
         if (r < 0)
                 return r;
 
-        for (size_t i = 1; i <= tally->n_series; i++)
-                ret->counts[ret->n++] = tally->series[i];
-        if (has_counted(&tally->series[0])) {
-                ret->counts[ret->n] = tally->series[0];
+        for (; ret->n < tally->n_series; ret->n++)
+                memcpy(ret->counts[ret->n].n, tally->series[ret->n + 1].count.n, sizeof(ret->counts->n));
+        if (has_counted(&tally->series[0].count)) {
+                ret->counts[ret->n] = tally->series[0].count;
                 ret->counts[ret->n].name = ret->counts[ret->n].component = "";
                 ret->n++;
         }

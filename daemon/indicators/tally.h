@@ -5,7 +5,8 @@
  * Tally: numbers of results stored, failed and refused since start, by indicator and component
  *
  * A submission is added when it is put into the store, and counted when the store reports its rows as stored; the store completes rows
- * in the order in which they were put. Indicators beyond a limit are counted together, without a name.
+ * in the order in which they were put. The number of series, pairs of indicator and component with counters of their own, is limited.
+ * For a further pair, the user with the most series loses the series that is unused for longest.
  */
 
 #include <stdbool.h>
@@ -26,9 +27,18 @@ typedef struct TallyEntry {
         bool is_last; /* the last entry of its submission */
 } TallyEntry;
 
+typedef struct TallySeries {
+        IndicatorCount count;
+        char *text;      /* owned: the name and the component */
+        uint32_t uid;    /* of the first result */
+        uint64_t used;   /* a larger number was used later */
+        size_t n_queued; /* entries that name this series */
+} TallySeries;
+
 typedef struct Tally {
-        IndicatorCount series[INDICATOR_SERIES_MAX + 1]; /* the first counts the series beyond the limit; the names are owned */
+        TallySeries series[INDICATOR_SERIES_MAX + 1]; /* the first counts the results of all that have no series of their own */
         size_t n_series;
+        uint64_t n_uses, version; /* version: of the names */
         uint16_t buckets[TALLY_BUCKETS]; /* indices of series, by hash; 0: free */
         TallyEntry *entries; /* owned; from `first` on: submissions that are queued for the store, oldest first */
         size_t first, n_entries, n_allocated;
@@ -38,7 +48,7 @@ typedef struct Tally {
 void tally_deinit(Tally *tally);
 
 /* Adds a submission that is about to be put into the store. 0 or -ENOMEM. */
-int tally_add(Tally *tally, const Submission *items, size_t n_items);
+int tally_add(Tally *tally, uint32_t uid, const Submission *items, size_t n_items);
 /* Removes the submission added last: the store had no room. */
 void tally_cancel_last(Tally *tally);
 /* Counts the oldest submission as stored. old: a bit for each result that was stored before and is not counted; NULL: none was. */
@@ -47,7 +57,7 @@ void tally_count_stored(Tally *tally, const uint8_t *old);
 void tally_discard(Tally *tally);
 
 /* Counts a refused result. component: NULL if unknown. */
-void tally_count_refused(Tally *tally, const char *name, const char *component);
+void tally_count_refused(Tally *tally, uint32_t uid, const char *name, const char *component);
 
 /* Fills the counts and statistics of a snapshot. 0 or -ENOMEM. */
 int tally_publish(const Tally *tally, IndicatorsSnapshot *ret);

@@ -241,6 +241,7 @@ static void ingest_admit(Ingest *ingest, int fd_owned, const Peer *peer) {
 /* Stops accepting for a while: waiting peers would keep the loop awake. */
 static void ingest_back_off(Ingest *ingest) {
         ingest->stats.n_connections_refused++;
+        ingest->stats.n_exhausted++;
         if (sd_event_source_set_time_relative(ingest->backoff_source, BACKOFF_US) >= 0 &&
             sd_event_source_set_enabled(ingest->backoff_source, SD_EVENT_ONESHOT) >= 0)
                 (void)sd_event_source_set_enabled(ingest->listen_source, SD_EVENT_OFF);

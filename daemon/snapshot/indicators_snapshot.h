@@ -15,7 +15,7 @@ typedef enum IndicatorOutcome {
 
 /* Results of one indicator and component since start. */
 typedef struct IndicatorCount {
-        const char *name, *component; /* valid while any snapshot exists */
+        const char *name, *component; /* in a snapshot: of its names, or "" */
         uint64_t n[N_INDICATOR_OUTCOMES];
 } IndicatorCount;
 
@@ -28,6 +28,8 @@ typedef struct IndicatorsStats {
 typedef struct IndicatorsSnapshot {
         IndicatorCount *counts; /* owned; the last element may count all other results, with empty names */
         size_t n, n_allocated;
+        char *names; /* owned; of the counts */
+        uint64_t names_version;
         IndicatorsStats stats;
         char *models; /* owned; JSON, as /api/v1/models returns; NULL: out of memory */
         uint64_t models_version;

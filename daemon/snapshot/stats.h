@@ -31,6 +31,7 @@ typedef struct FinderStats {
 /* Returned by ingest_stats(). */
 typedef struct IngestStats {
         uint64_t n_connections, n_connections_total, n_connections_refused, n_protocol_errors;
+        uint64_t n_exhausted; /* failures to accept a connection for lack of descriptors */
         uint64_t n_in_flight;
         uint64_t n_answers[N_STATUSES];
 } IngestStats;
@@ -44,11 +45,19 @@ typedef struct DamageStats {
         char salvaged[384]; /* result of the last salvage; "": none has ended */
 } DamageStats;
 
+/* Rows that were removed because of their age. */
+typedef struct ExpiryStats {
+        uint64_t n_rows;       /* since start */
+        int64_t clock_ahead_s; /* of the newest row; 0: the clock is trusted. Otherwise no rows go because of their age */
+        char rows[96];         /* the same by table, "3 of job, 120 of result" */
+} ExpiryStats;
+
 /* Returned by store_stats(). */
 typedef struct StoreStats {
         uint64_t queue_rows, queue_bytes, queue_rows_max;
         uint64_t n_commits, n_commit_failures, commit_ns_sum, commit_ns_last, n_rows_committed, n_rows_removed;
         uint64_t size_bytes, size_max_bytes;
+        ExpiryStats expiry;
         bool is_writable, is_volatile;
         char directory[256];
         char error[160];  /* reason why the store is not writable; "": writable */

@@ -21,6 +21,12 @@ void report_size(Report *report, uint64_t size_bytes, uint64_t size_max_bytes, u
         pthread_mutex_unlock(&report->mutex);
 }
 
+void report_expiry(Report *report, const ExpiryStats *stats) {
+        pthread_mutex_lock(&report->mutex);
+        report->stats.expiry = *stats;
+        pthread_mutex_unlock(&report->mutex);
+}
+
 void report_commit(Report *report, uint64_t duration_ns, size_t n_rows, bool is_clean) {
         pthread_mutex_lock(&report->mutex);
         report->stats.n_commits++;

@@ -25,6 +25,7 @@ void report_init(Report *report);
 void report_deinit(Report *report);
 
 void report_size(Report *report, uint64_t size_bytes, uint64_t size_max_bytes, uint64_t n_rows_removed);
+void report_expiry(Report *report, const ExpiryStats *stats);
 /* is_clean: no row set of the batch was refused. */
 void report_commit(Report *report, uint64_t duration_ns, size_t n_rows, bool is_clean);
 /* is_writable: only this batch cannot be stored. */

@@ -7,6 +7,7 @@
 
 #include "store/store_subjects.h"
 #include "util/clock.h"
+#include "util/clock_sync.h"
 
 #define PAGE_BYTES 4096
 #define KIB UINT64_C(1024)
@@ -30,6 +31,25 @@ static int cap_pages(const Retention *retention, Database *database) {
 
         (void)snprintf(text, sizeof(text), "PRAGMA max_page_count = %lld", (long long)retention->n_pages_max);
         return database_exec(database, text);
+}
+
+/* Finds out what time the database has, before rows of this start are stored. */
+static int set_clock(Retention *retention, Database *database) {
+        int64_t newest_ms = 0;
+        int r = 0;
+
+        for (const StoreSubject *const *subject = store_subjects_all(); r == 0 && *subject; subject++)
+                for (const StoreTable *const *table = (*subject)->tables; r == 0 && *table; table++) {
+                        int64_t ms = 0;
+
+                        if ((*table)->newest)
+                                r = database_query(database, (*table)->newest, &ms);
+                        if (ms > newest_ms)
+                                newest_ms = ms;
+                }
+        if (r == 0)
+                expiry_set_clock(&retention->expiry, newest_ms, clock_realtime_ns(), clock_boottime_ns());
+        return r;
 }
 
 /*
@@ -57,7 +77,9 @@ int retention_configure(Retention *retention, Database *database, const StoreCon
          */
         (void)snprintf(text, sizeof(text), "PRAGMA journal_size_limit = %llu", (unsigned long long)reserve);
         r = database_exec(database, text);
-        return r != 0 ? r : cap_pages(retention, database);
+        if (r == 0)
+                r = cap_pages(retention, database);
+        return r != 0 ? r : set_clock(retention, database);
 }
 
 /* Pages in use, and free pages of the file. */
@@ -104,11 +126,11 @@ static void find_removable(Removable *ret) {
                                 add_table(ret, *table);
 }
 
-/* Runs one removal of STEP_ROWS rows at most; before_ms: NULL, or the time that rows must be older than. */
-static int remove_step(Retention *retention, Database *database, const Removable *removable, size_t i, const int64_t *before_ms,
-                       int64_t *ret_n) {
+/* Runs one removal of n_max rows at most; before_ms: NULL, or the time that rows must be older than. */
+static int remove_step(Retention *retention, Database *database, const Removable *removable, size_t i, int64_t n_max,
+                       const int64_t *before_ms, int64_t *ret_n) {
         const StoreTable *table = removable->tables[i];
-        const Field fields[] = { field_i64(STEP_ROWS), field_i64(before_ms ? *before_ms : 0) };
+        const Field fields[] = { field_i64(n_max), field_i64(before_ms ? *before_ms : 0) };
         int64_t n = 0;
         int r;
 
@@ -131,7 +153,7 @@ static int remove_oldest(Retention *retention, Database *database, int64_t *ret_
 
         find_removable(&removable);
         for (size_t i = 0; r == 0 && n == 0 && i < removable.n; i++)
-                r = remove_step(retention, database, &removable, i, NULL, &n);
+                r = remove_step(retention, database, &removable, i, STEP_ROWS, NULL, &n);
         if (r != 0)
                 return r;
 
@@ -188,25 +210,75 @@ static uint64_t keep_ns(const Retention *retention, const StoreTable *table) {
         return ns;
 }
 
-static int expire(Retention *retention, Database *database, uint64_t now_ns, bool *ret_has_more) {
-        Removable removable;
+/* Rows of a table that may go in this step because of their age. */
+static int count_left(Retention *retention, Database *database, const Removable *removable, size_t i, int64_t *ret_n) {
+        uint64_t now_ns = clock_boottime_ns(), period_ns = retention->config.expiry_period_ns ?: EXPIRY_PERIOD_NS;
+        ExpiryTable *table = &retention->expiry.tables[i];
+        char text[96];
+        int r;
 
-        find_removable(&removable);
-        for (size_t i = 0; i < removable.n; i++) {
-                uint64_t keep = keep_ns(retention, removable.tables[i]);
-                int64_t before_ms, n = 0;
-                int r;
-
-                if (keep == 0 || keep >= now_ns)
-                        continue;
-
-                before_ms = (int64_t)((now_ns - keep) / NS_PER_MS);
-                r = remove_step(retention, database, &removable, i, &before_ms, &n);
+        assert(i < EXPIRY_TABLES_MAX);
+        if (expiry_wants_count(table, period_ns, now_ns)) {
+                (void)snprintf(text, sizeof(text), "SELECT count(*) FROM %s", removable->tables[i]->name);
+                r = database_query(database, text, &table->n_kept);
                 if (r != 0)
                         return r;
-                *ret_has_more |= n >= STEP_ROWS;
         }
+
+        *ret_n = (int64_t)clamp((uint64_t)expiry_count_left(table, period_ns, now_ns), 0, STEP_ROWS);
         return 0;
+}
+
+static int expire_table(Retention *retention, Database *database, const Removable *removable, size_t i, int64_t before_ms,
+                        bool *ret_has_more) {
+        int64_t n_max, n = 0;
+        int r;
+
+        r = count_left(retention, database, removable, i, &n_max);
+        if (r != 0 || n_max == 0)
+                return r;
+
+        r = remove_step(retention, database, removable, i, n_max, &before_ms, &n);
+        if (r != 0)
+                return r;
+
+        expiry_count_removed(&retention->expiry, i, n);
+        if (n < n_max)
+                return 0;
+
+        r = count_left(retention, database, removable, i, &n_max);
+        *ret_has_more |= n_max > 0;
+        return r;
+}
+
+static void describe_expired(Retention *retention, const Removable *removable) {
+        ExpiryStats *stats = &retention->expiry.stats;
+        size_t n = 0;
+
+        for (size_t i = 0; i < removable->n && n < sizeof(stats->rows); i++)
+                if (retention->expiry.tables[i].n_removed > 0)
+                        n += (size_t)snprintf(stats->rows + n, sizeof(stats->rows) - n, "%s%lu of %s", n > 0 ? ", " : "",
+                                              (unsigned long)retention->expiry.tables[i].n_removed, removable->tables[i]->name);
+}
+
+static int expire(Retention *retention, Database *database, uint64_t now_ns, bool *ret_has_more) {
+        uint64_t n_before = retention->expiry.stats.n_rows;
+        Removable removable;
+        int r = 0;
+
+        if (!expiry_check_clock(&retention->expiry, clock_sync_is_on(), now_ns, clock_boottime_ns()))
+                return 0;
+
+        find_removable(&removable);
+        for (size_t i = 0; r == 0 && i < removable.n; i++) {
+                uint64_t keep = keep_ns(retention, removable.tables[i]);
+
+                if (keep > 0 && keep < now_ns)
+                        r = expire_table(retention, database, &removable, i, (int64_t)((now_ns - keep) / NS_PER_MS), ret_has_more);
+        }
+        if (retention->expiry.stats.n_rows != n_before)
+                describe_expired(retention, &removable);
+        return r;
 }
 
 /* Gives space back after limits were lowered, or when expired rows left much of the file free. */
@@ -257,6 +329,7 @@ static int step_in_transaction(Retention *retention, Database *database, uint64_
 
 int retention_step(Retention *retention, Database *database, uint64_t now_realtime_ns, bool *ret_has_more) {
         uint64_t n_removed = retention->n_removed;
+        Expiry expiry = retention->expiry;
         bool has_more = false;
         int r;
 
@@ -269,6 +342,7 @@ int retention_step(Retention *retention, Database *database, uint64_t now_realti
                 r = database_commit(database);
         if (r != 0) {
                 retention->n_removed = n_removed;
+                retention->expiry = expiry;
                 database_rollback(database);
                 return r;
         }

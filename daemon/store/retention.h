@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "store/database.h"
+#include "store/expiry.h"
 #include "store/store_types.h"
 
 /* The sizes that follow from the configuration. */
@@ -24,6 +25,7 @@ typedef struct Retention {
         uint64_t n_wal_bytes_max; /* a longer log is cut when no rows come */
         size_t n_batch_bytes_max; /* of the rows of one transaction */
         uint64_t n_removed;       /* rows, since start */
+        Expiry expiry;
         uint64_t untidy;          /* a bit for each table that lost rows and is to be tidied */
 } Retention;
 

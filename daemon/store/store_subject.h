@@ -32,6 +32,7 @@ typedef struct StoreTable {
         size_t keep;              /* offset in StoreConfig of how long rows are kept, in ns */
         const Statement *remove;  /* removes the oldest rows, ?1 at most; never NULL with a removal_order */
         const Statement *expire;  /* the same, and only rows from before ?2, in ms */
+        const char *newest;       /* query of the time of the newest row by perfd's clock, in ms; NULL: clients tell the time */
         int (*run)(Database *database, Prepared *removal, int64_t *ret_n); /* runs either and counts the rows that went */
         int (*tidy)(Database *database); /* or NULL: runs after the last of several removals */
 

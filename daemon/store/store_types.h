@@ -42,6 +42,7 @@ typedef struct StoreConfig {
         bool is_volatile;         /* no syncing: rows may survive the process, not the machine */
         uint64_t size_max_bytes;  /* of the database with its log; the oldest rows go when reached; 0: no limit */
         uint64_t keep_samples_ns, keep_jobs_ns, keep_results_ns; /* 0: for ever */
+        uint64_t expiry_period_ns; /* 0: EXPIRY_PERIOD_NS; shorter in tests */
         size_t queue_rows_max;
         size_t queue_bytes_max;
 } StoreConfig;

@@ -390,6 +390,7 @@ static void remove_some(Writer *writer) {
         r = retention_step(&writer->retention, &writer->database, clock_realtime_ns(), &writer->next.has_more_to_remove);
         if (r != 0)
                 handle_failure(writer, r);
+        report_expiry(&writer->report, &writer->retention.expiry.stats);
         store_subjects_forget(writer->subjects);
         writer->next.is_settled &= !writer->next.has_more_to_remove;
         writer->next.removal_ns = clock_boottime_ns() + REMOVAL_INTERVAL_NS;

@@ -142,3 +142,15 @@ size_t utf8_make_safe(const char *text, size_t n, char ret[static UTF8_SAFE_MAX]
 
         return k > 0 ? k : 1;
 }
+
+size_t utf8_make_plain(const char *text, size_t n, char ret[static UTF8_SAFE_MAX]) {
+        if (utf8_length(text, n) == 0) {
+                strcpy(ret, UTF8_REPLACEMENT);
+                return 1;
+        }
+        if (*text != '\n' && *text != '\t' && *text != '\r')
+                return utf8_make_safe(text, n, ret);
+
+        memcpy(ret, (const char[]){ *text, '\0' }, 2);
+        return 1;
+}

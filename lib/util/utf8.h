@@ -27,6 +27,8 @@ bool utf8_is_unsafe(uint32_t code_point);
  */
 #define UTF8_SAFE_MAX 12
 size_t utf8_make_safe(const char *text, size_t n, char ret[static UTF8_SAFE_MAX]);
+/* The same for a character of a page, a table or a metric: line ends and tabs stay too, and invalid bytes become U+FFFD. */
+size_t utf8_make_plain(const char *text, size_t n, char ret[static UTF8_SAFE_MAX]);
 
 /* Returns the length of the longest prefix of a valid text that fits n_max bytes without splitting a character. */
 size_t utf8_cut(const char *text, size_t n_max);

@@ -36,6 +36,31 @@ class Limits(harness.TestCase):
         with daemon.client() as client:
             self.assert_status(client.submit(harness.indicator()), "OK")
 
+    def cpu_s(self, daemon):
+        """CPU time of all threads of perfd."""
+        fields = pathlib.Path(f"/proc/{daemon.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def test_without_descriptors_perfd_waits_and_says_so(self):
+        daemon = self.daemon()
+        pid = daemon.process.pid
+        n_max = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (len(os.listdir(f"/proc/{pid}/fd")), n_max[1]))
+        waiting = [daemon.client() for _ in range(8)]
+        asking = socket.socket(socket.AF_UNIX)
+        self.addCleanup(asking.close)
+        asking.settimeout(harness.TIMEOUT_S)
+        asking.connect(str(daemon.http_socket))
+        asking.sendall(b"GET /-/ready HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        daemon.wait_log("No file descriptors left")
+        before_s, begin_s = self.cpu_s(daemon), time.monotonic()
+        wait_for(lambda: time.monotonic() > begin_s + 2, "two seconds")
+        self.assertLess((self.cpu_s(daemon) - before_s) / (time.monotonic() - begin_s), 0.15)
+        for client in waiting:
+            client.close()
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, n_max)
+        self.assertTrue(asking.recv(100).startswith(b"HTTP/1.1 200"))
+
     def test_jobs_of_one_user_have_a_limit(self):
         daemon = self.daemon(SMALL)
         with daemon.client() as client:

@@ -47,6 +47,7 @@ typedef struct Place {
 static inline StoreConfig place_config(const Place *place) {
         StoreConfig config = {
                 .size_max_bytes = UINT64_C(1) << 30,
+                .expiry_period_ns = 1,
                 .queue_rows_max = 100000,
                 .queue_bytes_max = 64 << 20,
         };

@@ -89,9 +89,11 @@ static void label_values_are_escaped_and_always_utf8(void **state) {
         exposition_label(&exposition, "a", "q\"b\\n\nt\te");
         exposition_label(&exposition, "b", "gr\xc3\xbc\xc3\x9f \xff\xc3");
         exposition_label(&exposition, "c", "");
+        exposition_label(&exposition, "d", "\x1b[2J\xe2\x80\xae");
         exposition_u64(&exposition, 1);
         check(&exposition, "# TYPE g gauge\n# HELP g h\n"
-                           "g{a=\"q\\\"b\\\\n\\nt\te\",b=\"gr\xc3\xbc\xc3\x9f \xef\xbf\xbd\xef\xbf\xbd\",c=\"\"} 1\n# EOF\n");
+                           "g{a=\"q\\\"b\\\\n\\nt\te\",b=\"gr\xc3\xbc\xc3\x9f \xef\xbf\xbd\xef\xbf\xbd\",c=\"\","
+                           "d=\"\\\\x1b[2J\\\\u{202e}\"} 1\n# EOF\n");
 }
 
 static void decimals_are_exact(void **state) {

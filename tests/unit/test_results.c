@@ -57,7 +57,7 @@ static void the_item_that_does_not_conform_is_named(void **state) {
         items[0].submission.has_exit_status = items[1].submission.has_exit_status = false;
         assert_int_equal(submit(f, items, 2), STATUS_INVALID);
         assert_string_equal(f->answer.complaint.path, "submit.indicators[0].name");
-        assert_int_equal(f->indicators.results.tally.series[1].n[INDICATOR_REFUSED], 1);
+        assert_int_equal(f->indicators.results.tally.series[1].count.n[INDICATOR_REFUSED], 1);
 }
 
 static void results_belong_to_the_job_they_name(void **state) {

@@ -35,7 +35,7 @@ static Submission item(const char *name, const char *component, int exit_status)
 }
 
 static void note(Fixture *f, Submission one) {
-        assert_int_equal(tally_add(&f->tally, &one, 1), 0);
+        assert_int_equal(tally_add(&f->tally, 1000, &one, 1), 0);
 }
 
 static uint64_t count(Fixture *f, const char *name, const char *component, IndicatorOutcome outcome) {
@@ -76,7 +76,7 @@ static void what_was_not_put_is_forgotten(void **state) {
         const Submission two[] = { item("A", "c", 0), item("B", "c", 0) };
 
         note(f, item("A", "c", 0));
-        assert_int_equal(tally_add(&f->tally, two, 2), 0);
+        assert_int_equal(tally_add(&f->tally, 1000, two, 2), 0);
         tally_cancel_last(&f->tally);
         note(f, item("C", NULL, 0));
         tally_count_stored(&f->tally, NULL);
@@ -91,7 +91,7 @@ static void a_submission_may_be_of_several_indicators(void **state) {
         const Submission many[] = { item("A", "c", 0), item("A", "c", 0), item("A", "c", 9), item("B", "d", 0), item("A", "c", 0) };
 
         for (unsigned i = 0; i < 100; i++)
-                assert_int_equal(tally_add(&f->tally, many, 5), 0);
+                assert_int_equal(tally_add(&f->tally, 1000, many, 5), 0);
         for (unsigned i = 0; i < 99; i++)
                 tally_count_stored(&f->tally, NULL);
         assert_int_equal(count(f, "A", "c", INDICATOR_STORED), 99 * 3);
@@ -107,7 +107,7 @@ static void of_a_submission_that_was_there_in_part_the_new_ones_count(void **sta
 
         for (unsigned i = 0; i < 20; i++)
                 items[i] = item(i < 10 ? "A" : "B", "c", 0);
-        assert_int_equal(tally_add(&f->tally, items, 20), 0);
+        assert_int_equal(tally_add(&f->tally, 1000, items, 20), 0);
         note(f, item("C", "c", 0));
         tally_count_stored(&f->tally, (const uint8_t[]){ 0xff, 0x07, 0x08 }); /* the first eleven, and the last */
         assert_int_equal(count(f, "A", "c", INDICATOR_STORED), 0);
@@ -116,24 +116,66 @@ static void of_a_submission_that_was_there_in_part_the_new_ones_count(void **sta
         assert_int_equal(count(f, "C", "c", INDICATOR_STORED), 1);
 }
 
-static void beyond_the_limit_all_are_counted_together(void **state) {
+static void store(Fixture *f, uint32_t uid, const char *name, unsigned number) {
+        char text[32];
+        Submission one = item(text, "\xff\"\n", 0);
+
+        (void)snprintf(text, sizeof(text), "%s%u", name, number);
+        assert_int_equal(tally_add(&f->tally, uid, &one, 1), 0);
+        tally_count_stored(&f->tally, NULL);
+}
+
+static void beyond_the_limit_the_one_unused_for_longest_goes(void **state) {
         Fixture *f = *state;
         uint64_t n_stored = 0;
-        char name[32];
 
-        tally_count_refused(&f->tally, "first", NULL);
+        tally_count_refused(&f->tally, 1000, "first", NULL);
         for (unsigned i = 0; i < 10 * INDICATOR_SERIES_MAX; i++) {
-                (void)snprintf(name, sizeof(name), "i%u", i);
-                note(f, item(name, "\xff\"\n", 0));
-                tally_count_stored(&f->tally, NULL);
+                store(f, 1000, "i", i);
+                store(f, 1000, "used", 0);
         }
-        assert_int_equal(count(f, "first", "", INDICATOR_REFUSED), 1);
-        assert_int_equal(count(f, "i0", "\xff\"\n", INDICATOR_STORED), 1);
-        assert_int_equal(count(f, "", "", INDICATOR_STORED), 9 * INDICATOR_SERIES_MAX + 1);
+        assert_int_equal(count(f, "first", "", INDICATOR_REFUSED), 0);
+        assert_int_equal(count(f, "", "", INDICATOR_REFUSED), 1);
+        assert_int_equal(count(f, "used0", "\xff\"\n", INDICATOR_STORED), 10 * INDICATOR_SERIES_MAX);
+        assert_int_equal(count(f, "i0", "\xff\"\n", INDICATOR_STORED), 0);
+        assert_int_equal(count(f, "i1801", "\xff\"\n", INDICATOR_STORED), 1);
+        assert_int_equal(count(f, "i1999", "\xff\"\n", INDICATOR_STORED), 1);
         assert_int_equal(f->snapshot.n, INDICATOR_SERIES_MAX + 1);
         for (size_t i = 0; i < f->snapshot.n; i++)
                 n_stored += f->snapshot.counts[i].n[INDICATOR_STORED];
-        assert_int_equal(n_stored, 10 * INDICATOR_SERIES_MAX);
+        assert_int_equal(n_stored, 20 * INDICATOR_SERIES_MAX);
+}
+
+static void the_names_of_one_user_do_not_displace_those_of_another(void **state) {
+        Fixture *f = *state;
+
+        for (unsigned i = 0; i < 50; i++)
+                store(f, 1001, "theirs", i);
+        for (unsigned i = 0; i < 5 * INDICATOR_SERIES_MAX; i++)
+                store(f, 1000, "many", i);
+        for (unsigned i = 50; i < 100; i++)
+                store(f, 1001, "theirs", i);
+        for (unsigned i = 0; i < 100; i++) {
+                char name[32];
+
+                (void)snprintf(name, sizeof(name), "theirs%u", i);
+                assert_int_equal(count(f, name, "\xff\"\n", INDICATOR_STORED), 1);
+        }
+        assert_int_equal(count(f, "many999", "\xff\"\n", INDICATOR_STORED), 1);
+}
+
+static void a_series_that_the_store_has_yet_to_complete_stays(void **state) {
+        Fixture *f = *state;
+        char name[32];
+
+        for (unsigned i = 0; i < INDICATOR_SERIES_MAX + 10; i++) {
+                (void)snprintf(name, sizeof(name), "queued%u", i);
+                note(f, item(name, "c", 0));
+        }
+        for (unsigned i = 0; i < INDICATOR_SERIES_MAX + 10; i++)
+                tally_count_stored(&f->tally, NULL);
+        assert_int_equal(count(f, "queued0", "c", INDICATOR_STORED), 1);
+        assert_int_equal(count(f, "", "", INDICATOR_STORED), 10);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -145,7 +187,9 @@ int main(void) {
                 TEST(what_was_not_put_is_forgotten),
                 TEST(a_submission_may_be_of_several_indicators),
                 TEST(of_a_submission_that_was_there_in_part_the_new_ones_count),
-                TEST(beyond_the_limit_all_are_counted_together),
+                TEST(beyond_the_limit_the_one_unused_for_longest_goes),
+                TEST(the_names_of_one_user_do_not_displace_those_of_another),
+                TEST(a_series_that_the_store_has_yet_to_complete_stays),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

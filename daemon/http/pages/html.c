@@ -28,15 +28,11 @@ static const char *entity(char c) {
 
 void html_text(Buffer *out, const char *text) {
         while (*text) {
-                size_t n = utf8_length(text, strlen(text));
+                char plain[UTF8_SAFE_MAX];
+                size_t n = utf8_make_plain(text, strnlen(text, UTF8_SAFE_MAX), plain);
 
-                if (n == 0)
-                        buffer_puts(out, UTF8_REPLACEMENT);
-                else if (entity(*text))
-                        buffer_puts(out, entity(*text));
-                else
-                        buffer_put(out, text, n);
-                text += n ?: 1;
+                buffer_puts(out, entity(*text) ?: plain);
+                text += n;
         }
 }
 

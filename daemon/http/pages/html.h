@@ -7,7 +7,7 @@
 
 #include "util/buffer.h"
 
-/* Any bytes, escaped for text and for quoted attributes; what is no UTF-8 becomes U+FFFD. */
+/* Any bytes, escaped for text and for quoted attributes, with the escapes of utf8_make_plain(). */
 void html_text(Buffer *out, const char *text);
 
 /* With a no-break space before the unit. */

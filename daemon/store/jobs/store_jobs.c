@@ -104,6 +104,7 @@ static const StoreTable job_table = {
         .keep = offsetof(StoreConfig, keep_jobs_ns),
         .remove = &job_remove,
         .expire = &job_expire,
+        .newest = "SELECT max(begin_ms) FROM job INDEXED BY job_by_begin",
         .run = run_removal,
         .salvage_first = &job_salvage_running,
         .salvage = &job_salvage,

@@ -27,6 +27,7 @@ static const StoreTable sample_table = {
         .keep = offsetof(StoreConfig, keep_samples_ns),
         .remove = &sample_remove,
         .expire = &sample_expire,
+        .newest = "SELECT max(begin_ms) FROM node_sample",
         .run = database_run_removal,
         .salvage = &sample_salvage,
 };

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Expiry: whether and how fast rows may be removed because of their age
+ *
+ * A wrong clock makes each row look old, as on a node without a battery for its clock. The clock is trusted if it is synchronised, or
+ * at most a day ahead of the newest row that the database had when it was opened, plus the time since. Even then, at most a hundredth of
+ * a table goes in a minute, so that somebody can notice.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "snapshot/stats.h"
+#include "util/clock.h"
+
+#define EXPIRY_TABLES_MAX 8
+#define EXPIRY_PERIOD_NS (60 * NS_PER_S) /* in which at most a hundredth of a table goes */
+
+typedef struct ExpiryTable {
+        uint64_t period_end_ns;
+        uint64_t counting_ns; /* when the rows are counted again; 0: now */
+        int64_t n_kept;       /* rows at the last count */
+        int64_t n_left;       /* rows that may still go in this period */
+        uint64_t n_removed;
+} ExpiryTable;
+
+typedef struct Expiry {
+        uint64_t clock_offset_ns; /* expected wall clock minus boot time; 0: not known yet */
+        ExpiryTable tables[EXPIRY_TABLES_MAX];
+        ExpiryStats stats;
+} Expiry;
+
+/* Once, when the database is opened. newest_ms: time of the newest row, or 0 if the database is empty. */
+void expiry_set_clock(Expiry *expiry, int64_t newest_ms, uint64_t realtime_ns, uint64_t boottime_ns);
+/* True if the clock is trusted. */
+bool expiry_check_clock(Expiry *expiry, bool is_synchronised, uint64_t realtime_ns, uint64_t boottime_ns);
+
+/* period_ns: EXPIRY_PERIOD_NS except in tests. True if the caller must set n_kept before the next call of expiry_count_left(). */
+bool expiry_wants_count(ExpiryTable *table, uint64_t period_ns, uint64_t boottime_ns);
+/* Returns the number of rows that may go now. */
+int64_t expiry_count_left(ExpiryTable *table, uint64_t period_ns, uint64_t boottime_ns);
+void expiry_count_removed(Expiry *expiry, size_t table, int64_t n);

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include <stdbool.h>
+
+/* True if a time service, such as chrony or systemd-timesyncd, keeps the wall clock synchronised; see adjtimex(2). */
+bool clock_sync_is_on(void);
