@@ -322,6 +322,9 @@ static int put_first(Salvage *salvage, Database *database) {
         for (size_t i = 0; r == 0 && (table = nth_table(i)); i++)
                 if (table->keeps_rowids)
                         r = put_table(salvage, database, table, table->salvage, 1);
+        for (size_t i = 0; r == 0 && (table = nth_table(i)); i++)
+                if (table->salvage_tidy)
+                        r = database_run(database, table->salvage_tidy, NULL, 0);
         return r;
 }
 

@@ -42,6 +42,7 @@ typedef struct StoreTable {
          */
         const Statement *salvage_first; /* stores the row if it is needed before other rows are stored */
         const Statement *salvage_before, *salvage, *salvage_after; /* store any row; salvage_after runs when the row was stored */
+        const Statement *salvage_tidy;  /* runs after the first rows of all tables were stored */
         bool keeps_rowids;              /* other tables refer to rows, or their order counts */
         const char *salvage_index;      /* an index with all columns, in which rows are found as well */
 } StoreTable;

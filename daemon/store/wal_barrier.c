@@ -32,7 +32,7 @@ unsigned wal_barrier_enter(WalBarrier *barrier, uint64_t wait_max_ns) {
         unsigned generation;
 
         pthread_mutex_lock(&barrier->mutex);
-        while (barrier->is_closed)
+        while (barrier->is_closed || barrier->is_damaged)
                 if (pthread_cond_timedwait(&barrier->opened, &barrier->mutex, &until) != 0)
                         break;
         barrier->n_inside++;

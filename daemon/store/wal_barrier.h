@@ -32,7 +32,7 @@ void wal_barrier_init(WalBarrier *barrier, Queue *writers);
 /* No query may be inside any more. */
 void wal_barrier_deinit(WalBarrier *barrier);
 
-/* For a query: waits while the barrier is closed, at most wait_max_ns, then enters in any case. Returns the generation of the file. */
+/* For a query: waits while the barrier is closed or the file is to be replaced, at most wait_max_ns. Returns the file's generation. */
 unsigned wal_barrier_enter(WalBarrier *barrier, uint64_t wait_max_ns);
 void wal_barrier_leave(WalBarrier *barrier);
 /* For a query: the file of this generation is damaged. The writer is told. */

@@ -66,7 +66,7 @@ static void open_late(Place *place, const char *reason) {
         assert_non_null(strstr(stats.error, "cannot open"));
         assert_non_null(strstr(stats.error, reason));
 
-        assert_int_equal(job_recovery_read(store_is_late(place->store) ? NULL : store_path(place->store), &recovery), 0);
+        assert_int_equal(job_recovery_read(store_is_late(place->store) ? NULL : store_path(place->store), NULL, &recovery), 0);
         assert_null(recovery->meter);
         assert_int_equal(recovery->n_jobs, 0);
 }

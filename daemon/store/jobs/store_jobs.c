@@ -47,7 +47,7 @@ static int run_removal(Database *database, Prepared *removal, int64_t *ret_n) {
 
 STATEMENT job_salvage_running = {
         "INSERT OR IGNORE INTO job SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, " JOB_COLUMNS_AFTER_STATE
-        " WHERE ?1 IN (SELECT job FROM running)",
+        " WHERE ?5 = 'running'",
         0,
 };
 
@@ -58,7 +58,14 @@ STATEMENT job_salvage = {
         0,
 };
 
-STATEMENT running_salvage = { "INSERT OR IGNORE INTO running VALUES (?1, ?2, ?3, ?4)", 0 };
+/* A job that was lost may give its number to another job. */
+STATEMENT running_salvage = {
+        "INSERT OR IGNORE INTO running SELECT ?1, ?2, ?3, ?4 WHERE EXISTS (SELECT 1 FROM job WHERE row = ?1 AND state = 'running')", 0,
+};
+/* A job without its progress cannot be resumed after a restart. */
+STATEMENT running_tidy = {
+        "UPDATE job SET state = 'interrupted', end_ms = begin_ms WHERE state = 'running' AND row NOT IN (SELECT job FROM running)", 0,
+};
 STATEMENT timeline_salvage = {
         "INSERT OR IGNORE INTO timeline SELECT ?1, ?2 WHERE EXISTS (SELECT 1 FROM job WHERE row = ?1 / 3 AND state <> 'running')", 0,
 };
@@ -118,10 +125,12 @@ static const StoreTable running_table = {
                 "CREATE TABLE running ("
                 " job INTEGER PRIMARY KEY, checkpoint_ms INTEGER NOT NULL, boot_id TEXT NOT NULL, window TEXT NOT NULL) STRICT;",
         .checks = {
-                "SELECT count(*) FROM (SELECT * FROM running)",
+                "SELECT total(length(window)) FROM running",
                 "SELECT total(length(labels)) FROM running JOIN job ON job.row = running.job",
         },
         .salvage_first = &running_salvage,
+        .salvage = &running_salvage,
+        .salvage_tidy = &running_tidy,
 };
 
 /*
@@ -170,7 +179,7 @@ static const StoreTable meter_table = {
                 "CREATE TABLE meter ("
                 " only INTEGER PRIMARY KEY CHECK (only = 1), account TEXT NOT NULL, boot_id TEXT NOT NULL,"
                 " time_ms INTEGER NOT NULL) STRICT;",
-        .checks = { "SELECT count(*) FROM (SELECT * FROM meter)" },
+        .checks = { "SELECT total(length(account)) FROM meter" },
         .salvage_first = &meter_salvage,
 };
 
