@@ -134,13 +134,15 @@ static int open_database(Writer *writer, char **ret_note) {
 
         writer->next.has_more_work = true; /* the first step finds out */
         database_watch(&writer->database);
-        r = retention_configure(&writer->retention, &writer->database, &config);
+        /* First the rows of a damaged file, because retention judges the clock by the newest row. */
+        r = begin_salvage(writer);
         if (r == 0)
-                r = begin_salvage(writer);
+                r = retention_configure(&writer->retention, &writer->database, &config);
         if (r == 0)
                 return 0;
 
         free(TAKE(*ret_note));
+        salvage_close(&writer->salvage);
         database_close(&writer->database);
         return r < 0 ? r : -EIO;
 }
