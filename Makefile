@@ -1,8 +1,8 @@
 # make            build perfd, perfctl and libperfd       make run        see it work, Ctrl-C ends it
 # make check      install what tests need, run them all   make lint       layers, formatting rules, manuals
 # make install    DESTDIR= PREFIX= and the *_DIR below    make bench      the table of bench/RESULTS.md
-# make check-hostile  DAMAGES=100 damaged databases
 # make coverage   the share of each module that its own unit tests run (MODULES=daemon/jobs selects)
+# make check-hostile   faults and hostile clients, for HOSTILE_TIME= seconds
 # make clean                                              make compile_commands.json
 #
 #   SANITIZE=address,undefined    instrumented build in its own directory
@@ -163,10 +163,9 @@ check: test-deps
 	@$(MAKE) --no-print-directory -s all examples unit-tests
 	@tests/run $(B) $(TESTS)
 
-# Damages many copies of a database at random: tests/system/test_damage.py.
 check-hostile: test-deps
 	@$(MAKE) --no-print-directory -s all
-	@PERFD_DAMAGES=$(or $(DAMAGES),100) tests/run $(B) system.test_damage
+	@tests/hostile/run $(B) $(TESTS)
 
 # Fuzz targets are only compiled, so that they keep up with what they call.
 unit-tests: $(UNIT_TESTS) $(FUZZ_OBJ)

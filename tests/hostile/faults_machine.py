@@ -1,0 +1,96 @@
+"""Faults of the machine: kills, damaged files, no descriptors left."""
+
+import os
+import resource
+import socket
+
+import harness
+from harness import wait_for
+from hostile import fault
+
+
+@fault("kill -9 under load", "what was acknowledged is there once", restarts=True)
+def kills(target):
+    n = 0
+    while target.goes_on():
+        before = len(target.bystander.acknowledged)
+        wait_for(lambda: len(target.bystander.acknowledged) > before + target.random.randrange(20), "the bystander")
+        target.daemon.kill()
+        target.daemon.start()
+        n += 1
+    return f"{n} kills"
+
+
+def wait_stored(target, n):
+    """Waits for n results of the bystander. Returns 1 if perfd had to be restarted: a damage that it finds late stops its store."""
+    before, n_log = len(target.bystander.acknowledged), target.daemon.log().count("is malformed")
+    wait_for(lambda: len(target.bystander.acknowledged) > before + n or target.daemon.log().count("is malformed") > n_log, "the bystander")
+    if len(target.bystander.acknowledged) > before + n:
+        return 0
+    target.daemon.restart()
+    wait_stored(target, n)
+    return 1
+
+
+@fault("a page of the database overwritten while perfd is down", "perfd starts, stores, and keeps the damaged file", restarts=True)
+def damaged_database(target):
+    n, n_restarts = 0, 0
+    while target.goes_on():
+        n_restarts += wait_stored(target, 5)
+        target.daemon.stop()
+        path = target.daemon.state / "perfd.db"
+        n_pages = path.stat().st_size // 4096
+        with open(path, "r+b") as f:
+            f.seek(4096 * target.random.randrange(n_pages) + target.random.randrange(4000))
+            f.write(target.random.randbytes(target.random.choice((1, 16, 96))))
+        # What the damage took cannot be asked of perfd.
+        target.bystander.acknowledged.clear()
+        target.daemon.start()
+        n += 1
+    n_aside = sum(1 for p in target.daemon.state.iterdir() if p.name not in ("perfd.db", "perfd.db-wal", "perfd.db-shm"))
+    n_restarts += wait_stored(target, 0)
+    return f"{n} damages, {n_aside} files put aside, {n_restarts} of them after a restart"
+
+
+@fault("damaged models", "the former models are kept, and the error is logged")
+def damaged_models(target):
+    directory = target.daemon.directory / "indicators.d"
+    directory.mkdir(exist_ok=True)
+    target.daemon.configure(f"[indicators]\ndirectory = {directory}\n")
+    sources = [path.read_bytes() for path in (harness.ROOT / "conf/indicators.d").glob("*.yaml")]
+    n = 0
+    while target.goes_on():
+        data = bytearray(target.random.choice(sources))
+        for _ in range(3):
+            data[target.random.randrange(len(data))] = target.random.choice(b"\x00\xff{}[]:-\n\t &*!|>'\"")
+        (directory / f"{n % 5}.yaml").write_bytes(data)
+        before = target.daemon.metrics()["perfd_config_last_reload_timestamp_seconds"]
+        target.daemon.signal(1)
+        wait_for(lambda: target.daemon.wait_tick()["perfd_config_last_reload_timestamp_seconds"] > before, "the reload")
+        n += 1
+    return f"{n} reloads"
+
+
+@fault("no descriptors left", "perfd waits without spinning, logs it, and goes on afterwards", restarts=True)
+def no_descriptors(target):
+    pid = target.daemon.process.pid
+    n_max = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    waiting = []
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (len(os.listdir(f"/proc/{pid}/fd")), n_max[1]))
+    try:
+        for path in (target.daemon.socket, target.daemon.http_socket) * 8:
+            s = socket.socket(socket.AF_UNIX)
+            s.setblocking(False)
+            s.connect(str(path))
+            waiting.append(s)
+        target.daemon.wait_log("No file descriptors left")
+        while target.goes_on():
+            target.bystander.is_over.wait(0.05)
+    finally:
+        for s in waiting:
+            s.close()
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, n_max)
+    with target.daemon.client() as client:
+        wait_for(lambda: target.daemon.get("/-/ready").status == 200, "an answer")
+        target.check(client.hello() is not None, "no answer")
+    return f"{len(waiting)} connections beyond the limit"
