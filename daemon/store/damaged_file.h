@@ -15,7 +15,7 @@
 
 #define DAMAGED_PAGE_BYTES 4096
 
-/* What the pointer map says about a page. */
+/* Meaning of a page by the pointer map. */
 typedef enum PageKind {
         PAGE_UNKNOWN,
         PAGE_ROOT,

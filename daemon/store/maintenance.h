@@ -10,7 +10,7 @@
 
 #include "util/buffer.h"
 
-/* What was found or done is appended to `text`, a line each. 0, or an outcome, which `text` explains; or a negative errno. */
+/* Findings and deeds are appended to `text`, a line each. 0, or an outcome, which `text` explains; or a negative errno. */
 enum {
         MAINTENANCE_DAMAGED = 1, /* the database has errors */
         MAINTENANCE_FAILED,      /* nothing was done */

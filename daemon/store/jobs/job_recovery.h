@@ -27,7 +27,10 @@ typedef struct JobRecovery {
         size_t n_jobs;
 } JobRecovery;
 
-/* Before the first row set. path: store_path(), barrier: store_wal_barrier(); or NULL for a store that was opened late. Caller frees. 0 or a negative errno. */
+/*
+ * Before the first row set. path: store_path(), or NULL for a store that was opened late; barrier: store_wal_barrier(), or NULL for a
+ * file that nobody writes. Caller frees. 0 or a negative errno.
+ */
 int job_recovery_read(const char *path, struct WalBarrier *barrier, JobRecovery **ret);
 JobRecovery *job_recovery_free(JobRecovery *recovery);
 DEFINE_SCOPED(JobRecovery, job_recovery_free);
