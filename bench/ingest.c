@@ -143,23 +143,29 @@ static int measure(sd_event *event, Ingest *ingest, Sender *sender) {
 
 int main(void) {
         IngestConfig config = {
-                .frame_max_bytes = 1048576, .connections_max = 64, .connections_per_uid_max = 64,
+                .frame_max_bytes = 1048576,
                 .in_flight_max = 1024, .string_max_bytes = STRING_MAX_BYTES, .admin_gid = INGEST_NO_ADMIN_GID,
         };
         const IngestServer server = { .name = "bench", .node = "bench" };
         sd_event *event = NULL;
         Ingest *ingest = NULL;
+        const SharesConfig shares_config = { .limits = {
+                [RESOURCE_CONNECTIONS] = 64, [RESOURCE_INPUT] = 16U << 20, [RESOURCE_REQUESTS] = 8U << 20,
+        } };
+        Shares *shares = NULL;
         Sender sender = {};
         int fd, r;
 
         fd = listen_anywhere(&sender.address, &sender.n_address);
-        if (fd < 0 || sd_event_new(&event) < 0 || ingest_new(&ingest, event, fd, &config, &server) < 0) {
+        if (fd < 0 || sd_event_new(&event) < 0 || shares_new(&shares, &shares_config) < 0 ||
+            ingest_new(&ingest, event, fd, &config, &server, shares) < 0) {
                 perror("Cannot build the loop");
                 return EXIT_FAILURE;
         }
 
         r = measure(event, ingest, &sender);
         ingest_free(ingest);
+        shares_free(shares);
         sd_event_unref(event);
         return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -17,6 +17,7 @@
 #include "jobs/jobs.h"
 #include "node/node.h"
 #include "sample/finder_rules.h"
+#include "shares/shares.h"
 #include "sockets.h"
 #include "util/buffer.h"
 
@@ -30,6 +31,7 @@ typedef struct Config {
         StoreConfig store;
         IngestConfig ingest;
         JobsConfig jobs;
+        SharesConfig shares;
         PatternsConfig patterns;
         IndicatorsConfig indicators;
 } Config;

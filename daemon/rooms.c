@@ -156,6 +156,7 @@ static int configure_detection(Rooms *rooms) {
 int rooms_configure(Rooms *rooms) {
         int result = 0, r;
 
+        shares_configure(rooms->shares, &rooms->config.shares);
         ingest_configure(rooms->ingest, &rooms->config.ingest);
         store_configure(rooms->store, &rooms->config.store);
         node_configure(&rooms->node, &rooms->config.node);
@@ -220,7 +221,10 @@ static int open_sockets(Rooms *rooms, sd_event *event, Sockets *sockets) {
         assert(sockets->submit_fd >= 0);
         assert(!rooms->ingest && !rooms->publisher && !rooms->http);
 
-        r = ingest_new(&rooms->ingest, event, TAKE_FD(sockets->submit_fd), &rooms->config.ingest, &server);
+        r = shares_new(&rooms->shares, &rooms->config.shares);
+        if (r < 0)
+                return r;
+        r = ingest_new(&rooms->ingest, event, TAKE_FD(sockets->submit_fd), &rooms->config.ingest, &server, rooms->shares);
         if (r < 0)
                 return r;
         r = publisher_new(&rooms->publisher);
@@ -229,6 +233,7 @@ static int open_sockets(Rooms *rooms, sd_event *event, Sockets *sockets) {
 
         sources = (HttpSources){
                 .publisher = rooms->publisher,
+                .shares = rooms->shares,
                 .store_path = store_path(rooms->store),
                 .store_wal_barrier = store_wal_barrier(rooms->store),
         };
@@ -271,4 +276,5 @@ void rooms_close(Rooms *rooms) {
         store_free(rooms->store);
         node_deinit(&rooms->node);
         self_deinit(&rooms->self);
+        shares_free(rooms->shares); /* all charges are released */
 }

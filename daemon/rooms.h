@@ -24,7 +24,8 @@ typedef struct Rooms {
         JobRoom jobs;
         IndicatorRoom indicators;
         Desk desk;
-        Store *store;         /* owned, as the following */
+        Shares *shares;       /* owned, as the following */
+        Store *store;
         Ingest *ingest;
         Publisher *publisher;
         Http *http;           /* reads published snapshots */

@@ -40,6 +40,7 @@
         HEADING("Examine perfd")         \
         COMMAND(cmd_status)              \
         COMMAND(cmd_doctor)              \
+        COMMAND(cmd_quota)               \
         COMMAND(cmd_flush)               \
         COMMAND(cmd_db_check)            \
         COMMAND(cmd_db_backup)           \

@@ -4,23 +4,25 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
+#include <string.h>
 #include <sys/socket.h>
-
-#define UID_UNKNOWN ((uid_t)-1)
 
 struct LimitedConnection {
         int fd; /* owned by the library; -1: free entry */
-        uid_t uid; /* UID_UNKNOWN over TCP */
+        Caller caller;
+        Charge charge; /* holds the account */
         uint64_t since_ns;
 };
 
 struct ConnectionLimits {
         pthread_mutex_t mutex;
-        size_t n, n_max, n_per_uid_max;
+        Shares *shares; /* borrowed */
+        size_t n, n_max;
         LimitedConnection connections[];
 };
 
-int connection_limits_new(ConnectionLimits **ret, size_t n_max, size_t n_per_uid_max) {
+int connection_limits_new(ConnectionLimits **ret, Shares *shares) {
+        size_t n_max = shares_limit(shares, RESOURCE_HTTP_CONNECTIONS);
         ConnectionLimits *limits;
 
         limits = calloc(1, sizeof(*limits) + n_max * sizeof(limits->connections[0]));
@@ -29,7 +31,7 @@ int connection_limits_new(ConnectionLimits **ret, size_t n_max, size_t n_per_uid
 
         (void)pthread_mutex_init(&limits->mutex, NULL);
         limits->n_max = n_max;
-        limits->n_per_uid_max = n_per_uid_max;
+        limits->shares = shares;
         for (size_t i = 0; i < n_max; i++)
                 limits->connections[i].fd = -1;
 
@@ -46,47 +48,74 @@ ConnectionLimits *connection_limits_free(ConnectionLimits *limits) {
         return NULL;
 }
 
-static uid_t peer_uid(int fd) {
-        struct ucred peer = { .uid = UID_UNKNOWN };
-        socklen_t n = sizeof(peer);
+/* Charges a connection to its user. SHARES_REFUSED: *ret_reason says why not. */
+static int charge_caller(Shares *shares, const Caller *caller, Charge *ret, char ret_reason[SHARES_REASON_MAX]) {
+        Account *account = shares_open_account(shares, &caller->owner);
+        int r = SHARES_REFUSED;
 
-        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0)
-                return UID_UNKNOWN;
-
-        return peer.uid;
+        (void)snprintf(ret_reason, SHARES_REASON_MAX, "perfd has no memory for this connection: try again later");
+        if (account)
+                r = shares_charge(account, RESOURCE_HTTP_CONNECTIONS, 1, ret);
+        if (account && r != 0)
+                shares_explain(account, RESOURCE_HTTP_CONNECTIONS, ret_reason);
+        shares_close_account(account); /* the charge has a reference */
+        return r;
 }
 
-/* Returns a free entry, or NULL if a limit is reached. */
-static LimitedConnection *find_place(ConnectionLimits *limits, uid_t uid) {
-        LimitedConnection *place = NULL;
-        size_t n_of_uid = 0;
+/* Answers a connection that the library will find shut down. */
+static void refuse(int fd, const char *reason) {
+        char text[SHARES_REASON_MAX + 256];
+        int n = snprintf(text, sizeof(text),
+                         "HTTP/1.1 429 Too Many Requests\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %zu\r\n"
+                         "Retry-After: 1\r\nConnection: close\r\n\r\n%s\n",
+                         strlen(reason) + 1, reason);
 
-        for (size_t i = 0; i < limits->n_max; i++) {
-                LimitedConnection *connection = &limits->connections[i];
+        assert(n > 0 && (size_t)n < sizeof(text));
+        (void)send(fd, text, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+        (void)shutdown(fd, SHUT_RDWR);
+}
 
-                if (connection->fd < 0)
-                        place = connection;
-                else if (uid != UID_UNKNOWN && connection->uid == uid)
-                        n_of_uid++;
-        }
-
-        return n_of_uid < limits->n_per_uid_max ? place : NULL;
+static LimitedConnection *find_place(ConnectionLimits *limits) {
+        for (size_t i = 0; i < limits->n_max; i++)
+                if (limits->connections[i].fd < 0)
+                        return &limits->connections[i];
+        return NULL;
 }
 
 LimitedConnection *connection_limits_add(ConnectionLimits *limits, int fd, uint64_t now_ns) {
-        uid_t uid = peer_uid(fd);
-        LimitedConnection *connection;
+        LimitedConnection added = { .fd = fd, .since_ns = now_ns }, *connection;
+        char reason[SHARES_REASON_MAX];
+
+        caller_identify(fd, &added.caller);
+        if (charge_caller(limits->shares, &added.caller, &added.charge, reason) != 0) {
+                refuse(fd, reason);
+                return NULL;
+        }
 
         pthread_mutex_lock(&limits->mutex);
-        connection = find_place(limits, uid);
+        connection = find_place(limits);
         if (connection) {
-                *connection = (LimitedConnection){ .fd = fd, .uid = uid, .since_ns = now_ns };
+                *connection = added;
                 limits->n++;
-        } else
-                (void)shutdown(fd, SHUT_RDWR);
+        }
         pthread_mutex_unlock(&limits->mutex);
-
+        if (!connection) {
+                shares_release(&added.charge);
+                refuse(fd, "the limit of all connections is reached ([limits] http_connections): try again later");
+        }
         return connection;
+}
+
+size_t connection_limits_max(const ConnectionLimits *limits) {
+        return limits->n_max;
+}
+
+Account *connection_limits_account(const LimitedConnection *connection) {
+        return connection->charge.account;
+}
+
+const Caller *connection_limits_caller(const LimitedConnection *connection) {
+        return &connection->caller;
 }
 
 void connection_limits_renew(ConnectionLimits *limits, LimitedConnection *connection, uint64_t now_ns) {
@@ -100,14 +129,18 @@ void connection_limits_renew(ConnectionLimits *limits, LimitedConnection *connec
 }
 
 void connection_limits_remove(ConnectionLimits *limits, LimitedConnection *connection) {
+        Charge charge;
+
         if (!connection)
                 return;
 
         pthread_mutex_lock(&limits->mutex);
         assert(limits->n > 0 && connection->fd >= 0);
+        charge = connection->charge;
         connection->fd = -1;
         limits->n--;
         pthread_mutex_unlock(&limits->mutex);
+        shares_release(&charge);
 }
 
 void connection_limits_close_slow(ConnectionLimits *limits, uint64_t since_ns) {

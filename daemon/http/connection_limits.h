@@ -4,29 +4,34 @@
 /*
  * Limits of connections that the HTTP library does not have
  *
- * The library closes idle connections and limits connections from one IP address. It does not limit the duration of a
- * request, so that a peer could keep a connection by sending a byte now and then, nor the connections of one user of the
- * Unix socket. Both limits are here.
+ * The library closes idle connections. It limits neither the duration of a request, so that a peer could keep a connection by sending
+ * a byte now and then, nor the connections of one user. Both limits are here; each connection is charged to its caller.
  */
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "http/caller.h"
+#include "shares/shares.h"
 #include "util/scoped.h"
 
 typedef struct ConnectionLimits ConnectionLimits;
 typedef struct LimitedConnection LimitedConnection;
 
-/* n_per_uid_max: limit for each user, where the user is known. Caller frees. */
-int connection_limits_new(ConnectionLimits **ret, size_t n_max, size_t n_per_uid_max);
+/* shares: borrowed; their limit of HTTP connections at this time is the number of places. Caller frees. */
+int connection_limits_new(ConnectionLimits **ret, Shares *shares);
+size_t connection_limits_max(const ConnectionLimits *limits);
 ConnectionLimits *connection_limits_free(ConnectionLimits *limits);
 DEFINE_SCOPED(ConnectionLimits, connection_limits_free);
 
 /*
- * fd: a connected socket, borrowed until connection_limits_remove(). NULL if a limit is reached: the socket has been shut
- * down, which its owner notices.
+ * fd: a connected socket, borrowed until connection_limits_remove(). NULL if a limit is reached: the client has been told with status
+ * 429, and the socket has been shut down, which its owner notices.
  */
 LimitedConnection *connection_limits_add(ConnectionLimits *limits, int fd, uint64_t now_ns);
+/* The account and the caller of a connection; borrowed until connection_limits_remove(). */
+Account *connection_limits_account(const LimitedConnection *connection);
+const Caller *connection_limits_caller(const LimitedConnection *connection);
 /* Call when the connection has completed a request. NULL does nothing here and below. */
 void connection_limits_renew(ConnectionLimits *limits, LimitedConnection *connection, uint64_t now_ns);
 /* Call before the descriptor is closed. */

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "http/http_stats.h"
+#include "shares/shares.h"
 #include "snapshot/snapshot.h"
 #include "store/reader.h"
 #include "util/buffer.h"
@@ -49,7 +50,8 @@ typedef struct Exchange {
 
         /* sources of the answer; all borrowed */
         const Snapshot *snapshot; /* NULL before the first is published */
-        Reader *reader;
+        Reader *reader; /* NULL: for routes that do not need the store */
+        Shares *shares;
         uint64_t query_timeout_ns;
         bool is_ready;
         HttpStats http;

@@ -15,6 +15,7 @@
 #include "http/exchange.h"
 #include "http/gzip.h"
 #include "http/negotiate.h"
+#include "http/queries.h"
 #include "http/routes.h"
 #include "store/reader.h"
 #include "util/clock.h"
@@ -27,59 +28,65 @@
 #define BODY_KEPT_BYTES (256U * 1024U)
 /* A connection may take this many times the idle limit for one request, from its first byte to the last of the answer. */
 #define REQUEST_TIMEOUTS 3U
+/* Connections beyond the limit of all that are accepted, to be told so. */
+#define REFUSALS_MAX 64U
 #define EXHAUSTED_WAIT_MS 100
 
-/* Resources of one request; each thread of the library has one Worker. */
+/* Buffers of one thread, which answers one request at a time. */
 typedef struct Worker {
-        Reader *reader;
+        Reader *reader; /* NULL: the thread never asks the store */
         Buffer body, packed;
         Gzip gzip;
-        struct Worker *next; /* when idle */
 } Worker;
 
+/* A listening socket, served by one thread of the library. */
+typedef struct HttpListener {
+        Http *http;
+        struct MHD_Daemon *daemon; /* NULL: not used */
+        Worker worker;
+} HttpListener;
+
+/* A thread that answers queries. */
+typedef struct Querier {
+        Http *http;
+        pthread_t thread;
+        bool is_running;
+        Worker worker;
+} Querier;
+
 struct Http {
-        struct MHD_Daemon *tcp, *local;
-        Publisher *publisher; /* borrowed */
+        HttpListener tcp, local;
+        Publisher *publisher; /* borrowed, as is shares */
+        Shares *shares;
         ConnectionLimits *limits;
         uint64_t request_limit_ns, query_timeout_ns;
 
-        size_t n_workers;
-        Worker *workers;
-        pthread_mutex_t idle_mutex;
-        Worker *idle;
+        Queries queries;
+        Querier *queriers;
+        size_t n_queriers;
 
         atomic_bool is_ready;
         atomic_uint_fast64_t n_requests_by_class[6];
         atomic_uint_fast64_t n_bytes_sent, n_exhausted, cpu_ns;
 };
 
-static Worker *worker_take(Http *http) {
-        Worker *worker;
-
-        pthread_mutex_lock(&http->idle_mutex);
-        worker = http->idle;
-        if (worker)
-                http->idle = worker->next;
-        pthread_mutex_unlock(&http->idle_mutex);
-
-        return worker;
-}
-
 static void buffer_trim(Buffer *buffer) {
         if (buffer->n_allocated > BODY_KEPT_BYTES)
                 buffer_deinit(buffer);
 }
 
-static void worker_put(Http *http, Worker *worker) {
-        assert(worker >= http->workers && worker < http->workers + http->n_workers);
-        reader_reset(worker->reader);
+static void worker_trim(Worker *worker) {
+        if (worker->reader)
+                reader_reset(worker->reader);
         buffer_trim(&worker->body);
         buffer_trim(&worker->packed);
+}
 
-        pthread_mutex_lock(&http->idle_mutex);
-        worker->next = http->idle;
-        http->idle = worker;
-        pthread_mutex_unlock(&http->idle_mutex);
+static void worker_deinit(Worker *worker) {
+        reader_free(worker->reader);
+        buffer_deinit(&worker->body);
+        buffer_deinit(&worker->packed);
+        gzip_deinit(&worker->gzip);
 }
 
 static const char *const content_types[] = {
@@ -104,15 +111,15 @@ static void add_headers(struct MHD_Response *response, const Exchange *exchange,
                                               "form-action 'none'; frame-ancestors 'none'");
         if (exchange->status == 405)
                 (void)MHD_add_response_header(response, "Allow", "GET, HEAD");
-        if (exchange->status == 503)
+        if (exchange->status == 503 || exchange->status == 429)
                 (void)MHD_add_response_header(response, "Retry-After", "1");
 }
 
-static enum MHD_Result send_answer(Http *http, struct MHD_Connection *connection, Worker *worker, const Exchange *exchange) {
+/* Makes the response of an exchange, compressed if the client accepts that. NULL: out of memory. */
+static struct MHD_Response *pack_response(struct MHD_Connection *connection, Worker *worker, const Exchange *exchange) {
         const char *encodings = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept-Encoding");
         const Buffer *body = &worker->body;
         struct MHD_Response *response;
-        enum MHD_Result result;
         bool is_packed;
 
         buffer_clear(&worker->packed);
@@ -122,16 +129,22 @@ static enum MHD_Result send_answer(Http *http, struct MHD_Connection *connection
                 body = &worker->packed;
 
         response = MHD_create_response_from_buffer(body->n, body->text, MHD_RESPMEM_MUST_COPY);
-        if (!response)
+        if (response)
+                add_headers(response, exchange, is_packed);
+        return response;
+}
+
+/* Sends a response and releases it. */
+static enum MHD_Result send_response(Http *http, struct MHD_Connection *connection, HttpResponse *response) {
+        enum MHD_Result result;
+
+        if (!response->response)
                 return MHD_NO;
 
-        add_headers(response, exchange, is_packed);
-        result = MHD_queue_response(connection, exchange->status, response);
-        MHD_destroy_response(response);
-
-        assert(exchange->status / 100 < N_ELEMENTS(http->n_requests_by_class));
-        atomic_fetch_add(&http->n_requests_by_class[exchange->status / 100], 1);
-        atomic_fetch_add(&http->n_bytes_sent, body->n);
+        result = MHD_queue_response(connection, response->status, response->response);
+        MHD_destroy_response(TAKE(response->response));
+        assert(response->status / 100 < N_ELEMENTS(http->n_requests_by_class));
+        atomic_fetch_add(&http->n_requests_by_class[response->status / 100], 1);
         return result;
 }
 
@@ -145,76 +158,192 @@ static enum MHD_Result on_parameter(void *userdata, enum MHD_ValueKind kind, con
 }
 
 /* 0 or EXCHANGE_ANSWERED. */
-static int read_request(Exchange *exchange, struct MHD_Connection *connection, const char *method, const char *path) {
+static int read_request(Exchange *exchange, const HttpRequest *request) {
         int r;
 
-        exchange->is_read = is_read(method);
-        exchange->wants_openmetrics = negotiate_openmetrics(MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept"));
+        exchange->is_read = is_read(request->method);
+        exchange->wants_openmetrics = negotiate_openmetrics(MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, "Accept"));
 
-        r = exchange_set_path(exchange, path);
+        r = exchange_set_path(exchange, request->path);
         if (r > 0)
                 return r;
 
-        (void)MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, on_parameter, exchange);
+        (void)MHD_get_connection_values(request->connection, MHD_GET_ARGUMENT_KIND, on_parameter, exchange);
         return exchange->status == 200 ? 0 : EXCHANGE_ANSWERED;
 }
 
-static enum MHD_Result answer(Http *http, struct MHD_Connection *connection, const char *method, const char *path, Worker *worker) {
-        const Snapshot *snapshot = publisher_acquire(http->publisher);
-        Exchange exchange;
-
-        exchange_init(&exchange, &worker->body);
-        exchange.snapshot = snapshot;
-        exchange.reader = worker->reader;
-        exchange.query_timeout_ns = http->query_timeout_ns;
-        exchange.is_ready = atomic_load(&http->is_ready);
-        http_stats(http, &exchange.http);
-
-        if (read_request(&exchange, connection, method, path) == 0)
-                routes_answer(&exchange);
-        publisher_release(http->publisher, snapshot);
-
-        if (buffer_error(&worker->body) < 0) {
-                buffer_deinit(&worker->body);
-                (void)exchange_error(&exchange, 503, "out of memory");
-        }
-
-        return send_answer(http, connection, worker, &exchange);
+static void prepare(Http *http, const Snapshot *snapshot, Worker *worker, Exchange *ret) {
+        exchange_init(ret, &worker->body);
+        ret->snapshot = snapshot;
+        ret->reader = worker->reader;
+        ret->shares = http->shares;
+        ret->query_timeout_ns = http->query_timeout_ns;
+        ret->is_ready = atomic_load(&http->is_ready);
+        http_stats(http, &ret->http);
 }
 
-static enum MHD_Result answer_with_worker(Http *http, struct MHD_Connection *connection, const char *method, const char *path) {
+static void make_response(Http *http, const HttpRequest *request, Worker *worker, Exchange *exchange, HttpResponse *ret) {
+        if (buffer_error(&worker->body) < 0) {
+                buffer_deinit(&worker->body);
+                (void)exchange_error(exchange, 503, "out of memory");
+        }
+
+        ret->response = pack_response(request->connection, worker, exchange);
+        ret->status = exchange->status;
+        atomic_fetch_add(&http->n_bytes_sent, worker->packed.n > 0 ? worker->packed.n : worker->body.n);
+        worker_trim(worker);
+}
+
+/* 0: *ret is the response. ANSWER_NEEDS_STORE: the worker has no reader, but the answer needs the store. */
+enum {
+        ANSWER_NEEDS_STORE = 1,
+};
+static int answer(Http *http, const HttpRequest *request, Worker *worker, HttpResponse *ret) {
         uint64_t begin_ns = clock_thread_cpu_ns();
-        Worker *worker = worker_take(http);
-        enum MHD_Result result;
+        const Snapshot *snapshot = publisher_acquire(http->publisher);
+        Exchange exchange;
+        int r = 0;
 
-        if (!worker)
-                return MHD_NO;
+        prepare(http, snapshot, worker, &exchange);
+        if (read_request(&exchange, request) == 0)
+                r = routes_answer(&exchange);
+        publisher_release(http->publisher, snapshot);
+        if (r == ROUTES_NEEDS_STORE)
+                return ANSWER_NEEDS_STORE;
 
-        result = answer(http, connection, method, path, worker);
-        worker_put(http, worker);
+        make_response(http, request, worker, &exchange, ret);
         atomic_fetch_add(&http->cpu_ns, clock_thread_cpu_ns() - begin_ns);
-        return result;
+        return 0;
+}
+
+/* Makes an answer without asking what the request is. */
+static void answer_error(Http *http, const HttpRequest *request, Worker *worker, unsigned status, const char *reason, HttpResponse *ret) {
+        Exchange exchange;
+
+        prepare(http, NULL, worker, &exchange);
+        (void)exchange_error(&exchange, status, "%s", reason);
+        make_response(http, request, worker, &exchange, ret);
+}
+
+/* --- queries --------------------------------------------------------------------------------------- */
+
+static void query_free(Query *query) {
+        if (query->response.response)
+                MHD_destroy_response(query->response.response);
+        shares_release(&query->charge);
+        free(query);
+}
+
+static void answer_query(Http *http, Query *query, Worker *worker) {
+        struct MHD_Connection *connection = query->request.connection;
+
+        if (queries_is_stopping(&http->queries))
+                answer_error(http, &query->request, worker, 503, "perfd is shutting down: try again later", &query->response);
+        else
+                (void)answer(http, &query->request, worker, &query->response);
+        queries_done(&http->queries, query);
+        MHD_resume_connection(connection); /* the library's thread may free the query from here on */
+}
+
+static void *on_querier(void *userdata) {
+        Querier *querier = userdata;
+        Query *query;
+
+        while ((query = queries_take(&querier->http->queries)))
+                answer_query(querier->http, query, &querier->worker);
+        return NULL;
+}
+
+/* NULL: the connection was refused. */
+static Account *connection_account(struct MHD_Connection *connection) {
+        const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+        return info && info->socket_context ? connection_limits_account(info->socket_context) : NULL;
+}
+
+/* 0: *ret is charged to the user; or the status of the answer with the reason. */
+static unsigned charge_query(Account *account, const HttpRequest *request, Query **ret, char ret_reason[SHARES_REASON_MAX]) {
+        Query *query = calloc(1, sizeof(*query));
+
+        (void)snprintf(ret_reason, SHARES_REASON_MAX, "out of memory");
+        if (!query)
+                return 503;
+
+        query->request = *request;
+        if (shares_charge(account, RESOURCE_QUERIES, 1, &query->charge) != 0) {
+                shares_explain(account, RESOURCE_QUERIES, ret_reason);
+                free(query);
+                return 429;
+        }
+        *ret = query;
+        return 0;
 }
 
 /*
- * The library calls once when the headers are there, for each piece of a body, and at the end. What is answered
- * at the first call costs the connection: right for methods that bring a body, wrong for a GET.
+ * Leaves a request to the threads that ask the store, and suspends its connection until then. 0, or the status of the answer with the
+ * reason.
+ */
+static unsigned put_query(Http *http, const HttpRequest *request, void **context, char ret_reason[SHARES_REASON_MAX]) {
+        void *before = *context;
+        Query *query = NULL;
+        unsigned status;
+
+        status = charge_query(connection_account(request->connection), request, &query, ret_reason);
+        if (status != 0)
+                return status;
+
+        /* The connection is suspended first: from queries_put() on, a thread may resume it. */
+        *context = query;
+        MHD_suspend_connection(request->connection);
+        if (queries_put(&http->queries, query) == 0)
+                return 0;
+
+        *context = before;
+        query_free(query);
+        MHD_resume_connection(request->connection);
+        (void)snprintf(ret_reason, SHARES_REASON_MAX, "perfd is shutting down: try again later");
+        return 503;
+}
+
+static enum MHD_Result answer_request(HttpListener *listener, const HttpRequest *request, void **context) {
+        char reason[SHARES_REASON_MAX];
+        HttpResponse response = {};
+        unsigned status;
+
+        if (!connection_account(request->connection))
+                return MHD_NO;
+
+        if (answer(listener->http, request, &listener->worker, &response) == ANSWER_NEEDS_STORE) {
+                status = put_query(listener->http, request, context, reason);
+                if (status == 0)
+                        return MHD_YES;
+                answer_error(listener->http, request, &listener->worker, status, reason, &response);
+        }
+        return send_response(listener->http, request->connection, &response);
+}
+
+/*
+ * The library calls once when the headers are there, for each piece of a body, and at the end; and again when a suspended
+ * connection is resumed. What is answered at the first call costs the connection: right for methods that bring a body, wrong for a GET.
  */
 static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connection, const char *path, const char *method,
-                                  const char *version, const char *upload, size_t *n_upload, void **request) {
-        bool is_first = !*request;
+                                  const char *version, const char *upload, size_t *n_upload, void **context) {
+        const HttpRequest request = { connection, method, path };
+        HttpListener *listener = userdata;
+        bool is_first = !*context;
 
         (void)version, (void)upload;
-        *request = userdata;
+        if (!is_first && *context != listener)
+                return send_response(listener->http, connection, &((Query *)*context)->response);
+
+        *context = listener;
         if (is_first && is_read(method))
                 return MHD_YES;
-
         if (*n_upload > 0) {
                 *n_upload = 0; /* a body nobody asked for */
                 return MHD_YES;
         }
-
-        return answer_with_worker(userdata, connection, method, path);
+        return answer_request(listener, &request, context);
 }
 
 /* The exchange decodes for itself: the library's own way cuts text short at an encoded NUL. */
@@ -240,7 +369,7 @@ static void *on_target(void *userdata, const char *target, struct MHD_Connection
 
 static void on_connection(void *userdata, struct MHD_Connection *connection, void **limited, enum MHD_ConnectionNotificationCode code) {
         const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        Http *http = userdata;
+        Http *http = ((HttpListener *)userdata)->http;
 
         switch (code) {
         case MHD_CONNECTION_NOTIFY_STARTED:
@@ -252,13 +381,15 @@ static void on_connection(void *userdata, struct MHD_Connection *connection, voi
         }
 }
 
-static void on_completed(void *userdata, struct MHD_Connection *connection, void **request, enum MHD_RequestTerminationCode code) {
+static void on_completed(void *userdata, struct MHD_Connection *connection, void **context, enum MHD_RequestTerminationCode code) {
         const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-        Http *http = userdata;
+        HttpListener *listener = userdata;
 
-        (void)request;
+        if (*context && *context != listener)
+                query_free(*context);
+        *context = NULL;
         if (info && code == MHD_REQUEST_TERMINATED_COMPLETED_OK)
-                connection_limits_renew(http->limits, info->socket_context, clock_boottime_ns());
+                connection_limits_renew(listener->http->limits, info->socket_context, clock_boottime_ns());
 }
 
 /*
@@ -266,45 +397,45 @@ static void on_completed(void *userdata, struct MHD_Connection *connection, void
  * message about it is a place to wait; other messages are about invalid requests, which the statistics count.
  */
 static void on_message(void *userdata, const char *format, va_list arguments) {
-        Http *http = userdata;
+        HttpListener *listener = userdata;
 
         (void)format, (void)arguments;
         if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)
                 return;
 
-        atomic_fetch_add(&http->n_exhausted, 1);
+        atomic_fetch_add(&listener->http->n_exhausted, 1);
         (void)poll(NULL, 0, EXHAUSTED_WAIT_MS);
 }
 
-/* Signals are the loop's business: the library's threads are born with all of them blocked. */
-static struct MHD_Daemon *start(Http *http, const HttpConfig *config, int fd, unsigned n_threads, unsigned per_ip_max) {
-        unsigned connections_max = config->connections_max > n_threads ? config->connections_max : n_threads;
-        struct MHD_Daemon *daemon;
-        sigset_t all, before;
+/* The threads are born with all signals blocked, which the loop receives. */
+static void block_signals(sigset_t *ret_before) {
+        sigset_t all;
 
         (void)sigfillset(&all);
-        (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-        daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, http,
-                                  MHD_OPTION_EXTERNAL_LOGGER, on_message, http,
-                                  MHD_OPTION_LISTEN_SOCKET, fd,
-                                  MHD_OPTION_THREAD_POOL_SIZE, n_threads > 1 ? n_threads : 0U,
-                                  MHD_OPTION_CONNECTION_LIMIT, connections_max,
-                                  MHD_OPTION_PER_IP_CONNECTION_LIMIT, per_ip_max,
-                                  MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(config->timeout_ns / NS_PER_S),
-                                  MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
-                                  MHD_OPTION_STRICT_FOR_CLIENT, 1,
-                                  MHD_OPTION_URI_LOG_CALLBACK, on_target, NULL,
-                                  MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL,
-                                  MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
-                                  MHD_OPTION_NOTIFY_COMPLETED, on_completed, http,
-                                  MHD_OPTION_END);
-        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-        return daemon;
+        (void)pthread_sigmask(SIG_SETMASK, &all, ret_before);
 }
 
-static int start_listener(Http *http, const HttpConfig *config, int fd, bool is_local, struct MHD_Daemon **ret) {
+static struct MHD_Daemon *start_daemon(HttpListener *listener, const HttpConfig *config, int fd, size_t n_max) {
+        return MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request,
+                                listener,
+                                MHD_OPTION_EXTERNAL_LOGGER, on_message, listener,
+                                MHD_OPTION_LISTEN_SOCKET, fd,
+                                MHD_OPTION_CONNECTION_LIMIT, (unsigned)n_max,
+                                MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(config->timeout_ns / NS_PER_S),
+                                MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+                                MHD_OPTION_STRICT_FOR_CLIENT, 1,
+                                MHD_OPTION_URI_LOG_CALLBACK, on_target, NULL,
+                                MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL,
+                                MHD_OPTION_NOTIFY_CONNECTION, on_connection, listener,
+                                MHD_OPTION_NOTIFY_COMPLETED, on_completed, listener,
+                                MHD_OPTION_END);
+}
+
+static int start_listener(Http *http, const HttpConfig *config, int fd, HttpListener *ret) {
+        sigset_t before;
         int flags;
 
+        ret->http = http;
         if (fd < 0)
                 return 0;
 
@@ -312,31 +443,37 @@ static int start_listener(Http *http, const HttpConfig *config, int fd, bool is_
         if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
                 return -errno;
 
-        *ret = start(http, config, fd, is_local ? 1 : config->n_threads, is_local ? 0 : config->connections_per_ip_max);
-        return *ret ? 0 : -EIO;
+        block_signals(&before);
+        ret->daemon = start_daemon(ret, config, fd, connection_limits_max(http->limits) + REFUSALS_MAX);
+        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+        return ret->daemon ? 0 : -EIO;
 }
 
-static int workers_new(Http *http, size_t n, const HttpSources *sources) {
-        http->workers = calloc(n, sizeof(*http->workers));
-        if (!http->workers)
+static int start_queriers(Http *http, size_t n, const HttpSources *sources) {
+        sigset_t before;
+        int r = 0;
+
+        http->queriers = calloc(n, sizeof(*http->queriers));
+        if (!http->queriers)
                 return -ENOMEM;
 
-        http->n_workers = n;
-        for (size_t i = 0; i < n; i++) {
-                int r;
+        http->n_queriers = n;
+        block_signals(&before);
+        for (size_t i = 0; i < n && r == 0; i++) {
+                Querier *querier = &http->queriers[i];
 
-                r = reader_new(&http->workers[i].reader, sources->store_path, sources->store_wal_barrier, http->query_timeout_ns);
-                if (r < 0)
-                        return r;
-                worker_put(http, &http->workers[i]);
+                querier->http = http;
+                r = reader_new(&querier->worker.reader, sources->store_path, sources->store_wal_barrier, http->query_timeout_ns);
+                if (r == 0)
+                        r = -pthread_create(&querier->thread, NULL, on_querier, querier);
+                querier->is_running = r == 0;
         }
-
-        return 0;
+        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+        return r;
 }
 
 int http_new(Http **ret, const HttpConfig *config, int tcp_fd, int unix_fd, const HttpSources *sources) {
         scoped(http_freep) Http *http = NULL;
-        size_t n_threads = config->n_threads + 1;
         int r;
 
         http = calloc(1, sizeof(*http));
@@ -346,21 +483,16 @@ int http_new(Http **ret, const HttpConfig *config, int tcp_fd, int unix_fd, cons
         http->request_limit_ns = REQUEST_TIMEOUTS * config->timeout_ns;
         http->query_timeout_ns = config->query_timeout_ns;
         http->publisher = sources->publisher;
-        (void)pthread_mutex_init(&http->idle_mutex, NULL);
+        http->shares = sources->shares;
+        queries_init(&http->queries, config->n_threads);
 
-        r = connection_limits_new(&http->limits, 2 * (size_t)config->connections_max + n_threads, config->connections_per_ip_max);
-        if (r < 0)
-                return r;
-
-        r = workers_new(http, n_threads, sources);
-        if (r < 0)
-                return r;
-
-        r = start_listener(http, config, tcp_fd, false, &http->tcp);
-        if (r < 0)
-                return r;
-
-        r = start_listener(http, config, unix_fd, true, &http->local);
+        r = connection_limits_new(&http->limits, sources->shares);
+        if (r >= 0)
+                r = start_queriers(http, config->n_threads + 1, sources);
+        if (r >= 0)
+                r = start_listener(http, config, tcp_fd, &http->tcp);
+        if (r >= 0)
+                r = start_listener(http, config, unix_fd, &http->local);
         if (r < 0)
                 return r;
 
@@ -368,39 +500,40 @@ int http_new(Http **ret, const HttpConfig *config, int tcp_fd, int unix_fd, cons
         return 0;
 }
 
-static void workers_free(Http *http) {
-        for (size_t i = 0; i < http->n_workers; i++) {
-                reader_free(http->workers[i].reader);
-                buffer_deinit(&http->workers[i].body);
-                buffer_deinit(&http->workers[i].packed);
-                gzip_deinit(&http->workers[i].gzip);
+/* Answers the queries that wait, and resumes their connections: the library aborts when it ends with suspended ones. */
+static void stop_queriers(Http *http) {
+        queries_stop(&http->queries);
+        for (size_t i = 0; i < http->n_queriers; i++) {
+                if (http->queriers[i].is_running)
+                        (void)pthread_join(http->queriers[i].thread, NULL);
+                worker_deinit(&http->queriers[i].worker);
         }
-        free(http->workers);
+        free(http->queriers);
 }
 
 /*
  * The library shuts its listening socket down when it ends, for every process that has it: what the service manager keeps
  * for the next perfd would be dead. So the socket is taken back first.
  */
-static void stop(struct MHD_Daemon *daemon) {
+static void stop_listener(HttpListener *listener) {
         scoped(closep) int fd = -1;
 
-        if (!daemon)
-                return;
-
-        fd = MHD_quiesce_daemon(daemon);
-        MHD_stop_daemon(daemon);
+        if (listener->daemon) {
+                fd = MHD_quiesce_daemon(listener->daemon);
+                MHD_stop_daemon(listener->daemon);
+        }
+        worker_deinit(&listener->worker);
 }
 
 Http *http_free(Http *http) {
         if (!http)
                 return NULL;
 
-        stop(http->tcp);
-        stop(http->local);
-        workers_free(http);
+        stop_queriers(http);
+        stop_listener(&http->tcp);
+        stop_listener(&http->local);
+        queries_deinit(&http->queries);
         connection_limits_free(http->limits);
-        (void)pthread_mutex_destroy(&http->idle_mutex);
         free(http);
         return NULL;
 }

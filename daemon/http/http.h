@@ -4,23 +4,23 @@
 /*
  * HTTP server
  *
- * Runs libmicrohttpd with a few threads of its own, on TCP and on a Unix socket. A request reads the current Snapshot and,
- * for history, the store through a Reader of the thread. The server is read-only and never makes the loop wait.
+ * Runs libmicrohttpd with a thread for TCP and a thread for the Unix socket. These answer what the current Snapshot knows. A request that
+ * needs the store is suspended and answered by a few threads that have a Reader each (queries.h). Connections and queries are charged to
+ * their users. The server is read-only and never makes the loop wait.
  */
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "http/http_stats.h"
+#include "shares/shares.h"
 #include "snapshot/publisher.h"
 #include "util/scoped.h"
 
 struct WalBarrier;
 
 typedef struct HttpConfig {
-        unsigned n_threads;
-        unsigned connections_max;        /* for each listener */
-        unsigned connections_per_ip_max; /* also for each user of the Unix socket */
+        unsigned n_threads;              /* that one user's queries may keep busy; one more thread is for the others */
         uint64_t timeout_ns;             /* after which an idle connection is closed; whole seconds */
         uint64_t query_timeout_ns;       /* for one question to the store */
 } HttpConfig;
@@ -30,6 +30,7 @@ typedef struct Http Http;
 /* Sources of the answers. Borrowed. */
 typedef struct HttpSources {
         Publisher *publisher;
+        Shares *shares;
         const char *store_path;               /* of the database */
         struct WalBarrier *store_wal_barrier; /* NULL: there is no such file */
 } HttpSources;

@@ -89,26 +89,20 @@ static int check_parameters(Exchange *exchange, const Route *route) {
         return 0;
 }
 
-void routes_answer(Exchange *exchange) {
+int routes_answer(Exchange *exchange) {
         const Route *route = find_route(exchange);
 
-        if (!route) {
+        if (!route)
                 (void)exchange_error(exchange, 404, "no such path; see /api/v1/openapi.json");
-                return;
-        }
-
-        if (!exchange->is_read) {
+        else if (!exchange->is_read)
                 (void)exchange_error(exchange, 405, "%s allows only GET and HEAD", route->path);
-                return;
-        }
-
-        if (check_parameters(exchange, route) > 0)
-                return;
-
-        if (route->needs_snapshot && !exchange->snapshot) {
+        else if (check_parameters(exchange, route) > 0)
+                return 0;
+        else if (route->needs_snapshot && !exchange->snapshot)
                 (void)exchange_error(exchange, 503, "perfd has just started and has not taken a sample yet");
-                return;
-        }
-
-        route->answer(exchange);
+        else if (route->needs_store && !exchange->reader)
+                return ROUTES_NEEDS_STORE;
+        else
+                route->answer(exchange);
+        return 0;
 }

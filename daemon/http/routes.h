@@ -15,5 +15,8 @@
 /* The i-th route of all subjects, or NULL. Borrowed, constant. */
 const Route *routes_at(size_t i);
 
-/* Answers the request, or says why not. */
-void routes_answer(Exchange *exchange);
+/* Answers the request, or says why not. 0, or ROUTES_NEEDS_STORE: nothing is written, as the answer needs a reader and there is none. */
+enum {
+        ROUTES_NEEDS_STORE = 1,
+};
+int routes_answer(Exchange *exchange);

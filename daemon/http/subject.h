@@ -18,6 +18,7 @@ typedef struct Route {
         const char *path;       /* "/api/v1/jobs/{id}": at most one {…}, one segment long */
         const char *parameters; /* names, separated by spaces; where and names that end in [] may be repeated */
         bool needs_snapshot;    /* 503 before the first snapshot */
+        bool needs_store;       /* the answer reads the store, which may take long; the others are answered at once */
         void (*answer)(Exchange *exchange);
 } Route;
 

@@ -9,11 +9,10 @@
 
 #include "util/scoped.h"
 
-#define IN_BYTES_MIN 4096U
 #define SLOTS_MIN 16U
 
 void connection_init(Connection *connection, int fd, const Peer *peer) {
-        *connection = (Connection){ .fd = fd, .peer = *peer, .in_wanted = IN_BYTES_MIN };
+        *connection = (Connection){ .fd = fd, .peer = *peer, .in_wanted = CONNECTION_IN_BYTES_MIN };
 }
 
 void connection_deinit(Connection *connection) {
@@ -42,8 +41,7 @@ static void move_to_front(Connection *connection) {
         connection->in_end = n_held;
 }
 
-/* Size of the frame that is arriving, or the buffer size of a busy peer. */
-static size_t get_wanted_size(const Connection *connection, size_t frame_max_bytes) {
+size_t connection_input_size(const Connection *connection, size_t frame_max_bytes, bool is_fast) {
         size_t n_needed = 0;
         Frame unused;
 
@@ -51,11 +49,10 @@ static size_t get_wanted_size(const Connection *connection, size_t frame_max_byt
                 (void)frame_read(connection->in + connection->in_begin, count_held(connection),
                                  frame_max_bytes, &unused, &n_needed);
 
-        return MAX(connection->in_wanted, n_needed);
+        return MAX(is_fast ? connection->in_wanted : CONNECTION_IN_BYTES_MIN, n_needed);
 }
 
-static int make_room(Connection *connection, size_t frame_max_bytes) {
-        size_t n_wanted = get_wanted_size(connection, frame_max_bytes);
+static int make_room(Connection *connection, size_t n_wanted) {
         bool is_oversized;
         uint8_t *in;
 
@@ -80,7 +77,7 @@ static void adapt_size(Connection *connection, size_t n_room, size_t n_read) {
         if (n_read == n_room)
                 connection->in_wanted = MIN(connection->in_wanted * 4, CONNECTION_IN_BYTES);
         else if (n_read < connection->in_wanted / 8)
-                connection->in_wanted = IN_BYTES_MIN;
+                connection->in_wanted = CONNECTION_IN_BYTES_MIN;
 }
 
 static void release_input(Connection *connection) {
@@ -89,12 +86,12 @@ static void release_input(Connection *connection) {
         connection->in_begin = connection->in_end = connection->in_size = 0;
 }
 
-int connection_receive(Connection *connection, size_t frame_max_bytes) {
+int connection_receive(Connection *connection, size_t n_wanted) {
         size_t n_room;
         ssize_t n;
         int r;
 
-        r = make_room(connection, frame_max_bytes);
+        r = make_room(connection, n_wanted);
         if (r != 0)
                 return r;
 
@@ -161,7 +158,7 @@ static int grow_slots(Connection *connection) {
         return 0;
 }
 
-int connection_expect(Connection *connection, uint64_t sequence, uint64_t *ret_number) {
+int connection_expect(Connection *connection, uint64_t sequence, size_t n_bytes, uint64_t *ret_number) {
         int r;
 
         if (connection->next - connection->first == connection->n_slots) {
@@ -170,7 +167,7 @@ int connection_expect(Connection *connection, uint64_t sequence, uint64_t *ret_n
                         return r;
         }
 
-        *get_slot(connection, connection->next) = (ReplySlot){ .sequence = sequence };
+        *get_slot(connection, connection->next) = (ReplySlot){ .sequence = sequence, .n_bytes = n_bytes };
         *ret_number = connection->next++;
         return 0;
 }
@@ -185,11 +182,15 @@ const ReplySlot *connection_find(const Connection *connection, uint64_t number) 
         return slot->reply ? NULL : slot;
 }
 
-size_t connection_count_unanswered(const Connection *connection) {
+size_t connection_count_unanswered(const Connection *connection, size_t *ret_n_bytes) {
         size_t n = 0;
 
+        *ret_n_bytes = 0;
         for (uint64_t i = connection->first; i < connection->next; i++)
-                n += !get_slot(connection, i)->reply;
+                if (!get_slot(connection, i)->reply) {
+                        *ret_n_bytes += get_slot(connection, i)->n_bytes;
+                        n++;
+                }
 
         return n;
 }
@@ -286,6 +287,8 @@ void connection_give_up(Connection *connection) {
 bool connection_is_over(const Connection *connection, size_t frame_max_bytes) {
         Frame unused;
 
+        if (connection->first < connection->next)
+                return false;
         if (connection->is_closing && connection->is_deaf)
                 return true;
         if (!connection->is_closing &&
@@ -293,5 +296,5 @@ bool connection_is_over(const Connection *connection, size_t frame_max_bytes) {
              connection_peek(connection, frame_max_bytes, UINT32_MAX, &unused) != CONNECTION_NOTHING))
                 return false;
 
-        return connection->is_deaf || (connection->first == connection->next && !connection_has_output(connection));
+        return connection->is_deaf || !connection_has_output(connection);
 }

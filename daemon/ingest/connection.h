@@ -22,11 +22,13 @@
 #include "request/request.h"
 #include "util/buffer.h"
 
+#define CONNECTION_IN_BYTES_MIN 4096U
 #define CONNECTION_IN_BYTES 65536U
 #define CONNECTION_OUT_BYTES 65536U
 
 typedef struct ReplySlot {
         uint64_t sequence;
+        size_t n_bytes; /* of the request, as charged to the user */
         uint8_t *reply; /* owned; NULL: not answered yet */
         size_t n_reply;
 } ReplySlot;
@@ -54,11 +56,16 @@ typedef struct Connection {
 void connection_init(Connection *connection, int fd, const Peer *peer);
 void connection_deinit(Connection *connection);
 
-/* Reads once what is there. CONNECTION_FULL: there is no room until a frame is consumed. Sets is_at_end. */
+/* Size of the buffer for the next read: that of the frame that is arriving, or with is_fast, what a busy peer uses. */
+size_t connection_input_size(const Connection *connection, size_t frame_max_bytes, bool is_fast);
+/*
+ * Reads once what is there, into a buffer of n_wanted bytes, and sets is_at_end. CONNECTION_FULL: there is no room until a frame is
+ * consumed.
+ */
 enum {
         CONNECTION_FULL = 1,
 };
-int connection_receive(Connection *connection, size_t frame_max_bytes);
+int connection_receive(Connection *connection, size_t n_wanted);
 
 /*
  * The next frame, to be given back with connection_consume() before the next connection_receive().
@@ -73,8 +80,8 @@ enum {
 int connection_peek(const Connection *connection, size_t frame_max_bytes, unsigned in_flight_max, Frame *ret);
 void connection_consume(Connection *connection, const Frame *frame);
 
-/* A number for a request that will be answered. 0 or -ENOMEM. */
-int connection_expect(Connection *connection, uint64_t sequence, uint64_t *ret_number);
+/* A number for a request of n_bytes that will be answered. 0 or -ENOMEM. */
+int connection_expect(Connection *connection, uint64_t sequence, size_t n_bytes, uint64_t *ret_number);
 /* The slot of a request that is still to be answered, else NULL. */
 const ReplySlot *connection_find(const Connection *connection, uint64_t number);
 /* The reply to an expected request, copied. 0 or -ENOMEM. */
@@ -87,10 +94,10 @@ enum {
 int connection_send(Connection *connection);
 bool connection_has_output(const Connection *connection);
 
-/* Requests that were taken and not answered. */
-size_t connection_count_unanswered(const Connection *connection);
+/* Number of requests that were taken and not answered, and their bytes. */
+size_t connection_count_unanswered(const Connection *connection, size_t *ret_n_bytes);
 
 /* Nothing can be said any more: connection_is_over() at once. */
 void connection_give_up(Connection *connection);
-/* True when there is nothing left to do but connection_deinit(). */
+/* True when all requests are answered and there is nothing left to do but connection_deinit(). */
 bool connection_is_over(const Connection *connection, size_t frame_max_bytes);

@@ -28,13 +28,12 @@ int connection_table_fit(ConnectionTable *table, size_t n) {
 }
 
 /* Searches each time: connections are made seldom, and there are some thousands at most. */
-int connection_table_add(ConnectionTable *table, void *item, uint32_t uid, uint32_t *ret_place) {
+int connection_table_add(ConnectionTable *table, void *item, uint32_t *ret_place) {
         assert(item);
         for (size_t i = 0; i < table->n_places; i++)
                 if (!table->places[i].item) {
                         assert(table->places[i].generation > 0); /* a ticket of zeros names no request */
                         table->places[i].item = item;
-                        table->places[i].uid = uid;
                         *ret_place = (uint32_t)i;
                         return 0;
                 }
@@ -58,13 +57,4 @@ void *connection_table_find(const ConnectionTable *table, uint32_t place, uint32
                 return NULL;
 
         return table->places[place].item;
-}
-
-unsigned connection_table_count_uid(const ConnectionTable *table, uint32_t uid) {
-        unsigned n = 0;
-
-        for (size_t i = 0; i < table->n_places; i++)
-                n += table->places[i].item && table->places[i].uid == uid;
-
-        return n;
 }

@@ -14,7 +14,6 @@
 typedef struct ConnectionPlace {
         void *item; /* borrowed; NULL: the place is free */
         uint32_t generation;
-        uint32_t uid;
 } ConnectionPlace;
 
 typedef struct ConnectionTable {
@@ -26,14 +25,13 @@ void connection_table_deinit(ConnectionTable *table);
 /* Makes room for at least n items. 0 or -ENOMEM. */
 int connection_table_fit(ConnectionTable *table, size_t n);
 
-/* Puts an item of this user into a free place. 0 or an outcome. */
+/* Puts an item into a free place. 0 or an outcome. */
 enum {
         CONNECTION_TABLE_FULL = 1,
 };
-int connection_table_add(ConnectionTable *table, void *item, uint32_t uid, uint32_t *ret_place);
+int connection_table_add(ConnectionTable *table, void *item, uint32_t *ret_place);
 void connection_table_remove(ConnectionTable *table, uint32_t place);
 
 uint32_t connection_table_generation(const ConnectionTable *table, uint32_t place);
 /* NULL when the item was removed. */
 void *connection_table_find(const ConnectionTable *table, uint32_t place, uint32_t generation);
-unsigned connection_table_count_uid(const ConnectionTable *table, uint32_t uid);

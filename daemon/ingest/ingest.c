@@ -1,73 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ingest/ingest.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
-#include <sys/queue.h>
 
 #include "ingest/codec.h"
-#include "ingest/connection.h"
-#include "ingest/listener.h"
-#include "ingest/peer.h"
-#include "ingest/poller.h"
-#include "ingest/connection_table.h"
-#include "util/arena.h"
+#include "ingest/ingest_accept.h"
+#include "ingest/ingest_state.h"
 
-#define ACCEPTS_PER_TURN 64
-#define REQUESTS_PER_TURN 64U
 #define EVENTS_PER_TURN 64
 /* Bytes that ingest_next() hands out in one turn of the loop: a few milliseconds of work, so that no sample is late. */
 #define TURN_BYTES_MAX (512U * 1024U)
 #define REQUEST_BYTES 512U /* what a request costs beside its bytes */
-#define BACKOFF_US (1000U * 1000U)
-
-/* A connection in the loop. */
-typedef struct IngestClient {
-        Connection connection;
-        Ingest *ingest;
-        uint32_t place;   /* in the table */
-        uint32_t events;  /* that the poller waits for */
-        unsigned n_taken; /* in this turn */
-        bool is_full;     /* not read until a frame is consumed */
-        bool is_ready, is_unsent, is_waiting; /* is_waiting: for EPOLLOUT */
-        TAILQ_ENTRY(IngestClient) ready, unsent;
-} IngestClient;
-
-struct Ingest {
-        IngestConfig config;
-        IngestServer server;
-        sd_event *event;
-        Listener listener;
-        Poller poller; /* of the connections */
-        sd_event_source *listen_source, *poller_source, *backoff_source, *wake_source;
-        bool is_draining;
-
-        ConnectionTable table;     /* of owned IngestClients */
-        TAILQ_HEAD(, IngestClient) ready;  /* may have a request to take */
-        TAILQ_HEAD(, IngestClient) unsent; /* have replies that no send was tried for */
-
-        int lent_pidfd; /* in the request that was handed out last */
-        int kept_pidfd; /* owned; the same, when its connection has gone meanwhile */
-
-        size_t n_turn_bytes;
-        Arena arena;
-        Decoded decoded;
-        IngestStats stats;
-};
 
 /* --- connections --------------------------------------------------------------------------------- */
-
-static void client_set_ready(IngestClient *client, bool is_ready) {
-        if (client->is_ready == is_ready)
-                return;
-
-        client->is_ready = is_ready;
-        client->n_taken = 0;
-        if (is_ready)
-                TAILQ_INSERT_TAIL(&client->ingest->ready, client, ready);
-        else
-                TAILQ_REMOVE(&client->ingest->ready, client, ready);
-}
 
 static void client_set_unsent(IngestClient *client, bool is_unsent) {
         if (client->is_unsent == is_unsent)
@@ -78,6 +25,27 @@ static void client_set_unsent(IngestClient *client, bool is_unsent) {
                 TAILQ_INSERT_TAIL(&client->ingest->unsent, client, unsent);
         else
                 TAILQ_REMOVE(&client->ingest->unsent, client, unsent);
+}
+
+static void client_set_starved(IngestClient *client, bool is_starved) {
+        if (client->is_starved == is_starved)
+                return;
+
+        client->is_starved = is_starved;
+        if (is_starved)
+                TAILQ_INSERT_TAIL(&client->ingest->starved, client, starved);
+        else
+                TAILQ_REMOVE(&client->ingest->starved, client, starved);
+}
+
+/* Charges the part of a buffer beyond the smallest. False: the share is used up, and the charge is as before. */
+static bool client_charge_input(IngestClient *client, size_t n_buffer) {
+        size_t n = n_buffer > CONNECTION_IN_BYTES_MIN ? n_buffer : 0;
+
+        if (n == client->input_charge.amount)
+                return true;
+        client->ingest->has_freed_input |= n < client->input_charge.amount;
+        return shares_resize(&client->input_charge, n) == 0;
 }
 
 /*
@@ -99,14 +67,23 @@ static void ingest_end_loan(Ingest *ingest) {
 static void client_free(IngestClient *client) {
         Ingest *ingest = client->ingest;
 
+        size_t n_unanswered, n_bytes;
+
         client_leave_pidfd(client);
-        client_set_ready(client, false);
         client_set_unsent(client, false);
+        client_set_starved(client, false);
         (void)poller_set(&ingest->poller, client->connection.fd, client, client->events, 0);
 
         connection_table_remove(&ingest->table, client->place);
         ingest->stats.n_connections--;
-        ingest->stats.n_in_flight -= connection_count_unanswered(&client->connection);
+        n_unanswered = connection_count_unanswered(&client->connection, &n_bytes);
+        ingest->stats.n_in_flight -= n_unanswered;
+        if (n_unanswered > 0)
+                turns_answered(&ingest->turns, &client->turn, n_bytes);
+        turns_leave(&ingest->turns, &client->turn);
+        ingest->has_freed_input = true;
+        shares_release(&client->input_charge);
+        shares_release(&client->place_charge);
 
         connection_deinit(&client->connection);
         free(client);
@@ -114,7 +91,8 @@ static void client_free(IngestClient *client) {
 
 static int client_listen(IngestClient *client) {
         const Connection *connection = &client->connection;
-        bool is_reading = !connection->is_at_end && !connection->is_closing && !client->is_full && !client->ingest->is_draining;
+        bool is_reading = !connection->is_at_end && !connection->is_closing && !client->is_full && !client->is_starved &&
+                          !client->ingest->is_draining;
         uint32_t events = (is_reading ? EPOLLIN : 0) | (client->is_waiting ? EPOLLOUT : 0);
         int r;
 
@@ -136,7 +114,7 @@ static void client_settle(IngestClient *client) {
         }
 
         r = connection_peek(&client->connection, config->frame_max_bytes, config->in_flight_max, &unused);
-        client_set_ready(client, r != CONNECTION_NOTHING && r != CONNECTION_BUSY);
+        turns_set_ready(&client->ingest->turns, &client->turn, r != CONNECTION_NOTHING && r != CONNECTION_BUSY);
 }
 
 static void client_send(IngestClient *client) {
@@ -145,12 +123,39 @@ static void client_send(IngestClient *client) {
 }
 
 static void client_read(IngestClient *client) {
+        size_t frame_max_bytes = client->ingest->config.frame_max_bytes;
+        Connection *connection = &client->connection;
+        size_t n_wanted = connection_input_size(connection, frame_max_bytes, true);
         int r;
 
-        r = connection_receive(&client->connection, client->ingest->config.frame_max_bytes);
+        /* A buffer that only serves speed is given up first. */
+        if (n_wanted > connection->in_size && !client_charge_input(client, n_wanted)) {
+                n_wanted = connection_input_size(connection, frame_max_bytes, false);
+                if (n_wanted > connection->in_size && !client_charge_input(client, n_wanted)) {
+                        client_set_starved(client, true);
+                        return;
+                }
+        }
+
+        r = connection_receive(connection, n_wanted);
         if (r < 0)
-                connection_give_up(&client->connection);
+                connection_give_up(connection);
         client->is_full = r == CONNECTION_FULL;
+        (void)client_charge_input(client, connection->in_size);
+}
+
+/* Lets clients that wait for a buffer try again, after others have freed theirs. */
+static void ingest_feed_starved(Ingest *ingest) {
+        IngestClient *client, *next;
+
+        if (!ingest->has_freed_input)
+                return;
+        ingest->has_freed_input = false;
+        for (client = TAILQ_FIRST(&ingest->starved); client; client = next) {
+                next = TAILQ_NEXT(client, starved);
+                client_set_starved(client, false);
+                client_settle(client);
+        }
 }
 
 static void client_serve(IngestClient *client, uint32_t events) {
@@ -176,76 +181,7 @@ static int on_poller(sd_event_source *source, int fd, uint32_t revents, void *us
         return n < 0 ? n : 0;
 }
 
-/* Checks whether the peer is an administrator, by the group as it is now. */
-static void client_judge(IngestClient *client) {
-        const IngestConfig *config = &client->ingest->config;
-        Peer *peer = &client->connection.peer;
-
-        peer->is_admin = peer->uid == 0 ||
-                         (config->admin_gid != INGEST_NO_ADMIN_GID && peer_is_member(client->connection.fd, peer, config->admin_gid));
-}
-
 /* --- accepting ----------------------------------------------------------------------------------- */
-
-static int ingest_add(Ingest *ingest, int fd, const Peer *peer) {
-        scoped(freep) IngestClient *client = NULL;
-        int r;
-
-        client = calloc(1, sizeof(*client));
-        if (!client)
-                return -ENOMEM;
-
-        client->ingest = ingest;
-        client->events = EPOLLIN;
-        r = connection_table_add(&ingest->table, client, peer->uid, &client->place);
-        if (r != 0)
-                return -ENOMEM; /* the table is as large as connections_max */
-
-        r = poller_set(&ingest->poller, fd, client, 0, EPOLLIN);
-        if (r < 0) {
-                connection_table_remove(&ingest->table, client->place);
-                return r;
-        }
-
-        connection_init(&client->connection, fd, peer);
-        client_judge(client);
-        ingest->stats.n_connections++;
-        ingest->stats.n_connections_total++;
-        (void)TAKE(client);
-        return 0;
-}
-
-/* Adds the connection or refuses it; takes fd and peer->pidfd over. */
-static void ingest_admit(Ingest *ingest, int fd_owned, const Peer *peer) {
-        const IngestConfig *config = &ingest->config;
-        scoped(closep) int fd = fd_owned, pidfd = peer->pidfd;
-        char sentence[COMPLAINT_TEXT_MAX] = "perfd cannot take this connection now: try again";
-
-        if (ingest->stats.n_connections >= config->connections_max)
-                snprintf(sentence, sizeof(sentence), "connection limit of %u reached ([limits] connections)",
-                         config->connections_max);
-        else if (connection_table_count_uid(&ingest->table, peer->uid) >= config->connections_per_uid_max)
-                snprintf(sentence, sizeof(sentence),
-                         "uid %u has reached its limit of %u connections ([limits] connections_per_uid)",
-                         peer->uid, config->connections_per_uid_max);
-        else if (connection_table_fit(&ingest->table, config->connections_max) == 0 && ingest_add(ingest, fd, peer) == 0) {
-                (void)TAKE_FD(fd);
-                (void)TAKE_FD(pidfd);
-                return;
-        }
-
-        listener_refuse(fd, sentence);
-        ingest->stats.n_connections_refused++;
-}
-
-/* Stops accepting for a while: waiting peers would keep the loop awake. */
-static void ingest_back_off(Ingest *ingest) {
-        ingest->stats.n_connections_refused++;
-        ingest->stats.n_exhausted++;
-        if (sd_event_source_set_time_relative(ingest->backoff_source, BACKOFF_US) >= 0 &&
-            sd_event_source_set_enabled(ingest->backoff_source, SD_EVENT_ONESHOT) >= 0)
-                (void)sd_event_source_set_enabled(ingest->listen_source, SD_EVENT_OFF);
-}
 
 static int on_backoff_end(sd_event_source *source, uint64_t usec, void *userdata) {
         Ingest *ingest = userdata;
@@ -257,21 +193,11 @@ static int on_backoff_end(sd_event_source *source, uint64_t usec, void *userdata
         return 0;
 }
 
-static int on_listen(sd_event_source *source, int listen_fd, uint32_t events, void *userdata) {
-        Ingest *ingest = userdata;
-        int r = 0;
-
-        (void)source, (void)listen_fd, (void)events;
-        for (unsigned i = 0; i < ACCEPTS_PER_TURN && r == 0; i++) {
-                Peer peer;
-                int fd;
-
-                r = listener_accept(&ingest->listener, &fd, &peer);
-                if (r == 0)
-                        ingest_admit(ingest, fd, &peer);
-                else if (r == LISTENER_EXHAUSTED)
-                        ingest_back_off(ingest);
-        }
+static int on_listen(sd_event_source *source, int fd, uint32_t events, void *userdata) {
+        (void)source;
+        (void)fd;
+        (void)events;
+        ingest_accept_peers(userdata);
         return 0;
 }
 
@@ -310,7 +236,8 @@ static int ingest_attach(Ingest *ingest) {
         return 0;
 }
 
-int ingest_new(Ingest **ret, sd_event *event, int listen_fd, const IngestConfig *config, const IngestServer *server) {
+int ingest_new(Ingest **ret, sd_event *event, int listen_fd, const IngestConfig *config, const IngestServer *server,
+               Shares *shares) {
         scoped(ingest_freep) Ingest *ingest = NULL;
         int r;
 
@@ -324,7 +251,9 @@ int ingest_new(Ingest **ret, sd_event *event, int listen_fd, const IngestConfig 
         ingest->server = *server;
         ingest->lent_pidfd = ingest->kept_pidfd = ingest->poller.fd = -1;
         ingest->event = sd_event_ref(event);
-        TAILQ_INIT(&ingest->ready);
+        ingest->shares = shares;
+        turns_init(&ingest->turns);
+        TAILQ_INIT(&ingest->starved);
         TAILQ_INIT(&ingest->unsent);
 
         r = listener_init(&ingest->listener, listen_fd);
@@ -359,6 +288,7 @@ Ingest *ingest_free(Ingest *ingest) {
         listener_deinit(&ingest->listener);
         arena_deinit(&ingest->arena);
         connection_table_deinit(&ingest->table);
+        turns_deinit(&ingest->turns);
         free(ingest);
         return NULL;
 }
@@ -367,8 +297,11 @@ void ingest_configure(Ingest *ingest, const IngestConfig *config) {
         ingest->config = *config;
 
         for (size_t i = 0; i < ingest->table.n_places; i++)
-                if (ingest->table.places[i].item)
-                        client_judge(ingest->table.places[i].item);
+                if (ingest->table.places[i].item) {
+                        IngestClient *client = ingest->table.places[i].item;
+
+                        client->connection.peer.is_admin = ingest_accept_judge(ingest, client->connection.fd, &client->connection.peer);
+                }
 }
 
 /* --- requests in --------------------------------------------------------------------------------- */
@@ -391,6 +324,10 @@ static int fit_arena(Ingest *ingest) {
 }
 
 static void client_put_reply(IngestClient *client, uint64_t number, Status status, const uint8_t *reply, size_t n) {
+        const ReplySlot *slot = connection_find(&client->connection, number);
+
+        assert(slot);
+        turns_answered(&client->ingest->turns, &client->turn, slot->n_bytes);
         if (connection_reply(&client->connection, number, reply, n) < 0)
                 connection_give_up(&client->connection);
 
@@ -418,16 +355,17 @@ static void client_put_hello(IngestClient *client, uint64_t number, uint64_t seq
         client_put_reply(client, number, STATUS_OK, reply, n);
 }
 
-static int client_expect(IngestClient *client, uint64_t sequence, uint64_t *ret_number) {
+static int client_expect(IngestClient *client, uint64_t sequence, size_t n_bytes, uint64_t *ret_number) {
         int r;
 
-        r = connection_expect(&client->connection, sequence, ret_number);
+        r = connection_expect(&client->connection, sequence, n_bytes, ret_number);
         if (r < 0) {
                 connection_give_up(&client->connection);
                 return r;
         }
 
         client->ingest->stats.n_in_flight++;
+        turns_taken(&client->ingest->turns, &client->turn, n_bytes);
         return 0;
 }
 
@@ -448,9 +386,13 @@ static void client_put_last_words(IngestClient *client, int outcome) {
                          "not a perfd frame: a request is a varint length and a perfd.v1.Request (perfd-protocol(7))");
 
         ingest->stats.n_protocol_errors++;
-        if (client_expect(client, 0, &number) == 0)
+        if (client_expect(client, 0, REQUEST_BYTES, &number) == 0)
                 client_put_answer(client, number, 0, &answer);
         client->connection.is_closing = true;
+}
+
+static IngestClient *client_of_turn(TurnEntry *entry) {
+        return (IngestClient *)((char *)entry - offsetof(IngestClient, turn));
 }
 
 /* 0: *ret and *ret_ticket are set. CLIENT_DONE: there was nothing for the parent in this frame. */
@@ -460,19 +402,20 @@ enum {
 static int client_take(IngestClient *client, const Frame *frame, Request *ret, Ticket *ret_ticket) {
         Ingest *ingest = client->ingest;
         Decoded *decoded = &ingest->decoded;
+        size_t n_bytes = frame->n_consumed + REQUEST_BYTES;
         uint64_t number;
         int r;
 
         r = codec_decode(&ingest->arena, frame, &client->connection.peer, ingest->config.string_max_bytes, decoded);
         connection_consume(&client->connection, frame);
-        ingest->n_turn_bytes += frame->n_consumed + REQUEST_BYTES;
+        ingest->n_turn_bytes += n_bytes;
         client->is_full = false;
         if (r == CODEC_GARBAGE) {
                 client_put_last_words(client, CONNECTION_MALFORMED);
                 return CLIENT_DONE;
         }
 
-        if (client_expect(client, decoded->sequence, &number) < 0)
+        if (client_expect(client, decoded->sequence, n_bytes, &number) < 0)
                 return CLIENT_DONE;
 
         if (r == CODEC_REFUSED) {
@@ -501,10 +444,6 @@ static int client_next(IngestClient *client, Request *ret, Ticket *ret_ticket) {
         else if (r == CONNECTION_TOO_LARGE || r == CONNECTION_MALFORMED)
                 client_put_last_words(client, r);
 
-        /* The client's turn is over, and others come first. */
-        if (++client->n_taken >= REQUESTS_PER_TURN)
-                client_set_ready(client, false);
-
         client_settle(client);
         return r;
 }
@@ -518,17 +457,18 @@ int ingest_next(Ingest *ingest, Request *ret, Ticket *ret_ticket) {
                 return r;
 
         while (!ingest->is_draining && ingest->n_turn_bytes < TURN_BYTES_MAX) {
-                IngestClient *client = TAILQ_FIRST(&ingest->ready);
+                TurnEntry *entry = turns_next(&ingest->turns);
 
-                if (client && client_next(client, ret, ret_ticket) == 0)
+                if (entry && client_next(client_of_turn(entry), ret, ret_ticket) == 0)
                         return 0;
-                if (!client && TAILQ_EMPTY(&ingest->unsent))
+                if (!entry && TAILQ_EMPTY(&ingest->unsent))
                         break;
-                if (!client)
+                if (!entry)
                         ingest_flush(ingest); /* what waited for room to answer may go on */
         }
 
         ingest->n_turn_bytes = 0;
+        ingest_feed_starved(ingest);
         ingest_flush(ingest);
         ingest_wake(ingest);
         return INGEST_IDLE;
@@ -559,7 +499,7 @@ void ingest_flush(Ingest *ingest) {
 }
 
 void ingest_wake(Ingest *ingest) {
-        if (!TAILQ_EMPTY(&ingest->ready) && !ingest->is_draining)
+        if (turns_next(&ingest->turns) && !ingest->is_draining)
                 (void)sd_event_source_set_enabled(ingest->wake_source, SD_EVENT_ONESHOT);
 }
 

@@ -11,7 +11,9 @@
  *
  * Back-pressure: what the parent does not take stays in the connection's buffer, then in
  * the kernel's, then in the client's write. A connection holds at most one frame's worth of
- * bytes and `in_flight_max` unanswered requests. A peer whose bytes are not a frame of ours
+ * bytes and `in_flight_max` unanswered requests. Connections, buffers of more than
+ * CONNECTION_IN_BYTES_MIN and unanswered requests are charged to the user: a connection beyond the
+ * share is refused, buffers and requests wait. Users' requests are taken in turn (turns.h). A peer whose bytes are not a frame of ours
  * gets a last reply that says so, and is closed.
  */
 
@@ -19,31 +21,20 @@
 #include <stdint.h>
 #include <systemd/sd-event.h>
 
+#include "ingest/ingest_config.h"
 #include "request/request.h"
+#include "shares/shares.h"
 #include "snapshot/stats.h"
 #include "util/scoped.h"
 
-typedef struct IngestConfig {
-        size_t frame_max_bytes;
-        unsigned connections_max;
-        unsigned connections_per_uid_max;
-        unsigned in_flight_max; /* unanswered requests of one connection */
-        size_t string_max_bytes;
-        uint32_t admin_gid;     /* group whose members act for the jobs of others as root does */
-} IngestConfig;
-
-#define INGEST_NO_ADMIN_GID UINT32_MAX /* only root acts for others */
-
-/* Identity of this server in its reply to hello. */
-typedef struct IngestServer {
-        const char *name, *node; /* borrowed */
-        bool durable;            /* an acknowledged row survives a power failure */
-} IngestServer;
-
 typedef struct Ingest Ingest;
 
-/* listen_fd: a listening SOCK_STREAM Unix socket, taken over in any case. Config and server are copied. Caller frees. */
-int ingest_new(Ingest **ret, sd_event *event, int listen_fd, const IngestConfig *config, const IngestServer *server);
+/*
+ * listen_fd: a listening SOCK_STREAM Unix socket, taken over in any case. Config and server are copied, shares are borrowed. Caller
+ * frees.
+ */
+int ingest_new(Ingest **ret, sd_event *event, int listen_fd, const IngestConfig *config, const IngestServer *server,
+               Shares *shares);
 Ingest *ingest_free(Ingest *ingest);
 DEFINE_SCOPED(Ingest, ingest_free);
 
@@ -51,7 +42,7 @@ DEFINE_SCOPED(Ingest, ingest_free);
 void ingest_configure(Ingest *ingest, const IngestConfig *config);
 
 /*
- * The next request, round-robin over connections that have one. Hello, and whatever is
+ * The next request, users and their connections in turn. Hello, and whatever is
  * not valid, ingest answers itself. *ret is borrowed until the next call.
  * 0, INGEST_IDLE when none is complete (call again after the next turn of the loop), or < 0.
  */

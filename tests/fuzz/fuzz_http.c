@@ -38,7 +38,7 @@ static int add_parameters(Exchange *exchange, char *query) {
         return r;
 }
 
-static void ask(char *question, const char *accept, const Snapshot *snapshot, Reader *reader) {
+static void ask(char *question, const char *accept, const Snapshot *snapshot, Reader *reader, Shares *shares) {
         scoped(buffer_deinit) Buffer body = {};
         char *path = strsep(&question, "?");
         Exchange exchange;
@@ -46,6 +46,7 @@ static void ask(char *question, const char *accept, const Snapshot *snapshot, Re
         exchange_init(&exchange, &body);
         exchange.snapshot = snapshot;
         exchange.reader = reader;
+        exchange.shares = shares;
         exchange.wants_openmetrics = negotiate_openmetrics(accept);
         if (exchange_set_path(&exchange, path) == 0 && (!question || add_parameters(&exchange, question) == 0))
                 routes_answer(&exchange);
@@ -56,16 +57,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         const SnapshotSize snapshot_size = { .n_cpus = 2, .n_disks = 1, .n_nets = 1, .n_filesystems = 1, .n_jobs = 2 };
         scoped(snapshot_deinit) Snapshot snapshot = {};
         scoped(reader_freep) Reader *reader = NULL;
+        scoped(shares_freep) Shares *shares = NULL;
         scoped(freep) char *text = strndup((const char *)data, size);
         char *rest = text, *question, *accept;
 
-        if (!text || reader_new(&reader, "/nonexistent/perfd.db", NULL, NS_PER_S) < 0)
+        if (!text || reader_new(&reader, "/nonexistent/perfd.db", NULL, NS_PER_S) < 0 || shares_new(&shares, &(SharesConfig){}) < 0)
                 return 0;
 
         fixture_fill(&snapshot, &snapshot_size);
         question = strsep(&rest, "\n");
         accept = strsep(&rest, "\n");
         (void)negotiate_gzip(rest);
-        ask(question, accept, size % 2 ? &snapshot : NULL, reader);
+        ask(question, accept, size % 2 ? &snapshot : NULL, reader, shares);
         return 0;
 }

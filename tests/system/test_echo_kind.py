@@ -109,7 +109,7 @@ class EchoKind(unittest.TestCase):
                 for _ in range(2):
                     if run.get("/api/v1/echoes") != '{"echoes":["hello"]}':
                         return "route"
-                    if "perfd_echoes_stored 1\n" not in run.get("/metrics"):
+                    if "perfd_echo_tables 1\n" not in run.get("/metrics"):
                         return "metrics"
                     run.stop()
                     run.start()

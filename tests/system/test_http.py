@@ -16,7 +16,7 @@ from harness import wait_for
 
 # The shortest interval: one second of history consists of ten samples and one row.
 CONFIG = "[sampling]\ninterval = 100ms\n[jobs]\ncheckpoint_interval = 1s\n"
-QUICK = CONFIG + "[http]\ntimeout = 1s\nconnections = 64\nconnections_per_ip = 24\n"
+QUICK = CONFIG + "[http]\ntimeout = 1s\n[limits]\nhttp_connections = 64\n"
 TYPES = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list, "object": dict}
 
 

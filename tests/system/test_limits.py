@@ -21,8 +21,7 @@ interval = 100ms
 [limits]
 frame_size = 8K
 string_size = 1K
-connections = 8
-connections_per_uid = 6
+connections = 12
 in_flight = 4
 jobs = 3
 jobs_per_uid = 2
@@ -72,27 +71,65 @@ class Limits(harness.TestCase):
             self.assert_status(client.end("a", 0), "OK")
             self.assert_status(client.begin("c"), "OK")
 
-    def test_connections_of_one_user_have_a_limit(self):
+    @unittest.skipIf(os.getuid() != 0, "only root can be another user")
+    def test_connections_of_one_user_have_a_share(self):
         daemon = self.daemon(SMALL)
-        clients = [daemon.client() for _ in range(6)]
+        for path in (daemon.directory, daemon.socket):
+            path.chmod(0o777)
+        os.seteuid(NOBODY)  # the kernel notes who connects
+        try:
+            clients = [daemon.client() for _ in range(6)]
+            one_more = daemon.client()
+        finally:
+            os.seteuid(0)
         try:
             for client in clients:
                 self.assert_status(client.hello(), "OK")
-            with daemon.client() as one_more:
-                try:
-                    reply = one_more.hello()
-                except BrokenPipeError:
-                    reply = one_more.receive()
-                if reply is not None:
-                    self.assert_status(reply, "QUOTA")
-                    self.assertIn("connections_per_uid", reply.message)
-                    self.assertIsNone(one_more.receive())
+            reply = one_more.receive()
+            self.assert_status(reply, "QUOTA")
+            self.assertIn(f"uid {NOBODY} holds 6 connections", reply.message)
+            self.assertIn("[limits] connections = 12", reply.message)
+            self.assertIsNone(one_more.receive())
             self.assertGreaterEqual(daemon.wait_tick()["perfd_connections_refused_total"], 1)
+            self.assert_well(daemon)  # root is another user
         finally:
-            for client in clients:
+            for client in [*clients, one_more]:
                 client.close()
         wait_for(lambda: daemon.wait_tick()["perfd_connections_open"] == 0, "the end of the connections")
+
+    @unittest.skipIf(os.getuid() != 0, "only root can be another user")
+    def test_unfinished_requests_hold_a_share_of_memory_and_others_go_on(self):
+        daemon = self.daemon("[sampling]\ninterval = 100ms\n[limits]\ninput_size = 4M\n")
+        for path in (daemon.directory, daemon.socket):
+            path.chmod(0o777)
+        os.seteuid(NOBODY)
+        try:
+            clients = [daemon.client() for _ in range(100)]
+        finally:
+            os.seteuid(0)
+        request = clients[0].submit_request(harness.indicator(notes=["x" * 60000] * 16))
+        whole = harness.frame(request)
+        for client in clients:
+            client.send_bytes(whole[:5000])
+        wait_for(lambda: daemon.metrics()['perfd_quota_refused_total{resource="input_size"}'] > 0, "a request that waits")
+        self.assertLess(daemon.metrics()['perfd_quota_held{resource="input_size"}'], 2 << 20)
         self.assert_well(daemon)
+        # Requests that wait are taken once others are complete.
+        for client in clients:
+            client.socket.settimeout(harness.TIMEOUT_S)
+        senders = [threading.Thread(target=client.send_bytes, args=(whole[5000:],)) for client in clients[:20]]
+        for sender in senders:
+            sender.start()
+        for client in clients[20:]:
+            client.close()
+        for client in clients[:20]:
+            reply = client.receive()
+            self.assertIn(wire.Status.Name(reply.status), ("OK", "DUPLICATE"), reply.message)
+        for sender in senders:
+            sender.join()
+        for client in clients[:20]:
+            client.close()
+        wait_for(lambda: daemon.metrics()['perfd_quota_held{resource="input_size"}'] == 0, "the end of the input")
 
     def test_a_frame_above_the_limit_is_answered_and_the_connection_closed(self):
         daemon = self.daemon(SMALL)

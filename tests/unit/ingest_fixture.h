@@ -26,6 +26,8 @@ typedef struct Fixture {
         char directory[32];
         struct sockaddr_un address;
         IngestConfig config;
+        SharesConfig shares_config;
+        Shares *shares;
         sd_event *event;
         Ingest *ingest;
         Ticket tickets[TICKETS_MAX]; /* of submissions that wait for an answer */
@@ -53,22 +55,24 @@ static inline int set_up(void **state) {
         snprintf(f->address.sun_path, sizeof(f->address.sun_path), "%s/socket", f->directory);
         f->config = (IngestConfig){
                 .frame_max_bytes = 65536,
-                .connections_max = 64,
-                .connections_per_uid_max = 64,
                 .in_flight_max = 32,
                 .string_max_bytes = STRING_MAX_BYTES,
                 .admin_gid = INGEST_NO_ADMIN_GID,
         };
-        if (sd_event_new(&f->event) < 0)
+        f->shares_config = (SharesConfig){ .limits = {
+                [RESOURCE_CONNECTIONS] = 64, [RESOURCE_INPUT] = 4U << 20, [RESOURCE_REQUESTS] = 4U << 20,
+        } };
+        if (sd_event_new(&f->event) < 0 || shares_new(&f->shares, &f->shares_config) < 0)
                 return -1;
         return ingest_new(&f->ingest, f->event, listen_at(&f->address), &f->config,
-                          &(IngestServer){ .name = "perfd test", .node = "node" });
+                          &(IngestServer){ .name = "perfd test", .node = "node" }, f->shares);
 }
 
 static inline int tear_down(void **state) {
         Fixture *f = *state;
 
         ingest_free(f->ingest);
+        shares_free(f->shares);
         sd_event_unref(f->event);
         unlink(f->address.sun_path);
         rmdir(f->directory);

@@ -74,7 +74,7 @@ static size_t take_all(Fixture *f) {
         do {
                 size_t n_before = f->connection.in_end - f->connection.in_begin;
 
-                r = connection_receive(&f->connection, FRAME_MAX_BYTES);
+                r = connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true));
                 if (f->connection.in_end - f->connection.in_begin == n_before)
                         break;
         } while (r == 0);
@@ -102,14 +102,14 @@ static void an_idle_connection_owns_no_buffer(void **state) {
         Fixture *f = *state;
         uint64_t number;
 
-        assert_int_equal(connection_receive(&f->connection, FRAME_MAX_BYTES), 0);
+        assert_int_equal(connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0);
         assert_null(f->connection.in);
 
         send_frame(f, 100);
         assert_int_equal(take_all(f), 1);
         assert_null(f->connection.in);
 
-        assert_int_equal(connection_expect(&f->connection, 1, &number), 0);
+        assert_int_equal(connection_expect(&f->connection, 1, 100, &number), 0);
         reply(f, number, "r");
         assert_int_equal(connection_send(&f->connection), 0);
         assert_null(f->connection.out.text);
@@ -122,10 +122,10 @@ static void a_buffer_is_as_large_as_the_frame_announced_and_not_larger(void **st
         Frame frame;
 
         assert_int_equal(send(f->peer, header, n, MSG_NOSIGNAL), n);
-        assert_int_equal(connection_receive(&f->connection, FRAME_MAX_BYTES), 0);
+        assert_int_equal(connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0);
         assert_int_equal(f->connection.in_size, 4096);
         assert_int_equal(peek(f, &frame), CONNECTION_NOTHING);
-        assert_int_equal(connection_receive(&f->connection, FRAME_MAX_BYTES), 0);
+        assert_int_equal(connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0);
         assert_int_equal(f->connection.in_size, n + 200000);
 }
 
@@ -135,16 +135,17 @@ static void a_large_buffer_shrinks_while_small_frames_follow(void **state) {
 
         send_frame(f, 150000);
         while (peek(f, &frame) != 0)
-                assert_int_equal(connection_receive(&f->connection, FRAME_MAX_BYTES), 0);
+                assert_int_equal(connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0);
         assert_true(f->connection.in_size > 150000);
 
         send_frame(f, 10);
         assert_int_equal(send(f->peer, "\x05" "half", 3, MSG_NOSIGNAL), 3);
         connection_consume(&f->connection, &frame);
         for (unsigned i = 0; i < 4; i++)
-                assert_in_range(connection_receive(&f->connection, FRAME_MAX_BYTES), 0, CONNECTION_FULL);
+                assert_in_range(connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0,
+                                CONNECTION_FULL);
         assert_int_equal(take_all(f), 1);
-        assert_int_equal(connection_receive(&f->connection, FRAME_MAX_BYTES), 0);
+        assert_int_equal(connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0);
         assert_in_range(f->connection.in_size, 1, CONNECTION_IN_BYTES);
 }
 
@@ -154,7 +155,7 @@ static void reading_stops_when_frames_are_not_taken(void **state) {
 
         send_frames(f, 100, 1000);
         for (unsigned i = 0; i < 1000 && r == 0; i++)
-                r = connection_receive(&f->connection, FRAME_MAX_BYTES);
+                r = connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true));
         assert_int_equal(r, CONNECTION_FULL);
         assert_int_equal(f->connection.in_size, CONNECTION_IN_BYTES);
         assert_int_equal(take_all(f) + take_all(f), 100);
@@ -163,13 +164,15 @@ static void reading_stops_when_frames_are_not_taken(void **state) {
 static void replies_wait_for_those_before_them(void **state) {
         Fixture *f = *state;
         uint64_t numbers[3];
+        size_t n_bytes;
 
         for (size_t i = 0; i < 3; i++)
-                assert_int_equal(connection_expect(&f->connection, i, &numbers[i]), 0);
+                assert_int_equal(connection_expect(&f->connection, i, 100, &numbers[i]), 0);
         reply(f, numbers[2], "c");
         reply(f, numbers[1], "b");
         assert_false(connection_has_output(&f->connection));
-        assert_int_equal(connection_count_unanswered(&f->connection), 1);
+        assert_int_equal(connection_count_unanswered(&f->connection, &n_bytes), 1);
+        assert_int_equal(n_bytes, 100);
         reply(f, numbers[0], "a");
         assert_int_equal(connection_send(&f->connection), 0);
         assert_received(f, "abc");
@@ -179,8 +182,8 @@ static void a_request_is_found_until_it_is_answered(void **state) {
         Fixture *f = *state;
         uint64_t first, second;
 
-        assert_int_equal(connection_expect(&f->connection, 71, &first), 0);
-        assert_int_equal(connection_expect(&f->connection, 72, &second), 0);
+        assert_int_equal(connection_expect(&f->connection, 71, 100, &first), 0);
+        assert_int_equal(connection_expect(&f->connection, 72, 100, &second), 0);
         assert_int_equal(connection_find(&f->connection, second)->sequence, 72);
         reply(f, second, "b");
         assert_null(connection_find(&f->connection, second));
@@ -195,11 +198,11 @@ static void the_ring_grows_with_what_is_unanswered(void **state) {
         uint64_t number;
 
         for (uint64_t i = 0; i < 10; i++) { /* so that the ring is not at its beginning */
-                assert_int_equal(connection_expect(&f->connection, i, &number), 0);
+                assert_int_equal(connection_expect(&f->connection, i, 100, &number), 0);
                 reply(f, number, "x");
         }
         for (uint64_t i = 10; i < 100; i++)
-                assert_int_equal(connection_expect(&f->connection, i, &number), 0);
+                assert_int_equal(connection_expect(&f->connection, i, 100, &number), 0);
         for (uint64_t i = 10; i < 100; i++)
                 assert_int_equal(connection_find(&f->connection, i)->sequence, i);
 }
@@ -210,9 +213,9 @@ static void as_many_requests_wait_as_may_and_no_more_are_taken(void **state) {
         Frame frame;
 
         send_frame(f, 10);
-        assert_int_equal(connection_receive(&f->connection, FRAME_MAX_BYTES), 0);
+        assert_int_equal(connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0);
         for (unsigned i = 0; i < IN_FLIGHT_MAX; i++)
-                assert_int_equal(connection_expect(&f->connection, i, &number), 0);
+                assert_int_equal(connection_expect(&f->connection, i, 100, &number), 0);
         assert_int_equal(peek(f, &frame), CONNECTION_BUSY);
         reply(f, 0, "a");
         assert_int_equal(peek(f, &frame), 0);
@@ -225,10 +228,10 @@ static void unread_replies_stop_requests_and_do_not_pile_up(void **state) {
         Frame frame;
 
         send_frame(f, 10);
-        assert_int_equal(connection_receive(&f->connection, FRAME_MAX_BYTES), 0);
+        assert_int_equal(connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0);
         memset(text, 'r', sizeof(text));
         while (peek(f, &frame) == 0) {
-                assert_int_equal(connection_expect(&f->connection, 1, &number), 0);
+                assert_int_equal(connection_expect(&f->connection, 1, 100, &number), 0);
                 assert_int_equal(connection_reply(&f->connection, number, (uint8_t *)text, sizeof(text)), 0);
                 (void)connection_send(&f->connection);
         }
@@ -241,7 +244,7 @@ static void unread_replies_stop_requests_and_do_not_pile_up(void **state) {
                 assert_true(recv(f->peer, taken, sizeof(taken), 0) > 0);
                 assert_int_equal(connection_send(&f->connection), CONNECTION_PENDING);
                 while (peek(f, &frame) == 0) {
-                        assert_int_equal(connection_expect(&f->connection, 1, &number), 0);
+                        assert_int_equal(connection_expect(&f->connection, 1, 100, &number), 0);
                         assert_int_equal(connection_reply(&f->connection, number, (uint8_t *)text, sizeof(text)), 0);
                 }
                 assert_true(f->connection.out.n_allocated <= 4 * CONNECTION_OUT_BYTES);
@@ -255,14 +258,14 @@ static void a_connection_ends_after_its_last_reply(void **state) {
 
         send_frame(f, 10);
         shutdown(f->peer, SHUT_WR);
-        assert_int_equal(connection_receive(&f->connection, FRAME_MAX_BYTES), 0);
-        assert_int_equal(connection_receive(&f->connection, FRAME_MAX_BYTES), 0);
+        assert_int_equal(connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0);
+        assert_int_equal(connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0);
         assert_true(f->connection.is_at_end);
         assert_false(connection_is_over(&f->connection, FRAME_MAX_BYTES));
 
         assert_int_equal(peek(f, &frame), 0);
         connection_consume(&f->connection, &frame);
-        assert_int_equal(connection_expect(&f->connection, 1, &number), 0);
+        assert_int_equal(connection_expect(&f->connection, 1, 100, &number), 0);
         assert_false(connection_is_over(&f->connection, FRAME_MAX_BYTES));
         reply(f, number, "last");
         assert_false(connection_is_over(&f->connection, FRAME_MAX_BYTES));
@@ -274,8 +277,8 @@ static void nothing_is_kept_for_a_peer_that_is_gone(void **state) {
         Fixture *f = *state;
         uint64_t first, second;
 
-        assert_int_equal(connection_expect(&f->connection, 1, &first), 0);
-        assert_int_equal(connection_expect(&f->connection, 2, &second), 0);
+        assert_int_equal(connection_expect(&f->connection, 1, 100, &first), 0);
+        assert_int_equal(connection_expect(&f->connection, 2, 100, &second), 0);
         closep(&f->peer);
         f->peer = -1;
         reply(f, first, "a");
@@ -283,7 +286,7 @@ static void nothing_is_kept_for_a_peer_that_is_gone(void **state) {
         assert_true(f->connection.is_deaf);
         reply(f, second, "b");
         assert_false(connection_has_output(&f->connection));
-        assert_int_equal(connection_receive(&f->connection, FRAME_MAX_BYTES), 0);
+        assert_int_equal(connection_receive(&f->connection, connection_input_size(&f->connection, FRAME_MAX_BYTES, true)), 0);
         assert_true(connection_is_over(&f->connection, FRAME_MAX_BYTES));
 }
 

@@ -7,7 +7,9 @@
 #include <cmocka.h>
 
 #include <stdbool.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "http/connection_limits.h"
 
@@ -28,99 +30,110 @@ static void pair_close(Pair pair) {
         close(pair.fds[1]);
 }
 
+/* True when the server has ended the connection, after a text or without. */
 static bool is_ended(Pair pair) {
-        char c;
+        char text[1024];
+        ssize_t n;
 
-        return recv(pair.fds[0], &c, 1, MSG_DONTWAIT) == 0;
+        while ((n = recv(pair.fds[0], text, sizeof(text), MSG_DONTWAIT)) > 0)
+                ;
+        return n == 0;
 }
 
-static void who_completes_nothing_in_time_is_cut_off(void **state) {
-        scoped(connection_limits_freep) ConnectionLimits *guests = NULL;
-        Pair slow = pair_open(), diligent = pair_open();
+static Shares *shares_make(uint64_t n_max) {
+        const SharesConfig config = { .limits = { [RESOURCE_HTTP_CONNECTIONS] = n_max } };
+        Shares *shares = NULL;
+
+        assert_int_equal(shares_new(&shares, &config), 0);
+        return shares;
+}
+
+static void slow_connections_are_shut_down(void **state) {
+        scoped(shares_freep) Shares *shares = shares_make(8);
+        scoped(connection_limits_freep) ConnectionLimits *limits = NULL;
+        Pair slow = pair_open(), fast = pair_open();
         LimitedConnection *a, *b;
 
         (void)state;
-        assert_int_equal(connection_limits_new(&guests, 4, 4), 0);
-        a = connection_limits_add(guests, slow.fds[1], 100);
-        b = connection_limits_add(guests, diligent.fds[1], 100);
+        assert_int_equal(connection_limits_new(&limits, shares), 0);
+        assert_int_equal(connection_limits_max(limits), 8);
+        a = connection_limits_add(limits, slow.fds[1], 100);
+        b = connection_limits_add(limits, fast.fds[1], 100);
         assert_non_null(a);
         assert_non_null(b);
 
-        connection_limits_close_slow(guests, 100);
+        connection_limits_close_slow(limits, 100);
         assert_false(is_ended(slow));
 
-        connection_limits_renew(guests, b, 200);
-        connection_limits_close_slow(guests, 150);
+        connection_limits_renew(limits, b, 200);
+        connection_limits_close_slow(limits, 150);
         assert_true(is_ended(slow));
-        assert_false(is_ended(diligent));
+        assert_false(is_ended(fast));
 
-        connection_limits_remove(guests, a);
-        connection_limits_remove(guests, b);
-        assert_int_equal(connection_limits_count(guests), 0);
+        connection_limits_remove(limits, a);
+        connection_limits_remove(limits, b);
+        assert_int_equal(connection_limits_count(limits), 0);
         pair_close(slow);
-        pair_close(diligent);
+        pair_close(fast);
 }
 
-static void who_has_left_is_not_touched(void **state) {
-        scoped(connection_limits_freep) ConnectionLimits *guests = NULL;
+static void removed_connections_are_not_touched(void **state) {
+        scoped(shares_freep) Shares *shares = shares_make(8);
+        scoped(connection_limits_freep) ConnectionLimits *limits = NULL;
         Pair pair = pair_open();
 
         (void)state;
-        assert_int_equal(connection_limits_new(&guests, 4, 4), 0);
-        connection_limits_remove(guests, connection_limits_add(guests, pair.fds[1], 100));
-        connection_limits_close_slow(guests, UINT64_MAX);
+        assert_int_equal(connection_limits_new(&limits, shares), 0);
+        connection_limits_remove(limits, connection_limits_add(limits, pair.fds[1], 100));
+        connection_limits_close_slow(limits, UINT64_MAX);
         assert_false(is_ended(pair));
+        connection_limits_renew(limits, NULL, 2);
+        connection_limits_remove(limits, NULL);
         pair_close(pair);
 }
 
-static void one_user_cannot_take_every_place(void **state) {
-        scoped(connection_limits_freep) ConnectionLimits *guests = NULL;
+static void connections_are_charged_to_their_user(void **state) {
+        scoped(shares_freep) Shares *shares = shares_make(2);
+        scoped(connection_limits_freep) ConnectionLimits *limits = NULL;
         Pair pairs[3] = { pair_open(), pair_open(), pair_open() };
-        LimitedConnection *first;
+        LimitedConnection *connections[3];
+        ResourceStats stats[N_RESOURCES];
+        char text[1024] = "";
 
         (void)state;
-        assert_int_equal(connection_limits_new(&guests, 8, 2), 0);
-        first = connection_limits_add(guests, pairs[0].fds[1], 1);
-        assert_non_null(first);
-        assert_non_null(connection_limits_add(guests, pairs[1].fds[1], 1));
-        assert_null(connection_limits_add(guests, pairs[2].fds[1], 1));
+        assert_int_equal(connection_limits_new(&limits, shares), 0);
+        for (size_t i = 0; i < N_ELEMENTS(pairs); i++)
+                connections[i] = connection_limits_add(limits, pairs[i].fds[1], 1);
+        assert_non_null(connections[0]);
+        assert_non_null(connections[1]);
+        assert_null(connections[2]);
+        assert_true(recv(pairs[2].fds[0], text, sizeof(text) - 1, MSG_DONTWAIT) > 0);
+        assert_ptr_equal(strstr(text, "HTTP/1.1 429 "), text);
+        assert_non_null(strstr(text, "[limits] http_connections = 2"));
         assert_true(is_ended(pairs[2]));
         assert_false(is_ended(pairs[0]));
-        assert_int_equal(connection_limits_count(guests), 2);
 
-        connection_limits_renew(guests, NULL, 2);
-        connection_limits_remove(guests, NULL);
-        connection_limits_remove(guests, first);
-        pair_close(pairs[2]);
-        pairs[2] = pair_open();
-        assert_non_null(connection_limits_add(guests, pairs[2].fds[1], 1));
+        assert_int_equal(connection_limits_caller(connections[0])->owner.uid, getuid());
+        assert_ptr_equal(connection_limits_account(connections[0]), connection_limits_account(connections[1]));
+        shares_stats(shares, stats);
+        assert_int_equal(stats[RESOURCE_HTTP_CONNECTIONS].n_held, 2);
 
+        connection_limits_remove(limits, connections[0]);
+        connections[0] = connection_limits_add(limits, pairs[0].fds[1], 1);
+        assert_non_null(connections[0]);
+        connection_limits_remove(limits, connections[0]);
+        connection_limits_remove(limits, connections[1]);
+        shares_stats(shares, stats);
+        assert_int_equal(stats[RESOURCE_HTTP_CONNECTIONS].n_held, 0);
         for (size_t i = 0; i < N_ELEMENTS(pairs); i++)
                 pair_close(pairs[i]);
 }
 
-static void connections_over_tcp_have_no_user(void **state) {
-        scoped(connection_limits_freep) ConnectionLimits *guests = NULL;
-        int fds[3];
-
-        (void)state;
-        assert_int_equal(connection_limits_new(&guests, 3, 1), 0);
-        for (size_t i = 0; i < N_ELEMENTS(fds); i++) {
-                fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-                assert_true(fds[i] >= 0);
-                assert_non_null(connection_limits_add(guests, fds[i], 1));
-        }
-        assert_int_equal(connection_limits_count(guests), 3);
-        for (size_t i = 0; i < N_ELEMENTS(fds); i++)
-                close(fds[i]);
-}
-
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(who_completes_nothing_in_time_is_cut_off),
-                cmocka_unit_test(who_has_left_is_not_touched),
-                cmocka_unit_test(one_user_cannot_take_every_place),
-                cmocka_unit_test(connections_over_tcp_have_no_user),
+                cmocka_unit_test(slow_connections_are_shut_down),
+                cmocka_unit_test(removed_connections_are_not_touched),
+                cmocka_unit_test(connections_are_charged_to_their_user),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

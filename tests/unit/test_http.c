@@ -27,6 +27,7 @@ typedef struct Fixture {
         struct sockaddr_in tcp;
         struct sockaddr_un local;
         Publisher *publisher;
+        Shares *shares;
         Http *http;
 } Fixture;
 
@@ -51,18 +52,19 @@ static int listen_local(const char *directory, struct sockaddr_un *ret) {
         return fd;
 }
 
-static void start(Fixture *fixture, unsigned n_per_ip_max, unsigned timeout_s) {
+static void start(Fixture *fixture, unsigned n_connections_max, unsigned timeout_s) {
         const HttpConfig config = {
                 .n_threads = 2,
-                .connections_max = 64,
-                .connections_per_ip_max = n_per_ip_max,
                 .timeout_ns = timeout_s * NS_PER_S,
                 .query_timeout_ns = NS_PER_S,
         };
+        SharesConfig shares = { .limits = { [RESOURCE_HTTP_CONNECTIONS] = n_connections_max, [RESOURCE_QUERIES] = 16 } };
         HttpSources sources = { .store_path = "/nonexistent/perfd.db" };
 
         assert_int_equal(publisher_new(&fixture->publisher), 0);
+        assert_int_equal(shares_new(&fixture->shares, &shares), 0);
         sources.publisher = fixture->publisher;
+        sources.shares = fixture->shares;
         assert_int_equal(http_new(&fixture->http, &config, listen_tcp(&fixture->tcp), listen_local(fixture->directory, &fixture->local),
                                   &sources), 0);
 }
@@ -92,6 +94,7 @@ static int teardown(void **state) {
 
         http_free(fixture->http);
         publisher_free(fixture->publisher);
+        shares_free(fixture->shares);
         (void)unlink(fixture->local.sun_path);
         (void)rmdir(fixture->directory);
         free(fixture);
@@ -199,7 +202,7 @@ static void both_listeners_answer(void **state) {
         Fixture *fixture = *state;
         scoped(closep) int fd = -1;
 
-        start(fixture, 32, 10);
+        start(fixture, 64, 10);
         publish(fixture);
         ask(fixture, GET("/api/v1/node") END, &tcp);
         assert_int_equal(tcp.status, 200);
@@ -214,7 +217,7 @@ static void before_the_first_snapshot_the_peer_is_told_to_come_again(void **stat
         scoped(answer_deinit) HttpAnswer early = {}, late = {};
         Fixture *fixture = *state;
 
-        start(fixture, 32, 10);
+        start(fixture, 64, 10);
         ask(fixture, GET("/metrics") END, &early);
         assert_int_equal(early.status, 503);
         assert_true(has_header(&early, "\r\nRetry-After: 1\r\n"));
@@ -228,7 +231,7 @@ static void readiness_is_what_the_daemon_says(void **state) {
         scoped(answer_deinit) HttpAnswer before = {}, while_ready = {}, after = {};
         Fixture *fixture = *state;
 
-        start(fixture, 32, 10);
+        start(fixture, 64, 10);
         ask(fixture, GET("/-/ready") END, &before);
         http_set_ready(fixture->http, true);
         ask(fixture, GET("/-/ready") END, &while_ready);
@@ -247,7 +250,7 @@ static void requests_on_one_connection_are_answered_in_order(void **state) {
         scoped(closep) int fd = -1;
         Fixture *fixture = *state;
 
-        start(fixture, 32, 10);
+        start(fixture, 64, 10);
         http_set_ready(fixture->http, true);
         fd = dial_tcp(fixture);
         assert_true(say(fd, requests, strlen(requests)));
@@ -264,7 +267,7 @@ static void head_is_get_without_the_body(void **state) {
         Fixture *fixture = *state;
         char length[64];
 
-        start(fixture, 32, 10);
+        start(fixture, 64, 10);
         publish(fixture);
         ask(fixture, GET("/api/v1/node") END, &get);
         ask(fixture, "HEAD /api/v1/node HTTP/1.1\r\nHost: node\r\n\r\n", &head);
@@ -277,7 +280,7 @@ static void methods_that_change_something_are_refused(void **state) {
         static const char *const methods[] = { "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "CONNECT", "BREW", "get" };
         Fixture *fixture = *state;
 
-        start(fixture, 32, 10);
+        start(fixture, 64, 10);
         publish(fixture);
         for (size_t i = 0; i < N_ELEMENTS(methods); i++) {
                 scoped(answer_deinit) HttpAnswer answer = {};
@@ -295,7 +298,7 @@ static void a_get_with_a_body_is_answered_all_the_same(void **state) {
         scoped(answer_deinit) HttpAnswer answer = {};
         Fixture *fixture = *state;
 
-        start(fixture, 32, 10);
+        start(fixture, 64, 10);
         ask(fixture, GET("/-/healthy") "Content-Length: 5\r\n\r\nhello", &answer);
         assert_int_equal(answer.status, 200);
 }
@@ -304,7 +307,7 @@ static void answers_carry_the_headers_browsers_need(void **state) {
         scoped(answer_deinit) HttpAnswer page = {}, metrics = {};
         Fixture *fixture = *state;
 
-        start(fixture, 32, 10);
+        start(fixture, 64, 10);
         publish(fixture);
         ask(fixture, GET("/") END, &page);
         assert_true(has_header(&page, "\r\nContent-Type: text/html; charset=utf-8\r\n"));
@@ -337,7 +340,7 @@ static void gzip_is_used_when_asked_for_and_worth_it(void **state) {
         scoped(answer_deinit) HttpAnswer plain = {}, small = {};
         Fixture *fixture = *state;
 
-        start(fixture, 32, 10);
+        start(fixture, 64, 10);
         publish(fixture);
         ask(fixture, GET("/metrics?collect[]=node") END, &plain);
         assert_false(has_header(&plain, "Content-Encoding"));
@@ -359,7 +362,7 @@ static void gzip_is_used_when_asked_for_and_worth_it(void **state) {
 static void what_is_too_long_is_refused_and_nobody_else_suffers(void **state) {
         Fixture *fixture = *state;
 
-        start(fixture, 32, 10);
+        start(fixture, 64, 10);
         for (unsigned i = 0; i < 3; i++) {
                 scoped(answer_deinit) HttpAnswer answer = {}, other = {};
                 scoped(buffer_deinit) Buffer request = {};
@@ -385,7 +388,7 @@ static void bytes_that_are_no_request_end_the_connection(void **state) {
         scoped(answer_deinit) HttpAnswer other = {};
         Fixture *fixture = *state;
 
-        start(fixture, 32, 1);
+        start(fixture, 64, 1);
         for (size_t i = 0; i < N_ELEMENTS(openings); i++) {
                 scoped(buffer_deinit) Buffer stream = {};
                 scoped(closep) int fd = dial_tcp(fixture);
@@ -406,7 +409,7 @@ static void an_idle_connection_is_closed(void **state) {
         scoped(closep) int fd = -1;
         Fixture *fixture = *state;
 
-        start(fixture, 32, 1);
+        start(fixture, 64, 1);
         fd = dial_tcp(fixture);
         assert_true(say(fd, "GET / HT", 8));
         while (hear(fd, &stream))
@@ -419,7 +422,7 @@ static void a_peer_that_trickles_is_cut_off(void **state) {
         uint64_t deadline_ns = clock_boottime_ns() + DEADLINE_MS * NS_PER_MS;
         struct pollfd poller;
 
-        start(fixture, 32, 1);
+        start(fixture, 64, 1);
         fd = dial_tcp(fixture);
         poller = (struct pollfd){ .fd = fd, .events = POLLIN | POLLRDHUP };
         assert_true(say(fd, "GET /", 5));
@@ -432,29 +435,27 @@ static void a_peer_that_trickles_is_cut_off(void **state) {
         }
 }
 
-static void one_address_gets_its_share_of_connections(void **state) {
+static void connections_beyond_a_share_are_told_why(void **state) {
         scoped(buffer_deinit) Buffer stream = {};
         Fixture *fixture = *state;
-        int tcp[3], local[3];
+        int tcp[3];
 
         start(fixture, 2, 10);
-        for (size_t i = 0; i < N_ELEMENTS(tcp); i++) {
+        for (size_t i = 0; i < N_ELEMENTS(tcp); i++)
                 tcp[i] = dial_tcp(fixture);
-                local[i] = dial_local(fixture);
-        }
-        assert_false(hear(tcp[2], &stream));
-        assert_false(hear(local[2], &stream));
-        for (size_t i = 0; i < N_ELEMENTS(tcp); i++) {
+        while (hear(tcp[2], &stream))
+                ;
+        assert_non_null(strstr(stream.text, "429 Too Many Requests"));
+        assert_non_null(strstr(stream.text, "[limits] http_connections = 2"));
+        for (size_t i = 0; i < N_ELEMENTS(tcp); i++)
                 close(tcp[i]);
-                close(local[i]);
-        }
 }
 
 static void every_answer_is_counted(void **state) {
         Fixture *fixture = *state;
         HttpStats stats;
 
-        start(fixture, 32, 10);
+        start(fixture, 64, 10);
         publish(fixture);
         for (unsigned i = 0; i < 10; i++) {
                 scoped(answer_deinit) HttpAnswer good = {}, bad = {};
@@ -494,7 +495,7 @@ static void answers_stay_whole_while_snapshots_change(void **state) {
         Fixture *fixture = *state;
         atomic_bool is_over = false;
 
-        start(fixture, 32, 10);
+        start(fixture, 64, 10);
         publish(fixture);
         for (size_t i = 0; i < N_ELEMENTS(askers); i++) {
                 askers[i].fixture = fixture;
@@ -515,7 +516,7 @@ static void the_end_does_not_wait_for_peers(void **state) {
         scoped(buffer_deinit) Buffer stream = {};
         Fixture *fixture = *state;
 
-        start(fixture, 32, 3600);
+        start(fixture, 64, 3600);
         idle = dial_tcp(fixture);
         half = dial_local(fixture);
         assert_true(say(half, "GET /metrics HT", 15));
@@ -529,7 +530,7 @@ static void the_threads_leave_signals_to_the_loop(void **state) {
         sigset_t blocked, before, now, pending;
         Fixture *fixture = *state;
 
-        start(fixture, 32, 10);
+        start(fixture, 64, 10);
         (void)sigemptyset(&blocked);
         (void)sigaddset(&blocked, SIGTERM);
         assert_int_equal(pthread_sigmask(SIG_BLOCK, &blocked, &before), 0);
@@ -560,7 +561,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(bytes_that_are_no_request_end_the_connection, setup, teardown),
                 cmocka_unit_test_setup_teardown(an_idle_connection_is_closed, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_peer_that_trickles_is_cut_off, setup, teardown),
-                cmocka_unit_test_setup_teardown(one_address_gets_its_share_of_connections, setup, teardown),
+                cmocka_unit_test_setup_teardown(connections_beyond_a_share_are_told_why, setup, teardown),
                 cmocka_unit_test_setup_teardown(every_answer_is_counted, setup, teardown),
                 cmocka_unit_test_setup_teardown(answers_stay_whole_while_snapshots_change, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_end_does_not_wait_for_peers, setup, teardown),

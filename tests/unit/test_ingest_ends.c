@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "ingest_fixture.h"
 
@@ -127,14 +128,14 @@ static void a_connection_over_the_limit_is_told_which(void **state) {
         int fds[3];
         Reply reply;
 
-        f->config.connections_max = 2;
-        ingest_configure(f->ingest, &f->config);
+        f->shares_config.limits[RESOURCE_CONNECTIONS] = 2;
+        shares_configure(f->shares, &f->shares_config);
         for (size_t i = 0; i < 3; i++)
                 fds[i] = join(f);
         assert_int_equal(receive(f, fds[2], &reply, 1), 1);
         assert_int_equal(reply.status, STATUS_QUOTA);
         assert_int_equal(reply.sequence, 0);
-        assert_true(says(&reply, "[limits] connections)"));
+        assert_true(says(&reply, "[limits] connections = 2"));
         assert_closed(f, fds[2]);
         assert_open(f, fds[0]);
         assert_int_equal(ingest_stats(f->ingest)->n_connections_refused, 1);
@@ -149,21 +150,40 @@ static void a_connection_over_the_limit_is_told_which(void **state) {
         close(fds[2]);
 }
 
-static void a_user_has_a_limit_of_its_own(void **state) {
+static int join_as(Fixture *f, uint32_t uid) {
+        int fd;
+
+        assert_int_equal(chmod(f->directory, 0755), 0);
+        assert_int_equal(chmod(f->address.sun_path, 0666), 0);
+        assert_int_equal(seteuid(uid), 0);
+        fd = join(f); /* the kernel notes who connects */
+        assert_int_equal(seteuid(0), 0);
+        return fd;
+}
+
+static void a_user_has_a_share_of_the_connections(void **state) {
         Fixture *f = *state;
-        int fds[2];
+        int fds[6];
         Reply reply;
 
-        f->config.connections_per_uid_max = 1;
-        ingest_configure(f->ingest, &f->config);
-        for (size_t i = 0; i < 2; i++)
-                fds[i] = join(f);
-        assert_int_equal(receive(f, fds[1], &reply, 1), 1);
+        if (getuid() != 0)
+                skip(); /* only root can be two users */
+        f->shares_config.limits[RESOURCE_CONNECTIONS] = 10;
+        shares_configure(f->shares, &f->shares_config);
+        for (size_t i = 0; i < 6; i++)
+                fds[i] = join_as(f, 65534);
+        assert_int_equal(receive(f, fds[5], &reply, 1), 1);
         assert_int_equal(reply.status, STATUS_QUOTA);
-        assert_true(says(&reply, "connections_per_uid"));
+        assert_true(says(&reply, "uid 65534 holds 5 connections"));
         assert_open(f, fds[0]);
+        close(fds[5]);
+        fds[5] = join_as(f, 65533); /* another user, and root */
+        assert_open(f, fds[5]);
         close(fds[0]);
-        close(fds[1]);
+        fds[0] = join(f);
+        assert_open(f, fds[0]);
+        for (size_t i = 0; i < 6; i++)
+                close(fds[i]);
 }
 
 static void without_file_descriptors_a_peer_is_told_and_the_loop_sleeps(void **state) {
@@ -246,7 +266,7 @@ int main(void) {
                 TEST(garbage_after_requests_does_not_cost_them_their_answers),
                 TEST(a_frame_over_the_limit_is_refused_by_its_name),
                 TEST(a_connection_over_the_limit_is_told_which),
-                TEST(a_user_has_a_limit_of_its_own),
+                TEST(a_user_has_a_share_of_the_connections),
                 TEST(without_file_descriptors_a_peer_is_told_and_the_loop_sleeps),
                 TEST(new_limits_hold_for_open_connections),
                 TEST(draining_answers_what_was_taken_and_takes_no_more),

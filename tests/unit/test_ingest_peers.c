@@ -97,8 +97,8 @@ static void a_peer_that_is_refused_leaves_no_descriptor_behind(void **state) {
         scoped(closep) int in = join(f);
         int before, after;
 
-        f->config.connections_max = 1;
-        ingest_configure(f->ingest, &f->config);
+        f->shares_config.limits[RESOURCE_CONNECTIONS] = 1;
+        shares_configure(f->shares, &f->shares_config);
         turn(f);
         before = dup(in);
         assert_true(before >= 0);

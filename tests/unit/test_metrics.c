@@ -27,6 +27,7 @@ static int setup(void **state) {
         assert_non_null(fixture);
         fixture_fill(&fixture->snapshot, &size);
         exchange_init(&fixture->exchange, &fixture->out);
+        assert_int_equal(shares_new(&fixture->exchange.shares, &(SharesConfig){}), 0);
         fixture->exchange.snapshot = &fixture->snapshot;
         exposition_init(&fixture->exposition, &fixture->out, false);
         *state = fixture;
@@ -36,6 +37,7 @@ static int setup(void **state) {
 static int teardown(void **state) {
         Fixture *fixture = *state;
 
+        shares_free(fixture->exchange.shares);
         snapshot_deinit(&fixture->snapshot);
         buffer_deinit(&fixture->out);
         free(fixture);

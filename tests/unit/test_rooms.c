@@ -332,7 +332,7 @@ static void a_reload_applies_to_all_parts(void **state) {
         int fd;
 
         tree_write(f->root, "models/PiMatmul.yaml", "name: PiMatmul\nresults:\n  rate: {type: float}\n");
-        config->ingest.connections_max = 1;
+        config->shares.limits[RESOURCE_CONNECTIONS] = 1;
         config->node.interval_ns = 7 * NS_PER_S;
         config->store.size_max_bytes = 77 * MIB;
         assert_int_equal(rooms_configure(&f->rooms), 0);

@@ -16,6 +16,7 @@
 typedef struct Fixture {
         Snapshot snapshot;
         Reader *reader; /* of a database that is not there */
+        Shares *shares;
         Buffer body;
         Exchange exchange;
 } Fixture;
@@ -26,6 +27,7 @@ static int setup(void **state) {
 
         assert_non_null(fixture);
         fixture_fill(&fixture->snapshot, &size);
+        assert_int_equal(shares_new(&fixture->shares, &(SharesConfig){}), 0);
         assert_int_equal(reader_new(&fixture->reader, "/nonexistent/perfd.db", NULL, NS_PER_S), 0);
         *state = fixture;
         return 0;
@@ -36,6 +38,7 @@ static int teardown(void **state) {
 
         snapshot_deinit(&fixture->snapshot);
         reader_free(fixture->reader);
+        shares_free(fixture->shares);
         buffer_deinit(&fixture->body);
         free(fixture);
         return 0;
@@ -50,6 +53,7 @@ static unsigned ask(Fixture *fixture, const char *question, bool has_snapshot) {
         exchange_init(&fixture->exchange, &fixture->body);
         fixture->exchange.snapshot = has_snapshot ? &fixture->snapshot : NULL;
         fixture->exchange.reader = fixture->reader;
+        fixture->exchange.shares = fixture->shares;
         r = exchange_set_path(&fixture->exchange, path);
         for (char *parameter; r == 0 && (parameter = strsep(&query, "&"));) {
                 char *value = parameter, *name = strsep(&value, "=");

@@ -2,15 +2,13 @@
 #include "http/indicators/indicators_subject.h"
 
 static const Route routes[] = {
-        { "/api/v1/indicators",                "", false, indicators_subject_list },
-        { "/api/v1/indicators/{name}/results", "where component job since_ms until_ms limit page", false, indicators_subject_results },
-        { "/api/v1/indicators/{name}/query",   "where component version since_ms until_ms group_by stat limit format", false,
-          indicators_subject_query },
-        { "/api/v1/indicators/{name}/rank",    "where component version since_ms until_ms by objective direction confidence across", false,
-          indicators_subject_rank },
-        { "/api/v1/batches/{id}",              "", false, indicators_subject_batch },
-        { "/api/v1/models",                    "", true,  indicators_subject_models },
-        { "/api/v1/results",                   "where name component job since_ms until_ms limit page", false, indicators_subject_all_results },
+        { "/api/v1/indicators",                "", false, true,  indicators_subject_list },
+        { "/api/v1/indicators/{name}/results", "where component job since_ms until_ms limit page", false, true,  indicators_subject_results },
+        { "/api/v1/indicators/{name}/query",   "where component version since_ms until_ms group_by stat limit format", false, true,  indicators_subject_query },
+        { "/api/v1/indicators/{name}/rank",    "where component version since_ms until_ms by objective direction confidence across", false, true,  indicators_subject_rank },
+        { "/api/v1/batches/{id}",              "", false, true,  indicators_subject_batch },
+        { "/api/v1/models",                    "", true,  false, indicators_subject_models },
+        { "/api/v1/results",                   "where name component job since_ms until_ms limit page", false, true,  indicators_subject_all_results },
         {},
 };
 

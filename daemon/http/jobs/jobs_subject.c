@@ -208,10 +208,10 @@ static void answer_job_samples(Exchange *exchange) {
 }
 
 static const Route routes[] = {
-        { "/api/v1/jobs",              "state name user since_ms until_ms limit page", false, answer_list },
-        { "/api/v1/jobs/{id}",         "",                                             false, answer_job },
-        { "/api/v1/jobs/{id}/metrics", "key scope compat names phases",                false, answer_job_metrics },
-        { "/api/v1/jobs/{id}/samples", "",                                             false, answer_job_samples },
+        { "/api/v1/jobs",              "state name user since_ms until_ms limit page", false, true,  answer_list },
+        { "/api/v1/jobs/{id}",         "",                                             false, true,  answer_job },
+        { "/api/v1/jobs/{id}/metrics", "key scope compat names phases",                false, true,  answer_job_metrics },
+        { "/api/v1/jobs/{id}/samples", "",                                             false, true,  answer_job_samples },
         {},
 };
 

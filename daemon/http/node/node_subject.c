@@ -221,8 +221,8 @@ static void answer_samples(Exchange *exchange) {
 }
 
 static const Route routes[] = {
-        { "/api/v1/node",         "",                        true,  answer_state },
-        { "/api/v1/node/samples", "since_ms until_ms limit", false, answer_samples },
+        { "/api/v1/node",         "",                        true,  false, answer_state },
+        { "/api/v1/node/samples", "since_ms until_ms limit", false, true,  answer_samples },
         {},
 };
 

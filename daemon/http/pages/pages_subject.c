@@ -2,9 +2,9 @@
 #include "http/pages/pages_subject.h"
 
 static const Route routes[] = {
-        { "/",                  "",                                                               false, pages_subject_landing },
-        { "/jobs/{id}",         "",                                                               false, pages_subject_job },
-        { "/indicators/{name}", "where component version since_ms until_ms objective direction", false, pages_subject_indicator },
+        { "/",                  "",                                                               false, true,  pages_subject_landing },
+        { "/jobs/{id}",         "",                                                               false, true,  pages_subject_job },
+        { "/indicators/{name}", "where component version since_ms until_ms objective direction", false, true,  pages_subject_indicator },
         {},
 };
 

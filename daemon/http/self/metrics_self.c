@@ -93,3 +93,29 @@ int self_subject_metrics(Exposition *exposition, const Exchange *exchange) {
         put_http_requests(exposition, &exchange->http);
         return 0;
 }
+
+/* A family with a sample for each resource. */
+static void put_shares(Exposition *exposition, const char *name, FamilyType type, const char *help, const ResourceStats *stats,
+                       size_t offset) {
+        exposition_family(exposition, name, type, "", help);
+        for (Resource i = 0; i < N_RESOURCES; i++) {
+                exposition_sample(exposition);
+                exposition_label(exposition, "resource", shares_resource_name(i));
+                exposition_u64(exposition, *(const uint64_t *)((const char *)&stats[i] + offset));
+        }
+}
+
+int self_subject_metrics_shares(Exposition *exposition, const Exchange *exchange) {
+        ResourceStats stats[N_RESOURCES];
+
+        shares_stats(exchange->shares, stats);
+        put_shares(exposition, "perfd_quota_held", FAMILY_GAUGE, "Amount of a resource that users hold", stats,
+                   offsetof(ResourceStats, n_held));
+        put_shares(exposition, "perfd_quota_limit", FAMILY_GAUGE, "Limit of a resource for all users together", stats,
+                   offsetof(ResourceStats, limit));
+        put_shares(exposition, "perfd_quota_users", FAMILY_GAUGE, "Users who hold some of a resource", stats,
+                   offsetof(ResourceStats, n_owners));
+        put_shares(exposition, "perfd_quota_refused", FAMILY_COUNTER, "Requests beyond the share of their user", stats,
+                   offsetof(ResourceStats, n_refused));
+        return 0;
+}

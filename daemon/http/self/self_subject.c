@@ -25,15 +25,17 @@ static void answer_openapi(Exchange *exchange) {
 }
 
 static const Route routes[] = {
-        { "/metrics",             "collect[]", true,  metrics_answer },
-        { "/-/healthy",           "",          false, answer_healthy },
-        { "/-/ready",             "",          false, answer_ready },
-        { "/api/v1/openapi.json", "",          false, answer_openapi },
+        { "/metrics",             "collect[]", true,  false, metrics_answer },
+        { "/-/healthy",           "",          false, false, answer_healthy },
+        { "/-/ready",             "",          false, false, answer_ready },
+        { "/api/v1/openapi.json", "",          false, false, answer_openapi },
+        { "/api/v1/quota",        "uid",       false, false, self_subject_quota },
         {},
 };
 
 static const Collector collectors[] = {
         { "self", false, self_subject_metrics },
+        { "self", false, self_subject_metrics_shares },
         {},
 };
 

@@ -5,6 +5,9 @@
 
 #include "http/subject.h"
 
+void self_subject_quota(Exchange *exchange);
+
 int self_subject_metrics(Exposition *exposition, const Exchange *exchange);
+int self_subject_metrics_shares(Exposition *exposition, const Exchange *exchange);
 
 extern const Subject self_subject;

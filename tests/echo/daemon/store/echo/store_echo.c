@@ -4,20 +4,17 @@
 #include "store/database.h"
 #include "store/read_connection.h"
 
-static const Statement echo_put = { "INSERT INTO echo (time_ms, text) VALUES (?1, ?2)", 0 };
-static const Statement echo_list = { "SELECT text FROM echo ORDER BY row", 1 };
-
-static const Statement *const echo_statements[] = { &echo_put, &echo_list, NULL };
+STATEMENT echo_put = { "INSERT INTO echo (time_ms, text) VALUES (?1, ?2)", 0 };
+STATEMENT echo_list = { "SELECT text FROM echo ORDER BY row", 1 };
 
 static int apply(RowSet *set, Database *database, void *state) {
-        Prepared *put = database_prepare(database, &echo_put);
         Unpack from = rowset_unpack(set);
+        Field fields[2];
 
         (void)state;
-        statement_bind_u64(put, pack_read_u64(&from));
-        statement_bind_text(put, pack_read_text(&from));
+        pack_read_fields(&from, fields, N_ELEMENTS(fields));
         set->outcome = STORE_DONE;
-        return database_run(database, put);
+        return database_run(database, &echo_put, fields, N_ELEMENTS(fields));
 }
 
 static const RowKind echo_kind = { "echo", apply };
@@ -27,15 +24,12 @@ RowSet *echo_rows_pack(const char *text, uint64_t time_ms, StoreCookie cookie) {
         scoped(buffer_deinit) Buffer buffer = {};
 
         rowset_begin(&buffer);
-        pack_u64(&buffer, time_ms);
-        pack_text(&buffer, text);
+        pack_fields(&buffer, FIELDS(field_u64(time_ms), field_string(text)));
         return rowset_finish(&buffer, &echo_kind, 1, cookie);
 }
 
 int echo_reader_list(Reader *reader) {
-        Prepared *list;
-
-        return read_connection_begin(reader_connection(reader), &echo_list, &list);
+        return read_connection_begin(reader_connection(reader), &echo_list, NULL, 0);
 }
 
 int echo_reader_next(Reader *reader, const char **ret_text) {
@@ -55,11 +49,9 @@ static const StoreTable echo_table = {
 };
 
 static const StoreTable *const echo_tables[] = { &echo_table, NULL };
-static const StatementList echo_lists[] = { echo_statements, NULL };
 
 const StoreSubject store_echo = {
         .name = "echo",
         .tables = echo_tables,
-        .statements = echo_lists,
         .kinds = echo_kinds,
 };

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/api/api_query.h"
+#include "client/cli/grid.h"
+#include "client/cli/message.h"
+#include "client/commands/commands.h"
+#include "util/parse.h"
+
+typedef struct QuotaOptions {
+        const char *user;
+        bool all, json;
+} QuotaOptions;
+
+static const Option options_table[] = {
+        { "user", 0, "USER", "Show the shares of another user, a name or number", OPTION_TEXT(QuotaOptions, user) },
+        { "all", 'a', NULL, "Show all users who hold something or were refused something", OPTION_FLAG(QuotaOptions, all) },
+        OPTION_ROW_JSON(QuotaOptions, json),
+        {},
+};
+
+/* 0; or EXIT_USAGE after a message. */
+static int find_uid(const char *text, uint64_t *ret) {
+        const struct passwd *entry;
+
+        *ret = getuid();
+        if (!text || (parse_u64(text, ret) == 0 && *ret < UINT32_MAX))
+                return 0;
+
+        entry = getpwnam(text);
+        if (!entry) {
+                message_print("no such user: %s", text);
+                return EXIT_USAGE;
+        }
+        *ret = entry->pw_uid;
+        return 0;
+}
+
+static const Value *find_resource(const Value *resources, const char *name) {
+        for (size_t i = 0; i < answer_length(resources); i++)
+                if (strcmp(answer_text(&resources->items[i], "name"), name) == 0)
+                        return &resources->items[i];
+        return NULL;
+}
+
+/* A time, or "never". */
+static void put_minute(Grid *grid, const Value *held, const char *key) {
+        const Value *time = value_get(held, key);
+
+        if (time && time->type != VALUE_NULL)
+                grid_minute(grid, answer_time(held, key));
+        else
+                grid_text(grid, "never");
+}
+
+static int print_user(const Value *answer, bool no_color) {
+        const Value *totals = value_get(answer, "resources"), *user = &value_get(answer, "users")->items[0];
+        const Value *resources = value_get(user, "resources");
+        scoped(grid_deinit) Grid grid = {};
+
+        grid_init(&grid, 7, 1);
+        grid_text(&grid, "RESOURCE");
+        grid_right(&grid, "HELD");
+        grid_right(&grid, "SHARE");
+        grid_right(&grid, "LIMIT OF ALL");
+        grid_right(&grid, "USERS");
+        grid_right(&grid, "REFUSED");
+        grid_text(&grid, "LAST REFUSED");
+        for (size_t i = 0; i < answer_length(resources); i++) {
+                const Value *held = &resources->items[i], *total = find_resource(totals, answer_text(held, "name"));
+
+                grid_text(&grid, answer_text(held, "name"));
+                grid_count(&grid, answer_time(held, "held"));
+                grid_count(&grid, answer_time(held, "share"));
+                grid_count(&grid, answer_time(total, "limit"));
+                grid_count(&grid, answer_time(total, "users"));
+                grid_count(&grid, answer_time(held, "refused"));
+                put_minute(&grid, held, "refused_last_ms");
+        }
+        return grid_print(&grid, no_color);
+}
+
+static void fill_user(Grid *grid, const Value *user) {
+        const Value *resources = value_get(user, "resources");
+
+        for (size_t i = 0; i < answer_length(resources); i++) {
+                const Value *held = &resources->items[i];
+
+                if (answer_time(held, "held") + answer_time(held, "refused") == 0)
+                        continue;
+                grid_text(grid, answer_text(user, "user"));
+                grid_text(grid, answer_text(held, "name"));
+                grid_count(grid, answer_time(held, "held"));
+                grid_count(grid, answer_time(held, "share"));
+                grid_count(grid, answer_time(held, "refused"));
+                put_minute(grid, held, "refused_first_ms");
+                put_minute(grid, held, "refused_last_ms");
+        }
+}
+
+static int print_users(const Value *answer, bool no_color) {
+        const Value *users = value_get(answer, "users");
+        scoped(grid_deinit) Grid grid = {};
+
+        grid_init(&grid, 7, 1);
+        grid_text(&grid, "USER");
+        grid_text(&grid, "RESOURCE");
+        grid_right(&grid, "HELD");
+        grid_right(&grid, "SHARE");
+        grid_right(&grid, "REFUSED");
+        grid_text(&grid, "SINCE");
+        grid_text(&grid, "LAST REFUSED");
+        for (size_t i = 0; i < answer_length(users); i++)
+                fill_user(&grid, &users->items[i]);
+        return grid_print(&grid, no_color);
+}
+
+static int quota_run(const CommandLine *line) {
+        const QuotaOptions *options = line->options;
+        scoped(api_query_deinit) ApiQuery query = {};
+        char path[64] = "/api/v1/quota";
+        uint64_t uid;
+        int r;
+
+        r = find_uid(options->user, &uid);
+        if (r != 0)
+                return r;
+        if (!options->all)
+                (void)snprintf(path, sizeof(path), "/api/v1/quota?uid=%ju", (uintmax_t)uid);
+
+        r = api_query_open(&query, &line->global, path);
+        if (r != EXIT_DONE)
+                return r;
+        if (options->json)
+                return api_query_print_json(&query);
+        return options->all ? print_users(query.answer, line->global.no_color) : print_user(query.answer, line->global.no_color);
+}
+
+const Command cmd_quota = {
+        .name = "quota",
+        .arguments = "",
+        .summary = "Show what users hold of perfd's limits, and their shares",
+        .help = "A share is the most that a user may hold while the others hold what they do. A request beyond the share is refused with "
+                "the status QUOTA or, over HTTP, 429. Administrators have no share.",
+        .examples = { "perfctl quota", "perfctl quota --user ci", "perfctl quota --all" },
+        COMMAND_OPTIONS(QuotaOptions, options_table),
+        .run = quota_run,
+};

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/queries.h"
+
+#include <assert.h>
+#include <errno.h>
+
+/* A user with queries that wait or run. */
+struct QueryUser {
+        const Account *account; /* identity only */
+        TAILQ_HEAD(, Query) waiting;
+        unsigned n_running;
+        TAILQ_ENTRY(QueryUser) users;
+};
+
+void queries_init(Queries *queries, unsigned running_per_user_max) {
+        assert(running_per_user_max > 0);
+        *queries = (Queries){ .running_per_user_max = running_per_user_max };
+        (void)pthread_mutex_init(&queries->mutex, NULL);
+        (void)pthread_cond_init(&queries->changed, NULL);
+        TAILQ_INIT(&queries->users);
+}
+
+void queries_deinit(Queries *queries) {
+        assert(TAILQ_EMPTY(&queries->users));
+        (void)pthread_cond_destroy(&queries->changed);
+        (void)pthread_mutex_destroy(&queries->mutex);
+}
+
+static QueryUser *find_or_add_user(Queries *queries, const Account *account) {
+        QueryUser *user;
+
+        TAILQ_FOREACH(user, &queries->users, users)
+                if (user->account == account)
+                        return user;
+
+        user = calloc(1, sizeof(*user));
+        if (!user)
+                return NULL;
+        user->account = account;
+        TAILQ_INIT(&user->waiting);
+        TAILQ_INSERT_TAIL(&queries->users, user, users);
+        return user;
+}
+
+int queries_put(Queries *queries, Query *query) {
+        int r = 0;
+
+        assert(query->charge.account && !query->user);
+        pthread_mutex_lock(&queries->mutex);
+        if (queries->is_stopping)
+                r = QUERIES_STOPPED;
+        else {
+                query->user = find_or_add_user(queries, query->charge.account);
+                if (!query->user)
+                        r = -ENOMEM;
+                else {
+                        TAILQ_INSERT_TAIL(&query->user->waiting, query, waiting);
+                        (void)pthread_cond_signal(&queries->changed);
+                }
+        }
+        pthread_mutex_unlock(&queries->mutex);
+        return r;
+}
+
+/* The first user in turn whose query may run now. */
+static QueryUser *choose_user(Queries *queries) {
+        QueryUser *user;
+
+        TAILQ_FOREACH(user, &queries->users, users)
+                if (!TAILQ_EMPTY(&user->waiting) && (user->n_running < queries->running_per_user_max || queries->is_stopping))
+                        return user;
+        return NULL;
+}
+
+Query *queries_take(Queries *queries) {
+        Query *query = NULL;
+        QueryUser *user;
+
+        pthread_mutex_lock(&queries->mutex);
+        while (!(user = choose_user(queries)) && !queries->is_stopping)
+                (void)pthread_cond_wait(&queries->changed, &queries->mutex);
+        if (user) {
+                query = TAILQ_FIRST(&user->waiting);
+                TAILQ_REMOVE(&user->waiting, query, waiting);
+                user->n_running++;
+                TAILQ_REMOVE(&queries->users, user, users); /* the next turn is another user's */
+                TAILQ_INSERT_TAIL(&queries->users, user, users);
+        }
+        pthread_mutex_unlock(&queries->mutex);
+        return query;
+}
+
+void queries_done(Queries *queries, Query *query) {
+        QueryUser *user = query->user;
+
+        pthread_mutex_lock(&queries->mutex);
+        assert(user && user->n_running > 0);
+        query->user = NULL;
+        user->n_running--;
+        if (user->n_running == 0 && TAILQ_EMPTY(&user->waiting)) {
+                TAILQ_REMOVE(&queries->users, user, users);
+                free(user);
+        } else
+                (void)pthread_cond_signal(&queries->changed); /* the user's next query may run */
+        pthread_mutex_unlock(&queries->mutex);
+}
+
+void queries_stop(Queries *queries) {
+        pthread_mutex_lock(&queries->mutex);
+        queries->is_stopping = true;
+        (void)pthread_cond_broadcast(&queries->changed);
+        pthread_mutex_unlock(&queries->mutex);
+}
+
+bool queries_is_stopping(Queries *queries) {
+        bool is_stopping;
+
+        pthread_mutex_lock(&queries->mutex);
+        is_stopping = queries->is_stopping;
+        pthread_mutex_unlock(&queries->mutex);
+        return is_stopping;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Queries: requests that ask the store, on their way through a few threads
+ *
+ * The threads of the HTTP library never ask the store: they put a Query here and suspend its connection. The threads of http.c take
+ * queries, users in turn, so that a user with many queries delays the others by at most one. One thread more than a user may keep busy
+ * exists, so that there is always a thread for somebody else.
+ */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/queue.h>
+
+#include "shares/shares.h"
+
+struct MHD_Connection;
+struct MHD_Response;
+
+typedef struct QueryUser QueryUser;
+
+/* What a client asks; borrowed from the library. */
+typedef struct HttpRequest {
+        struct MHD_Connection *connection;
+        const char *method, *path;
+} HttpRequest;
+
+typedef struct HttpResponse {
+        struct MHD_Response *response; /* owned; NULL: out of memory */
+        unsigned status;
+} HttpResponse;
+
+typedef struct Query {
+        Charge charge; /* of RESOURCE_QUERIES; its account is the user */
+        HttpRequest request; /* its connection is suspended until the response is there */
+        HttpResponse response;
+        QueryUser *user;                   /* set while here */
+        TAILQ_ENTRY(Query) waiting;
+} Query;
+
+typedef struct Queries {
+        pthread_mutex_t mutex;
+        pthread_cond_t changed;
+        TAILQ_HEAD(, QueryUser) users; /* with queries that wait or run, in turn */
+        unsigned running_per_user_max;
+        bool is_stopping;
+} Queries;
+
+void queries_init(Queries *queries, unsigned running_per_user_max);
+/* Call when no query is left. */
+void queries_deinit(Queries *queries);
+
+/* Adds a query, which must stay until queries_done(). 0, QUERIES_STOPPED, or -ENOMEM. */
+enum {
+        QUERIES_STOPPED = 1,
+};
+int queries_put(Queries *queries, Query *query);
+/* Waits for a query and takes it. After queries_stop() returns those that still wait, to be answered at once, then NULL. */
+Query *queries_take(Queries *queries);
+/* Says that a query that was taken has ended. It is not touched any more. */
+void queries_done(Queries *queries, Query *query);
+
+/* Lets queries_take() return NULL when no query waits. */
+void queries_stop(Queries *queries);
+bool queries_is_stopping(Queries *queries);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Limits of ingest, and what it says of itself. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct IngestConfig {
+        size_t frame_max_bytes;
+        unsigned in_flight_max; /* unanswered requests of one connection */
+        size_t string_max_bytes;
+        uint32_t admin_gid;     /* group whose members act for the jobs of others as root does */
+} IngestConfig;
+
+#define INGEST_NO_ADMIN_GID UINT32_MAX /* only root acts for others */
+
+/* Identity of this server in its reply to hello. */
+typedef struct IngestServer {
+        const char *name, *node; /* borrowed */
+        bool durable;            /* an acknowledged row survives a power failure */
+} IngestServer;

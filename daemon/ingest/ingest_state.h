@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The state of ingest, for the files of ingest only
+ */
+
+#include <sys/queue.h>
+#include <systemd/sd-event.h>
+
+#include "ingest/connection.h"
+#include "ingest/connection_table.h"
+#include "ingest/decoded.h"
+#include "ingest/ingest_config.h"
+#include "ingest/listener.h"
+#include "ingest/poller.h"
+#include "ingest/turns.h"
+#include "shares/shares.h"
+#include "snapshot/stats.h"
+#include "util/arena.h"
+
+typedef struct Ingest Ingest;
+
+/* A connection in the loop. */
+typedef struct IngestClient {
+        Connection connection;
+        Ingest *ingest;
+        uint32_t place;   /* in the table */
+        uint32_t events;  /* that the poller waits for */
+        TurnEntry turn;
+        Charge place_charge, input_charge;
+        bool is_full;     /* not read until a frame is consumed */
+        bool is_starved;  /* not read until the user has room for a larger buffer */
+        bool is_unsent, is_waiting; /* is_waiting: for EPOLLOUT */
+        TAILQ_ENTRY(IngestClient) unsent, starved;
+} IngestClient;
+
+struct Ingest {
+        IngestConfig config;
+        IngestServer server;
+        sd_event *event;
+        Listener listener;
+        Poller poller; /* of the connections */
+        sd_event_source *listen_source, *poller_source, *backoff_source, *wake_source;
+        bool is_draining;
+
+        ConnectionTable table;     /* of owned IngestClients */
+        Shares *shares; /* borrowed */
+        Turns turns;
+        TAILQ_HEAD(, IngestClient) starved;
+        bool has_freed_input; /* since starved clients were tried last */
+        TAILQ_HEAD(, IngestClient) unsent; /* have replies that no send was tried for */
+
+        int lent_pidfd; /* in the request that was handed out last */
+        int kept_pidfd; /* owned; the same, when its connection has gone meanwhile */
+
+        size_t n_turn_bytes;
+        Arena arena;
+        Decoded decoded;
+        IngestStats stats;
+};

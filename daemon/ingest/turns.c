@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ingest/turns.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#define REQUESTS_PER_ENTRY 64U /* of one connection, before the user's next connection comes */
+
+struct TurnUser {
+        Account *account; /* a reference */
+        unsigned n_entries;
+        Charge charge;        /* at least n_unanswered, unless the share is exceeded by the last request */
+        size_t n_unanswered;  /* bytes */
+        size_t n_turn_bytes;  /* of the present turn */
+        bool is_waiting;      /* for answers: its share is used up */
+        bool is_in_order;
+        TAILQ_HEAD(, TurnEntry) ready;
+        TAILQ_ENTRY(TurnUser) order;
+        LIST_ENTRY(TurnUser) users;
+};
+
+void turns_init(Turns *turns) {
+        LIST_INIT(&turns->users);
+        TAILQ_INIT(&turns->order);
+}
+
+void turns_deinit(Turns *turns) {
+        (void)turns;
+        assert(LIST_EMPTY(&turns->users) && TAILQ_EMPTY(&turns->order));
+}
+
+/* --- users ----------------------------------------------------------------------------------------- */
+
+static TurnUser *find_user(const Turns *turns, const Account *account) {
+        TurnUser *user;
+
+        LIST_FOREACH(user, &turns->users, users)
+                if (user->account == account)
+                        return user;
+        return NULL;
+}
+
+static TurnUser *add_user(Turns *turns, Account *account) {
+        TurnUser *user = calloc(1, sizeof(*user));
+
+        if (!user)
+                return NULL;
+        if (shares_charge(account, RESOURCE_REQUESTS, 0, &user->charge) != 0) {
+                free(user);
+                return NULL;
+        }
+        user->account = account;
+        TAILQ_INIT(&user->ready);
+        LIST_INSERT_HEAD(&turns->users, user, users);
+        return user;
+}
+
+static void remove_user(TurnUser *user) {
+        assert(user->n_unanswered == 0 && TAILQ_EMPTY(&user->ready) && !user->is_in_order);
+        LIST_REMOVE(user, users);
+        shares_release(&user->charge);
+        free(user);
+}
+
+/* Puts a user into the order, or takes it out, as its state demands. */
+static void settle_user(Turns *turns, TurnUser *user) {
+        bool belongs = !TAILQ_EMPTY(&user->ready) && !user->is_waiting;
+
+        if (belongs == user->is_in_order)
+                return;
+        user->is_in_order = belongs;
+        user->n_turn_bytes = 0;
+        if (belongs)
+                TAILQ_INSERT_TAIL(&turns->order, user, order);
+        else
+                TAILQ_REMOVE(&turns->order, user, order);
+}
+
+/* --- connections ----------------------------------------------------------------------------------- */
+
+int turns_join(Turns *turns, Account *account, TurnEntry *entry) {
+        TurnUser *user = find_user(turns, account);
+
+        assert(!entry->user);
+        if (!user)
+                user = add_user(turns, account);
+        if (!user)
+                return -ENOMEM;
+
+        user->n_entries++;
+        *entry = (TurnEntry){ .user = user };
+        return 0;
+}
+
+void turns_leave(Turns *turns, TurnEntry *entry) {
+        TurnUser *user = entry->user;
+
+        if (!user)
+                return;
+        turns_set_ready(turns, entry, false);
+        entry->user = NULL;
+        if (--user->n_entries == 0)
+                remove_user(user);
+}
+
+Account *turns_account(const TurnEntry *entry) {
+        return entry->user->account;
+}
+
+void turns_set_ready(Turns *turns, TurnEntry *entry, bool is_ready) {
+        TurnUser *user = entry->user;
+
+        if (entry->is_ready == is_ready)
+                return;
+
+        entry->is_ready = is_ready;
+        entry->n_taken = 0;
+        if (is_ready)
+                TAILQ_INSERT_TAIL(&user->ready, entry, ready);
+        else
+                TAILQ_REMOVE(&user->ready, entry, ready);
+        settle_user(turns, user);
+}
+
+TurnEntry *turns_next(const Turns *turns) {
+        const TurnUser *user = TAILQ_FIRST(&turns->order);
+
+        assert(!user || !TAILQ_EMPTY(&user->ready));
+        return user ? TAILQ_FIRST(&user->ready) : NULL;
+}
+
+/* --- work ------------------------------------------------------------------------------------------ */
+
+/* Charges what is unanswered, in steps. False: the share is used up. */
+static bool charge_user(TurnUser *user) {
+        size_t n = (user->n_unanswered + TURNS_CHARGE_STEP_BYTES - 1) / TURNS_CHARGE_STEP_BYTES * TURNS_CHARGE_STEP_BYTES;
+
+        if (n <= user->charge.amount && n + TURNS_CHARGE_STEP_BYTES >= user->charge.amount)
+                return true;
+        return shares_resize(&user->charge, n) == 0;
+}
+
+static void rotate_entries(TurnUser *user, TurnEntry *entry) {
+        TAILQ_REMOVE(&user->ready, entry, ready);
+        TAILQ_INSERT_TAIL(&user->ready, entry, ready);
+        entry->n_taken = 0;
+}
+
+void turns_taken(Turns *turns, TurnEntry *entry, size_t n_bytes) {
+        TurnUser *user = entry->user;
+
+        assert(entry->is_ready && user->is_in_order);
+        user->n_unanswered += n_bytes;
+        user->n_turn_bytes += n_bytes;
+        if (++entry->n_taken >= REQUESTS_PER_ENTRY)
+                rotate_entries(user, entry);
+
+        if (user->n_turn_bytes >= TURNS_QUANTUM_BYTES) {
+                user->n_turn_bytes = 0;
+                TAILQ_REMOVE(&turns->order, user, order);
+                TAILQ_INSERT_TAIL(&turns->order, user, order);
+        }
+        user->is_waiting = !charge_user(user);
+        settle_user(turns, user);
+}
+
+void turns_answered(Turns *turns, TurnEntry *entry, size_t n_bytes) {
+        TurnUser *user = entry->user;
+
+        assert(user->n_unanswered >= n_bytes);
+        user->n_unanswered -= n_bytes;
+        /* A user whose share has shrunk below what it holds still goes on when nothing is unanswered. */
+        user->is_waiting = !charge_user(user) && user->n_unanswered > 0;
+        settle_user(turns, user);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Resource: what clients can make perfd hold or do
+ *
+ * RESOURCES(X) lists X(ID, name, unit, reserve_percent, floor): the name in messages, settings and metrics; its unit; the part of the
+ * limit that only administrators can take; and the amount that a user can always take while the resource has room.
+ */
+
+#define RESOURCES(X)                                                                       \
+        X(CONNECTIONS, "connections", "connections", 4, 2)                                 \
+        X(HTTP_CONNECTIONS, "http_connections", "connections", 4, 2)                       \
+        X(INPUT, "input_size", "bytes of incomplete requests", 4, 65536)                        \
+        X(REQUESTS, "requests", "bytes of unanswered requests", 4, 65536)                               \
+        X(JOBS, "jobs", "running jobs", 4, 1)                                              \
+        X(QUERIES, "queries", "running or waiting queries", 4, 1)
+
+typedef enum Resource {
+#define RESOURCE_ID(id, name, unit, reserve_percent, floor) RESOURCE_##id,
+        RESOURCES(RESOURCE_ID)
+#undef RESOURCE_ID
+        N_RESOURCES,
+} Resource;

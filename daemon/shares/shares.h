@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Shares: what each user makes perfd hold, and how much of it that may be
+ *
+ * Each resource has a limit for all users together. A user may hold at most a share of what the others leave free:
+ *
+ *     share = (limit - reserve - held by others) * weight / (weights of the users who hold some, this one included, + 1)
+ *
+ * So one user alone reaches half of the limit, the share shrinks when others come, and the n-th user of equal weight always finds
+ * limit / (n * (n + 1)), whatever the others do. A smaller share takes nothing away; it refuses further charges. Administrators have no
+ * share: they may take all that is free and the reserve, which nobody else can take.
+ *
+ * A Charge is one amount of one resource with its owner's account. Whoever made the charge keeps it beside the object that was paid for,
+ * and releases it with the object. All functions may be called by any thread.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shares/resource.h"
+#include "util/scoped.h"
+
+/* Users with a weight of their own, from [limits] weights. */
+#define SHARES_WEIGHTS_MAX 64U
+/* Accounts that hold nothing but were refused something are kept for perfctl quota, up to this number; the oldest go first. */
+#define SHARES_IDLE_ACCOUNTS_MAX 256U
+
+typedef enum OwnerType {
+        OWNER_USER,    /* uid */
+        OWNER_ADDRESS, /* a host, for connections that do not come from this machine */
+        OWNER_UNKNOWN, /* a local process whose user the kernel does not tell */
+} OwnerType;
+
+typedef struct Owner {
+        OwnerType type;
+        uint32_t uid;        /* of OWNER_USER, else 0 */
+        uint8_t address[16]; /* of OWNER_ADDRESS, IPv4 mapped into IPv6, else zeros */
+        bool is_admin;       /* what a user does as an administrator has an account of its own */
+} Owner;
+#define OWNER_OF_UID(uid_) ((Owner){ .type = OWNER_USER, .uid = (uid_) })
+
+typedef struct SharesWeight {
+        uint32_t uid;
+        uint32_t weight; /* 1 to 1000; others have 1 */
+} SharesWeight;
+
+typedef struct SharesConfig {
+        uint64_t limits[N_RESOURCES]; /* for all users together */
+        SharesWeight weights[SHARES_WEIGHTS_MAX];
+        size_t n_weights;
+} SharesConfig;
+
+typedef struct Shares Shares;
+typedef struct Account Account;
+
+/* Zeroed: no charge. */
+typedef struct Charge {
+        Account *account; /* a reference */
+        Resource resource;
+        uint64_t amount;
+} Charge;
+
+/* The configuration is copied. Caller frees, after all charges are released and all accounts are closed. 0 or < 0. */
+int shares_new(Shares **ret, const SharesConfig *config);
+Shares *shares_free(Shares *shares);
+DEFINE_SCOPED(Shares, shares_free);
+/* The limit of a resource for all users together. */
+uint64_t shares_limit(Shares *shares, Resource resource);
+/* Applies to further charges. */
+void shares_configure(Shares *shares, const SharesConfig *config);
+
+/* A reference to the account of an owner, made if needed. NULL: out of memory. */
+Account *shares_open_account(Shares *shares, const Owner *owner);
+/* Gives a reference back. Accepts NULL. */
+void shares_close_account(Account *account);
+
+/* Charges an amount. 0: *ret is the charge, to be released; or SHARES_REFUSED: it is {}. */
+enum {
+        SHARES_REFUSED = 1,
+};
+int shares_charge(Account *account, Resource resource, uint64_t amount, Charge *ret);
+/* Changes the amount of a charge. SHARES_REFUSED: the larger amount exceeds the share, and the charge is as before. */
+int shares_resize(Charge *charge, uint64_t amount);
+/* Releases a charge and sets it to {}. */
+void shares_release(Charge *charge);
+
+/* Writes why an account was refused, with the setting and what to do: "uid 1000 holds 512 of its share of 600 running jobs (…)". */
+#define SHARES_REASON_MAX 256U
+void shares_explain(const Account *account, Resource resource, char ret[SHARES_REASON_MAX]);
+
+const char *shares_resource_name(Resource resource);
+const char *shares_resource_unit(Resource resource);
+
+/* --- reports --------------------------------------------------------------------------------------- */
+
+typedef struct ResourceStats {
+        uint64_t n_held, limit, n_owners; /* owners who hold some */
+        uint64_t n_refused;               /* refused charges since start */
+} ResourceStats;
+void shares_stats(Shares *shares, ResourceStats ret[N_RESOURCES]);
+
+typedef struct AccountReport {
+        Owner owner;
+        struct {
+                uint64_t n_held, share;      /* share: the most that it may hold now */
+                uint64_t n_refused;
+                uint64_t refused_first_ms, refused_last_ms; /* CLOCK_REALTIME; 0: never */
+        } resources[N_RESOURCES];
+} AccountReport;
+/* Reports up to n_max accounts, those with the latest refusals first. Returns their number. */
+size_t shares_report(Shares *shares, AccountReport *ret, size_t n_max);
+/* Reports a user, as an administrator if there is such an account. The user may hold nothing. */
+void shares_report_user(Shares *shares, uint32_t uid, AccountReport *ret);
+
+/* Writes "uid 1000", an address, or "unknown". Returns ret. */
+#define SHARES_OWNER_MAX 64U
+const char *shares_format_owner(const Owner *owner, char ret[SHARES_OWNER_MAX]);

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whose request is next, and who waits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "ingest/turns.h"
+
+typedef struct Fixture {
+        Shares *shares;
+        Account *a, *b;
+        Turns turns;
+        TurnEntry many[3], few; /* of a, and of b */
+} Fixture;
+
+static int set_up(void **state) {
+        static const SharesConfig config = { .limits = { [RESOURCE_REQUESTS] = 1U << 20 } };
+        Fixture *f = calloc(1, sizeof(*f));
+
+        assert_non_null(f);
+        assert_int_equal(shares_new(&f->shares, &config), 0);
+        f->a = shares_open_account(f->shares, &OWNER_OF_UID(1));
+        f->b = shares_open_account(f->shares, &OWNER_OF_UID(2));
+        turns_init(&f->turns);
+        for (size_t i = 0; i < N_ELEMENTS(f->many); i++)
+                assert_int_equal(turns_join(&f->turns, f->a, &f->many[i]), 0);
+        assert_int_equal(turns_join(&f->turns, f->b, &f->few), 0);
+        *state = f;
+        return 0;
+}
+
+static int tear_down(void **state) {
+        Fixture *f = *state;
+
+        for (size_t i = 0; i < N_ELEMENTS(f->many); i++)
+                turns_leave(&f->turns, &f->many[i]);
+        turns_leave(&f->turns, &f->few);
+        turns_deinit(&f->turns);
+        shares_close_account(f->a);
+        shares_close_account(f->b);
+        shares_free(f->shares);
+        free(f);
+        return 0;
+}
+
+static void set_all_ready(Fixture *f) {
+        for (size_t i = 0; i < N_ELEMENTS(f->many); i++)
+                turns_set_ready(&f->turns, &f->many[i], true);
+        turns_set_ready(&f->turns, &f->few, true);
+}
+
+/* Takes and answers a request of the next connection; returns the connection. */
+static TurnEntry *serve(Fixture *f, size_t n_bytes) {
+        TurnEntry *entry = turns_next(&f->turns);
+
+        assert_non_null(entry);
+        turns_taken(&f->turns, entry, n_bytes);
+        turns_answered(&f->turns, entry, n_bytes);
+        return entry;
+}
+
+static void users_share_the_work_not_connections(void **state) {
+        Fixture *f = *state;
+        size_t n_few = 0;
+
+        set_all_ready(f);
+        for (unsigned i = 0; i < 8000; i++)
+                n_few += serve(f, 1000) == &f->few;
+        assert_in_range(n_few, 3950, 4050); /* one connection against three */
+}
+
+static void large_requests_get_no_more_than_small_ones(void **state) {
+        Fixture *f = *state;
+        size_t n_bytes_many = 0, n_bytes_few = 0;
+
+        set_all_ready(f);
+        for (unsigned i = 0; i < 20000; i++) {
+                size_t n = turns_next(&f->turns) == &f->few ? 500 : 100000;
+
+                *(serve(f, n) == &f->few ? &n_bytes_few : &n_bytes_many) += n;
+        }
+        /* A turn of large requests is one request of 100,000 bytes, a turn of small ones is a quantum. */
+        assert_in_range(n_bytes_many / 100000, n_bytes_few / TURNS_QUANTUM_BYTES * 9 / 10, n_bytes_few / TURNS_QUANTUM_BYTES * 11 / 10);
+}
+
+static void connections_of_a_user_come_in_turn(void **state) {
+        Fixture *f = *state;
+        size_t n[3] = {};
+
+        for (size_t i = 0; i < N_ELEMENTS(f->many); i++)
+                turns_set_ready(&f->turns, &f->many[i], true);
+        for (unsigned i = 0; i < 3 * 64 * 10; i++)
+                n[serve(f, 100) - f->many]++;
+        for (size_t i = 0; i < 3; i++)
+                assert_int_equal(n[i], 640);
+        assert_ptr_equal(turns_account(&f->many[0]), f->a);
+}
+
+static void a_used_up_share_waits_for_answers(void **state) {
+        Fixture *f = *state;
+        TurnEntry *taken[64];
+        size_t n = 0;
+
+        turns_set_ready(&f->turns, &f->many[0], true);
+        while ((taken[n] = turns_next(&f->turns))) {
+                turns_taken(&f->turns, taken[n], 50000);
+                assert_true(++n < 64);
+        }
+        assert_in_range(n * 50000, 400000, 600000); /* half of a MiB */
+
+        /* The other user goes on, and an answer lets the first go on. */
+        turns_set_ready(&f->turns, &f->few, true);
+        assert_ptr_equal(serve(f, 1000), &f->few);
+        turns_set_ready(&f->turns, &f->few, false);
+        assert_null(turns_next(&f->turns));
+        turns_answered(&f->turns, taken[--n], 50000);
+        turns_answered(&f->turns, taken[--n], 50000);
+        assert_ptr_equal(turns_next(&f->turns), &f->many[0]);
+
+        while (n > 0)
+                turns_answered(&f->turns, taken[--n], 50000);
+        turns_set_ready(&f->turns, &f->many[0], false);
+}
+
+static void one_request_above_the_share_is_taken(void **state) {
+        Fixture *f = *state;
+
+        turns_set_ready(&f->turns, &f->few, true);
+        turns_taken(&f->turns, &f->few, 5U << 20);
+        assert_null(turns_next(&f->turns));
+        turns_answered(&f->turns, &f->few, 5U << 20);
+        assert_ptr_equal(turns_next(&f->turns), &f->few);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(users_share_the_work_not_connections, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(large_requests_get_no_more_than_small_ones, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(connections_of_a_user_come_in_turn, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_used_up_share_waits_for_answers, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(one_request_above_the_share_is_taken, set_up, tear_down),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
