@@ -5,17 +5,18 @@
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
-#include <grp.h>
 #include <ini.h>
 #include <limits.h>
 #include <string.h>
 
 #include "document/indicator_model.h"
 #include "sample/pattern.h"
+#include "user_database.h"
 #include "util/clock.h"
 #include "util/parse.h"
 #include "util/scan.h"
 #include "util/scoped.h"
+#include "weights.h"
 
 typedef enum SettingType {
         TYPE_DURATION,
@@ -27,7 +28,9 @@ typedef enum SettingType {
         TYPE_LISTEN, /* ADDRESS:PORT or off */
         TYPE_PATTERNS, /* of cgroups that are jobs, separated by blanks */
         TYPE_GROUP,  /* name or number, or empty */
-        TYPE_POLICY, /* a ModelPolicy */
+        TYPE_HOSTS,  /* names, separated by blanks */
+        TYPE_CHOICE, /* a word of `expected`, "A or B": its index */
+        TYPE_WEIGHTS, /* see weights.h */
 } SettingType;
 
 typedef struct Setting {
@@ -59,6 +62,8 @@ static const Setting settings[] = {
         { "http", "socket", TYPE_PATH, AT(sockets.http_path), "", 0, 107, "an absolute path of at most 107 bytes, or nothing", true },
         { "http", "threads", TYPE_COUNT, AT(http.n_threads), "2", 1, 16, "a whole number from 1 to 16", true },
         { "http", "timeout", TYPE_DURATION, AT(http.timeout_ns), "15s", S, 3600 * S, "a time from 1s to 1h", true },
+        { "http", "privacy", TYPE_CHOICE, AT(http.privacy), "own", PRIVACY_OWN, PRIVACY_ALL, "own or all", false },
+        { "http", "hosts", TYPE_HOSTS, AT(http.hosts), "", 0, 0, "names of hosts, separated by blanks", true },
         { "http", "query_timeout", TYPE_DURATION, AT(http.query_timeout_ns), "2s", 10 * MS, 60 * S, "a time from 10ms to 60s", true },
         { "store", "directory", TYPE_PATH, AT(store.directory), "/var/lib/perfd", 1, 200, "an absolute path", true },
         { "store", "volatile", TYPE_BOOL, AT(store.is_volatile), "no", 0, 1, "yes or no", true },
@@ -74,6 +79,7 @@ static const Setting settings[] = {
         { "limits", "requests", TYPE_SIZE, AT(shares.limits[RESOURCE_REQUESTS]), "8M", MIB, UINT64_C(1) << 32, "a size from 1M to 4G", false },
         { "limits", "http_connections", TYPE_COUNT, AT(shares.limits[RESOURCE_HTTP_CONNECTIONS]), "512", 8, 65536, "a whole number from 8 to 65536", true },
         { "limits", "queries", TYPE_COUNT, AT(shares.limits[RESOURCE_QUERIES]), "256", 2, 65536, "a whole number from 2 to 65536", false },
+        { "limits", "weights", TYPE_WEIGHTS, AT(shares.weights), "", 0, 0, "USER=N or @GROUP=N, separated by blanks, with users and groups that are there, at most 1024 users, and N from 1 to 1000", false },
         { "limits", "in_flight", TYPE_COUNT, AT(ingest.in_flight_max), "1024", 1, 65536, "a whole number from 1 to 65536", false },
         { "limits", "jobs", TYPE_COUNT, AT(jobs.jobs_max), "1000", 1, 100000, "a whole number from 1 to 100000", false },
         { "limits", "jobs_per_uid", TYPE_COUNT, AT(jobs.jobs_per_uid_max), "1000", 1, 100000, "a whole number from 1 to 100000", false },
@@ -90,7 +96,7 @@ static const Setting settings[] = {
         { "patterns", "service", TYPE_PATTERNS, AT(patterns.service), "", 0, 0, PATTERNS, false },
         { "patterns", "other", TYPE_PATTERNS, AT(patterns.other), "", 0, 0, PATTERNS, false },
         { "indicators", "directory", TYPE_PATH, AT(indicators.directory), "/etc/perfd/indicators.d", 0, 200, "an absolute path, or nothing", false },
-        { "indicators", "policy", TYPE_POLICY, AT(indicators.policy), "accept", MODEL_ACCEPT, MODEL_STRICT, "accept or strict", false },
+        { "indicators", "policy", TYPE_CHOICE, AT(indicators.policy), "accept", MODEL_ACCEPT, MODEL_STRICT, "accept or strict", false },
         { "metrics", "jobs", TYPE_COUNT, AT(jobs.metrics_jobs_max), "60", 0, 10000, "a whole number from 0 to 10000", false },
         { "metrics", "finished_for", TYPE_DURATION, AT(jobs.metrics_finished_ns), "10min", 0, DAY, "a time of at most 1d", false },
 };
@@ -107,48 +113,13 @@ static int parse_mode(const char *text, uint64_t *ret) {
         return 0;
 }
 
-#define GROUP_BYTES_MAX (1024U * 1024U) /* of one group with its members */
-
-/* Searches the groups of this machine only: unlike a directory service, the file never makes the caller wait. */
-static int find_local_group(const char *name, uint64_t *ret) {
-        scoped(fclosep) FILE *file = fopen("/etc/group", "re");
-        scoped(freep) char *text = malloc(GROUP_BYTES_MAX);
-        struct group group, *found;
-
-        while (file && text && fgetgrent_r(file, &group, text, GROUP_BYTES_MAX, &found) == 0)
-                if (strcmp(found->gr_name, name) == 0) {
-                        *ret = found->gr_gid;
-                        return 0;
-                }
-        return CONFIG_INVALID;
-}
-
-/* Takes as long as the user database of this machine does; called only while a configuration is read. */
-static int find_group(const char *name, uint64_t *ret) {
-        struct group group, *found = NULL;
-        int r = ERANGE;
-
-        for (size_t n = 1024; r == ERANGE && n <= GROUP_BYTES_MAX; n *= 4) {
-                scoped(freep) char *text = malloc(n);
-
-                r = text ? getgrnam_r(name, &group, text, n, &found) : ENOMEM;
-        }
-        if (r != 0 || !found)
-                return CONFIG_INVALID;
-
-        *ret = group.gr_gid;
-        return 0;
-}
-
 static int parse_group(const char *text, uint64_t *ret) {
-        if (*text == '\0') {
-                *ret = INGEST_NO_ADMIN_GID;
-                return 0;
-        }
-        if (strspn(text, "0123456789") == strlen(text))
-                return parse_u64(text, ret) == 0 && *ret < UINT32_MAX ? 0 : CONFIG_INVALID;
+        uint32_t gid = INGEST_NO_ADMIN_GID;
 
-        return find_local_group(text, ret) == 0 ? 0 : find_group(text, ret);
+        if (*text && user_database_find_group(text, &gid) != 0)
+                return CONFIG_INVALID;
+        *ret = gid;
+        return 0;
 }
 
 /* Checks the form only: listening shows whether the address exists. */
@@ -176,6 +147,9 @@ static bool listen_is_valid(const char *text) {
         return inet_pton(AF_INET, address, &in) == 1;
 }
 
+/* Letters of names of hosts, and blanks between them. */
+static const char host_letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._ \t";
+
 static int setting_parse_text(const Setting *setting, const char *text, char *ret) {
         char error[PATTERN_ERROR_MAX];
         size_t n = strlen(text);
@@ -184,6 +158,8 @@ static int setting_parse_text(const Setting *setting, const char *text, char *re
                 return CONFIG_INVALID;
         if (setting->type == TYPE_LISTEN && !listen_is_valid(text))
                 return CONFIG_INVALID;
+        if (setting->type == TYPE_HOSTS && text[strspn(text, host_letters)])
+                return CONFIG_INVALID;
         if (setting->type == TYPE_PATTERNS && pattern_check(text, error) != 0)
                 return CONFIG_INVALID;
         if (setting->type == TYPE_PATH && (n < setting->min || n > setting->max || (n > 0 && text[0] != '/')))
@@ -191,6 +167,14 @@ static int setting_parse_text(const Setting *setting, const char *text, char *re
 
         memcpy(ret, text, n + 1);
         return 0;
+}
+
+static int parse_choice(const char *words, const char *text, uint64_t *ret) {
+        size_t n_first = strcspn(words, " ");
+        const char *second = words + n_first + strlen(" or ");
+
+        *ret = strcmp(text, second) == 0;
+        return *ret == 1 || (strlen(text) == n_first && memcmp(text, words, n_first) == 0) ? 0 : PARSE_MALFORMED;
 }
 
 static int setting_parse_number(const Setting *setting, const char *text, uint64_t *ret) {
@@ -215,14 +199,15 @@ static int setting_parse_number(const Setting *setting, const char *text, uint64
         case TYPE_GROUP:
                 r = parse_group(text, &v);
                 break;
-        case TYPE_POLICY:
-                v = strcmp(text, "strict") == 0 ? MODEL_STRICT : MODEL_ACCEPT;
-                r = v == MODEL_STRICT || strcmp(text, "accept") == 0 ? 0 : PARSE_MALFORMED;
+        case TYPE_CHOICE:
+                r = parse_choice(setting->expected, text, &v);
                 break;
         case TYPE_COUNT:
         case TYPE_PATH:
         case TYPE_LISTEN:
         case TYPE_PATTERNS:
+        case TYPE_HOSTS:
+        case TYPE_WEIGHTS:
         default:
                 r = parse_u64(text, &v);
         }
@@ -234,7 +219,8 @@ static int setting_parse_number(const Setting *setting, const char *text, uint64
 }
 
 static bool is_text(const Setting *setting) {
-        return setting->type == TYPE_PATH || setting->type == TYPE_LISTEN || setting->type == TYPE_PATTERNS;
+        return setting->type == TYPE_PATH || setting->type == TYPE_LISTEN || setting->type == TYPE_PATTERNS ||
+               setting->type == TYPE_HOSTS;
 }
 
 /* The field is a bool, an unsigned or an enum, or a uint64_t or size_t. */
@@ -253,6 +239,8 @@ static int setting_set(const Setting *setting, Config *config, const char *text)
 
         if (is_text(setting))
                 return setting_parse_text(setting, text, field);
+        if (setting->type == TYPE_WEIGHTS)
+                return weights_parse(text, field) == 0 ? 0 : CONFIG_INVALID;
 
         assert(setting->size == sizeof(uint64_t) || (setting->size == sizeof(uint32_t) && setting->max <= UINT32_MAX) ||
                (setting->size == sizeof(bool) && setting->max == 1));

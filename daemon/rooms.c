@@ -153,9 +153,19 @@ static int configure_detection(Rooms *rooms) {
         return detection_configure(&rooms->jobs.detection, patterns, n);
 }
 
+/* The administrators are the same on both sockets. */
+static HttpConfig http_config(const Config *config) {
+        HttpConfig http = config->http;
+
+        http.admin_gid = config->ingest.admin_gid;
+        return http;
+}
+
 int rooms_configure(Rooms *rooms) {
+        const HttpConfig http = http_config(&rooms->config);
         int result = 0, r;
 
+        http_configure(rooms->http, &http);
         shares_configure(rooms->shares, &rooms->config.shares);
         ingest_configure(rooms->ingest, &rooms->config.ingest);
         store_configure(rooms->store, &rooms->config.store);
@@ -215,6 +225,7 @@ static int open_sockets(Rooms *rooms, sd_event *event, Sockets *sockets) {
                 .node = rooms->node.identity.hostname,
                 .durable = !rooms->config.store.is_volatile,
         };
+        const HttpConfig http = http_config(&rooms->config);
         HttpSources sources;
         int r;
 
@@ -236,8 +247,9 @@ static int open_sockets(Rooms *rooms, sd_event *event, Sockets *sockets) {
                 .shares = rooms->shares,
                 .store_path = store_path(rooms->store),
                 .store_wal_barrier = store_wal_barrier(rooms->store),
+                .hostname = rooms->node.identity.hostname,
         };
-        return http_new(&rooms->http, &rooms->config.http, TAKE_FD(sockets->http_tcp_fd), TAKE_FD(sockets->http_unix_fd), &sources);
+        return http_new(&rooms->http, &http, TAKE_FD(sockets->http_tcp_fd), TAKE_FD(sockets->http_unix_fd), &sources);
 }
 
 int rooms_open(Rooms *rooms, sd_event *event, const char *root, Sockets *sockets) {

@@ -81,6 +81,8 @@ static void ask_node(Checks *checks, const GlobalOptions *global, uint64_t deadl
         if (http_client_get(query.client, "/metrics?collect%5B%5D=self", &status, &metrics) != 0 || status != 200)
                 buffer_clear(&metrics);
         checks_live_add_node(checks, query.answer, metrics.n > 0 ? metrics.text : "", clock_realtime_ns() / NS_PER_MS);
+        if (api_query_try(&query, "/api/v1/quota") == EXIT_DONE)
+                checks_live_add_quota(checks, query.answer, clock_realtime_ns() / NS_PER_MS);
         if (api_query_try(&query, "/api/v1/models") == EXIT_DONE)
                 checks_live_add_models(checks, query.answer);
 }

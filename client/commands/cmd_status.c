@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "client/api/api_query.h"
+#include "client/api/refusals.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
 #include "client/deliver/spool.h"
@@ -17,6 +18,7 @@ typedef struct Health {
         int error;        /* of the socket for submissions; 0: it answers */
         uint64_t hello_ns;
         const Value *node; /* NULL: the HTTP socket does not answer, or not yet */
+        const Value *users; /* with their shares; NULL: not known */
         bool is_http_reachable;
         char spool[PATH_MAX];
         size_t n_spooled;
@@ -49,7 +51,34 @@ static int judge(const Health *health) {
         return health->hello.status == STATUS_OK && health->node && is_store_well(health) ? EXIT_DONE : EXIT_FAILED;
 }
 
+static uint64_t now_realtime_ms(void) {
+        return clock_realtime_ns() / NS_PER_MS;
+}
+
 /* --- for programs --------------------------------------------------------------------------------- */
+
+static void put_users_at_limit(Json *json, const Value *users) {
+        uint64_t now_ms = now_realtime_ms();
+        const Value *user;
+
+        json_put_array_begin(json, "users_at_limit");
+        for (size_t i = 0; (user = refusals_next_user(users, now_ms, &i));) {
+                const Value *resources = value_get(user, "resources");
+                scoped(buffer_deinit) Buffer name = {};
+
+                refusals_put_name(user, &name);
+                json_object_begin(json);
+                json_put_string(json, "user", answer_text(user, "user"));
+                json_put_string(json, "name", name.text);
+                json_put_array_begin(json, "resources");
+                for (size_t k = 0; k < answer_length(resources); k++)
+                        if (refusals_is_recent(&resources->items[k], now_ms))
+                                value_write_json(&resources->items[k], json);
+                json_array_end(json);
+                json_object_end(json);
+        }
+        json_array_end(json);
+}
 
 static int print_json(const Health *health, const ApiQuery *query) {
         scoped(buffer_deinit) Buffer out = {};
@@ -66,6 +95,7 @@ static int print_json(const Health *health, const ApiQuery *query) {
         json_put_bool(&json, "http_answers", health->is_http_reachable);
         json_put_string(&json, "server", health->error == 0 ? health->hello.server : NULL);
         json_put_uint(&json, "spooled", health->n_spooled);
+        put_users_at_limit(&json, health->users);
         json_key(&json, "node");
         if (health->node)
                 value_write_json(health->node, &json);
@@ -138,7 +168,7 @@ static void write_store(Screen *screen, const Value *store) {
 }
 
 static void write_node(Screen *screen, const Value *node) {
-        uint64_t started_ms = answer_time(node, "started_ms"), now_ms = clock_realtime_ns() / NS_PER_MS;
+        uint64_t started_ms = answer_time(node, "started_ms"), now_ms = now_realtime_ms();
         char since[TEXT_MAX], uptime[TEXT_MAX], interval[TEXT_MAX];
 
         text_time(started_ms, since);
@@ -150,6 +180,25 @@ static void write_node(Screen *screen, const Value *node) {
         write_store(screen, value_get(node, "store"));
 }
 
+#define USERS_SHOWN_MAX 5U
+
+static void write_users_at_limit(Screen *screen, const Value *users) {
+        uint64_t now_ms = now_realtime_ms();
+        const Value *user;
+        size_t n = 0;
+
+        for (size_t i = 0; (user = refusals_next_user(users, now_ms, &i)); n++) {
+                scoped(buffer_deinit) Buffer text = {};
+
+                if (n >= USERS_SHOWN_MAX)
+                        continue;
+                refusals_put_user(user, now_ms, &text);
+                write_field(screen, "at limit", "%s", text.text ?: "");
+        }
+        if (n > USERS_SHOWN_MAX)
+                write_field(screen, "at limit", "and %zu more users; see 'perfctl quota --all'", n - USERS_SHOWN_MAX);
+}
+
 static int print_text(const CommandLine *line, const Health *health, const ApiQuery *query) {
         scoped(buffer_deinit) Buffer out = {};
         Screen screen;
@@ -159,16 +208,29 @@ static int print_text(const CommandLine *line, const Health *health, const ApiQu
         write_sockets(&screen, health, query);
         if (health->node)
                 write_node(&screen, health->node);
+        write_users_at_limit(&screen, health->users);
         if (health->n_spooled > 0)
                 write_field(&screen, "spool", "%zu files in %s; send them with 'perfctl flush'", health->n_spooled, health->spool);
 
         return output_print(&out) == EXIT_DONE ? judge(health) : EXIT_FAILED;
 }
 
+/* False: perfd does not tell. */
+static bool ask_http(ApiQuery *query, const GlobalOptions *global, const char *path, uint64_t deadline_ns, int *ret) {
+        uint64_t now_ns = clock_boottime_ns();
+
+        *ret = api_query_init(query, global);
+        if (*ret != EXIT_DONE)
+                return false;
+        http_client_allow(query->client, deadline_ns > now_ns ? deadline_ns - now_ns : 0);
+        *ret = api_query_try(query, path);
+        return true;
+}
+
 /* One deadline for both sockets: the first has half of the time, the second the rest. */
 static int status_run(const CommandLine *line) {
         const SpoolOptions *options = line->options;
-        scoped(api_query_deinit) ApiQuery query = {};
+        scoped(api_query_deinit) ApiQuery query = {}, quota = {};
         Health health = { .path = wire_path(line->global.socket) };
         uint64_t now_ns = clock_boottime_ns(), deadline_ns = now_ns + options->timeout_ns;
         int r;
@@ -176,14 +238,12 @@ static int status_run(const CommandLine *line) {
         ask_wire(&health, now_ns + options->timeout_ns / 2);
         read_spool(options->spool, &health);
 
-        r = api_query_init(&query, &line->global);
-        if (r != EXIT_DONE)
+        if (!ask_http(&query, &line->global, "/api/v1/node", deadline_ns, &r))
                 return r;
-        now_ns = clock_boottime_ns();
-        http_client_allow(query.client, deadline_ns > now_ns ? deadline_ns - now_ns : 0);
-        r = api_query_try(&query, "/api/v1/node");
         health.is_http_reachable = r != EXIT_UNREACHABLE || query.answer;
         health.node = r == EXIT_DONE ? query.answer : NULL;
+        if (health.node && ask_http(&quota, &line->global, "/api/v1/quota", deadline_ns, &r) && r == EXIT_DONE)
+                health.users = value_get(quota.answer, "users");
 
         return options->json ? print_json(&health, &query) : print_text(line, &health, &query);
 }

@@ -69,6 +69,9 @@ void checks_live_add_spool(Checks *checks, const char *directory);
 /* node: the answer to /api/v1/node; metrics: of /metrics, NUL-terminated, with perfd's own. */
 void checks_live_add_node(Checks *checks, const Value *node, const char *metrics, uint64_t now_ms);
 
+/* answer: to /api/v1/quota. */
+void checks_live_add_quota(Checks *checks, const Value *answer, uint64_t now_ms);
+
 /* answer: to /api/v1/models. */
 void checks_live_add_models(Checks *checks, const Value *answer);
 

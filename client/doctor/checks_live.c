@@ -9,6 +9,7 @@
 #include <sys/timex.h>
 
 #include "client/api/api_query.h"
+#include "client/api/refusals.h"
 #include "client/deliver/spool.h"
 #include "util/clock.h"
 #include "util/scan.h"
@@ -267,6 +268,28 @@ void checks_live_add_models(Checks *checks, const Value *answer) {
                 check_detail(check, "%s", first);
         check_blame(check, CHECK_LIMITED, "types, units, directions and indexes of these indicators are unknown",
                     "make it readable for the user perfd, check it with perfd --check-config, then run systemctl reload perfd");
+}
+
+void checks_live_add_quota(Checks *checks, const Value *answer, uint64_t now_ms) {
+        const Value *users = value_get(answer, "users"), *user;
+        scoped(buffer_deinit) Buffer all = {}, first = {};
+        Check *check = checks_add(checks, "quota");
+
+        for (size_t i = 0; (user = refusals_next_user(users, now_ms, &i));) {
+                if (first.n == 0)
+                        refusals_put_name(user, &first);
+                buffer_puts(&all, all.n > 0 ? "; " : "");
+                refusals_put_user(user, now_ms, &all);
+        }
+        if (all.n == 0) {
+                check_detail(check, "no user was refused anything in the last 10 minutes");
+                return;
+        }
+
+        check_detail(check, "%s", all.text);
+        check_blame(check, CHECK_LIMITED, "what these users ask for beyond their shares is refused; other users are served",
+                    "end what %s started too much of ('perfctl quota --all' shows what each user holds); for a service that needs more, "
+                    "set weights= in [limits] of perfd.conf", first.text);
 }
 
 void checks_live_add_node(Checks *checks, const Value *node, const char *metrics, uint64_t now_ms) {

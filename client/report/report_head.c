@@ -214,6 +214,8 @@ void report_write_head(Screen *screen, const Value *job, const Value *node) {
         sheet_init(&sheet, screen, job, node);
         write_title(screen, job);
         write_text(screen, "command", answer_text(job, "command"));
+        if (*answer_text(value_get(job, "hidden"), "command"))
+                sheet_row_write(screen, "command", &(Style){ STYLE_DIM }, answer_text(value_get(job, "hidden"), "command"));
         write_where(screen, job, sheet.on);
         report_write_time(screen, answer_time(job, "begin_ms"), answer_time(job, "end_ms"), answer_time(sheet.on, "time_ms"));
         write_enclosure(screen, job);

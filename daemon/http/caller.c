@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "util/peer_groups.h"
+
 /* An address and port of either family, IPv4 mapped into IPv6. */
 typedef struct Endpoint {
         uint8_t address[16];
@@ -114,7 +116,7 @@ static void identify_tcp(int fd, Caller *ret) {
                 ret->owner = OWNER_OF_UID(socket.idiag_uid);
 }
 
-void caller_identify(int fd, Caller *ret) {
+void caller_identify(int fd, uint32_t admin_gid, Caller *ret) {
         struct ucred peer = {};
         struct sockaddr_storage name = {};
         socklen_t n = sizeof(peer), n_name = sizeof(name);
@@ -131,5 +133,5 @@ void caller_identify(int fd, Caller *ret) {
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0)
                 return;
         ret->owner = OWNER_OF_UID(peer.uid);
-        ret->owner.is_admin = peer.uid == 0;
+        ret->owner.is_admin = peer.uid == 0 || (admin_gid != CALLER_NO_ADMIN_GID && peer_groups_have(fd, admin_gid));
 }

@@ -14,9 +14,12 @@
 #include "shares/shares.h"
 
 typedef struct Caller {
-        Owner owner;   /* an administrator: root on the Unix socket; over TCP nobody */
+        Owner owner;   /* an administrator: root or a member of the group on the Unix socket; over TCP nobody */
         bool is_local; /* came over the Unix socket, whose permissions it passed */
 } Caller;
 
-/* fd: a connected socket, borrowed. Always fills *ret. */
-void caller_identify(int fd, Caller *ret);
+/* The number of no group. */
+#define CALLER_NO_ADMIN_GID UINT32_MAX
+
+/* fd: a connected socket, borrowed. admin_gid: of the administrators' group. Always fills *ret. */
+void caller_identify(int fd, uint32_t admin_gid, Caller *ret);

@@ -82,11 +82,11 @@ static LimitedConnection *find_place(ConnectionLimits *limits) {
         return NULL;
 }
 
-LimitedConnection *connection_limits_add(ConnectionLimits *limits, int fd, uint64_t now_ns) {
+LimitedConnection *connection_limits_add(ConnectionLimits *limits, int fd, uint32_t admin_gid, uint64_t now_ns) {
         LimitedConnection added = { .fd = fd, .since_ns = now_ns }, *connection;
         char reason[SHARES_REASON_MAX];
 
-        caller_identify(fd, &added.caller);
+        caller_identify(fd, admin_gid, &added.caller);
         if (charge_caller(limits->shares, &added.caller, &added.charge, reason) != 0) {
                 refuse(fd, reason);
                 return NULL;

@@ -25,10 +25,10 @@ ConnectionLimits *connection_limits_free(ConnectionLimits *limits);
 DEFINE_SCOPED(ConnectionLimits, connection_limits_free);
 
 /*
- * fd: a connected socket, borrowed until connection_limits_remove(). NULL if a limit is reached: the client has been told with status
- * 429, and the socket has been shut down, which its owner notices.
+ * fd: a connected socket, borrowed until connection_limits_remove(). admin_gid: of the administrators' group. NULL if a limit is
+ * reached: the client has been told with status 429, and the socket has been shut down, which its owner notices.
  */
-LimitedConnection *connection_limits_add(ConnectionLimits *limits, int fd, uint64_t now_ns);
+LimitedConnection *connection_limits_add(ConnectionLimits *limits, int fd, uint32_t admin_gid, uint64_t now_ns);
 /* The account and the caller of a connection; borrowed until connection_limits_remove(). */
 Account *connection_limits_account(const LimitedConnection *connection);
 const Caller *connection_limits_caller(const LimitedConnection *connection);

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "http/http_stats.h"
+#include "http/privacy.h"
 #include "shares/shares.h"
 #include "snapshot/snapshot.h"
 #include "store/reader.h"
@@ -47,6 +48,7 @@ typedef struct Exchange {
         Parameter parameters[PARAMETERS_MAX]; /* of the query, decoded */
         size_t n_parameters;
         const char *argument; /* path segment that matched the {…} of the route */
+        Viewer viewer;        /* sees the private values of some users */
 
         /* sources of the answer; all borrowed */
         const Snapshot *snapshot; /* NULL before the first is published */

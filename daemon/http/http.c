@@ -14,6 +14,7 @@
 #include "http/connection_limits.h"
 #include "http/exchange.h"
 #include "http/gzip.h"
+#include "http/hosts.h"
 #include "http/negotiate.h"
 #include "http/queries.h"
 #include "http/routes.h"
@@ -59,6 +60,7 @@ struct Http {
         Publisher *publisher; /* borrowed, as is shares */
         Shares *shares;
         ConnectionLimits *limits;
+        Hosts hosts;
         uint64_t request_limit_ns, query_timeout_ns;
 
         Queries queries;
@@ -66,6 +68,8 @@ struct Http {
         size_t n_queriers;
 
         atomic_bool is_ready;
+        atomic_uint privacy; /* a Privacy */
+        atomic_uint_fast32_t admin_gid;
         atomic_uint_fast64_t n_requests_by_class[6];
         atomic_uint_fast64_t n_bytes_sent, n_exhausted, cpu_ns;
 };
@@ -157,6 +161,23 @@ static enum MHD_Result on_parameter(void *userdata, enum MHD_ValueKind kind, con
         return exchange_add_parameter(userdata, key, value) == 0 ? MHD_YES : MHD_NO;
 }
 
+/* NULL: the connection was refused. */
+static const LimitedConnection *find_connection(struct MHD_Connection *connection) {
+        const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+        return info ? info->socket_context : NULL;
+}
+
+/* Answers a request for a host whose name is not ours. 0 or EXCHANGE_ANSWERED. */
+static int check_host(const Http *http, Exchange *exchange, const HttpRequest *request, const Caller *caller) {
+        const char *host = MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, "Host") ?: "";
+
+        if (caller->is_local || hosts_allow(&http->hosts, host))
+                return 0;
+        return exchange_error(exchange, 421, "'%.200s' is not a name of this node: use localhost, an address or the host name, or add the "
+                                             "name to hosts= in [http] of perfd.conf", host);
+}
+
 /* 0 or EXCHANGE_ANSWERED. */
 static int read_request(Exchange *exchange, const HttpRequest *request) {
         int r;
@@ -199,13 +220,15 @@ enum {
         ANSWER_NEEDS_STORE = 1,
 };
 static int answer(Http *http, const HttpRequest *request, Worker *worker, HttpResponse *ret) {
+        const Caller *caller = connection_limits_caller(find_connection(request->connection));
         uint64_t begin_ns = clock_thread_cpu_ns();
         const Snapshot *snapshot = publisher_acquire(http->publisher);
         Exchange exchange;
         int r = 0;
 
         prepare(http, snapshot, worker, &exchange);
-        if (read_request(&exchange, request) == 0)
+        exchange.viewer = privacy_viewer(atomic_load(&http->privacy), caller);
+        if (check_host(http, &exchange, request, caller) == 0 && read_request(&exchange, request) == 0)
                 r = routes_answer(&exchange);
         publisher_release(http->publisher, snapshot);
         if (r == ROUTES_NEEDS_STORE)
@@ -254,13 +277,6 @@ static void *on_querier(void *userdata) {
         return NULL;
 }
 
-/* NULL: the connection was refused. */
-static Account *connection_account(struct MHD_Connection *connection) {
-        const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-
-        return info && info->socket_context ? connection_limits_account(info->socket_context) : NULL;
-}
-
 /* 0: *ret is charged to the user; or the status of the answer with the reason. */
 static unsigned charge_query(Account *account, const HttpRequest *request, Query **ret, char ret_reason[SHARES_REASON_MAX]) {
         Query *query = calloc(1, sizeof(*query));
@@ -288,7 +304,7 @@ static unsigned put_query(Http *http, const HttpRequest *request, void **context
         Query *query = NULL;
         unsigned status;
 
-        status = charge_query(connection_account(request->connection), request, &query, ret_reason);
+        status = charge_query(connection_limits_account(find_connection(request->connection)), request, &query, ret_reason);
         if (status != 0)
                 return status;
 
@@ -310,7 +326,7 @@ static enum MHD_Result answer_request(HttpListener *listener, const HttpRequest 
         HttpResponse response = {};
         unsigned status;
 
-        if (!connection_account(request->connection))
+        if (!find_connection(request->connection))
                 return MHD_NO;
 
         if (answer(listener->http, request, &listener->worker, &response) == ANSWER_NEEDS_STORE) {
@@ -373,7 +389,8 @@ static void on_connection(void *userdata, struct MHD_Connection *connection, voi
 
         switch (code) {
         case MHD_CONNECTION_NOTIFY_STARTED:
-                *limited = info ? connection_limits_add(http->limits, info->connect_fd, clock_boottime_ns()) : NULL;
+                *limited = info ? connection_limits_add(http->limits, info->connect_fd, (uint32_t)atomic_load(&http->admin_gid),
+                                                                clock_boottime_ns()) : NULL;
                 return;
         case MHD_CONNECTION_NOTIFY_CLOSED:
                 connection_limits_remove(http->limits, TAKE(*limited));
@@ -484,9 +501,12 @@ int http_new(Http **ret, const HttpConfig *config, int tcp_fd, int unix_fd, cons
         http->query_timeout_ns = config->query_timeout_ns;
         http->publisher = sources->publisher;
         http->shares = sources->shares;
+        http_configure(http, config);
         queries_init(&http->queries, config->n_threads);
 
-        r = connection_limits_new(&http->limits, sources->shares);
+        r = hosts_init(&http->hosts, config->hosts, sources->hostname, "/etc/resolv.conf");
+        if (r >= 0)
+                r = connection_limits_new(&http->limits, sources->shares);
         if (r >= 0)
                 r = start_queriers(http, config->n_threads + 1, sources);
         if (r >= 0)
@@ -534,8 +554,14 @@ Http *http_free(Http *http) {
         stop_listener(&http->local);
         queries_deinit(&http->queries);
         connection_limits_free(http->limits);
+        hosts_deinit(&http->hosts);
         free(http);
         return NULL;
+}
+
+void http_configure(Http *http, const HttpConfig *config) {
+        atomic_store(&http->privacy, config->privacy);
+        atomic_store(&http->admin_gid, config->admin_gid);
 }
 
 void http_close_slow(Http *http) {

@@ -13,16 +13,22 @@
 #include <stdint.h>
 
 #include "http/http_stats.h"
+#include "http/privacy.h"
 #include "shares/shares.h"
 #include "snapshot/publisher.h"
 #include "util/scoped.h"
 
 struct WalBarrier;
 
+#define HTTP_HOSTS_MAX 1024U
+
 typedef struct HttpConfig {
         unsigned n_threads;              /* that one user's queries may keep busy; one more thread is for the others */
         uint64_t timeout_ns;             /* after which an idle connection is closed; whole seconds */
         uint64_t query_timeout_ns;       /* for one question to the store */
+        Privacy privacy;
+        uint32_t admin_gid;              /* whose members on the Unix socket are administrators; not a setting of [http] */
+        char hosts[HTTP_HOSTS_MAX];      /* names beside those of the node by which clients may ask, separated by blanks */
 } HttpConfig;
 
 typedef struct Http Http;
@@ -33,6 +39,7 @@ typedef struct HttpSources {
         Shares *shares;
         const char *store_path;               /* of the database */
         struct WalBarrier *store_wal_barrier; /* NULL: there is no such file */
+        const char *hostname;
 } HttpSources;
 
 /* Takes over the listening sockets; -1: none. Copies the configuration. Caller frees. */
@@ -40,6 +47,8 @@ int http_new(Http **ret, const HttpConfig *config, int tcp_fd, int unix_fd, cons
 Http *http_free(Http *http);
 DEFINE_SCOPED(Http, http_free);
 
+/* Applies what may change while the server runs: privacy, and the administrators of further connections. */
+void http_configure(Http *http, const HttpConfig *config);
 /* Closes connections whose request takes too long; called at each tick. */
 void http_close_slow(Http *http);
 /* Sets the answer of /-/ready: true once recovery is done, false while shutting down. */

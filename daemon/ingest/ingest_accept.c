@@ -6,6 +6,7 @@
 
 #include "ingest/ingest_state.h"
 #include "ingest/peer.h"
+#include "util/peer_groups.h"
 
 #define ACCEPTS_PER_TURN 64
 #define BACKOFF_US (1000U * 1000U)
@@ -13,7 +14,7 @@
 bool ingest_accept_judge(const Ingest *ingest, int fd, const Peer *peer) {
         uint32_t gid = ingest->config.admin_gid;
 
-        return peer->uid == 0 || (gid != INGEST_NO_ADMIN_GID && peer_is_member(fd, peer, gid));
+        return peer->uid == 0 || (gid != INGEST_NO_ADMIN_GID && peer_groups_have(fd, gid));
 }
 
 /* Charges a new connection to its user. 0; SHARES_REFUSED with the reason; or -ENOMEM. */

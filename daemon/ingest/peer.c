@@ -16,7 +16,6 @@
 #endif
 
 #define STATUS_BYTES_MAX 65536U /* of /proc/PID/status */
-#define GROUPS_FEW 64U
 
 /* The process's effective uid: the second number of its "Uid:" line, and what SO_PEERCRED gives for the moment of connect(2). */
 static bool belongs_to(int32_t pid, uint32_t uid) {
@@ -78,28 +77,4 @@ int peer_read(int fd, Peer *ret) {
         *ret = (Peer){ .uid = ucred.uid, .gid = ucred.gid, .pid = ucred.pid, .pidfd = -1, .is_admin = ucred.uid == 0 };
         ret->pidfd = get_pidfd(fd, ret);
         return 0;
-}
-
-static bool contains(const gid_t *groups, size_t n_bytes, uint32_t gid) {
-        for (size_t i = 0; i < n_bytes / sizeof(*groups); i++)
-                if (groups[i] == gid)
-                        return true;
-        return false;
-}
-
-bool peer_is_member(int fd, const Peer *peer, uint32_t gid) {
-        scoped(freep) gid_t *many = NULL;
-        gid_t few[GROUPS_FEW];
-        socklen_t n = sizeof(few);
-
-        if (peer->gid == gid)
-                return true;
-        if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, few, &n) == 0)
-                return contains(few, n, gid);
-        if (errno != ERANGE)
-                return false;
-
-        /* n says now how many bytes it takes: at most NGROUPS_MAX groups, 256 KiB. They do not change any more. */
-        many = malloc(n);
-        return many && getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, many, &n) == 0 && contains(many, n, gid);
 }

@@ -19,9 +19,6 @@
  */
 int peer_read(int fd, Peer *ret);
 
-/* Whether `gid` is the peer's group, or one of those it had besides when it connected. */
-bool peer_is_member(int fd, const Peer *peer, uint32_t gid);
-
 /*
  * What peer_read() does where the kernel cannot give it the peer itself, before Linux 6.5: a pidfd of the process that
  * has this number and belongs to this user, or -1.

@@ -75,10 +75,10 @@ static int compare_accounts(const void *a, const void *b) {
         return memcmp(left->address, right->address, sizeof(left->address));
 }
 
-static uint32_t find_weight(const SharesConfig *config, const Owner *owner) {
-        for (size_t i = 0; i < config->n_weights; i++)
-                if (owner->type == OWNER_USER && config->weights[i].uid == owner->uid)
-                        return config->weights[i].weight;
+static uint32_t find_weight(const SharesWeights *weights, const Owner *owner) {
+        for (size_t i = 0; i < weights->n; i++)
+                if (owner->type == OWNER_USER && weights->items[i].uid == owner->uid)
+                        return weights->items[i].weight;
         return 1;
 }
 
@@ -149,7 +149,7 @@ static Account *add_account(Shares *shares, const Owner *owner) {
 
         account->shares = shares;
         account->owner = *owner;
-        account->weight = find_weight(&shares->config, owner);
+        account->weight = find_weight(&shares->config.weights, owner);
         if (!tsearch(account, &shares->tree, compare_accounts))
                 return NULL;
         TAILQ_INSERT_TAIL(&shares->accounts, account, all);
@@ -391,7 +391,7 @@ void shares_report_user(Shares *shares, uint32_t uid, AccountReport *ret) {
         pthread_mutex_lock(&shares->mutex);
         account = find_account(shares, &absent.owner);
         absent.owner.is_admin = uid == 0;
-        absent.weight = find_weight(&shares->config, &absent.owner);
+        absent.weight = find_weight(&shares->config.weights, &absent.owner);
         if (!account)
                 account = find_account(shares, &absent.owner);
         report_account(account ? account : &absent, ret);
@@ -440,6 +440,6 @@ void shares_configure(Shares *shares, const SharesConfig *config) {
         pthread_mutex_lock(&shares->mutex);
         shares->config = *config;
         TAILQ_FOREACH(account, &shares->accounts, all)
-                set_weight(account, find_weight(config, &account->owner));
+                set_weight(account, find_weight(&config->weights, &account->owner));
         pthread_mutex_unlock(&shares->mutex);
 }

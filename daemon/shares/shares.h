@@ -23,8 +23,8 @@
 #include "shares/resource.h"
 #include "util/scoped.h"
 
-/* Users with a weight of their own, from [limits] weights. */
-#define SHARES_WEIGHTS_MAX 64U
+/* Users with a weight of their own, from [limits] weights, members of groups included. */
+#define SHARES_WEIGHTS_MAX 1024U
 /* Accounts that hold nothing but were refused something are kept for perfctl quota, up to this number; the oldest go first. */
 #define SHARES_IDLE_ACCOUNTS_MAX 256U
 
@@ -47,10 +47,15 @@ typedef struct SharesWeight {
         uint32_t weight; /* 1 to 1000; others have 1 */
 } SharesWeight;
 
+/* The first item of a user applies. */
+typedef struct SharesWeights {
+        SharesWeight items[SHARES_WEIGHTS_MAX];
+        size_t n;
+} SharesWeights;
+
 typedef struct SharesConfig {
         uint64_t limits[N_RESOURCES]; /* for all users together */
-        SharesWeight weights[SHARES_WEIGHTS_MAX];
-        size_t n_weights;
+        SharesWeights weights;
 } SharesConfig;
 
 typedef struct Shares Shares;

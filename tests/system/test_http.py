@@ -349,7 +349,7 @@ class Abuse(harness.TestCase):
         before = daemon.wait_tick()
         peers = [self.connect(daemon) for _ in range(20)]
         for s in peers:
-            s.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\nX: ")
+            s.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nX: ")
             s.setblocking(False)
         alive = set(peers)
 
@@ -375,7 +375,7 @@ class Abuse(harness.TestCase):
         peers = [self.connect(daemon) for _ in range(150)]
         for s in peers:
             try:
-                s.sendall(b"GET /-/healthy HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+                s.sendall(b"GET /-/healthy HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             except OSError:
                 pass
         answered = sum(b"200 OK" in self.drain(s) for s in peers)
@@ -385,8 +385,8 @@ class Abuse(harness.TestCase):
     def test_huge_heads_are_refused(self):
         daemon = self.daemon(QUICK, tcp=True)
         before = daemon.wait_tick()
-        for head in (b"GET /" + b"a" * 1_000_000, b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 1_000_000,
-                     b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: y\r\n" * 100_000, b"GET /metrics?" + b"collect[]=node&" * 50_000):
+        for head in (b"GET /" + b"a" * 1_000_000, b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 1_000_000,
+                     b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"X: y\r\n" * 100_000, b"GET /metrics?" + b"collect[]=node&" * 50_000):
             s = self.connect(daemon)
             try:
                 s.sendall(head + b" HTTP/1.1\r\n\r\n")
@@ -403,7 +403,7 @@ class Abuse(harness.TestCase):
         for s in peers:
             s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             s.setblocking(False)
-            request = b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n" * 1000
+            request = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n" * 1000
             try:
                 for _ in range(100):
                     s.send(request)
@@ -417,8 +417,8 @@ class Abuse(harness.TestCase):
         daemon = self.daemon(CONFIG, tcp=True)
         paths = ["/-/healthy", "/nothing", "/-/ready", "/metrics/", "/api/v1/indicators"] * 20
         s = self.connect(daemon)
-        requests = "".join(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n" for path in paths)
-        s.sendall((requests + "GET /-/healthy HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").encode())
+        requests = "".join(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n" for path in paths)
+        s.sendall((requests + "GET /-/healthy HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").encode())
         statuses = [int(m) for m in re.findall(rb"HTTP/1\.1 (\d+) ", self.drain(s))]
         self.assertEqual(statuses, [200, 404, 200, 404, 200] * 20 + [200])
 
@@ -429,13 +429,13 @@ class Abuse(harness.TestCase):
             self.assertEqual((answer.status, answer.headers["allow"]), (405, "GET, HEAD"), method)
             self.assertEqual(answer.json["error"]["status"], 405)
         s = self.connect(daemon)
-        s.sendall(b"POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000\r\n\r\n" + b"x" * 10000)
+        s.sendall(b"POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000\r\n\r\n" + b"x" * 10000)
         self.assertIn(b"405", self.drain(s))
 
     def test_broken_requests_end_their_connection_alone(self):
         daemon = self.daemon(QUICK, tcp=True)
         before = daemon.wait_tick()
-        good = b"GET /api/v1/jobs?limit=5 HTTP/1.1\r\nHost: a\r\nAccept: */*\r\nConnection: close\r\n\r\n"
+        good = b"GET /api/v1/jobs?limit=5 HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\nConnection: close\r\n\r\n"
         chance = random.Random(20261120)
         for _ in range(6):
             peers = [self.connect(daemon) for _ in range(20)]
@@ -463,7 +463,7 @@ class Abuse(harness.TestCase):
         for _ in range(100):
             s = self.connect(daemon)
             s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            s.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
+            s.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
             s.close()
         wait_for(lambda: (m := daemon.wait_tick())["perfd_http_connections"] <= 1 and m["process_open_fds"] <= descriptors + 1,
                  "the end of all connections")

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
+#include <grp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -69,7 +70,7 @@ static void check_family(int family) {
         server = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
         assert_true(server >= 0);
 
-        caller_identify(server, &caller);
+        caller_identify(server, CALLER_NO_ADMIN_GID, &caller);
         assert_int_equal(caller.owner.type, OWNER_USER);
         assert_int_equal(caller.owner.uid, getuid());
         assert_false(caller.is_local);
@@ -78,7 +79,7 @@ static void check_family(int family) {
         /* Once closed, the kernel says user 0. */
         closep(&client);
         client = -1;
-        caller_identify(server, &caller);
+        caller_identify(server, CALLER_NO_ADMIN_GID, &caller);
         assert_int_equal(caller.owner.type, OWNER_UNKNOWN);
         assert_int_equal(caller.owner.uid, 0);
 }
@@ -106,7 +107,7 @@ static void another_user_is_told_apart(void **state) {
         pid = connect_as_other(&name, n, keep[0]);
         server = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
         assert_true(server >= 0);
-        caller_identify(server, &caller);
+        caller_identify(server, CALLER_NO_ADMIN_GID, &caller);
         assert_int_equal(caller.owner.type, OWNER_USER);
         assert_int_equal(caller.owner.uid, OTHER_UID);
 
@@ -123,7 +124,7 @@ static void unix_sockets_have_their_user(void **state) {
 
         (void)state;
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.fds), 0);
-        caller_identify(pair.fds[1], &caller);
+        caller_identify(pair.fds[1], CALLER_NO_ADMIN_GID, &caller);
         assert_int_equal(caller.owner.type, OWNER_USER);
         assert_int_equal(caller.owner.uid, getuid());
         assert_true(caller.is_local);
@@ -132,14 +133,43 @@ static void unix_sockets_have_their_user(void **state) {
         close(pair.fds[1]);
 }
 
+/* In a child, whose groups can be given away: the exit status is the answer. */
+static bool is_admin_with(gid_t group, uint32_t admin_gid) {
+        pid_t child = fork();
+        Caller caller;
+        int status;
+        Pair pair;
+
+        assert_true(child >= 0);
+        if (child == 0) {
+                if (setgroups(1, &group) < 0 || setresuid(OTHER_UID, OTHER_UID, OTHER_UID) < 0 ||
+                    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.fds) < 0)
+                        _exit(2);
+                caller_identify(pair.fds[1], admin_gid, &caller);
+                _exit(caller.owner.is_admin);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) < 2);
+        return WEXITSTATUS(status);
+}
+
+static void members_of_the_group_are_administrators_on_the_unix_socket(void **state) {
+        (void)state;
+        if (getuid() != 0)
+                skip(); /* only root can choose its groups */
+        assert_true(is_admin_with(4711, 4711));
+        assert_false(is_admin_with(4711, 4712));
+        assert_false(is_admin_with(4711, CALLER_NO_ADMIN_GID));
+}
+
 static void what_is_no_connection_is_unknown(void **state) {
         scoped(closep) int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         Caller caller;
 
         (void)state;
-        caller_identify(fd, &caller);
+        caller_identify(fd, CALLER_NO_ADMIN_GID, &caller);
         assert_int_equal(caller.owner.type, OWNER_UNKNOWN);
-        caller_identify(-1, &caller);
+        caller_identify(-1, CALLER_NO_ADMIN_GID, &caller);
         assert_int_equal(caller.owner.type, OWNER_UNKNOWN);
         assert_false(caller.owner.is_admin);
 }
@@ -149,6 +179,7 @@ int main(void) {
                 cmocka_unit_test(loopback_tcp_has_its_user),
                 cmocka_unit_test(another_user_is_told_apart),
                 cmocka_unit_test(unix_sockets_have_their_user),
+                cmocka_unit_test(members_of_the_group_are_administrators_on_the_unix_socket),
                 cmocka_unit_test(what_is_no_connection_is_unknown),
         };
 

@@ -102,6 +102,42 @@ static void a_source_the_kernel_does_not_have_is_missing_and_one_that_fails_is_t
         assert_check(&checks, "sources", "failed", "Permission denied");
 }
 
+#define RESOURCE(name, refused, last)                                                                                       \
+        "{\"name\":\"" name "\",\"held\":1,\"share\":2,\"refused\":" refused ",\"refused_first_ms\":500000,\"refused_last_ms\":" last "}"
+#define USER(user, uid, resources) "{\"user\":\"" user "\",\"uid\":" uid ",\"administrator\":false,\"resources\":[" resources "]}"
+
+static void judge_quota(const char *users, Checks *ret) {
+        scoped(arena_deinit) Arena arena = {};
+        scoped(buffer_deinit) Buffer text = {};
+        const Value *value;
+        ValueReader reader;
+        ValueError error;
+
+        buffer_printf(&text, "{\"users\":[%s]}", users);
+        assert_int_equal(arena_init(&arena, value_parse_arena_size(text.n)), 0);
+        value_parse_begin(&reader, text.text, text.n);
+        assert_int_equal(value_parse_next(&reader, &arena, &value, &error), 0);
+        *ret = (Checks){};
+        checks_live_add_quota(ret, value, NOW_MS);
+}
+
+static void users_whose_flood_was_refused_lately_are_named(void **state) {
+        Checks checks;
+
+        (void)state;
+        judge_quota("", &checks);
+        assert_check(&checks, "quota", "ok", "no user was refused");
+        judge_quota(USER("uid 0", "0", RESOURCE("queries", "0", "null")) "," USER("uid 0", "0", RESOURCE("jobs", "3", "400000")), &checks);
+        assert_check(&checks, "quota", "ok", "no user was refused");
+
+        judge_quota(USER("uid 0", "0", RESOURCE("queries", "12", "1000000") "," RESOURCE("jobs", "3", "400000")) ","
+                    USER("10.0.0.7", "null", RESOURCE("http_connections", "2", "900000")), &checks);
+        assert_check(&checks, "quota", "limited", "root: queries (12 refused since 1970-01-01 ");
+        assert_check(&checks, "quota", "limited", "; 10.0.0.7: http_connections (2 refused since ");
+        assert_null(strstr(find(&checks, "quota")->detail, "jobs"));
+        assert_non_null(strstr(find(&checks, "quota")->fix, "end what root started"));
+}
+
 static void many_sources_that_fail_fit(void **state) {
         scoped(buffer_deinit) Buffer node = {};
         Checks checks;
@@ -184,6 +220,7 @@ int main(void) {
                 cmocka_unit_test(a_perfd_that_is_well_lacks_nothing),
                 cmocka_unit_test(a_store_that_takes_nothing_is_trouble_and_a_full_one_is_less),
                 cmocka_unit_test(a_source_the_kernel_does_not_have_is_missing_and_one_that_fails_is_trouble),
+                cmocka_unit_test(users_whose_flood_was_refused_lately_are_named),
                 cmocka_unit_test(many_sources_that_fail_fit),
                 cmocka_unit_test(samples_that_are_missed_or_old_are_told),
                 cmocka_unit_test(few_descriptors_are_told),

@@ -147,6 +147,29 @@ static void a_group_is_a_name_or_a_number_or_none(void **state) {
         assert_int_equal(c.ingest.admin_gid, getgid());
 }
 
+static void who_sees_what_and_whose_share_counts_more_can_be_set(void **state) {
+        const Fixture *f = *state;
+        ConfigError e = {};
+        Config c;
+
+        put(f->conf, "");
+        assert_int_equal(config_load(f->conf, &c, &e), 0);
+        assert_int_equal(c.http.privacy, PRIVACY_OWN);
+        assert_int_equal(c.shares.weights.n, 0);
+        put(f->conf, "[http]\nprivacy = all\nhosts = perf.example.org grafana_1\n[limits]\nweights = root=2 4711=5\n");
+        assert_int_equal(config_load(f->conf, &c, &e), 0);
+        assert_int_equal(c.http.privacy, PRIVACY_ALL);
+        assert_string_equal(c.http.hosts, "perf.example.org grafana_1");
+        assert_int_equal(c.shares.weights.n, 2);
+        assert_int_equal(c.shares.weights.items[1].uid, 4711);
+
+        refuse(f, "[http]\nprivacy = none\n", 2, "privacy = none: expected own or all");
+        refuse(f, "[http]\nprivacy = own or all\n", 2, "expected own or all");
+        refuse(f, "[http]\nhosts = http://node\n", 2, "expected names of hosts");
+        refuse(f, "[limits]\nweights = ci=4\n", 2, "weights = ci=4: expected USER=N or @GROUP=N");
+        refuse(f, "[indicators]\npolicy = lax\n", 2, "expected accept or strict");
+}
+
 static void a_line_too_long_is_refused_not_cut(void **state) {
         char text[2000] = "[store]\ndirectory = /";
 
@@ -260,6 +283,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(drop_ins_win_in_lexical_order_and_other_names_do_not_count, setup, teardown),
                 cmocka_unit_test_setup_teardown(what_is_wrong_is_named_with_its_line_and_what_was_expected, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_group_is_a_name_or_a_number_or_none, setup, teardown),
+                cmocka_unit_test_setup_teardown(who_sees_what_and_whose_share_counts_more_can_be_set, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_line_too_long_is_refused_not_cut, setup, teardown),
                 cmocka_unit_test_setup_teardown(an_error_in_a_drop_in_names_the_drop_in, setup, teardown),
                 cmocka_unit_test(a_reload_applies_what_it_may_and_names_the_rest),

@@ -57,8 +57,8 @@ static void slow_connections_are_shut_down(void **state) {
         (void)state;
         assert_int_equal(connection_limits_new(&limits, shares), 0);
         assert_int_equal(connection_limits_max(limits), 8);
-        a = connection_limits_add(limits, slow.fds[1], 100);
-        b = connection_limits_add(limits, fast.fds[1], 100);
+        a = connection_limits_add(limits, slow.fds[1], CALLER_NO_ADMIN_GID, 100);
+        b = connection_limits_add(limits, fast.fds[1], CALLER_NO_ADMIN_GID, 100);
         assert_non_null(a);
         assert_non_null(b);
 
@@ -84,7 +84,7 @@ static void removed_connections_are_not_touched(void **state) {
 
         (void)state;
         assert_int_equal(connection_limits_new(&limits, shares), 0);
-        connection_limits_remove(limits, connection_limits_add(limits, pair.fds[1], 100));
+        connection_limits_remove(limits, connection_limits_add(limits, pair.fds[1], CALLER_NO_ADMIN_GID, 100));
         connection_limits_close_slow(limits, UINT64_MAX);
         assert_false(is_ended(pair));
         connection_limits_renew(limits, NULL, 2);
@@ -103,7 +103,7 @@ static void connections_are_charged_to_their_user(void **state) {
         (void)state;
         assert_int_equal(connection_limits_new(&limits, shares), 0);
         for (size_t i = 0; i < N_ELEMENTS(pairs); i++)
-                connections[i] = connection_limits_add(limits, pairs[i].fds[1], 1);
+                connections[i] = connection_limits_add(limits, pairs[i].fds[1], CALLER_NO_ADMIN_GID, 1);
         assert_non_null(connections[0]);
         assert_non_null(connections[1]);
         assert_null(connections[2]);
@@ -119,7 +119,7 @@ static void connections_are_charged_to_their_user(void **state) {
         assert_int_equal(stats[RESOURCE_HTTP_CONNECTIONS].n_held, 2);
 
         connection_limits_remove(limits, connections[0]);
-        connections[0] = connection_limits_add(limits, pairs[0].fds[1], 1);
+        connections[0] = connection_limits_add(limits, pairs[0].fds[1], CALLER_NO_ADMIN_GID, 1);
         assert_non_null(connections[0]);
         connection_limits_remove(limits, connections[0]);
         connection_limits_remove(limits, connections[1]);

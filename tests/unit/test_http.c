@@ -57,9 +57,10 @@ static void start(Fixture *fixture, unsigned n_connections_max, unsigned timeout
                 .n_threads = 2,
                 .timeout_ns = timeout_s * NS_PER_S,
                 .query_timeout_ns = NS_PER_S,
+                .hosts = "perf.example.org",
         };
         SharesConfig shares = { .limits = { [RESOURCE_HTTP_CONNECTIONS] = n_connections_max, [RESOURCE_QUERIES] = 16 } };
-        HttpSources sources = { .store_path = "/nonexistent/perfd.db" };
+        HttpSources sources = { .store_path = "/nonexistent/perfd.db", .hostname = "node.example" };
 
         assert_int_equal(publisher_new(&fixture->publisher), 0);
         assert_int_equal(shares_new(&fixture->shares, &shares), 0);
@@ -451,6 +452,30 @@ static void connections_beyond_a_share_are_told_why(void **state) {
                 close(tcp[i]);
 }
 
+static void a_foreign_host_is_misdirected_over_tcp(void **state) {
+        static const struct { const char *request; unsigned status; } rows[] = {
+                { "GET /-/ready HTTP/1.1\r\nHost: evil.example\r\n" END, 421 }, { "GET / HTTP/1.1\r\nHost: evil.example\r\n" END, 421 },
+                { "GET / HTTP/1.0\r\n" END, 200 }, { "GET / HTTP/1.1\r\nHost: perf.example.org:9847\r\n" END, 200 },
+        };
+        scoped(answer_deinit) HttpAnswer local = {};
+        scoped(buffer_deinit) Buffer stream = {};
+        scoped(closep) int fd = -1;
+        Fixture *fixture = *state;
+
+        start(fixture, 64, 10);
+        for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+                scoped(answer_deinit) HttpAnswer answer = {};
+
+                ask(fixture, rows[i].request, &answer);
+                assert_int_equal(answer.status, rows[i].status);
+                assert_int_equal(!strstr(answer.body.text, "'evil.example' is not a name"), answer.status == 200);
+        }
+        fd = dial_local(fixture);
+        assert_true(say(fd, rows[1].request, strlen(rows[1].request)));
+        read_answer(fd, &stream, true, &local);
+        assert_int_equal(local.status, 200);
+}
+
 static void every_answer_is_counted(void **state) {
         Fixture *fixture = *state;
         HttpStats stats;
@@ -562,6 +587,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(an_idle_connection_is_closed, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_peer_that_trickles_is_cut_off, setup, teardown),
                 cmocka_unit_test_setup_teardown(connections_beyond_a_share_are_told_why, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_foreign_host_is_misdirected_over_tcp, setup, teardown),
                 cmocka_unit_test_setup_teardown(every_answer_is_counted, setup, teardown),
                 cmocka_unit_test_setup_teardown(answers_stay_whole_while_snapshots_change, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_end_does_not_wait_for_peers, setup, teardown),

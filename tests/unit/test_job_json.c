@@ -18,6 +18,8 @@ typedef struct Fixture {
         Json json;
 } Fixture;
 
+static const Viewer everybody = { .sees_all = true };
+
 static int setup(void **state) {
         const SnapshotSize size = { .n_cpus = 4, .n_disks = 1, .n_nets = 1, .n_filesystems = 1, .n_jobs = 1 };
         Fixture *fixture = calloc(1, sizeof(*fixture));
@@ -49,7 +51,7 @@ static void what_was_not_given_is_null(void **state) {
         Fixture *fixture = *state;
 
         fixture->job->info.rank = -1;
-        job_json_write_identity(&fixture->json, fixture->job);
+        job_json_write_identity(&fixture->json, fixture->job, &everybody);
         assert_true(says(fixture, "\"rank\":null,\"ranks\":null,\"node_index\":null,\"nodes\":null,"));
         assert_true(says(fixture, "\"enclosure\":\"none\",\"cgroup\":null,"));
         assert_true(says(fixture, "\"end_ms\":null"));
@@ -65,9 +67,29 @@ static void the_place_in_its_run_and_the_cgroup_are_told(void **state) {
         fixture->job->info.n_ranks = 8;
         fixture->job->info.enclosure = ENCLOSURE_SCOPE;
         fixture->job->info.cgroup = "/user.slice/a \"b\"\n\\x2d.scope";
-        job_json_write_identity(&fixture->json, fixture->job);
+        job_json_write_identity(&fixture->json, fixture->job, &everybody);
         assert_true(says(fixture, "\"rank\":5,\"ranks\":8,\"node_index\":1,\"nodes\":2,\"enclosure\":\"scope\","
                                   "\"cgroup\":\"/user.slice/a \\\"b\\\"\\n\\\\x2d.scope\","));
+}
+
+static void the_command_is_for_the_jobs_user(void **state) {
+        Fixture *fixture = *state;
+        const Viewer user = { .has_uid = true, .uid = 1000 }, other = { .has_uid = true, .uid = 1001 };
+
+        fixture->job->info.command = "./train --token s3cret";
+        fixture->job->info.uid = 1000;
+        job_json_write_identity(&fixture->json, fixture->job, &user);
+        assert_true(says(fixture, "\"command\":\"./train --token s3cret\",\"hidden\":{},"));
+
+        buffer_clear(&fixture->out);
+        job_json_write_identity(&fixture->json, fixture->job, &other);
+        assert_false(says(fixture, "s3cret"));
+        assert_true(says(fixture, "\"command\":null,\"hidden\":{\"command\":\"" PRIVACY_REASON "\"},"));
+
+        buffer_clear(&fixture->out);
+        fixture->job->info.command = "";
+        job_json_write_identity(&fixture->json, fixture->job, &other);
+        assert_true(says(fixture, "\"command\":\"\",\"hidden\":{},"));
 }
 
 static void limits_are_what_the_job_may_use(void **state) {
@@ -122,14 +144,14 @@ static void numbers_that_are_not_known_yet_are_empty_and_not_missing(void **stat
 
 static void labels_are_an_object(void **state) {
         const DescriptionLabel labels[] = { { "a", "1" }, { "b", "\"" } };
-        JobView view = { .info = { .labels = labels, .n_labels = N_ELEMENTS(labels) } };
+        JobView view = { .info = { .command = "", .labels = labels, .n_labels = N_ELEMENTS(labels) } };
         scoped(buffer_deinit) Buffer out = {};
         Json json;
 
         (void)state;
         json_init(&json, &out);
         json_object_begin(&json);
-        job_json_write_identity(&json, &view);
+        job_json_write_identity(&json, &view, &everybody);
         assert_non_null(strstr(out.text, ",\"labels\":{\"a\":\"1\",\"b\":\"\\\"\"}"));
 }
 
@@ -137,6 +159,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(what_was_not_given_is_null, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_place_in_its_run_and_the_cgroup_are_told, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_command_is_for_the_jobs_user, setup, teardown),
                 cmocka_unit_test_setup_teardown(limits_are_what_the_job_may_use, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_node_is_as_it_was_sampled, setup, teardown),
                 cmocka_unit_test_setup_teardown(advice_comes_with_its_rule, setup, teardown),

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -17,8 +16,6 @@
 
 #include "ingest/peer.h"
 #include "util/file.h"
-
-#define GROUP_WANTED 4711U
 
 /* The process that a pidfd means: its "Pid:" line, -1 once it is reaped. */
 static int pid_of(int pidfd) {
@@ -105,62 +102,12 @@ static void without_descriptors_the_peer_has_no_pidfd(void **state) {
         assert_int_equal(peer.pid, getpid());
 }
 
-/* In a child, whose groups can be given away: the exit status is the answer. */
-static bool is_member_with(const gid_t *groups, size_t n) {
-        pid_t child = fork();
-        int fds[2], status;
-        Peer peer;
-
-        assert_true(child >= 0);
-        if (child == 0) {
-                if (setgroups(n, groups) < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0 ||
-                    setgroups(0, NULL) < 0 || peer_read(fds[0], &peer) < 0)
-                        _exit(2);
-                _exit(peer_is_member(fds[0], &peer, GROUP_WANTED));
-        }
-        assert_int_equal(waitpid(child, &status, 0), child);
-        assert_true(WIFEXITED(status) && WEXITSTATUS(status) < 2);
-        return WEXITSTATUS(status);
-}
-
-/* As they were when the connection was made, however many. */
-static void a_member_is_who_had_the_group_when_connecting(void **state) {
-        gid_t groups[3000];
-
-        (void)state;
-        if (geteuid() != 0)
-                skip(); /* only root can choose its groups */
-
-        for (size_t i = 0; i < N_ELEMENTS(groups); i++)
-                groups[i] = (gid_t)(10000 + i);
-        assert_false(is_member_with(groups, 0));
-        assert_false(is_member_with(groups, 10));
-        assert_false(is_member_with(groups, N_ELEMENTS(groups)));
-        groups[9] = GROUP_WANTED;
-        assert_true(is_member_with(groups, 10));
-        assert_true(is_member_with(groups, 64));
-        assert_true(is_member_with(groups, 65)); /* more than fit at first */
-        groups[9] = 9999;
-        groups[N_ELEMENTS(groups) - 1] = GROUP_WANTED;
-        assert_true(is_member_with(groups, N_ELEMENTS(groups)));
-}
-
-static void the_primary_group_counts_as_well(void **state) {
-        const Peer peer = { .gid = GROUP_WANTED };
-
-        (void)state;
-        assert_true(peer_is_member(-1, &peer, GROUP_WANTED));
-        assert_false(peer_is_member(-1, &peer, GROUP_WANTED + 1));
-}
-
 int main(void) {
         static const struct CMUnitTest tests[] = {
                 cmocka_unit_test(the_peer_is_who_made_the_connection),
                 cmocka_unit_test(what_is_no_socket_has_no_peer),
                 cmocka_unit_test(a_number_is_the_peer_only_while_it_belongs_to_its_user),
                 cmocka_unit_test(without_descriptors_the_peer_has_no_pidfd),
-                cmocka_unit_test(a_member_is_who_had_the_group_when_connecting),
-                cmocka_unit_test(the_primary_group_counts_as_well),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,7 @@ typedef struct Fixture {
         Shares *shares;
         Buffer body;
         Exchange exchange;
+        bool is_stranger; /* who asks is nobody in particular */
 } Fixture;
 
 static int setup(void **state) {
@@ -54,6 +55,7 @@ static unsigned ask(Fixture *fixture, const char *question, bool has_snapshot) {
         fixture->exchange.snapshot = has_snapshot ? &fixture->snapshot : NULL;
         fixture->exchange.reader = fixture->reader;
         fixture->exchange.shares = fixture->shares;
+        fixture->exchange.viewer.sees_all = !fixture->is_stranger;
         r = exchange_set_path(&fixture->exchange, path);
         for (char *parameter; r == 0 && (parameter = strsep(&query, "&"));) {
                 char *value = parameter, *name = strsep(&value, "=");
@@ -355,6 +357,23 @@ static void a_jobs_page_is_made_for_people(void **state) {
         assert_int_equal(ask(fixture, "/jobs/", true), 404);
 }
 
+static void a_stranger_sees_a_job_without_its_command(void **state) {
+        static const char *const paths[] = { "/jobs/job-1", "/api/v1/jobs/job-1", "/metrics", "/" };
+        Fixture *fixture = *state;
+
+        fixture->is_stranger = true;
+        fixture->snapshot.jobs.records[1].info.command = "./train --token s3cret";
+        for (size_t i = 0; i < N_ELEMENTS(paths); i++) {
+                assert_int_equal(ask(fixture, paths[i], true), 200);
+                if (says(fixture, "s3cret"))
+                        fail_msg("%s tells the command to a stranger", paths[i]);
+        }
+        assert_int_equal(ask(fixture, "/jobs/job-1", true), 200);
+        assert_true(says(fixture, "The command line is " PRIVACY_REASON));
+        assert_int_equal(ask(fixture, "/api/v1/jobs/job-1", true), 200);
+        assert_true(says(fixture, "\"hidden\":{\"command\":\"" PRIVACY_REASON "\"}"));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(every_route_is_described_with_its_parameters, setup, teardown),
@@ -375,6 +394,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(the_landing_page_escapes_what_the_node_says, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_landing_page_shows_the_jobs, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_jobs_page_is_made_for_people, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_stranger_sees_a_job_without_its_command, setup, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

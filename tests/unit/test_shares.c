@@ -145,7 +145,7 @@ static void test_weights_and_configuration(void **state) {
         size_t n = take_all(ci, charges, LIMIT);
 
         assert_int_equal(n, 480);
-        changed.weights[changed.n_weights++] = (SharesWeight){ .uid = 77, .weight = 3 };
+        changed.weights.items[changed.weights.n++] = (SharesWeight){ .uid = 77, .weight = 3 };
         shares_configure(*state, &changed);
         n += take_all(ci, charges + n, LIMIT - n);
         assert_int_equal(n, 720); /* 3 of 4 parts */

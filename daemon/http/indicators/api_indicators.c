@@ -65,20 +65,29 @@ static void put_id(Json *json, const char *key, const uint8_t id[static 16]) {
 }
 
 /* Only where it was run by who sent it. */
-static void write_run(Json *json, const ResultRow *row) {
+static void write_run(Json *json, const ResultRow *row, const Viewer *viewer) {
+        JsonText run = json_text(row->run ?: "", row->run ? strlen(row->run) : 0);
+
         if (row->has_exit_status)
                 json_put_int(json, "exit_status", row->exit_status);
         if (row->has_batch) {
                 put_id(json, "batch", row->batch);
                 json_put_uint(json, "batch_index", row->batch_index);
         }
-        if (row->run) {
-                json_key(json, "run");
+        if (!row->run)
+                return;
+
+        json_key(json, "run");
+        if (privacy_may_see(viewer, row->uid)) {
                 json_raw(json, row->run);
+                return;
         }
+        privacy_put_run(json, run);
+        privacy_put_hidden(json, json_text_find(run, "environment").text ? "run.environment" : NULL,
+                           json_text_find(run, "stderr").text ? "run.stderr" : NULL);
 }
 
-static void write_result(Json *json, const ResultRow *row) {
+static void write_result(Json *json, const ResultRow *row, const Viewer *viewer) {
         json_object_begin(json);
         put_id(json, "id", row->id);
         json_put_uint(json, "time_ms", row->time_ms);
@@ -90,7 +99,7 @@ static void write_result(Json *json, const ResultRow *row) {
         json_put_double_or_null(json, "score", row->has_score, row->score);
         json_key(json, "document");
         json_raw(json, row->document);
-        write_run(json, row);
+        write_run(json, row, viewer);
         json_object_end(json);
 }
 
@@ -129,7 +138,7 @@ static int write_met(Exchange *exchange, const PointFilter *filter, Pagination *
                         return exchange_store_error(exchange, r);
                 if (!pagination_admit(page, exchange->body, latest->keys[i]))
                         break;
-                write_result(json, &row);
+                write_result(json, &row, &exchange->viewer);
         }
         reader_reset(exchange->reader);
         return r;
@@ -159,7 +168,7 @@ static int write_filtered(Exchange *exchange, const ResultFilter *filter, const 
                         continue;
                 if (!pagination_admit(page, exchange->body, (PageKey){ row.time_ms, row.row }))
                         break;
-                write_result(json, &row);
+                write_result(json, &row, &exchange->viewer);
         }
         return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
 }

@@ -31,11 +31,14 @@ static void write_place(Json *json, const JobDescription *info) {
         json_put_string(json, "cgroup", info->cgroup);
 }
 
-void job_json_write_identity(Json *json, const JobView *job) {
+void job_json_write_identity(Json *json, const JobView *job, const Viewer *viewer) {
+        bool is_hidden = *job->info.command && !privacy_may_see(viewer, job->info.uid);
+
         json_put_string(json, "id", job->info.id);
         json_put_string(json, "name", job->info.name);
         json_put_string(json, "state", job_state_name(job->state));
-        json_put_string(json, "command", job->info.command);
+        json_put_string(json, "command", is_hidden ? NULL : job->info.command);
+        privacy_put_hidden(json, is_hidden ? "command" : NULL, NULL);
         json_put_string(json, "user", job->info.user);
         json_put_int_or_null(json, "uid", job->info.uid != JOB_UID_UNKNOWN, job->info.uid);
         json_put_int_or_null(json, "gid", job->info.gid != JOB_UID_UNKNOWN, job->info.gid);

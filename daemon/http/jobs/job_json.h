@@ -5,13 +5,13 @@
  * A job as JSON, member by member into the object that is open
  */
 
-#include "snapshot/job_view.h"
+#include "http/privacy.h"
 #include "snapshot/job_view.h"
 #include "snapshot/node_snapshot.h"
 #include "util/json.h"
 
-/* Writes identity, place and end of a job: everything but its numbers. */
-void job_json_write_identity(Json *json, const JobView *job);
+/* Writes identity, place and end of a job, everything but its numbers, as the viewer may see it. */
+void job_json_write_identity(Json *json, const JobView *job, const Viewer *viewer);
 /* "limits": what it may use. */
 void job_json_write_limits(Json *json, const UsageSet *usage);
 /* "on": the node it is asked of, as it is now. snapshot NULL: nothing is known of it. */

@@ -21,9 +21,9 @@ static MetricStamp stamp_of(const Exchange *exchange, const JobView *job) {
         };
 }
 
-static void write_listed_job(Json *json, const JobView *job, bool has_metrics) {
+static void write_listed_job(Json *json, const JobView *job, const Viewer *viewer, bool has_metrics) {
         json_object_begin(json);
-        job_json_write_identity(json, job);
+        job_json_write_identity(json, job, viewer);
         json_key(json, "metrics");
         if (has_metrics)
                 metric_json_write_values(json, &job->metrics, &job->usage);
@@ -48,7 +48,7 @@ static int write_jobs(Exchange *exchange, const JobFilter *filter, Pagination *p
                         break;
                 if (live)
                         jobs_snapshot_record_view(live, &exchange->snapshot->node, &view);
-                write_listed_job(json, live ? &view : &row.view, live || row.has_metrics);
+                write_listed_job(json, live ? &view : &row.view, &exchange->viewer, live || row.has_metrics);
         }
 
         return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
@@ -105,7 +105,7 @@ static void answer_job(Exchange *exchange) {
         stamp = stamp_of(exchange, job.view);
         json_init(&json, exchange->body);
         json_object_begin(&json);
-        job_json_write_identity(&json, job.view);
+        job_json_write_identity(&json, job.view, &exchange->viewer);
         write_numbers(exchange, &json, &job);
         job_json_write_node(&json, exchange_node(exchange));
         has_phase = job.record && jobs_snapshot_record_phase(job.record, &exchange->snapshot->node, &phase);

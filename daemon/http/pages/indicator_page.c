@@ -102,7 +102,7 @@ static int read_runs(Exchange *exchange, IndicatorPage *page) {
                 bool has_failed = row.has_exit_status && row.exit_status != 0;
 
                 buffer_puts(template_word(&page->words, "runs"), page->n_runs == 0 ? runs_head : "");
-                run_html(template_word(&page->words, "runs"), &row, page->vocabulary);
+                run_html(template_word(&page->words, "runs"), &row, page->vocabulary, &exchange->viewer);
                 if (page->n_keys == 0 && !has_failed)
                         r = add_keys(page, json_text_find(json_text(row.document, strlen(row.document)), "@result"));
                 page->n_runs++;

@@ -23,7 +23,10 @@ static void fill_job(Template *words, const Exchange *exchange, const FoundJob *
         html_text(template_word(words, "id"), view->info.id);
         if (*view->info.name)
                 html_text(template_word(words, "label"), view->info.id);
-        html_text(template_word(words, "command"), view->info.command);
+        if (!*view->info.command || privacy_may_see(&exchange->viewer, view->info.uid))
+                html_text(template_word(words, "command"), view->info.command);
+        else
+                html_text(template_word(words, "hidden"), "The command line is " PRIVACY_REASON ".");
         html_text(template_word(words, "note"), view->info.note);
         job_html_facts(template_word(words, "facts"), view, job_lookup_time_ms(exchange, view));
         if (!job->has_metrics)

@@ -59,11 +59,14 @@ static void put_last_line(Buffer *out, const char *run) {
         html_text(out, line);
 }
 
-static void put_outcome(Buffer *out, const ResultRow *row, const Vocabulary *vocabulary) {
+static void put_outcome(Buffer *out, const ResultRow *row, const Vocabulary *vocabulary, const Viewer *viewer) {
         buffer_puts(out, "<td class=\"text\">");
         if (row->has_exit_status && row->exit_status != 0) {
                 buffer_printf(out, "<b class=\"failed\">failed, exit %" PRId64 "</b>", row->exit_status);
-                put_last_line(out, row->run);
+                if (privacy_may_see(viewer, row->uid))
+                        put_last_line(out, row->run);
+                else if (row->run)
+                        buffer_puts(out, "; its standard error is " PRIVACY_REASON);
         } else
                 put_numbers(out, row, vocabulary);
         buffer_puts(out, "</td>");
@@ -83,7 +86,7 @@ static void put_batch(Buffer *out, const ResultRow *row) {
         buffer_puts(out, "</td>");
 }
 
-void run_html(Buffer *out, const ResultRow *row, const Vocabulary *vocabulary) {
+void run_html(Buffer *out, const ResultRow *row, const Vocabulary *vocabulary, const Viewer *viewer) {
         buffer_puts(out, "<tr><th scope=\"row\">");
         html_text(out, row->component);
         if (row->version) {
@@ -93,7 +96,7 @@ void run_html(Buffer *out, const ResultRow *row, const Vocabulary *vocabulary) {
         buffer_puts(out, "</th><td>");
         html_time(out, row->time_ms * NS_PER_MS);
         buffer_puts(out, "</td>");
-        put_outcome(out, row, vocabulary);
+        put_outcome(out, row, vocabulary, viewer);
         buffer_puts(out, "<td>");
         if (row->job) {
                 buffer_puts(out, "<a href=\"/jobs/");

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Privacy: which private values an answer shows
+ *
+ * Private are the command lines of jobs, and the standard error and the environment of runs. With [http] privacy = own, they are shown
+ * to their user and to users who see everything: administrators, who are known on the Unix socket only, and the user that perfd runs as
+ * unless that is root, who started perfd by hand. Hidden values are absent, and the answer says why.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "http/caller.h"
+#include "util/json.h"
+#include "util/json_text.h"
+
+typedef enum Privacy {
+        PRIVACY_OWN,
+        PRIVACY_ALL, /* everybody sees everything */
+} Privacy;
+
+/* The user an answer is for. Zeroed: sees no private value. */
+typedef struct Viewer {
+        bool sees_all;
+        bool has_uid;
+        uint32_t uid;
+} Viewer;
+
+#define PRIVACY_REASON "shown to its user and to administrators only ([http] privacy = own)"
+
+Viewer privacy_viewer(Privacy privacy, const Caller *caller);
+/* Whether the viewer may see the private values of a user. */
+bool privacy_may_see(const Viewer *viewer, uint32_t uid);
+
+/* Writes "hidden": the names of the members that are not shown, with the reason; {} if both names are NULL. */
+void privacy_put_hidden(Json *json, const char *first, const char *second);
+/* Writes the record of a run without its private members. */
+void privacy_put_run(Json *json, JsonText run);

@@ -1,0 +1,198 @@
+"""Checks who is shown the command lines, environments and standard error of whom, and for which hosts perfd answers over TCP."""
+
+import http.client
+import os
+import socket
+import subprocess
+import unittest
+import uuid
+
+import harness
+
+OWNER_UID, OTHER_UID = 40001, 40002
+ADMIN_GID = 40100
+SECRET = "s3cret"
+BATCH = uuid.UUID("5e" * 16)
+CONFIG = f"[sampling]\ninterval = 100ms\n[socket]\nadmin_group = {ADMIN_GID}\n"
+PATHS = ("/", "/jobs/secret", "/indicators/secret", "/metrics", "/api/v1/jobs", "/api/v1/jobs/secret", "/api/v1/jobs/secret/metrics",
+         "/api/v1/jobs/secret/samples", "/api/v1/results", "/api/v1/indicators", "/api/v1/indicators/secret/results",
+         "/api/v1/indicators/secret/results?job=secret", "/api/v1/indicators/secret/query?group_by=n",
+         "/api/v1/indicators/secret/query?group_by=n&format=csv", "/api/v1/indicators/secret/rank?objective=rate&direction=higher",
+         f"/api/v1/batches/{BATCH.hex}", "/api/v1/quota", "/api/v1/node", "/api/v1/node/samples", "/api/v1/models")
+PRIVATE_PATHS = ("/jobs/secret", "/indicators/secret", "/api/v1/jobs", "/api/v1/jobs/secret", "/api/v1/results",
+                 "/api/v1/indicators/secret/results", "/api/v1/indicators/secret/results?job=secret")
+
+
+def connect_as(uid, where, groups=()):
+    """Returns a connection that a process of another user has made and passed on. where: a port, or the path of a Unix socket."""
+    family, address = (socket.AF_INET, ("127.0.0.1", where)) if isinstance(where, int) else (socket.AF_UNIX, str(where))
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setgroups(groups)
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
+            made = socket.socket(family)
+            made.connect(address)
+            socket.send_fds(theirs, [b"x"], [made.detach()])
+        finally:
+            os._exit(0)
+    theirs.close()
+    _, fds, _, _ = socket.recv_fds(ours, 1, 1)
+    os.waitpid(pid, 0)
+    ours.close()
+    made = socket.socket(fileno=fds[0])
+    made.settimeout(harness.TIMEOUT_S)
+    return made
+
+
+def get_over(made, path, host="localhost"):
+    connection = http.client.HTTPConnection(host)
+    connection.sock = made
+    try:
+        connection.request("GET", path)
+        return harness.Response(connection.getresponse())
+    finally:
+        connection.close()
+
+
+class OwnedClient(harness.Client):
+    """A client of the submission socket that is another user's."""
+
+    def __init__(self, uid, path):
+        self.socket, self.buffer, self.sequence = connect_as(uid, path), b"", 0
+
+
+@unittest.skipIf(os.getuid() != 0, "only root can be several users")
+class Private(harness.TestCase):
+    def start(self, config="", **more):
+        daemon = self.daemon(CONFIG + config, tcp=True, **more)
+        daemon.directory.chmod(0o711)
+        with OwnedClient(OWNER_UID, daemon.socket) as client:
+            self.assert_status(client.begin("secret", command=f"./train --token {SECRET}-command", name="train"), "OK")
+            request = client.submit_request(harness.indicator("secret"), harness.indicator("secret", rate=2.0), job="secret")
+            failed, good = request.submit.indicators
+            failed.exit_status = 1
+            for i, item in enumerate((failed, good)):
+                item.batch, item.index = BATCH.bytes, i
+                item.run = harness.to_json({"stderr": f"no such token: {SECRET}-stderr", "environment": {"TOKEN": f"{SECRET}-value"},
+                                            "wall_seconds": 1.5})
+            self.assert_status(client.call(request), "OK")
+        daemon.wait_tick()
+        return daemon
+
+    def check_sees(self, what, ask, sees):
+        """ask: a function from a path to a response."""
+        for path in PATHS:
+            response = ask(path)
+            self.assertEqual(response.status, 200, f"{what}, {path}: {response.text}")
+            self.assertEqual(SECRET in response.text, sees and path in PRIVATE_PATHS, f"{what}, {path}: {response.text}")
+
+    def test_private_values_are_for_their_user_and_administrators(self):
+        daemon = self.start()
+        port, path = daemon.port, daemon.http_socket
+        self.check_sees("the owner over TCP", lambda p: get_over(connect_as(OWNER_UID, port), p), True)
+        self.check_sees("the owner", lambda p: get_over(connect_as(OWNER_UID, path), p), True)
+        self.check_sees("root", daemon.get, True)
+        self.check_sees("a member of the group", lambda p: get_over(connect_as(OTHER_UID, path, [ADMIN_GID]), p), True)
+        self.check_sees("another user", lambda p: get_over(connect_as(OTHER_UID, path, [ADMIN_GID + 1]), p), False)
+        self.check_sees("another user over TCP", lambda p: get_over(connect_as(OTHER_UID, port), p), False)
+        self.check_sees("a member of the group over TCP", lambda p: get_over(connect_as(OTHER_UID, port, [ADMIN_GID]), p), False)
+        self.check_sees("root over TCP", lambda p: daemon.get(p, tcp=True), False)
+
+    def test_what_is_hidden_is_absent_with_the_reason(self):
+        daemon = self.start()
+        reason = "[http] privacy = own"
+        job = daemon.get("/api/v1/jobs/secret", tcp=True).json
+        self.assertIsNone(job["command"])
+        self.assertIn(reason, job["hidden"]["command"])
+        self.assertEqual(job["name"], "train")
+        self.assertEqual(daemon.get("/api/v1/jobs/secret").json["hidden"], {})
+        for result in daemon.get("/api/v1/indicators/secret/results", tcp=True).json["results"]:
+            self.assertEqual(result["run"], {"wall_seconds": 1.5})
+            self.assertEqual(set(result["hidden"]), {"run.stderr", "run.environment"})
+            self.assertIn(reason, result["hidden"]["run.stderr"])
+        self.assertNotIn("hidden", daemon.get("/api/v1/indicators/secret/results").json["results"][0])
+        self.assertIn(f"The command line is shown to its user and to administrators only ({reason})",
+                      daemon.get("/jobs/secret", tcp=True).text)
+        self.assertIn(f"its standard error is shown to its user and to administrators only ({reason})",
+                      daemon.get("/indicators/secret", tcp=True).text)
+
+    def test_root_over_tcp_owns_its_own_jobs(self):
+        daemon = self.start()
+        with daemon.client() as client:
+            self.assert_status(client.begin("own", command="./backup --to elsewhere"), "OK")
+        self.assertEqual(daemon.get("/api/v1/jobs/own", tcp=True).json["command"], "./backup --to elsewhere")
+        self.assertIsNone(get_over(connect_as(OTHER_UID, daemon.port), "/api/v1/jobs/own").json["command"])
+
+    def test_privacy_all_opens_them_and_a_reload_applies_it(self):
+        daemon = self.start(notify=True)
+        daemon.configure(CONFIG + "[http]\nprivacy = all\n")
+        daemon.reload()
+        self.check_sees("another user", lambda p: get_over(connect_as(OTHER_UID, daemon.port), p), True)
+        daemon.configure(CONFIG)
+        daemon.reload()
+        self.check_sees("another user", lambda p: get_over(connect_as(OTHER_UID, daemon.port), p), False)
+
+    def test_perfctl_says_why_a_command_is_not_shown(self):
+        daemon = self.start()
+        as_other = {"user": OTHER_UID, "group": OTHER_UID, "extra_groups": []}
+        for words in (["job", "show", "secret"], ["report", "secret"]):
+            done = subprocess.run([str(harness.PERFCTL), *words], capture_output=True, text=True, timeout=harness.TIMEOUT_S,
+                                  env={**os.environ, "PERFD_SOCKET": str(daemon.socket), "NO_COLOR": "1", "HOME": "/"}, **as_other)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stdout, r"command +shown to its user and to administrators only")
+            self.assertNotIn(SECRET, done.stdout)
+            self.assertIn(f"--token {SECRET}-command", daemon.perfctl(*words).stdout)
+
+
+class Hosts(harness.TestCase):
+    def test_a_foreign_host_is_told_the_setting(self):
+        daemon = self.daemon("[http]\nhosts = perf.example.org\n", tcp=True)
+        node = daemon.get("/api/v1/node").json["hostname"]
+        for host in ("localhost", f"127.0.0.1:{daemon.port}", "[::1]:80", "perf.example.org", "PERF.example.org:8080", node):
+            self.assertEqual(daemon.get("/metrics", tcp=True, headers={"Host": host}).status, 200, host)
+        for path in ("/", "/metrics", "/api/v1/jobs", "/-/healthy", "/nothing"):
+            response = daemon.get(path, tcp=True, headers={"Host": "rebound.example:9847"})
+            self.assertEqual(response.status, 421)
+            self.assertIn("hosts= in [http] of perfd.conf", response.json["error"]["message"])
+            self.assertIn("'rebound.example:9847'", response.json["error"]["message"])
+        self.assertEqual(daemon.get("/metrics", headers={"Host": "rebound.example"}).status, 200)
+
+
+class Reports(harness.TestCase):
+    def test_users_at_their_limit_are_named(self):
+        daemon = self.daemon("[limits]\nhttp_connections = 8\n", tcp=True)
+        self.assertEqual(harness.json.loads(daemon.perfctl("status", "--json").stdout)["users_at_limit"], [])
+        idle = [socket.create_connection(("127.0.0.1", daemon.port)) for _ in range(12)]
+        harness.wait_for(lambda: daemon.metrics()['perfd_quota_refused_total{resource="http_connections"}'] > 0, "a refused connection")
+        for connection in idle:
+            connection.close()
+
+        user = harness.json.loads(daemon.perfctl("status", "--json").stdout)["users_at_limit"][0]
+        self.assertEqual(user["user"], f"uid {os.getuid()}")
+        self.assertEqual([resource["name"] for resource in user["resources"]], ["http_connections"])
+        self.assertGreater(user["resources"][0]["refused"], 0)
+        status = daemon.perfctl("status")
+        self.assertEqual(status.returncode, 0)
+        self.assertRegex(status.stdout, r"at limit +\S+: http_connections \(\d+ refused since 2\d\d\d-")
+        doctor = daemon.perfctl("doctor").stdout
+        self.assertRegex(doctor, r"limited +quota +\S+: http_connections \(\d+ refused since")
+        self.assertIn("perfctl quota --all", " ".join(doctor.split()))
+
+    def test_weights_of_users_make_larger_shares(self):
+        plain = self.daemon("[limits]\nqueries = 100\n")
+        heavy = self.daemon(f"[limits]\nqueries = 100\nweights = 65533=3 {os.getuid()}=3\n")
+
+        def share(daemon, uid):
+            user = daemon.get(f"/api/v1/quota?uid={uid}").json["users"][0]
+            return next(r["share"] for r in user["resources"] if r["name"] == "queries")
+
+        self.assertEqual(share(plain, 65533), 48)  # (100 - 4) / 2
+        self.assertEqual(share(heavy, 65533), 72)  # (100 - 4) * 3 / 4
+        self.assertEqual(share(heavy, 65532), 48)
+
+
+if __name__ == "__main__":
+    unittest.main()

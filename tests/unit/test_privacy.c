@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "http/privacy.h"
+
+#define OTHER_UID 65534U
+
+static void a_user_sees_what_is_the_users_own(void **state) {
+        const Caller caller = { .owner = OWNER_OF_UID(OTHER_UID - 1) };
+        const Viewer viewer = privacy_viewer(PRIVACY_OWN, &caller), open = privacy_viewer(PRIVACY_ALL, &caller);
+
+        (void)state;
+        assert_true(privacy_may_see(&viewer, OTHER_UID - 1));
+        assert_false(privacy_may_see(&viewer, OTHER_UID));
+        assert_false(privacy_may_see(&viewer, 0));
+        assert_true(privacy_may_see(&open, OTHER_UID));
+}
+
+static void an_unknown_user_sees_nothing_private(void **state) {
+        const Caller unknown = { .owner.type = OWNER_UNKNOWN }, host = { .owner.type = OWNER_ADDRESS };
+        const Viewer viewers[] = { privacy_viewer(PRIVACY_OWN, &unknown), privacy_viewer(PRIVACY_OWN, &host), {} };
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(viewers); i++)
+                assert_false(privacy_may_see(&viewers[i], 0));
+}
+
+static void an_administrator_sees_everything_and_root_over_tcp_does_not(void **state) {
+        Caller admin = { .owner = OWNER_OF_UID(OTHER_UID), .is_local = true };
+        const Caller root = { .owner = OWNER_OF_UID(0) };
+        Viewer viewer;
+
+        (void)state;
+        admin.owner.is_admin = true;
+        viewer = privacy_viewer(PRIVACY_OWN, &admin);
+        assert_true(privacy_may_see(&viewer, 0));
+
+        viewer = privacy_viewer(PRIVACY_OWN, &root);
+        assert_true(privacy_may_see(&viewer, 0));
+        assert_false(privacy_may_see(&viewer, 1000));
+}
+
+/* In a child, which can become another user. */
+static void the_user_who_runs_perfd_sees_everything(void **state) {
+        const Caller caller = { .owner = OWNER_OF_UID(OTHER_UID) };
+        pid_t child;
+        int status;
+
+        (void)state;
+        if (geteuid() != 0)
+                skip(); /* only root can be another user */
+
+        child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+                Viewer viewer;
+
+                if (seteuid(OTHER_UID) < 0)
+                        _exit(2);
+                viewer = privacy_viewer(PRIVACY_OWN, &caller);
+                _exit(privacy_may_see(&viewer, 1000));
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(WEXITSTATUS(status), 1);
+}
+
+static void a_run_is_shown_without_its_private_members(void **state) {
+        const char run[] = "{\"stderr\":\"a, \\\"b\\\"\",\"begin\":\"2026\",\"rusage\":{\"stderr\":1},"
+                           "\"environment\":{\"TOKEN\":\"x\"},\"std\\u0065rr\":2,"
+                           "\"a\\nb\":[1,2.5,null]}";
+        scoped(buffer_deinit) Buffer out = {};
+        Json json;
+
+        (void)state;
+        json_init(&json, &out);
+        privacy_put_run(&json, json_text(run, strlen(run)));
+        assert_string_equal(out.text, "{\"begin\":\"2026\",\"rusage\":{\"stderr\":1},\"a\\nb\":[1,2.5,null]}");
+}
+
+static void what_is_hidden_is_named_with_the_reason(void **state) {
+        scoped(buffer_deinit) Buffer out = {};
+        Json json;
+
+        (void)state;
+        json_init(&json, &out);
+        json_object_begin(&json);
+        privacy_put_hidden(&json, NULL, "run.stderr");
+        json_object_end(&json);
+        assert_string_equal(out.text, "{\"hidden\":{\"run.stderr\":\"" PRIVACY_REASON "\"}}");
+
+        buffer_clear(&out);
+        json_init(&json, &out);
+        json_object_begin(&json);
+        privacy_put_hidden(&json, NULL, NULL);
+        json_object_end(&json);
+        assert_string_equal(out.text, "{\"hidden\":{}}");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_user_sees_what_is_the_users_own),
+                cmocka_unit_test(an_unknown_user_sees_nothing_private),
+                cmocka_unit_test(an_administrator_sees_everything_and_root_over_tcp_does_not),
+                cmocka_unit_test(the_user_who_runs_perfd_sees_everything),
+                cmocka_unit_test(a_run_is_shown_without_its_private_members),
+                cmocka_unit_test(what_is_hidden_is_named_with_the_reason),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
