@@ -43,56 +43,6 @@ static int make_absolute(const char *path, char ret[static CONFIG_TEXT_MAX]) {
         return n >= CONFIG_TEXT_MAX ? -ENAMETOOLONG : 0;
 }
 
-enum {
-        OPT_CONFIG = 256,
-        OPT_CHECK,
-        OPT_SOCKET,
-        OPT_HTTP,
-        OPT_STATE,
-        OPT_VOLATILE,
-        OPT_ROOT,
-        OPT_DB,
-        OPT_VERSION,
-};
-
-static int options_take(Options *options, int option) {
-        switch (option) {
-        case OPT_CONFIG:
-                options->config_path = optarg;
-                return 0;
-        case OPT_CHECK:
-                options->check_config = true;
-                return 0;
-        case OPT_SOCKET:
-                options->socket = optarg;
-                return 0;
-        case OPT_HTTP:
-                options->http = optarg;
-                return 0;
-        case OPT_STATE:
-                options->state = optarg;
-                return 0;
-        case OPT_VOLATILE:
-                options->is_volatile = true;
-                return 0;
-        case OPT_ROOT:
-                options->root = optarg;
-                return 0;
-        case OPT_DB:
-                options->db = optarg;
-                return 0;
-        case OPT_VERSION:
-                puts("perfd " PERFD_VERSION);
-                return OPTIONS_DONE;
-        case 'h':
-                fputs(usage, stdout);
-                return OPTIONS_DONE;
-        default:
-                fputs("Try 'perfd --help'.\n", stderr);
-                return OPTIONS_USAGE;
-        }
-}
-
 static int options_finish(Options *options, int argc, char *argv[]) {
         options->db_files = argv + optind;
         if (optind < argc && !options->db) {
@@ -110,22 +60,40 @@ static int options_finish(Options *options, int argc, char *argv[]) {
 }
 
 int options_from_arguments(Options *ret, int argc, char *argv[]) {
-        static const struct option longs[] = {
-                { "config", required_argument, NULL, OPT_CONFIG },   { "check-config", no_argument, NULL, OPT_CHECK },
-                { "socket", required_argument, NULL, OPT_SOCKET },   { "http", required_argument, NULL, OPT_HTTP },
-                { "state", required_argument, NULL, OPT_STATE },     { "volatile", no_argument, NULL, OPT_VOLATILE },
-                { "root", required_argument, NULL, OPT_ROOT },       { "db", required_argument, NULL, OPT_DB },
-                { "version", no_argument, NULL, OPT_VERSION },       { "help", no_argument, NULL, 'h' },
+        /* The value of an option with a text is its number here. */
+        const char **const texts[] = { &ret->config_path, &ret->socket, &ret->http, &ret->state, &ret->root, &ret->db };
+        const struct option longs[] = {
+                { "config", required_argument, NULL, 0 },
+                { "socket", required_argument, NULL, 1 },
+                { "http", required_argument, NULL, 2 },
+                { "state", required_argument, NULL, 3 },
+                { "root", required_argument, NULL, 4 },
+                { "db", required_argument, NULL, 5 },
+                { "check-config", no_argument, NULL, 'c' },
+                { "volatile", no_argument, NULL, 'm' },
+                { "version", no_argument, NULL, 'V' },
+                { "help", no_argument, NULL, 'h' },
                 {},
         };
         int option;
 
         *ret = (Options){ .root = "/" };
         while ((option = getopt_long(argc, argv, "h", longs, NULL)) >= 0) {
-                int r = options_take(ret, option);
+                if (option == 'V')
+                        puts("perfd " PERFD_VERSION);
+                else if (option == 'h')
+                        fputs(usage, stdout);
+                if (option == 'V' || option == 'h')
+                        return OPTIONS_DONE;
 
-                if (r != 0)
-                        return r;
+                if (option == '?') {
+                        fputs("Try 'perfd --help'.\n", stderr);
+                        return OPTIONS_USAGE;
+                }
+                ret->check_config |= option == 'c';
+                ret->is_volatile |= option == 'm';
+                if ((size_t)option < N_ELEMENTS(texts))
+                        *texts[option] = optarg;
         }
 
         return options_finish(ret, argc, argv);

@@ -137,9 +137,7 @@ int rooms_tick(Rooms *rooms) {
 }
 
 int rooms_checkpoint(Rooms *rooms, bool is_last) {
-        Node *node = &rooms->node;
-
-        node_interval_put(&node->interval, rooms->store, &node->sample, rooms->config.jobs.checkpoint_interval_ns);
+        node_put_interval(&rooms->node, rooms->store, rooms->config.jobs.checkpoint_interval_ns);
         return job_room_checkpoint(&rooms->jobs, is_last);
 }
 
@@ -214,7 +212,7 @@ static int start(Rooms *rooms) {
         if (r < 0)
                 return r;
 
-        node_interval_begin(&node->interval, &node->sample, rooms->config.jobs.checkpoint_interval_ns);
+        node_begin_interval(node, rooms->config.jobs.checkpoint_interval_ns);
         r = registry_start(&rooms->indicators.registry);
         return r < 0 ? r : configure_detection(rooms);
 }
@@ -232,9 +230,6 @@ static int open_sockets(Rooms *rooms, sd_event *event, Sockets *sockets) {
         assert(sockets->submit_fd >= 0);
         assert(!rooms->ingest && !rooms->publisher && !rooms->http);
 
-        r = shares_new(&rooms->shares, &rooms->config.shares);
-        if (r < 0)
-                return r;
         r = ingest_new(&rooms->ingest, event, TAKE_FD(sockets->submit_fd), &rooms->config.ingest, &server, rooms->shares);
         if (r < 0)
                 return r;
@@ -254,14 +249,18 @@ static int open_sockets(Rooms *rooms, sd_event *event, Sockets *sockets) {
 
 int rooms_open(Rooms *rooms, sd_event *event, const char *root, Sockets *sockets) {
         const Config *config = &rooms->config;
-        const JobRoomParts jobs = { &config->jobs, event, &rooms->node, rooms->store };
+        JobRoomParts jobs = { &config->jobs, event, &rooms->node, rooms->store, NULL };
         int r;
 
         assert(rooms->store);
 
+        r = shares_new(&rooms->shares, &config->shares);
+        if (r < 0)
+                return r;
         r = node_init(&rooms->node, root, &config->node);
         if (r < 0)
                 return r;
+        jobs.shares = rooms->shares;
         r = job_room_init(&rooms->jobs, &jobs, "/"); /* the pids of peers are valid for "/" */
         if (r < 0)
                 return r;

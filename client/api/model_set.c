@@ -8,6 +8,7 @@
 #include "client/cli/input.h"
 #include "client/cli/message.h"
 #include "text/yaml.h"
+#include "util/array.h"
 
 void model_set_deinit(ModelSet *set) {
         for (size_t i = 0; i < set->n; i++)
@@ -24,19 +25,9 @@ static int out_of_memory(void) {
 
 /* Room for one more, with an arena of so many bytes. 0 or -ENOMEM. */
 static int make_room(ModelSet *set, size_t n_bytes) {
-        IndicatorModel *models;
-        Arena *arenas;
-
-        models = reallocarray(set->models, set->n + 1, sizeof(*models));
-        if (!models)
+        if (ARRAY_EXTEND(set->models, set->n) < 0 || ARRAY_EXTEND(set->arenas, set->n) < 0)
                 return -ENOMEM;
-        set->models = models;
-
-        arenas = reallocarray(set->arenas, set->n + 1, sizeof(*arenas));
-        if (!arenas)
-                return -ENOMEM;
-        set->arenas = arenas;
-        return arena_init(&arenas[set->n], n_bytes + MODEL_ARENA_BYTES);
+        return arena_init(&set->arenas[set->n], n_bytes + MODEL_ARENA_BYTES);
 }
 
 static int read_model(ModelSet *set, const char *file, const Buffer *text) {

@@ -10,6 +10,7 @@
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/cli/text.h"
+#include "util/array.h"
 
 #define GAP 2U
 #define MINUTE_COLUMNS 16U /* of "2026-11-20 21:58" */
@@ -28,16 +29,9 @@ void grid_deinit(Grid *grid) {
 }
 
 static void put(Grid *grid, const char *text, GridKind kind) {
-        if (grid->n == grid->n_max) {
-                size_t n_max = grid->n_max ? 2 * grid->n_max : 64;
-                GridCell *cells = reallocarray(grid->cells, n_max, sizeof(*cells));
-
-                if (!cells) {
-                        grid->has_failed = true;
-                        return;
-                }
-                grid->cells = cells;
-                grid->n_max = n_max;
+        if (ARRAY_EXTEND(grid->cells, grid->n) < 0) {
+                grid->has_failed = true;
+                return;
         }
 
         grid->cells[grid->n] = (GridCell){ .text = strdup(text), .kind = kind };

@@ -36,7 +36,7 @@ typedef struct Grid {
         size_t n_heads; /* rows at the top that are headings: the first in bold, others dim */
         size_t indent; /* of rows; headings begin at the left */
         GridCell *cells; /* owned */
-        size_t n, n_max;
+        size_t n;
         bool has_failed; /* out of memory */
 } Grid;
 

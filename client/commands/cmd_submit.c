@@ -12,6 +12,7 @@
 #include "client/import/latencies.h"
 #include "client/wire/id.h"
 #include "document/value_parse.h"
+#include "util/array.h"
 #include "util/clock.h"
 
 #define COMPLAINTS_MAX 20U
@@ -50,7 +51,7 @@ typedef struct Intake {
         uint64_t batch_length; /* 0: not given */
         Submission *items;
         Origin *origins; /* of the items */
-        size_t n_items, n_allocated;
+        size_t n_items;
         Arena *arenas; /* one for each file, in which its documents live */
         size_t n_arenas;
         size_t n_complaints;
@@ -66,28 +67,6 @@ static void intake_deinit(Intake *intake) {
 
 /* --- checking ------------------------------------------------------------------------------------- */
 
-static int make_room(Intake *intake) {
-        size_t n = intake->n_allocated ? 2 * intake->n_allocated : 16;
-        Submission *items;
-        Origin *origins;
-
-        if (intake->n_items < intake->n_allocated)
-                return 0;
-
-        items = reallocarray(intake->items, n, sizeof(*items));
-        if (!items)
-                return -ENOMEM;
-        intake->items = items;
-
-        origins = reallocarray(intake->origins, n, sizeof(*origins));
-        if (!origins)
-                return -ENOMEM;
-        intake->origins = origins;
-
-        intake->n_allocated = n;
-        return 0;
-}
-
 /* Adds an item whose indicator is already filled in. */
 static int add_item(Intake *intake, const Origin *origin, Submission *item) {
         int r;
@@ -98,7 +77,9 @@ static int add_item(Intake *intake, const Origin *origin, Submission *item) {
                 item->time_ms = intake->realtime_ms;
         r = id_make_result(intake->realtime_ms, item->id);
         if (r == 0)
-                r = make_room(intake);
+                r = ARRAY_EXTEND(intake->items, intake->n_items);
+        if (r == 0)
+                r = ARRAY_EXTEND(intake->origins, intake->n_items);
         if (r != 0)
                 return r;
 

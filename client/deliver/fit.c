@@ -8,6 +8,7 @@
 #include "client/wire/codec.h"
 #include "document/shorten.h"
 #include "document/value_parse.h"
+#include "util/array.h"
 
 #define TEXT_BYTES_FIRST 16384U
 #define TEXT_BYTES_LEAST 256U
@@ -34,12 +35,9 @@ static int take_items(Fitted *fitted, Batch *batch) {
 }
 
 static int add_arena(Fitted *fitted, size_t n_bytes, Arena **ret) {
-        Arena *arenas = reallocarray(fitted->arenas, fitted->n_arenas + 1, sizeof(*arenas));
-
-        if (!arenas)
+        if (ARRAY_EXTEND(fitted->arenas, fitted->n_arenas) < 0)
                 return -ENOMEM;
-        fitted->arenas = arenas;
-        *ret = &arenas[fitted->n_arenas];
+        *ret = &fitted->arenas[fitted->n_arenas];
         if (arena_init(*ret, n_bytes) < 0)
                 return -ENOMEM;
         fitted->n_arenas++;

@@ -19,7 +19,7 @@
 #include "util/buffer.h"
 #include "util/scoped.h"
 
-/* What one invocation reports to perfd: results, then the end of the job they came from. All members are borrowed. */
+/* Reports of one invocation to perfd: results, then the end of the job they came from. All members are borrowed. */
 typedef struct Batch {
         const Submission *items;
         size_t n_items;

@@ -8,6 +8,7 @@
 
 #include "document/indicator.h"
 #include "document/value_parse.h"
+#include "util/array.h"
 
 /* Ranks that share neither id nor name are of one run only when they ran together, give or take the clocks. */
 #define APART_MS_MAX 60000U
@@ -60,22 +61,6 @@ static int64_t index_get(const Value *document, const char *key) {
         return value_get_int(document, key, &v) && v >= 0 ? v : -1;
 }
 
-static int make_room(ReportRun *run) {
-        size_t n = run->n_allocated ? 2 * run->n_allocated : 16;
-        RankReport *reports;
-
-        if (run->n_reports < run->n_allocated)
-                return 0;
-
-        reports = reallocarray(run->reports, n, sizeof(*reports));
-        if (!reports)
-                return -ENOMEM;
-
-        run->reports = reports;
-        run->n_allocated = n;
-        return 0;
-}
-
 static int add_report(ReportRun *run, const char *file, unsigned line, const Value *document) {
         const char *fault = find_fault(document), *message = answer_text(value_get(document, "error"), "message");
         const Value *on = value_get(document, "on");
@@ -86,7 +71,7 @@ static int add_report(ReportRun *run, const char *file, unsigned line, const Val
         if (fault)
                 return refuse(run, "%s:%u: %s; %s", file, line, fault, expected);
 
-        r = make_room(run);
+        r = ARRAY_EXTEND(run->reports, run->n_reports);
         if (r < 0)
                 return r;
 
@@ -117,18 +102,15 @@ static int add_document(ReportRun *run, const char *file, unsigned line, const V
 }
 
 static int add_arena(ReportRun *run, size_t n_bytes, Arena **ret) {
-        Arena *arenas = reallocarray(run->arenas, run->n_arenas + 1, sizeof(*arenas));
         int r;
 
-        if (!arenas)
-                return -ENOMEM;
-        run->arenas = arenas;
-
-        r = arena_init(&arenas[run->n_arenas], value_parse_arena_size(n_bytes));
+        r = ARRAY_EXTEND(run->arenas, run->n_arenas);
+        if (r == 0)
+                r = arena_init(&run->arenas[run->n_arenas], value_parse_arena_size(n_bytes));
         if (r < 0)
                 return r;
 
-        *ret = &arenas[run->n_arenas++];
+        *ret = &run->arenas[run->n_arenas++];
         return 0;
 }
 

@@ -43,7 +43,7 @@ typedef struct ReportRun {
         Arena *arenas; /* one for each text */
         size_t n_arenas;
         RankReport *reports; /* owned */
-        size_t n_reports, n_allocated;
+        size_t n_reports;
         RunHost *hosts; /* owned */
         size_t n_hosts;
         uint32_t n_ranks, n_nodes; /* that there should be; 0: not known */

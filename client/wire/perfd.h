@@ -49,7 +49,7 @@ PERFD_API void perfd_client_close(PerfdClient *client);
 PERFD_API const char *perfd_client_error(const PerfdClient *client);
 
 /*
- * What is said of a job besides its id. Zeroed members are left out; rank, node and uid count only with their has_….
+ * Description of a job besides its id. Zeroed members are left out; rank, node and uid count only with their has_….
  * Initialize all of it, as with {} or designated initializers.
  */
 typedef struct PerfdJob {

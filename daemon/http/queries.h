@@ -20,7 +20,7 @@ struct MHD_Response;
 
 typedef struct QueryUser QueryUser;
 
-/* What a client asks; borrowed from the library. */
+/* Request of a client; borrowed from the library. */
 typedef struct HttpRequest {
         struct MHD_Connection *connection;
         const char *method, *path;

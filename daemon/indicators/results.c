@@ -7,7 +7,10 @@
 
 #include "store/indicators/result_rows.h"
 #include "util/clock.h"
+#include "util/clock_sync.h"
 #include "util/utf8.h"
+
+#define AHEAD_MAX_MS (3600U * 1000U)
 
 enum {
         OF_NAMED_JOB,
@@ -59,10 +62,39 @@ static bool is_too_old(Results *results, const Request *request, Answer *ret) {
         return false;
 }
 
+/*
+ * Judges times that lie more than an hour ahead, which would be the newest for years. A synchronised clock is right, and the result is
+ * refused; otherwise the arrival counts, and the sender's time is kept beside it.
+ */
+static bool is_ahead(Results *results, const Request *request, Answer *ret) {
+        uint64_t latest_ms = clock_realtime_ns() / NS_PER_MS + AHEAD_MAX_MS;
+        char measured[CLOCK_TEXT_MAX], text[COMPLAINT_TEXT_MAX];
+
+        for (size_t i = 0; i < request->submit.n_items; i++) {
+                Submission *item = &request->submit.items[i];
+
+                if (item->time_ms <= latest_ms)
+                        continue;
+                if (!clock_sync_is_on()) {
+                        item->claimed_ms = item->time_ms;
+                        item->time_ms = 0;
+                        continue;
+                }
+
+                clock_format_utc(item->time_ms * NS_PER_MS, measured);
+                (void)snprintf(text, sizeof(text), "is %s, more than an hour ahead of this node's synchronised clock; "
+                                                   "correct the clock of the sender, or omit the time", measured);
+                refuse_item(results, request, i, "time_ms", text, ret);
+                return true;
+        }
+
+        return false;
+}
+
 static bool is_refused(Results *results, const Request *request, size_t *ret_n_odd, Answer *ret) {
         RegistryComplaint complaint;
 
-        if (is_too_old(results, request, ret))
+        if (is_too_old(results, request, ret) || is_ahead(results, request, ret))
                 return true;
         if (registry_check(results->registry, request->submit.items, request->submit.n_items, ret_n_odd, &complaint) == 0)
                 return false;

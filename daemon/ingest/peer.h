@@ -20,7 +20,7 @@
 int peer_read(int fd, Peer *ret);
 
 /*
- * What peer_read() does where the kernel cannot give it the peer itself, before Linux 6.5: a pidfd of the process that
- * has this number and belongs to this user, or -1.
+ * Opens a pidfd of the process that has this number and belongs to this user, or returns -1. For kernels before Linux 6.5, which
+ * cannot give peer_read() the pidfd of the peer.
  */
 int peer_open_pidfd(int32_t pid, uint32_t uid);

@@ -33,6 +33,7 @@ static int attach(Lifecycle *lifecycle, Job *job, const FoundGroup *group) {
 
         job->info.enclosure = ENCLOSURE_FOUND;
         job->group.is_vouched = true;
+        (void)shares_resize(&job->origin.charge, 1); /* perfd watches the cgroup from now on */
         r = lifecycle_update_identity(lifecycle, job);
         if (r < 0)
                 return r;
@@ -61,7 +62,7 @@ static int begin(Detection *detection, const FoundGroup *group) {
 
         memcpy(info.id, group->job, sizeof(info.id));
         r = lifecycle_begin_found(lifecycle, &info, &group->place);
-        if (r == LIFECYCLE_REFUSED && lifecycle->jobs->n >= lifecycle->config->jobs_max)
+        if (r == LIFECYCLE_FULL)
                 log_refused(detection, group, "limit [limits] jobs is reached");
         return r < 0 ? r : 0;
 }

@@ -74,10 +74,10 @@ static void look_up(const Identity *identity, const Peer *peer, IdentityEntry *e
 
 /*
  * Returns true if a process in the job's cgroup belongs to the job. A user may name a cgroup that also contains processes of other
- * users: these belong to the job only if an administrator named the cgroup, or perfd detected it.
+ * users, such as root: these belong to the job only if an administrator named the cgroup, or perfd detected it.
  */
 static bool is_job_of(const Job *job, const Peer *peer) {
-        return job->stage == JOB_ACTIVE && (job->group.is_vouched || job->info.uid == peer->uid || peer->uid == 0);
+        return job->stage == JOB_ACTIVE && (job->group.is_vouched || job->info.uid == peer->uid);
 }
 
 /* Returns the job of the cgroup, or of its nearest ancestor that belongs to a job. */

@@ -13,6 +13,7 @@ Job *job_free(Job *job) {
         job_drop_final(job);
         recording_deinit(&job->recording);
         job_description_deinit(&job->info);
+        shares_release(&job->origin.charge);
         free(job);
         return NULL;
 }

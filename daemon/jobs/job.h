@@ -12,6 +12,7 @@
 #include "measure/usage.h"
 #include "node/recording.h"
 #include "sample/cgroup.h"
+#include "shares/shares.h"
 #include "snapshot/jobs_snapshot.h"
 #include "snapshot/window.h"
 #include "util/scoped.h"
@@ -30,6 +31,13 @@ typedef struct JobFinal {
         JobResult result;
         PhaseView *phase; /* owned; the last phase; NULL: the job was never marked */
 } JobFinal;
+
+/* The user who began a job, and the charge for the job. */
+typedef struct JobOrigin {
+        uint32_t uid;
+        bool is_admin; /* an administrator began the job, or perfd detected it */
+        Charge charge;
+} JobOrigin;
 
 /* The process that stands for a job; its pid is in the job's description. */
 typedef struct JobProcess {
@@ -60,6 +68,7 @@ typedef struct JobLinks {
 struct Job {
         JobLinks links;
         JobDescription info;
+        JobOrigin origin;
         JobStage stage;
         uint64_t begin_realtime_ms;
         Window window;

@@ -18,7 +18,7 @@ int job_room_init(JobRoom *room, const JobRoomParts *parts, const char *root) {
         identity_init(&room->identity, &room->jobs, room->groups.tree);
         room->lifecycle = (Lifecycle){
                 .config = parts->config, .event = parts->event, .node = parts->node, .store = parts->store,
-                .jobs = &room->jobs, .groups = &room->groups, .identity = &room->identity,
+                .shares = parts->shares, .jobs = &room->jobs, .groups = &room->groups, .identity = &room->identity,
         };
         room->phases = (Phases){
                 .config = parts->config, .node = parts->node, .store = parts->store,

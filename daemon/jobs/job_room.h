@@ -27,6 +27,7 @@ typedef struct JobRoomParts {
         sd_event *event;
         Node *node;
         Store *store;
+        Shares *shares;
 } JobRoomParts;
 
 /* root: directory with the cgroups' proc/ and sys/. 0 or < 0. */

@@ -125,15 +125,7 @@ Job *jobs_find_group(const Jobs *jobs, const char *name) {
         return NULL;
 }
 
-size_t jobs_count_uid(const Jobs *jobs, uint32_t uid) {
-        size_t n = 0;
-
-        for (const Job *job = jobs->first; job; job = job->links.next)
-                n += job->info.uid == uid;
-        return n;
-}
-
-void jobs_remove(Jobs *jobs, Job *job) {
+static void unlink_id(Jobs *jobs, Job *job) {
         Job **link = bucket_of(jobs, job->info.id);
 
         while (*link != job) {
@@ -141,6 +133,31 @@ void jobs_remove(Jobs *jobs, Job *job) {
                 link = &(*link)->links.next_in_bucket;
         }
         *link = job->links.next_in_bucket;
+}
+
+int jobs_rename(Jobs *jobs, Job *job, const char *id) {
+        Job **bucket = bucket_of(jobs, id);
+        JobDescription renamed = {};
+        int r;
+
+        assert(!jobs_find(jobs, id));
+        job_description_share(&job->info, &renamed);
+        r = job_description_set_id(&renamed, id);
+        if (r < 0) {
+                job_description_deinit(&renamed);
+                return r;
+        }
+
+        unlink_id(jobs, job);
+        job_description_deinit(&job->info);
+        job->info = renamed;
+        job->links.next_in_bucket = *bucket;
+        *bucket = job;
+        return 0;
+}
+
+void jobs_remove(Jobs *jobs, Job *job) {
+        unlink_id(jobs, job);
         unlink_group(jobs, job);
 
         assert(job->links.previous ? job->links.previous->links.next == job : jobs->first == job);
@@ -197,6 +214,23 @@ void jobs_forget_finished(Jobs *jobs, uint64_t before_boottime_ns, size_t n_max)
                 assert(jobs->finished.n > 0);
                 jobs->finished.n--;
                 finished_free(oldest);
+        }
+}
+
+void jobs_forget_finished_id(Jobs *jobs, const char *id) {
+        FinishedJob *previous = NULL, *next;
+
+        for (FinishedJob *finished = jobs->finished.first; finished; finished = next) {
+                next = finished->next;
+                if (strcmp(finished->info.id, id) != 0) {
+                        previous = finished;
+                        continue;
+                }
+                *(previous ? &previous->next : &jobs->finished.first) = next;
+                if (!next)
+                        jobs->finished.last = previous;
+                jobs->finished.n--;
+                finished_free(finished);
         }
 }
 

@@ -11,7 +11,6 @@
 #include "jobs/job.h"
 
 typedef struct JobsConfig {
-        uint64_t jobs_max, jobs_per_uid_max; /* limits of jobs running at the same time */
         uint64_t phases_max;                 /* limit of phases per job */
         uint64_t checkpoint_interval_ns;
         uint64_t timeline_points;            /* even */
@@ -54,8 +53,8 @@ void jobs_deinit(Jobs *jobs);
 int jobs_add(Jobs *jobs, const JobInfo *info, Job **ret);
 /* Returns the running job with this id, or NULL. */
 Job *jobs_find(const Jobs *jobs, const char *id);
-/* Returns the number of running jobs of a user. */
-size_t jobs_count_uid(const Jobs *jobs, uint32_t uid);
+/* Gives a running job another id. 0 or -ENOMEM. */
+int jobs_rename(Jobs *jobs, Job *job, const char *id);
 /* Takes a job out of the table and frees it. */
 void jobs_remove(Jobs *jobs, Job *job);
 
@@ -71,6 +70,9 @@ Job *jobs_find_group(const Jobs *jobs, const char *name);
 void jobs_retire(Jobs *jobs, Job *job, uint64_t now_boottime_ns);
 /* Removes the results of jobs that ended before a point in time, and the oldest results beyond n_max. */
 void jobs_forget_finished(Jobs *jobs, uint64_t before_boottime_ns, size_t n_max);
+
+/* Removes the results of a job whose id another job has now. */
+void jobs_forget_finished_id(Jobs *jobs, const char *id);
 
 /* Fills the jobs' part of a snapshot except for the finder's statistics. n_exposed_max: limit of jobs in /metrics. 0 or -ENOMEM. */
 int jobs_publish(const Jobs *jobs, size_t n_exposed_max, JobsSnapshot *ret);

@@ -4,9 +4,11 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "jobs/job_end.h"
+#include "jobs/job_origin.h"
 #include "jobs/job_watch.h"
 #include "jobs/progress.h"
 #include "jobs/sampling.h"
@@ -22,6 +24,10 @@ static int put_begin(Lifecycle *lifecycle, Job *job, Ticket ticket) {
         scoped(freep) char *progress = NULL;
         scoped(freep) char *meter = NULL;
         const Node *node = lifecycle->node;
+        StoreJobBegin row = {
+                .info = &info, .begin_realtime_ms = job->begin_realtime_ms, .boot_id = node->boot_id,
+                .begun_by = job->origin.uid, .is_by_admin = job->origin.is_admin && job->is_announced,
+        };
         int r;
 
         assert(job->stage == JOB_BEGINNING);
@@ -34,8 +40,9 @@ static int put_begin(Lifecycle *lifecycle, Job *job, Ticket ticket) {
         if (r < 0)
                 return r;
 
-        return store_put(lifecycle->store, job_rows_pack_begin(&info, job->begin_realtime_ms, node->boot_id, progress, meter,
-                                                               cookie_of(LIFECYCLE_BEGIN, ticket, job)));
+        row.progress = progress;
+        row.meter = meter;
+        return store_put(lifecycle->store, job_rows_pack_begin(&row, cookie_of(LIFECYCLE_BEGIN, ticket, job)));
 }
 
 /* Puts the start of a detected job again. Reads the cgroup first, so that the counters are complete even if the job is over by then. */
@@ -115,13 +122,53 @@ static int adopt(Lifecycle *lifecycle, Job *job, const JobInfo *info, Ticket tic
         return DESK_PENDING;
 }
 
+static void log_displaced(Lifecycle *lifecycle, const Job *job, const char *other) {
+        const LogField fields[] = { LOG_TEXT("PERFD_JOB", other), LOG_NUMBER("PERFD_UID", job->info.uid), {} };
+
+        log_limited(&lifecycle->log_limit, LOG_LEVEL_NOTICE, fields,
+                    "Job '%s' of uid %u is now '%s': an administrator began a job with the former id.", job->info.id,
+                    job->info.uid, other);
+}
+
+/*
+ * True if an administrator who begins a job with this id takes the id over: the job was begun by its user, who may have chosen any id,
+ * such as the next one of the scheduler.
+ */
+static bool must_yield(const Job *job, uint32_t uid) {
+        return job->is_announced && !job->origin.is_admin && job->info.uid != uid;
+}
+
+/* Gives the user's job that has this id another one. The store renames jobs that have ended. 0, STORE_QUEUE_FULL or < 0. */
+static int displace(Lifecycle *lifecycle, const char *id, uint32_t uid) {
+        Job *job = jobs_find(lifecycle->jobs, id);
+        char other[JOB_ID_MAX];
+        uint32_t number;
+        int r;
+
+        if (!job || !must_yield(job, uid))
+                return 0;
+
+        do {
+                if (getrandom(&number, sizeof(number), 0) != sizeof(number)) /* no user can take the id first */
+                        return -errno;
+                (void)snprintf(other, sizeof(other), "%.100s.%08x", id, number);
+        } while (jobs_find(lifecycle->jobs, other));
+
+        r = store_put(lifecycle->store, job_rows_pack_rename(id, other));
+        if (r != 0)
+                return r;
+        log_displaced(lifecycle, job, other);
+        return jobs_rename(lifecycle->jobs, job, other);
+}
+
 /* Returns true after answering why the job cannot begin; false if the job can begin, or be adopted. */
 static bool refuse_begin(Lifecycle *lifecycle, const Request *request, Ticket ticket, const Job *job, Answer *ret) {
         const JobInfo *info = request->job_begin.info;
-        const JobsConfig *config = lifecycle->config;
 
         if (info->uid != request->peer.uid && !request->peer.is_admin)
                 desk_answer(ret, STATUS_DENIED, "job_begin.uid", "only an administrator begins jobs for others");
+        else if (job && request->peer.is_admin && must_yield(job, info->uid))
+                return false;
         else if (job && !identity_may_act(lifecycle->identity, &request->peer, ticket, job))
                 desk_answer(ret, STATUS_DENIED, "job_begin.job", "a job of this id is running for another user");
         else if (job && !job->is_announced && job->stage == JOB_ACTIVE)
@@ -132,12 +179,6 @@ static bool refuse_begin(Lifecycle *lifecycle, const Request *request, Ticket ti
                 desk_answer(ret, STATUS_DUPLICATE, "job_begin.job", "this job is running already");
         else if (job)
                 desk_answer(ret, STATUS_UNAVAILABLE, "job_begin.job", "this job is just being begun or ended: try again");
-        else if (lifecycle->jobs->n >= config->jobs_max)
-                desk_answer(ret, STATUS_QUOTA, "job_begin.job",
-                            "limit [limits] jobs is reached: end a job, or ask the administrator to raise it");
-        else if (jobs_count_uid(lifecycle->jobs, info->uid) >= config->jobs_per_uid_max)
-                desk_answer(ret, STATUS_QUOTA, "job_begin.job",
-                            "limit [limits] jobs_per_uid is reached: end a job of yours, or ask the administrator to raise it");
         else
                 return false;
 
@@ -165,19 +206,24 @@ static bool refuse_process(const Node *node, const Peer *peer, const char *path,
         return true;
 }
 
-/* Adds a job whose windows begin now. place: the job's own cgroup, or NULL. 0; LIFECYCLE_REFUSED: added without that cgroup; or < 0. */
-static int make_job(Lifecycle *lifecycle, const JobInfo *info, const CgroupPlace *place, bool is_fresh, Job **ret) {
+/*
+ * Adds a job whose windows begin now. origin: taken over. place: the job's own cgroup, or NULL. 0; LIFECYCLE_REFUSED: added without that
+ * cgroup; or < 0.
+ */
+static int make_job(Lifecycle *lifecycle, const JobInfo *info, JobOrigin *origin, const CgroupPlace *place, bool is_fresh, Job **ret) {
         const Node *node = lifecycle->node;
         Job *job;
         int r;
 
         r = sampling_now(lifecycle->jobs, lifecycle->node);
-        if (r < 0)
+        if (r == 0)
+                r = jobs_add(lifecycle->jobs, info, &job);
+        if (r < 0) {
+                shares_release(&origin->charge);
                 return r;
-        r = jobs_add(lifecycle->jobs, info, &job);
-        if (r < 0)
-                return r;
+        }
 
+        job->origin = *origin;
         job->begin_realtime_ms = node_realtime_ms(node);
         window_begin(&job->window, meter_totals(node->meter), &node->sample);
         recording_init(&job->recording, node->sample.boottime_ns, node->sample.realtime_ns, node->config.interval_ns,
@@ -217,13 +263,16 @@ static void begin_earlier(Job *job, uint64_t late_ns) {
 }
 
 int lifecycle_begin_found(Lifecycle *lifecycle, const JobInfo *info, const CgroupPlace *place) {
+        JobOrigin origin = JOB_ORIGIN_SYSTEM;
+        char reason[SHARES_REASON_MAX];
         Job *job;
         int r;
 
-        if (lifecycle->jobs->n >= lifecycle->config->jobs_max)
-                return LIFECYCLE_REFUSED;
+        r = job_origin_charge(lifecycle->shares, lifecycle->jobs, true, &origin, reason);
+        if (r != 0)
+                return r == JOB_ORIGIN_REFUSED ? LIFECYCLE_FULL : r;
 
-        r = make_job(lifecycle, info, place, true, &job);
+        r = make_job(lifecycle, info, &origin, place, true, &job);
         if (r == LIFECYCLE_REFUSED)
                 jobs_remove(lifecycle->jobs, job);
         if (r != 0)
@@ -257,6 +306,8 @@ static int place_begin(void *state, const Request *request, Ticket ticket, Answe
         Lifecycle *lifecycle = state;
         JobInfo *info = request->job_begin.info;
         int32_t member_pid = request->job_begin.member_pid;
+        JobOrigin origin = { .uid = request->peer.uid, .is_admin = request->peer.is_admin };
+        char reason[SHARES_REASON_MAX];
         CgroupPlace place;
         uint64_t unused;
         bool has_place;
@@ -266,14 +317,23 @@ static int place_begin(void *state, const Request *request, Ticket ticket, Answe
         job = jobs_find(lifecycle->jobs, info->id);
         if (refuse_begin(lifecycle, request, ticket, job, ret))
                 return 0;
-        if (job)
+        if (job && !must_yield(job, info->uid))
                 return adopt(lifecycle, job, info, ticket);
         if (refuse_process(lifecycle->node, &request->peer, "job_begin.pid", info->pid, &info->pid_start_ticks, ret) ||
             refuse_process(lifecycle->node, &request->peer, "job_begin.member_pid", member_pid, &unused, ret))
                 return 0;
 
+        r = displace(lifecycle, info->id, info->uid);
+        if (r != 0)
+                return desk_pending(r);
         has_place = groups_find_place(lifecycle->groups, member_pid, &place);
-        r = make_job(lifecycle, info, has_place ? &place : NULL, request->job_begin.is_fresh, &job);
+        r = job_origin_charge(lifecycle->shares, lifecycle->jobs, info->pid != 0 || has_place, &origin, reason);
+        if (r == JOB_ORIGIN_REFUSED)
+                return desk_answer(ret, STATUS_QUOTA, "job_begin.job", reason);
+        if (r < 0)
+                return r;
+
+        r = make_job(lifecycle, info, &origin, has_place ? &place : NULL, request->job_begin.is_fresh, &job);
         if (r < 0)
                 return r;
 
@@ -318,6 +378,8 @@ static int complete_begin(void *state, const StoreDone *done, Answer *ret) {
 
         if (done->outcome == STORE_DONE) {
                 desk_answer(ret, STATUS_OK, "", "");
+                if (job->origin.is_admin)
+                        jobs_forget_finished_id(lifecycle->jobs, job->info.id); /* the store gave the earlier job another id */
                 return activate(lifecycle, job);
         }
         if (!job->is_announced) {

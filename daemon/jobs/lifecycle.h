@@ -12,10 +12,11 @@
 
 /*
  * Begins a detected job, for which the cgroup was created. 0: its row is queued, or will be when the store has room;
- * LIFECYCLE_REFUSED: a limit is reached, or the cgroup was removed; or < 0.
+ * LIFECYCLE_REFUSED: the cgroup was removed; LIFECYCLE_FULL: the limit of jobs is reached; or < 0.
  */
 enum {
         LIFECYCLE_REFUSED = 1,
+        LIFECYCLE_FULL,
 };
 int lifecycle_begin_found(Lifecycle *lifecycle, const JobInfo *info, const CgroupPlace *place);
 

@@ -12,6 +12,7 @@ typedef struct Lifecycle {
         sd_event *event;
         Node *node;
         Store *store;
+        Shares *shares;
         Jobs *jobs;
         Groups *groups;
         Identity *identity;

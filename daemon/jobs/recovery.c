@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "jobs/job_origin.h"
 #include "jobs/job_watch.h"
 #include "jobs/process_watch.h"
 #include "jobs/progress.h"
@@ -76,6 +77,10 @@ static int restore_job(Lifecycle *lifecycle, const RecoveredJob *recovered, cons
         int r;
 
         r = jobs_add(lifecycle->jobs, &recovered->info, &job);
+        if (r < 0)
+                return r;
+        job->origin = (JobOrigin){ .uid = recovered->begun_by, .is_admin = recovered->is_by_admin || recovered->begun_by == 0 };
+        r = job_origin_resume(lifecycle->shares, recovered->info.pid != 0 || recovered->info.cgroup, &job->origin);
         if (r < 0)
                 return r;
 

@@ -7,7 +7,11 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "store/node/store_node.h"
 #include "util/clock.h"
+
+/* Capacity of a point of the history in intervals; the last observation may come late. */
+#define POINT_INTERVALS 16
 
 /* The host's name without its domain, as uname(2) returns it. */
 static void read_identity(NodeIdentity *ret) {
@@ -36,7 +40,7 @@ int node_init(Node *node, const char *root, const NodeConfig *config) {
 }
 
 void node_deinit(Node *node) {
-        node_interval_deinit(&node->interval);
+        recording_deinit(&node->interval.point);
         meter_free(node->meter);
         sampler_free(node->sampler);
         sampler_free(node->processes);
@@ -72,7 +76,7 @@ static int account(Node *node) {
 
         window_observe(&node->window, &node->observation, node->sample.realtime_ns);
         if (node->interval.length_ns > 0)
-                node_interval_observe(&node->interval, &node->observation);
+                (void)recording_add(&node->interval.point, &node->observation);
         return NODE_OBSERVED;
 }
 
@@ -95,6 +99,29 @@ int node_sample(Node *node, uint64_t max_age_ns) {
         cost->cpu_ns += cost->last_cpu_ns;
         cost->n_samples++;
         return r;
+}
+
+void node_begin_interval(Node *node, uint64_t length_ns) {
+        NodeInterval *interval = &node->interval;
+
+        assert(length_ns > 0);
+
+        recording_deinit(&interval->point);
+        recording_init(&interval->point, node->sample.boottime_ns, node->sample.realtime_ns, POINT_INTERVALS * length_ns, 2);
+        interval->length_ns = length_ns;
+}
+
+void node_put_interval(Node *node, Store *store, uint64_t next_length_ns) {
+        Recording *point = &node->interval.point;
+        uint64_t begin_ms = point->begin_realtime_ns / NS_PER_MS;
+        scoped(freep) char *text = NULL;
+
+        /* A column of the row contains the start; the text does not. */
+        point->begin_boottime_ns = point->begin_realtime_ns = 0;
+        if (point->n > 0 && recording_format(point, &text) == 0)
+                (void)store_put(store, store_node_pack(begin_ms, node->interval.length_ns / NS_PER_MS, text));
+
+        node_begin_interval(node, next_length_ns);
 }
 
 int node_process_start(const Node *node, int32_t pid, uint64_t *ret_ticks, uint32_t *ret_uid) {

@@ -8,16 +8,23 @@
  */
 
 #include "measure/meter.h"
-#include "node/node_interval.h"
+#include "node/recording.h"
 #include "sample/sampler.h"
 #include "snapshot/node_snapshot.h"
 #include "snapshot/window.h"
+#include "store/store.h"
 #include "util/scoped.h"
 
 typedef struct NodeConfig {
         uint64_t interval_ns;             /* interval between two samples */
         uint64_t filesystems_interval_ns; /* interval between two readings of the file systems' sizes */
 } NodeConfig;
+
+/* The current point of the node's history: observations are collected for a checkpoint interval. */
+typedef struct NodeInterval {
+        Recording point;
+        uint64_t length_ns; /* 0: not begun */
+} NodeInterval;
 
 /* CPU time that the loop's thread spent sampling. */
 typedef struct NodeCost {
@@ -32,7 +39,7 @@ typedef struct Node {
         Observation observation; /* the latest observation; end_ns 0: none yet */
         Window window;           /* since perfd started */
         uint64_t window_begin_realtime_ns; /* 0: before the first sample */
-        NodeInterval interval; /* the current interval of the history */
+        NodeInterval interval;
         NodeCost cost;
         NodeIdentity identity;
         char boot_id[BOOT_ID_MAX];
@@ -54,6 +61,14 @@ enum {
         NODE_OBSERVED = 1,
 };
 int node_sample(Node *node, uint64_t max_age_ns);
+
+/* Begins an interval of the history at the latest sample, and drops the observations of the former interval. */
+void node_begin_interval(Node *node, uint64_t length_ns);
+/*
+ * Puts the interval into the store as a timeline of one point, and begins the next. If the queue is full or memory is exhausted, this
+ * point is lost.
+ */
+void node_put_interval(Node *node, Store *store, uint64_t next_length_ns);
 
 /* Calls sampler_process_start() for a process of this machine. */
 int node_process_start(const Node *node, int32_t pid, uint64_t *ret_ticks, uint32_t *ret_uid);

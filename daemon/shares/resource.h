@@ -5,7 +5,8 @@
  * Resource: what clients can make perfd hold or do
  *
  * RESOURCES(X) lists X(ID, name, unit, reserve_percent, floor): the name in messages, settings and metrics; its unit; the part of the
- * limit that only administrators can take; and the amount that a user can always take while the resource has room.
+ * limit that only administrators can take; and the amount that a user can always take while the resource has room. Jobs need no reserve,
+ * because administrators' jobs are not refused for those of users (job_origin.h).
  */
 
 #define RESOURCES(X)                                                                       \
@@ -13,7 +14,7 @@
         X(HTTP_CONNECTIONS, "http_connections", "connections", 4, 2)                       \
         X(INPUT, "input_size", "bytes of incomplete requests", 4, 65536)                        \
         X(REQUESTS, "requests", "bytes of unanswered requests", 4, 65536)                               \
-        X(JOBS, "jobs", "running jobs", 4, 1)                                              \
+        X(JOBS, "jobs", "running jobs", 0, 2)                                              \
         X(QUERIES, "queries", "running or waiting queries", 4, 1)
 
 typedef enum Resource {

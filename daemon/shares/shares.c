@@ -223,20 +223,14 @@ static void refuse(Account *account, Resource resource) {
         account->shares->totals[resource].n_refused++;
 }
 
-/* Sets what an account holds of a resource; a smaller amount is never refused. */
-static int hold(Account *account, Resource resource, uint64_t n_before, uint64_t n_after) {
-        Shares *shares = account->shares;
-        ResourceTotal *total = &shares->totals[resource];
+/* Sets what an account holds of a resource. */
+static void set_held(Account *account, Resource resource, uint64_t n_before, uint64_t n_after) {
+        ResourceTotal *total = &account->shares->totals[resource];
         uint64_t *n_held = &account->holdings[resource].n_held;
         uint64_t *n_total = account->owner.is_admin ? &total->n_held_by_admins : &total->n_held_by_users;
         bool had_some = *n_held > 0;
 
         assert(*n_held >= n_before && *n_total >= n_before);
-        if (n_after > n_before && *n_held - n_before + n_after > find_share(account, resource)) {
-                refuse(account, resource);
-                return SHARES_REFUSED;
-        }
-
         *n_held += n_after - n_before;
         *n_total += n_after - n_before;
         if (had_some != (*n_held > 0)) {
@@ -244,6 +238,16 @@ static int hold(Account *account, Resource resource, uint64_t n_before, uint64_t
                 if (!account->owner.is_admin)
                         total->weights += had_some ? -(uint64_t)account->weight : account->weight;
         }
+}
+
+/* Sets what an account holds unless that exceeds the share; a smaller amount is never refused. */
+static int hold(Account *account, Resource resource, uint64_t n_before, uint64_t n_after) {
+        if (n_after > n_before && account->holdings[resource].n_held - n_before + n_after > find_share(account, resource)) {
+                refuse(account, resource);
+                return SHARES_REFUSED;
+        }
+
+        set_held(account, resource, n_before, n_after);
         return 0;
 }
 
@@ -260,6 +264,15 @@ int shares_charge(Account *account, Resource resource, uint64_t amount, Charge *
         }
         pthread_mutex_unlock(&account->shares->mutex);
         return r;
+}
+
+void shares_charge_always(Account *account, Resource resource, uint64_t amount, Charge *ret) {
+        assert(resource < N_RESOURCES);
+        pthread_mutex_lock(&account->shares->mutex);
+        set_held(account, resource, 0, amount);
+        account->n_references++;
+        *ret = (Charge){ account, resource, amount };
+        pthread_mutex_unlock(&account->shares->mutex);
 }
 
 int shares_resize(Charge *charge, uint64_t amount) {

@@ -87,6 +87,11 @@ enum {
         SHARES_REFUSED = 1,
 };
 int shares_charge(Account *account, Resource resource, uint64_t amount, Charge *ret);
+/*
+ * Charges an amount that is never refused: what a user held before a restart, or what an administrator must be able to have. The limit
+ * may be exceeded, and nobody else is charged until enough is released.
+ */
+void shares_charge_always(Account *account, Resource resource, uint64_t amount, Charge *ret);
 /* Changes the amount of a charge. SHARES_REFUSED: the larger amount exceeds the share, and the charge is as before. */
 int shares_resize(Charge *charge, uint64_t amount);
 /* Releases a charge and sets it to {}. */

@@ -110,6 +110,13 @@ static int remake(JobDescription *card, const JobDescription *changed) {
         return 0;
 }
 
+int job_description_set_id(JobDescription *card, const char *id) {
+        JobDescription changed = *card;
+
+        changed.id = id;
+        return remake(card, &changed);
+}
+
 int job_description_set_cgroup(JobDescription *card, const char *cgroup) {
         JobDescription changed = *card;
 

@@ -43,6 +43,7 @@ void job_description_deinit(JobDescription *card);
 void job_description_share(const JobDescription *from, JobDescription *to);
 
 /* The card gets a block of its own, with that. cgroup NULL: none. 0, or -ENOMEM: nothing has changed. */
+int job_description_set_id(JobDescription *card, const char *id);
 int job_description_set_cgroup(JobDescription *card, const char *cgroup);
 int job_description_set_note(JobDescription *card, const char *note);
 

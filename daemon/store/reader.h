@@ -5,7 +5,7 @@
  * Reader: queries of the store, for one thread
  *
  * A read-only connection with a time limit for each query. Rows come one at a time; their texts are borrowed until the next step.
- * The subjects' queries are in store/jobs/job_reader.h, store/indicators/ and store/node/sample_reader.h.
+ * The subjects' queries are in store/jobs/job_reader.h, store/indicators/ and store/node/store_node.h.
  */
 
 #include <stdbool.h>

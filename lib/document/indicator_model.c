@@ -17,15 +17,9 @@
 #define PATH_ROOM COMPLAINT_PATH_MAX
 #define WORDS_TEXT_MAX 80U
 
-static const struct {
-        const char *word;
-        PropertyType type;
-} types[] = {
-        { "str", PROPERTY_STR },
-        { "int", PROPERTY_INT },
-        { "float", PROPERTY_FLOAT },
-        { "bool", PROPERTY_BOOL },
-};
+/* In the order of the bits of PropertyType. */
+static const char *const types[] = { "str", "int", "float", "bool" };
+_Static_assert(PROPERTY_STR == 1 << 0 && PROPERTY_INT == 1 << 1 && PROPERTY_FLOAT == 1 << 2 && PROPERTY_BOOL == 1 << 3, "one bit for each");
 
 static const char *const indexes[] = {
         [INDEX_NONE] = "none",
@@ -38,8 +32,8 @@ void indicator_model_types_text(unsigned given, char ret[static PROPERTY_TYPES_T
         int n = 0;
 
         for (size_t i = 0; i < N_ELEMENTS(types); i++)
-                if (given & types[i].type)
-                        n += snprintf(ret + n, PROPERTY_TYPES_TEXT_MAX - (size_t)n, "%s%s", n > 0 ? " or " : "", types[i].word);
+                if (given & (1U << i))
+                        n += snprintf(ret + n, PROPERTY_TYPES_TEXT_MAX - (size_t)n, "%s%s", n > 0 ? " or " : "", types[i]);
         if (n == 0)
                 (void)snprintf(ret, PROPERTY_TYPES_TEXT_MAX, "any type");
 }
@@ -82,11 +76,13 @@ static const Value *get_given(const Value *object, const char *key) {
         return value && value->type != VALUE_NULL ? value : NULL;
 }
 
-static bool is_one_of(const char *word, const char *const *words, size_t n) {
-        for (size_t i = 0; i < n; i++)
-                if (words[i] && strcmp(words[i], word) == 0)
-                        return true;
-        return false;
+/* Returns the index of the word, or n. */
+static size_t find_word(const char *word, const char *const *words, size_t n) {
+        size_t i = 0;
+
+        while (i < n && (!words[i] || strcmp(words[i], word) != 0))
+                i++;
+        return i;
 }
 
 /* As a complaint lists them. */
@@ -102,12 +98,10 @@ static int check_keys(Reader *reader, const Value *object, const char *const *ke
         char all[WORDS_TEXT_MAX];
 
         for (size_t i = 0; i < object->n_members; i++) {
-                const char *key = object->members[i].key;
-
-                if (is_one_of(key, keys, n_keys))
+                if (find_word(object->members[i].key, keys, n_keys) < n_keys)
                         continue;
                 join_words(keys, n_keys, all);
-                return wrong(reader, key, "is not known here: expected one of %s", all);
+                return wrong(reader, object->members[i].key, "is not known here: expected one of %s", all);
         }
 
         return 0;
@@ -172,15 +166,15 @@ static int take_bool(Reader *reader, const Value *object, const char *key, bool 
 /* *ret: index of the word in `words`; left alone when the key is not given. */
 static int take_word(Reader *reader, const Value *object, const char *key, const char *const *words, size_t n_words, unsigned *ret) {
         const Value *value = get_given(object, key);
+        size_t i = value && value->type == VALUE_STRING ? find_word(value->string, words, n_words) : n_words;
         char all[WORDS_TEXT_MAX];
 
         if (!value)
                 return 0;
-        for (size_t i = 0; value->type == VALUE_STRING && i < n_words; i++)
-                if (words[i] && strcmp(words[i], value->string) == 0) {
-                        *ret = (unsigned)i;
-                        return 0;
-                }
+        if (i < n_words) {
+                *ret = (unsigned)i;
+                return 0;
+        }
 
         join_words(words, n_words, all);
         if (value->type == VALUE_STRING)
@@ -189,19 +183,18 @@ static int take_word(Reader *reader, const Value *object, const char *key, const
 }
 
 static int take_type_word(Reader *reader, const char *key, const Value *value, unsigned *ret) {
-        const char *word = value->type == VALUE_STRING ? value->string : NULL;
+        size_t i;
 
-        for (size_t i = 0; word && i < N_ELEMENTS(types); i++)
-                if (strcmp(types[i].word, word) == 0) {
-                        if (*ret & types[i].type)
-                                return wrong(reader, key, "names %s twice: once is enough", word);
-                        *ret |= types[i].type;
-                        return 0;
-                }
+        if (value->type != VALUE_STRING)
+                return wrong(reader, key, "is %s, must be str, int, float, bool, or a list of them", value_type_text(value));
+        i = find_word(value->string, types, N_ELEMENTS(types));
+        if (i == N_ELEMENTS(types))
+                return wrong(reader, key, "'%.40s' is no type: give str, int, float, bool, or a list of them", value->string);
+        if (*ret & (1U << i))
+                return wrong(reader, key, "names %s twice: once is enough", types[i]);
 
-        if (word)
-                return wrong(reader, key, "'%.40s' is no type: give str, int, float, bool, or a list of them", word);
-        return wrong(reader, key, "is %s, must be str, int, float, bool, or a list of them", value_type_text(value));
+        *ret |= 1U << i;
+        return 0;
 }
 
 static int take_types(Reader *reader, const char *key, const Value *value, unsigned *ret) {

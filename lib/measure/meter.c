@@ -42,7 +42,6 @@ struct Meter {
         Account account;
         MeterEvents events;
         Base base;
-        Sample last;
 };
 
 int meter_new(Meter **ret, uint64_t interval_ns) {
@@ -61,7 +60,6 @@ Meter *meter_free(Meter *meter) {
                 return NULL;
 
         account_deinit(&meter->account);
-        sample_deinit(&meter->last);
         free(meter->base.cpus);
         free(meter);
         return NULL;
@@ -268,14 +266,7 @@ static int meter_reserve(Meter *meter, const Sample *sample) {
         int r;
 
         r = account_reserve(&meter->account, sample);
-        if (r < 0)
-                return r;
-
-        r = ARRAY_RESERVE(meter->base.cpus, meter->base.n_allocated, sample->n_cpus);
-        if (r < 0)
-                return r;
-
-        return sample_copy(sample, &meter->last);
+        return r < 0 ? r : ARRAY_RESERVE(meter->base.cpus, meter->base.n_allocated, sample->n_cpus);
 }
 
 static int advance_started(Meter *meter, const Sample *sample, bool gap, Observation *ret_observation) {
@@ -411,6 +402,5 @@ int meter_restore(Meter *meter, const char *text, const char *boot_id) {
         meter->base.boottime_ns = checkpoint.base_ns;
         meter->base.have = 0;
         meter->base.n_cpus = 0;
-        sample_deinit(&meter->last);
         return same_boot ? 0 : METER_OTHER_BOOT;
 }

@@ -50,6 +50,7 @@ typedef struct Submission {
         const char *job; /* "" when none */
         bool is_job_inherited; /* it is that of an environment, which may be another job's */
         uint64_t time_ms; /* 0: on arrival */
+        uint64_t claimed_ms; /* the time that the sender gave, where perfd uses the arrival instead; else 0 */
         Indicator indicator; /* of a failed run: name and component; the rest only where it printed it, else NULL */
         bool has_exit_status;
         int32_t exit_status; /* not 0: the run failed, and has no result */

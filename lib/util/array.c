@@ -21,3 +21,9 @@ int array_reserve(void **items, size_t *n_allocated, size_t n, size_t n_item_byt
         *n_allocated = n_new;
         return 0;
 }
+
+int array_extend(void **items, size_t n, size_t n_item_bytes) {
+        size_t n_allocated = 0;
+
+        return (n & (n - 1)) == 0 ? array_reserve(items, &n_allocated, n < 8 ? 8 : 2 * n, n_item_bytes) : 0;
+}

@@ -54,25 +54,14 @@ void json_array_end(Json *json) {
 }
 
 static void put_escape(Buffer *out, unsigned char c) {
-        switch (c) {
-        case '"':
-                buffer_puts(out, "\\\"");
-                return;
-        case '\\':
-                buffer_puts(out, "\\\\");
-                return;
-        case '\n':
-                buffer_puts(out, "\\n");
-                return;
-        case '\t':
-                buffer_puts(out, "\\t");
-                return;
-        case '\r':
-                buffer_puts(out, "\\r");
-                return;
-        default:
+        static const char escaped[] = "\"\\\n\t\r", letters[] = "\"\\ntr";
+        const char *at = memchr(escaped, c, sizeof(escaped) - 1);
+
+        if (at) {
+                buffer_putc(out, '\\');
+                buffer_putc(out, letters[at - escaped]);
+        } else
                 buffer_printf(out, "\\u%04x", c);
-        }
 }
 
 static bool is_plain(char c) {

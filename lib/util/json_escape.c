@@ -57,26 +57,13 @@ size_t json_escape_read(const char *text, size_t n, uint32_t *ret) {
 }
 
 size_t json_escape_put_utf8(uint32_t code_point, char ret[static 4]) {
+        static const unsigned char first_bits[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
+        size_t n = code_point < 0x80 ? 1 : code_point < 0x800 ? 2 : code_point < 0x10000 ? 3 : 4;
+
         assert(code_point <= 0x10ffff);
 
-        if (code_point < 0x80) {
-                ret[0] = (char)code_point;
-                return 1;
-        }
-        if (code_point < 0x800) {
-                ret[0] = (char)(0xc0 | code_point >> 6);
-                ret[1] = (char)(0x80 | (code_point & 63));
-                return 2;
-        }
-        if (code_point < 0x10000) {
-                ret[0] = (char)(0xe0 | code_point >> 12);
-                ret[1] = (char)(0x80 | (code_point >> 6 & 63));
-                ret[2] = (char)(0x80 | (code_point & 63));
-                return 3;
-        }
-        ret[0] = (char)(0xf0 | code_point >> 18);
-        ret[1] = (char)(0x80 | (code_point >> 12 & 63));
-        ret[2] = (char)(0x80 | (code_point >> 6 & 63));
-        ret[3] = (char)(0x80 | (code_point & 63));
-        return 4;
+        for (size_t i = n - 1; i > 0; i--, code_point >>= 6)
+                ret[i] = (char)(0x80 | (code_point & 63));
+        ret[0] = (char)(first_bits[n] | code_point);
+        return n;
 }

@@ -504,11 +504,13 @@ class Found(GroupTest):
         with nobody, daemon.client() as root:
             self.assert_status(nobody.begin("24"), "OK")
             self.assert_status(nobody.begin("another", labels={"slurm_job": "24"}), "OK")
-            self.assert_status(root.begin("24", uid=1001), "DENIED")
             self.group(name="job_24", parent=top).start()
             found = wait_for(lambda: [j for j in daemon.get("/api/v1/jobs").json["jobs"] if j["cgroup"]], "the group's job")
             self.assertRegex(found[0]["id"], r"^24\.[0-9]+$")
             self.assertIsNone(self.job(daemon, "24")["cgroup"])
+            self.assert_status(root.begin("24", uid=1001), "OK")
+            daemon.wait_tick()
+            self.assertEqual(self.job(daemon, "24")["uid"], 1001)
             self.assertIsNone(self.job(daemon, "another")["cgroup"])
 
     def test_an_id_that_an_earlier_job_had_is_told_from_it_by_the_time(self):

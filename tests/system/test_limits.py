@@ -23,8 +23,7 @@ frame_size = 8K
 string_size = 1K
 connections = 12
 in_flight = 4
-jobs = 3
-jobs_per_uid = 2
+jobs = 4
 """
 NOBODY = 65534
 
@@ -59,17 +58,6 @@ class Limits(harness.TestCase):
             client.close()
         resource.prlimit(pid, resource.RLIMIT_NOFILE, n_max)
         self.assertTrue(asking.recv(100).startswith(b"HTTP/1.1 200"))
-
-    def test_jobs_of_one_user_have_a_limit(self):
-        daemon = self.daemon(SMALL)
-        with daemon.client() as client:
-            self.assert_status(client.begin("a"), "OK")
-            self.assert_status(client.begin("b"), "OK")
-            reply = client.begin("c")
-            self.assert_status(reply, "QUOTA")
-            self.assertIn("jobs_per_uid", reply.message)
-            self.assert_status(client.end("a", 0), "OK")
-            self.assert_status(client.begin("c"), "OK")
 
     @unittest.skipIf(os.getuid() != 0, "only root can be another user")
     def test_connections_of_one_user_have_a_share(self):
@@ -396,6 +384,27 @@ class OtherUsers(harness.TestCase):
         with self.client_of_nobody(daemon) as nobody:
             self.assert_status(nobody.begin("boast", user="root"), "OK")
         self.assertEqual(daemon.get("/api/v1/jobs/boast").json["uid"], NOBODY)
+
+    def test_jobs_of_one_user_have_a_limit_also_after_a_restart(self):
+        daemon = self.daemon(SMALL)
+        process = subprocess.Popen(["sleep", "infinity"], user=NOBODY)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        with self.client_of_nobody(daemon) as nobody, daemon.client() as root:
+            for job in "ab":
+                self.assert_status(nobody.begin(job, pid=process.pid), "OK")
+            reply = nobody.begin("c", pid=process.pid)
+            self.assert_status(reply, "QUOTA")
+            self.assertIn(f"uid {NOBODY} holds 2 running jobs", reply.message)
+            self.assertIn("[limits] jobs = 4", reply.message)
+            for i in range(4):
+                self.assert_status(root.begin(f"root-{i}", uid=1001), "OK")
+        daemon.restart()
+        self.assertEqual(daemon.metrics()["perfd_jobs_running"], 6)
+        with self.client_of_nobody(daemon) as nobody, daemon.client() as root:
+            self.assert_status(nobody.begin("c", pid=process.pid), "QUOTA")
+            self.assert_status(root.begin("another", uid=1001), "OK")
+            self.assert_status(nobody.end("a", 0), "OK")
 
     def test_a_mode_can_keep_others_out(self):
         daemon = self.daemon("[socket]\nmode = 0600\n")

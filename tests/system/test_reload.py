@@ -139,12 +139,14 @@ class Reload(harness.TestCase):
     def test_new_limits_hold_for_connections_that_are_open(self):
         daemon = self.daemon("[limits]\njobs = 10\n", notify=True)
         with daemon.client() as client:
-            self.assert_status(client.begin("one"), "OK")
-            daemon.configure("[limits]\njobs = 1\n")
+            for i in range(4):
+                self.assert_status(client.begin(f"job-{i}"), "OK")
+            daemon.configure("[limits]\njobs = 2\n")
             daemon.reload()
-            self.assert_status(client.begin("two"), "QUOTA")
-            self.assert_status(client.end("one", 0), "OK")
-            self.assert_status(client.begin("two"), "OK")
+            self.assert_status(client.begin("more"), "QUOTA")
+            for i in range(4):
+                self.assert_status(client.end(f"job-{i}", 0), "OK")
+            self.assert_status(client.begin("more"), "OK")
 
     def test_sampling_and_jobs_go_on_through_reloads(self):
         daemon = self.daemon("[sampling]\ninterval = 100ms\n", notify=True)

@@ -28,6 +28,8 @@ typedef struct Fixture {
         int pidfd; /* of the test: its peers live */
         sd_event *event;
         JobsConfig config;
+        SharesConfig shares_config;
+        Shares *shares;
         IndicatorsConfig indicators_config;
         StoreConfig store_config;
         Node node;
@@ -41,7 +43,7 @@ typedef struct Fixture {
 } Fixture;
 
 static inline void rooms_begin(Fixture *f) {
-        const JobRoomParts parts = { &f->config, f->event, &f->node, f->place.store };
+        const JobRoomParts parts = { &f->config, f->event, &f->node, f->place.store, f->shares };
         const NodeConfig node = { .interval_ns = NS_PER_S, .filesystems_interval_ns = 60 * NS_PER_S };
 
         assert_int_equal(node_init(&f->node, "/", &node), 0);
@@ -69,9 +71,11 @@ static inline int rooms_set_up(void **state) {
         f->pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
         assert_true(f->pidfd >= 0);
         f->config = (JobsConfig){
-                .jobs_max = 5, .jobs_per_uid_max = 3, .phases_max = 4, .checkpoint_interval_ns = 10 * NS_PER_S,
+                .phases_max = 4, .checkpoint_interval_ns = 10 * NS_PER_S,
                 .timeline_points = 100, .linger_ns = NS_PER_S, .metrics_jobs_max = 100, .metrics_finished_ns = 60 * NS_PER_S,
         };
+        f->shares_config.limits[RESOURCE_JOBS] = 20; /* one user alone: five jobs that nothing watches */
+        assert_int_equal(shares_new(&f->shares, &f->shares_config), 0);
         f->peer = (Peer){ .uid = 1000, .gid = 1000, .pid = PID_IN_RUN, .pidfd = f->pidfd };
         f->connection = 1;
         rooms_begin(f);
@@ -82,6 +86,7 @@ static inline int rooms_tear_down(void **state) {
         Fixture *f = *state;
 
         rooms_end(f);
+        shares_free(f->shares);
         sd_event_unref(f->event);
         close(f->pidfd);
         place_remove(&f->place);

@@ -23,6 +23,7 @@
 
 #include "store/indicators/result_reader.h"
 #include "store/indicators/result_rows.h"
+#include "store/jobs/job_rows.h"
 #include "store/reader.h"
 #include "store/statement.h"
 #include "store/store.h"
@@ -34,6 +35,17 @@ static inline StoreCookie cookie_of(uint64_t number) {
         static const char kind[] = "test"; /* the store does not look inside */
 
         return (StoreCookie){ .kind = (const struct Kind *)(const void *)kind, .ticket = { .generation = 1, .number = number } };
+}
+
+/* The begin of a job by its user. */
+static inline RowSet *pack_begin_row(const JobInfo *info, uint64_t begin_ms, const char *boot_id, const char *progress, const char *meter,
+                                     StoreCookie cookie) {
+        const StoreJobBegin row = {
+                .info = info, .begin_realtime_ms = begin_ms, .boot_id = boot_id, .progress = progress, .meter = meter,
+                .begun_by = info->uid,
+        };
+
+        return job_rows_pack_begin(&row, cookie);
 }
 
 #define ROOT (&(Peer){ .uid = 0, .is_admin = true })

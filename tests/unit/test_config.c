@@ -88,13 +88,13 @@ static void drop_ins_win_in_lexical_order_and_other_names_do_not_count(void **st
 
         assert_int_equal(config_load(f->conf, &c, &e), 0);
         assert_true(c.node.interval_ns == 3 * NS_PER_S);
-        assert_int_equal(c.jobs.jobs_max, 7);
+        assert_int_equal(c.shares.limits[RESOURCE_JOBS], 7);
         assert_int_equal(c.store.size_max_bytes, 64 << 20);
 }
 
 static void refuse(const Fixture *f, const char *text, unsigned line, const char *says) {
         ConfigError e = {};
-        Config c = { .jobs.jobs_max = 4711 };
+        Config c = { .shares.limits[RESOURCE_JOBS] = 4711 };
 
         put(f->conf, text);
         assert_int_equal(config_load(f->conf, &c, &e), CONFIG_INVALID);
@@ -102,7 +102,7 @@ static void refuse(const Fixture *f, const char *text, unsigned line, const char
         assert_string_equal(e.file, f->conf);
         if (!strstr(e.text, says))
                 fail_msg("'%s' does not say '%s'", e.text, says);
-        assert_int_equal(c.jobs.jobs_max, 4711);
+        assert_int_equal(c.shares.limits[RESOURCE_JOBS], 4711);
 }
 
 static void what_is_wrong_is_named_with_its_line_and_what_was_expected(void **state) {

@@ -64,7 +64,8 @@ static void a_cgroup_of_another_owner_is_not_the_announced_jobs(void **state) {
 static void no_room_is_said_and_the_cgroup_left_alone(void **state) {
         Fixture *f = *state;
 
-        f->config.jobs_max = 0;
+        f->shares_config.limits[RESOURCE_JOBS] = 0;
+        shares_configure(f->shares, &f->shares_config);
         configure(f);
         assert_int_equal(f->jobs.jobs.n, 0);
         assert_int_equal(f->jobs.detection.log_limit.n_passed, 1);

@@ -74,21 +74,87 @@ static void only_administrators_act_for_others(void **state) {
         assert_int_equal(end_job(f, "others"), STATUS_OK);
 }
 
-static void limits_hold_for_all_and_for_each_user(void **state) {
-        Fixture *f = *state;
-        char id[16];
+/* Begins jobs until one is refused; returns how many were not. */
+static unsigned begin_many(Fixture *f, unsigned n_max) {
+        char id[32];
 
-        for (unsigned i = 0; i < 3; i++) {
-                (void)snprintf(id, sizeof(id), "job-%u", i);
-                assert_int_equal(begin_job(f, id), STATUS_OK);
+        for (unsigned i = 0; i < n_max; i++) {
+                (void)snprintf(id, sizeof(id), "%u-%u", f->peer.uid, i);
+                if (begin_job(f, id) != STATUS_OK) {
+                        assert_int_equal(f->answer.status, STATUS_QUOTA);
+                        return i;
+                }
         }
-        assert_int_equal(begin_job(f, "more"), STATUS_QUOTA);
-        assert_non_null(strstr(f->answer.complaint.text, "jobs_per_uid"));
+        return n_max;
+}
+
+static void jobs_are_charged_to_the_user_who_began_them(void **state) {
+        Fixture *f = *state;
+        ResourceStats stats[N_RESOURCES];
+
+        /* Jobs without a process to watch count twice: half of 20 is five jobs. */
+        assert_int_equal(begin_many(f, 100), 5);
+        assert_non_null(strstr(f->answer.complaint.text, "uid 1000 holds 10 running jobs"));
+        assert_non_null(strstr(f->answer.complaint.text, "[limits] jobs = 20"));
         f->peer.uid = 1001;
-        assert_int_equal(begin_job(f, "d"), STATUS_OK);
-        assert_int_equal(begin_job(f, "e"), STATUS_OK);
-        assert_int_equal(begin_job(f, "more"), STATUS_QUOTA);
-        assert_null(strstr(f->answer.complaint.text, "jobs_per_uid"));
+        assert_int_equal(begin_many(f, 100), 1);
+        f->peer.uid = 1000;
+        assert_int_equal(end_job(f, "1000-0"), STATUS_OK);
+        assert_int_equal(begin_job(f, "more"), STATUS_QUOTA); /* the share is smaller now, and nothing was taken away */
+        shares_stats(f->shares, stats);
+        assert_int_equal(stats[RESOURCE_JOBS].n_held, 10);
+        assert_int_equal(stats[RESOURCE_JOBS].n_owners, 2);
+}
+
+static void administrators_begin_jobs_whatever_users_hold(void **state) {
+        Fixture *f = *state;
+
+        for (f->peer.uid = 1000; f->peer.uid < 1030; f->peer.uid++)
+                (void)begin_many(f, 100);
+        assert_true(f->jobs.jobs.n >= 8);
+        f->peer.uid = 0;
+        f->peer.is_admin = true;
+        assert_true(begin_many(f, 100) >= 20);
+        /* Even administrators do not fill the memory. */
+        assert_true(f->jobs.jobs.n <= 40);
+        assert_int_equal(f->answer.status, STATUS_QUOTA);
+}
+
+/* As a scheduler's prolog does. */
+static Status begin_for(Fixture *f, const char *id, uint32_t uid) {
+        const Peer user = f->peer;
+        Request request;
+
+        f->peer = (Peer){ .uid = 0, .is_admin = true, .pid = PID_IN_RUN, .pidfd = f->pidfd };
+        request = begin_request(f, id);
+        f->info.uid = uid;
+        (void)serve(f, &lifecycle_kinds[LIFECYCLE_BEGIN], &request);
+        f->peer = user;
+        return f->answer.status;
+}
+
+static void no_user_keeps_an_id_from_an_administrator(void **state) {
+        Fixture *f = *state;
+        Job *job;
+
+        assert_int_equal(begin_job(f, "ended"), STATUS_OK);
+        assert_int_equal(end_job(f, "ended"), STATUS_OK);
+        assert_int_equal(begin_for(f, "ended", 1001), STATUS_OK);
+        assert_int_equal(stored_job(f, "ended").view.info.uid, 1001);
+        assert_null(f->jobs.jobs.finished.first);
+
+        assert_int_equal(begin_job(f, "running"), STATUS_OK);
+        job = jobs_find(&f->jobs.jobs, "running");
+        assert_int_equal(begin_for(f, "running", 1001), STATUS_OK);
+        assert_int_equal(stored_job(f, "running").view.info.uid, 1001);
+        assert_int_equal(strncmp(job->info.id, "running.", 8), 0);
+        assert_int_equal(end_job(f, "running"), STATUS_DENIED);
+        assert_int_equal(end_job(f, job->info.id), STATUS_OK);
+        assert_int_equal(f->jobs.jobs.n, 2);
+
+        /* What an administrator began stays, also for administrators. */
+        assert_int_equal(begin_for(f, "running", 1002), STATUS_DENIED);
+        assert_int_equal(begin_job(f, "running"), STATUS_DENIED);
 }
 
 static void a_process_is_the_peers_own_and_lives(void **state) {
@@ -241,9 +307,10 @@ static void a_detected_job_needs_a_cgroup_and_room(void **state) {
         assert_int_equal(cgroup_tree_place_from_name("/not/there", &place), 0);
         assert_int_equal(lifecycle_begin_found(&f->jobs.lifecycle, &info, &place), LIFECYCLE_REFUSED);
         assert_int_equal(f->jobs.jobs.n, 0);
-        f->config.jobs_max = 0;
+        f->shares_config.limits[RESOURCE_JOBS] = 0;
+        shares_configure(f->shares, &f->shares_config);
         assert_int_equal(cgroup_tree_place_from_name(JOB_42, &place), 0);
-        assert_int_equal(lifecycle_begin_found(&f->jobs.lifecycle, &info, &place), LIFECYCLE_REFUSED);
+        assert_int_equal(lifecycle_begin_found(&f->jobs.lifecycle, &info, &place), LIFECYCLE_FULL);
 }
 
 static void a_ticks_sample_is_every_jobs(void **state) {
@@ -306,7 +373,9 @@ int main(void) {
                 ROOM_TEST(an_id_is_used_once),
                 ROOM_TEST(a_job_between_two_rows_is_not_begun_or_ended),
                 ROOM_TEST(only_administrators_act_for_others),
-                ROOM_TEST(limits_hold_for_all_and_for_each_user),
+                ROOM_TEST(jobs_are_charged_to_the_user_who_began_them),
+                ROOM_TEST(administrators_begin_jobs_whatever_users_hold),
+                ROOM_TEST(no_user_keeps_an_id_from_an_administrator),
                 ROOM_TEST(a_process_is_the_peers_own_and_lives),
                 ROOM_TEST(a_store_that_fails_leaves_no_job_and_no_end),
                 ROOM_TEST(a_full_queue_changes_nothing),

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/node/node.c daemon/node/node_interval.c */
+/* tests: daemon/node/node.c */
 #include "store_fixture.h"
 #include "tree.h"
 
 #include "node/node.h"
-#include "store/node/sample_reader.h"
+#include "store/node/store_node.h"
 
 static const NodeConfig CONFIG = { .interval_ns = NS_PER_S, .filesystems_interval_ns = 60 * NS_PER_S };
 
@@ -77,19 +77,19 @@ static void an_interval_is_one_row_of_the_history(void **state) {
 
         assert_int_equal(node_init(&node, "/", &CONFIG), 0);
         assert_true(node_sample(&node, 0) >= 0);
-        node_interval_begin(&node.interval, &node.sample, 10 * NS_PER_S);
+        node_begin_interval(&node, 10 * NS_PER_S);
         begin_ms = node_realtime_ms(&node);
         EVENTUALLY(node_sample(&node, 0) == NODE_OBSERVED);
-        node_interval_put(&node.interval, place->store, &node.sample, 20 * NS_PER_S);
+        node_put_interval(&node, place->store, 20 * NS_PER_S);
         assert_true(node.interval.length_ns == 20 * NS_PER_S);
         assert_int_equal(node.interval.point.n, 0);
         /* An interval without an observation is no row. */
-        node_interval_put(&node.interval, place->store, &node.sample, 20 * NS_PER_S);
+        node_put_interval(&node, place->store, 20 * NS_PER_S);
 
-        EVENTUALLY(sample_reader_list(place->reader, 0, UINT64_MAX / 4) == 0 && sample_reader_next(place->reader, &row) == 0);
+        EVENTUALLY(store_node_list(place->reader, 0, UINT64_MAX / 4) == 0 && store_node_next(place->reader, &row) == 0);
         assert_int_equal(row.begin_ms, begin_ms);
         assert_int_equal(row.interval_ms, 10000);
-        assert_int_equal(sample_reader_next(place->reader, &row), READER_END);
+        assert_int_equal(store_node_next(place->reader, &row), READER_END);
         node_deinit(&node);
 }
 

@@ -10,7 +10,7 @@
 
 #include "http/measure/node_history.h"
 #include "node/recording.h"
-#include "store/node/sample_reader.h"
+#include "store/node/store_node.h"
 #include "util/clock.h"
 
 #define BEGIN_MS UINT64_C(1763676000000)

@@ -22,7 +22,7 @@ static void put_begin(Fixture *fixture) {
         scoped(job_info_deinit) JobInfo info = {};
 
         assert_int_equal(job_description_info(&fixture->job->info, &info), 0);
-        assert_int_equal(store_put(fixture->place.store, job_rows_pack_begin(&info, fixture->job->begin_realtime_ms, "boot-1",
+        assert_int_equal(store_put(fixture->place.store, pack_begin_row(&info, fixture->job->begin_realtime_ms, "boot-1",
                                                                              "progress", "meter", cookie_of(1))), 0);
         assert_int_equal(outcome_of(fixture->place.store, 1), STORE_DONE);
 }

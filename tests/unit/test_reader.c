@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queries: filters, pages, time limits, and the index that is used. */
 /* tests: daemon/store/page.c daemon/store/statement.c daemon/store/read_connection.c daemon/store/jobs/job_reader.c
-    daemon/store/node/sample_reader.c daemon/store/node/sample_rows.c daemon/store/indicators/result_reader.c
+    daemon/store/node/store_node.c daemon/store/indicators/result_reader.c
     daemon/store/indicators/indicator_reader.c daemon/store/indicators/catalog.c */
 
 #include "store/indicators/indicator_reader.h"
@@ -9,8 +9,7 @@
 #include "store/indicators/result_rows.h"
 #include "store/jobs/job_reader.h"
 #include "store/jobs/job_rows.h"
-#include "store/node/sample_reader.h"
-#include "store/node/sample_rows.h"
+#include "store/node/store_node.h"
 #include "store_fixture.h"
 
 
@@ -209,7 +208,7 @@ static void put_job(Store *store, unsigned n, bool is_over) {
         (void)snprintf(info.id, sizeof(info.id), "job-%u", n);
         (void)snprintf(info.name, sizeof(info.name), "name-%u", n % 2);
         (void)snprintf(info.user, sizeof(info.user), "user-%u", n % 3);
-        assert_int_equal(store_put(store, job_rows_pack_begin(&info, 100 + n / 4, "b", "w", "m", cookie_of(1))), 0);
+        assert_int_equal(store_put(store, pack_begin_row(&info, 100 + n / 4, "b", "w", "m", cookie_of(1))), 0);
         assert_int_equal(outcome_of(store, 1), STORE_DONE);
         if (!is_over)
                 return;
@@ -293,17 +292,17 @@ static void node_samples_come_oldest_first(void **state) {
         NodeSampleRow row;
 
         for (uint64_t i = 0; i < 50; i++)
-                assert_int_equal(store_put(place->store, sample_rows_pack(1000 - 10 * i, 10, "point")), 0);
+                assert_int_equal(store_put(place->store, store_node_pack(1000 - 10 * i, 10, "point")), 0);
         assert_int_equal(put_number(place->store, 1, 1), STORE_DONE);
 
-        assert_int_equal(sample_reader_list(place->reader, 600, 700), 0);
+        assert_int_equal(store_node_list(place->reader, 600, 700), 0);
         for (uint64_t i = 0; i < 10; i++) {
-                assert_int_equal(sample_reader_next(place->reader, &row), 0);
+                assert_int_equal(store_node_next(place->reader, &row), 0);
                 assert_int_equal(row.begin_ms, 600 + 10 * i);
                 assert_int_equal(row.interval_ms, 10);
                 assert_string_equal(row.timeline, "point");
         }
-        assert_int_equal(sample_reader_next(place->reader, &row), READER_END);
+        assert_int_equal(store_node_next(place->reader, &row), READER_END);
 }
 
 /* --- limits and failures ------------------------------------------------------------------------- */

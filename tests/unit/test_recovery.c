@@ -129,7 +129,8 @@ static void a_round_of_many_jobs_is_put_in_parts(void **state) {
         char id[16];
         size_t n_done = 0;
 
-        f->config.jobs_max = f->config.jobs_per_uid_max = 200;
+        f->shares_config.limits[RESOURCE_JOBS] = 400;
+        shares_configure(f->shares, &f->shares_config);
         for (unsigned i = 0; i < 100; i++) {
                 (void)snprintf(id, sizeof(id), "job-%u", i);
                 assert_int_equal(begin_job(f, id), STATUS_OK);

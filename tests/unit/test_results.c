@@ -2,6 +2,10 @@
 /* tests: daemon/indicators/results.c daemon/indicators/indicator_room.c */
 #include "room_fixture.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+
 static Status submit(Fixture *f, Item *items, size_t n) {
         Submission submissions[4];
         Request request = { .kind = REQUEST_SUBMIT, .submit = { .items = submissions, .n_items = n } };
@@ -109,6 +113,102 @@ static void a_job_of_the_environment_that_has_ended_is_left_out(void **state) {
         assert_non_null(strstr(f->answer.complaint.text, "has ended: recorded without a job"));
 }
 
+/* Answers adjtimex(2) in the kernel: with an error, or with success and the unchanged, zeroed state of a synchronised clock. */
+static void answer_adjtimex(uint32_t error) {
+        struct sock_filter code[] = {
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_adjtimex, 0, 1),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        };
+        const struct sock_fprog filter = { .len = N_ELEMENTS(code), .filter = code };
+
+        assert_int_equal(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+        assert_int_equal(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), 0);
+}
+
+static void a_time_far_ahead_is_not_believed(void **state) {
+        Fixture *f = *state;
+        uint64_t now_ms = clock_realtime_ns() / NS_PER_MS;
+        ResultRow row;
+        Item item;
+
+        answer_adjtimex(EPERM);
+        item_make(&item, "A", "c", 1);
+        item.submission.time_ms = now_ms + 2 * 3600 * 1000;
+        assert_int_equal(submit(f, &item, 1), STATUS_OK);
+        assert_int_equal(result_reader_list(f->place.reader, &(ResultFilter){}), 0);
+        assert_int_equal(result_reader_next(f->place.reader, &row), 0);
+        assert_in_range(row.time_ms, now_ms, now_ms + 3600 * 1000);
+        assert_true(row.claimed_ms == now_ms + 2 * 3600 * 1000);
+
+        answer_adjtimex(0);
+        item_make(&item, "A", "c", 2);
+        item.submission.time_ms = now_ms + 2 * 3600 * 1000;
+        assert_int_equal(submit(f, &item, 1), STATUS_INVALID);
+        assert_string_equal(f->answer.complaint.path, "submit.indicators[0].time_ms");
+        assert_non_null(strstr(f->answer.complaint.text, "more than an hour ahead of this node's synchronised clock"));
+        item.submission.time_ms = now_ms + 1800 * 1000;
+        assert_int_equal(submit(f, &item, 1), STATUS_OK);
+}
+
+static uint64_t count_of_job(Fixture *f, const char *job) {
+        return count_results(f->place.reader, &(ResultFilter){ .job = job });
+}
+
+static void results_wait_for_a_job_of_their_user(void **state) {
+        Fixture *f = *state;
+        Item items[3];
+        ResultRow row;
+
+        for (unsigned i = 0; i < 3; i++) {
+                item_make(&items[i], "A", "c", i);
+                items[i].submission.job = "later";
+                f->peer.uid = 1000 + i;
+                assert_int_equal(submit(f, &items[i], 1), STATUS_OK);
+        }
+        assert_int_equal(count_of_job(f, "later"), 3); /* nobody's yet */
+
+        f->peer.uid = 1001;
+        assert_int_equal(begin_job(f, "later"), STATUS_OK);
+        assert_int_equal(count_of_job(f, "later"), 1);
+        assert_int_equal(result_reader_list(f->place.reader, &(ResultFilter){ .job = "later" }), 0);
+        assert_int_equal(result_reader_next(f->place.reader, &row), 0);
+        assert_int_equal(row.uid, 1001);
+
+        /* The others are still there, without the job. */
+        assert_int_equal(count_results(f->place.reader, &(ResultFilter){}), 3);
+        assert_int_equal(result_reader_find(f->place.reader, 1, &row), 0);
+        assert_int_equal(row.uid, 1000);
+        assert_null(row.job);
+
+        /* What an administrator submits for the running job is the job's. */
+        f->peer.uid = 0;
+        f->peer.is_admin = true;
+        item_make(&items[0], "A", "c", 10);
+        items[0].submission.job = "later";
+        assert_int_equal(submit(f, &items[0], 1), STATUS_OK);
+        assert_int_equal(count_of_job(f, "later"), 2);
+}
+
+static void results_join_a_job_that_an_administrator_begins_for_their_user(void **state) {
+        Fixture *f = *state;
+        Item items[3];
+        Request request;
+
+        for (unsigned i = 0; i < 3; i++) {
+                item_make(&items[i], "A", "c", i);
+                items[i].submission.job = "later";
+                f->peer.uid = (uint32_t[]){ 1000, 1001, 0 }[i];
+                assert_int_equal(submit(f, &items[i], 1), STATUS_OK);
+        }
+        f->peer.is_admin = true;
+        request = begin_request(f, "later");
+        f->info.uid = 1000;
+        assert_int_equal(serve(f, &lifecycle_kinds[LIFECYCLE_BEGIN], &request), STATUS_OK);
+        assert_int_equal(count_of_job(f, "later"), 2); /* of the job's user, and of the administrator who began it */
+}
+
 static void a_request_that_waits_keeps_its_job(void **state) {
         Fixture *f = *state;
         Item item;
@@ -151,6 +251,9 @@ int main(void) {
                 ROOM_TEST(results_belong_to_the_job_they_name),
                 ROOM_TEST(results_of_a_process_belong_to_the_job_of_its_cgroup),
                 ROOM_TEST(a_job_of_the_environment_that_has_ended_is_left_out),
+                ROOM_TEST(results_wait_for_a_job_of_their_user),
+                ROOM_TEST(results_join_a_job_that_an_administrator_begins_for_their_user),
+                ROOM_TEST(a_time_far_ahead_is_not_believed),
                 ROOM_TEST(a_request_that_waits_keeps_its_job),
                 ROOM_TEST(a_store_that_fails_is_said),
         };

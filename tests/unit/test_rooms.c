@@ -13,8 +13,7 @@
 #include "proto/perfd.pb-c.h"
 #include "rooms.h"
 #include "store/jobs/job_reader.h"
-#include "store/node/sample_reader.h"
-#include "store/node/sample_rows.h"
+#include "store/node/store_node.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -294,8 +293,8 @@ static void a_checkpoint_stores_a_point_of_the_history(void **state) {
         StoreStats stats;
         NodeSampleRow row;
 
-        assert_int_equal(sample_reader_list(f->place.reader, 0, 0), 0);
-        assert_int_equal(sample_reader_next(f->place.reader, &row), READER_END);
+        assert_int_equal(store_node_list(f->place.reader, 0, 0), 0);
+        assert_int_equal(store_node_next(f->place.reader, &row), READER_END);
         do { /* samples in too short a time are no observation */
                 assert_int_equal(rooms_tick(&f->rooms), 0);
                 assert_true(clock_boottime_ns() < deadline_ns);
@@ -306,10 +305,10 @@ static void a_checkpoint_stores_a_point_of_the_history(void **state) {
                 store_stats(f->rooms.store, &stats);
                 assert_true(clock_boottime_ns() < deadline_ns);
         } while (stats.queue_rows > 0);
-        assert_int_equal(sample_reader_list(f->place.reader, 0, 0), 0);
-        assert_int_equal(sample_reader_next(f->place.reader, &row), 0);
+        assert_int_equal(store_node_list(f->place.reader, 0, 0), 0);
+        assert_int_equal(store_node_next(f->place.reader, &row), 0);
         assert_int_equal(row.interval_ms, f->rooms.config.jobs.checkpoint_interval_ns / NS_PER_MS);
-        assert_int_equal(sample_reader_next(f->place.reader, &row), READER_END);
+        assert_int_equal(store_node_next(f->place.reader, &row), READER_END);
 }
 
 /* The writer's thread applies new limits at its next turn. */
@@ -365,7 +364,7 @@ static void put_too_large(Fixture *f) {
 
         assert_non_null(text);
         memset(text, 'x', 3 * MIB);
-        assert_int_equal(store_put(f->rooms.store, sample_rows_pack(1, 1, text)), 0);
+        assert_int_equal(store_put(f->rooms.store, store_node_pack(1, 1, text)), 0);
         do {
                 turn(f);
                 store_stats(f->rooms.store, &stats);

@@ -11,7 +11,7 @@
 #include "store/jobs/job_reader.h"
 #include "store/jobs/job_recovery.h"
 #include "store/jobs/job_rows.h"
-#include "store/node/sample_reader.h"
+#include "store/node/store_node.h"
 #include "store/schema.h"
 #include "store/store_subjects.h"
 
@@ -97,7 +97,7 @@ static void every_removal_is_in_the_array_of_statements(void **state) {
 /* The linker takes a file with its statements only if a function of the file is used. */
 static void (*const volatile used[])(void) = {
         (void (*)(void))indicator_reader_list, (void (*)(void))job_reader_list, (void (*)(void))job_recovery_read,
-        (void (*)(void))points_new, (void (*)(void))result_reader_list, (void (*)(void))sample_reader_list,
+        (void (*)(void))points_new, (void (*)(void))result_reader_list, (void (*)(void))store_node_list,
         (void (*)(void))stored_models_read,
 };
 
@@ -125,7 +125,7 @@ static void a_removed_job_takes_its_phases_and_timeline_with_it(void **state) {
         PhaseView phase = { .name = "load" };
         StoreJobEnd end = { .job = "a", .state = JOB_FINISHED, .end_realtime_ms = 2, .end = &(JobEnd){}, .phase = &phase, .timeline = "t" };
 
-        assert_int_equal(store_put(place->store, job_rows_pack_begin(&(JobInfo){ .id = "a" }, 1, "b", "w", "m", cookie_of(1))), 0);
+        assert_int_equal(store_put(place->store, pack_begin_row(&(JobInfo){ .id = "a" }, 1, "b", "w", "m", cookie_of(1))), 0);
         assert_int_equal(store_put(place->store, job_rows_pack_end(&end, cookie_of(2))), 0);
         assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
         assert_int_equal(outcome_of(place->store, 2), STORE_DONE);
@@ -161,7 +161,7 @@ static int setup_with(const Place *place, const char *const *sql, int n, int64_t
 }
 
 static void put_a_job_and_close(Place *place) {
-        assert_int_equal(store_put(place->store, job_rows_pack_begin(&(JobInfo){ .id = "a" }, 1, "b", "w", "m", cookie_of(1))), 0);
+        assert_int_equal(store_put(place->store, pack_begin_row(&(JobInfo){ .id = "a" }, 1, "b", "w", "m", cookie_of(1))), 0);
         assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
         place_close(place);
 }

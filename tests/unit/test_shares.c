@@ -12,7 +12,7 @@
 
 #define LIMIT 1000U
 
-static const SharesConfig config = { .limits = { [RESOURCE_JOBS] = LIMIT, [RESOURCE_CONNECTIONS] = 100, [RESOURCE_INPUT] = 1U << 20 } };
+static const SharesConfig config = { .limits = { [RESOURCE_QUERIES] = LIMIT, [RESOURCE_CONNECTIONS] = 100, [RESOURCE_INPUT] = 1U << 20 } };
 
 static int set_up(void **state) {
         Shares *shares = NULL;
@@ -38,7 +38,7 @@ static Account *open_uid(Shares *shares, uint32_t uid) {
 static size_t take_all(Account *account, Charge *charges, size_t n_max) {
         size_t n = 0;
 
-        while (n < n_max && shares_charge(account, RESOURCE_JOBS, 1, &charges[n]) == 0)
+        while (n < n_max && shares_charge(account, RESOURCE_QUERIES, 1, &charges[n]) == 0)
                 n++;
         return n;
 }
@@ -150,7 +150,7 @@ static void test_weights_and_configuration(void **state) {
         n += take_all(ci, charges + n, LIMIT - n);
         assert_int_equal(n, 720); /* 3 of 4 parts */
 
-        changed.limits[RESOURCE_JOBS] = 10;
+        changed.limits[RESOURCE_QUERIES] = 10;
         shares_configure(*state, &changed);
         assert_int_equal(take_all(ci, charges + n, 1), 0);
         release_all(charges, n);
@@ -169,20 +169,20 @@ static void test_an_administrator_has_an_account_apart(void **state) {
         n_others = take_all(account, others, LIMIT);
         assert_int_equal(n + n_others, LIMIT);
         shares_stats(*state, stats);
-        assert_int_equal(stats[RESOURCE_JOBS].n_held, LIMIT);
-        assert_int_equal(stats[RESOURCE_JOBS].n_owners, 2);
+        assert_int_equal(stats[RESOURCE_QUERIES].n_held, LIMIT);
+        assert_int_equal(stats[RESOURCE_QUERIES].n_owners, 2);
         shares_report_user(*state, 5, &report);
         assert_true(report.owner.is_admin);
-        assert_int_equal(report.resources[RESOURCE_JOBS].n_held, n_others);
+        assert_int_equal(report.resources[RESOURCE_QUERIES].n_held, n_others);
         shares_report_user(*state, 6, &report);
-        assert_int_equal(report.resources[RESOURCE_JOBS].n_held, 0);
-        assert_int_equal(report.resources[RESOURCE_JOBS].share, 0);
+        assert_int_equal(report.resources[RESOURCE_QUERIES].n_held, 0);
+        assert_int_equal(report.resources[RESOURCE_QUERIES].share, 0);
 
         release_all(charges, n);
         release_all(others, n_others);
         shares_stats(*state, stats);
-        assert_int_equal(stats[RESOURCE_JOBS].n_held, 0);
-        assert_int_equal(stats[RESOURCE_JOBS].n_owners, 0);
+        assert_int_equal(stats[RESOURCE_QUERIES].n_held, 0);
+        assert_int_equal(stats[RESOURCE_QUERIES].n_owners, 0);
         shares_close_account(account);
         shares_close_account(user);
 }
@@ -194,10 +194,10 @@ static void test_refusals_are_explained_and_reported(void **state) {
         AccountReport reports[4];
         Charge charge;
 
-        assert_int_equal(shares_charge(far, RESOURCE_JOBS, LIMIT, &charge), SHARES_REFUSED);
-        shares_explain(far, RESOURCE_JOBS, reason);
-        assert_string_equal(reason, "192.0.2.7 holds 0 running jobs, and its share is 480 while 0 users hold some "
-                                    "([limits] jobs = 1000 for all): release some, or try again later");
+        assert_int_equal(shares_charge(far, RESOURCE_QUERIES, LIMIT, &charge), SHARES_REFUSED);
+        shares_explain(far, RESOURCE_QUERIES, reason);
+        assert_string_equal(reason, "192.0.2.7 holds 0 running or waiting queries, and its share is 480 while 0 users hold some "
+                                    "([limits] queries = 1000 for all): release some, or try again later");
         shares_explain(near, RESOURCE_INPUT, reason);
         assert_non_null(strstr(reason, "uid 9 holds 0 bytes of incomplete requests"));
 
@@ -205,9 +205,9 @@ static void test_refusals_are_explained_and_reported(void **state) {
         shares_close_account(near);
         assert_int_equal(shares_report(*state, reports, 4), 1);
         assert_int_equal(reports[0].owner.type, OWNER_ADDRESS);
-        assert_int_equal(reports[0].resources[RESOURCE_JOBS].n_refused, 1);
-        assert_true(reports[0].resources[RESOURCE_JOBS].refused_first_ms > 0);
-        assert_int_equal(reports[0].resources[RESOURCE_JOBS].share, 480);
+        assert_int_equal(reports[0].resources[RESOURCE_QUERIES].n_refused, 1);
+        assert_true(reports[0].resources[RESOURCE_QUERIES].refused_first_ms > 0);
+        assert_int_equal(reports[0].resources[RESOURCE_QUERIES].share, 480);
 }
 
 static void test_accounts_of_the_refused_are_bounded(void **state) {
@@ -217,7 +217,7 @@ static void test_accounts_of_the_refused_are_bounded(void **state) {
         for (uint32_t uid = 1; uid <= 2 * SHARES_IDLE_ACCOUNTS_MAX; uid++) {
                 Account *account = open_uid(*state, uid);
 
-                assert_int_equal(shares_charge(account, RESOURCE_JOBS, LIMIT, &charge), SHARES_REFUSED);
+                assert_int_equal(shares_charge(account, RESOURCE_QUERIES, LIMIT, &charge), SHARES_REFUSED);
                 shares_close_account(account);
         }
         assert_int_equal(shares_report(*state, reports, N_ELEMENTS(reports)), SHARES_IDLE_ACCOUNTS_MAX);
@@ -230,7 +230,7 @@ static void *charge_many(void *userdata) {
                 Account *account = open_uid(userdata, i % 7);
                 Charge charge;
 
-                if (shares_charge(account, RESOURCE_JOBS, 100 + i % 5, &charge) == 0)
+                if (shares_charge(account, RESOURCE_QUERIES, 100 + i % 5, &charge) == 0)
                         shares_release(&charge);
                 shares_close_account(account);
         }
@@ -246,8 +246,8 @@ static void test_threads_leave_nothing_behind(void **state) {
         for (size_t i = 0; i < N_ELEMENTS(threads); i++)
                 assert_int_equal(pthread_join(threads[i], NULL), 0);
         shares_stats(*state, stats);
-        assert_int_equal(stats[RESOURCE_JOBS].n_held, 0);
-        assert_int_equal(stats[RESOURCE_JOBS].n_owners, 0);
+        assert_int_equal(stats[RESOURCE_QUERIES].n_held, 0);
+        assert_int_equal(stats[RESOURCE_QUERIES].n_owners, 0);
 }
 
 int main(void) {

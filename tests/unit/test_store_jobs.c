@@ -24,7 +24,7 @@ static JobInfo make_job(const char *id, JobLabel *labels, size_t n_labels) {
 static StoreOutcome begin_job(Store *store, const char *id, uint64_t begin_ms) {
         JobInfo info = make_job(id, NULL, 0);
 
-        assert_int_equal(store_put(store, job_rows_pack_begin(&info, begin_ms, "boot-1", "window-1", "meter-1", cookie_of(1))), 0);
+        assert_int_equal(store_put(store, pack_begin_row(&info, begin_ms, "boot-1", "window-1", "meter-1", cookie_of(1))), 0);
         return outcome_of(store, 1);
 }
 
@@ -65,7 +65,7 @@ static void a_job_comes_back_as_it_was_put(void **state) {
                 metrics.compat[i] = 1e9 / (double)(i + 7);
         }
 
-        assert_int_equal(store_put(place->store, job_rows_pack_begin(&info, 1000, "boot-1", "w", "m", cookie_of(1))), 0);
+        assert_int_equal(store_put(place->store, pack_begin_row(&info, 1000, "boot-1", "w", "m", cookie_of(1))), 0);
         assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
         assert_int_equal(end_job(place->store, "job-1", JOB_FINISHED, &end, &metrics), STORE_DONE);
 
@@ -290,7 +290,7 @@ static void a_begin_in_conflict_leaves_the_meter_alone(void **state) {
         JobInfo info = make_job("job-1", NULL, 0);
 
         assert_int_equal(begin_job(place->store, "job-1", 10), STORE_DONE);
-        assert_int_equal(store_put(place->store, job_rows_pack_begin(&info, 50, "boot-9", "w", "meter-9", cookie_of(1))), 0);
+        assert_int_equal(store_put(place->store, pack_begin_row(&info, 50, "boot-9", "w", "meter-9", cookie_of(1))), 0);
         assert_int_equal(outcome_of(place->store, 1), STORE_CONFLICT);
         assert_int_equal(job_recovery_read(store_path(place->store), NULL, &recovery), 0);
         assert_string_equal(recovery->meter, "meter-1");

@@ -187,10 +187,10 @@ static void jobs_that_were_running_before_a_late_start_are_interrupted(void **st
         JobRow row;
 
         place_open(place);
-        assert_int_equal(store_put(place->store, job_rows_pack_begin(&(JobInfo){ .id = "checked" }, 10, "b", "w", "m",
+        assert_int_equal(store_put(place->store, pack_begin_row(&(JobInfo){ .id = "checked" }, 10, "b", "w", "m",
                                                                      cookie_of(1))), 0);
         assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
-        assert_int_equal(store_put(place->store, job_rows_pack_begin(&(JobInfo){ .id = "over" }, 10, "b", "w", "m",
+        assert_int_equal(store_put(place->store, pack_begin_row(&(JobInfo){ .id = "over" }, 10, "b", "w", "m",
                                                                      cookie_of(2))), 0);
         assert_int_equal(outcome_of(place->store, 2), STORE_DONE);
         assert_int_equal(store_put(place->store, job_rows_pack_end(&over, cookie_of(3))), 0);

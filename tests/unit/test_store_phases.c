@@ -16,7 +16,7 @@ static JobInfo make_job(const char *id) {
 }
 
 static StoreOutcome begin(Store *store, const JobInfo *info) {
-        assert_int_equal(store_put(store, job_rows_pack_begin(info, 1000, "boot-1", "progress-1", "meter-1", cookie_of(1))), 0);
+        assert_int_equal(store_put(store, pack_begin_row(info, 1000, "boot-1", "progress-1", "meter-1", cookie_of(1))), 0);
         return outcome_of(store, 1);
 }
 

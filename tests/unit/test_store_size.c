@@ -122,7 +122,7 @@ static void put_begin(Store *store, const Run *run, const Bench *bench) {
         char *account, *text = progress_of(run);
 
         assert_int_equal(meter_save(bench->meter, BOOT, &account), 0);
-        assert_int_equal(store_put(store, job_rows_pack_begin(&run->info, now_ms, BOOT, text, account, cookie_of(1))), 0);
+        assert_int_equal(store_put(store, pack_begin_row(&run->info, now_ms, BOOT, text, account, cookie_of(1))), 0);
         assert_int_equal(outcome_of(store, 1), STORE_DONE);
         free(account);
         free(text);

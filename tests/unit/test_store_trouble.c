@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The store with a damaged file, a failing disk, or exceeded limits. */
 /* tests: daemon/store/opening.c daemon/store/salvage.c daemon/store/retention.c daemon/store/writer.c daemon/store/database.c
-    daemon/store/report.c daemon/store/node/sample_rows.c daemon/store/node/store_node.c daemon/store/jobs/store_jobs.c */
+    daemon/store/report.c daemon/store/node/store_node.c daemon/store/jobs/store_jobs.c */
 
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/result_reader.h"
 #include "store/jobs/job_reader.h"
 #include "store/jobs/job_rows.h"
-#include "store/node/sample_reader.h"
-#include "store/node/sample_rows.h"
+#include "store/node/store_node.h"
 #include "store_fixture.h"
 
 #include <fcntl.h>
@@ -215,15 +214,15 @@ static void at_the_size_limit_the_oldest_results_go(void **state) {
 }
 
 static void put_sample(Store *store, uint64_t begin_ms) {
-        assert_int_equal(store_put(store, sample_rows_pack(begin_ms, 1000, "one point")), 0);
+        assert_int_equal(store_put(store, store_node_pack(begin_ms, 1000, "one point")), 0);
 }
 
 static uint64_t count_samples(Reader *reader) {
         NodeSampleRow row;
         uint64_t n = 0;
 
-        assert_int_equal(sample_reader_list(reader, 0, 0), 0);
-        while (sample_reader_next(reader, &row) == 0)
+        assert_int_equal(store_node_list(reader, 0, 0), 0);
+        while (store_node_next(reader, &row) == 0)
                 n++;
         return n;
 }
@@ -243,7 +242,7 @@ static void put_job(Store *store, const char *id, uint64_t begin_ms, bool is_ove
         StoreJobEnd row = { .job = id, .state = JOB_FINISHED, .end_realtime_ms = begin_ms + 1, .end = &(JobEnd){}, .timeline = "points" };
 
         (void)snprintf(info.id, sizeof(info.id), "%s", id);
-        assert_int_equal(store_put(store, job_rows_pack_begin(&info, begin_ms, "b", "w", "m", cookie_of(1))), 0);
+        assert_int_equal(store_put(store, pack_begin_row(&info, begin_ms, "b", "w", "m", cookie_of(1))), 0);
         assert_int_equal(outcome_of(store, 1), STORE_DONE);
         if (!is_over)
                 return;

@@ -91,6 +91,8 @@ static void write_result(Json *json, const ResultRow *row, const Viewer *viewer)
         json_object_begin(json);
         put_id(json, "id", row->id);
         json_put_uint(json, "time_ms", row->time_ms);
+        if (row->claimed_ms > 0)
+                json_put_uint(json, "claimed_time_ms", row->claimed_ms);
         json_put_string(json, "name", row->name);
         json_put_string(json, "component", row->component);
         json_put_string(json, "version", row->version);

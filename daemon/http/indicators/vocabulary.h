@@ -26,8 +26,8 @@ enum {
         VOCABULARY_AT_ODDS,     /* models of different components say different things */
 };
 /*
- * What models say of a result by a member, as "unit": appended. Of the score that a document has by itself more is better, unless a
- * model says otherwise. 0 or an outcome, and nothing is appended.
+ * Appends a member of the models' declarations of a result, such as "unit". A document's own score is better when higher, unless a
+ * model declares otherwise. 0 or an outcome, and nothing is appended.
  */
 int vocabulary_say(const Vocabulary *vocabulary, const char *key, const char *member, Buffer *out);
 /* The i-th result that models declare; NULL: there are no more. Borrowed. */

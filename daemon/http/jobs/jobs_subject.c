@@ -9,7 +9,7 @@
 #include "http/measure/node_history.h"
 #include "http/pagination.h"
 #include "store/jobs/job_reader.h"
-#include "store/node/sample_reader.h"
+#include "store/node/store_node.h"
 #include "util/clock.h"
 
 #define HISTORY_POINTS 1000U
@@ -170,8 +170,8 @@ static void answer_from_node(Exchange *exchange, uint64_t begin_ms) {
         NodeSampleRow row;
         int r, added = 0;
 
-        r = sample_reader_list(exchange->reader, begin_ms, 0);
-        while (added >= 0 && r == 0 && (r = sample_reader_next(exchange->reader, &row)) == 0)
+        r = store_node_list(exchange->reader, begin_ms, 0);
+        while (added >= 0 && r == 0 && (r = store_node_next(exchange->reader, &row)) == 0)
                 added = node_history_add(&history, &row);
         if (added < 0 || (r != 0 && r != READER_END)) {
                 (void)exchange_store_error(exchange, added < 0 ? added : r);

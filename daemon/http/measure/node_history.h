@@ -8,7 +8,7 @@
  */
 
 #include "series/timeline.h"
-#include "store/node/sample_reader.h"
+#include "store/node/store_node.h"
 #include "store/reader.h"
 
 typedef struct NodeHistory {

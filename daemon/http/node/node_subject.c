@@ -9,7 +9,7 @@
 #include "http/measure/node_history.h"
 #include "http/node/kernel_family.h"
 #include "http/pagination.h"
-#include "store/node/sample_reader.h"
+#include "store/node/store_node.h"
 #include "util/clock.h"
 
 static void write_utilization(Json *json, const Observation *observation) {
@@ -198,8 +198,8 @@ static void answer_samples(Exchange *exchange) {
                 return;
 
         history.n_points_max = limit;
-        r = sample_reader_list(exchange->reader, since_ms, until_ms);
-        while (r == 0 && (r = sample_reader_next(exchange->reader, &row)) == 0) {
+        r = store_node_list(exchange->reader, since_ms, until_ms);
+        while (r == 0 && (r = store_node_next(exchange->reader, &row)) == 0) {
                 added = node_history_add(&history, &row);
                 if (added == NODE_HISTORY_FULL)
                         next_ms = row.begin_ms;

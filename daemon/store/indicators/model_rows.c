@@ -8,7 +8,7 @@
 
 /* --- in the writer's thread -------------------------------------------------------------------- */
 
-/* What the models of a row set have in common: uid, by_admin, time_ms. */
+/* Fields that all models of a row set share: uid, by_admin, time_ms. */
 #define N_SENDER_FIELDS 3
 
 STATEMENT model_put = {

@@ -20,11 +20,16 @@ static const StoreColumn result_columns[] = {
         COLUMN_OPTIONAL(ResultRow, batch, has_batch),
         COLUMN(ResultRow, batch_index),
         COLUMN(ResultRow, run),
+        COLUMN(ResultRow, claimed_ms),
 };
 
+/* A result may name any job, also one that begins later. store_indicators.c says whose it is then. */
+#define IS_OF_JOB                                                                                \
+        "ifnull((SELECT r.job_row IS j.row OR r.uid IN (j.uid, j.begun_by) FROM job AS j WHERE j.id = r.job), TRUE)"
+
 #define RESULT_COLUMNS                                                                           \
-        "r.row, r.id, n.text, c.text, r.version, r.job, r.uid, r.time_ms, r.score, r.document,"  \
-        " r.exit_status, r.batch, r.batch_index, r.run"
+        "r.row, r.id, n.text, c.text, r.version, iif(" IS_OF_JOB ", r.job, NULL), r.uid, r.time_ms, r.score, r.document,"  \
+        " r.exit_status, r.batch, r.batch_index, r.run, r.claimed_ms"
 
 /* CROSS JOIN keeps the order: result by its index, then the two texts of each row. */
 #define TERMS " CROSS JOIN term AS n ON n.id = r.name CROSS JOIN term AS c ON c.id = r.component"
@@ -42,7 +47,7 @@ enum {
           " ORDER BY r.time_ms DESC, r.row DESC", N_ELEMENTS(result_columns) }
 #define OF_NAME " AND r.name = (SELECT id FROM term WHERE text = ?)"
 #define OF_COMPONENT " AND r.component = (SELECT id FROM term WHERE text = ?)"
-#define OF_JOB " AND r.job = ?"
+#define OF_JOB " AND r.job = ? AND " IS_OF_JOB
 
 STATEMENT lists[] = {
         [0] = LIST("time", ""),

@@ -26,6 +26,7 @@ typedef struct ResultRow {
         uint8_t batch[16];
         uint64_t batch_index;
         const char *run;      /* JSON; NULL: unknown how the result was measured */
+        uint64_t claimed_ms;  /* the sender's time where time_ms is the arrival, because the sender's lies ahead; else 0 */
         const char *document; /* JSON */
 } ResultRow;
 

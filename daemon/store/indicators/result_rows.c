@@ -28,11 +28,11 @@ _Static_assert(sizeof(RowSet) % alignof(ResultsStored) == 0, "the body of a row 
 /* Fields of a result in the order in which they are packed. */
 typedef union Item {
         struct {
-                Field id, time_ms, name, component, job, is_job_inherited, version, score, document;
+                Field id, time_ms, claimed_ms, name, component, job, is_job_inherited, version, score, document;
                 Field exit_status, batch, batch_index, run;
                 Field shape; /* null: no model, not indexed */
         };
-        Field all[14];
+        Field all[15];
 } Item;
 
 _Static_assert(sizeof(Item) == sizeof(((Item *)NULL)->all), "an item is unpacked at once");
@@ -89,10 +89,23 @@ static int find_series(const Item *item, const IndexParts *parts, Database *data
 
 STATEMENT result_insert = {
         "INSERT INTO result (id, time_ms, name, component, uid, score, job, version, document,"
-        " exit_status, batch, batch_index, run, series)"
-        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) ON CONFLICT (id) DO NOTHING",
+        " exit_status, batch, batch_index, run, series, job_row, claimed_ms)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16) ON CONFLICT (id) DO NOTHING",
         0,
 };
+
+/* A job that an item names. */
+typedef struct Named {
+        Field id;
+        bool has_ended;
+        uint32_t owner;
+        int64_t row; /* 0: never begun here */
+} Named;
+
+typedef struct Sender {
+        uint32_t uid;
+        Named named; /* job of the last item that names a job */
+} Sender;
 
 /* Right after the row of the item was inserted. */
 static int note_item(const Item *item, const IndexParts *parts, Database *database, Catalog *catalog, CatalogEntry *entry,
@@ -108,7 +121,8 @@ static int note_item(const Item *item, const IndexParts *parts, Database *databa
 }
 
 /* *ret_is_new: the result was not stored before. */
-static int apply_item(const Item *item, uint32_t uid, IndexParts *parts, Database *database, Catalog *catalog, bool *ret_is_new) {
+static int apply_item(const Item *item, const Sender *sender, IndexParts *parts, Database *database, Catalog *catalog,
+                      bool *ret_is_new) {
         CatalogEntry *entry;
         SeriesEntry series = {};
         int r;
@@ -122,9 +136,10 @@ static int apply_item(const Item *item, uint32_t uid, IndexParts *parts, Databas
                 return r;
 
         r = database_run(database, &result_insert,
-                         FIELDS(item->id, item->time_ms, field_i64(entry->name), field_i64(entry->component), field_u64(uid),
+                         FIELDS(item->id, item->time_ms, field_i64(entry->name), field_i64(entry->component), field_u64(sender->uid),
                                 item->score, item->job, item->version, item->document, item->exit_status, item->batch,
-                                item->batch_index, item->run, field_if(series.id != 0, field_i64(series.id))));
+                                item->batch_index, item->run, field_if(series.id != 0, field_i64(series.id)),
+                                field_if(item->job.text && sender->named.row != 0, field_i64(sender->named.row)), item->claimed_ms));
         if (r != 0)
                 return r;
 
@@ -138,13 +153,6 @@ static Unpack unpack_rows(const RowSet *set) {
         (void)pack_read_bytes(&from, n_stored_bytes(set->n_rows));
         return from;
 }
-
-/* A job that an item names. */
-typedef struct Named {
-        Field id;
-        bool has_ended;
-        uint32_t owner;
-} Named;
 
 /* A job that was never begun here belongs to the sender. Neighbours tend to name the same job, which *ret is then. */
 static int find_named(Database *database, Field id, uint32_t sender, Named *ret) {
@@ -162,6 +170,7 @@ static int find_named(Database *database, Field id, uint32_t sender, Named *ret)
                 .id = id,
                 .has_ended = owner.is_stored && !owner.is_running,
                 .owner = owner.is_stored ? owner.uid : sender,
+                .row = owner.row,
         };
         return 0;
 }
@@ -189,15 +198,15 @@ static int judge(RowSet *set, Database *database, StoreOutcome *ret) {
         return 0;
 }
 
-/* A process may outlive the job that its environment names; what it measures then is not the job's. */
-static int leave_ended_job(RowSet *set, Database *database, uint32_t uid, Named *named, Item *item) {
+/* Finds the item's job. A process may outlive the job that its environment names; what it measures then is not the job's. */
+static int find_job(RowSet *set, Database *database, Sender *sender, Item *item) {
         int r;
 
-        if (!item->job.text || !item->is_job_inherited.integer)
+        if (!item->job.text)
                 return 0;
 
-        r = find_named(database, item->job, uid, named);
-        if (r == 0 && named->has_ended) {
+        r = find_named(database, item->job, sender->uid, &sender->named);
+        if (r == 0 && sender->named.has_ended && item->is_job_inherited.integer) {
                 item->job = (Field){};
                 stored_of(set)->has_left_job = true;
         }
@@ -207,9 +216,8 @@ static int leave_ended_job(RowSet *set, Database *database, uint32_t uid, Named 
 static int apply(RowSet *set, Database *database, void *state) {
         ResultsStored *stored = stored_of(set);
         Unpack from = unpack_rows(set);
-        uint32_t uid = (uint32_t)pack_read(&from).integer;
+        Sender sender = { .uid = (uint32_t)pack_read(&from).integer };
         scoped(index_parts_deinit) IndexParts parts = {};
-        Named named = {};
         int r;
 
         (void)pack_read(&from);
@@ -222,9 +230,9 @@ static int apply(RowSet *set, Database *database, void *state) {
                 Item item = unpack_item(&from);
                 bool is_new;
 
-                r = leave_ended_job(set, database, uid, &named, &item);
+                r = find_job(set, database, &sender, &item);
                 if (r == 0)
-                        r = apply_item(&item, uid, &parts, database, state, &is_new);
+                        r = apply_item(&item, &sender, &parts, database, state, &is_new);
                 if (r != 0)
                         return r;
                 stored->n_new += is_new;
@@ -264,7 +272,8 @@ static void pack_item(Buffer *buffer, const Submission *item, uint64_t arrived_m
         size_t begin;
 
         pack_fields(buffer, FIELDS(field_blob(item->id, sizeof(item->id)), field_u64(item->time_ms ? item->time_ms : arrived_ms),
-                                   field_string(indicator->name), field_string(indicator->component ? indicator->component : ""),
+                                   field_if(item->claimed_ms != 0, field_u64(item->claimed_ms)), field_string(indicator->name),
+                                   field_string(indicator->component ? indicator->component : ""),
                                    field_string(item->job && item->job[0] ? item->job : NULL), field_i64(item->is_job_inherited),
                                    field_string(indicator->version),
                                    field_if(indicator->has_overall_score, field_double(indicator->overall_score))));

@@ -144,6 +144,10 @@ static const StoreTable indicator_table = {
 };
 
 /*
+ * job is the id that the sender named. A result belongs to the job of this id if the sender could act for the job when the result was
+ * stored (job_row), or if the sender is the job's user or began the job; results may come before their job. claimed_ms is the sender's
+ * time where perfd does not believe it: time_ms is the arrival then.
+ *
  * row is the rowid by name, so that indexes can hold it where pages of a list need it: newest first, then by row. The last column of an
  * index spares reading the table for rows that a filter drops. Long texts come last: SQLite reads a row from its begin.
  */
@@ -154,7 +158,7 @@ static const StoreTable result_table = {
                 " row INTEGER PRIMARY KEY, id BLOB NOT NULL, time_ms INTEGER NOT NULL,"
                 " name INTEGER NOT NULL, component INTEGER NOT NULL, uid INTEGER NOT NULL, score REAL,"
                 " exit_status INTEGER, batch BLOB, batch_index INTEGER, series INTEGER,"
-                " job TEXT, version TEXT, run TEXT, document TEXT NOT NULL) STRICT;"
+                " job TEXT, job_row INTEGER, claimed_ms INTEGER, version TEXT, run TEXT, document TEXT NOT NULL) STRICT;"
                 "CREATE UNIQUE INDEX result_by_id ON result (id);"
                 "CREATE INDEX result_by_name ON result (name, time_ms, row, component);"
                 "CREATE INDEX result_by_time ON result (time_ms, row, component);"

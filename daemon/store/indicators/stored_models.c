@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "store/read_connection.h"
+#include "util/array.h"
 
 #define ATTEMPTS 3
 
@@ -15,12 +16,9 @@ STATEMENT registered_models = {
 };
 
 static int add_model(const Prepared *row, StoredModels *models) {
-        StoredModel *items = reallocarray(models->items, models->n + 1, sizeof(*items));
-
-        if (!items)
+        if (ARRAY_EXTEND(models->items, models->n) < 0)
                 return -ENOMEM;
 
-        models->items = items;
         models->items[models->n] = (StoredModel){
                 .uid = (uint32_t)column_i64(row, MODEL_UID),
                 .by_admin = column_i64(row, MODEL_BY_ADMIN),

@@ -6,6 +6,7 @@
 
 #include "store/jobs/job_columns.h"
 #include "store/read_connection.h"
+#include "util/array.h"
 
 #define ATTEMPTS 3
 
@@ -32,10 +33,10 @@ static int read_meter(ReadConnection *connection, JobRecovery *recovery) {
 
 /* --- running jobs -------------------------------------------------------------------------------- */
 
-enum { RUNNING_CHECKPOINT = N_JOB_COLUMNS, RUNNING_BOOT_ID, RUNNING_PROGRESS, N_RUNNING_COLUMNS };
+enum { RUNNING_CHECKPOINT = N_JOB_COLUMNS, RUNNING_BOOT_ID, RUNNING_PROGRESS, RUNNING_BEGUN_BY, RUNNING_BY_ADMIN, N_RUNNING_COLUMNS };
 
 STATEMENT running_jobs = {
-        "SELECT " JOB_COLUMNS ", checkpoint_ms, boot_id, window FROM job INDEXED BY job_by_state"
+        "SELECT " JOB_COLUMNS ", checkpoint_ms, boot_id, window, begun_by, by_admin FROM job INDEXED BY job_by_state"
         " LEFT JOIN running ON running.job = job.row WHERE state = 'running' ORDER BY begin_ms, row",
         N_RUNNING_COLUMNS,
 };
@@ -55,24 +56,23 @@ static int read_info(const Prepared *row, JobInfo *ret, uint64_t *ret_begin_ms) 
 }
 
 static int add_job(const Prepared *row, JobRecovery *recovery) {
-        RecoveredJob *job, *jobs;
-        uint64_t begin_ms;
+        RecoveredJob *job;
+        uint64_t begin_ms = 0;
         JobInfo info;
         int r;
 
-        jobs = reallocarray(recovery->jobs, recovery->n_jobs + 1, sizeof(*jobs));
-        if (!jobs)
-                return -ENOMEM;
-        recovery->jobs = jobs;
-
-        r = read_info(row, &info, &begin_ms);
+        r = ARRAY_EXTEND(recovery->jobs, recovery->n_jobs);
+        if (r == 0)
+                r = read_info(row, &info, &begin_ms);
         if (r < 0)
                 return r;
 
-        job = &jobs[recovery->n_jobs++];
+        job = &recovery->jobs[recovery->n_jobs++];
         *job = (RecoveredJob){
                 .info = info,
                 .begin_realtime_ms = begin_ms,
+                .begun_by = (uint32_t)column_u64(row, RUNNING_BEGUN_BY),
+                .is_by_admin = column_i64(row, RUNNING_BY_ADMIN),
                 .checkpoint_realtime_ms = column_u64(row, RUNNING_CHECKPOINT),
         };
         r = statement_column_copy(row, RUNNING_BOOT_ID, &job->boot_id);

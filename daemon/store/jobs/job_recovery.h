@@ -12,6 +12,8 @@
 typedef struct RecoveredJob {
         JobInfo info;
         uint64_t begin_realtime_ms;
+        uint32_t begun_by;
+        bool is_by_admin;
         char *progress; /* owned */
         char *boot_id;  /* owned; of the job's last checkpoint */
         uint64_t checkpoint_realtime_ms;

@@ -105,28 +105,53 @@ STATEMENT running_checkpoint = {
 /* --- begin --------------------------------------------------------------------------------------- */
 
 /* Packed fields of a job at its begin: the places of job_insert. */
-#define N_JOB_FIELDS 16
+#define N_JOB_FIELDS 18
 
 STATEMENT job_insert = {
         "INSERT INTO job (id, name, user, command, labels, uid, gid, pid, pid_start_ticks, rank,"
-        " node, n_nodes, n_ranks, enclosure, cgroup, state, begin_ms)"
-        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, 'running', ?16)"
+        " node, n_nodes, n_ranks, enclosure, cgroup, begun_by, by_admin, begin_ms, state)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, 'running')"
         " ON CONFLICT (id) DO NOTHING",
         0,
 };
 
+/* Users can choose any id, and must not keep an administrator from one. The number keeps them from taking the other id first, too. */
+STATEMENT job_yield = {
+        "UPDATE job SET id = substr(id, 1, 100) || '.' || lower(hex(randomblob(4)))"
+        " WHERE id = ?1 AND NOT by_admin AND state <> 'running'",
+        0,
+};
+
+/* *ret_is_new: no other job has the id. */
+static int insert_job(Database *database, const Field job[static N_JOB_FIELDS], bool *ret_is_new) {
+        bool is_by_admin = job[N_JOB_FIELDS - 2].integer;
+        int r;
+
+        r = database_run(database, &job_insert, job, N_JOB_FIELDS);
+        *ret_is_new = r == 0 && database_changes(database) > 0;
+        if (r != 0 || *ret_is_new || !is_by_admin)
+                return r;
+
+        r = database_run(database, &job_yield, job, 1);
+        if (r != 0 || database_changes(database) == 0)
+                return r;
+        *ret_is_new = true;
+        return database_run(database, &job_insert, job, N_JOB_FIELDS);
+}
+
 static int apply_begin(RowSet *set, Database *database, void *state) {
         Unpack from = rowset_unpack(set);
         Field job[N_JOB_FIELDS], progress, boot_id, begin_ms;
+        bool is_new;
         int r;
 
         (void)state;
         pack_read_fields(&from, job, N_JOB_FIELDS);
-        r = database_run(database, &job_insert, job, N_JOB_FIELDS);
+        r = insert_job(database, job, &is_new);
         if (r != 0)
                 return r;
 
-        if (database_changes(database) == 0) {
+        if (!is_new) {
                 set->outcome = STORE_CONFLICT;
                 return 0;
         }
@@ -136,6 +161,18 @@ static int apply_begin(RowSet *set, Database *database, void *state) {
         progress = pack_read(&from);
         r = database_run(database, &running_put, FIELDS(job[0], progress, boot_id, begin_ms));
         return r != 0 ? r : put_meter(database, pack_read(&from), boot_id, begin_ms);
+}
+
+STATEMENT job_rename = { "UPDATE job SET id = ?2 WHERE id = ?1", 0 };
+
+static int apply_rename(RowSet *set, Database *database, void *state) {
+        Unpack from = rowset_unpack(set);
+        Field fields[2];
+
+        (void)state;
+        pack_read_fields(&from, fields, N_ELEMENTS(fields));
+        set->outcome = STORE_DONE;
+        return database_run(database, &job_rename, fields, N_ELEMENTS(fields));
 }
 
 /* --- end ----------------------------------------------------------------------------------------- */
@@ -330,9 +367,9 @@ int job_rows_interrupt(Database *database) {
 
 /* --- owner --------------------------------------------------------------------------------------- */
 
-enum { OWNER_STATE, OWNER_UID, N_OWNER_COLUMNS };
+enum { OWNER_STATE, OWNER_UID, OWNER_ROW, N_OWNER_COLUMNS };
 
-STATEMENT owner_find = { "SELECT state, uid FROM job WHERE id = ?1", N_OWNER_COLUMNS };
+STATEMENT owner_find = { "SELECT state, uid, row FROM job WHERE id = ?1", N_OWNER_COLUMNS };
 
 int job_rows_find_owner(Database *database, Field job, JobOwner *ret) {
         Prepared *find = database_prepare(database, &owner_find, &job, 1);
@@ -350,6 +387,7 @@ int job_rows_find_owner(Database *database, Field job, JobOwner *ret) {
                 .is_running = state && strcmp(state, job_state_name(JOB_RUNNING)) == 0,
                 .is_finished = state && strcmp(state, job_state_name(JOB_FINISHED)) == 0,
                 .uid = (uint32_t)column_i64(find, OWNER_UID),
+                .row = column_i64(find, OWNER_ROW),
         };
         return database_finish(database, find);
 }
@@ -357,13 +395,16 @@ int job_rows_find_owner(Database *database, Field job, JobOwner *ret) {
 /* --- kinds --------------------------------------------------------------------------------------- */
 
 static const RowKind begin_kind = { "job begin", apply_begin };
+static const RowKind rename_kind = { "job rename", apply_rename };
 static const RowKind end_kind = { "job end", apply_end };
 static const RowKind phase_kind = { "phase", apply_phase };
 static const RowKind identity_kind = { "job identity", apply_identity };
 static const RowKind amend_kind = { "job amend", apply_amend };
 static const RowKind checkpoints_kind = { "checkpoints", apply_checkpoints };
 
-const RowKind *const job_rows_kinds[] = { &begin_kind, &end_kind, &phase_kind, &identity_kind, &amend_kind, &checkpoints_kind, NULL };
+const RowKind *const job_rows_kinds[] = {
+        &begin_kind, &rename_kind, &end_kind, &phase_kind, &identity_kind, &amend_kind, &checkpoints_kind, NULL,
+};
 
 /* --- in the caller's thread ---------------------------------------------------------------------- */
 
@@ -401,9 +442,9 @@ static void pack_labels(Buffer *buffer, const JobInfo *info) {
 }
 
 /* The order is that of job_insert. */
-RowSet *job_rows_pack_begin(const JobInfo *info, uint64_t begin_realtime_ms, const char *boot_id, const char *progress,
-                            const char *meter, StoreCookie cookie) {
+RowSet *job_rows_pack_begin(const StoreJobBegin *row, StoreCookie cookie) {
         scoped(buffer_deinit) Buffer buffer = {};
+        const JobInfo *info = row->info;
 
         rowset_begin(&buffer);
         pack_fields(&buffer, FIELDS(field_string(info->id), field_string(info->name), field_string(info->user),
@@ -413,9 +454,17 @@ RowSet *job_rows_pack_begin(const JobInfo *info, uint64_t begin_realtime_ms, con
                                     field_u64(info->pid_start_ticks), field_i64(info->rank), field_i64(info->node),
                                     field_i64(info->n_nodes), field_i64(info->n_ranks),
                                     field_string(job_enclosure_name(info->enclosure)), field_string(info->cgroup),
-                                    field_u64(begin_realtime_ms)));
-        pack_fields(&buffer, FIELDS(field_string(boot_id), field_string(progress), field_string(meter)));
+                                    field_u64(row->begun_by), field_i64(row->is_by_admin), field_u64(row->begin_realtime_ms)));
+        pack_fields(&buffer, FIELDS(field_string(row->boot_id), field_string(row->progress), field_string(row->meter)));
         return rowset_finish(&buffer, &begin_kind, 1, cookie);
+}
+
+RowSet *job_rows_pack_rename(const char *id, const char *other) {
+        scoped(buffer_deinit) Buffer buffer = {};
+
+        rowset_begin(&buffer);
+        pack_fields(&buffer, FIELDS(field_string(id), field_string(other)));
+        return rowset_finish(&buffer, &rename_kind, 1, (StoreCookie){});
 }
 
 static void pack_end(Buffer *buffer, const JobEnd *end) {

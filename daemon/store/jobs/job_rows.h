@@ -15,9 +15,21 @@
 /* A timeline is stored compressed, in parts of the same size: schema.c says why. */
 #define N_TIMELINE_PARTS 3
 
-/* The job's begin, with the progress that the job starts from and the meter's account (meter_save). An id that is taken: STORE_CONFLICT. */
-RowSet *job_rows_pack_begin(const JobInfo *info, uint64_t begin_realtime_ms, const char *boot_id, const char *progress,
-                            const char *meter, StoreCookie cookie);
+/* The job's begin, with the progress that the job starts from and the meter's account (meter_save). */
+typedef struct StoreJobBegin {
+        const JobInfo *info;
+        uint64_t begin_realtime_ms;
+        const char *boot_id, *progress, *meter;
+        uint32_t begun_by; /* uid */
+        bool is_by_admin;  /* an administrator's request began the job */
+} StoreJobBegin;
+/*
+ * An id that is taken: STORE_CONFLICT, unless the job is begun by an administrator and an earlier job with this id, which has ended, was
+ * not: the earlier job gets another id.
+ */
+RowSet *job_rows_pack_begin(const StoreJobBegin *row, StoreCookie cookie);
+/* A running job that gets another id; nobody waits. */
+RowSet *job_rows_pack_rename(const char *id, const char *other);
 
 /* Final state of a job. */
 typedef struct StoreJobEnd {
@@ -81,6 +93,7 @@ typedef struct JobOwner {
         bool is_stored; /* else the job was never begun here */
         bool is_running, is_finished;
         uint32_t uid;
+        int64_t row;
 } JobOwner;
 int job_rows_find_owner(struct Database *database, Field job, JobOwner *ret);
 extern const RowKind *const job_rows_kinds[];

@@ -2,8 +2,60 @@
 #include "store/node/store_node.h"
 
 #include "store/database.h"
-#include "store/node/sample_reader.h"
-#include "store/node/sample_rows.h"
+#include "store/read_connection.h"
+
+/* --- writing ------------------------------------------------------------------------------------- */
+
+STATEMENT sample_put = {
+        "INSERT INTO node_sample (begin_ms, interval_ms, timeline) VALUES (?1, ?2, ?3)"
+        " ON CONFLICT (begin_ms) DO UPDATE SET interval_ms = excluded.interval_ms,"
+        " timeline = excluded.timeline",
+        0,
+};
+
+static int apply(RowSet *set, Database *database, void *state) {
+        Unpack from = rowset_unpack(set);
+        Field fields[3];
+
+        (void)state;
+        pack_read_fields(&from, fields, N_ELEMENTS(fields));
+        set->outcome = STORE_DONE;
+        return database_run(database, &sample_put, fields, N_ELEMENTS(fields));
+}
+
+static const RowKind sample_kind = { "node sample", apply };
+
+RowSet *store_node_pack(uint64_t begin_realtime_ms, uint64_t interval_ms, const char *timeline) {
+        scoped(buffer_deinit) Buffer buffer = {};
+
+        rowset_begin(&buffer);
+        pack_fields(&buffer, FIELDS(field_u64(begin_realtime_ms), field_u64(interval_ms), field_string(timeline)));
+        return rowset_finish(&buffer, &sample_kind, 1, (StoreCookie){});
+}
+
+/* --- reading ------------------------------------------------------------------------------------- */
+
+static const StoreColumn columns[] = {
+        COLUMN(NodeSampleRow, begin_ms),
+        COLUMN(NodeSampleRow, interval_ms),
+        COLUMN_REQUIRED(NodeSampleRow, timeline),
+};
+
+STATEMENT samples = {
+        "SELECT begin_ms, interval_ms, timeline FROM node_sample WHERE begin_ms >= ? AND begin_ms < ? ORDER BY begin_ms",
+        N_ELEMENTS(columns),
+};
+
+int store_node_list(Reader *reader, uint64_t since_ms, uint64_t until_ms) {
+        return read_connection_begin(reader_connection(reader), &samples,
+                                     FIELDS(field_u64(since_ms), field_u64(until_ms ?: UINT64_MAX)));
+}
+
+int store_node_next(Reader *reader, NodeSampleRow *ret) {
+        return read_connection_next(reader_connection(reader), columns, N_ELEMENTS(columns), ret, sizeof(*ret));
+}
+
+/* --- the table ----------------------------------------------------------------------------------- */
 
 STATEMENT sample_remove = {
         "DELETE FROM node_sample WHERE begin_ms IN (SELECT begin_ms FROM node_sample ORDER BY begin_ms LIMIT ?1)", 0,
@@ -33,9 +85,10 @@ static const StoreTable sample_table = {
 };
 
 static const StoreTable *const tables[] = { &sample_table, NULL };
+static const RowKind *const kinds[] = { &sample_kind, NULL };
 
 const StoreSubject store_node = {
         .name = "node",
         .tables = tables,
-        .kinds = sample_rows_kinds,
+        .kinds = kinds,
 };

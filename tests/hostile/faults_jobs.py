@@ -1,0 +1,85 @@
+"""Faults that a user causes with ids of jobs: all jobs taken, ids used up, results claimed for the jobs of others."""
+
+import os
+import time
+
+import harness
+from hostile import fault, libc_setresuid
+
+ATTACKER, VICTIM = 1001, 1002
+N_JOBS_MAX = 200
+N_AT_ONCE = 20
+
+
+def connect(target, uid):
+    """Returns a client of this user, or of the test's user where that is not root."""
+    if os.geteuid() != 0:
+        return target.daemon.client()
+    libc_setresuid(uid)
+    try:
+        return target.daemon.client()
+    finally:
+        libc_setresuid(0)
+
+
+def expect(target, reply, *statuses):
+    status = harness.wire.Status.Name(reply.status)
+    target.check(status in statuses, f"{status} instead of {' or '.join(statuses)}: {reply.message}")
+    return status
+
+
+@fault("a user begins jobs until no more is possible, and uses up the scheduler's next ids",
+       "other users and root begin jobs, root with any id, also after a restart", config=f"[limits]\njobs = {N_JOBS_MAX}\n", restarts=True)
+def taken_ids(target):
+    if os.geteuid() != 0:
+        return "needs root"
+    n_begun, next_id, taken = 0, 0, set()
+    while target.goes_on():
+        with connect(target, ATTACKER) as attacker:
+            while expect(target, attacker.begin(str(next_id)), "OK", "QUOTA") == "OK":
+                if next_id % 2:
+                    expect(target, attacker.end(str(next_id), 0), "OK")
+                next_id, n_begun = next_id + 1, n_begun + 1
+                if next_id % 1000 == 0:
+                    break
+        for _ in range(2):
+            with connect(target, VICTIM) as victim, target.daemon.client() as root:
+                job = f"own-{target.n_rounds}"
+                expect(target, victim.begin(job, pid=0), "OK")
+                expect(target, victim.end(job, 0), "OK")
+                for n in set(range(max(0, next_id - 4), next_id + 1)) - taken:
+                    expect(target, root.begin(str(n), uid=VICTIM), "OK")
+                    expect(target, root.end(str(n), 0), "OK")
+                    taken.add(n)
+            target.n_rounds += 1
+            next_id += 1
+            target.daemon.restart()
+        with connect(target, ATTACKER) as attacker:
+            for n in range(max(0, next_id - 3 * N_JOBS_MAX), next_id):
+                attacker.end(str(n), 0)
+    return f"{n_begun} jobs begun by one user, {len(taken)} ids taken back by root"
+
+
+@fault("results for jobs that other users begin later, dated ahead", "they are in no report of others, and not on top of lists")
+def claimed_results(target):
+    if os.geteuid() != 0:
+        return "needs root"
+    n = 0
+    with connect(target, ATTACKER) as attacker, connect(target, VICTIM) as victim:
+        while target.goes_on():
+            job = f"next-{n}"
+            for i in range(N_AT_ONCE):
+                ahead_ms = (0, 30 * 60 * 1000, 200 * 365 * 24 * 3600 * 1000)[i % 3]
+                now_ms = int(time.time() * 1000) if ahead_ms else 0
+                expect(target, attacker.submit(harness.indicator("claimed"), job=job, time_ms=now_ms + ahead_ms), "OK", "INVALID")
+            expect(target, victim.submit(harness.indicator("early"), job=job), "OK")
+            expect(target, victim.begin(job), "OK")
+            expect(target, victim.submit(harness.indicator("real"), job=job), "OK")
+            expect(target, attacker.submit(harness.indicator("claimed"), job=job), "DENIED")
+            names = sorted(result["name"] for result in target.daemon.get(f"/api/v1/results?job={job}").json["results"])
+            target.check(names == ["early", "real"], f"the report has {names}")
+            newest = target.daemon.get("/api/v1/results?limit=1").json["results"][0]
+            target.check(newest["time_ms"] <= int(time.time() * 1000) + 3600 * 1000, f"{newest['time_ms']} is on top of the list")
+            expect(target, victim.end(job, 0), "OK")
+            n += 1
+    return f"{n * N_AT_ONCE} results for {n} jobs"
