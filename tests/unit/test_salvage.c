@@ -42,7 +42,7 @@ static void a_damaged_page_found_while_writing_costs_no_row(void **state) {
         damage_root(place, "job_by_user");
 
         place_open(place);
-        assert_int_equal(store_put(place->store, job_rows_pack_begin(&(JobInfo){ .id = "a" }, 1, "b", "w", "m", cookie_of(5))), 0);
+        assert_int_equal(store_put(place->store, pack_begin_row(&(JobInfo){ .id = "a" }, 1, "b", "w", "m", cookie_of(5))), 0);
         assert_int_equal(outcome_of(place->store, 5), STORE_DONE);
         store_stats(place->store, &stats);
         assert_true(stats.is_writable);
@@ -96,7 +96,7 @@ static void running_jobs_and_their_phases_outlive_damage(void **state) {
         for (const char *id = "abc"; *id; id++) {
                 JobInfo info = { .id = { *id } };
 
-                assert_int_equal(store_put(place->store, job_rows_pack_begin(&info, 1, "b", "w", "m", cookie_of(1))), 0);
+                assert_int_equal(store_put(place->store, pack_begin_row(&info, 1, "b", "w", "m", cookie_of(1))), 0);
                 assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
         }
         assert_int_equal(store_put(place->store, job_rows_pack_phase(&mark, cookie_of(2))), 0);
@@ -111,7 +111,7 @@ static void running_jobs_and_their_phases_outlive_damage(void **state) {
         over.job = "b";
         assert_int_equal(store_put(place->store, job_rows_pack_end(&over, cookie_of(4))), 0);
         assert_int_equal(outcome_of(place->store, 4), STORE_DONE);
-        assert_int_equal(store_put(place->store, job_rows_pack_begin(&(JobInfo){ .id = "d" }, 30, "b", "w", "m", cookie_of(5))), 0);
+        assert_int_equal(store_put(place->store, pack_begin_row(&(JobInfo){ .id = "d" }, 30, "b", "w", "m", cookie_of(5))), 0);
         assert_int_equal(outcome_of(place->store, 5), STORE_DONE);
         assert_salvaged(place, 1);
 

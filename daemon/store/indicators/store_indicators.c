@@ -91,16 +91,16 @@ static int tidy(Database *database) {
 /* --- salvage ------------------------------------------------------------------------------------- */
 
 /* Terms are told by the document, because a lost term's number may have become another's. Damaged JSON has no name. */
-#define NAME_OF_DOCUMENT "CASE WHEN json_valid(?15) THEN json_extract(?15, '$.name') END"
+#define NAME_OF_DOCUMENT "CASE WHEN json_valid(?17) THEN json_extract(?17, '$.name') END"
 #define COMPONENT_OF_DOCUMENT \
-        "CASE WHEN json_valid(?15) THEN coalesce(json_extract(?15, '$.component'), json_extract(?15, '$.framework'), '') END"
+        "CASE WHEN json_valid(?17) THEN coalesce(json_extract(?17, '$.component'), json_extract(?17, '$.framework'), '') END"
 
 STATEMENT terms_salvage = {
         "INSERT OR IGNORE INTO term (text) VALUES (" NAME_OF_DOCUMENT "), (" COMPONENT_OF_DOCUMENT ")", 0,
 };
 
 STATEMENT result_salvage = {
-        "INSERT OR IGNORE INTO result SELECT ?1, ?2, ?3, n.id, c.id, ?6, ?7, ?8, ?9, ?10, nullif(?11, ?11), ?12, ?13, ?14, ?15"
+        "INSERT OR IGNORE INTO result SELECT ?1, ?2, ?3, n.id, c.id, ?6, ?7, ?8, ?9, ?10, nullif(?11, ?11), ?12, ?13, ?14, ?15, ?16, ?17"
         " FROM term AS n, term AS c WHERE n.text = " NAME_OF_DOCUMENT " AND c.text = " COMPONENT_OF_DOCUMENT,
         0,
 };

@@ -42,8 +42,8 @@ static int run_removal(Database *database, Prepared *removal, int64_t *ret_n) {
 
 /* --- salvage ------------------------------------------------------------------------------------- */
 
-#define JOB_COLUMNS_AFTER_STATE                                                                                           \
-        "?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28"
+#define JOB_COLUMNS_AFTER_STATE                                                                                                      \
+        "?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30"
 
 STATEMENT job_salvage_running = {
         "INSERT OR IGNORE INTO job SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, " JOB_COLUMNS_AFTER_STATE
