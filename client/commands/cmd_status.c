@@ -32,12 +32,12 @@ static void ask_wire(Health *health, uint64_t deadline_ns) {
 }
 
 static void read_spool(const char *directory, Health *health) {
-        char **names;
+        struct dirent **entries;
 
         if (spool_find_directory(directory, health->spool) < 0)
                 return;
-        if (spool_list(health->spool, &names, &health->n_spooled) == 0)
-                spool_names_free(names, health->n_spooled);
+        if (spool_list(health->spool, &entries, &health->n_spooled) == 0)
+                spool_entries_free(entries, health->n_spooled);
 }
 
 static bool is_store_well(const Health *health) {

@@ -11,7 +11,7 @@
 #include "client/sweep/sweep_command.h"
 #include "client/sweep/sweep_plan.h"
 #include "client/sweep/sweep_run.h"
-#include "client/sweep/sweep_spelling.h"
+#include "client/sweep/sweep_text.h"
 #include "util/utf8.h"
 
 typedef struct SweepOptions {
@@ -84,7 +84,7 @@ static int read_plan(SweepInput *input) {
                 if (r == SWEEP_WRONG)
                         message_print("%s: %s", input->file, error.text);
                 if (r == 0)
-                        sweep_spelling_check(file, input->text.text, input->text.n, &input->plan.warnings);
+                        sweep_text_check_spelling(file, input->text.text, input->text.n, &input->plan.warnings);
         }
         if (r < 0)
                 return tell(r);

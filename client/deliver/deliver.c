@@ -279,14 +279,16 @@ static int try_frame(Courier *courier, const Buffer *frame, uint64_t sequence, D
         return r == 0 ? delivery_judge(&delivery->reply) : r;
 }
 
-/* A request of its own. is_repeatable: perfd may take it twice without harm. */
-static int deliver_frame(Courier *courier, const Buffer *frame, uint64_t sequence, bool is_repeatable, Delivery *ret) {
+/* Delivers a single request. r: of its encoder. is_repeatable: the request does no harm if perfd takes it twice. */
+static int deliver_frame(Courier *courier, int r, const Buffer *frame, uint64_t sequence, bool is_repeatable, Delivery *ret) {
         uint64_t backoff_ns = BACKOFF_FIRST_NS;
         bool may_be_taken = false;
-        int r;
+
+        *ret = (Delivery){};
+        if (r < 0)
+                return r;
 
         assert(buffer_error(frame) == 0 && frame->n > 0);
-        *ret = (Delivery){};
         do
                 r = try_frame(courier, frame, sequence, ret, &may_be_taken);
         while (r == DELIVERY_AWAY && (is_repeatable || !may_be_taken) && wait_a_little(courier, &backoff_ns));
@@ -297,28 +299,22 @@ static int deliver_frame(Courier *courier, const Buffer *frame, uint64_t sequenc
 int deliver_begin(Courier *courier, const JobBegin *begin, Delivery *ret) {
         scoped(buffer_deinit) Buffer frame = {};
         uint64_t sequence = wire_next_sequence(&courier->wire);
-        int r;
 
-        r = codec_encode_job_begin(sequence, begin, &frame);
-        return r < 0 ? r : deliver_frame(courier, &frame, sequence, true, ret);
+        return deliver_frame(courier, codec_encode_job_begin(sequence, begin, &frame), &frame, sequence, true, ret);
 }
 
 int deliver_model(Courier *courier, const Value *model, Delivery *ret) {
         scoped(buffer_deinit) Buffer frame = {};
         uint64_t sequence = wire_next_sequence(&courier->wire);
-        int r;
 
-        r = codec_encode_register(sequence, model, &frame);
-        return r < 0 ? r : deliver_frame(courier, &frame, sequence, true, ret);
+        return deliver_frame(courier, codec_encode_register(sequence, model, &frame), &frame, sequence, true, ret);
 }
 
 int deliver_model_gone(Courier *courier, const char *name, const char *component, Delivery *ret) {
         scoped(buffer_deinit) Buffer frame = {};
         uint64_t sequence = wire_next_sequence(&courier->wire);
-        int r;
 
-        r = codec_encode_unregister(sequence, name, component, &frame);
-        return r < 0 ? r : deliver_frame(courier, &frame, sequence, true, ret);
+        return deliver_frame(courier, codec_encode_unregister(sequence, name, component, &frame), &frame, sequence, true, ret);
 }
 
 /* A mark that is taken twice ends the phase that it began, so that it is not repeated once perfd may have read it. */
@@ -327,9 +323,7 @@ int deliver_mark(Courier *courier, const JobRef *job, const char *name, double w
         uint64_t sequence = wire_next_sequence(&courier->wire);
         int r;
 
-        r = codec_encode_mark(sequence, job, name, wall_seconds, &frame);
-        if (r == 0)
-                r = deliver_frame(courier, &frame, sequence, false, ret_delivery);
+        r = deliver_frame(courier, codec_encode_mark(sequence, job, name, wall_seconds, &frame), &frame, sequence, false, ret_delivery);
         if (r != 0)
                 return r;
 
@@ -409,20 +403,20 @@ static int flush_file(Courier *courier, const char *directory, const char *name,
 
 int deliver_spool(Courier *courier, const char *directory, Flush *ret) {
         Flush flush = {};
-        char **names;
+        struct dirent **entries;
         size_t n, i;
         int r;
 
-        r = spool_list(directory, &names, &n);
+        r = spool_list(directory, &entries, &n);
         if (r < 0)
                 return r;
 
         for (i = 0; i < n && r == 0; i++)
-                r = flush_file(courier, directory, names[i], &flush);
+                r = flush_file(courier, directory, entries[i]->d_name, &flush);
         if (r != 0)
                 flush.n_left = n - (i - 1);
 
-        spool_names_free(names, n);
+        spool_entries_free(entries, n);
         *ret = flush;
         return r > 0 ? 0 : r;
 }

@@ -20,7 +20,7 @@ void fitted_deinit(Fitted *fitted) {
         free(fitted->items);
 }
 
-/* The batch's items become ours. */
+/* Replaces the items of the batch by a copy that may be changed. */
 static int take_items(Fitted *fitted, Batch *batch) {
         if (fitted->items)
                 return 0;

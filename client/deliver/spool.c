@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/deliver/spool.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -40,15 +39,9 @@ int spool_find_directory(const char *given, char ret[static PATH_MAX]) {
         return k < 0 || k >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
-static int join(const char *directory, const char *name, char ret[static PATH_MAX]) {
-        int k = snprintf(ret, PATH_MAX, "%s/%s", directory, name);
-
-        return k < 0 || k >= PATH_MAX ? -ENAMETOOLONG : 0;
-}
-
 /* --- text ----------------------------------------------------------------------------------------- */
 
-/* How it was measured; of a failed run, what it is as well. */
+/* Writes how the result was measured; for a failed run, also the name of its indicator. */
 static void format_how(const Submission *item, Json *json) {
         char batch[RESULT_ID_TEXT_MAX];
 
@@ -274,54 +267,40 @@ static int is_spooled(const struct dirent *entry) {
         return n > n_suffix && n < SPOOL_NAME_MAX && entry->d_name[0] != '.' && strcmp(entry->d_name + n - n_suffix, SUFFIX) == 0;
 }
 
-int spool_list(const char *directory, char ***ret_names, size_t *ret_n) {
-        struct dirent **entries;
-        char **names;
-        int n;
+int spool_list(const char *directory, struct dirent ***ret_entries, size_t *ret_n) {
+        int n = scandir(directory, ret_entries, is_spooled, alphasort);
 
-        n = scandir(directory, &entries, is_spooled, alphasort);
         if (n < 0 && errno != ENOENT)
                 return -errno;
-
-        names = calloc(n > 0 ? (size_t)n : 1, sizeof(*names));
-        for (int i = 0; i < n; i++) {
-                if (names)
-                        names[i] = strdup(entries[i]->d_name);
-                free(entries[i]);
-        }
-        if (n >= 0)
-                free(entries);
-        if (!names)
-                return -ENOMEM;
-
-        *ret_names = names;
+        if (n < 0)
+                *ret_entries = NULL;
         *ret_n = n > 0 ? (size_t)n : 0;
         return 0;
 }
 
-void spool_names_free(char **names, size_t n) {
+void spool_entries_free(struct dirent **entries, size_t n) {
         for (size_t i = 0; i < n; i++)
-                free(names[i]);
-        free(names);
+                free(entries[i]);
+        free(entries);
 }
 
 static int check_room(const char *directory) {
-        char **names;
-        size_t n;
+        struct dirent **entries;
+        size_t n = 0;
         int r;
 
-        r = spool_list(directory, &names, &n);
+        r = spool_list(directory, &entries, &n);
         if (r < 0)
                 return r;
 
-        spool_names_free(names, n);
+        spool_entries_free(entries, n);
         return n >= SPOOL_FILES_MAX ? -ENOSPC : 0;
 }
 
 int spool_put(const char *directory, const Batch *batch, uint64_t realtime_ms, char ret_name[static SPOOL_NAME_MAX]) {
         scoped(buffer_deinit) Buffer text = {};
+        scoped(freep) char *path = NULL;
         uint8_t id[RESULT_ID_BYTES];
-        char path[PATH_MAX];
         int r;
 
         r = id_make_result(realtime_ms, id);
@@ -337,9 +316,8 @@ int spool_put(const char *directory, const Batch *batch, uint64_t realtime_ms, c
                 return -EFBIG;
 
         snprintf(ret_name, SPOOL_NAME_MAX, "%015ju-%02x%02x%02x%02x" SUFFIX, (uintmax_t)realtime_ms, id[12], id[13], id[14], id[15]);
-        r = join(directory, ret_name, path);
-        if (r < 0)
-                return r;
+        if (asprintf(&path, "%s/%s", directory, ret_name) < 0)
+                return -ENOMEM;
 
         return file_replace(path, text.text, text.n, 0600, true);
 }
@@ -358,7 +336,7 @@ int spool_open(const char *directory, const char *name, SpoolFile *ret) {
         if (file.fd < 0)
                 return errno == ENOENT ? SPOOL_GONE : -errno;
 
-        /* The former holder of the lock may have removed the file. */
+        /* The previous holder of the lock may have removed the file. */
         r = flock(file.fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
         if (r == 0 && fstat(file.fd, &st) < 0)
                 r = -errno;
@@ -382,36 +360,25 @@ void spool_close(SpoolFile *file) {
 }
 
 int spool_remove(const char *directory, const char *name) {
-        char path[PATH_MAX];
-        int r;
+        scoped(freep) char *path = NULL;
 
-        r = join(directory, name, path);
-        if (r < 0)
-                return r;
+        if (asprintf(&path, "%s/%s", directory, name) < 0)
+                return -ENOMEM;
 
         return unlink(path) < 0 ? -errno : 0;
 }
 
 int spool_reject(const char *directory, const char *name, const char *reason) {
-        char from[PATH_MAX], to[PATH_MAX], why[PATH_MAX], rejected[PATH_MAX], why_name[SPOOL_NAME_MAX + 8];
-        scoped(buffer_deinit) Buffer text = {};
+        scoped(freep) char *from = NULL, *rejected = NULL, *to = NULL, *why = NULL, *text = NULL;
         int r;
 
-        snprintf(why_name, sizeof(why_name), "%s.reason", name);
-        buffer_printf(&text, "%s\n", reason);
-        r = join(directory, "rejected", rejected);
+        if (asprintf(&from, "%s/%s", directory, name) < 0 || asprintf(&rejected, "%s/rejected", directory) < 0 ||
+            asprintf(&to, "%s/%s", rejected, name) < 0 || asprintf(&why, "%s.reason", to) < 0 || asprintf(&text, "%s\n", reason) < 0)
+                return -ENOMEM;
+
+        r = file_make_dirs(rejected, 0700);
         if (r == 0)
-                r = join(directory, name, from);
-        if (r == 0)
-                r = join(rejected, name, to);
-        if (r == 0)
-                r = join(rejected, why_name, why);
-        if (r == 0)
-                r = file_make_dirs(rejected, 0700);
-        if (r == 0)
-                r = buffer_error(&text);
-        if (r == 0)
-                r = file_replace(why, text.text, text.n, 0600, false);
+                r = file_replace(why, text, strlen(text), 0600, false);
         if (r < 0)
                 return r;
 

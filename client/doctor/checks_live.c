@@ -73,7 +73,7 @@ static bool can_write_below(const char *directory) {
 
 void checks_live_add_spool(Checks *checks, const char *directory) {
         Check *check = checks_add(checks, "spool");
-        char **names;
+        struct dirent **entries;
         size_t n = 0;
         int r;
 
@@ -84,9 +84,9 @@ void checks_live_add_spool(Checks *checks, const char *directory) {
                 return;
         }
 
-        r = spool_list(directory, &names, &n);
+        r = spool_list(directory, &entries, &n);
         if (r == 0)
-                spool_names_free(names, n);
+                spool_entries_free(entries, n);
         if (r < 0) {
                 check_detail(check, "%s: %s", directory, strerrordesc_np(-r));
                 check_blame(check, CHECK_FAILED, "results that may be kept there cannot be sent", "make it readable for this user");

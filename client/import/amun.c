@@ -107,13 +107,9 @@ static int take_top_level(const Value *document, Arena *arena, const Value **ret
         return 0;
 }
 
-static bool is_blank(const char *text) {
-        return text[strspn(text, " \t\r\n")] == '\0';
-}
-
 static bool is_nothing(const Value *printed) {
         return !printed || printed->type == VALUE_NULL || (printed->type == VALUE_OBJECT && printed->n_members == 0) ||
-               (printed->type == VALUE_STRING && is_blank(printed->string));
+               (printed->type == VALUE_STRING && !printed->string[strspn(printed->string, " \t\r\n")]);
 }
 
 static int find_printed(const AmunPart *part, Arena *arena, const Value **ret, Complaint *complaint) {

@@ -134,15 +134,9 @@ static void copy_bytes(const Value *object, const char *key, uint64_t *ret) {
 }
 
 static void take_flags(const Value *list, CpuFacts *cpu) {
-        size_t n = 0;
-
-        for (size_t i = 0; list && list->type == VALUE_LIST && i < list->n_items; i++) {
-                const char *flag = list->items[i].type == VALUE_STRING ? list->items[i].string : "";
-                size_t k = strlen(flag);
-
-                if (cpu_facts_flag_matters(flag, k) && n + k + 2 <= sizeof(cpu->flags))
-                        n += (size_t)snprintf(cpu->flags + n, sizeof(cpu->flags) - n, "%s%s", n > 0 ? " " : "", flag);
-        }
+        for (size_t i = 0; list && list->type == VALUE_LIST && i < list->n_items; i++)
+                if (list->items[i].type == VALUE_STRING)
+                        cpu_facts_add_flag(cpu, list->items[i].string, strlen(list->items[i].string));
 }
 
 /* py-cpuinfo's names, with and without the _raw of its version 6. */

@@ -9,7 +9,6 @@
 #include <sys/xattr.h>
 
 #include "client/wire/user.h"
-#include "util/buffer.h"
 #include "util/file.h"
 #include "util/scan.h"
 
@@ -141,24 +140,25 @@ static const struct {
         { "cpu", "cpu.cfs_quota_us" },
 };
 
-/* Directory of the first n_path bytes of a group's path. */
-static void format_directory(const char *mount, const char *controller, const char *path, size_t n_path, Buffer *ret) {
+/* Reads a limit of the group of the first n_path bytes of a path. NULL without a limit. Caller frees. */
+static char *read_limit(int root_fd, const char *mount, const char *controller, const char *file, const char *path, size_t n_path) {
+        scoped(freep) char *name = NULL, *text = NULL;
+        int n;
+
         if (controller[0])
-                buffer_printf(ret, "sys/fs/cgroup/%s%.*s", controller, (int)n_path, path);
+                n = asprintf(&name, "sys/fs/cgroup/%s%.*s/%s", controller, (int)n_path, path, file);
         else
-                buffer_printf(ret, "%s%.*s", mount ? mount : "", (int)n_path, path);
+                n = asprintf(&name, "%s%.*s/%s", mount ?: "", (int)n_path, path, file);
+        text = n >= 0 ? read_text(root_fd, name) : NULL;
+        return text && is_limit(text) ? TAKE(text) : NULL;
 }
 
 /* Any limit in the groups of `path` that are longer than n_kept bytes. */
 static bool has_limit(int root_fd, const char *mount, const char *controller, const char *file, const char *path, size_t n_kept) {
         for (size_t n = strlen(path); n > n_kept && n > 1; n = (size_t)((const char *)memrchr(path, '/', n) - path)) {
-                scoped(buffer_deinit) Buffer name = {};
-                scoped(freep) char *text = NULL;
+                scoped(freep) char *text = read_limit(root_fd, mount, controller, file, path, n);
 
-                format_directory(mount, controller, path, n, &name);
-                buffer_printf(&name, "/%s", file);
-                text = buffer_error(&name) == 0 ? read_text(root_fd, name.text) : NULL;
-                if (text && is_limit(text))
+                if (text)
                         return true;
         }
 
@@ -182,15 +182,11 @@ static uint64_t read_tasks_max(int root_fd, const char *lines, const char *mount
         uint64_t n;
 
         for (size_t i = 0; i < N_ELEMENTS(controllers); i++) {
-                scoped(buffer_deinit) Buffer name = {};
                 scoped(freep) char *text = NULL;
 
-                if (!find_path(lines, controllers[i], path))
-                        continue;
-                format_directory(mount, controllers[i], path, strlen(path), &name);
-                buffer_puts(&name, "/pids.max");
-                text = buffer_error(&name) == 0 ? read_text(root_fd, name.text) : NULL;
-                if (text && is_limit(text) && scan_u64(text, &n))
+                if (find_path(lines, controllers[i], path))
+                        text = read_limit(root_fd, mount, controllers[i], "pids.max", path, strlen(path));
+                if (text && scan_u64(text, &n))
                         return n;
         }
 

@@ -53,7 +53,7 @@ bool cpu_facts_read_number(int root_fd, const char *path, uint64_t *ret) {
 
 /* --- /proc/cpuinfo -------------------------------------------------------------------------------- */
 
-bool cpu_facts_flag_matters(const char *flag, size_t n) {
+static bool flag_matters(const char *flag, size_t n) {
         static const char *const flags[] = { "sse4_1", "sse4_2", "avx", "avx2", "avx_vnni", "fma", "f16c", "bmi1", "bmi2", "popcnt", "aes",
                                              "vaes", "sha_ni", "asimd", "asimdhp", "asimddp", "sve", "sve2", "sme", "bf16", "i8mm",
                                              "atomics" };
@@ -68,15 +68,18 @@ bool cpu_facts_flag_matters(const char *flag, size_t n) {
         return false;
 }
 
+void cpu_facts_add_flag(CpuFacts *facts, const char *flag, size_t n) {
+        size_t n_before = strlen(facts->flags);
+
+        if (flag_matters(flag, n) && n_before + n + 2 <= sizeof(facts->flags))
+                (void)sprintf(facts->flags + n_before, "%s%.*s", n_before > 0 ? " " : "", (int)n, flag);
+}
+
 static void take_flags(const char *p, const char *end, CpuFacts *facts) {
-        size_t n = 0;
-
-        while (p < end) {
-                size_t k = strcspn(p, " \t\n");
-
-                if (k > 0 && cpu_facts_flag_matters(p, k) && n + k + 2 <= sizeof(facts->flags))
-                        n += (size_t)snprintf(facts->flags + n, sizeof(facts->flags) - n, "%s%.*s", n > 0 ? " " : "", (int)k, p);
-                p += k + 1;
+        facts->flags[0] = '\0';
+        for (size_t n; p < end; p += n + 1) {
+                n = strcspn(p, " \t\n");
+                cpu_facts_add_flag(facts, p, n);
         }
 }
 

@@ -30,8 +30,8 @@ void cpu_facts_read(int root_fd, CpuFacts *ret);
 
 /* Parses the text of /proc/cpuinfo. Facts that it does not contain are left unchanged. */
 void cpu_facts_parse_cpuinfo(const char *text, CpuFacts *ret);
-/* Whether the flag of n bytes is an instruction set that measurements depend on. */
-bool cpu_facts_flag_matters(const char *flag, size_t n);
+/* Adds the flag of n bytes if it is an instruction set that measurements depend on. */
+void cpu_facts_add_flag(CpuFacts *facts, const char *flag, size_t n);
 
 /* Copies as much of n bytes as fits, without blanks at both ends; copies nothing unless the text is UTF-8 without control characters. */
 void cpu_facts_copy(char *ret, size_t n_ret, const char *text, size_t n);

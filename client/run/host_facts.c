@@ -16,15 +16,31 @@
 
 /* --- reading -------------------------------------------------------------------------------------- */
 
+/* Copies the value of the last line that begins with the key: "Model: \t Tesla T4", NAME="Debian", quoted as for a shell or not. */
+static void take_line(const char *text, const char *key, char *ret, size_t n_ret) {
+        for (const char *p = text; *p; p = scan_line_end(p)) {
+                const char *value = p + strlen(key);
+                size_t n;
+
+                if (strncmp(p, key, strlen(key)) != 0)
+                        continue;
+                n = strcspn(value, "\n");
+                if (n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n - 1] == value[0])
+                        value++, n -= 2;
+                cpu_facts_copy(ret, n_ret, value, n);
+        }
+}
+
 static void read_memory(int root_fd, HostFacts *facts) {
         scoped(freep) char *text = NULL;
+        char total[32] = "";
         uint64_t kib;
 
         if (file_read_at(root_fd, "proc/meminfo", SMALL_FILE_BYTES, &text, NULL) < 0)
                 return;
-        for (const char *p = text; *p; p = scan_line_end(p))
-                if (strncmp(p, "MemTotal:", 9) == 0 && scan_u64(p + 9, &kib))
-                        facts->memory_bytes = kib * 1024;
+        take_line(text, "MemTotal:", total, sizeof(total));
+        if (scan_u64(total, &kib))
+                facts->memory_bytes = kib * 1024;
 }
 
 /* True for node0 and card0, but not for card0-DP-1. */
@@ -40,21 +56,6 @@ static void count_numa_nodes(int root_fd, HostFacts *facts) {
 
         while (dir && (entry = readdir(dir)))
                 facts->n_numa_nodes += is_numbered(entry->d_name, "node");
-}
-
-/* Copies the value of the last line that begins with the key: "Model: \t Tesla T4", NAME="Debian", quoted as for a shell or not. */
-static void take_line(const char *text, const char *key, char *ret, size_t n_ret) {
-        for (const char *p = text; *p; p = scan_line_end(p)) {
-                const char *value = p + strlen(key);
-                size_t n;
-
-                if (strncmp(p, key, strlen(key)) != 0)
-                        continue;
-                n = strcspn(value, "\n");
-                if (n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n - 1] == value[0])
-                        value++, n -= 2;
-                cpu_facts_copy(ret, n_ret, value, n);
-        }
 }
 
 void host_facts_parse_os_release(const char *text, HostFacts *ret) {

@@ -22,7 +22,6 @@ const Option job_options[] = {
 
 void job_info_format_command(char *const *words, char ret[static JOB_COMMAND_MAX]) {
         scoped(buffer_deinit) Buffer typed = {}, valid = {};
-        static const char dots[] = "…";
 
         for (size_t i = 0; words[i] && typed.n < JOB_COMMAND_MAX; i++) {
                 if (i > 0)
@@ -35,13 +34,7 @@ void job_info_format_command(char *const *words, char ret[static JOB_COMMAND_MAX
         ret[0] = '\0';
         if (buffer_error(&valid) < 0 || valid.n == 0)
                 return;
-        if (valid.n < JOB_COMMAND_MAX) {
-                memcpy(ret, valid.text, valid.n + 1);
-                return;
-        }
-
-        utf8_copy(ret, JOB_COMMAND_MAX - (sizeof(dots) - 1), valid.text);
-        strcat(ret, dots);
+        utf8_copy_ellipsis(ret, JOB_COMMAND_MAX, valid.text);
 }
 
 /* Labels were checked when they were parsed: each fits. */

@@ -71,37 +71,25 @@ void object_builder_put_object(ObjectBuilder *object, const char *key, const Obj
                 object_builder_put(object, key, &value);
 }
 
-static size_t count_words(const char *words) {
-        size_t n = 0;
-
-        for (const char *p = words + strspn(words, " "); *p; n++) {
-                p += strcspn(p, " ");
-                p += strspn(p, " ");
-        }
-        return n;
-}
-
 void object_builder_put_words(ObjectBuilder *object, const char *key, const char *words) {
-        Value list = { .type = VALUE_LIST, .n_items = count_words(words) };
+        Value list = { .type = VALUE_LIST };
+        size_t n_max = 1;
         Value *items;
 
-        if (list.n_items == 0)
-                return;
+        for (const char *p = words; *p; p++)
+                n_max += *p == ' ';
+        list.items = items = arena_alloc(object->arena, n_max * sizeof(*items));
+        for (words += strspn(words, " "); items && *words; words += strspn(words, " ")) {
+                Value *item = &items[list.n_items++];
 
-        items = arena_alloc(object->arena, list.n_items * sizeof(*items));
-        for (size_t i = 0; items && i < list.n_items; i++) {
-                words += strspn(words, " ");
-                items[i] = (Value){ .type = VALUE_STRING, .string = arena_strndup(object->arena, words, strcspn(words, " ")) };
+                *item = (Value){ .type = VALUE_STRING, .string = arena_strndup(object->arena, words, strcspn(words, " ")) };
+                object->failed |= !item->string;
                 words += strcspn(words, " ");
-                if (!items[i].string)
-                        items = NULL;
         }
 
-        list.items = items;
-        if (items)
+        object->failed |= !items;
+        if (list.n_items > 0)
                 object_builder_put(object, key, &list);
-        else
-                object->failed = true;
 }
 
 int object_builder_end(const ObjectBuilder *object, Value *ret) {

@@ -167,17 +167,6 @@ static int copy_text(char *to, size_t n_to, const char *from) {
         return 0;
 }
 
-/* Cuts a command that is too long between two characters. */
-static void copy_command(char *to, size_t n_to, const char *from) {
-        static const char dots[] = "…";
-
-        if (copy_text(to, n_to, from) == 0)
-                return;
-
-        utf8_copy(to, n_to - (sizeof(dots) - 1), from);
-        strcat(to, dots);
-}
-
 static int set_label(PerfdClient *client, JobLabel *label, const char *text) {
         const char *equals = strchr(text, '=');
         size_t n = equals ? (size_t)(equals - text) : 0;
@@ -267,7 +256,7 @@ static int set_info(PerfdClient *client, JobInfo *info, const char *id, const Pe
         if (r != 0)
                 return r;
 
-        copy_command(info->command, sizeof(info->command), job->command);
+        utf8_copy_ellipsis(info->command, sizeof(info->command), job->command ?: "");
         info->pid = job->pid;
         info->enclosure = job->fresh ? ENCLOSURE_CGROUP : ENCLOSURE_NONE;
         return set_labels(client, info, job->labels);
@@ -292,8 +281,7 @@ int perfd_job_begin(PerfdClient *client, const char *id, const PerfdJob *job) {
                 begin.is_fresh = job->fresh;
         }
         sequence = next_sequence(client);
-        r = codec_encode_job_begin(sequence, &begin, &frame);
-        return ask_perfd(client, r, &frame, sequence, REPETITION_HARMLESS);
+        return ask_perfd(client, codec_encode_job_begin(sequence, &begin, &frame), &frame, sequence, REPETITION_HARMLESS);
 }
 
 int perfd_job_end(PerfdClient *client, const char *id, int exit_status) {
@@ -311,8 +299,7 @@ int perfd_job_end(PerfdClient *client, const char *id, int exit_status) {
                 return fail(client, PERFD_INVALID, "exit_status: expected -1…255, not %d", exit_status);
 
         sequence = next_sequence(client);
-        r = codec_encode_job_end(sequence, id, &end, &frame);
-        return ask_perfd(client, r, &frame, sequence, REPETITION_HARMLESS);
+        return ask_perfd(client, codec_encode_job_end(sequence, id, &end, &frame), &frame, sequence, REPETITION_HARMLESS);
 }
 
 int perfd_mark(PerfdClient *client, const char *job, const char *name) {
@@ -331,8 +318,7 @@ int perfd_mark(PerfdClient *client, const char *job, const char *name) {
                             PHASE_NAME_MAX - 1);
 
         sequence = next_sequence(client);
-        r = codec_encode_mark(sequence, &marked, name, NAN, &frame);
-        return ask_perfd(client, r, &frame, sequence, REPETITION_COUNTS);
+        return ask_perfd(client, codec_encode_mark(sequence, &marked, name, NAN, &frame), &frame, sequence, REPETITION_COUNTS);
 }
 
 /* Reads one document with nothing after it. */
@@ -394,6 +380,5 @@ int perfd_submit_json(PerfdClient *client, const char *job, const char *json) {
                 return complain(client, PERFD_INVALID, &complaint);
 
         sequence = next_sequence(client);
-        r = codec_encode_submit(sequence, &item, 1, &frame);
-        return ask_perfd(client, r, &frame, sequence, REPETITION_HARMLESS);
+        return ask_perfd(client, codec_encode_submit(sequence, &item, 1, &frame), &frame, sequence, REPETITION_HARMLESS);
 }

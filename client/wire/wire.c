@@ -60,6 +60,13 @@ static int wait_for(int fd, short events, uint64_t deadline_ns) {
         return r == 0 ? -ETIMEDOUT : 0;
 }
 
+/* Waits after a failed send() or recv(). 0: the call can be repeated. */
+static int wait_after_error(int fd, short events, uint64_t deadline_ns) {
+        if (errno == EINTR)
+                return 0;
+        return errno == EAGAIN ? wait_for(fd, events, deadline_ns) : -errno;
+}
+
 /*
  * Waits for room in the listener's backlog. connect() must block for that: without blocking it fails with EAGAIN, and
  * cannot be polled. SO_SNDTIMEO bounds it.
@@ -119,12 +126,7 @@ static int send_all(Wire *wire, const Buffer *frame, uint64_t deadline_ns) {
                         n_sent += (size_t)k;
                         continue;
                 }
-                if (errno == EINTR)
-                        continue;
-                if (errno != EAGAIN)
-                        return -errno;
-
-                r = wait_for(wire->fd, POLLOUT, deadline_ns);
+                r = wait_after_error(wire->fd, POLLOUT, deadline_ns);
                 if (r < 0)
                         return r;
         }
@@ -167,12 +169,7 @@ static int receive(Wire *wire, uint64_t deadline_ns, Reply *ret) {
                         wire->n_in += (size_t)k;
                         continue;
                 }
-                if (errno == EINTR)
-                        continue;
-                if (errno != EAGAIN)
-                        return -errno;
-
-                r = wait_for(wire->fd, POLLIN, deadline_ns);
+                r = wait_after_error(wire->fd, POLLIN, deadline_ns);
                 if (r < 0)
                         return r;
         }

@@ -50,18 +50,6 @@ static int take_labels(Decoded *decoded, Arena *arena, const Perfd__V1__JobBegin
         return r;
 }
 
-static void copy_command(char ret[static JOB_COMMAND_MAX], const char *command) {
-        static const char ellipsis[] = "…";
-        size_t n = strlen(command);
-
-        if (n >= JOB_COMMAND_MAX) {
-                n = utf8_cut(command, JOB_COMMAND_MAX - sizeof(ellipsis));
-                strcpy(ret + n, ellipsis);
-        } else
-                ret[n] = '\0';
-        memcpy(ret, command, n);
-}
-
 #define HAS_RANK(from) ((from)->rank_given_case == PERFD__V1__JOB_BEGIN__RANK_GIVEN_RANK)
 #define HAS_NODE(from) ((from)->node_given_case == PERFD__V1__JOB_BEGIN__NODE_GIVEN_NODE)
 #define HAS_UID(from) ((from)->uid_given_case == PERFD__V1__JOB_BEGIN__UID_GIVEN_UID)
@@ -144,7 +132,7 @@ static void take_job_info(const Peer *peer, const Perfd__V1__JobBegin *from, Job
         strcpy(info->id, from->job);
         strcpy(info->name, from->name);
         strcpy(info->user, from->user);
-        copy_command(info->command, from->command);
+        utf8_copy_ellipsis(info->command, JOB_COMMAND_MAX, from->command);
 }
 
 int codec_decode_job_begin(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message) {

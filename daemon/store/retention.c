@@ -33,23 +33,21 @@ static int cap_pages(const Retention *retention, Database *database) {
         return database_exec(database, text);
 }
 
-/* Finds out what time the database has, before rows of this start are stored. */
-static int set_clock(Retention *retention, Database *database) {
+/* Finds out what time the database has, before rows of this start are stored. A damaged table does not tell it. */
+static void set_clock(Retention *retention, Database *database) {
         int64_t newest_ms = 0;
-        int r = 0;
 
-        for (const StoreSubject *const *subject = store_subjects_all(); r == 0 && *subject; subject++)
-                for (const StoreTable *const *table = (*subject)->tables; r == 0 && *table; table++) {
+        if (retention->expiry.clock_offset_ns != 0)
+                return;
+
+        for (const StoreSubject *const *subject = store_subjects_all(); *subject; subject++)
+                for (const StoreTable *const *table = (*subject)->tables; *table; table++) {
                         int64_t ms = 0;
 
-                        if ((*table)->newest)
-                                r = database_query(database, (*table)->newest, &ms);
-                        if (ms > newest_ms)
+                        if ((*table)->newest && database_query(database, (*table)->newest, &ms) == 0 && ms > newest_ms)
                                 newest_ms = ms;
                 }
-        if (r == 0)
-                expiry_set_clock(&retention->expiry, newest_ms, clock_realtime_ns(), clock_boottime_ns());
-        return r;
+        expiry_set_clock(&retention->expiry, newest_ms, clock_realtime_ns(), clock_boottime_ns());
 }
 
 /*
@@ -79,7 +77,9 @@ int retention_configure(Retention *retention, Database *database, const StoreCon
         r = database_exec(database, text);
         if (r == 0)
                 r = cap_pages(retention, database);
-        return r != 0 ? r : set_clock(retention, database);
+        if (r == 0)
+                set_clock(retention, database);
+        return r;
 }
 
 /* Pages in use, and free pages of the file. */

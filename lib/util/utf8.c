@@ -93,6 +93,15 @@ void utf8_copy(char *ret, size_t n_ret, const char *text) {
         ret[n] = '\0';
 }
 
+void utf8_copy_ellipsis(char *ret, size_t n_ret, const char *text) {
+        static const char ellipsis[] = "…";
+        bool fits = strlen(text) < n_ret;
+
+        utf8_copy(ret, fits ? n_ret : n_ret - (sizeof(ellipsis) - 1), text);
+        if (!fits)
+                strcat(ret, ellipsis);
+}
+
 void utf8_vformat(char *ret, size_t n_ret, const char *format, va_list arguments) {
         size_t n, n_kept = 0, k;
 

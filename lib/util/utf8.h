@@ -34,5 +34,7 @@ size_t utf8_make_plain(const char *text, size_t n, char ret[static UTF8_SAFE_MAX
 size_t utf8_cut(const char *text, size_t n_max);
 /* Copies the longest prefix that fits n_ret > 0 bytes with the NUL, without splitting a character. */
 void utf8_copy(char *ret, size_t n_ret, const char *text);
+/* Copies a text that fits, else a prefix with an ellipsis behind. */
+void utf8_copy_ellipsis(char *ret, size_t n_ret, const char *text);
 /* Formats like vsnprintf(), for valid texts. Characters cut in two by a precision such as %.40s or by the end of ret are left out. */
 void utf8_vformat(char *ret, size_t n_ret, const char *format, va_list arguments) __attribute__((format(printf, 3, 0)));

@@ -185,7 +185,8 @@ static void what_is_no_batch_is_malformed(void **state) {
 
 static void files_appear_whole_private_and_in_order(void **state) {
         Fixture *f = *state;
-        char name[SPOOL_NAME_MAX], path[PATH_MAX], nested[PATH_MAX], **names;
+        char name[SPOOL_NAME_MAX], path[PATH_MAX], nested[PATH_MAX];
+        struct dirent **entries;
         struct stat st;
         size_t n;
 
@@ -199,36 +200,37 @@ static void files_appear_whole_private_and_in_order(void **state) {
         assert_int_equal(stat(nested, &st), 0);
         assert_int_equal(st.st_mode & 0777, 0700);
 
-        assert_int_equal(spool_list(nested, &names, &n), 0);
+        assert_int_equal(spool_list(nested, &entries, &n), 0);
         assert_int_equal(n, 3);
-        assert_string_equal(names[0], name); /* the last one put is the oldest */
-        assert_true(strcmp(names[0], names[1]) < 0 && strcmp(names[1], names[2]) < 0);
-        spool_names_free(names, n);
+        assert_string_equal(entries[0]->d_name, name); /* the last one put is the oldest */
+        assert_true(strcmp(entries[0]->d_name, entries[1]->d_name) < 0 && strcmp(entries[1]->d_name, entries[2]->d_name) < 0);
+        spool_entries_free(entries, n);
 }
 
 static void only_finished_files_are_listed(void **state) {
         Fixture *f = *state;
         static const char *const others[] = { "x.jsonl.123.tmp", ".hidden.jsonl", "readme.txt", ".jsonl" };
-        char path[PATH_MAX], **names;
+        char path[PATH_MAX];
+        struct dirent **entries;
         size_t n;
 
         for (size_t i = 0; i < N_ELEMENTS(others); i++) {
                 assert_true(snprintf(path, sizeof(path), "%s/%s", f->directory, others[i]) < PATH_MAX);
                 assert_int_equal(file_replace(path, "x", 1, 0600, false), 0);
         }
-        assert_int_equal(spool_list(f->directory, &names, &n), 0);
+        assert_int_equal(spool_list(f->directory, &entries, &n), 0);
         assert_int_equal(n, 0);
-        spool_names_free(names, n);
+        spool_entries_free(entries, n);
 }
 
 static void a_spool_that_is_not_there_is_empty(void **state) {
-        char **names;
+        struct dirent **entries;
         size_t n;
 
         (void)state;
-        assert_int_equal(spool_list("/nonexistent/perfd", &names, &n), 0);
+        assert_int_equal(spool_list("/nonexistent/perfd", &entries, &n), 0);
         assert_int_equal(n, 0);
-        spool_names_free(names, n);
+        spool_entries_free(entries, n);
 }
 
 static void a_file_has_one_sender_at_a_time(void **state) {
@@ -249,15 +251,16 @@ static void a_file_has_one_sender_at_a_time(void **state) {
 
 static void what_is_rejected_is_kept_with_the_reason(void **state) {
         Fixture *f = *state;
-        char name[SPOOL_NAME_MAX], path[PATH_MAX], **names;
+        char name[SPOOL_NAME_MAX], path[PATH_MAX];
+        struct dirent **entries;
         char *text;
         size_t n;
 
         assert_int_equal(spool_put(f->directory, &f->batch, 1, name), 0);
         assert_int_equal(spool_reject(f->directory, name, "no such job"), 0);
-        assert_int_equal(spool_list(f->directory, &names, &n), 0);
+        assert_int_equal(spool_list(f->directory, &entries, &n), 0);
         assert_int_equal(n, 0);
-        spool_names_free(names, n);
+        spool_entries_free(entries, n);
 
         assert_true(snprintf(path, sizeof(path), "%s/rejected/%s.reason", f->directory, name) < PATH_MAX);
         assert_int_equal(file_read_at(-1, path, 1000, &text, NULL), 0);
