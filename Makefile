@@ -219,5 +219,5 @@ always:
 
 .PHONY: always all examples deps test-deps interop-deps run check check-hostile unit-tests bench benches lint coverage install clean compile_commands.json
 .SECONDARY:
--include $(CORE_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(CLIENT_OBJ:.o=.d) $(UNIT_TESTS:=.d) $(BENCHES:=.d) \
+-include $(B)/daemon/main.d $(B)/client/main.d $(CORE_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(CLIENT_OBJ:.o=.d) $(UNIT_TESTS:=.d) $(BENCHES:=.d) \
          $(FUZZ_OBJ:.o=.d)

@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <systemd/sd-daemon.h>
 
+#include "db.h"
 #include "rooms.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -49,7 +50,7 @@ static void notify_status(const Daemon *daemon) {
 
         (void)sd_notifyf(0, "STATUS=%zu jobs running, %lu indicators stored since start%s", rooms->jobs.jobs.n,
                          (unsigned long)rooms->indicators.results.tally.stats.n_stored,
-                         rooms->was_writable ? "" : "; the store cannot be written");
+                         rooms->stored.is_writable ? "" : "; the store cannot be written");
 }
 
 /* Keeps the grid of the previous checkpoint, unless the next time has passed: the machine slept, or the interval changed. */
@@ -279,7 +280,7 @@ static int open_store(Rooms *rooms) {
         scoped(freep) char *note = NULL;
         int r;
 
-        r = file_make_dirs(config->directory, 0750);
+        r = file_make_dirs(config->directory, 0700);
         if (r < 0) {
                 log_err("Cannot create the state directory %s: %s; run as root, or choose another with --state", config->directory,
                         strerror(-r));
@@ -295,7 +296,7 @@ static int open_store(Rooms *rooms) {
         r = store_open(&rooms->store, config, &note);
         if (r != 0) {
                 log_err("Cannot open the store in %s: %s", config->directory, note ? note : strerror(-r));
-                return r < 0 ? exit_code_of(r) : EXIT_FAILURE;
+                return r == STORE_TOO_NEW ? EXIT_NOT_CONFIGURED : r < 0 ? exit_code_of(r) : EXIT_FAILURE;
         }
         if (note)
                 log_warning("%s", note);
@@ -419,6 +420,9 @@ int daemon_run(const Options *options) {
         }
         if (options->check_config)
                 return check_models(&daemon.rooms.config);
+
+        if (options->db)
+                return db_run(daemon.rooms.config.store.directory, options->db, options->db_files);
 
         block_signals();
         self_init(&daemon.rooms.self);

@@ -10,12 +10,5 @@
 
 #include "options.h"
 
-/* Exit codes as in LSB and perfd(8). */
-enum {
-        EXIT_USAGE = 2,
-        EXIT_PERMISSION = 4,
-        EXIT_NOT_CONFIGURED = 6,
-};
-
 /* Returns the process's exit code. Errors are logged. */
 int daemon_run(const Options *options);

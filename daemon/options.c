@@ -18,6 +18,9 @@ static const char usage[] =
         "  --state DIR        keep the store in DIR\n"
         "  --volatile         do not sync the store to disk: for diskless nodes\n"
         "  --root DIR         read proc and sys under DIR\n"
+        "  --db check [FILE]  check the database, or FILE; perfd may run, as for the next two\n"
+        "  --db backup FILE   copy the database to FILE\n"
+        "  --db salvage DAMAGED FILE  move the readable rows of a damaged database to a new FILE\n"
         "  --version          print the version and exit\n"
         "  -h, --help         print this and exit\n"
         "\n"
@@ -41,7 +44,8 @@ static int make_absolute(const char *path, char ret[static CONFIG_TEXT_MAX]) {
 }
 
 static int options_finish(Options *options, int argc, char *argv[]) {
-        if (optind < argc) {
+        options->db_files = argv + optind;
+        if (optind < argc && !options->db) {
                 fprintf(stderr, "perfd: unexpected argument '%s'\nTry 'perfd --help'.\n", argv[optind]);
                 return OPTIONS_USAGE;
         }
@@ -57,13 +61,14 @@ static int options_finish(Options *options, int argc, char *argv[]) {
 
 int options_from_arguments(Options *ret, int argc, char *argv[]) {
         /* The value of an option with a text is its number here. */
-        const char **const texts[] = { &ret->config_path, &ret->socket, &ret->http, &ret->state, &ret->root };
+        const char **const texts[] = { &ret->config_path, &ret->socket, &ret->http, &ret->state, &ret->root, &ret->db };
         const struct option longs[] = {
                 { "config", required_argument, NULL, 0 },
                 { "socket", required_argument, NULL, 1 },
                 { "http", required_argument, NULL, 2 },
                 { "state", required_argument, NULL, 3 },
                 { "root", required_argument, NULL, 4 },
+                { "db", required_argument, NULL, 5 },
                 { "check-config", no_argument, NULL, 'c' },
                 { "volatile", no_argument, NULL, 'm' },
                 { "version", no_argument, NULL, 'V' },

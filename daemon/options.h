@@ -5,10 +5,19 @@
 
 #include "config.h"
 
+/* Exit codes as in LSB and perfd(8). */
+enum {
+        EXIT_USAGE = 2,
+        EXIT_PERMISSION = 4,
+        EXIT_NOT_CONFIGURED = 6,
+};
+
 typedef struct Options {
         const char *config_path; /* NULL: the default file, if it exists */
         const char *root;
         const char *socket, *http, *state; /* NULL: as configured */
+        const char *db;      /* what is to be done with the database instead of serving; NULL: nothing */
+        char **db_files;     /* arguments of it; end with NULL */
         bool is_volatile, check_config;
         char socket_path[CONFIG_TEXT_MAX], state_path[CONFIG_TEXT_MAX]; /* made absolute */
 } Options;

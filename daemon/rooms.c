@@ -58,18 +58,26 @@ int rooms_take_completions(Rooms *rooms) {
 }
 
 static int check_store(Rooms *rooms) {
-        StoreStats stats;
+        StoreStats before = rooms->stored, *stats = &rooms->stored;
 
-        store_stats(rooms->store, &stats);
-        if (stats.is_writable == rooms->was_writable)
+        store_stats(rooms->store, stats);
+        if (stats->damage.n_files != before.damage.n_files)
+                log_err("%s", stats->damage.found);
+        if (strcmp(stats->damage.salvaged, before.damage.salvaged) != 0)
+                log_notice("%s", stats->damage.salvaged);
+        if (stats->sync_error[0] && !before.sync_error[0])
+                log_err("Cannot write the log back into the database, trying again; rows are stored in the log up to its size limit: %s",
+                        stats->sync_error);
+        if (!stats->sync_error[0] && before.sync_error[0])
+                log_notice("The log was written back into the database.");
+        if (stats->is_writable == before.is_writable)
                 return 0;
 
-        rooms->was_writable = stats.is_writable;
-        if (!stats.is_writable) {
-                log_err("Cannot write to the store, answering submissions with UNAVAILABLE until the store is writable: %s", stats.error);
+        if (!stats->is_writable) {
+                log_err("Cannot write to the store, answering submissions with UNAVAILABLE until the store is writable: %s", stats->error);
                 return 0;
         }
-        log_notice("The store is writable again.%s%s", stats.notice[0] ? " " : "", stats.notice);
+        log_notice("The store is writable again.");
         return registry_restore(&rooms->indicators.registry);
 }
 
@@ -195,7 +203,8 @@ static int start(Rooms *rooms) {
 
         assert(rooms->jobs.jobs.n == 0 && node->cost.n_samples == 0);
 
-        rooms->was_writable = true;
+        store_stats(rooms->store, &rooms->stored);
+        rooms->stored.is_writable = true;
         r = recovery_run(&rooms->jobs.lifecycle);
         if (r < 0)
                 return r;

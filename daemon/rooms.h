@@ -29,11 +29,11 @@ typedef struct Rooms {
         Ingest *ingest;
         Publisher *publisher;
         Http *http;           /* reads published snapshots */
+        StoreStats stored;    /* state of the store at the last tick */
         ExpiryStats expiry;   /* as logged */
         uint64_t expiry_logging_ns; /* no message about expired rows before */
         uint64_t n_exhausted; /* IngestStats' and HttpStats', as logged */
         LogLimit exhaustion_limit;
-        bool was_writable;    /* the store was writable at the last tick */
 } Rooms;
 
 /*

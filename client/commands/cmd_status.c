@@ -157,6 +157,14 @@ static void write_store(Screen *screen, const Value *store) {
         write_field(screen, "store", "%s%s, %s of %s%s%s", is_writable ? "writable" : "not writable",
                     answer_flag(store, "volatile") ? " (volatile)" : "", size, limit, is_writable ? "" : ": ",
                     is_writable ? "" : answer_text(store, "error"));
+        if (*answer_text(store, "damage"))
+                write_field(screen, "damage", "%s", answer_text(store, "damage"));
+        if (answer_flag(store, "salvaging"))
+                write_field(screen, "salvage", "in progress");
+        else if (*answer_text(store, "salvage"))
+                write_field(screen, "salvage", "%s", answer_text(store, "salvage"));
+        if (*answer_text(store, "sync_error"))
+                write_field(screen, "sync", "%s", answer_text(store, "sync_error"));
 }
 
 static void write_node(Screen *screen, const Value *node) {

@@ -41,7 +41,10 @@
         COMMAND(cmd_status)              \
         COMMAND(cmd_doctor)              \
         COMMAND(cmd_quota)               \
-        COMMAND(cmd_flush)
+        COMMAND(cmd_flush)               \
+        COMMAND(cmd_db_check)            \
+        COMMAND(cmd_db_backup)           \
+        COMMAND(cmd_db_salvage)
 
 #define COMMANDS_HEADING(text)
 #define COMMANDS_DECLARE(command) extern const Command command;

@@ -144,6 +144,25 @@ static void check_store(Checks *checks, const Value *store) {
         }
 }
 
+/* The disk may damage other pages, too. */
+static void check_damage(Checks *checks, const Value *store) {
+        const char *sync_error = answer_text(store, "sync_error");
+        Check *check;
+
+        if (answer_number_or_zero(store, "damaged_files") > 0) {
+                check = checks_add(checks, "damage");
+                check_detail(check, "%s", answer_text(store, answer_flag(store, "salvaging") ? "damage" : "salvage"));
+                check_blame(check, CHECK_LIMITED, "rows on damaged pages are lost",
+                            "check the disk and the memory of the node; then restart perfd, and remove the damaged file");
+        }
+        if (*sync_error) {
+                check = checks_add(checks, "sync");
+                check_detail(check, "the database file cannot be written: %s", sync_error);
+                check_blame(check, CHECK_FAILED, "results are refused when the write-ahead log has reached its limit",
+                            "free space on its file system, or repair the disk; perfd retries automatically");
+        }
+}
+
 static void check_durability(Checks *checks, const Value *store) {
         Check *check;
 
@@ -275,6 +294,7 @@ void checks_live_add_quota(Checks *checks, const Value *answer, uint64_t now_ms)
 
 void checks_live_add_node(Checks *checks, const Value *node, const char *metrics, uint64_t now_ms) {
         check_store(checks, value_get(node, "store"));
+        check_damage(checks, value_get(node, "store"));
         check_durability(checks, value_get(node, "store"));
         check_sources(checks, value_get(node, "sources"));
         check_sampling(checks, node, metrics, now_ms);

@@ -125,7 +125,7 @@ static int read_stored(Registry *registry) {
         scoped(stored_models_freep) StoredModels *stored = NULL;
         int r;
 
-        r = stored_models_read(store_path_if_open(registry->store), &stored);
+        r = stored_models_read(store_path_if_open(registry->store), store_wal_barrier(registry->store), &stored);
         for (size_t i = 0; r == 0 && i < stored->n; i++)
                 r = add_stored(registry, &stored->items[i]);
         return r;

@@ -226,7 +226,8 @@ int recovery_run(Lifecycle *lifecycle) {
 
         assert(lifecycle->jobs->n == 0);
 
-        r = job_recovery_read(store_is_late(lifecycle->store) ? NULL : store_path(lifecycle->store), &recovery);
+        r = job_recovery_read(store_is_late(lifecycle->store) ? NULL : store_path(lifecycle->store),
+                              store_wal_barrier(lifecycle->store), &recovery);
         if (r < 0)
                 return r;
 

@@ -36,6 +36,15 @@ typedef struct IngestStats {
         uint64_t n_answers[N_STATUSES];
 } IngestStats;
 
+/* Database files that were found damaged, and what became of their rows. */
+typedef struct DamageStats {
+        uint64_t n_files, n_rows_salvaged; /* since start */
+        bool is_salvaging;
+        bool is_condemned; /* a damaged file could not be replaced yet: nothing is stored */
+        char found[384];   /* the last damage and where the file is; "": none */
+        char salvaged[384]; /* result of the last salvage; "": none has ended */
+} DamageStats;
+
 /* Rows that were removed because of their age. */
 typedef struct ExpiryStats {
         uint64_t n_rows;       /* since start */
@@ -50,8 +59,11 @@ typedef struct StoreStats {
         uint64_t size_bytes, size_max_bytes;
         ExpiryStats expiry;
         bool is_writable, is_volatile;
+        char directory[256];
         char error[160];  /* reason why the store is not writable; "": writable */
-        char notice[256]; /* action taken to open the database late; "": none */
+        uint64_t n_sync_failures; /* checkpoints that could not write or sync the database file */
+        char sync_error[96];      /* reason of the last checkpoint's failure, "ENOSPC: …"; "": it succeeded */
+        DamageStats damage;
 } StoreStats;
 
 /* Ticks, configuration and resources of perfd itself. */

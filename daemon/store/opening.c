@@ -72,9 +72,16 @@ static int open_database(const Opening *opening, Database *ret, int64_t *ret_ver
         return r;
 }
 
+int opening_open_file(const char *path, Database *ret) {
+        int64_t version;
+
+        return open_database(&(Opening){ .path = (char *)path }, ret, &version);
+}
+
 static int say_too_new(const char *path, int64_t version, char **ret_note) {
-        if (asprintf(ret_note, "%s has format %lld, written by a newer perfd; this perfd supports up to %d", path,
-                     (long long)version, schema_version(&migrations)) < 0)
+        if (asprintf(ret_note, "%s has format %lld, written by a newer perfd; this perfd supports up to %d: install the newer perfd "
+                     "again, or move the file away to start with an empty database", path, (long long)version,
+                     schema_version(&migrations)) < 0)
                 return -ENOMEM;
         return OPENING_TOO_NEW;
 }
@@ -103,11 +110,11 @@ static int open_or_begin_anew(const Opening *opening, Database *ret, char **ret_
         int64_t version = 0;
         int r;
 
-        r = salvage_is_marked(opening->path) ? DATABASE_CORRUPT : open_database(opening, &database, &version);
+        r = open_database(opening, &database, &version);
         if (r == SCHEMA_TOO_NEW)
                 return say_too_new(opening->path, version, ret_note);
         if (r == DATABASE_CORRUPT) {
-                reason = strdup(database.db ? database_error(&database) : "damage was found while writing");
+                reason = strdup(database_error(&database));
                 if (!reason)
                         return -ENOMEM;
                 database_close(&database);

@@ -22,6 +22,9 @@ typedef struct Opening {
 int opening_init(Opening *opening, const char *directory, bool is_volatile);
 void opening_deinit(Opening *opening);
 
+/* Opens or creates one file, without the lock. 0, SCHEMA_TOO_NEW of schema.h, an outcome of database.h, or a negative errno. */
+int opening_open_file(const char *path, Database *ret);
+
 /*
  * Takes the lock, opens or creates the file and migrates it; puts a corrupt file aside and creates a new one. Can be repeated. 0, then
  * *ret_note (caller frees) may say what was done; a negative errno; or an outcome, then *ret_note says why.

@@ -19,13 +19,25 @@ int read_connection_init(ReadConnection *connection, const char *path, WalBarrie
         return connection->path ? 0 : -ENOMEM;
 }
 
-/* A query waits while the log is restarted, at most half of its time. */
+static void close_database(ReadConnection *connection) {
+        statement_cache_clear(&connection->statements);
+        sqlite3_close(connection->db);
+        connection->db = NULL;
+        connection->current = NULL;
+}
+
+/* A query waits while the log is restarted, at most half of its time. Afterwards, the database may be another file. */
 static void enter(ReadConnection *connection) {
+        unsigned generation;
+
         if (!connection->barrier)
                 return;
 
-        wal_barrier_enter(connection->barrier, connection->timeout_ns / 2);
+        generation = wal_barrier_enter(connection->barrier, connection->timeout_ns / 2);
         connection->is_inside = true;
+        if (generation != connection->generation)
+                close_database(connection);
+        connection->generation = generation;
 }
 
 static void leave(ReadConnection *connection) {
@@ -37,10 +49,7 @@ static void leave(ReadConnection *connection) {
 }
 
 static void disconnect(ReadConnection *connection) {
-        statement_cache_clear(&connection->statements);
-        sqlite3_close(connection->db);
-        connection->db = NULL;
-        connection->current = NULL;
+        close_database(connection);
         leave(connection);
 }
 
@@ -67,6 +76,8 @@ static int connect_to_store(ReadConnection *connection) {
                 return code;
 
         connection->n_connects++;
+        /* The file may have been moved aside: the log of that name is another file's. */
+        sqlite3_db_config(connection->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
         sqlite3_busy_timeout(connection->db, BUSY_MS);
         sqlite3_progress_handler(connection->db, STEPS_BETWEEN_CLOCKS, on_progress, connection);
         return sqlite3_exec(connection->db,
@@ -95,6 +106,12 @@ int read_connection_fail(ReadConnection *connection, int code) {
         case SQLITE_NOMEM:
                 disconnect(connection);
                 return -ENOMEM;
+        case SQLITE_CORRUPT:
+        case SQLITE_NOTADB:
+                if (connection->barrier)
+                        wal_barrier_note_damage(connection->barrier, connection->generation);
+                disconnect(connection);
+                return READER_BROKEN;
         default:
                 disconnect(connection);
                 return READER_BROKEN;

@@ -26,6 +26,7 @@ typedef struct ReadConnection {
         Prepared *current; /* outer statement of the query that runs, or NULL */
         uint64_t deadline_ns;
         bool is_inside; /* the barrier */
+        unsigned generation; /* of the barrier, of the file that db has open */
 } ReadConnection;
 
 /* 0 or -ENOMEM. Must not be moved afterwards. */

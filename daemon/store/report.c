@@ -2,6 +2,7 @@
 #include "store/report.h"
 
 #include <stdio.h>
+#include <string.h>
 
 void report_init(Report *report) {
         *report = (Report){};
@@ -50,16 +51,49 @@ void report_failure(Report *report, const char *error, bool is_writable) {
         pthread_mutex_unlock(&report->mutex);
 }
 
-void report_open(Report *report, const char *notice) {
+void report_open(Report *report) {
         pthread_mutex_lock(&report->mutex);
         set_error(report, "", true);
-        (void)snprintf(report->stats.notice, sizeof(report->stats.notice), "%s", notice ? notice : "");
         pthread_mutex_unlock(&report->mutex);
 }
 
 void report_closed(Report *report, const char *error) {
         pthread_mutex_lock(&report->mutex);
         set_error(report, error, false);
+        pthread_mutex_unlock(&report->mutex);
+}
+
+void report_checkpoints(Report *report, uint64_t n_failures, int error) {
+        char *text = report->stats.sync_error;
+        const char *name = strerrorname_np(-error);
+
+        pthread_mutex_lock(&report->mutex);
+        report->stats.n_sync_failures = n_failures;
+        text[0] = '\0';
+        if (error < 0)
+                (void)snprintf(text, sizeof(report->stats.sync_error), "%s: %s", name ? name : "unknown", strerrordesc_np(-error));
+        pthread_mutex_unlock(&report->mutex);
+}
+
+void report_damage(Report *report, const char *found, bool is_condemned) {
+        DamageStats *damage = &report->stats.damage;
+
+        pthread_mutex_lock(&report->mutex);
+        /* A file that is condemned first is counted when it is moved. */
+        damage->n_files += !is_condemned;
+        damage->is_condemned = is_condemned;
+        (void)snprintf(damage->found, sizeof(damage->found), "%s", found);
+        pthread_mutex_unlock(&report->mutex);
+}
+
+void report_salvage(Report *report, bool is_salvaging, uint64_t n_rows, const char *note) {
+        DamageStats *damage = &report->stats.damage;
+
+        pthread_mutex_lock(&report->mutex);
+        damage->is_salvaging = is_salvaging;
+        damage->n_rows_salvaged += n_rows;
+        if (note)
+                (void)snprintf(damage->salvaged, sizeof(damage->salvaged), "%s", note);
         pthread_mutex_unlock(&report->mutex);
 }
 

@@ -31,8 +31,14 @@ void report_commit(Report *report, uint64_t duration_ns, size_t n_rows, bool is_
 /* is_writable: only this batch cannot be stored. */
 void report_failure(Report *report, const char *error, bool is_writable);
 /* The database was opened late, or could not be opened. */
-void report_open(Report *report, const char *notice);
+void report_open(Report *report);
 void report_closed(Report *report, const char *error);
+/* Checkpoints that failed since start; error: negative errno of the last checkpoint, or 0. */
+void report_checkpoints(Report *report, uint64_t n_failures, int error);
+/* A damaged file was moved aside, or could not be moved aside yet (is_condemned). */
+void report_damage(Report *report, const char *found, bool is_condemned);
+/* n_rows: stored by this step. note: result at the end, or NULL. */
+void report_salvage(Report *report, bool is_salvaging, uint64_t n_rows, const char *note);
 void report_read(Report *report, StoreStats *ret);
 
 void report_set_config(Report *report, const StoreConfig *config);

@@ -7,9 +7,6 @@
 #include "store/store_subjects.h"
 #include "util/scoped.h"
 
-/* PRAGMA application_id of our files, "prfd", by which file(1) and perfd tell them. */
-#define APPLICATION_ID 0x70726664
-
 /* For walks over all tables: 0, or what stopped the walk. */
 typedef int (*TableStep)(Database *database, const StoreTable *table);
 
@@ -51,7 +48,7 @@ static int set_pragma(Database *database, const char *name, int v) {
 }
 
 int schema_touch(Database *database) {
-        return set_pragma(database, "application_id", APPLICATION_ID);
+        return set_pragma(database, "application_id", SCHEMA_APPLICATION_ID);
 }
 
 static int create_table(Database *database, const StoreTable *table) {
@@ -68,7 +65,7 @@ static int create_or_migrate(Database *database, const Migrations *migrations, i
         for (; r == 0 && version > 0 && version < schema_version(migrations); version++)
                 r = database_exec(database, migrations->sql[version - 1]);
         if (r == 0)
-                r = set_pragma(database, "application_id", APPLICATION_ID);
+                r = set_pragma(database, "application_id", SCHEMA_APPLICATION_ID);
         return r != 0 ? r : set_pragma(database, "user_version", schema_version(migrations));
 }
 
@@ -97,6 +94,8 @@ static int check_table(Database *database, const StoreTable *table) {
 
         for (size_t i = 0; r == 0 && i < N_ELEMENTS(table->checks) && table->checks[i]; i++)
                 r = database_query(database, table->checks[i], &unused);
+        if (r == 0 && table->newest)
+                r = database_query(database, table->newest, &unused);
         return r;
 }
 
@@ -112,7 +111,7 @@ static int identify(Database *database, int64_t *ret_version) {
                 r = database_query(database, "PRAGMA user_version", &version);
         if (r != 0)
                 return r;
-        if ((n_tables > 0 || version > 0) && id != APPLICATION_ID)
+        if ((n_tables > 0 || version > 0) && id != SCHEMA_APPLICATION_ID)
                 return DATABASE_CORRUPT;
         if (version < 0 || (version > 0) != (n_tables > 0))
                 return DATABASE_CORRUPT;

@@ -12,6 +12,9 @@
 
 #include "store/database.h"
 
+/* PRAGMA application_id of our files, "prfd", by which file(1) and perfd tell them. */
+#define SCHEMA_APPLICATION_ID 0x70726664
+
 /* SQL that changes a file of version 1 to one of version 2, and so on. A migration is never changed once it was released. */
 typedef struct Migrations {
         const char *const *sql;

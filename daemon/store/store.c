@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "store/database.h"
 #include "store/opening.h"
@@ -173,4 +174,6 @@ void store_stats(Store *store, StoreStats *ret) {
         ret->queue_bytes = n_bytes;
         ret->queue_rows_max = n_rows_max;
         ret->is_volatile = store->opening.is_volatile;
+        (void)snprintf(ret->directory, sizeof(ret->directory), "%.*s", (int)(strrchr(store_path(store), '/') - store_path(store)),
+                       store_path(store));
 }

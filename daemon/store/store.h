@@ -21,8 +21,8 @@
 typedef struct Store Store;
 
 /*
- * Opens or creates perfd.db in the directory, migrates the file and starts the writer. A corrupt file is moved aside
- * (perfd.db.corrupt-TIME) and replaced by a new one; *ret_note then says so (caller frees; NULL otherwise). With a full or
+ * Opens or creates perfd.db in the directory, migrates the file and starts the writer. A damaged file is moved aside (salvage.h), also
+ * later, and replaced by a new one; *ret_note then says so (caller frees; NULL otherwise). With a full or
  * failing disk the store opens late: it is not writable, readers find nothing, rows fail, *ret_note says why, and the writer
  * tries to open the database every 2 s. 0, a negative errno that an administrator has to mend, or an outcome: then
  * *ret_note says why.

@@ -36,6 +36,16 @@ typedef struct StoreTable {
         const char *newest;       /* query of the time of the newest row by perfd's clock, in ms; NULL: clients tell the time */
         int (*run)(Database *database, Prepared *removal, int64_t *ret_n); /* runs either and counts the rows that went */
         int (*tidy)(Database *database); /* or NULL: runs after the last of several removals */
+
+        /*
+         * Salvage (salvage.h): statements that run for a row of a damaged file, whose columns are ?1, ?2 and so on. NULL: none. A table
+         * without any is made again from the rows of others.
+         */
+        const Statement *salvage_first; /* stores the row if it is needed before other rows are stored */
+        const Statement *salvage_before, *salvage, *salvage_after; /* store any row; salvage_after runs when the row was stored */
+        const Statement *salvage_tidy;  /* runs after the first rows of all tables were stored */
+        bool keeps_rowids;              /* other tables refer to rows, or their order counts */
+        const char *salvage_index;      /* an index with all columns, in which rows are found as well */
 } StoreTable;
 
 typedef struct StoreSubject {

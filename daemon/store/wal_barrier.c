@@ -27,15 +27,18 @@ void wal_barrier_deinit(WalBarrier *barrier) {
         *barrier = (WalBarrier){};
 }
 
-void wal_barrier_enter(WalBarrier *barrier, uint64_t wait_max_ns) {
+unsigned wal_barrier_enter(WalBarrier *barrier, uint64_t wait_max_ns) {
         struct timespec until = clock_monotonic_after(wait_max_ns);
+        unsigned generation;
 
         pthread_mutex_lock(&barrier->mutex);
-        while (barrier->is_closed)
+        while (barrier->is_closed || barrier->is_damaged)
                 if (pthread_cond_timedwait(&barrier->opened, &barrier->mutex, &until) != 0)
                         break;
         barrier->n_inside++;
+        generation = barrier->generation;
         pthread_mutex_unlock(&barrier->mutex);
+        return generation;
 }
 
 void wal_barrier_leave(WalBarrier *barrier) {
@@ -61,6 +64,35 @@ bool wal_barrier_close(WalBarrier *barrier) {
 
 void wal_barrier_open(WalBarrier *barrier) {
         pthread_mutex_lock(&barrier->mutex);
+        barrier->is_closed = false;
+        pthread_cond_broadcast(&barrier->opened);
+        pthread_mutex_unlock(&barrier->mutex);
+}
+
+void wal_barrier_note_damage(WalBarrier *barrier, unsigned generation) {
+        bool is_news;
+
+        pthread_mutex_lock(&barrier->mutex);
+        is_news = generation == barrier->generation && !barrier->is_damaged;
+        barrier->is_damaged |= is_news;
+        pthread_mutex_unlock(&barrier->mutex);
+        if (is_news)
+                queue_poke(barrier->writers);
+}
+
+bool wal_barrier_is_damaged(WalBarrier *barrier) {
+        bool is_damaged;
+
+        pthread_mutex_lock(&barrier->mutex);
+        is_damaged = barrier->is_damaged;
+        pthread_mutex_unlock(&barrier->mutex);
+        return is_damaged;
+}
+
+void wal_barrier_replace(WalBarrier *barrier) {
+        pthread_mutex_lock(&barrier->mutex);
+        barrier->generation++;
+        barrier->is_damaged = false;
         barrier->is_closed = false;
         pthread_cond_broadcast(&barrier->opened);
         pthread_mutex_unlock(&barrier->mutex);

@@ -19,14 +19,19 @@ typedef struct WalCheckpoint {
         WalBarrier *barrier;    /* borrowed */
         bool is_barrier_closed; /* until the log is restarted */
         int n_pages_waited;     /* length of the log when a wait was in vain; 0: since the restart */
+        uint64_t n_failures;    /* checkpoints that could not write or sync the database file */
+        int error;              /* negative errno of the last checkpoint; 0: it succeeded, or waits for a query */
 } WalCheckpoint;
 
-/* Without waiting; mode: SQLITE_CHECKPOINT_…. A failure leaves the rest to the next checkpoint. */
-void wal_checkpoint_run(Database *database, int mode);
+/* Without waiting; mode: SQLITE_CHECKPOINT_…. A failure is counted, and leaves the rest to the next checkpoint. */
+void wal_checkpoint_run(WalCheckpoint *wal, Database *database, int mode);
 /* Restarts the log if no query reads it, else closes the barrier for the next attempt. */
 void wal_checkpoint_restart(WalCheckpoint *wal, Database *database, const Retention *retention, int mode);
 /* After a commit; is_idle: no rows wait. */
 void wal_checkpoint_if_due(WalCheckpoint *wal, Database *database, const Retention *retention, bool is_idle);
+
+/* Whether the log may grow by another transaction: not at its end while checkpoints fail. Tries a checkpoint then. */
+bool wal_checkpoint_has_room(WalCheckpoint *wal, Database *database, const Retention *retention);
 
 /* Size of the log of a database file. */
 uint64_t wal_checkpoint_log_bytes(const char *path);

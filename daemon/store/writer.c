@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "store/salvage.h"
 #include "store/schema.h"
 #include "util/clock.h"
 #include "util/scoped.h"
@@ -21,6 +20,9 @@
 #define SETTLED_WAIT_NS (60 * NS_PER_S)
 #define REMOVAL_INTERVAL_NS (60 * NS_PER_S)
 #define WORK_INTERVAL_NS (1 * NS_PER_S) /* while rows keep coming; a step takes some milliseconds */
+#define REPLACEMENT_INTERVAL_NS (60 * NS_PER_S) /* a disk that damages each new file is not filled with these */
+#define SALVAGE_INTERVAL_NS (NS_PER_S / 10)     /* while rows keep coming */
+#define SALVAGE_BYTES (512 * 1024)              /* room that is there for a step */
 #define WORK_BYTES (256 * 1024)         /* room that is made for a step */
 #define TRIM_BYTES (UINT64_C(1) << 20)
 
@@ -31,6 +33,7 @@ static void note_size(Writer *writer) {
         struct stat st;
         uint64_t n = stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 
+        report_checkpoints(&writer->report, writer->wal.n_failures, writer->wal.error);
         report_size(&writer->report, n + wal_checkpoint_log_bytes(path), writer->retention.config.size_max_bytes,
                     writer->retention.n_removed);
 }
@@ -48,8 +51,6 @@ static void keep_failure(Writer *writer, int r, const char *explanation) {
 }
 
 static void note_failure(Writer *writer, int r) {
-        if (r == DATABASE_CORRUPT)
-                (void)salvage_mark(writer->opening->path);
         report_failure(&writer->report, writer->failure, r == DATABASE_REFUSED);
 }
 
@@ -59,9 +60,10 @@ static void note_closed(Writer *writer, const char *why) {
 }
 
 /* The size comes first: a caller that sees the database open sees its size, too. */
-static void note_open(Writer *writer, const char *notice) {
+static void note_open(Writer *writer) {
+        writer->was_open = true;
         note_size(writer);
-        report_open(&writer->report, notice);
+        report_open(&writer->report);
 }
 
 void writer_stats(Writer *writer, StoreStats *ret) {
@@ -89,24 +91,60 @@ static void take_config(Writer *writer) {
 
 /* --- the database -------------------------------------------------------------------------------- */
 
+/* Moves rows that others need from a damaged file into the database, before any other row is stored. */
+static int begin_salvage(Writer *writer) {
+        int r;
+
+        salvage_close(&writer->salvage);
+        r = salvage_find(&writer->salvage, writer->opening->path);
+        if (r < 0 || !writer->salvage.path)
+                return r == -ENOMEM ? r : 0; /* a damaged file that cannot be opened stays where it is */
+        r = salvage_begin(&writer->salvage, &writer->database);
+        if (r == 0)
+                report_salvage(&writer->report, true, writer->salvage.n_rows, NULL);
+        else
+                salvage_close(&writer->salvage);
+        return r;
+}
+
+/* Counts and reports a file that was moved aside. */
+static void note_damage(Writer *writer, const char *note) {
+        writer->is_condemned = false;
+        if (note)
+                report_damage(&writer->report, note, false);
+}
+
 static int open_database(Writer *writer, char **ret_note) {
         StoreConfig config = writer->retention.config;
         int r;
 
         assert(!writer->database.db);
+        *ret_note = NULL;
+        if (writer->is_condemned) {
+                r = salvage_put_aside(writer->opening->path, clock_realtime_ns(), writer->failure, ret_note);
+                if (r < 0)
+                        return r;
+                note_damage(writer, *ret_note);
+                free(TAKE(*ret_note));
+        }
         r = opening_open(writer->opening, &writer->database, ret_note);
         if (r != 0)
                 return r;
+        note_damage(writer, *ret_note);
 
         writer->next.has_more_work = true; /* the first step finds out */
         database_watch(&writer->database);
-        r = retention_configure(&writer->retention, &writer->database, &config);
+        /* First the rows of a damaged file, because retention judges the clock by the newest row. */
+        r = begin_salvage(writer);
+        if (r == 0)
+                r = retention_configure(&writer->retention, &writer->database, &config);
         if (r == 0) {
                 holders_charge(&writer->holders, &writer->database, true);
                 return 0;
         }
 
         free(TAKE(*ret_note));
+        salvage_close(&writer->salvage);
         database_close(&writer->database);
         return r < 0 ? r : -EIO;
 }
@@ -115,21 +153,21 @@ int writer_open(Writer *writer, char **ret_note) {
         int r = open_database(writer, ret_note);
 
         if (r == 0)
-                note_open(writer, NULL);
+                note_open(writer);
         else
                 note_closed(writer, *ret_note ? *ret_note : strerror(-r));
         return r;
 }
 
 /*
- * Nothing that was under way before this start was resumed, and nothing of this start is in the database yet. Writes in any case, to
- * find out whether writing works.
+ * When the database is opened late, nothing that was under way before this start was resumed, and nothing of this start is in the
+ * database yet. Writes in any case, to find out whether writing works.
  */
 static int interrupt(Writer *writer) {
         int r;
 
         r = database_begin(&writer->database);
-        if (r == 0)
+        if (r == 0 && !writer->was_open)
                 r = store_subjects_interrupt(&writer->database);
         if (r == 0)
                 r = schema_touch(&writer->database);
@@ -147,13 +185,53 @@ static void open_if_due(Writer *writer) {
         if (r != 0)
                 note_closed(writer, note ? note : strerror(-r));
         else if (interrupt(writer) == 0)
-                note_open(writer, note);
+                note_open(writer);
         else {
                 note_closed(writer, database_error(&writer->database));
                 database_rollback(&writer->database);
                 database_close(&writer->database);
         }
         writer->next.opening_ns = clock_boottime_ns() + OPENING_INTERVAL_NS;
+}
+
+/*
+ * Nothing more is stored in a damaged file. From here on a new file is used at once, unless the file before was damaged a moment ago.
+ * Queries that wait, and queries to come, open the new file.
+ */
+static void condemn(Writer *writer) {
+        uint64_t now_ns = clock_boottime_ns();
+
+        (void)wal_barrier_close(writer->wal.barrier);
+        salvage_close(&writer->salvage);
+        store_subjects_forget(writer->subjects);
+        database_close(&writer->database);
+        writer->wal = (WalCheckpoint){ .barrier = writer->wal.barrier, .n_failures = writer->wal.n_failures };
+        writer->is_condemned = true;
+        report_damage(&writer->report, writer->failure, true);
+        report_closed(&writer->report, writer->failure);
+
+        writer->next.opening_ns = writer->next.replacement_ns;
+        writer->next.replacement_ns = now_ns + REPLACEMENT_INTERVAL_NS;
+        open_if_due(writer);
+        wal_barrier_replace(writer->wal.barrier);
+}
+
+/* Right after the call that failed. */
+static void handle_failure(Writer *writer, int r) {
+        keep_failure(writer, r, NULL);
+        note_failure(writer, r);
+        if (r == DATABASE_CORRUPT)
+                condemn(writer);
+        else
+                database_rollback(&writer->database);
+}
+
+static void condemn_if_damaged(Writer *writer) {
+        if (!writer->database.db || !wal_barrier_is_damaged(writer->wal.barrier))
+                return;
+
+        (void)snprintf(writer->failure, sizeof(writer->failure), "a query found a damaged page");
+        condemn(writer);
 }
 
 /* --- a batch ------------------------------------------------------------------------------------- */
@@ -198,9 +276,21 @@ static int commit_all(Writer *writer, RowSet *batch, size_t room_bytes, const ch
         return r;
 }
 
+/* Commits a batch, again without a row set that cannot be stored. */
+static int commit_storable(Writer *writer, RowSet *batch, size_t n_bytes) {
+        int r;
+
+        do {
+                r = commit_all(writer, batch, n_bytes, NULL);
+                if (r == DATABASE_REFUSED)
+                        note_failure(writer, r);
+        } while (r == DATABASE_REFUSED);
+        return r;
+}
+
 /*
- * Commits a batch: again without a row set that cannot be stored, and once more when the file was full. Then a checkpoint lets the log
- * restart within its space, and at the size limit more rows can be removed.
+ * Commits a batch: in a new file when the file is damaged, and once more when the file was full. Then a checkpoint lets the log restart
+ * within its space, and at the size limit more rows can be removed.
  */
 static int commit_batch(Writer *writer, RowSet *batch, size_t n_bytes) {
         bool is_at_limit;
@@ -210,16 +300,22 @@ static int commit_batch(Writer *writer, RowSet *batch, size_t n_bytes) {
                 note_failure(writer, -EIO);
                 return -EIO;
         }
+        /* The log may not grow past the size limit while nothing of the log reaches the database file. */
+        if (!wal_checkpoint_has_room(&writer->wal, &writer->database, &writer->retention)) {
+                keep_failure(writer, writer->wal.error, "the log is full and cannot be written back into the database");
+                note_failure(writer, writer->wal.error);
+                return writer->wal.error;
+        }
 
-        do {
-                r = commit_all(writer, batch, n_bytes, NULL);
-                if (r == DATABASE_REFUSED)
-                        note_failure(writer, r);
-        } while (r == DATABASE_REFUSED);
-
+        r = commit_storable(writer, batch, n_bytes);
+        if (r == DATABASE_CORRUPT) {
+                condemn(writer);
+                if (writer->database.db)
+                        r = commit_storable(writer, batch, n_bytes);
+        }
         if (r == DATABASE_FULL) {
                 is_at_limit = retention_is_at_limit(&writer->database, &writer->retention, n_bytes);
-                wal_checkpoint_run(&writer->database, SQLITE_CHECKPOINT_PASSIVE);
+                wal_checkpoint_run(&writer->wal, &writer->database, SQLITE_CHECKPOINT_PASSIVE);
                 r = commit_all(writer, batch, is_at_limit ? 4 * n_bytes : n_bytes,
                                is_at_limit ? "store is full: limit [store] max_size reached" : NULL);
         }
@@ -297,17 +393,15 @@ static void remove_some(Writer *writer) {
 
         writer->next.has_more_to_remove = false;
         r = retention_step(&writer->retention, &writer->database, clock_realtime_ns(), &writer->next.has_more_to_remove);
-        if (r != 0) {
-                keep_failure(writer, r, NULL);
-                note_failure(writer, r);
-        }
+        if (r != 0)
+                handle_failure(writer, r);
         report_expiry(&writer->report, &writer->retention.expiry.stats);
         store_subjects_forget(writer->subjects);
         writer->next.is_settled &= !writer->next.has_more_to_remove;
         writer->next.removal_ns = clock_boottime_ns() + REMOVAL_INTERVAL_NS;
         /* A checkpoint cuts the space that was given back off the file. */
         if (was_removing && !writer->next.has_more_to_remove)
-                wal_checkpoint_run(&writer->database, SQLITE_CHECKPOINT_PASSIVE);
+                wal_checkpoint_run(&writer->wal, &writer->database, SQLITE_CHECKPOINT_PASSIVE);
         else
                 checkpoint_if_due(writer);
         note_size(writer);
@@ -338,15 +432,55 @@ static void work_some(Writer *writer) {
         if (r == 0 && has_work)
                 r = work_in_transaction(writer, &has_more);
         if (r != 0) {
-                keep_failure(writer, r, NULL);
-                note_failure(writer, r);
+                handle_failure(writer, r);
                 writer->retention.n_removed = n_removed;
-                database_rollback(&writer->database);
         }
         store_subjects_forget(writer->subjects);
         writer->next.has_more_work = has_more;
         writer->next.is_settled &= !has_more;
         writer->next.work_ns = clock_boottime_ns() + WORK_INTERVAL_NS;
+        checkpoint_if_due(writer);
+        note_size(writer);
+}
+
+/* At the size limit, the rows that are left are older than all in the database. */
+static void end_salvage(Writer *writer) {
+        scoped(freep) char *note = NULL;
+        int r;
+
+        r = salvage_end(&writer->salvage, &note);
+        if (r < 0)
+                salvage_close(&writer->salvage);
+        report_salvage(&writer->report, false, 0, note ? note : strerrordesc_np(-r));
+        /* The next file, if there is another. */
+        (void)begin_salvage(writer);
+}
+
+/* One step of moving rows out of a damaged file. After a failure, as on a full disk, the salvage starts again. */
+static void salvage_some(Writer *writer) {
+        uint64_t now_ns = clock_boottime_ns(), n_before = writer->salvage.n_rows;
+        bool has_more = false;
+        int r = 0;
+
+        if (!writer->database.db || !writer->salvage.path || now_ns < writer->next.salvage_ns)
+                return;
+
+        writer->next.salvage_ns = is_idle(writer) ? 0 : now_ns + SALVAGE_INTERVAL_NS;
+        if (!retention_is_at_limit(&writer->database, &writer->retention, SALVAGE_BYTES))
+                r = salvage_step(&writer->salvage, &writer->database, &has_more);
+        store_subjects_forget(writer->subjects);
+        if (r == 0) {
+                report_salvage(&writer->report, true, writer->salvage.n_rows - n_before, NULL);
+                if (!has_more)
+                        end_salvage(writer);
+        } else {
+                handle_failure(writer, r);
+                if (writer->database.db)
+                        (void)begin_salvage(writer);
+                writer->next.salvage_ns = now_ns + IDLE_WAIT_NS;
+        }
+        writer->next.has_more_work = true;
+        writer->next.is_settled = false;
         checkpoint_if_due(writer);
         note_size(writer);
 }
@@ -382,7 +516,8 @@ static void settle(Writer *writer) {
         /* A log that grew behind a reader, or while space was given back, is cut when no rows come. */
         if (writer->wal.is_barrier_closed || wal_checkpoint_log_bytes(writer->opening->path) > writer->retention.n_wal_bytes_max)
                 wal_checkpoint_restart(&writer->wal, &writer->database, &writer->retention, SQLITE_CHECKPOINT_TRUNCATE);
-        release_memory(writer);
+        if (writer->database.db)
+                release_memory(writer);
         holders_charge(&writer->holders, &writer->database, false);
         note_size(writer);
         writer->next.is_settled = is_writable(writer);
@@ -391,6 +526,8 @@ static void settle(Writer *writer) {
 static uint64_t wait_ns(const Writer *writer) {
         if (writer->next.has_more_to_remove || writer->next.has_more_work)
                 return 0;
+        if (writer->database.db && writer->salvage.path)
+                return clock_boottime_ns() < writer->next.salvage_ns ? SALVAGE_INTERVAL_NS : 0;
         return writer->next.is_settled ? SETTLED_WAIT_NS : IDLE_WAIT_NS;
 }
 
@@ -403,6 +540,7 @@ static void *on_start(void *userdata) {
                 RowSet *sets = queue_take(writer->queue, wait_ns(writer), &is_stopping);
 
                 take_config(writer);
+                condemn_if_damaged(writer);
                 open_if_due(writer);
                 if (!sets && !is_stopping && wait_ns(writer) > 0)
                         settle(writer);
@@ -415,6 +553,7 @@ static void *on_start(void *userdata) {
                 }
                 if (!is_stopping) {
                         remove_some(writer);
+                        salvage_some(writer);
                         work_some(writer);
                 }
         }
@@ -456,9 +595,10 @@ void writer_deinit(Writer *writer) {
         if (writer->is_running) {
                 pthread_join(writer->thread, NULL);
                 assert(is_idle(writer));
-                wal_checkpoint_run(&writer->database, SQLITE_CHECKPOINT_TRUNCATE);
+                wal_checkpoint_run(&writer->wal, &writer->database, SQLITE_CHECKPOINT_TRUNCATE);
         }
         holders_deinit(&writer->holders);
+        salvage_close(&writer->salvage);
         database_close(&writer->database);
         store_subjects_free(writer->subjects);
         report_deinit(&writer->report);

@@ -17,13 +17,14 @@
 #include "store/queue.h"
 #include "store/report.h"
 #include "store/retention.h"
+#include "store/salvage.h"
 #include "store/store_types.h"
 #include "store/store_subjects.h"
 #include "store/wal_checkpoint.h"
 
 /* When the next of what is done between batches is due; CLOCK_BOOTTIME. */
 typedef struct WriterSchedule {
-        uint64_t opening_ns, removal_ns, work_ns, settling_ns;
+        uint64_t opening_ns, removal_ns, work_ns, salvage_ns, settling_ns, replacement_ns;
         bool is_settled, has_more_to_remove, has_more_work;
         uint64_t n_bytes_unsettled; /* of row sets since the thread was last idle */
 } WriterSchedule;
@@ -36,6 +37,9 @@ typedef struct Writer {
         Retention retention;
         Holders holders;
         WalCheckpoint wal;
+        Salvage salvage;
+        bool was_open;     /* at any time since start */
+        bool is_condemned; /* the file is damaged and is still to be moved aside */
         WriterSchedule next;
         char failure[STORE_ERROR_MAX]; /* message of the last failure */
         Report report;

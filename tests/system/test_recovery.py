@@ -155,10 +155,26 @@ class Recovery(harness.TestCase):
             path.unlink()
         (daemon.state / "perfd.db").write_bytes(b"no database at all, but long enough to be one\n" * 100)
         daemon.start()
-        self.assertIn("perfd.db.corrupt-", daemon.log())
-        self.assertEqual(len(list(daemon.state.glob("perfd.db.corrupt-*"))), 1)
+        self.assertIn("perfd.db.damaged-", daemon.log())
+        wait_for(lambda: len(list(daemon.state.glob("perfd.db.salvaged-*"))) == 1, "the old file to be kept")
         with daemon.client() as client:
             self.assert_status(client.submit(harness.indicator()), "OK")
+
+    def test_a_database_of_a_newer_perfd_ends_perfd_for_good(self):
+        daemon = self.daemon()
+        self.assertEqual(daemon.stop(), 0)
+        with contextlib.closing(sqlite3.connect(daemon.state / "perfd.db")) as database:
+            database.execute("PRAGMA user_version = 99")
+        ended = self.run_perfd("--socket", daemon.socket, "--state", daemon.state)
+        self.assertEqual(ended.returncode, 6)
+        self.assertIn("install the newer perfd again, or move the file away", ended.stderr)
+        unit = (harness.ROOT / "systemd" / "perfd.service").read_text()
+        self.assertRegex(unit, r"(?m)^RestartPreventExitStatus=.*\b6\b")
+
+    def test_a_state_directory_that_perfd_makes_is_private(self):
+        state = self.temporary_directory() / "new" / "state"
+        self.daemon(args=["--state", state])
+        self.assertEqual([path.stat().st_mode & 0o777 for path in (state, state.parent)], [0o700, 0o700])
 
     def test_two_do_not_share_a_state_directory(self):
         daemon = self.daemon()

@@ -12,6 +12,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <sqlite3.h>
@@ -222,6 +223,30 @@ static inline void change_place(const Place *place, const char *sql) {
 
         assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
         assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+/* --- opening and damage -------------------------------------------------------------------------- */
+
+/* Opening is refused or noted; the note, which the caller frees. */
+static inline char *open_with_note(Place *place, int expected) {
+        StoreConfig config = place_config(place);
+        char *note = NULL;
+
+        assert_int_equal(store_open(&place->store, &config, &note), expected);
+        assert_non_null(note);
+        if (expected == 0)
+                assert_int_equal(reader_new(&place->reader, store_path(place->store), store_wal_barrier(place->store), 10 * NS_PER_S), 0);
+        return note;
+}
+
+static inline void write_at(const Place *place, off_t offset, const void *bytes, size_t n) {
+        scoped(closep) int fd = -1;
+        char path[PATH_MAX];
+
+        place_path(place, "perfd.db", path);
+        fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        assert_true(fd >= 0);
+        assert_int_equal(pwrite(fd, bytes, n, offset), n);
 }
 
 /* --- results ------------------------------------------------------------------------------------- */

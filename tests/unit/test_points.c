@@ -276,7 +276,7 @@ static void registered_models_are_there_at_the_next_start(void **state) {
                                                                          cookie_of(cookie))), 0);
                 assert_int_equal(outcome_of(place->store, cookie), STORE_DONE);
         }
-        assert_int_equal(stored_models_read(store_path_if_open(place->store), &models), 0);
+        assert_int_equal(stored_models_read(store_path_if_open(place->store), NULL, &models), 0);
         assert_int_equal(models->n, 1);
         assert_string_equal(models->items[0].document, "\"as declared\"");
         assert_int_equal(models->items[0].uid, 1002);

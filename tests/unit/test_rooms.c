@@ -382,7 +382,7 @@ static void a_store_that_cannot_be_written_is_published_and_heals(void **state) 
         assert_int_equal(rooms_configure(&f->rooms), 0);
         put_too_large(f);
         assert_int_equal(rooms_tick(&f->rooms), 0);
-        assert_false(f->rooms.was_writable);
+        assert_false(f->rooms.stored.is_writable);
         snapshot = acquire(f);
         assert_false(snapshot->store.is_writable);
         assert_true(snapshot->store.error[0] != '\0');
@@ -392,7 +392,7 @@ static void a_store_that_cannot_be_written_is_published_and_heals(void **state) 
         assert_int_equal(rooms_configure(&f->rooms), 0);
         assert_int_equal(submit(f, 1), PERFD__V1__STATUS__OK);
         assert_int_equal(rooms_tick(&f->rooms), 0);
-        assert_true(f->rooms.was_writable);
+        assert_true(f->rooms.stored.is_writable);
         snapshot = acquire(f);
         assert_true(snapshot->store.is_writable);
         assert_int_equal(snapshot->indicators.stats.n_stored, 1);

@@ -249,7 +249,7 @@ static void a_new_store_has_nothing_to_recover(void **state) {
         scoped(job_recovery_freep) JobRecovery *recovery = NULL;
         Place *place = *state;
 
-        assert_int_equal(job_recovery_read(store_path(place->store), &recovery), 0);
+        assert_int_equal(job_recovery_read(store_path(place->store), NULL, &recovery), 0);
         assert_null(recovery->meter);
         assert_int_equal(recovery->n_jobs, 0);
 }
@@ -267,7 +267,7 @@ static void running_jobs_are_recovered_with_their_last_checkpoint(void **state) 
         place_close(place);
         place_open(place);
 
-        assert_int_equal(job_recovery_read(store_path(place->store), &recovery), 0);
+        assert_int_equal(job_recovery_read(store_path(place->store), NULL, &recovery), 0);
         assert_string_equal(recovery->meter, "meter-2");
         assert_string_equal(recovery->boot_id, "boot-2");
         assert_int_equal(recovery->meter_realtime_ms, 99);
@@ -292,7 +292,7 @@ static void a_begin_in_conflict_leaves_the_meter_alone(void **state) {
         assert_int_equal(begin_job(place->store, "job-1", 10), STORE_DONE);
         assert_int_equal(store_put(place->store, pack_begin_row(&info, 50, "boot-9", "w", "meter-9", cookie_of(1))), 0);
         assert_int_equal(outcome_of(place->store, 1), STORE_CONFLICT);
-        assert_int_equal(job_recovery_read(store_path(place->store), &recovery), 0);
+        assert_int_equal(job_recovery_read(store_path(place->store), NULL, &recovery), 0);
         assert_string_equal(recovery->meter, "meter-1");
         assert_string_equal(recovery->jobs[0].progress, "window-1");
 }

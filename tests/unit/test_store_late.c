@@ -66,7 +66,7 @@ static void open_late(Place *place, const char *reason) {
         assert_non_null(strstr(stats.error, "cannot open"));
         assert_non_null(strstr(stats.error, reason));
 
-        assert_int_equal(job_recovery_read(store_is_late(place->store) ? NULL : store_path(place->store), &recovery), 0);
+        assert_int_equal(job_recovery_read(store_is_late(place->store) ? NULL : store_path(place->store), NULL, &recovery), 0);
         assert_null(recovery->meter);
         assert_int_equal(recovery->n_jobs, 0);
 }
@@ -147,7 +147,7 @@ static void a_corrupt_file_on_a_full_disk_is_put_aside_first(void **state) {
         fd = fill_disk(place);
 
         open_late(place, "No space left on device; ");
-        assert_true(place_find(place, "perfd.db.corrupt-", path));
+        assert_true(place_find(place, "perfd.db.damaged-", path));
         assert_int_equal(ftruncate(fd, 0), 0);
         assert_heals(place);
 }

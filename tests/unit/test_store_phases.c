@@ -101,7 +101,7 @@ static void where_a_job_runs_comes_back_as_it_was_put(void **state) {
         assert_string_equal(row.view.info.cgroup, "/user.slice/perfd-job-1.scope");
         assert_int_equal(row.view.n_phases, 0);
 
-        assert_int_equal(job_recovery_read(store_path(place->store), &recovery), 0);
+        assert_int_equal(job_recovery_read(store_path(place->store), NULL, &recovery), 0);
         assert_int_equal(recovery->jobs[0].info.enclosure, ENCLOSURE_SCOPE);
         assert_string_equal(recovery->jobs[0].info.cgroup, "/user.slice/perfd-job-1.scope");
         assert_int_equal(recovery->jobs[0].info.node, 3);
@@ -216,7 +216,7 @@ static void a_phase_brings_the_progress_of_its_job_and_the_meter(void **state) {
         assert_int_equal(put_phase(place->store, "job-1", &phase, "progress-2"), STORE_DONE);
         place_close(place);
         place_open(place);
-        assert_int_equal(job_recovery_read(store_path(place->store), &recovery), 0);
+        assert_int_equal(job_recovery_read(store_path(place->store), NULL, &recovery), 0);
         assert_int_equal(recovery->n_jobs, 1);
         assert_string_equal(recovery->jobs[0].progress, "progress-2");
         assert_int_equal(recovery->jobs[0].checkpoint_realtime_ms, phase.end_realtime_ms);
@@ -237,7 +237,7 @@ static void a_job_that_does_not_run_takes_no_phase(void **state) {
         assert_int_equal(put_phase(place->store, "job-1", &phase, "p"), STORE_MISSING);
         assert_int_equal(end(place->store, "nobody", NULL, &phase), STORE_MISSING);
         assert_int_equal(count_phases(place->reader, "job-1"), 0);
-        assert_int_equal(job_recovery_read(store_path(place->store), &recovery), 0);
+        assert_int_equal(job_recovery_read(store_path(place->store), NULL, &recovery), 0);
         assert_string_equal(recovery->meter, "meter-1");
 }
 

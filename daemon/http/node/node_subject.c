@@ -134,12 +134,20 @@ static void write_events(Json *json, const MeterEvents *events) {
 
 static void write_store(Json *json, const StoreStats *store) {
         json_put_object_begin(json, "store");
+        json_put_string(json, "directory", store->directory);
         json_put_bool(json, "writable", store->is_writable);
         json_put_string(json, "error", *store->error ? store->error : NULL);
         json_put_bool(json, "volatile", store->is_volatile);
         json_put_uint(json, "size_bytes", store->size_bytes);
         json_put_uint(json, "size_limit_bytes", store->size_max_bytes);
         json_put_uint(json, "queue_rows", store->queue_rows);
+        json_put_uint(json, "sync_failures", store->n_sync_failures);
+        json_put_string(json, "sync_error", *store->sync_error ? store->sync_error : NULL);
+        json_put_uint(json, "damaged_files", store->damage.n_files);
+        json_put_bool(json, "salvaging", store->damage.is_salvaging);
+        json_put_uint(json, "rows_salvaged", store->damage.n_rows_salvaged);
+        json_put_string(json, "damage", *store->damage.found ? store->damage.found : NULL);
+        json_put_string(json, "salvage", *store->damage.salvaged ? store->damage.salvaged : NULL);
         json_object_end(json);
 }
 

@@ -45,6 +45,12 @@ static const Scalar store_scalars[] = {
         SCALAR_GAUGE(StoreStats, size_max_bytes, SCALAR_U64, "perfd_store_size_limit_bytes", "bytes",
                      "Size limit of the database, at which the oldest rows are removed"),
         SCALAR_GAUGE(StoreStats, is_writable, SCALAR_BOOL, "perfd_store_writable", "", "Whether rows can currently be stored"),
+        SCALAR_COUNTER(StoreStats, n_sync_failures, "perfd_store_sync_failures",
+                       "Failed attempts to write the log back into the database file"),
+        SCALAR_COUNTER(StoreStats, damage.n_files, "perfd_store_damaged_files", "Database files that were found damaged and moved aside"),
+        SCALAR_COUNTER(StoreStats, damage.n_rows_salvaged, "perfd_store_rows_salvaged", "Rows moved out of damaged database files"),
+        SCALAR_GAUGE(StoreStats, damage.is_salvaging, SCALAR_BOOL, "perfd_store_salvaging", "",
+                     "Whether rows of a damaged database file are being moved"),
 };
 
 static const Scalar http_scalars[] = {

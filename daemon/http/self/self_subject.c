@@ -8,10 +8,16 @@ static void answer_healthy(Exchange *exchange) {
         buffer_puts(exchange->body, "ok\n");
 }
 
+/* perfd is not ready while nothing can be stored because of damage, and says what it does about damage. */
 static void answer_ready(Exchange *exchange) {
+        const DamageStats *damage = exchange->snapshot ? &exchange->snapshot->store.damage : &(DamageStats){};
+        bool is_ready = exchange->is_ready && !damage->is_condemned;
+
         exchange->type = CONTENT_TEXT;
-        exchange->status = exchange->is_ready ? 200 : 503;
-        buffer_puts(exchange->body, exchange->is_ready ? "ready\n" : "not ready\n");
+        exchange->status = is_ready ? 200 : 503;
+        buffer_puts(exchange->body, is_ready ? "ready\n" : "not ready\n");
+        if (damage->is_condemned || damage->is_salvaging)
+                buffer_printf(exchange->body, "damaged: %s\n", damage->found);
 }
 
 static void answer_openapi(Exchange *exchange) {

@@ -115,6 +115,41 @@ static int tidy(Database *database) {
         return r != 0 ? r : database_run(database, &terms_tidy, NULL, 0);
 }
 
+/* --- salvage ------------------------------------------------------------------------------------- */
+
+/* Terms are told by the document, because a lost term's number may have become another's. Damaged JSON has no name. */
+#define NAME_OF_DOCUMENT "CASE WHEN json_valid(?17) THEN json_extract(?17, '$.name') END"
+#define COMPONENT_OF_DOCUMENT \
+        "CASE WHEN json_valid(?17) THEN coalesce(json_extract(?17, '$.component'), json_extract(?17, '$.framework'), '') END"
+
+STATEMENT terms_salvage = {
+        "INSERT OR IGNORE INTO term (text) VALUES (" NAME_OF_DOCUMENT "), (" COMPONENT_OF_DOCUMENT ")", 0,
+};
+
+STATEMENT result_salvage = {
+        "INSERT OR IGNORE INTO result SELECT ?1, ?2, ?3, n.id, c.id, ?6, ?7, ?8, ?9, ?10, nullif(?11, ?11), ?12, ?13, ?14, ?15, ?16, ?17"
+        " FROM term AS n, term AS c WHERE n.text = " NAME_OF_DOCUMENT " AND c.text = " COMPONENT_OF_DOCUMENT,
+        0,
+};
+
+/* The result is looked up in its document until it is indexed. */
+STATEMENT result_salvaged = {
+        "INSERT INTO indicator (name, component, uid, n_results, latest_ms, shape, indexed_from)"
+        " SELECT r.name, r.component, r.uid, 1, r.time_ms,"
+        " (SELECT m.shape FROM model AS m WHERE m.name = n.text AND (m.component IS NULL OR m.component = c.text)"
+        "  AND m.owner IN (-1, r.uid) ORDER BY m.component IS NULL, m.is_declared DESC, m.owner LIMIT 1), r.row + 1"
+        " FROM result AS r JOIN term AS n ON n.id = r.name JOIN term AS c ON c.id = r.component WHERE r.row = ?1"
+        " ON CONFLICT (name, component, uid) DO UPDATE SET n_results = n_results + 1, latest_ms = max(latest_ms, excluded.latest_ms),"
+        " indexed_from = max(indexed_from, excluded.indexed_from)",
+        0,
+};
+
+STATEMENT model_salvage = {
+        "INSERT OR IGNORE INTO model SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11"
+        " WHERE EXISTS (SELECT 1 FROM shape WHERE id = ?9)", 0,
+};
+STATEMENT shape_salvage = { "INSERT OR IGNORE INTO shape VALUES (?1, ?2)", 0 };
+
 /* --- tables -------------------------------------------------------------------------------------- */
 
 /* Names and components repeat: other tables have their ids. */
@@ -180,6 +215,10 @@ static const StoreTable result_table = {
         .expire = &result_expire,
         .run = run_removal,
         .tidy = tidy,
+        .salvage_before = &terms_salvage,
+        .salvage = &result_salvage,
+        .salvage_after = &result_salvaged,
+        .keeps_rowids = true,
 };
 
 /* Registered models, and those that are declared in files. owner: the user to whose results alone a model applies; -1: all users. */
@@ -192,13 +231,16 @@ static const StoreTable model_table = {
                 " shape INTEGER NOT NULL,"
                 " results TEXT NOT NULL, document TEXT NOT NULL) STRICT;"
                 "CREATE UNIQUE INDEX model_by_name ON model (name, ifnull(component, ''), owner, is_declared);",
-        .checks = { "SELECT count(*) FROM model" },
+        .checks = { "SELECT total(length(document)) FROM model" },
+        .salvage_first = &model_salvage,
 };
 
 static const StoreTable shape_table = {
         .name = "shape",
         .schema = "CREATE TABLE shape (id INTEGER PRIMARY KEY, keys TEXT NOT NULL UNIQUE) STRICT;",
         .checks = { "SELECT max(id) FROM shape" },
+        .salvage_first = &shape_salvage,
+        .salvage_index = "sqlite_autoindex_shape_1",
 };
 
 static const StoreTable series_table = {
@@ -240,7 +282,7 @@ static const StoreTable point_table = {
 };
 
 static const StoreTable *const tables[] = {
-        &term_table, &indicator_table, &result_table, &model_table, &shape_table, &series_table, &property_table, &point_table, NULL,
+        &term_table, &indicator_table, &result_table, &shape_table, &model_table, &series_table, &property_table, &point_table, NULL,
 };
 
 static const RowKind *const kinds[] = {

@@ -7,6 +7,8 @@
 #include "store/read_connection.h"
 #include "util/array.h"
 
+#define ATTEMPTS 3
+
 enum { MODEL_DOCUMENT, MODEL_UID, MODEL_BY_ADMIN, N_MODEL_COLUMNS };
 
 STATEMENT registered_models = {
@@ -25,12 +27,12 @@ static int add_model(const Prepared *row, StoredModels *models) {
         return statement_column_copy(row, MODEL_DOCUMENT, &models->items[models->n - 1].document);
 }
 
-static int read_models(const char *path, StoredModels *models) {
+static int read_models(const char *path, WalBarrier *barrier, StoredModels *models) {
         scoped(read_connection_deinit) ReadConnection connection;
         const Prepared *row;
         int r;
 
-        r = read_connection_init(&connection, path, NULL, UINT64_MAX);
+        r = read_connection_init(&connection, path, barrier, UINT64_MAX);
         if (r == 0)
                 r = read_connection_begin(&connection, &registered_models, NULL, 0);
         while (r == 0 && (r = read_connection_step(&connection, &row)) == 0)
@@ -38,19 +40,28 @@ static int read_models(const char *path, StoredModels *models) {
         return r == READER_END ? 0 : r > 0 ? -EIO : r;
 }
 
-int stored_models_read(const char *path, StoredModels **ret) {
+static int read_once(const char *path, WalBarrier *barrier, StoredModels **ret) {
         scoped(stored_models_freep) StoredModels *models = calloc(1, sizeof(*models));
         int r;
 
         if (!models)
                 return -ENOMEM;
 
-        r = path ? read_models(path, models) : 0;
+        r = path ? read_models(path, barrier, models) : 0;
         if (r < 0)
                 return r;
 
         *ret = TAKE(models);
         return 0;
+}
+
+/* Damage that is found here makes the writer replace the file, for which the next attempt waits. */
+int stored_models_read(const char *path, WalBarrier *barrier, StoredModels **ret) {
+        int r = -EIO;
+
+        for (int i = 0; r == -EIO && i < ATTEMPTS; i++)
+                r = read_once(path, barrier, ret);
+        return r;
 }
 
 StoredModels *stored_models_free(StoredModels *models) {

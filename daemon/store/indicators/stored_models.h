@@ -15,12 +15,17 @@ typedef struct StoredModel {
         bool by_admin;
 } StoredModel;
 
+struct WalBarrier;
+
 typedef struct StoredModels {
         StoredModel *items; /* owned */
         size_t n;
 } StoredModels;
 
-/* In the order of their registration. path: store_path(), or NULL for a store without a database. Caller frees. 0 or a negative errno. */
-int stored_models_read(const char *path, StoredModels **ret);
+/*
+ * In the order of their registration. path: store_path(), or NULL for a store without a database; barrier: store_wal_barrier(), or NULL
+ * for a file that nobody writes. Caller frees. 0 or a negative errno.
+ */
+int stored_models_read(const char *path, struct WalBarrier *barrier, StoredModels **ret);
 StoredModels *stored_models_free(StoredModels *models);
 DEFINE_SCOPED(StoredModels, stored_models_free);

@@ -8,6 +8,8 @@
 #include "store/read_connection.h"
 #include "util/array.h"
 
+#define ATTEMPTS 3
+
 /* --- the meter ----------------------------------------------------------------------------------- */
 
 enum { METER_ACCOUNT, METER_BOOT_ID, METER_TIME, N_METER_COLUMNS };
@@ -89,11 +91,11 @@ static int read_jobs(ReadConnection *connection, JobRecovery *recovery) {
 
 /* --- both ---------------------------------------------------------------------------------------- */
 
-static int read_all(const char *path, JobRecovery *recovery) {
+static int read_all(const char *path, WalBarrier *barrier, JobRecovery *recovery) {
         scoped(read_connection_deinit) ReadConnection connection;
         int r;
 
-        r = read_connection_init(&connection, path, NULL, UINT64_MAX);
+        r = read_connection_init(&connection, path, barrier, UINT64_MAX);
         if (r == 0)
                 r = read_meter(&connection, recovery);
         if (r == 0 || r == READER_END)
@@ -101,7 +103,7 @@ static int read_all(const char *path, JobRecovery *recovery) {
         return r == READER_END ? 0 : r > 0 ? -EIO : r;
 }
 
-int job_recovery_read(const char *path, JobRecovery **ret) {
+static int read_once(const char *path, WalBarrier *barrier, JobRecovery **ret) {
         scoped(job_recovery_freep) JobRecovery *recovery = NULL;
         int r;
 
@@ -109,12 +111,21 @@ int job_recovery_read(const char *path, JobRecovery **ret) {
         if (!recovery)
                 return -ENOMEM;
 
-        r = path ? read_all(path, recovery) : 0;
+        r = path ? read_all(path, barrier, recovery) : 0;
         if (r < 0)
                 return r;
 
         *ret = TAKE(recovery);
         return 0;
+}
+
+/* Damage that is found here makes the writer replace the file, for which the next attempt waits. */
+int job_recovery_read(const char *path, WalBarrier *barrier, JobRecovery **ret) {
+        int r = -EIO;
+
+        for (int i = 0; r == -EIO && i < ATTEMPTS; i++)
+                r = read_once(path, barrier, ret);
+        return r;
 }
 
 JobRecovery *job_recovery_free(JobRecovery *recovery) {

@@ -19,6 +19,8 @@ typedef struct RecoveredJob {
         uint64_t checkpoint_realtime_ms;
 } RecoveredJob;
 
+struct WalBarrier;
+
 typedef struct JobRecovery {
         char *meter;   /* owned; the meter's account, or NULL */
         char *boot_id; /* owned; of the meter */
@@ -27,7 +29,10 @@ typedef struct JobRecovery {
         size_t n_jobs;
 } JobRecovery;
 
-/* Before the first row set. path: store_path(), or NULL for a store that was opened late. Caller frees. 0 or a negative errno. */
-int job_recovery_read(const char *path, JobRecovery **ret);
+/*
+ * Before the first row set. path: store_path(), or NULL for a store that was opened late; barrier: store_wal_barrier(), or NULL for a
+ * file that nobody writes. Caller frees. 0 or a negative errno.
+ */
+int job_recovery_read(const char *path, struct WalBarrier *barrier, JobRecovery **ret);
 JobRecovery *job_recovery_free(JobRecovery *recovery);
 DEFINE_SCOPED(JobRecovery, job_recovery_free);

@@ -41,6 +41,44 @@ static int run_removal(Database *database, Prepared *removal, int64_t *ret_n) {
         return r;
 }
 
+/* --- salvage ------------------------------------------------------------------------------------- */
+
+#define JOB_COLUMNS_AFTER_STATE                                                                                                      \
+        "?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30"
+
+STATEMENT job_salvage_running = {
+        "INSERT OR IGNORE INTO job SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, " JOB_COLUMNS_AFTER_STATE
+        " WHERE ?5 = 'running'",
+        0,
+};
+
+/* Running jobs are there already: a job that was running for the damaged file only cannot be resumed. */
+STATEMENT job_salvage = {
+        "INSERT OR IGNORE INTO job SELECT ?1, ?2, ?3, ?4, iif(?5 = 'running', 'interrupted', ?5), ?6, max(?6, ?7), "
+        JOB_COLUMNS_AFTER_STATE,
+        0,
+};
+
+/* A job that was lost may give its number to another job. */
+STATEMENT running_salvage = {
+        "INSERT OR IGNORE INTO running SELECT ?1, ?2, ?3, ?4 WHERE EXISTS (SELECT 1 FROM job WHERE row = ?1 AND state = 'running')", 0,
+};
+/* A job without its progress cannot be resumed after a restart. */
+STATEMENT running_tidy = {
+        "UPDATE job SET state = 'interrupted', end_ms = begin_ms WHERE state = 'running' AND row NOT IN (SELECT job FROM running)", 0,
+};
+STATEMENT timeline_salvage = {
+        "INSERT OR IGNORE INTO timeline SELECT ?1, ?2 WHERE EXISTS (SELECT 1 FROM job WHERE row = ?1 / 3 AND state <> 'running')", 0,
+};
+/* A job that began after the phase has taken the number of a lost job. */
+STATEMENT phase_salvage = {
+        "INSERT OR IGNORE INTO phase SELECT NULL, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11"
+        " WHERE EXISTS (SELECT 1 FROM job WHERE row = ?2 AND begin_ms <= ?5)",
+        0,
+};
+STATEMENT layout_salvage = { "INSERT OR IGNORE INTO layout VALUES (?1, ?2)", 0 };
+STATEMENT meter_salvage = { "INSERT OR IGNORE INTO meter VALUES (?1, ?2, ?3, ?4)", 0 };
+
 /* --- tables -------------------------------------------------------------------------------------- */
 
 /* Size of a job with its phases in the table `holder`: an average, whatever its texts. */
@@ -91,6 +129,9 @@ static const StoreTable job_table = {
         .expire = &job_expire,
         .newest = "SELECT max(begin_ms) FROM job INDEXED BY job_by_begin",
         .run = run_removal,
+        .salvage_first = &job_salvage_running,
+        .salvage = &job_salvage,
+        .keeps_rowids = true,
 };
 
 /* Apart from the job, because a row that was larger once leaves a hole that is not filled again. */
@@ -99,7 +140,13 @@ static const StoreTable running_table = {
         .schema =
                 "CREATE TABLE running ("
                 " job INTEGER PRIMARY KEY, checkpoint_ms INTEGER NOT NULL, boot_id TEXT NOT NULL, window TEXT NOT NULL) STRICT;",
-        .checks = { "SELECT count(*) FROM (SELECT * FROM running)" },
+        .checks = {
+                "SELECT total(length(window)) FROM running",
+                "SELECT total(length(labels)) FROM running JOIN job ON job.row = running.job",
+        },
+        .salvage_first = &running_salvage,
+        .salvage = &running_salvage,
+        .salvage_tidy = &running_tidy,
 };
 
 /*
@@ -110,6 +157,7 @@ static const StoreTable timeline_table = {
         .name = "timeline",
         .schema = "CREATE TABLE timeline (part INTEGER PRIMARY KEY, bytes BLOB NOT NULL) STRICT;",
         .checks = { "SELECT max(part) FROM timeline" },
+        .salvage = &timeline_salvage,
 };
 
 _Static_assert(N_TIMELINE_PARTS == 3, "the SQL of timelines has three parts");
@@ -127,6 +175,8 @@ static const StoreTable phase_table = {
                 "SELECT count(*) FROM (SELECT * FROM phase ORDER BY row DESC LIMIT 1)",
                 "SELECT max(job) FROM phase INDEXED BY phase_by_job",
         },
+        .salvage_first = &phase_salvage,
+        .salvage = &phase_salvage,
 };
 
 /* The keys of stored metrics and usage (job_text.h): a few rows, shared by all jobs and phases. */
@@ -134,6 +184,8 @@ static const StoreTable layout_table = {
         .name = "layout",
         .schema = "CREATE TABLE layout (id INTEGER PRIMARY KEY, keys TEXT NOT NULL UNIQUE) STRICT;",
         .checks = { "SELECT count(*) FROM (SELECT * FROM layout)" },
+        .salvage_first = &layout_salvage,
+        .salvage_index = "sqlite_autoindex_layout_1",
 };
 
 /* The node meter's account, from which the jobs' progress counts: one row. */
@@ -143,7 +195,8 @@ static const StoreTable meter_table = {
                 "CREATE TABLE meter ("
                 " only INTEGER PRIMARY KEY CHECK (only = 1), account TEXT NOT NULL, boot_id TEXT NOT NULL,"
                 " time_ms INTEGER NOT NULL) STRICT;",
-        .checks = { "SELECT count(*) FROM (SELECT * FROM meter)" },
+        .checks = { "SELECT total(length(account)) FROM meter" },
+        .salvage_first = &meter_salvage,
 };
 
 static const StoreTable *const tables[] = {

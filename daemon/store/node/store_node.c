@@ -67,6 +67,8 @@ STATEMENT sample_expire = {
         0,
 };
 
+STATEMENT sample_salvage = { "INSERT OR IGNORE INTO node_sample VALUES (?1, ?2, ?3)", 0 };
+
 static const StoreTable sample_table = {
         .name = "node_sample",
         .schema =
@@ -79,6 +81,7 @@ static const StoreTable sample_table = {
         .expire = &sample_expire,
         .newest = "SELECT max(begin_ms) FROM node_sample",
         .run = database_run_removal,
+        .salvage = &sample_salvage,
 };
 
 static const StoreTable *const tables[] = { &sample_table, NULL };

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Checks, copies and salvages the database, also while perfd runs
+ *
+ * perfd's program does the work, as it alone speaks to SQLite: perfctl would start more slowly with that library in it. The files are
+ * read by their path and with the user's own rights; a perfd that runs is asked for its directory only.
+ */
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/api/answer.h"
+#include "client/api/api_query.h"
+#include "client/cli/message.h"
+#include "client/commands/commands.h"
+#include "util/clock.h"
+
+#define ASKING_NS (2 * NS_PER_S)
+
+typedef struct DbOptions {
+        const char *config, *directory;
+} DbOptions;
+
+static const Option options_table[] = {
+        { "config", 0, "FILE", "Configuration of perfd, if perfd does not run", OPTION_TEXT(DbOptions, config), .value = OPTION_VALUE_FILE },
+        { "directory", 0, "DIRECTORY", "Directory of the database; default: that of the perfd that runs, else as configured",
+          OPTION_TEXT(DbOptions, directory), .value = OPTION_VALUE_DIRECTORY },
+        {},
+};
+
+/* The directory of the perfd that runs. False when none answers. */
+static bool ask_directory(const GlobalOptions *global, char ret[static PATH_MAX]) {
+        scoped(api_query_deinit) ApiQuery query = {};
+        const char *directory;
+
+        if (api_query_init(&query, global) != EXIT_DONE)
+                return false;
+        http_client_allow(query.client, ASKING_NS);
+        if (api_query_try(&query, "/api/v1/node") != EXIT_DONE)
+                return false;
+
+        directory = answer_text(value_get(query.answer, "store"), "directory");
+        return *directory && snprintf(ret, PATH_MAX, "%s", directory) < PATH_MAX;
+}
+
+/* perfd is beside perfctl in a build, in ../sbin when installed, else in the PATH. Returns on failure only. */
+static void start_perfd(char *const words[]) {
+        char own[PATH_MAX], path[PATH_MAX + 32];
+        ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
+        char *name;
+
+        own[n > 0 ? n : 0] = '\0';
+        name = strrchr(own, '/');
+        for (size_t i = 0; name && i < 2; i++) {
+                (void)snprintf(path, sizeof(path), "%.*s%s", (int)(name - own), own, i == 0 ? "/perfd" : "/../sbin/perfd");
+                (void)execv(path, words);
+        }
+        (void)execvp("perfd", words);
+}
+
+static int db_run(const CommandLine *line) {
+        const DbOptions *options = line->options;
+        char directory[PATH_MAX], *words[12];
+        const char *state = options->directory;
+        size_t n = 0;
+
+        if (!state && !options->config && ask_directory(&line->global, directory))
+                state = directory;
+
+        words[n++] = (char *)"perfd";
+        if (options->config) {
+                words[n++] = (char *)"--config";
+                words[n++] = (char *)options->config;
+        }
+        if (state) {
+                words[n++] = (char *)"--state";
+                words[n++] = (char *)state;
+        }
+        words[n++] = (char *)"--db";
+        words[n++] = (char *)strchr(line->command->name, ' ') + 1;
+        words[n++] = (char *)"--";
+        for (int i = 0; i < line->n_arguments; i++)
+                words[n++] = line->arguments[i];
+        words[n] = NULL;
+
+        start_perfd(words);
+        message_print("cannot start perfd, which has the database library: %s", strerrordesc_np(errno));
+        return EXIT_FAILED;
+}
+
+const Command cmd_db_check = {
+        .name = "db check",
+        .arguments = "[FILE]",
+        .summary = "Check the database for damage",
+        .help = "Reads all pages of the database, or of FILE, and prints the errors. Exits with 1 when there is one.",
+        .examples = { "perfctl db check", "perfctl db check perfd.db.salvaged-2026-11-22T14:00:00Z" },
+        COMMAND_OPTIONS(DbOptions, options_table),
+        .n_arguments_max = 1,
+        .value = OPTION_VALUE_FILE,
+        .run = db_run,
+};
+
+const Command cmd_db_backup = {
+        .name = "db backup",
+        .arguments = "FILE",
+        .summary = "Copy the database",
+        .help = "Writes a consistent copy without free space. FILE must not exist, and appears when the copy is complete and on disk.",
+        .examples = { "perfctl db backup /backup/perfd.db" },
+        COMMAND_OPTIONS(DbOptions, options_table),
+        .n_arguments_min = 1,
+        .n_arguments_max = 1,
+        .value = OPTION_VALUE_FILE,
+        .run = db_run,
+};
+
+const Command cmd_db_salvage = {
+        .name = "db salvage",
+        .arguments = "DAMAGED FILE",
+        .summary = "Move the readable rows of a damaged database to a new one",
+        .help = "Reads DAMAGED page by page, and skips damaged pages. perfd does the same by itself with its own database.",
+        .examples = { "perfctl db salvage perfd.db.damaged-2026-11-22T14:00:00Z new.db" },
+        COMMAND_OPTIONS(DbOptions, options_table),
+        .n_arguments_min = 2,
+        .n_arguments_max = 2,
+        .value = OPTION_VALUE_FILE,
+        .run = db_run,
+};

@@ -1,0 +1,119 @@
+"""Damages copies of a database at random, and knows which rows lie outside of the damaged pages.
+
+Reads the file format of SQLite independently of perfd: https://www.sqlite.org/fileformat2.html
+"""
+
+import contextlib
+import random
+import sqlite3
+import struct
+
+PAGE = 4096
+# Tables whose rows perfd salvages as they are. The others are made again from these.
+TABLES = ("job", "timeline", "phase", "layout", "result", "shape", "model", "node_sample")
+
+
+def varint(data, at):
+    value = 0
+    for i in range(9):
+        byte = data[at + i]
+        if i == 8:
+            return value << 8 | byte, at + 9
+        value = value << 7 | byte & 0x7F
+        if byte < 0x80:
+            return value, at + i + 1
+    raise AssertionError("not reached")
+
+
+def overflow_pages(data, number):
+    while number:
+        yield number
+        number = int.from_bytes(data[(number - 1) * PAGE:][:4])
+
+
+def rows_of_tree(data, root):
+    """(rowid, pages of the row) of a table of a sound file."""
+    at = (root - 1) * PAGE
+    kind, _, n = struct.unpack_from(">BHH", data, at)
+    pointers = at + (12 if kind == 5 else 8)
+    cells = [at + offset for offset in struct.unpack_from(f">{n}H", data, pointers)]
+    if kind == 5:
+        for child in [int.from_bytes(data[cell:cell + 4]) for cell in cells] + [int.from_bytes(data[at + 8:at + 12])]:
+            yield from rows_of_tree(data, child)
+        return
+    assert kind == 13, kind
+    for cell in cells:
+        size, body = varint(data, cell)
+        rowid, body = varint(data, body)
+        pages = {root}
+        if size > PAGE - 35:
+            least = (PAGE - 12) * 32 // 255 - 23
+            local = least + (size - least) % (PAGE - 4)
+            local = local if local <= PAGE - 35 else least
+            pages |= set(overflow_pages(data, int.from_bytes(data[body + local:body + local + 4])))
+        yield rowid, pages
+
+
+def read_rows(path):
+    """{table: {rowid: pages}} of a sound file without a log."""
+    data = path.read_bytes()
+    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)) as database:
+        roots = dict(database.execute("SELECT name, rootpage FROM sqlite_schema WHERE type = 'table'"))
+    return {table: dict(rows_of_tree(data, roots[table])) for table in TABLES}
+
+
+# What disks and memory do to pages.
+def zeros(rng, page):
+    return bytes(PAGE)
+
+
+def noise(rng, page):
+    return rng.randbytes(PAGE)
+
+
+def torn(rng, page):
+    """A write that ended at a sector."""
+    at = 512 * rng.randrange(1, 8)
+    return page[:at] + rng.randbytes(PAGE - at)
+
+
+def without_header(rng, page):
+    return rng.randbytes(12) + page[12:]
+
+
+def damage(path, rng):
+    """Damages 1 to 20 pages of a file. Returns the numbers of the pages."""
+    data = bytearray(path.read_bytes())
+    n = len(data) // PAGE
+    first = rng.randrange(1, n + 1)
+    count = rng.choice((1, 1, 2, 4, 8, 20))
+    # A run of neighbours, as a bad block of a disk has, or scattered pages.
+    numbers = set(range(first, min(first + count, n + 1))) if rng.random() < 0.3 else {rng.randrange(1, n + 1) for _ in range(count)}
+    how = rng.choice((zeros, noise, torn, without_header))
+    for number in numbers:
+        at = (number - 1) * PAGE
+        data[at:at + PAGE] = how(rng, bytes(data[at:at + PAGE]))
+    path.write_bytes(data)
+    return numbers, how.__name__
+
+
+def kept(rows, damaged):
+    """(table, rowid) of the rows outside of the damaged pages."""
+    return {(table, rowid) for table, found in rows.items() for rowid, pages in found.items() if not pages & damaged}
+
+
+def add_jobs(rows, path):
+    """A timeline or a phase without its job says nothing: the pages of the job count as theirs."""
+    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)) as database:
+        phases = dict(database.execute("SELECT row, job FROM phase"))
+    jobs = rows["job"]
+    more = {"timeline": {part: pages | jobs[part // 3] for part, pages in rows["timeline"].items()},
+            "phase": {row: pages | jobs[phases[row]] for row, pages in rows["phase"].items()}}
+    return {**rows, **more}
+
+
+def found_in(path, rows):
+    """(table, key) of the rows in a salvaged file; a phase has another rowid there."""
+    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        return {(table, rowid) for table in rows for (rowid,) in database.execute(f"SELECT rowid FROM {table}")}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A database with damaged pages: a new file takes its place at once, and has the rows of all other pages in the end. */
+/* tests: daemon/store/salvage.c daemon/store/damaged_file.c daemon/store/damaged_page.c daemon/store/damaged_tree.c */
+
+#include "store/indicators/result_reader.h"
+#include "store/jobs/job_reader.h"
+#include "store/jobs/job_rows.h"
+#include "store_fixture.h"
+
+static void assert_salvaged(Place *place, uint64_t n_files) {
+        StoreStats stats;
+        char path[PATH_MAX];
+
+        EVENTUALLY((store_stats(place->store, &stats), stats.damage.salvaged[0] && !stats.damage.is_salvaging));
+        assert_int_equal(stats.damage.n_files, n_files);
+        assert_non_null(strstr(stats.damage.salvaged, "perfd.db.salvaged-"));
+        assert_true(place_find(place, "perfd.db.salvaged-", path));
+        assert_false(place_find(place, "perfd.db.damaged-", path));
+}
+
+/* Writes junk over the first page of a table or index. */
+static void damage_root(const Place *place, const char *name) {
+        char sql[128];
+        uint8_t junk[4096];
+        off_t page;
+
+        memset(junk, 0x5a, sizeof(junk));
+        (void)snprintf(sql, sizeof(sql), "SELECT rootpage FROM sqlite_schema WHERE name = '%s'", name);
+        page = ask_place(place, sql);
+        write_at(place, (page - 1) * 4096, junk, sizeof(junk));
+}
+
+static void a_damaged_page_found_while_writing_costs_no_row(void **state) {
+        Place *place = *state;
+        StoreStats stats;
+
+        /* An index that is not looked at when opening, and touched by the first job. */
+        place_open(place);
+        for (uint64_t n = 1; n <= 50; n++)
+                assert_int_equal(put_number(place->store, n, n), STORE_DONE);
+        place_close(place);
+        damage_root(place, "job_by_user");
+
+        place_open(place);
+        assert_int_equal(store_put(place->store, pack_begin_row(&(JobInfo){ .id = "a" }, 1, "b", "w", "m", cookie_of(5))), 0);
+        assert_int_equal(outcome_of(place->store, 5), STORE_DONE);
+        store_stats(place->store, &stats);
+        assert_true(stats.is_writable);
+        assert_int_equal(stats.n_commit_failures, 0);
+        assert_non_null(strstr(stats.damage.found, "malformed"));
+
+        assert_salvaged(place, 1);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){}), 50);
+        assert_int_equal(put_number(place->store, 50, 50), STORE_DUPLICATE);
+        place_close(place);
+
+        place_open(place);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){}), 50);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM job WHERE state = 'running'"), 1);
+        assert_int_equal(ask_place(place, "SELECT n_results FROM indicator"), 50);
+}
+
+static void a_damaged_page_found_by_a_query_replaces_the_file(void **state) {
+        Place *place = *state;
+        StoreStats stats;
+
+        place_open(place);
+        for (uint64_t n = 1; n <= 50; n++)
+                assert_int_equal(put_number(place->store, n, n), STORE_DONE);
+        place_close(place);
+        damage_root(place, "result_by_name");
+
+        place_open(place);
+        assert_int_equal(result_reader_list(place->reader, &(ResultFilter){ .name = "PiMatmul" }), 0);
+        {
+                ResultRow row;
+
+                assert_int_equal(result_reader_next(place->reader, &row), READER_BROKEN);
+        }
+        EVENTUALLY((store_stats(place->store, &stats), stats.damage.n_files == 1));
+        assert_salvaged(place, 1);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){ .name = "PiMatmul" }), 50);
+        assert_int_equal(put_number(place->store, 51, 51), STORE_DONE);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){ .name = "PiMatmul" }), 51);
+}
+
+static void running_jobs_and_their_phases_outlive_damage(void **state) {
+        PhaseView phase = { .index = 0, .name = "load", .begin_realtime_ms = 1, .end_realtime_ms = 5 };
+        StorePhase mark = { .job = "b", .phase = &phase, .progress = "w", .boot_id = "b", .meter = "m" };
+        Place *place = *state;
+        JobEnd end = { .has_exit_status = true };
+        StoreJobEnd over = { .job = "b", .state = JOB_FINISHED, .end_realtime_ms = 20, .end = &end, .timeline = "points" };
+        JobRow row;
+
+        place_open(place);
+        for (const char *id = "abc"; *id; id++) {
+                JobInfo info = { .id = { *id } };
+
+                assert_int_equal(store_put(place->store, pack_begin_row(&info, 1, "b", "w", "m", cookie_of(1))), 0);
+                assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
+        }
+        assert_int_equal(store_put(place->store, job_rows_pack_phase(&mark, cookie_of(2))), 0);
+        assert_int_equal(outcome_of(place->store, 2), STORE_DONE);
+        over.job = "a";
+        assert_int_equal(store_put(place->store, job_rows_pack_end(&over, cookie_of(3))), 0);
+        assert_int_equal(outcome_of(place->store, 3), STORE_DONE);
+        place_close(place);
+        damage_root(place, "job_by_user");
+
+        place_open(place);
+        over.job = "b";
+        assert_int_equal(store_put(place->store, job_rows_pack_end(&over, cookie_of(4))), 0);
+        assert_int_equal(outcome_of(place->store, 4), STORE_DONE);
+        assert_int_equal(store_put(place->store, pack_begin_row(&(JobInfo){ .id = "d" }, 30, "b", "w", "m", cookie_of(5))), 0);
+        assert_int_equal(outcome_of(place->store, 5), STORE_DONE);
+        assert_salvaged(place, 1);
+
+        assert_int_equal(job_reader_find(place->reader, "a", &row), 0);
+        assert_int_equal(row.view.state, JOB_FINISHED);
+        reader_reset(place->reader);
+        assert_int_equal(job_reader_find(place->reader, "c", &row), 0);
+        assert_int_equal(row.view.state, JOB_RUNNING);
+        reader_reset(place->reader);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM job"), 4);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM phase JOIN job ON job.row = phase.job WHERE id = 'b'"), 1);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM timeline JOIN job ON job.row = part / 3 WHERE id IN ('a', 'b')"), 6);
+}
+
+/* A page of 16 rows or so is lost of some thousand, wherever the page is. */
+static void only_the_rows_of_damaged_pages_are_lost(void **state) {
+        static const char *const names[] = { "result", "result_by_id", "term" };
+        Place *place = *state;
+        uint64_t n_left = 2000;
+
+        place_open(place);
+        for (uint64_t n = 1; n <= n_left; n++)
+                assert_int_equal(put_number(place->store, n, n), STORE_DONE);
+        place_close(place);
+        for (size_t i = 0; i < N_ELEMENTS(names); i++) {
+                scoped(freep) char *note = NULL;
+
+                damage_root(place, names[i]);
+                note = open_with_note(place, 0);
+                assert_non_null(strstr(note, "perfd.db.damaged-"));
+                assert_salvaged(place, 1);
+                assert_int_equal(count_results(place->reader, &(ResultFilter){ .name = "PiMatmul" }), n_left);
+                place_close(place);
+        }
+        write_at(place, 100 * 4096, (char[4096]){}, 4096);
+        damage_root(place, "result");
+        free(open_with_note(place, 0));
+        assert_salvaged(place, 1);
+        assert_in_range(count_results(place->reader, &(ResultFilter){ .name = "PiMatmul" }), n_left - 50, n_left);
+}
+
+static void a_salvage_that_was_interrupted_is_repeated(void **state) {
+        Place *place = *state;
+        char path[PATH_MAX], damaged[PATH_MAX + 64];
+
+        place_open(place);
+        for (uint64_t n = 1; n <= 50; n++)
+                assert_int_equal(put_number(place->store, n, n), STORE_DONE);
+        place_close(place);
+        place_path(place, "perfd.db", path);
+        (void)snprintf(damaged, sizeof(damaged), "%s.damaged-2026-01-01T00:00:00Z", path);
+        assert_int_equal(rename(path, damaged), 0);
+
+        place_open(place);
+        assert_int_equal(put_number(place->store, 7, 7), STORE_DONE);
+        assert_salvaged(place, 0);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){}), 50);
+        assert_int_equal(ask_place(place, "SELECT n_results FROM indicator"), 50);
+}
+
+static void copy_file(const char *from, const char *to) {
+        char command[2 * PATH_MAX + 16];
+
+        assert_true(snprintf(command, sizeof(command), "cp '%s' '%s'", from, to) < (int)sizeof(command));
+        assert_int_equal(system(command), 0);
+}
+
+/* Nothing of the rows is in the file yet: no checkpoint has moved them there. */
+static void rows_in_the_log_are_salvaged_as_well(void **state) {
+        char path[PATH_MAX], wal[PATH_MAX + 8], damaged[PATH_MAX + 64], damaged_wal[PATH_MAX + 72];
+        Place *place = *state;
+        uint64_t n_left;
+
+        place_open(place);
+        for (uint64_t n = 1; n <= 20; n++)
+                assert_int_equal(put_number(place->store, n, n), STORE_DONE);
+        place_path(place, "perfd.db", path);
+        (void)snprintf(wal, sizeof(wal), "%s-wal", path);
+        (void)snprintf(damaged, sizeof(damaged), "%s.damaged-2026-01-01T00:00:00Z", path);
+        (void)snprintf(damaged_wal, sizeof(damaged_wal), "%s-wal", damaged);
+        copy_file(path, damaged);
+        copy_file(wal, damaged_wal);
+        place_close(place);
+        assert_int_equal(unlink(path), 0);
+
+        place_open(place);
+        assert_salvaged(place, 0);
+        n_left = count_results(place->reader, &(ResultFilter){});
+        assert_int_equal(n_left, 20);
+        assert_false(place_find(place, "perfd.db.damaged-", path));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup_closed, place_teardown)
+                TEST(a_damaged_page_found_while_writing_costs_no_row),
+                TEST(a_damaged_page_found_by_a_query_replaces_the_file),
+                TEST(running_jobs_and_their_phases_outlive_damage),
+                TEST(only_the_rows_of_damaged_pages_are_lost),
+                TEST(a_salvage_that_was_interrupted_is_repeated),
+                TEST(rows_in_the_log_are_salvaged_as_well),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
