@@ -32,6 +32,9 @@
 /* Connections beyond the limit of all that are accepted, to be told so. */
 #define REFUSALS_MAX 64U
 #define EXHAUSTED_WAIT_MS 100
+/* The end waits this long for clients that take their answers. */
+#define STOP_STEPS 200U
+#define STOP_STEP_MS 5
 
 /* Buffers of one thread, which answers one request at a time. */
 typedef struct Worker {
@@ -66,6 +69,7 @@ struct Http {
         Queries queries;
         Querier *queriers;
         size_t n_queriers;
+        atomic_uint n_suspended; /* queries whose response is not sent yet */
 
         atomic_bool is_ready;
         atomic_uint privacy; /* a Privacy */
@@ -251,7 +255,8 @@ static void answer_error(Http *http, const HttpRequest *request, Worker *worker,
 
 /* --- queries --------------------------------------------------------------------------------------- */
 
-static void query_free(Query *query) {
+static void query_free(Http *http, Query *query) {
+        atomic_fetch_sub(&http->n_suspended, 1);
         if (query->response.response)
                 MHD_destroy_response(query->response.response);
         shares_release(&query->charge);
@@ -310,13 +315,14 @@ static unsigned put_query(Http *http, const HttpRequest *request, void **context
                 return status;
 
         /* The connection is suspended first: from queries_put() on, a thread may resume it. */
+        atomic_fetch_add(&http->n_suspended, 1);
         *context = query;
         MHD_suspend_connection(request->connection);
         if (queries_put(&http->queries, query) == 0)
                 return 0;
 
         *context = before;
-        query_free(query);
+        query_free(http, query);
         MHD_resume_connection(request->connection);
         (void)snprintf(ret_reason, SHARES_REASON_MAX, "perfd is shutting down: try again later");
         return 503;
@@ -404,7 +410,7 @@ static void on_completed(void *userdata, struct MHD_Connection *connection, void
         HttpListener *listener = userdata;
 
         if (*context && *context != listener)
-                query_free(*context);
+                query_free(listener->http, *context);
         *context = NULL;
         if (info && code == MHD_REQUEST_TERMINATED_COMPLETED_OK)
                 connection_limits_renew(listener->http->limits, info->socket_context, clock_boottime_ns());
@@ -530,6 +536,9 @@ static void stop_queriers(Http *http) {
                 worker_deinit(&http->queriers[i].worker);
         }
         free(http->queriers);
+
+        for (unsigned i = 0; i < STOP_STEPS && atomic_load(&http->n_suspended) > 0; i++)
+                (void)poll(NULL, 0, STOP_STEP_MS); /* the library sends the responses */
 }
 
 /*

@@ -408,6 +408,7 @@ static int client_take(IngestClient *client, const Frame *frame, Request *ret, T
 
         r = codec_decode(&ingest->arena, frame, &client->connection.peer, ingest->config.string_max_bytes, decoded);
         connection_consume(&client->connection, frame);
+        (void)client_charge_input(client, client->connection.in_size);
         ingest->n_turn_bytes += n_bytes;
         client->is_full = false;
         if (r == CODEC_GARBAGE) {

@@ -125,7 +125,7 @@ class Queries(harness.TestCase):
     def test_stopping_answers_the_queries_that_wait(self):
         daemon = self.start()
         askers = [Asker(daemon.port, SLOW).ask() for _ in range(20)]
-        wait_for(lambda: daemon.metrics()['perfd_quota_held{resource="queries"}'] > 0, "queries in perfd")
+        wait_for(lambda: daemon.metrics()['perfd_quota_held{resource="queries"}'] + count_answered(askers) >= 20, "all queries in perfd")
         daemon.signal(signal.SIGTERM)
         self.assertEqual(daemon.wait_exit(), 0)
         self.assertLessEqual({asker.wait() for asker in askers}, {200, 503})
