@@ -186,13 +186,13 @@ static int charge_row(Holders *holders, size_t i, int64_t uid, HolderCounts coun
         return 0;
 }
 
-void holders_charge(Holders *holders, Database *database, bool is_due) {
+void holders_charge(Holders *holders, Database *database) {
         uint64_t now_ns = clock_boottime_ns();
         Prepared *row;
         size_t i = 0;
         int r = 0;
 
-        if (!holders->shares || !database->db || (!is_due && now_ns < holders->next_ns))
+        if (!holders->shares || !database->db || now_ns < holders->next_ns)
                 return;
 
         holders->next_ns = now_ns + INTERVAL_NS;

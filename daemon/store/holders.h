@@ -58,5 +58,5 @@ typedef struct Holders {
 } Holders;
 
 void holders_deinit(Holders *holders);
-/* Charges the users for what they hold now; once a second at most, unless is_due. Outside a transaction. */
-void holders_charge(Holders *holders, Database *database, bool is_due);
+/* Charges the users for what they hold now; once a second at most. Outside a transaction. */
+void holders_charge(Holders *holders, Database *database);

@@ -33,6 +33,7 @@ static void note_size(Writer *writer) {
         struct stat st;
         uint64_t n = stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 
+        holders_charge(&writer->holders, &writer->database);
         report_checkpoints(&writer->report, writer->wal.n_failures, writer->wal.error);
         report_size(&writer->report, n + wal_checkpoint_log_bytes(path), writer->retention.config.size_max_bytes,
                     writer->retention.n_removed);
@@ -138,10 +139,8 @@ static int open_database(Writer *writer, char **ret_note) {
         r = begin_salvage(writer);
         if (r == 0)
                 r = retention_configure(&writer->retention, &writer->database, &config);
-        if (r == 0) {
-                holders_charge(&writer->holders, &writer->database, true);
+        if (r == 0)
                 return 0;
-        }
 
         free(TAKE(*ret_note));
         salvage_close(&writer->salvage);
@@ -338,7 +337,6 @@ static void write_batch(Writer *writer, RowSet *batch, size_t n_rows, size_t n_b
 
         if (r == 0)
                 report_commit(&writer->report, clock_boottime_ns() - begin_ns, n_rows, is_clean);
-        holders_charge(&writer->holders, &writer->database, false);
         note_size(writer);
         queue_done(writer->queue, batch);
         writer->next.settling_ns = clock_boottime_ns() + IDLE_WAIT_NS;
@@ -518,7 +516,6 @@ static void settle(Writer *writer) {
                 wal_checkpoint_restart(&writer->wal, &writer->database, &writer->retention, SQLITE_CHECKPOINT_TRUNCATE);
         if (writer->database.db)
                 release_memory(writer);
-        holders_charge(&writer->holders, &writer->database, false);
         note_size(writer);
         writer->next.is_settled = is_writable(writer);
 }
@@ -563,12 +560,9 @@ static void *on_start(void *userdata) {
 /* --- begin and end ------------------------------------------------------------------------------- */
 
 int writer_init(Writer *writer, Queue *queue, WalBarrier *barrier, Opening *opening, const StoreConfig *config) {
-        *writer = (Writer){ .queue = queue, .opening = opening, .retention.config = *config, .wal.barrier = barrier };
+        *writer = (Writer){ .queue = queue, .opening = opening, .wal.barrier = barrier, .holders.shares = config->shares,
+                            .retention = { .config = *config, .shares = config->shares }, .is_initialised = true };
         report_init(&writer->report);
-        writer->is_initialised = true;
-
-        writer->holders.shares = config->shares;
-        writer->retention.shares = config->shares;
         return store_subjects_new(&writer->subjects, config->shares);
 }
 

@@ -30,7 +30,7 @@ ROWS = [
     ("daemon/ingest/codec.c", '#include "ingest/refuse.h"', '#include "ingest/codec_echo.h"\n'),
     ("daemon/rooms.c", "                DESK_ROW(results_kinds,", "                DESK_ROW(echo_room_kinds, rooms->store),\n"),
     ("daemon/rooms.c", '#include "jobs/recovery.h"', '#include "echo/echo.h"\n'),
-    ("daemon/store/store_subjects.c", "&store_node, NULL", "&store_echo, "),
+    ("daemon/store/store_subjects.c", "&store_node, &holders", "&store_echo, "),
     ("daemon/store/store_subjects.c", '#include "store/indicators/store_indicators.h"', '#include "store/echo/store_echo.h"\n'),
     ("daemon/http/subjects/subjects.c", "        &pages_subject,", "        &echo_subject,\n"),
     ("daemon/http/subjects/subjects.c", '#include "http/indicators/indicators_subject.h"', '#include "http/echo/echo_subject.h"\n'),
