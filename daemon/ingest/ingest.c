@@ -189,7 +189,7 @@ static int on_backoff_end(sd_event_source *source, uint64_t usec, void *userdata
         (void)source;
         (void)usec;
         if (!ingest->is_draining)
-                (void)sd_event_source_set_enabled(ingest->listen_source, SD_EVENT_ON);
+                (void)sd_event_source_set_enabled(ingest->sources.listen, SD_EVENT_ON);
         return 0;
 }
 
@@ -213,26 +213,26 @@ static int on_wake(sd_event_source *source, void *userdata) {
 static int ingest_attach(Ingest *ingest) {
         int r;
 
-        r = sd_event_add_io(ingest->event, &ingest->listen_source, ingest->listener.fd, EPOLLIN, on_listen, ingest);
+        r = sd_event_add_io(ingest->event, &ingest->sources.listen, ingest->listener.fd, EPOLLIN, on_listen, ingest);
         if (r >= 0)
-                r = sd_event_add_io(ingest->event, &ingest->poller_source, ingest->poller.fd, EPOLLIN, on_poller, ingest);
+                r = sd_event_add_io(ingest->event, &ingest->sources.poller, ingest->poller.fd, EPOLLIN, on_poller, ingest);
         if (r >= 0)
-                r = sd_event_add_time_relative(ingest->event, &ingest->backoff_source, CLOCK_MONOTONIC, 0, 0,
+                r = sd_event_add_time_relative(ingest->event, &ingest->sources.backoff, CLOCK_MONOTONIC, 0, 0,
                                                on_backoff_end, ingest);
         if (r >= 0)
-                r = sd_event_source_set_enabled(ingest->backoff_source, SD_EVENT_OFF);
+                r = sd_event_source_set_enabled(ingest->sources.backoff, SD_EVENT_OFF);
         if (r >= 0)
-                r = sd_event_add_defer(ingest->event, &ingest->wake_source, on_wake, ingest);
+                r = sd_event_add_defer(ingest->event, &ingest->sources.wake, on_wake, ingest);
         if (r >= 0)
-                r = sd_event_source_set_enabled(ingest->wake_source, SD_EVENT_OFF);
+                r = sd_event_source_set_enabled(ingest->sources.wake, SD_EVENT_OFF);
         if (r < 0)
                 return r;
 
-        (void)sd_event_source_set_description(ingest->listen_source, "ingest-listen");
-        (void)sd_event_source_set_description(ingest->poller_source, "ingest-connections");
-        (void)sd_event_source_set_exit_on_failure(ingest->poller_source, true);
-        (void)sd_event_source_set_description(ingest->backoff_source, "ingest-backoff");
-        (void)sd_event_source_set_description(ingest->wake_source, "ingest-wake");
+        (void)sd_event_source_set_description(ingest->sources.listen, "ingest-listen");
+        (void)sd_event_source_set_description(ingest->sources.poller, "ingest-connections");
+        (void)sd_event_source_set_exit_on_failure(ingest->sources.poller, true);
+        (void)sd_event_source_set_description(ingest->sources.backoff, "ingest-backoff");
+        (void)sd_event_source_set_description(ingest->sources.wake, "ingest-wake");
         return 0;
 }
 
@@ -279,10 +279,10 @@ Ingest *ingest_free(Ingest *ingest) {
                         client_free(ingest->table.places[i].item);
 
         ingest_end_loan(ingest);
-        sd_event_source_disable_unref(ingest->listen_source);
-        sd_event_source_disable_unref(ingest->poller_source);
-        sd_event_source_disable_unref(ingest->backoff_source);
-        sd_event_source_disable_unref(ingest->wake_source);
+        sd_event_source_disable_unref(ingest->sources.listen);
+        sd_event_source_disable_unref(ingest->sources.poller);
+        sd_event_source_disable_unref(ingest->sources.backoff);
+        sd_event_source_disable_unref(ingest->sources.wake);
         sd_event_unref(ingest->event);
         poller_deinit(&ingest->poller);
         listener_deinit(&ingest->listener);
@@ -501,14 +501,14 @@ void ingest_flush(Ingest *ingest) {
 
 void ingest_wake(Ingest *ingest) {
         if (turns_next(&ingest->turns) && !ingest->is_draining)
-                (void)sd_event_source_set_enabled(ingest->wake_source, SD_EVENT_ONESHOT);
+                (void)sd_event_source_set_enabled(ingest->sources.wake, SD_EVENT_ONESHOT);
 }
 
 /* --- end ----------------------------------------------------------------------------------------- */
 
 void ingest_drain(Ingest *ingest) {
         ingest->is_draining = true;
-        (void)sd_event_source_set_enabled(ingest->listen_source, SD_EVENT_OFF);
+        (void)sd_event_source_set_enabled(ingest->sources.listen, SD_EVENT_OFF);
 
         for (size_t i = 0; i < ingest->table.n_places; i++)
                 if (ingest->table.places[i].item)

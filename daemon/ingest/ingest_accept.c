@@ -98,9 +98,9 @@ static void admit(Ingest *ingest, int fd_owned, Peer *peer) {
 static void back_off(Ingest *ingest) {
         ingest->stats.n_connections_refused++;
         ingest->stats.n_exhausted++;
-        if (sd_event_source_set_time_relative(ingest->backoff_source, BACKOFF_US) >= 0 &&
-            sd_event_source_set_enabled(ingest->backoff_source, SD_EVENT_ONESHOT) >= 0)
-                (void)sd_event_source_set_enabled(ingest->listen_source, SD_EVENT_OFF);
+        if (sd_event_source_set_time_relative(ingest->sources.backoff, BACKOFF_US) >= 0 &&
+            sd_event_source_set_enabled(ingest->sources.backoff, SD_EVENT_ONESHOT) >= 0)
+                (void)sd_event_source_set_enabled(ingest->sources.listen, SD_EVENT_OFF);
 }
 
 void ingest_accept_peers(Ingest *ingest) {

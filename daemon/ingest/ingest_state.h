@@ -35,13 +35,18 @@ typedef struct IngestClient {
         TAILQ_ENTRY(IngestClient) unsent, starved;
 } IngestClient;
 
+/* Owned sources of the event loop. */
+typedef struct IngestSources {
+        sd_event_source *listen, *poller, *backoff, *wake;
+} IngestSources;
+
 struct Ingest {
         IngestConfig config;
         IngestServer server;
         sd_event *event;
         Listener listener;
         Poller poller; /* of the connections */
-        sd_event_source *listen_source, *poller_source, *backoff_source, *wake_source;
+        IngestSources sources;
         bool is_draining;
 
         ConnectionTable table;     /* of owned IngestClients */
