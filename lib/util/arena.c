@@ -9,7 +9,8 @@
 #define ALIGNMENT 16U
 
 /* Maps the block instead of using malloc(): untouched pages cost nothing, and used pages can be returned to the kernel. */
-int arena_init(Arena *arena, size_t n_max) {
+int arena_init(Arena *arena, size_t n_wanted) {
+        size_t n_max = (n_wanted + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1); /* what is pushed at the end is aligned, too */
         void *bytes = mmap(NULL, n_max, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 

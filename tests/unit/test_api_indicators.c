@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The indicators' routes on a real store. */
-/* tests: daemon/http/indicators/api_query.c daemon/http/indicators/api_rank.c daemon/http/indicators/api_batch.c */
+/* tests: daemon/http/indicators/api_query.c daemon/http/indicators/api_rank.c daemon/http/indicators/api_batch.c
+          daemon/store/indicators/indicator_reader.c */
 /* tests: daemon/http/indicators/explain_empty.c daemon/http/indicators/grouping.c daemon/http/indicators/ranking_json.c */
 /* tests: daemon/http/indicators/result_groups.c daemon/http/indicators/selection.c daemon/http/indicators/vocabulary.c */
 /* tests: daemon/http/pagination.c daemon/http/csv.c daemon/http/routes.c */

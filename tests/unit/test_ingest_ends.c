@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/ingest/listener.c */
+/* tests: daemon/ingest/listener.c
+          daemon/ingest/ingest_accept.c */
 #include <errno.h>
 #include <string.h>
 #include <sys/resource.h>

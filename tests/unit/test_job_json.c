@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/http/jobs/job_advice.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

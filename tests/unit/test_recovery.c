@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/jobs/recovery.c daemon/jobs/checkpoints.c */
+/* tests: daemon/jobs/recovery.c daemon/jobs/checkpoints.c
+          daemon/jobs/job_origin.c */
 #include "room_fixture.h"
 
 #include "jobs/recovery.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests: daemon/http/measure/metric_json.c daemon/http/measure/metric_scope.c
           daemon/http/self/self_subject.c daemon/http/node/node_subject.c daemon/http/metrics.c
-          daemon/http/indicators/metrics_indicators.c daemon/http/jobs/job_lookup.c */
+          daemon/http/indicators/metrics_indicators.c daemon/http/jobs/job_lookup.c
+          daemon/http/self/api_quota.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -302,6 +303,35 @@ static void absent_metrics_of_the_node_come_with_a_reason(void **state) {
         assert_true(says(fixture, "\"up\":false,\"failures\":0,\"error\":\"proc/loadavg: Permission denied\""));
 }
 
+static void quotas_name_the_users_and_their_shares(void **state) {
+        const SharesConfig config = { .limits = { [RESOURCE_JOBS] = 100, [RESOURCE_QUERIES] = 10 } };
+        const Owner host = { .type = OWNER_ADDRESS, .address = { [10] = 0xff, 0xff, 192, 0, 2, 7 } };
+        Fixture *fixture = *state;
+        Account *user, *far;
+        Charge jobs, none;
+
+        shares_configure(fixture->shares, &config);
+        user = shares_open_account(fixture->shares, &OWNER_OF_UID(1234));
+        far = shares_open_account(fixture->shares, &host);
+        assert_int_equal(shares_charge(user, RESOURCE_JOBS, 7, &jobs), 0);
+        assert_int_equal(shares_charge(far, RESOURCE_QUERIES, 1000, &none), SHARES_REFUSED);
+
+        assert_int_equal(ask(fixture, "/api/v1/quota", true), 200);
+        assert_non_null(strstr(fixture->body.text, "{\"name\":\"jobs\",\"unit\":\"running jobs\",\"limit\":100,\"held\":7,\"users\":1,"));
+        assert_non_null(strstr(fixture->body.text, "\"user\":\"192.0.2.7\",\"uid\":null,\"administrator\":false"));
+        assert_non_null(strstr(fixture->body.text, "\"user\":\"uid 1234\",\"uid\":1234"));
+
+        assert_int_equal(ask(fixture, "/api/v1/quota?uid=99", true), 200);
+        assert_null(strstr(fixture->body.text, "192.0.2.7"));
+        assert_non_null(strstr(fixture->body.text, "\"uid\":99"));
+        assert_non_null(strstr(fixture->body.text, "\"refused_last_ms\":null"));
+        assert_int_equal(ask(fixture, "/api/v1/quota?uid=root", true), 400);
+
+        shares_release(&jobs);
+        shares_close_account(user);
+        shares_close_account(far);
+}
+
 static void only_chosen_collectors_answer(void **state) {
         Fixture *fixture = *state;
 
@@ -390,6 +420,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(the_jobs_own_metrics_come_after_the_nodes, setup, teardown),
                 cmocka_unit_test_setup_teardown(one_scope_can_be_chosen, setup, teardown),
                 cmocka_unit_test_setup_teardown(absent_metrics_of_the_node_come_with_a_reason, setup, teardown),
+                cmocka_unit_test_setup_teardown(quotas_name_the_users_and_their_shares, setup, teardown),
                 cmocka_unit_test_setup_teardown(only_chosen_collectors_answer, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_landing_page_escapes_what_the_node_says, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_landing_page_shows_the_jobs, setup, teardown),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests: daemon/snapshot/node_snapshot.c daemon/snapshot/jobs_snapshot.c
-          daemon/snapshot/indicators_snapshot.c daemon/snapshot/job_view.c */
+          daemon/snapshot/indicators_snapshot.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
