@@ -2,6 +2,7 @@
 #include "util/array.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 int array_reserve(void **items, size_t *n_allocated, size_t n, size_t n_item_bytes) {
@@ -10,6 +11,8 @@ int array_reserve(void **items, size_t *n_allocated, size_t n, size_t n_item_byt
 
         if (n <= *n_allocated)
                 return 0;
+        if (n > PTRDIFF_MAX / 2 / n_item_bytes)
+                return -ENOMEM; /* no object is so large */
         while (n_new < n)
                 n_new *= 2;
 
