@@ -156,6 +156,7 @@ static void only_the_rows_of_damaged_pages_are_lost(void **state) {
 static void a_salvage_that_was_interrupted_is_repeated(void **state) {
         Place *place = *state;
         char path[PATH_MAX], damaged[PATH_MAX + 64];
+        StoreOutcome outcome;
 
         place_open(place);
         for (uint64_t n = 1; n <= 50; n++)
@@ -166,7 +167,8 @@ static void a_salvage_that_was_interrupted_is_repeated(void **state) {
         assert_int_equal(rename(path, damaged), 0);
 
         place_open(place);
-        assert_int_equal(put_number(place->store, 7, 7), STORE_DONE);
+        outcome = put_number(place->store, 7, 7); /* a duplicate if the salvage was faster */
+        assert_true(outcome == STORE_DONE || outcome == STORE_DUPLICATE);
         assert_salvaged(place, 0);
         assert_int_equal(count_results(place->reader, &(ResultFilter){}), 50);
         assert_int_equal(ask_place(place, "SELECT n_results FROM indicator"), 50);
