@@ -172,7 +172,8 @@ static int make_failed_indicator(const Value *printed, const AmunContext *contex
         return r;
 }
 
-static int make_indicator(const Value *printed, const AmunPart *part, const char *sha256, Arena *arena, Indicator *ret, Complaint *complaint) {
+static int make_indicator(const Value *printed, const AmunPart *part, const char *sha256, Arena *arena, Indicator *ret,
+                          Complaint *complaint) {
         char path[2 * COMPLAINT_PATH_MAX];
         Complaint inner;
         int r = 0;

@@ -6,7 +6,7 @@
 #include "client/run/host_facts.h"
 #include "request/request.h"
 
-/* Where the members of a run are: in the part with its stdout, or at the top level. */
+/* Two objects that may contain the members of a run: the part with its stdout, and the whole document. */
 typedef struct AmunPlace {
         const Value *document, *part;
         const Value *specification, *hwinfo; /* from separate files; may be NULL */

@@ -115,7 +115,7 @@ static int send_frame(PerfdClient *client, const Buffer *frame, uint64_t sequenc
         return wire_exchange(&client->wire, frame, sequence, deadline_ns, ret);
 }
 
-/* What happens if a request reaches perfd twice. */
+/* Effect of a request that reaches perfd twice. */
 typedef enum Repetition {
         REPETITION_HARMLESS,
         REPETITION_COUNTS,
