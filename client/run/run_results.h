@@ -45,9 +45,17 @@ typedef struct RunFacts {
 /* Memory of a record in an arena. Values of the environment are cut to 4 KiB. */
 #define RUN_RECORD_ARENA_BYTES (HOST_FACTS_ARENA_BYTES + 2U * OUTPUT_TAIL_BYTES_MAX + OPTION_TEXTS_MAX * 4352U)
 
+/* A command whose runs are results themselves. */
+typedef struct CommandBenchmark {
+        char name[NAME_MAX_BYTES + 1]; /* of the indicator */
+        char *const *words;            /* the command, recorded as a parameter; NULL: not recorded. Borrowed */
+} CommandBenchmark;
+
 typedef struct RunResultsPlan {
         const char *job;
-        bool is_wanted; /* a missing indicator is reported, and a failed run without one is kept */
+        bool is_wanted;    /* a missing indicator is reported */
+        bool keeps_failed; /* a failed run without an indicator is a result */
+        const CommandBenchmark *benchmark; /* of runs that print no indicator; NULL: such a run is no result. Borrowed */
         bool has_batch;
         uint8_t batch[RESULT_ID_BYTES];
         const RunPlace *place;

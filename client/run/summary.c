@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/run/command_result.h"
+#include "client/run/command_summary.h"
 #include "util/array.h"
 #include "util/statistics.h"
 
@@ -95,6 +97,10 @@ void summary_write(Summary *summary, Buffer *out) {
 
                 if (!is_first(summary, i))
                         continue;
+                if (strcmp(first->component, COMMAND_RESULT_COMPONENT) == 0) {
+                        command_summary_write(summary, first->name, out);
+                        continue;
+                }
                 buffer_printf(out, "%s of %s\n", first->name, first->component);
                 for (size_t k = i; k < summary->n; k++)
                         if (is_of(&summary->series[k], first->name, first->component))
