@@ -262,6 +262,7 @@ static int summarise(RunJob *run) {
         r = run->options->export ? export_summary(run, batch) : 0;
         if (series->n_lost > 0)
                 snprintf(lost, sizeof(lost), ", %ju results not stored", (uintmax_t)series->n_lost);
+        command_summary_write(&series->summary, &text);
         summary_write(&series->summary, &text);
         print_lines(&text);
         message_print("batch %s: %ju runs, %ju failed, %ju results%s", batch, (uintmax_t)series->n_runs, (uintmax_t)series->n_failed,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/run/command_summary.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,12 +18,15 @@
 #define OUTLIER_SIGMAS 10.0
 #define OUTLIER_RATIO 0.02  /* a smaller deviation does not matter, however constant the others are */
 
+static bool is_command(const SummarySeries *series, const char *key) {
+        return strcmp(series->component, COMMAND_RESULT_COMPONENT) == 0 && strcmp(series->key, key) == 0;
+}
+
 static SummarySeries *find(Summary *summary, const char *name, const char *key) {
         for (size_t i = 0; i < summary->n; i++) {
                 SummarySeries *series = &summary->series[i];
 
-                if (strcmp(series->component, COMMAND_RESULT_COMPONENT) == 0 && strcmp(series->key, key) == 0 &&
-                    (!name || strcmp(series->name, name) == 0))
+                if (is_command(series, key) && (!name || strcmp(series->name, name) == 0))
                         return series;
         }
         return NULL;
@@ -111,19 +115,21 @@ static void put_remarks(Buffer *out, const SummarySeries *elapsed, const Statist
                 buffer_printf(out, "  the runs take less than %.0f ms: the start of a process is a large part of this\n", 1e3 * SHORT_S);
 }
 
-void command_summary_write(Summary *summary, const char *name, Buffer *out) {
-        SummarySeries *elapsed = find(summary, name, "elapsed");
-        Statistics statistics;
-        double first;
+void command_summary_write(Summary *summary, Buffer *out) {
+        for (size_t i = 0; i < summary->n; i++) {
+                SummarySeries *elapsed = &summary->series[i];
+                Statistics statistics;
+                double first;
 
-        if (!elapsed || elapsed->n == 0)
-                return;
-
-        first = elapsed->values[0];
-        statistics_of(elapsed->values, elapsed->n, &statistics);
-        put_times(out, name, &statistics);
-        put_resources(out, summary, name);
-        put_remarks(out, elapsed, &statistics, first);
+                if (!is_command(elapsed, "elapsed"))
+                        continue;
+                assert(elapsed->n > 0);
+                first = elapsed->values[0];
+                statistics_of(elapsed->values, elapsed->n, &statistics);
+                put_times(out, elapsed->name, &statistics);
+                put_resources(out, summary, elapsed->name);
+                put_remarks(out, elapsed, &statistics, first);
+        }
 }
 
 void command_summary_write_progress(const Summary *summary, uint64_t n_left, Buffer *out) {

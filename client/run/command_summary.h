@@ -10,8 +10,8 @@
 
 #include "client/run/summary.h"
 
-/* Appends lines about the series of one indicator of the component `command`. Reorders the values. */
-void command_summary_write(Summary *summary, const char *name, Buffer *out);
+/* Appends lines about each indicator of the component `command`. Sorts the values. */
+void command_summary_write(Summary *summary, Buffer *out);
 
 /* Appends "run 3 of 20: median 201.4 ms, 3.6 s left"; n_left runs follow. Does nothing before the first result. */
 void command_summary_write_progress(const Summary *summary, uint64_t n_left, Buffer *out);

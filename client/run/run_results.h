@@ -16,7 +16,7 @@
 #include "client/cli/options.h"
 #include "client/run/capture.h"
 #include "client/run/host_facts.h"
-#include "client/run/output_tail.h"
+#include "client/run/command_result.h"
 #include "client/run/script.h"
 #include "request/request.h"
 
@@ -33,23 +33,8 @@ typedef struct RunPlace {
 /* Finds hardware and versions, after the first run. The script, which may change itself, is found before. */
 void run_results_read_place(RunPlace *place);
 
-typedef struct RunFacts {
-        bool has_rusage;
-        JobRusage rusage;
-        const OutputTail *error; /* NULL: standard error was not kept */
-        uint64_t begin_realtime_ns, end_realtime_ns;
-        double wall_seconds;
-        uint64_t n_oom_kills;
-} RunFacts;
-
 /* Memory of a record in an arena. Values of the environment are cut to 4 KiB. */
 #define RUN_RECORD_ARENA_BYTES (HOST_FACTS_ARENA_BYTES + 2U * OUTPUT_TAIL_BYTES_MAX + OPTION_TEXTS_MAX * 4352U)
-
-/* A command whose runs are results themselves. */
-typedef struct CommandBenchmark {
-        char name[NAME_MAX_BYTES + 1]; /* of the indicator */
-        char *const *words;            /* the command, recorded as a parameter; NULL: not recorded. Borrowed */
-} CommandBenchmark;
 
 typedef struct RunResultsPlan {
         const char *job;

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "client/run/command_result.h"
-#include "client/run/command_summary.h"
 #include "util/array.h"
 #include "util/statistics.h"
 
@@ -95,12 +94,8 @@ void summary_write(Summary *summary, Buffer *out) {
         for (size_t i = 0; i < summary->n; i++) {
                 const SummarySeries *first = &summary->series[i];
 
-                if (!is_first(summary, i))
+                if (!is_first(summary, i) || strcmp(first->component, COMMAND_RESULT_COMPONENT) == 0)
                         continue;
-                if (strcmp(first->component, COMMAND_RESULT_COMPONENT) == 0) {
-                        command_summary_write(summary, first->name, out);
-                        continue;
-                }
                 buffer_printf(out, "%s of %s\n", first->name, first->component);
                 for (size_t k = i; k < summary->n; k++)
                         if (is_of(&summary->series[k], first->name, first->component))

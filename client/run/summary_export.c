@@ -9,10 +9,10 @@
 #include "util/json.h"
 #include "util/statistics.h"
 
-typedef struct Row {
+typedef struct ExportRow {
         const SummarySeries *series;
         Statistics statistics;
-} Row;
+} ExportRow;
 
 bool summary_export_find_format(const char *path, ExportFormat *ret) {
         static const char *const endings[] = { [EXPORT_CSV] = ".csv", [EXPORT_JSON] = ".json", [EXPORT_MARKDOWN] = ".md" };
@@ -50,7 +50,7 @@ static void begin_csv(Buffer *out) {
         buffer_puts(out, "indicator,component,result,n,mean,stddev,median,min,max\n");
 }
 
-static void put_csv(const Row *row, Buffer *out) {
+static void put_csv(const ExportRow *row, Buffer *out) {
         const Statistics *statistics = &row->statistics;
 
         put_csv_text(out, row->series->name);
@@ -88,7 +88,7 @@ static void put_markdown_number(Buffer *out, double v) {
         buffer_printf(out, "| %s ", text);
 }
 
-static void put_markdown(const Row *row, Buffer *out) {
+static void put_markdown(const ExportRow *row, Buffer *out) {
         const Statistics *statistics = &row->statistics;
 
         put_markdown_text(out, row->series->name);
@@ -102,7 +102,7 @@ static void put_markdown(const Row *row, Buffer *out) {
         buffer_puts(out, "|\n");
 }
 
-static void put_json(const Row *row, Json *json) {
+static void put_json(const ExportRow *row, Json *json) {
         const Statistics *statistics = &row->statistics;
 
         json_object_begin(json);
@@ -123,7 +123,7 @@ static void put_json(const Row *row, Json *json) {
 }
 
 /* Computes the statistics of a copy, since the order of the values is exported. */
-static int make_row(const SummarySeries *series, Row *ret) {
+static int make_row(const SummarySeries *series, ExportRow *ret) {
         double *values = reallocarray(NULL, series->n + 1, sizeof(*values));
 
         if (!values)
@@ -147,7 +147,7 @@ static void begin_json(const ExportBatch *batch, Json *json) {
 int summary_export_write(const Summary *summary, const ExportBatch *batch, ExportFormat format, Buffer *out) {
         int r = 0;
         Json json;
-        Row row;
+        ExportRow row;
 
         json_init(&json, out);
         if (format == EXPORT_JSON)

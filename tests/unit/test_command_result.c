@@ -125,7 +125,7 @@ static void expect(const double *values, size_t n, const char *text) {
 
         for (size_t i = 0; i < n; i++)
                 add(&summary, values[i]);
-        summary_write(&summary, &out);
+        command_summary_write(&summary, &out);
         assert_string_equal(out.text, text);
 }
 
