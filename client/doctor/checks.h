@@ -65,8 +65,8 @@ void checks_add_tree(Checks *checks, int root_fd);
 
 /* --- live checks: sockets, answers of perfd, the clock, the spool ---------------------------------- */
 
-/* Checks that a socket exists and this user may connect. unit: the systemd unit that creates the socket. */
-void checks_live_add_socket(Checks *checks, const char *name, const char *path, const char *unit);
+/* Checks that a socket exists and this user may connect. */
+void checks_live_add_socket(Checks *checks, const char *name, const char *path);
 /* Checks that the clock used for timestamps is synchronised. */
 void checks_live_add_clock(Checks *checks);
 /* directory: NULL if this user has no home directory. */
