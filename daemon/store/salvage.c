@@ -163,7 +163,9 @@ static int put_row(Salvage *salvage, Database *database, const StoreTable *table
                 return r;
 
         salvage->n_rows++;
-        return table->salvage_after ? run_for(database, table->salvage_after, columns, &has_changed) : 0;
+        for (const Statement *after = table->salvage_after; r == 0 && after && after->sql; after++)
+                r = run_for(database, after, columns, &has_changed);
+        return r;
 }
 
 /* The row of a table has no value for its rowid; the row of an index has the rowid last. */

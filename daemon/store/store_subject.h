@@ -42,7 +42,8 @@ typedef struct StoreTable {
          * without any is made again from the rows of others.
          */
         const Statement *salvage_first; /* stores the row if it is needed before other rows are stored */
-        const Statement *salvage_before, *salvage, *salvage_after; /* store any row; salvage_after runs when the row was stored */
+        const Statement *salvage_before, *salvage; /* store any row */
+        const Statement *salvage_after; /* run when the row was stored; an array that ends with {} */
         const Statement *salvage_tidy;  /* runs after the first rows of all tables were stored */
         bool keeps_rowids;              /* other tables refer to rows, or their order counts */
         const char *salvage_index;      /* an index with all columns, in which rows are found as well */

@@ -124,6 +124,7 @@ static void running_jobs_and_their_phases_outlive_damage(void **state) {
         assert_int_equal(ask_place(place, "SELECT count(*) FROM job"), 4);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM phase JOIN job ON job.row = phase.job WHERE id = 'b'"), 1);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM timeline JOIN job ON job.row = part / 3 WHERE id IN ('a', 'b')"), 6);
+        assert_held_as_stored(place);
 }
 
 /* A page of 16 rows or so is lost of some thousand, wherever the page is. */
@@ -151,6 +152,8 @@ static void only_the_rows_of_damaged_pages_are_lost(void **state) {
         free(open_with_note(place, 0));
         assert_salvaged(place, 1);
         assert_in_range(count_results(place->reader, &(ResultFilter){ .name = "PiMatmul" }), n_left - 50, n_left);
+        assert_true(ask_place(place, "SELECT n_bytes FROM holder") > 0);
+        assert_held_as_stored(place);
 }
 
 static void a_salvage_that_was_interrupted_is_repeated(void **state) {
@@ -172,6 +175,7 @@ static void a_salvage_that_was_interrupted_is_repeated(void **state) {
         assert_salvaged(place, 0);
         assert_int_equal(count_results(place->reader, &(ResultFilter){}), 50);
         assert_int_equal(ask_place(place, "SELECT n_results FROM indicator"), 50);
+        assert_held_as_stored(place);
 }
 
 static void copy_file(const char *from, const char *to) {

@@ -29,10 +29,9 @@
 
 enum { REMOVED_NAME, REMOVED_COMPONENT, REMOVED_UID, REMOVED_BLOCK, REMOVED_BYTES, N_REMOVED_COLUMNS };
 
-/* The size is that which result_rows.c counted. */
-#define REMOVED                                                                                                            \
-        " RETURNING name, component, uid, row / " HOLDING_BLOCK_TEXT ", length(CAST(document AS BLOB)) +"                  \
-        " ifnull(length(CAST(run AS BLOB)), 0)"
+/* The size that result_rows.c counted. */
+#define SIZE_OF_RESULT HOLDER_RESULT_BYTES_TEXT " + length(CAST(document AS BLOB)) + ifnull(length(CAST(run AS BLOB)), 0)"
+#define REMOVED " RETURNING name, component, uid, row / " HOLDING_BLOCK_TEXT ", " SIZE_OF_RESULT
 
 STATEMENT result_remove = {
         "DELETE FROM result WHERE row IN (SELECT row FROM result ORDER BY row LIMIT ?1)" REMOVED,
@@ -91,7 +90,7 @@ static int run_removal(Database *database, Prepared *removal, int64_t *ret_n) {
                         removed = (Removed){ .name = name, .component = component, .holding = holding };
                 }
                 removed.holding.n_rows++;
-                removed.holding.n_bytes += HOLDER_RESULT_BYTES + column_i64(removal, REMOVED_BYTES);
+                removed.holding.n_bytes += column_i64(removal, REMOVED_BYTES);
                 n++;
         }
         sqlite3_reset(removal->handle);
@@ -132,16 +131,20 @@ STATEMENT result_salvage = {
         0,
 };
 
-/* The result is looked up in its document until it is indexed. */
-STATEMENT result_salvaged = {
-        "INSERT INTO indicator (name, component, uid, n_results, latest_ms, shape, indexed_from)"
-        " SELECT r.name, r.component, r.uid, 1, r.time_ms,"
-        " (SELECT m.shape FROM model AS m WHERE m.name = n.text AND (m.component IS NULL OR m.component = c.text)"
-        "  AND m.owner IN (-1, r.uid) ORDER BY m.component IS NULL, m.is_declared DESC, m.owner LIMIT 1), r.row + 1"
-        " FROM result AS r JOIN term AS n ON n.id = r.name JOIN term AS c ON c.id = r.component WHERE r.row = ?1"
-        " ON CONFLICT (name, component, uid) DO UPDATE SET n_results = n_results + 1, latest_ms = max(latest_ms, excluded.latest_ms),"
-        " indexed_from = max(indexed_from, excluded.indexed_from)",
-        0,
+/* What the writer counts when it stores a result. The result is looked up in its document until it is indexed. */
+STATEMENT result_salvaged[] = {
+        { "INSERT INTO indicator (name, component, uid, n_results, latest_ms, shape, indexed_from)"
+          " SELECT r.name, r.component, r.uid, 1, r.time_ms,"
+          " (SELECT m.shape FROM model AS m WHERE m.name = n.text AND (m.component IS NULL OR m.component = c.text)"
+          "  AND m.owner IN (-1, r.uid) ORDER BY m.component IS NULL, m.is_declared DESC, m.owner LIMIT 1), r.row + 1"
+          " FROM result AS r JOIN term AS n ON n.id = r.name JOIN term AS c ON c.id = r.component WHERE r.row = ?1"
+          " ON CONFLICT (name, component, uid) DO UPDATE SET n_results = n_results + 1, latest_ms = max(latest_ms, excluded.latest_ms),"
+          " indexed_from = max(indexed_from, excluded.indexed_from)", 0 },
+        { "INSERT INTO holder (uid, n_bytes) SELECT uid, " SIZE_OF_RESULT " FROM result WHERE row = ?1"
+          " ON CONFLICT DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes", 0 },
+        { "INSERT INTO holding (uid, block, n_rows) SELECT uid, row / " HOLDING_BLOCK_TEXT ", 1 FROM result WHERE row = ?1"
+          " ON CONFLICT DO UPDATE SET n_rows = n_rows + 1", 0 },
+        {},
 };
 
 STATEMENT model_salvage = {
@@ -217,7 +220,7 @@ static const StoreTable result_table = {
         .tidy = tidy,
         .salvage_before = &terms_salvage,
         .salvage = &result_salvage,
-        .salvage_after = &result_salvaged,
+        .salvage_after = result_salvaged,
         .keeps_rowids = true,
 };
 
