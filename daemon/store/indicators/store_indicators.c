@@ -152,6 +152,7 @@ STATEMENT model_salvage = {
         " WHERE EXISTS (SELECT 1 FROM shape WHERE id = ?9)", 0,
 };
 STATEMENT shape_salvage = { "INSERT OR IGNORE INTO shape VALUES (?1, ?2)", 0 };
+static const StoreIndex shape_indexes[] = { { "sqlite_autoindex_shape_1", &shape_salvage, NULL }, {} };
 
 /* --- tables -------------------------------------------------------------------------------------- */
 
@@ -243,7 +244,7 @@ static const StoreTable shape_table = {
         .schema = "CREATE TABLE shape (id INTEGER PRIMARY KEY, keys TEXT NOT NULL UNIQUE) STRICT;",
         .checks = { "SELECT max(id) FROM shape" },
         .salvage_first = &shape_salvage,
-        .salvage_index = "sqlite_autoindex_shape_1",
+        .salvage_indexes = shape_indexes,
 };
 
 static const StoreTable series_table = {
