@@ -16,13 +16,13 @@
 enum { SCHEMA_NAME = 1, SCHEMA_ROOT = 3, SCHEMA_SQL = 4, N_SCHEMA_COLUMNS = 5 };
 
 /* An entry of sqlite_schema. */
-typedef struct Entry {
+typedef struct SchemaEntry {
         bool is_found;
         int64_t root;
         char *sql; /* owned; NULL: of an index that SQLite has made */
-} Entry;
+} SchemaEntry;
 
-static void entry_deinit(Entry *entry) {
+static void entry_deinit(SchemaEntry *entry) {
         free(entry->sql);
 }
 
@@ -34,7 +34,7 @@ static bool is_text(const Field *field, const char *text) {
         return field->type == FIELD_TEXT && (size_t)field->n == strlen(text) && memcmp(field->text, text, (size_t)field->n) == 0;
 }
 
-static int take_entry(const DamagedRow *row, const char *name, Entry *ret) {
+static int take_entry(const DamagedRow *row, const char *name, SchemaEntry *ret) {
         Field fields[N_SCHEMA_COLUMNS], *sql = &fields[SCHEMA_SQL];
 
         if (damaged_page_fields(row, fields, N_SCHEMA_COLUMNS) != N_SCHEMA_COLUMNS || !is_text(&fields[SCHEMA_NAME], name) ||
@@ -42,14 +42,14 @@ static int take_entry(const DamagedRow *row, const char *name, Entry *ret) {
                 return 0;
 
         entry_deinit(ret);
-        *ret = (Entry){ .is_found = true, .root = fields[SCHEMA_ROOT].integer };
+        *ret = (SchemaEntry){ .is_found = true, .root = fields[SCHEMA_ROOT].integer };
         if (sql->type == FIELD_TEXT)
                 ret->sql = strndup(sql->text, (size_t)sql->n);
         return sql->type == FIELD_TEXT && !ret->sql ? -ENOMEM : 0;
 }
 
 /* *ret stays as it is when the schema of the damaged file does not have the name. */
-static int find_old(const DamagedFile *file, const char *name, Entry *ret) {
+static int find_old(const DamagedFile *file, const char *name, SchemaEntry *ret) {
         scoped(row_deinit) DamagedRow row = {};
         uint8_t page[DAMAGED_PAGE_BYTES];
         DamagedTree leaves;
@@ -74,14 +74,14 @@ static int find_old(const DamagedFile *file, const char *name, Entry *ret) {
 enum { ENTRY_ROOT, ENTRY_SQL, N_ENTRY_COLUMNS };
 STATEMENT entry_of = { "SELECT rootpage, sql FROM sqlite_schema WHERE name = ?1", N_ENTRY_COLUMNS };
 
-static int find_new(Database *database, const char *name, Entry *ret) {
+static int find_new(Database *database, const char *name, SchemaEntry *ret) {
         Prepared *row = database_prepare(database, &entry_of, FIELDS(field_string(name)));
         int r;
 
         r = database_step(database, row);
         if (r != DATABASE_ROW)
                 return r;
-        *ret = (Entry){ .is_found = true, .root = column_i64(row, ENTRY_ROOT) };
+        *ret = (SchemaEntry){ .is_found = true, .root = column_i64(row, ENTRY_ROOT) };
         r = statement_column_copy(row, ENTRY_SQL, &ret->sql);
         if (r == 0)
                 return database_finish(database, row);
@@ -132,7 +132,7 @@ static int find_columns(Database *database, const char *name, Database *old, Dam
 }
 
 int damaged_schema_find(const DamagedFile *file, Database *database, const char *name, DamagedSource *ret) {
-        scoped(entry_deinit) Entry old = {}, new = {};
+        scoped(entry_deinit) SchemaEntry old = {}, new = {};
         scoped(database_closep) Database like = {};
         bool is_same;
         int r;

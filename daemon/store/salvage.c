@@ -132,7 +132,7 @@ int salvage_end(Salvage *salvage, char **ret_note) {
 
 /* --- rows ---------------------------------------------------------------------------------------- */
 
-/* Where rows are read from, and the statements that store them (store_subject.h). */
+/* A table or index whose rows are read, and the statements that store them (store_subject.h). */
 typedef struct SalvagePlan {
         const char *name; /* of the table or index */
         const Statement *before, *insert, *after; /* after: an array that ends with {} */

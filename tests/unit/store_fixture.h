@@ -184,12 +184,12 @@ static inline int64_t ask_place(const Place *place, const char *sql) {
 static inline void assert_held_as_stored(const Place *place) {
         assert_int_equal(ask_place(place,
                                    "SELECT count(*) FROM (SELECT uid, sum(n) AS n FROM"
-                                   " (SELECT uid, 256 + length(CAST(document AS BLOB)) + ifnull(length(CAST(run AS BLOB)), 0) AS n FROM result"
-                                   " UNION ALL SELECT uid, 4096 + 1024 * n_phases FROM job) GROUP BY uid) AS r"
+                                   " (SELECT uid, 256 + length(CAST(document AS BLOB)) + ifnull(length(CAST(run AS BLOB)), 0) AS n"
+                                   " FROM result UNION ALL SELECT uid, 4096 + 1024 * n_phases FROM job) GROUP BY uid) AS r"
                                    " FULL JOIN (SELECT * FROM holder WHERE n_bytes <> 0) AS h ON h.uid = r.uid WHERE h.n_bytes IS NOT r.n"),
                          0);
         assert_int_equal(ask_place(place,
-                                   "SELECT count(*) FROM (SELECT uid, row / 1024 AS block, count(*) AS n FROM result GROUP BY uid, row / 1024) AS r"
+                                   "SELECT count(*) FROM (SELECT uid, row / 1024 AS block, count(*) AS n FROM result GROUP BY 1, 2) AS r"
                                    " FULL JOIN holding AS h ON h.uid = r.uid AND h.block = r.block WHERE h.n_rows IS NOT r.n"),
                          0);
         assert_int_equal(ask_place(place,

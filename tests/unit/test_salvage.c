@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A database with damaged pages: a new file takes its place at once, and has the rows of all other pages in the end. */
-/* tests: daemon/store/salvage.c daemon/store/damaged_schema.c daemon/store/damaged_file.c daemon/store/damaged_page.c daemon/store/damaged_tree.c */
+/* tests: daemon/store/salvage.c daemon/store/damaged_schema.c daemon/store/damaged_file.c daemon/store/damaged_page.c
+    daemon/store/damaged_tree.c */
 
 #include "store/indicators/result_reader.h"
 #include "store/jobs/job_reader.h"
