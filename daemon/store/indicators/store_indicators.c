@@ -200,7 +200,8 @@ static const StoreTable indexing_table = {
         .name = "indexing",
         .schema =
                 "CREATE TABLE indexing ("
-                " only INTEGER PRIMARY KEY CHECK (only = 1), name INTEGER NOT NULL, time_ms INTEGER NOT NULL, row INTEGER NOT NULL) STRICT;",
+                " only INTEGER PRIMARY KEY CHECK (only = 1), name INTEGER NOT NULL, time_ms INTEGER NOT NULL,"
+                " row INTEGER NOT NULL) STRICT;",
         .checks = { "SELECT count(*) FROM indexing" },
 };
 
@@ -313,7 +314,8 @@ static const StoreTable point_table = {
 };
 
 static const StoreTable *const tables[] = {
-        &term_table, &indicator_table, &indexing_table, &result_table, &shape_table, &model_table, &series_table, &property_table, &point_table, NULL,
+        &term_table,   &indicator_table, &indexing_table, &result_table, &shape_table, &model_table,
+        &series_table, &property_table,  &point_table,    NULL,
 };
 
 static const RowKind *const kinds[] = {
