@@ -65,13 +65,19 @@ typedef struct UsageSet {
         uint8_t quality[N_USAGES]; /* Quality */
 } UsageSet;
 
+/* Start of the interval for cpu_max. */
+typedef struct UsageCpuBase {
+        uint64_t boottime_ns, usage_us;
+        uint32_t have; /* CGROUP_CPU or nothing */
+} UsageCpuBase;
+
 typedef struct Usage {
         CgroupSample begin;        /* counters that went back are adjusted here, so that the difference to `last` stays the same */
         CgroupSample last;         /* missing parts keep their previous values */
         double cpu_max;            /* CPUs, highest between two samples at least METER_OBSERVATION_MIN_NS apart */
         bool has_cpu_max;
         uint64_t unseen_us;        /* CPU time used by the job before the first sample; not part of rates since then */
-        CgroupSample cpu_base;     /* CPU counters and time at the start of the next interval for cpu_max; other members unused */
+        UsageCpuBase cpu_base;
         uint64_t memory_max_bytes; /* highest memory.current seen */
         uint64_t pids_max;
         bool is_fresh;             /* the group was made for the job: its memory.peak and events belong to the job */
