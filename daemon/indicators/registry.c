@@ -10,7 +10,6 @@
 #include "store/indicators/model_rows.h"
 #include "store/indicators/stored_models.h"
 #include "util/clock.h"
-#include "util/utf8.h"
 
 /* --- the table ------------------------------------------------------------------------------------ */
 

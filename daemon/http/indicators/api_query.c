@@ -2,7 +2,6 @@
 /* Statistics of an indicator's results, by what they have in common. */
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "http/csv.h"
