@@ -75,6 +75,13 @@ bool report_run_rank_is_good(const RankReport *report); /* it runs, or ended wit
 void report_run_id(const ReportRun *run, Buffer *ret);
 const char *report_run_text(const ReportRun *run, const char *key);
 
+typedef struct RunTimes {
+        uint64_t begin_ms, end_ms; /* end_ms 0: all ranks run */
+        uint64_t last_ms; /* as report_run_rank_end_ms() */
+} RunTimes;
+
+RunTimes report_run_times(const ReportRun *run);
+
 /* "3,5-7": those that no report is of. "" when none is missing, or nobody knows how many there should be. */
 void report_run_missing_ranks(const ReportRun *run, Buffer *ret);
 typedef enum RankKind {
