@@ -4,7 +4,7 @@
 /*
  * JSON writer
  *
- * Appends one JSON document to a Buffer, piece by piece: commas and quotes are
+ * Appends one JSON document to a Buffer (`Json json = { .out = &buffer };`), piece by piece: commas and quotes are
  * the writer's business, order and nesting the caller's. Invalid UTF-8 becomes
  * U+FFFD, and a number that is not finite becomes null: the output always parses.
  */
@@ -22,8 +22,6 @@ typedef struct Json {
         bool after_key;
         bool has_items[JSON_DEPTH_MAX + 1];
 } Json;
-
-void json_init(Json *json, Buffer *out);
 
 void json_object_begin(Json *json);
 void json_object_end(Json *json);
