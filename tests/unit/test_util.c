@@ -183,10 +183,11 @@ static void json_is_separated_escaped_and_typed(void **state) {
 static void json_replaces_what_is_no_utf8(void **state) {
         static const char *const broken[] = { "\xff", "\xc3", "\xed\xa0\x80", "\xc0\xaf", "\xf5\x80\x80\x80" };
         Buffer b = {};
-        Json json = { .out = &b };
 
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(broken); i++) {
+                Json json = { .out = &b };
+
                 buffer_clear(&b);
                 json_string(&json, broken[i]);
                 assert_memory_equal(b.text, "\"\xef\xbf\xbd", 4);
