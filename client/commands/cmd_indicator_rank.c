@@ -149,7 +149,7 @@ static void fill_alternatives(Grid *grid, const Value *alternatives, const char 
 }
 
 /* "2 failed, 1 without rate", or nothing. */
-static void put_uncounted(Buffer *out, const Value *group, const char *objective) {
+static void put_excluded(Buffer *out, const Value *group, const char *objective) {
         double n_failed = answer_number_or_zero(group, "n_failed"), n_without = answer_number_or_zero(group, "n_without");
 
         if (n_failed > 0)
@@ -158,11 +158,11 @@ static void put_uncounted(Buffer *out, const Value *group, const char *objective
                 buffer_printf(out, "%s%.0f without %.80s", n_failed > 0 ? ", " : "", n_without, objective);
 }
 
-static void write_uncounted(Screen *screen, const Value *alternatives, const char *objective) {
+static void write_excluded(Screen *screen, const Value *alternatives, const char *objective) {
         for (size_t i = 0; i < answer_length(alternatives); i++) {
                 scoped(buffer_deinit) Buffer key = {}, why = {};
 
-                put_uncounted(&why, &alternatives->items[i], objective);
+                put_excluded(&why, &alternatives->items[i], objective);
                 put_members(&key, value_get(&alternatives->items[i], "key"), false);
                 if (why.n > 0)
                         write_line(screen, "Not counted: %s (%s)", key.text ?: "", why.text);
@@ -174,7 +174,7 @@ static void write_left_out(Screen *screen, const Value *left_out, const char *ob
                 const Value *group = &left_out->items[i];
                 scoped(buffer_deinit) Buffer key = {}, why = {};
 
-                put_uncounted(&why, group, objective);
+                put_excluded(&why, group, objective);
                 put_members(&key, value_get(group, "key"), false);
                 write_line(screen, "Left out: %s (%s: %.0f%s%s)", key.text ?: "", answer_text(group, "reason"),
                            answer_number_or_zero(group, "n"), why.n > 0 ? ", " : "", why.text ?: "");
@@ -205,7 +205,7 @@ static int write_ranking(Screen *screen, const Value *ranking, const Value *answ
         if (grid_write(&grid, screen, isatty(STDOUT_FILENO) == 1) < 0)
                 return EXIT_FAILED;
         write_needed(screen, ranking, answer);
-        write_uncounted(screen, alternatives, answer_text(answer, "objective"));
+        write_excluded(screen, alternatives, answer_text(answer, "objective"));
         write_left_out(screen, value_get(ranking, "left_out"), answer_text(answer, "objective"));
         return EXIT_DONE;
 }
@@ -243,7 +243,7 @@ static void write_alone(Screen *screen, const Value *ranking, const Value *answe
                 const Value *group = i < n_ranked ? &alternatives->items[i] : &left_out->items[i - n_ranked];
 
                 buffer_clear(&why);
-                put_uncounted(&why, group, answer_text(answer, "objective"));
+                put_excluded(&why, group, answer_text(answer, "objective"));
                 buffer_puts(&line, i > 0 ? "; " : "");
                 put_members(&line, value_get(group, "key"), false);
                 buffer_printf(&line, " (%.0f%s%s)", answer_number_or_zero(group, "n"), why.n > 0 ? ", " : "", why.text ? why.text : "");
