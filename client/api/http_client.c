@@ -95,7 +95,7 @@ HttpClient *http_client_free(HttpClient *client) {
         return NULL;
 }
 
-void http_client_allow(HttpClient *client, uint64_t timeout_ns) {
+void http_client_set_timeout(HttpClient *client, uint64_t timeout_ns) {
         client->timeout_ns = timeout_ns;
 }
 

@@ -28,7 +28,7 @@ HttpClient *http_client_free(HttpClient *client);
 DEFINE_SCOPED(HttpClient, http_client_free);
 
 /* Sets the timeout of each later request. */
-void http_client_allow(HttpClient *client, uint64_t timeout_ns);
+void http_client_set_timeout(HttpClient *client, uint64_t timeout_ns);
 
 enum {
         HTTP_CLIENT_UNREACHABLE = 1, /* http_client_error() has the reason */

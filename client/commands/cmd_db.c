@@ -38,7 +38,7 @@ static bool ask_directory(const GlobalOptions *global, char ret[static PATH_MAX]
 
         if (api_query_init(&query, global) != EXIT_DONE)
                 return false;
-        http_client_allow(query.client, ASKING_NS);
+        http_client_set_timeout(query.client, ASKING_NS);
         if (api_query_try(&query, "/api/v1/node") != EXIT_DONE)
                 return false;
 

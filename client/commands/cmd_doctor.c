@@ -37,14 +37,14 @@ static bool ask_hello(Checks *checks, const char *path, uint64_t deadline_ns) {
         r = wire_ask_hello(path, deadline_ns, &reply);
         if (r < 0) {
                 check_detail(check, "does not answer: %s", strerrordesc_np(-r));
-                check_blame(check, CHECK_FAILED, "results are kept in the spool, or lost",
-                            "systemctl start perfd; if that fails, journalctl -u perfd");
+                check_problem(check, CHECK_FAILED, "results are kept in the spool, or lost",
+                              "systemctl start perfd; if that fails, journalctl -u perfd");
                 return false;
         }
 
         check_detail(check, "%s answers in %.1f ms", reply.server, (double)(clock_boottime_ns() - begin_ns) / 1e6);
         if (reply.status != STATUS_OK) {
-                check_blame(check, CHECK_FAILED, "requests are refused", "check [limits] in perfd.conf: %s", reply.complaint.text);
+                check_problem(check, CHECK_FAILED, "requests are refused", "check [limits] in perfd.conf: %s", reply.complaint.text);
         }
         return true;
 }
@@ -62,19 +62,19 @@ static void ask_node(Checks *checks, const GlobalOptions *global, uint64_t deadl
         if (api_query_init(&query, global) != EXIT_DONE) {
                 check = checks_add(checks, "libcurl");
                 check_detail(check, "cannot load libcurl.so.4");
-                check_blame(check, CHECK_FAILED, "perfctl report, metrics, watch, job list and status do not work",
-                            "install it (Debian: apt-get install libcurl4)");
+                check_problem(check, CHECK_FAILED, "perfctl report, metrics, watch, job list and status do not work",
+                              "install it (Debian: apt-get install libcurl4)");
                 return;
         }
 
         checks_live_add_socket(checks, "http-socket", query.socket);
-        http_client_allow(query.client, deadline_ns > now_ns ? deadline_ns - now_ns : 0);
+        http_client_set_timeout(query.client, deadline_ns > now_ns ? deadline_ns - now_ns : 0);
         r = api_query_try(&query, "/api/v1/node");
         check = checks_add(checks, "http");
         if (r != EXIT_DONE) {
                 *ret_is_there = r != EXIT_UNREACHABLE || query.answer;
                 check_detail(check, "%s", query.answer ? "not ready" : http_client_error(query.client));
-                check_blame(check, CHECK_FAILED, without_perfd, "systemctl start perfd; if that fails, journalctl -u perfd");
+                check_problem(check, CHECK_FAILED, without_perfd, "systemctl start perfd; if that fails, journalctl -u perfd");
                 return;
         }
         check_detail(check, "answers");

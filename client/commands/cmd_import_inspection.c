@@ -49,7 +49,7 @@ static int deliver_run(Import *import, const InspectionRun *run, ImportCount *co
         Delivery delivery;
         int r;
 
-        deliver_courier_allow(&import->courier, import->options->timeout_ns);
+        deliver_courier_set_timeout(&import->courier, import->options->timeout_ns);
         r = deliver(&import->courier, &(Batch){ .items = &run->submission, .n_items = 1 }, &delivery);
         if (r < 0)
                 return r;

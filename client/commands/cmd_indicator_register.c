@@ -124,7 +124,7 @@ static int indicator_unregister_run(const CommandLine *line) {
         int r;
 
         deliver_courier_init(&courier, line->global.socket, options->timeout_ns);
-        r = deliver_model_gone(&courier, name, component ?: "", &delivery);
+        r = deliver_model_removal(&courier, name, component ?: "", &delivery);
         if (r != 0)
                 return refuse(&courier, &delivery, name, "removed", r);
 

@@ -42,7 +42,7 @@ static int send_mark(Courier *courier, const JobRef *job, const char *name, doub
         int r;
 
         deliver_courier_deinit(courier); /* a connection of before may be one to a perfd that has been restarted */
-        deliver_courier_allow(courier, MARK_TIMEOUT_NS);
+        deliver_courier_set_timeout(courier, MARK_TIMEOUT_NS);
         courier->is_patient = false;
         r = deliver_mark(courier, job, name, wall_seconds, ret, ret_delivery);
         if (r > 0)

@@ -221,7 +221,7 @@ static bool ask_http(ApiQuery *query, const GlobalOptions *global, const char *p
         *ret = api_query_init(query, global);
         if (*ret != EXIT_DONE)
                 return false;
-        http_client_allow(query->client, deadline_ns > now_ns ? deadline_ns - now_ns : 0);
+        http_client_set_timeout(query->client, deadline_ns > now_ns ? deadline_ns - now_ns : 0);
         *ret = api_query_try(query, path);
         return true;
 }

@@ -298,13 +298,13 @@ static int submit(const CommandLine *line, const Intake *intake) {
                 message_print("sent %zu requests: each is stored as a whole, but not all of them together", delivery.n_requests);
         if (delivery.remark[0])
                 message_print("%s; use --job to choose", delivery.remark);
-        if (r == DELIVERY_AWAY)
+        if (r == DELIVERY_UNAVAILABLE)
                 return spool_rest(options, intake, &delivery, reason);
         if (r == DELIVERY_REFUSED)
                 return report_refusal(intake, &delivery, reason);
         if (r != 0) {
                 message_print("%s", reason);
-                return r == DELIVERY_HOPELESS ? EXIT_UNREACHABLE : EXIT_FAILED;
+                return r == DELIVERY_UNREACHABLE ? EXIT_UNREACHABLE : EXIT_FAILED;
         }
 
         flush_spool(options, &courier);

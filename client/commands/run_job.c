@@ -115,11 +115,11 @@ static int deliver_results_and_end(RunJob *run, RunResults *results, Batch *batc
         char reason[DELIVERY_TEXT_MAX];
         int r;
 
-        deliver_courier_allow(&run->courier, END_TIMEOUT_NS - run->announcement.spent_ns);
+        deliver_courier_set_timeout(&run->courier, END_TIMEOUT_NS - run->announcement.spent_ns);
         run->courier.is_patient = run->announcement.is_begun; /* where it was away before, it is hardly just being restarted */
         r = deliver_valid(run, results, batch, ret);
         run->series.n_stored += ret->n_acked;
-        if (r == DELIVERY_REFUSED || r == DELIVERY_HOPELESS)
+        if (r == DELIVERY_REFUSED || r == DELIVERY_UNREACHABLE)
                 run->series.n_lost += batch->n_items - ret->n_acked;
         if (r != DELIVERY_REFUSED || !batch->ended_job || ret->n_acked == batch->n_items)
                 return r;
@@ -143,7 +143,7 @@ static int deliver_end(RunJob *run, RunResults *results, Batch *batch) {
                 return r;
         if (r > 0) {
                 delivery_explain(&delivery, &run->courier, reason);
-                if (r == DELIVERY_AWAY)
+                if (r == DELIVERY_UNAVAILABLE)
                         spool_batch(run, batch, &delivery, reason);
                 else
                         message_print("the job's end or results were refused: %s", reason);
@@ -155,7 +155,7 @@ static int deliver_end(RunJob *run, RunResults *results, Batch *batch) {
                 message_print("%zu indicators stored", delivery.n_stored);
         if (!batch->ended_job && run->announcement.is_begun) /* another run follows */
                 return 0;
-        deliver_courier_allow(&run->courier, FLUSH_TIMEOUT_NS);
+        deliver_courier_set_timeout(&run->courier, FLUSH_TIMEOUT_NS);
         if (spool_find_directory(run->options->spool, directory) == 0)
                 (void)deliver_spool(&run->courier, directory, &flush);
         return 0;

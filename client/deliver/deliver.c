@@ -26,14 +26,14 @@ void deliver_courier_init(Courier *courier, const char *path, uint64_t timeout_n
         wire_init(&courier->wire);
         courier->path = wire_path(path);
         courier->is_patient = true;
-        deliver_courier_allow(courier, timeout_ns);
+        deliver_courier_set_timeout(courier, timeout_ns);
 }
 
 void deliver_courier_deinit(Courier *courier) {
         wire_deinit(&courier->wire);
 }
 
-void deliver_courier_allow(Courier *courier, uint64_t timeout_ns) {
+void deliver_courier_set_timeout(Courier *courier, uint64_t timeout_ns) {
         courier->deadline_ns = clock_boottime_ns() + timeout_ns;
 }
 
@@ -42,17 +42,17 @@ static int exchange(Courier *courier, const Buffer *frame, uint64_t sequence, De
 
         r = wire_exchange(&courier->wire, frame, sequence, courier->deadline_ns, &delivery->reply);
         delivery->error = r < 0 ? r : 0;
-        return r < 0 ? DELIVERY_AWAY : 0;
+        return r < 0 ? DELIVERY_UNAVAILABLE : 0;
 }
 
-int delivery_judge(const Reply *reply) {
+int delivery_classify(const Reply *reply) {
         switch (reply->status) {
         case STATUS_OK:
         case STATUS_DUPLICATE:
                 return 0;
         case STATUS_QUOTA:
         case STATUS_UNAVAILABLE:
-                return DELIVERY_AWAY;
+                return DELIVERY_UNAVAILABLE;
         case STATUS_INVALID:
         case STATUS_TOO_LARGE:
         case STATUS_DENIED:
@@ -74,7 +74,7 @@ static int ask_frame_max(Courier *courier, Delivery *delivery, size_t *ret) {
         if (r == 0)
                 r = exchange(courier, &frame, sequence, delivery);
         if (r == 0)
-                r = delivery_judge(&delivery->reply);
+                r = delivery_classify(&delivery->reply);
         if (r == 0)
                 *ret = delivery->reply.frame_max_bytes;
         return r;
@@ -178,7 +178,7 @@ static int send_part(Courier *courier, const Batch *batch, Delivery *delivery) {
         if (r == 0)
                 r = exchange(courier, &frame, sequence, delivery);
         if (r == 0)
-                r = delivery_judge(&delivery->reply);
+                r = delivery_classify(&delivery->reply);
         if (r == DELIVERY_REFUSED)
                 find_refused(delivery, n);
         if (r != 0)
@@ -205,7 +205,7 @@ static int send_end(Courier *courier, const Batch *batch, Delivery *delivery) {
         if (r == 0)
                 r = exchange(courier, &frame, sequence, delivery);
 
-        return r == 0 ? delivery_judge(&delivery->reply) : r;
+        return r == 0 ? delivery_classify(&delivery->reply) : r;
 }
 
 /* Returns true for errors that a retry cannot fix. */
@@ -221,7 +221,7 @@ static int connect_once(Courier *courier, Delivery *delivery) {
         if (delivery->error == 0)
                 return 0;
 
-        return is_permanent(delivery->error) ? DELIVERY_HOPELESS : DELIVERY_AWAY;
+        return is_permanent(delivery->error) ? DELIVERY_UNREACHABLE : DELIVERY_UNAVAILABLE;
 }
 
 static int try_batch(Courier *courier, Batch *batch, Fitted *fitted, Delivery *delivery) {
@@ -263,7 +263,7 @@ int deliver(Courier *courier, const Batch *batch, Delivery *ret) {
         *ret = (Delivery){};
         do
                 r = try_batch(courier, &sent, &fitted, ret);
-        while (r == DELIVERY_AWAY && wait_backoff(courier, &backoff_ns));
+        while (r == DELIVERY_UNAVAILABLE && wait_backoff(courier, &backoff_ns));
 
         return r;
 }
@@ -284,7 +284,7 @@ static int try_frame(Courier *courier, const Buffer *frame, uint64_t sequence, D
 
         r = exchange(courier, frame, sequence, delivery);
         *ret_may_be_taken |= r != 0 && delivery->error != -EPIPE;
-        return r == 0 ? delivery_judge(&delivery->reply) : r;
+        return r == 0 ? delivery_classify(&delivery->reply) : r;
 }
 
 /*
@@ -302,7 +302,7 @@ static int deliver_frame(Courier *courier, int r, const Buffer *frame, uint64_t 
         assert(buffer_error(frame) == 0 && frame->n > 0);
         do
                 r = try_frame(courier, frame, sequence, ret, &may_be_taken);
-        while (r == DELIVERY_AWAY && (is_repeatable || !may_be_taken) && wait_backoff(courier, &backoff_ns));
+        while (r == DELIVERY_UNAVAILABLE && (is_repeatable || !may_be_taken) && wait_backoff(courier, &backoff_ns));
 
         return r;
 }
@@ -321,7 +321,7 @@ int deliver_model(Courier *courier, const Value *model, Delivery *ret) {
         return deliver_frame(courier, codec_encode_register(sequence, model, &frame), &frame, sequence, true, ret);
 }
 
-int deliver_model_gone(Courier *courier, const char *name, const char *component, Delivery *ret) {
+int deliver_model_removal(Courier *courier, const char *name, const char *component, Delivery *ret) {
         scoped(buffer_deinit) Buffer frame = {};
         uint64_t sequence = wire_next_sequence(&courier->wire);
 

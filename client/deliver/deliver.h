@@ -27,7 +27,7 @@ typedef struct Courier {
 void deliver_courier_init(Courier *courier, const char *path, uint64_t timeout_ns);
 void deliver_courier_deinit(Courier *courier);
 /* Sets a new deadline, timeout_ns from now; the connection stays open. */
-void deliver_courier_allow(Courier *courier, uint64_t timeout_ns);
+void deliver_courier_set_timeout(Courier *courier, uint64_t timeout_ns);
 
 #define DELIVERY_WHOLE SIZE_MAX
 
@@ -43,13 +43,13 @@ typedef struct Delivery {
 } Delivery;
 
 enum {
-        DELIVERY_AWAY = 1, /* perfd did not accept the request before the deadline; a later attempt may succeed */
+        DELIVERY_UNAVAILABLE = 1, /* perfd did not accept the request before the deadline; a later attempt may succeed */
         DELIVERY_REFUSED,  /* perfd refused the request permanently; see `reply` */
-        DELIVERY_HOPELESS, /* perfd cannot be reached and a retry cannot help; see `error` */
+        DELIVERY_UNREACHABLE, /* perfd cannot be reached and a retry cannot help; see `error` */
 };
 
-/* Classifies a reply: 0, DELIVERY_AWAY if perfd may accept the request later, or DELIVERY_REFUSED. */
-int delivery_judge(const Reply *reply);
+/* Classifies a reply: 0, DELIVERY_UNAVAILABLE if perfd may accept the request later, or DELIVERY_REFUSED. */
+int delivery_classify(const Reply *reply);
 
 /* Returns 0, an outcome, or -ENOMEM. *ret is set in all cases. */
 int deliver(Courier *courier, const Batch *batch, Delivery *ret);
@@ -59,7 +59,7 @@ int deliver_begin(Courier *courier, const JobBegin *begin, Delivery *ret);
 /* Registers an indicator model, an object as described in perfd-indicators(5). Never spooled. */
 int deliver_model(Courier *courier, const Value *model, Delivery *ret);
 /* Removes a registered model. component: "" for the model without a component. */
-int deliver_model_gone(Courier *courier, const char *name, const char *component, Delivery *ret);
+int deliver_model_removal(Courier *courier, const char *name, const char *component, Delivery *ret);
 
 typedef struct MarkResult {
         char job[JOB_ID_MAX];          /* the job that the phase belongs to */
@@ -70,7 +70,7 @@ typedef struct MarkResult {
 /*
  * Ends the current phase of a job and starts the next. wall_seconds: duration of the phase that ends, by the caller's
  * clock; NAN if unknown. A mark is never spooled and never sent twice: if the connection is lost before the reply,
- * returns DELIVERY_AWAY with ret_delivery->error -ECONNRESET or -ETIMEDOUT, and perfd may or may not have accepted
+ * returns DELIVERY_UNAVAILABLE with ret_delivery->error -ECONNRESET or -ETIMEDOUT, and perfd may or may not have accepted
  * the mark. *ret is set on 0 only.
  */
 int deliver_mark(Courier *courier, const JobRef *job, const char *name, double wall_seconds, MarkResult *ret, Delivery *ret_delivery);

@@ -40,7 +40,7 @@ void check_detail(Check *check, const char *format, ...) {
         va_end(args);
 }
 
-void check_blame(Check *check, CheckState state, const char *effect, const char *fix, ...) {
+void check_problem(Check *check, CheckState state, const char *effect, const char *fix, ...) {
         va_list args;
 
         check->state = state;
@@ -132,8 +132,8 @@ static void check_kernel(Checks *checks, int root_fd) {
             (major > KERNEL_MAJOR_MIN || (major == KERNEL_MAJOR_MIN && minor >= KERNEL_MINOR_MIN)))
                 return;
 
-        check_blame(check, CHECK_LIMITED, "an untested kernel; before 5.3, the end of a job's process is only polled",
-                    "run a kernel of version %u.%u or later", KERNEL_MAJOR_MIN, KERNEL_MINOR_MIN);
+        check_problem(check, CHECK_LIMITED, "an untested kernel; before 5.3, the end of a job's process is only polled",
+                      "run a kernel of version %u.%u or later", KERNEL_MAJOR_MIN, KERNEL_MINOR_MIN);
 }
 
 /* A kernel with PSI disabled may lack the file, or refuse to open or read it. */
@@ -162,7 +162,7 @@ static void check_pressure(Checks *checks, int root_fd) {
                 fix = "run perfd outside the container, or allow it to read /proc/pressure";
         else if (command_line && has_word(command_line, "psi=0", BLANKS))
                 fix = "remove psi=0 from the kernel command line and boot";
-        check_blame(check, CHECK_LIMITED, "no waiting times for CPUs, memory and disks, of the node and of jobs", "%s", fix);
+        check_problem(check, CHECK_LIMITED, "no waiting times for CPUs, memory and disks, of the node and of jobs", "%s", fix);
 }
 
 static void check_delays(Checks *checks, int root_fd) {
@@ -205,7 +205,7 @@ static void check_layout(Checks *checks, const CheckCgroups *groups) {
         }
         if (!groups->v2[0] && groups->n_v1 == 0) {
                 check_detail(check, "none mounted");
-                check_blame(check, CHECK_LIMITED, OWN_NUMBERS, "mount -t cgroup2 none /sys/fs/cgroup");
+                check_problem(check, CHECK_LIMITED, OWN_NUMBERS, "mount -t cgroup2 none /sys/fs/cgroup");
                 return;
         }
 
@@ -213,8 +213,8 @@ static void check_layout(Checks *checks, const CheckCgroups *groups) {
                 check_detail(check, "mixed: %u controllers in version 1, version 2 at %s without them", groups->n_v1, groups->v2);
         else
                 check_detail(check, "version 1 only, %u controllers", groups->n_v1);
-        check_blame(check, CHECK_LIMITED, "no pressure of jobs, and no notification when the last process ends",
-                    "boot with systemd.unified_cgroup_hierarchy=1, or without systemd with cgroup_no_v1=all");
+        check_problem(check, CHECK_LIMITED, "no pressure of jobs, and no notification when the last process ends",
+                      "boot with systemd.unified_cgroup_hierarchy=1, or without systemd with cgroup_no_v1=all");
 }
 
 /*
@@ -251,9 +251,9 @@ static void check_controllers(Checks *checks, int root_fd, const CheckCgroups *g
         }
 
         check_detail(check, "the kernel offers no %s", absent);
-        check_blame(check, CHECK_LIMITED, "no metrics of jobs from these controllers", "boot %s on the kernel command line",
-                    strstr(absent, "memory") ? "with cgroup_enable=memory and without cgroup_disable=memory" :
-                                               "without cgroup_disable= and cgroup_no_v1=");
+        check_problem(check, CHECK_LIMITED, "no metrics of jobs from these controllers", "boot %s on the kernel command line",
+                      strstr(absent, "memory") ? "with cgroup_enable=memory and without cgroup_disable=memory" :
+                                                 "without cgroup_disable= and cgroup_no_v1=");
 }
 
 #define ACCOUNTING "CPUAccounting=yes IOAccounting=yes MemoryAccounting=yes TasksAccounting=yes"
@@ -269,16 +269,17 @@ static void suggest_fix_of_group(Check *check, const char *effect, const char *g
         }
 
         if (strstr(group, "slurm"))
-                check_blame(check, CHECK_LIMITED, effect,
-                            "EnableControllers=yes in Slurm's cgroup.conf, and a drop-in for slurmd.service with [Service] Delegate=yes");
+                check_problem(check, CHECK_LIMITED, effect,
+                              "EnableControllers=yes in Slurm's cgroup.conf, and a drop-in for slurmd.service with [Service] Delegate=yes");
         else if (strncmp(group, "/user.slice", strlen("/user.slice")) == 0)
-                check_blame(check, CHECK_LIMITED, effect, "a drop-in for user@.service with [Service] Delegate=cpu io memory pids; or "
-                            "systemctl set-property user.slice " ACCOUNTING);
+                check_problem(check, CHECK_LIMITED, effect, "a drop-in for user@.service with [Service] Delegate=cpu io memory pids; or "
+                              "systemctl set-property user.slice " ACCOUNTING);
         else if (unit && unit[1])
-                check_blame(check, CHECK_LIMITED, effect, "systemctl set-property %.*s " ACCOUNTING, (int)(n - (size_t)(unit - group) - 1),
+                check_problem(check, CHECK_LIMITED, effect, "systemctl set-property %.*s " ACCOUNTING,
+                              (int)(n - (size_t)(unit - group) - 1),
                             unit + 1);
         else
-                check_blame(check, CHECK_LIMITED, effect, "start jobs in their own cgroup: systemd-run --scope perfctl run -- COMMAND");
+                check_problem(check, CHECK_LIMITED, effect, "start jobs in their own cgroup: systemd-run --scope perfctl run -- COMMAND");
 }
 
 /* Jobs started from here use the cgroup of this process, whose files determine what perfd can measure. */
@@ -344,10 +345,10 @@ static void check_hidden_processes(Checks *checks, const char *mounts) {
                 return;
         }
         check_detail(check, "/proc is mounted with hidepid=%s", hidden);
-        check_blame(check, CHECK_LIMITED,
-                    "processes of other users are invisible: their jobs may be refused, and the end of a job is not noticed",
-                    "mount /proc with gid=GROUP in addition to hidepid, and add a drop-in for perfd.service with [Service] "
-                    "SupplementaryGroups=GROUP");
+        check_problem(check, CHECK_LIMITED,
+                      "processes of other users are invisible: their jobs may be refused, and the end of a job is not noticed",
+                      "mount /proc with gid=GROUP in addition to hidepid, and add a drop-in for perfd.service with [Service] "
+                      "SupplementaryGroups=GROUP");
 }
 
 static void check_container(Checks *checks, int root_fd) {
@@ -369,13 +370,13 @@ static void check_container(Checks *checks, int root_fd) {
 
         if (release && strcasestr(release, "microsoft")) {
                 check_detail(check, "Windows Subsystem for Linux: %.*s", (int)strcspn(release, "\n"), release);
-                check_blame(check, CHECK_LIMITED, "all metrics describe the virtual machine of WSL, not the machine",
-                            "run perfd on a Linux machine");
+                check_problem(check, CHECK_LIMITED, "all metrics describe the virtual machine of WSL, not the machine",
+                              "run perfd on a Linux machine");
         } else if (found) {
                 check_detail(check, "running in a container (%s)", found);
-                check_blame(check, CHECK_LIMITED,
-                            "CPUs and memory may be of the whole host; file systems, network and processes only of the container",
-                            "run perfd on the host; perfctl works in the container if /run/perfd is mounted there");
+                check_problem(check, CHECK_LIMITED,
+                              "CPUs and memory may be of the whole host; file systems, network and processes only of the container",
+                              "run perfd on the host; perfctl works in the container if /run/perfd is mounted there");
         } else
                 check_detail(check, "no container");
 }
@@ -395,8 +396,8 @@ static void check_open_files(Checks *checks, int root_fd) {
                 check_detail(check, "%ju of %ju on this machine", (uintmax_t)n, (uintmax_t)n_max);
         if (n < n_max - n_max / 10)
                 return;
-        check_blame(check, CHECK_FAILED, "connections and samples fail when no file can be opened",
-                    "run sysctl fs.file-max=%ju, and find the process that holds the files", (uintmax_t)n_max * 2);
+        check_problem(check, CHECK_FAILED, "connections and samples fail when no file can be opened",
+                      "run sysctl fs.file-max=%ju, and find the process that holds the files", (uintmax_t)n_max * 2);
 }
 
 /* --- systemd -------------------------------------------------------------------------------------- */
@@ -434,14 +435,14 @@ static void check_unit(Checks *checks, int root_fd, const char *unit, const char
         snprintf(path, sizeof(path), "etc/systemd/system/%s.wants/%s", target, unit);
         if (!is_installed(root_fd, unit)) {
                 check_detail(check, "not installed as a unit");
-                check_blame(check, CHECK_LIMITED, "perfd does not start automatically", "install perfd's package, or make install");
+                check_problem(check, CHECK_LIMITED, "perfd does not start automatically", "install perfd's package, or make install");
         } else if (is_masked(root_fd, unit)) {
                 check_detail(check, "masked");
-                check_blame(check, CHECK_LIMITED, "perfd cannot be started", "systemctl unmask %s && systemctl enable --now %s",
-                            unit, unit);
+                check_problem(check, CHECK_LIMITED, "perfd cannot be started", "systemctl unmask %s && systemctl enable --now %s",
+                              unit, unit);
         } else if (!exists(root_fd, path)) {
                 check_detail(check, "installed and disabled");
-                check_blame(check, CHECK_LIMITED, "perfd does not start at the next boot", "systemctl enable --now %s", unit);
+                check_problem(check, CHECK_LIMITED, "perfd does not start at the next boot", "systemctl enable --now %s", unit);
         } else
                 check_detail(check, "enabled");
 }

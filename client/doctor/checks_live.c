@@ -22,22 +22,22 @@ void checks_live_add_socket(Checks *checks, const char *name, const char *path) 
 
         if (stat(path, &st) < 0) {
                 check_detail(check, "%s: %s", path, strerrordesc_np(errno));
-                check_blame(check, CHECK_FAILED, "all requests: perfd is unreachable through this socket",
-                            "systemctl enable --now perfd.socket perfd.service, or pass the path with --%s", name);
+                check_problem(check, CHECK_FAILED, "all requests: perfd is unreachable through this socket",
+                              "systemctl enable --now perfd.socket perfd.service, or pass the path with --%s", name);
                 return;
         }
         if (!S_ISSOCK(st.st_mode)) {
                 check_detail(check, "%s is not a socket", path);
-                check_blame(check, CHECK_FAILED, "all requests: perfd is unreachable through this socket",
-                            "remove it, and systemctl restart perfd.socket");
+                check_problem(check, CHECK_FAILED, "all requests: perfd is unreachable through this socket",
+                              "remove it, and systemctl restart perfd.socket");
                 return;
         }
 
         check_detail(check, "%s, mode %04o of uid %u", path, st.st_mode & 07777, st.st_uid);
         if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0)
                 return;
-        check_blame(check, CHECK_FAILED, "all requests of this user: the socket is not writable",
-                    "a drop-in for perfd.socket with [Socket] SocketMode=0666");
+        check_problem(check, CHECK_FAILED, "all requests of this user: the socket is not writable",
+                      "a drop-in for perfd.socket with [Socket] SocketMode=0666");
 }
 
 void checks_live_add_clock(Checks *checks) {
@@ -55,8 +55,8 @@ void checks_live_add_clock(Checks *checks) {
         }
 
         check_detail(check, "not synchronised");
-        check_blame(check, CHECK_LIMITED, "times are not comparable with those of other nodes; durations are exact",
-                    "timedatectl set-ntp true, or run chronyd");
+        check_problem(check, CHECK_LIMITED, "times are not comparable with those of other nodes; durations are exact",
+                      "timedatectl set-ntp true, or run chronyd");
 }
 
 /* Returns true if the directory is writable, or can be created. */
@@ -79,8 +79,8 @@ void checks_live_add_spool(Checks *checks, const char *directory) {
 
         if (!directory || !can_write_below(directory)) {
                 check_detail(check, "%s", directory ? directory : "this user has no home directory");
-                check_blame(check, CHECK_FAILED, "results are lost while perfd is unavailable",
-                            "make it writable for this user, or use --spool");
+                check_problem(check, CHECK_FAILED, "results are lost while perfd is unavailable",
+                              "make it writable for this user, or use --spool");
                 return;
         }
 
@@ -89,16 +89,16 @@ void checks_live_add_spool(Checks *checks, const char *directory) {
                 spool_entries_free(entries, n);
         if (r < 0) {
                 check_detail(check, "%s: %s", directory, strerrordesc_np(-r));
-                check_blame(check, CHECK_FAILED, "results that may be kept there cannot be sent", "make it readable for this user");
+                check_problem(check, CHECK_FAILED, "results that may be kept there cannot be sent", "make it readable for this user");
                 return;
         }
 
         check_detail(check, "%zu files waiting in %s", n, directory);
         if (n == 0)
                 return;
-        check_blame(check, n < SPOOL_FILES_MAX ? CHECK_LIMITED : CHECK_FAILED,
-                    n < SPOOL_FILES_MAX ? "these results are not stored until they are sent" : "the spool is full: new results are lost",
-                    "perfctl flush");
+        check_problem(check, n < SPOOL_FILES_MAX ? CHECK_LIMITED : CHECK_FAILED,
+                      n < SPOOL_FILES_MAX ? "these results are not stored until they are sent" : "the spool is full: new results are lost",
+                      "perfctl flush");
 }
 
 /* --- answers of perfd ----------------------------------------------------------------------------- */
@@ -131,16 +131,16 @@ static void check_store(Checks *checks, const Value *store) {
         text_mib(limit / 1048576, limit_text);
         if (!answer_flag(store, "writable")) {
                 check_detail(check, "not writable: %s", answer_text(store, "error"));
-                check_blame(check, CHECK_FAILED, "new samples, jobs and results are lost",
-                            "free space on its file system, or set directory= in [store] of perfd.conf; perfd retries "
-                            "automatically");
+                check_problem(check, CHECK_FAILED, "new samples, jobs and results are lost",
+                              "free space on its file system, or set directory= in [store] of perfd.conf; perfd retries "
+                              "automatically");
                 return;
         }
 
         check_detail(check, "writable, %s of %s used", size_text, limit_text);
         if (limit > 0 && size >= 0.9 * limit) {
-                check_blame(check, CHECK_LIMITED, "the oldest samples, jobs and results are deleted when the limit is reached",
-                            "increase max_size= in [store] of perfd.conf, or shorten the retention times");
+                check_problem(check, CHECK_LIMITED, "the oldest samples, jobs and results are deleted when the limit is reached",
+                              "increase max_size= in [store] of perfd.conf, or shorten the retention times");
         }
 }
 
@@ -152,14 +152,14 @@ static void check_damage(Checks *checks, const Value *store) {
         if (answer_number_or_zero(store, "damaged_files") > 0) {
                 check = checks_add(checks, "damage");
                 check_detail(check, "%s", answer_text(store, answer_flag(store, "salvaging") ? "damage" : "salvage"));
-                check_blame(check, CHECK_LIMITED, "rows on damaged pages are lost",
-                            "check the disk and the memory of the node; then restart perfd, and remove the damaged file");
+                check_problem(check, CHECK_LIMITED, "rows on damaged pages are lost",
+                              "check the disk and the memory of the node; then restart perfd, and remove the damaged file");
         }
         if (*sync_error) {
                 check = checks_add(checks, "sync");
                 check_detail(check, "the database file cannot be written: %s", sync_error);
-                check_blame(check, CHECK_FAILED, "results are refused when the write-ahead log has reached its limit",
-                            "free space on its file system, or repair the disk; perfd retries automatically");
+                check_problem(check, CHECK_FAILED, "results are refused when the write-ahead log has reached its limit",
+                              "free space on its file system, or repair the disk; perfd retries automatically");
         }
 }
 
@@ -173,9 +173,9 @@ static void check_http_port(Checks *checks, const Value *http) {
         check = checks_add(checks, "http-port");
         check_detail(check, "%s", *error ? error : *address ? address : "off");
         if (*error)
-                check_blame(check, CHECK_FAILED, "no web pages and no scrapes over TCP; jobs, sampling and perfctl do not need the port",
-                            "free the port, which perfd tries again at each sample; or change listen= in [http] of perfd.conf, then "
-                            "systemctl reload perfd");
+                check_problem(check, CHECK_FAILED, "no web pages and no scrapes over TCP; jobs, sampling and perfctl do not need the port",
+                              "free the port, which perfd tries again at each sample; or change listen= in [http] of perfd.conf, then "
+                              "systemctl reload perfd");
 }
 
 static void check_durability(Checks *checks, const Value *store) {
@@ -185,8 +185,8 @@ static void check_durability(Checks *checks, const Value *store) {
                 return;
         check = checks_add(checks, "durability");
         check_detail(check, "the store is volatile");
-        check_blame(check, CHECK_LIMITED, "jobs and results are lost at the next boot",
-                    "set volatile=no in [store] of perfd.conf, on a node with a disk");
+        check_problem(check, CHECK_LIMITED, "jobs and results are lost at the next boot",
+                      "set volatile=no in [store] of perfd.conf, on a node with a disk");
 }
 
 /* A source that the kernel lacks limits perfd; any other read error is a failure. */
@@ -212,9 +212,9 @@ static void check_sources(Checks *checks, const Value *sources) {
                 check_detail(check, "all %zu readable", answer_length(sources));
                 return;
         }
-        check_blame(check, is_trouble ? CHECK_FAILED : CHECK_LIMITED, "no metrics from these files; see perfd-metrics(7)", "%s",
-                    is_trouble ? "check the permissions of perfd: journalctl -u perfd, systemctl cat perfd" :
-                                 "use a kernel that provides them; see the check of pressure");
+        check_problem(check, is_trouble ? CHECK_FAILED : CHECK_LIMITED, "no metrics from these files; see perfd-metrics(7)", "%s",
+                      is_trouble ? "check the permissions of perfd: journalctl -u perfd, systemctl cat perfd" :
+                                   "use a kernel that provides them; see the check of pressure");
 }
 
 #define STALE_MS 10000U
@@ -228,7 +228,7 @@ static void check_sampling(Checks *checks, const Value *node, const char *metric
         if (time_ms > 0 && now_ms > time_ms && now_ms - time_ms > STALE_MS + 3 * interval_ms) {
                 text_duration((now_ms - time_ms) * NS_PER_MS, interval);
                 check_detail(check, "the latest sample is %s old", interval);
-                check_blame(check, CHECK_FAILED, "no current metrics", "check what perfd waits for: journalctl -u perfd");
+                check_problem(check, CHECK_FAILED, "no current metrics", "check what perfd waits for: journalctl -u perfd");
                 return;
         }
 
@@ -246,9 +246,9 @@ static void check_sampling(Checks *checks, const Value *node, const char *metric
                      n_missed, n + n_missed);
         if (n_missed <= 0.01 * (n + n_missed))
                 return;
-        check_blame(check, CHECK_LIMITED, "peaks and threshold times are incomplete; totals are exact",
-                    "increase interval= in [sampling] of perfd.conf, or add a drop-in for perfd.service with [Service] "
-                    "CPUWeight=1000");
+        check_problem(check, CHECK_LIMITED, "peaks and threshold times are incomplete; totals are exact",
+                      "increase interval= in [sampling] of perfd.conf, or add a drop-in for perfd.service with [Service] "
+                      "CPUWeight=1000");
 }
 
 static void check_descriptors(Checks *checks, const char *metrics) {
@@ -262,8 +262,8 @@ static void check_descriptors(Checks *checks, const char *metrics) {
         check_detail(check, "perfd uses %.0f of %.0f", n, n_max);
         if (n < 0.8 * n_max && n_max >= 1024)
                 return;
-        check_blame(check, n < 0.95 * n_max ? CHECK_LIMITED : CHECK_FAILED, "further connections are refused",
-                    "add a drop-in for perfd.service with [Service] LimitNOFILE=32768 or more");
+        check_problem(check, n < 0.95 * n_max ? CHECK_LIMITED : CHECK_FAILED, "further connections are refused",
+                      "add a drop-in for perfd.service with [Service] LimitNOFILE=32768 or more");
 }
 
 void checks_live_add_models(Checks *checks, const Value *answer) {
@@ -281,8 +281,8 @@ void checks_live_add_models(Checks *checks, const Value *answer) {
                 check_detail(check, "%s; and %zu more", first, n - 1);
         else
                 check_detail(check, "%s", first);
-        check_blame(check, CHECK_LIMITED, "types, units, directions and indexes of these indicators are unknown",
-                    "make it readable for the user perfd, check it with perfd --check-config, then run systemctl reload perfd");
+        check_problem(check, CHECK_LIMITED, "types, units, directions and indexes of these indicators are unknown",
+                      "make it readable for the user perfd, check it with perfd --check-config, then run systemctl reload perfd");
 }
 
 void checks_live_add_quota(Checks *checks, const Value *answer, uint64_t now_ms) {
@@ -302,9 +302,9 @@ void checks_live_add_quota(Checks *checks, const Value *answer, uint64_t now_ms)
         }
 
         check_detail(check, "%s", all.text);
-        check_blame(check, CHECK_LIMITED, "what these users ask for beyond their shares is refused; other users are served",
-                    "end what %s started too much of ('perfctl quota --all' shows what each user holds); for a service that needs more, "
-                    "set weights= in [limits] of perfd.conf", first.text);
+        check_problem(check, CHECK_LIMITED, "what these users ask for beyond their shares is refused; other users are served",
+                      "end what %s started too much of ('perfctl quota --all' shows what each user holds); for a service that needs more, "
+                      "set weights= in [limits] of perfd.conf", first.text);
 }
 
 void checks_live_add_node(Checks *checks, const Value *node, const char *metrics, uint64_t now_ms) {

@@ -155,7 +155,7 @@ static const char *name_of_script(const char *origin, Arena *arena) {
 
 /* Makes the indicator of a failed run. The run's output is used only if it is a valid document. */
 static int make_failed_indicator(const Value *printed, const AmunContext *context, const AmunPlace *place, Arena *arena, Indicator *ret,
-                       Complaint *complaint) {
+                                 Complaint *complaint) {
         const IndicatorGiven given = {
                 .name = context->name ?: name_of_script(amun_run_origin(place), arena),
                 .component = context->component,

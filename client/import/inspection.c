@@ -304,11 +304,11 @@ static int store_names(Inspection *inspection, const Indicator *indicator) {
         AmunContext *context = &inspection->context;
         int r;
 
-        r = store_name(indicator->name, &inspection->said[0], &context->name);
+        r = store_name(indicator->name, &inspection->names[0], &context->name);
         if (r == 0)
-                r = store_name(indicator->component, &inspection->said[1], &context->component);
+                r = store_name(indicator->component, &inspection->names[1], &context->component);
         if (r == 0)
-                r = store_name(indicator->version, &inspection->said[2], &context->version);
+                r = store_name(indicator->version, &inspection->names[2], &context->version);
         if (r == 0)
                 r = kept_parameters_add(&inspection->parameters, indicator);
         return r == 0 ? kept_parameters_document(&inspection->parameters, &context->printed) : r;
@@ -363,8 +363,8 @@ int inspection_open(Inspection *ret, const char *directory, const char *name, co
 
 void inspection_deinit(Inspection *inspection) {
         release_run(&inspection->run);
-        for (size_t i = 0; i < N_ELEMENTS(inspection->said); i++)
-                free(inspection->said[i]);
+        for (size_t i = 0; i < N_ELEMENTS(inspection->names); i++)
+                free(inspection->names[i]);
         kept_parameters_deinit(&inspection->parameters);
         free(inspection->indices);
         arena_deinit(&inspection->arena);

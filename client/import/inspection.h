@@ -42,7 +42,7 @@ typedef struct Inspection {
         InputTree tree;
         Arena arena;          /* memory of the specification */
         AmunContext context;
-        char *said[3];        /* owned: name, component and version that a run printed */
+        char *names[3];       /* owned: name, component and version that a run printed */
         KeptParameters parameters; /* parameters of that run */
         uint32_t *indices;    /* owned, indices of all runs, sorted */
         size_t n_runs, n_allocated, n_read;

@@ -326,7 +326,7 @@ static int check_times(ReportRun *run) {
 
                 if (i > 0 && report->begin_ms > end_ms + APART_MS_MAX)
                         return refuse_pair(run, report - 1, report,
-                                          "it began more than a minute after the other had ended, and their ids differ");
+                                           "it began more than a minute after the other had ended, and their ids differ");
                 end_ms = report_end_ms > end_ms ? report_end_ms : end_ms;
         }
         return 0;
@@ -341,7 +341,7 @@ static int check_same_run(ReportRun *run) {
                         continue;
                 if (!has_same_properties(first, &run->reports[i]))
                         return refuse_pair(run, first, &run->reports[i],
-                                          "neither ids (apart from the rank at the end) nor names and commands agree");
+                                           "neither ids (apart from the rank at the end) nor names and commands agree");
                 is_one = false;
         }
 

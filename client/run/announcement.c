@@ -39,7 +39,7 @@ static JobBegin job_begin(const Announcement *announcement, uint64_t now_ns) {
 static int begin_once(Announcement *announcement, uint64_t now_ns, Delivery *delivery) {
         const JobBegin begin = job_begin(announcement, now_ns);
 
-        deliver_courier_allow(announcement->courier, BEGIN_TIMEOUT_NS);
+        deliver_courier_set_timeout(announcement->courier, BEGIN_TIMEOUT_NS);
         announcement->courier->is_patient = false;
         return deliver_begin(announcement->courier, &begin, delivery);
 }
@@ -99,8 +99,8 @@ int announcement_begin(Announcement *announcement) {
                 message_print("perfd does not respond; continuing without waiting");
         else
                 message_print("%s; the job is not recorded%s", reason,
-                              r == DELIVERY_AWAY ? " unless perfd can be reached before the job ends" : "");
-        if (r == DELIVERY_AWAY && !announcement->is_begun) {
+                              r == DELIVERY_UNAVAILABLE ? " unless perfd can be reached before the job ends" : "");
+        if (r == DELIVERY_UNAVAILABLE && !announcement->is_begun) {
                 announcement->backoff_ns = BACKOFF_FIRST_NS;
                 schedule_retry(announcement, clock_boottime_ns());
         }
@@ -124,7 +124,7 @@ int announcement_timeout_ms(const Announcement *announcement) {
 }
 
 static void handle_reply(Announcement *announcement, const Reply *reply, uint64_t now_ns) {
-        int r = delivery_judge(reply);
+        int r = delivery_classify(reply);
 
         assert(announcement->sequence > 0);
         announcement->sequence = 0;
@@ -133,7 +133,7 @@ static void handle_reply(Announcement *announcement, const Reply *reply, uint64_
         /* A duplicate is this job, or another command of the task has the id. The id is not changed any more, since results carry it. */
         if (r == 0)
                 announcement->is_begun = announcement->is_begin_known = announcement->is_begun || reply->status == STATUS_OK;
-        else if (r == DELIVERY_AWAY)
+        else if (r == DELIVERY_UNAVAILABLE)
                 schedule_retry(announcement, now_ns);
         else
                 announcement->is_begun = false;

@@ -169,7 +169,7 @@ int groups_read(Job *job) {
         return read_group(job, true);
 }
 
-int groups_glance(Job *job) {
+int groups_refresh(Job *job) {
         return read_group(job, false);
 }
 

@@ -52,7 +52,7 @@ enum {
 };
 int groups_read(Job *job);
 /* As groups_read(), at a tick: values that are expensive to read and seldom change may be up to a minute old. */
-int groups_glance(Job *job);
+int groups_refresh(Job *job);
 
 /* True if a process has run in the job's cgroup since the job began. */
 bool groups_has_run(const Job *job);

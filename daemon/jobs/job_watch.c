@@ -217,5 +217,5 @@ int job_watch_tick(Lifecycle *lifecycle, Job *job) {
                 return is_waited_for(lifecycle, job) ? 0 : close_job(lifecycle, job);
         if (job->group.is_empty) /* the cgroup became empty before the begin of the job was stored */
                 return on_empty(lifecycle, job, EMPTY_NOTE);
-        return groups_glance(job) == GROUPS_GONE ? on_removed(lifecycle, job) : 0;
+        return groups_refresh(job) == GROUPS_GONE ? on_removed(lifecycle, job) : 0;
 }

@@ -49,7 +49,7 @@ static int put_begin(Lifecycle *lifecycle, Job *job, Ticket ticket) {
 static int put_begin_again(Lifecycle *lifecycle, Job *job) {
         int r;
 
-        if (groups_glance(job) == GROUPS_GONE)
+        if (groups_refresh(job) == GROUPS_GONE)
                 job_watch_note_removal(job);
         r = put_begin(lifecycle, job, (Ticket){});
         job->is_begin_due = r != 0;

@@ -99,7 +99,7 @@ static void assert_nothing_left(const Fixture *f) {
         assert_int_equal(announcement_timeout_ms(&f->announcement), -1);
 }
 
-static void what_perfd_knows_is_not_told_again(void **state) {
+static void a_begin_is_not_repeated_once_acknowledged(void **state) {
         Fixture *f = *state;
 
         perfd_is_back(f);
@@ -114,7 +114,7 @@ static void what_perfd_knows_is_not_told_again(void **state) {
         assert_int_equal(announcement_timeout_ms(NULL), -1);
 }
 
-static void a_perfd_that_is_back_is_told(void **state) {
+static void a_begin_is_sent_when_perfd_is_available_again(void **state) {
         Fixture *f = *state;
 
         begin_without_perfd(f);
@@ -134,7 +134,7 @@ static void a_perfd_that_is_back_is_told(void **state) {
         assert_nothing_left(f);
 }
 
-static void one_that_is_full_is_asked_again(void **state) {
+static void a_begin_is_repeated_when_a_limit_was_reached(void **state) {
         Fixture *f = *state;
 
         begin_without_perfd(f);
@@ -147,7 +147,7 @@ static void one_that_is_full_is_asked_again(void **state) {
         assert_nothing_left(f);
 }
 
-static void one_that_refuses_is_left_alone(void **state) {
+static void a_refused_begin_is_not_repeated(void **state) {
         Fixture *f = *state;
 
         begin_without_perfd(f);
@@ -157,7 +157,7 @@ static void one_that_refuses_is_left_alone(void **state) {
         assert_nothing_left(f);
 }
 
-static void a_job_that_is_there_is_anothers_unless_it_may_be_ours(void **state) {
+static void a_duplicate_id_belongs_to_another_job_unless_a_begin_was_sent(void **state) {
         Fixture *f = *state;
 
         begin_without_perfd(f);
@@ -167,7 +167,7 @@ static void a_job_that_is_there_is_anothers_unless_it_may_be_ours(void **state) 
         assert_nothing_left(f);
 }
 
-static void a_perfd_that_goes_away_with_the_request_is_told_again(void **state) {
+static void a_begin_is_repeated_when_perfd_stops_before_the_reply(void **state) {
         Fixture *f = *state;
 
         begin_without_perfd(f);
@@ -182,7 +182,7 @@ static void a_perfd_that_goes_away_with_the_request_is_told_again(void **state) 
         assert_nothing_left(f);
 }
 
-static void at_the_end_what_is_under_way_comes_first(void **state) {
+static void the_end_waits_for_a_pending_begin(void **state) {
         Fixture *f = *state;
 
         begin_without_perfd(f);
@@ -200,13 +200,13 @@ static void at_the_end_what_is_under_way_comes_first(void **state) {
 
 int main(void) {
         static const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(what_perfd_knows_is_not_told_again, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(a_perfd_that_is_back_is_told, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(one_that_is_full_is_asked_again, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(one_that_refuses_is_left_alone, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(a_job_that_is_there_is_anothers_unless_it_may_be_ours, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(a_perfd_that_goes_away_with_the_request_is_told_again, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(at_the_end_what_is_under_way_comes_first, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_begin_is_not_repeated_once_acknowledged, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_begin_is_sent_when_perfd_is_available_again, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_begin_is_repeated_when_a_limit_was_reached, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_refused_begin_is_not_repeated, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_duplicate_id_belongs_to_another_job_unless_a_begin_was_sent, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_begin_is_repeated_when_perfd_stops_before_the_reply, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(the_end_waits_for_a_pending_begin, set_up, tear_down),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,7 +37,7 @@ static const Check *find(const Checks *checks, const char *name) {
                 check_;                                                         \
         })
 
-static void whatever_is_not_good_says_what_is_lacking_and_what_to_do(void **state) {
+static void each_failed_check_has_an_effect_and_a_fix(void **state) {
         static const char *const trees[] = { TREES "doctor-well", TREES "doctor-v1", TREES "doctor-hidden", TREES "small" };
 
         (void)state;
@@ -56,7 +56,7 @@ static void whatever_is_not_good_says_what_is_lacking_and_what_to_do(void **stat
         }
 }
 
-static void a_machine_with_everything_lacks_nothing(void **state) {
+static void a_fully_equipped_machine_passes_all_checks(void **state) {
         Checks checks;
 
         (void)state;
@@ -70,7 +70,7 @@ static void a_machine_with_everything_lacks_nothing(void **state) {
         assert_check(&checks, "perfd.service", "ok", "enabled");
 }
 
-static void pressure_that_is_off_names_the_boot_parameter(void **state) {
+static void disabled_pressure_is_reported_with_the_boot_parameter(void **state) {
         const Check *check;
         Checks checks;
 
@@ -127,7 +127,7 @@ static void controllers_that_are_not_there_or_not_delegated_are_named(void **sta
         assert_has(check->fix, "Delegate=cpu io memory pids");
 }
 
-static void what_delegates_depends_on_the_group(void **state) {
+static void the_fix_for_delegation_depends_on_the_group(void **state) {
         static const struct {
                 const char *line, *fix;
         } groups[] = {
@@ -267,7 +267,7 @@ static void long_texts_are_cut_and_too_many_checks_stay_within(void **state) {
                 Check *check = checks_add(&checks, "many");
 
                 check_detail(check, "%s", text);
-                check_blame(check, CHECK_LIMITED, text, "%s", text);
+                check_problem(check, CHECK_LIMITED, text, "%s", text);
                 assert_int_equal(strlen(check->detail), CHECK_TEXT_MAX - 1);
                 assert_int_equal(strlen(check->effect), CHECK_TEXT_MAX - 1);
         }
@@ -277,13 +277,13 @@ static void long_texts_are_cut_and_too_many_checks_stay_within(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(whatever_is_not_good_says_what_is_lacking_and_what_to_do),
-                cmocka_unit_test(a_machine_with_everything_lacks_nothing),
-                cmocka_unit_test(pressure_that_is_off_names_the_boot_parameter),
+                cmocka_unit_test(each_failed_check_has_an_effect_and_a_fix),
+                cmocka_unit_test(a_fully_equipped_machine_passes_all_checks),
+                cmocka_unit_test(disabled_pressure_is_reported_with_the_boot_parameter),
                 cmocka_unit_test(only_version_1_of_control_groups_is_less),
                 cmocka_unit_test(both_versions_are_mixed),
                 cmocka_unit_test(controllers_that_are_not_there_or_not_delegated_are_named),
-                cmocka_unit_test(what_delegates_depends_on_the_group),
+                cmocka_unit_test(the_fix_for_delegation_depends_on_the_group),
                 cmocka_unit_test(hidden_processes_are_found_in_the_options_of_proc),
                 cmocka_unit_test(a_container_and_wsl_are_noticed),
                 cmocka_unit_test(the_kernel_has_a_least_version),

@@ -116,7 +116,7 @@ static void a_mark_brings_back_the_job_and_the_phase_that_ended(void **state) {
         assert_int_equal(count_marks(f), 1);
 }
 
-static void a_mark_is_tried_again_while_perfd_says_later(void **state) {
+static void a_mark_is_repeated_while_perfd_is_busy(void **state) {
         Fixture *f = *state;
 
         connect_both(f);
@@ -128,7 +128,7 @@ static void a_mark_is_tried_again_while_perfd_says_later(void **state) {
         assert_int_equal(count_marks(f), 3);
 }
 
-static void a_mark_that_is_refused_is_not_tried_again(void **state) {
+static void a_refused_mark_is_not_repeated(void **state) {
         static const Status statuses[] = { STATUS_INVALID, STATUS_DENIED, STATUS_NOT_FOUND, STATUS_UNSUPPORTED };
         Fixture *f = *state;
 
@@ -148,26 +148,26 @@ static void a_mark_that_is_refused_is_not_tried_again(void **state) {
 }
 
 /* perfd was restarted after the last request: data sent to the closed connection was not read. */
-static void a_connection_that_was_closed_before_is_made_anew_for_a_mark(void **state) {
+static void a_mark_reconnects_if_the_connection_was_closed_before(void **state) {
         Fixture *f = *state;
 
         connect_both(f);
         hang_up(f);
-        deliver_courier_allow(&f->courier, SOON_NS);
-        assert_int_equal(mark(f), DELIVERY_AWAY);
+        deliver_courier_set_timeout(&f->courier, SOON_NS);
+        assert_int_equal(mark(f), DELIVERY_UNAVAILABLE);
         f->peer_fd = accept4(f->listen_fd, NULL, NULL, SOCK_CLOEXEC);
         assert_true(f->peer_fd >= 0);
         assert_int_equal(count_marks(f), 1);
 }
 
 /* perfd may have read and accepted the mark: a second one would end the phase that it started. */
-static void a_mark_that_may_have_been_taken_is_not_sent_again(void **state) {
+static void a_mark_that_perfd_may_have_read_is_not_repeated(void **state) {
         Fixture *f = *state;
         struct pollfd pollfd;
 
         connect_both(f);
         assert_int_equal(shutdown(f->peer_fd, SHUT_WR), 0); /* the peer reads, but closes without a reply */
-        assert_int_equal(mark(f), DELIVERY_AWAY);
+        assert_int_equal(mark(f), DELIVERY_UNAVAILABLE);
         assert_int_equal(f->delivery.error, -ECONNRESET);
         assert_int_equal(count_marks(f), 1);
         pollfd = (struct pollfd){ .fd = f->listen_fd, .events = POLLIN };
@@ -178,14 +178,14 @@ static void a_mark_without_a_reply_in_time_is_not_sent_again(void **state) {
         Fixture *f = *state;
 
         connect_both(f);
-        deliver_courier_allow(&f->courier, SOON_NS);
-        assert_int_equal(mark(f), DELIVERY_AWAY);
+        deliver_courier_set_timeout(&f->courier, SOON_NS);
+        assert_int_equal(mark(f), DELIVERY_UNAVAILABLE);
         assert_int_equal(f->delivery.error, -ETIMEDOUT);
         assert_int_equal(count_marks(f), 1);
 }
 
 /* The exact bytes that perfd 0.1.0 sent before it supported marks. */
-static void an_older_perfd_says_that_it_knows_no_marks(void **state) {
+static void an_older_perfd_is_reported_not_to_support_marks(void **state) {
         static const char bytes[] = "\x34\x08\x01\x10\x08\x22\x2e" "perfd 0.1.0 does not know this kind of request";
         Fixture *f = *state;
 
@@ -205,8 +205,8 @@ static void a_begin_is_sent_again_when_the_connection_breaks(void **state) {
 
         connect_both(f);
         hang_up(f);
-        deliver_courier_allow(&f->courier, SOON_NS);
-        assert_int_equal(deliver_begin(&f->courier, &(JobBegin){ .info = &info }, &f->delivery), DELIVERY_AWAY);
+        deliver_courier_set_timeout(&f->courier, SOON_NS);
+        assert_int_equal(deliver_begin(&f->courier, &(JobBegin){ .info = &info }, &f->delivery), DELIVERY_UNAVAILABLE);
         f->peer_fd = accept4(f->listen_fd, NULL, NULL, SOCK_CLOEXEC);
         assert_true(f->peer_fd >= 0);
         assert_int_equal(recv(f->peer_fd, &byte, 1, MSG_DONTWAIT), 1);
@@ -217,12 +217,12 @@ static void a_begin_is_sent_again_when_the_connection_breaks(void **state) {
 int main(void) {
         static const struct CMUnitTest tests[] = {
                 TEST(a_mark_brings_back_the_job_and_the_phase_that_ended),
-                TEST(a_mark_is_tried_again_while_perfd_says_later),
-                TEST(a_mark_that_is_refused_is_not_tried_again),
-                TEST(a_connection_that_was_closed_before_is_made_anew_for_a_mark),
-                TEST(a_mark_that_may_have_been_taken_is_not_sent_again),
+                TEST(a_mark_is_repeated_while_perfd_is_busy),
+                TEST(a_refused_mark_is_not_repeated),
+                TEST(a_mark_reconnects_if_the_connection_was_closed_before),
+                TEST(a_mark_that_perfd_may_have_read_is_not_repeated),
                 TEST(a_mark_without_a_reply_in_time_is_not_sent_again),
-                TEST(an_older_perfd_says_that_it_knows_no_marks),
+                TEST(an_older_perfd_is_reported_not_to_support_marks),
                 TEST(a_begin_is_sent_again_when_the_connection_breaks),
         };
 
