@@ -91,7 +91,7 @@ CASES = (
 
 
 class Words(harness.TestCase):
-    def test_each_rule_says_where_and_what_to_do(self):
+    def test_each_rule_reports_the_position_and_a_fix(self):
         daemon = self.daemon()
         path = self.temporary_directory() / "result.json"
         for what, text, words in CASES:
@@ -145,7 +145,7 @@ class Words(harness.TestCase):
         self.assertEqual(done.returncode, 0)
         self.assertEqual(os.read(reading, 4096), b"component,n,n_failed\r\r\na\\x1b[2Jb\\u{202e},1,0\r\r\n")
 
-    def test_bytes_that_are_no_utf8_are_named(self):
+    def test_invalid_utf8_is_reported(self):
         daemon = self.daemon()
         path = self.temporary_directory() / "result.json"
         path.write_bytes(with_result('"caf\xe9"').encode("latin-1"))
@@ -183,7 +183,7 @@ class Printed(harness.TestCase):
         ("too much", "x" * 2000000 + "\n" + json.dumps(GOOD), "the output is longer than 1024 KiB"),
     )
 
-    def test_what_was_meant_as_an_indicator_is_not_lost_without_a_word(self):
+    def test_a_malformed_indicator_is_reported(self):
         daemon = self.daemon()
         path = self.temporary_directory() / "printed"
         for what, text, words in self.CASES:
@@ -195,7 +195,7 @@ class Printed(harness.TestCase):
                 self.assertIn(words, done.stderr)
         self.assertEqual(daemon.get("/api/v1/results").json["results"], [])
 
-    def test_what_was_not_is_passed_over_in_silence(self):
+    def test_other_output_is_ignored(self):
         daemon = self.daemon()
         for text in ("not json", "{'loss': 0.5}", "{", "[" * 100000, '{"level": "info"}', "x" * 2000000):
             done = daemon.perfctl("run", "--", "sh", "-c", "cat", stdin=text)
@@ -212,7 +212,7 @@ class Printed(harness.TestCase):
 class Wire(harness.TestCase):
     """Documents from a client that does not check them: perfd checks them."""
 
-    def test_each_rule_is_perfds_as_well(self):
+    def test_perfd_checks_each_rule_as_well(self):
         daemon = self.daemon()
         deep = 1
         for _ in range(40):
@@ -239,7 +239,7 @@ class Wire(harness.TestCase):
             self.assert_status(client.submit(GOOD), "OK")
         self.assertEqual(len(daemon.get("/api/v1/results").json["results"]), 1)
 
-    def test_what_is_no_json_is_refused_with_its_byte(self):
+    def test_invalid_json_is_refused_with_its_position(self):
         daemon = self.daemon()
         cases = (
             (b"{'a': 1}", "at byte 1: a key in double quotes expected"),
@@ -274,7 +274,7 @@ class Wire(harness.TestCase):
             self.assert_status(reply, "INVALID")
             self.assertEqual((reply.path, reply.message), ("submit.indicators[0].again", "is there twice: keep one of them"))
 
-    def test_models_are_held_to_the_same(self):
+    def test_models_follow_the_same_rules(self):
         daemon = self.daemon()
         deep = {"x": 1}
         for _ in range(30):
@@ -308,7 +308,7 @@ class Wire(harness.TestCase):
             self.assertEqual((reply.path, reply.message), ("register.model", "missing"))
         self.assertEqual(daemon.get("/api/v1/models").json["models"], [])
 
-    def test_what_a_runner_wrote_down_is_cut_rather_than_refused(self):
+    def test_long_texts_of_a_runner_are_truncated_instead_of_refused(self):
         daemon = self.daemon("[limits]\nstring_size = 256\n")
         script = self.temporary_directory() / "script.py"
         script.write_text("import json, sys\nprint('x' * 100000 + 'the end', file=sys.stderr)\n"
@@ -319,7 +319,7 @@ class Wire(harness.TestCase):
         self.assertEqual((len(run["stderr"]), run["stderr"][-7:].strip(), run["stderr_cut"]), (256, "he end", True))
         self.assertEqual((run["environment"]["LONG"], run["environment"]["LONG_cut"]), ("y" * 256, True))
 
-    def test_perfd_alone_says_how_long_a_string_may_be(self):
+    def test_only_perfd_limits_the_length_of_strings(self):
         daemon = self.daemon("[limits]\nstring_size = 100K\n")
         path, spool = self.temporary_directory() / "inspection" / "results" / "0" / "result", self.temporary_directory()
         path.parent.mkdir(parents=True)
@@ -342,7 +342,7 @@ class Wire(harness.TestCase):
                 self.assertIn(f"note: {words}" if status else "", done.stderr)
         self.assertEqual(len(daemon.get("/api/v1/results").json["results"]), 3)
 
-    def test_one_that_perfd_refuses_leaves_the_others_of_a_run(self):
+    def test_a_refused_result_does_not_affect_others_of_the_run(self):
         daemon = self.daemon("[limits]\nstring_size = 1K\n")
         script = self.temporary_directory() / "script.py"
         script.write_text(f"import json\nfor n in (1, 1025, 2, 1026):\n    print(json.dumps(dict({GOOD!r}, note='x' * n)))\n")
@@ -353,7 +353,7 @@ class Wire(harness.TestCase):
         self.assertCountEqual([row["document"]["note"] for row in daemon.get("/api/v1/results").json["results"]], ["x", "xx"])
         self.assertEqual(daemon.get("/api/v1/jobs/some").json["state"], "finished")
 
-    def test_what_a_runner_wrote_down_makes_no_request_too_large(self):
+    def test_texts_of_a_runner_cannot_make_a_request_too_large(self):
         daemon = self.daemon("[limits]\nframe_size = 8K\nstring_size = 4K\n")
         script = self.temporary_directory() / "script.py"
         script.write_text("import json, sys\nprint('x' * 100000 + 'the end', file=sys.stderr)\n"
@@ -371,7 +371,7 @@ class Wire(harness.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("make it smaller, or raise [limits] frame_size", done.stderr)
 
-    def test_a_failed_run_is_kept_with_what_it_left(self):
+    def test_a_failed_run_is_stored_with_its_output(self):
         daemon = self.daemon()
         with daemon.client() as client:
             request = client.request()

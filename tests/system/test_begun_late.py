@@ -49,7 +49,7 @@ class BegunLate(GroupTest):
             return "not recorded, perfd could not be reached" not in err and (job, before, after, err)
         return wait_for(tried, "a perfd that is in time", harness.TIMEOUT_S * 3)
 
-    def test_a_perfd_that_is_back_before_the_end_knows_what_the_job_used(self):
+    def test_a_perfd_started_before_the_end_knows_the_jobs_usage(self):
         daemon = self.daemon(self.CONFIG)
         name, before, after, err = self.run_late(daemon)
         self.assertIn(f"perfd is not running (no socket {daemon.socket}); the job is not recorded", err)
@@ -86,7 +86,7 @@ class BegunLate(GroupTest):
         with open(f"/proc/{process.pid}/cgroup") as file:
             return next(line.split(":", 2)[2].rstrip("\n") for line in file if line.startswith("0::"))
 
-    def test_a_command_that_writes_all_the_while_is_announced_as_well(self):
+    def test_a_constantly_writing_command_is_announced_as_well(self):
         daemon = self.daemon(self.CONFIG)
         daemon.stop()
         code = "import select\nn = 0\nwhile not select.select([0], [], [], 0.001)[0]:\n    print(n, flush=True); n += 1"
@@ -103,7 +103,7 @@ class BegunLate(GroupTest):
         self.assertEqual(lines, [str(n) for n in range(len(lines))])
         self.assertEqual(self.job(daemon, "writes")["state"], "finished")
 
-    def test_a_stopped_perfd_has_the_begin_when_it_goes_on(self):
+    def test_a_stopped_perfd_gets_the_begin_when_it_continues(self):
         daemon = self.daemon(self.CONFIG)
         daemon.signal(signal.SIGSTOP)
         try:
@@ -117,7 +117,7 @@ class BegunLate(GroupTest):
         job = self.job(daemon, "stopped")
         self.assertEqual((job["state"], job["note"]), ("finished", ""))
 
-    def test_nothing_is_said_to_be_recorded_that_is_not(self):
+    def test_only_recorded_jobs_are_reported_as_recorded(self):
         daemon = self.daemon(self.CONFIG)
         daemon.stop()
         err = self.finish(self.start(daemon, "never"))
@@ -125,7 +125,7 @@ class BegunLate(GroupTest):
         self.assertNotIn("job never: begun", err)
         self.assertNotIn("details: perfctl report", err)
 
-    def test_a_begin_is_not_before_its_process_was(self):
+    def test_a_begin_is_not_earlier_than_its_process(self):
         daemon = self.daemon(self.CONFIG)
         before = time.time()
         process = subprocess.Popen(["sleep", "60"])
@@ -142,7 +142,7 @@ class BegunLate(GroupTest):
 
 
 class Ends(GroupTest):
-    def test_an_end_that_meets_perfds_own_is_taken_after_it(self):
+    def test_a_reported_end_is_applied_after_perfds_own(self):
         """The process ends, and its end is reported while perfd stores the job as interrupted."""
         daemon = self.daemon(self.CONFIG)
         process = subprocess.Popen(["sleep", "60"])

@@ -25,7 +25,7 @@ class Unified(Everywhere, unittest.TestCase):
                         "echo $all >above/cgroup.subtree_control")
 
     @patient
-    def test_a_group_that_is_gone_with_its_work_says_what_it_knows(self):
+    def test_a_removed_group_reports_its_last_numbers(self):
         """systemd and perfd race for the last values of an empty group, which systemd removes."""
         for i in [next(self.NUMBERS) for _ in range(3)]:
             done = self.machine.run(f"systemd-run --wait --unit=job-gone{i} work burn 0.3 1")
@@ -39,7 +39,7 @@ class Unified(Everywhere, unittest.TestCase):
                 self.assertLess(used["value"], consumed + TICK_S)
                 self.assertIn("cgroup was removed", shown["note"])
 
-    def test_a_group_that_is_removed_between_two_looks_has_the_last_numbers(self):
+    def test_a_group_removed_between_two_samples_has_the_last_numbers(self):
         job = self.make("removed")
         self.machine.run(f"setsid work --in {ROOT_GROUP}/jobs/{job} burn 60 1 >/dev/null 2>&1 &")
         # Wait until the group has been read once; it is not read again.
@@ -55,7 +55,7 @@ class Unified(Everywhere, unittest.TestCase):
         self.assertIn("cgroup was removed", shown["note"])
 
     @patient
-    def test_groups_below_are_the_jobs_as_well(self):
+    def test_groups_below_belong_to_the_job(self):
         job = self.make("nested")
         output = self.machine.run(f"cd {ROOT_GROUP}/jobs/{job} && mkdir -p a/b c && (work --in a/b burn 0.8 1 & "
                                   f"work --in c burn 0.4 1 + write {DISK_FILE} 4; wait)")
@@ -76,7 +76,7 @@ class Unified(Everywhere, unittest.TestCase):
         self.assertIn("job_cpu_throttled_ratio", [a["key"] for a in shown["absent"]])
 
     @patient
-    def test_a_cpuset_is_what_was_given(self):
+    def test_a_cpuset_determines_the_allocated_cpus(self):
         job = self.make("pinned", cpuset_cpus="1")
         used = self.work(job, "burn 0.5 2")
         shown = self.end(job)
@@ -107,7 +107,7 @@ class Unified(Everywhere, unittest.TestCase):
         for key in ("job_memory_peak_bytes", "job_io_written_bytes", "job_pids_peak", "job_oom_kills", "job_cpu_throttled_seconds"):
             self.assertIn("not enabled", reasons[key])
 
-    def test_page_cache_that_is_held_down_counts(self):
+    def test_limited_page_cache_counts(self):
         job = self.make("high", memory_high=16 * MIB)
         self.work(job, f"buffer {DISK_FILE}3 40")
         events = self.kernel(job, "memory.events")
@@ -160,7 +160,7 @@ class Unified(Everywhere, unittest.TestCase):
         self.assertIn(f"50000 100000\n{64 * MIB}\n", printed)
         self.assertNotIn("not applied", printed)
 
-    def test_a_specification_that_needs_more_memory_is_killed_and_says_so(self):
+    def test_a_specification_beyond_its_memory_is_killed_with_a_message(self):
         printed, status, name = self.spec("64Mi", "echo begins >&2", "exec work eat 200", batch_size=2)
         self.assertEqual(status, 137, printed)
         self.assertEqual(printed.count("begins"), 2, printed)
@@ -173,7 +173,7 @@ class Unified(Everywhere, unittest.TestCase):
         self.assertEqual([result["exit_status"] for result in results], [137, 137])
         self.assertEqual([result["run"]["oom_kills"] for result in results], [1, 1])
 
-    def test_a_shell_that_loses_a_child_to_the_limit_says_so_as_well(self):
+    def test_an_oom_kill_of_a_child_is_reported(self):
         printed, status, _ = self.spec("64Mi", "work eat 200", "echo it ended with $?")
         self.assertEqual(status, 0, printed)
         self.assertIn("it ended with 137", printed)

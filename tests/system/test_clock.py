@@ -53,7 +53,7 @@ class Clock(harness.TestCase):
             self.assertIn("The clock is not synchronised, and 400.0 days ahead of the newest row", log)
             self.assertEqual(self.count_jobs(daemon), N_JOBS)
 
-    def test_a_hundredth_of_old_rows_goes_at_once_and_is_logged(self):
+    def test_a_hundredth_of_old_rows_is_removed_at_once_and_logged(self):
         daemon = self.store_jobs()
         self.make_older(daemon, f"id <> 'job-{N_JOBS - 1}'")
         daemon.start()

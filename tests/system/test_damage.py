@@ -81,7 +81,7 @@ class Damage(harness.TestCase):
         print(f"@damages {N_DAMAGES} of {n_rows} rows on {sound.stat().st_size // damage.PAGE} pages: {n_lost} of {n_kept} rows outside "
               f"of damaged pages lost, worst {100 * worst:.3f} %")
 
-    def test_perfd_goes_on_in_a_new_file_and_keeps_what_it_acknowledged(self):
+    def test_perfd_continues_with_a_new_file_and_keeps_acknowledged_rows(self):
         """Writes random data over pages of the file while perfd runs and clients submit."""
         daemon = self.daemon("[sampling]\ninterval = 100ms\n[jobs]\ncheckpoint_interval = 1s\n")
         ids = self.fill(daemon, 4000, 30)

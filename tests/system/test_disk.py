@@ -118,7 +118,7 @@ class Disk(harness.TestCase):
             self.assert_status(client.submit({**harness.indicator(rate=1e9), "@parameters": {"n": 3}, "version": "new"}), "OK")
         self.assertEqual(len(ask()), len(before) + 1)
 
-    def test_a_mark_that_could_not_be_stored_changed_nothing(self):
+    def test_a_mark_that_cannot_be_stored_changes_nothing(self):
         directory, filler = self.small_disk()
         filler.unlink()
         daemon = self.daemon_on(directory)

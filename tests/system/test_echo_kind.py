@@ -120,7 +120,7 @@ class EchoKind(unittest.TestCase):
                 run.stop()
         return None
 
-    def test_a_kind_is_new_files_and_few_rows_none_of_which_is_forgotten_in_silence(self):
+    def test_a_kind_needs_new_files_and_few_rows_and_a_missing_row_is_detected(self):
         self.write_rows()
         built = self.make("build/perfd", "build/perfctl")
         self.assertEqual(built.returncode, 0, built.stderr)

@@ -153,7 +153,7 @@ class Answers(harness.TestCase):
             self.assertIn("'none'", answer.json["error"]["message"])
         self.assertEqual(daemon.get("/api/v1/indicators/none/results").json, {"results": [], "next": None})
 
-    def test_a_job_tells_all_that_was_said_of_it(self):
+    def test_a_job_has_all_its_members(self):
         daemon = self.daemon_with_data()
         job = daemon.get("/api/v1/jobs/ended").json
         self.assertEqual({key: job[key] for key in ("id", "name", "state", "user", "command", "rank", "labels", "exit", "rusage")},
@@ -166,7 +166,7 @@ class Answers(harness.TestCase):
         self.assertEqual({m["step"] for m in job["metrics"]}, {3})
         self.assertEqual({m["timestamp"] for m in job["metrics"]}, {job["end_ms"]})
 
-    def test_metrics_are_what_mlflow_takes(self):
+    def test_metrics_have_the_format_of_mlflow(self):
         daemon = self.daemon_with_data()
         metrics = daemon.get("/api/v1/jobs/ended/metrics").json["metrics"]
         self.assertEqual({tuple(m) for m in metrics}, {("key", "value", "timestamp", "step")})
@@ -197,7 +197,7 @@ class Answers(harness.TestCase):
         self.assertEqual(len(lengths), 1)
         self.assertGreater(lengths.pop(), 0)
 
-    def test_a_begin_and_a_result_are_seen_by_the_next_question(self):
+    def test_a_begin_and_a_result_are_visible_to_the_next_query(self):
         daemon = self.daemon("[sampling]\ninterval = 60s\n")
         with daemon.client() as client:
             for i in range(20):
@@ -208,7 +208,7 @@ class Answers(harness.TestCase):
                 self.assert_status(client.submit(harness.indicator(f"name-{i}")), "OK")
                 self.assertEqual(len(daemon.get(f"/api/v1/indicators/name-{i}/results").json["results"]), 1)
 
-    def test_jobs_are_paged_while_others_come(self):
+    def test_jobs_are_paged_while_others_begin(self):
         daemon = self.daemon(CONFIG)
         with daemon.client() as client:
             for i in range(25):
@@ -230,7 +230,7 @@ class Answers(harness.TestCase):
         self.assertEqual(len(self.pages(daemon, "/api/v1/jobs", "jobs", limit=1000, state="running")), 29)
         self.assertEqual(self.pages(daemon, "/api/v1/jobs", "jobs", limit=5, until_ms=1), [])
 
-    def test_results_come_as_they_were_sent(self):
+    def test_results_are_returned_as_submitted(self):
         daemon = self.daemon(CONFIG)
         document = harness.indicator("matmul", rate=1.5, overallScore=0.75,
                                      note="grün \"\\\n\u0001 \U0001F600", big=2**63 - 1, small=1e-300,
@@ -289,7 +289,7 @@ class Answers(harness.TestCase):
         self.assertGreaterEqual(length_ms, 1700)
         self.assertLessEqual(length_ms, 2300 + 1000 * daemon.kept_waiting_s())
 
-    def test_a_question_over_its_limit_is_told_so(self):
+    def test_a_query_over_its_limit_gets_the_reason(self):
         daemon = self.daemon(CONFIG + "[http]\nquery_timeout = 10ms\n")
         with daemon.client() as client:
             a = client.submit_request(*[harness.indicator("many", framework="a")] * 500)
@@ -396,7 +396,7 @@ class Abuse(harness.TestCase):
             self.assertTrue(answer == b"" or re.match(rb"HTTP/1\.[01] 4(13|14|31|00) ", answer), answer[:80])
         self.assert_unharmed(daemon, before)
 
-    def test_a_pipeline_nobody_reads_from_holds_up_nobody(self):
+    def test_an_unread_pipeline_delays_no_others(self):
         daemon = self.daemon(QUICK, tcp=True)
         before = daemon.wait_tick()
         peers = [self.connect(daemon) for _ in range(4)]

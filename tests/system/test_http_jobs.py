@@ -50,7 +50,7 @@ class JobOverHttp(GroupTest):
                 found[m["name"], labels["scope"]] = float(m["value"])
         return found
 
-    def test_everything_is_as_described(self):
+    def test_all_answers_match_the_description(self):
         schema = Schema(self.server.get("/api/v1/openapi.json").json)
         for state in ("running", "finished"):
             job = self.job(self.server, "own")
@@ -87,12 +87,12 @@ class JobOverHttp(GroupTest):
             chosen = self.server.get(f"/api/v1/jobs/own/metrics?scope={scope}").json["metrics"]
             self.assertEqual([m["key"] for m in chosen], [m["key"] for m in job["metrics"] if m["scope"] == scope])
 
-    def test_a_job_without_a_group_says_so(self):
+    def test_a_job_without_a_group_has_a_reason(self):
         job = self.job(self.server, "shared")
         self.assertEqual((job["enclosure"], job["cgroup"], job["limits"]), ("none", None, {"cpus": None, "memory_bytes": None}))
         self.assertEqual({a["reason"] for a in job["absent"] if a["scope"] == "job"}, {"The job has no cgroup of its own."})
 
-    def test_series_of_both_scopes_stand_in_one_family(self):
+    def test_series_of_both_scopes_share_a_family(self):
         before = self.series("own")
         self.server.wait_tick()
         own, shared = self.series("own"), self.series("shared")

@@ -38,7 +38,7 @@ class HttpPort(harness.TestCase):
         with socket.socket() as s:
             return s.connect_ex(("127.0.0.1", port)) != 0
 
-    def test_a_taken_port_costs_the_port_only_and_is_taken_when_free(self):
+    def test_a_port_in_use_affects_only_tcp_and_is_bound_when_free(self):
         other, port = self.take_port()
         daemon = self.daemon(config(port), tcp=None)
         reason = f"Cannot listen on 127.0.0.1:{port}: Address already in use"

@@ -43,7 +43,7 @@ class Described(harness.TestCase):
         self.running.perfctl("run", "--repeat", repeat, "--name", "Copy", "--component", "dd", "--indicator", "yes", "--",
                              "sh", "-c", SCRIPT, "copy", rate, status)
 
-    def test_real_runs_and_what_comes_of_them(self):
+    def test_queries_of_real_runs(self):
         self.run_batch()
         self.run_batch(status=3)
         results = self.ask("/api/v1/indicators/{name}/results")["results"]

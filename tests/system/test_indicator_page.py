@@ -60,7 +60,7 @@ class IndicatorPage(harness.TestCase):
         return [[text_of(cell).strip() for cell in re.findall(r"(?s)<t[hd][^>]*>(.*?)</t[hd]>", row)]
                 for row in re.findall(r"(?s)<tr>(.*?)</tr>", page)]
 
-    def test_without_results_the_first_page_says_how_they_come(self):
+    def test_without_results_the_first_page_explains_how_to_submit(self):
         self.assertIn("None has results yet; perfctl run and perfctl submit store them.", text_of(self.page("/")))
         page = text_of(self.page("/indicators/PiMatmul"))
         self.assertIn("There are no such results.", page)
@@ -92,7 +92,7 @@ class IndicatorPage(harness.TestCase):
         self.assertIn("= shares a rank", text_of(page))
         self.assertIn("fewer than 3 runs have this result", text_of(page))
 
-    def test_what_was_measured_otherwise_stands_in_a_table_of_its_own(self):
+    def test_results_with_other_parameters_have_a_separate_table(self):
         self.submit(*(matmul("2.1", 10 + i, size=size) for i in range(3) for size in (512, 1024)))
         page = self.page("/indicators/PiMatmul")
         headings = [text_of(h) for h in re.findall(r"(?s)<h3[^>]*>(.*?)</h3>", page)]
@@ -119,7 +119,7 @@ class IndicatorPage(harness.TestCase):
         self.assertIn("–", [row[1] for row in self.rows(chosen) if row[0] == "c" and len(row) > 5])
         self.assertIn("must be higher or lower", self.page("/indicators/Own?direction=up", status=400))
 
-    def test_a_result_that_nobody_has_is_no_objective(self):
+    def test_a_missing_result_is_not_an_objective(self):
         self.submit(matmul("2.1", 10))
         self.assertIn("has a result 'ratte': did you mean rate?", self.page("/indicators/PiMatmul?objective=ratte", status=400))
         self.assertIn("which is a parameter", self.page("/indicators/PiMatmul?objective=reps", status=400))

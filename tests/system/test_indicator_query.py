@@ -89,7 +89,7 @@ class IndicatorQuery(TestCase):
         self.assertIsInstance(self.query(stat="n:rate")["groups"][0]["values"]["n:rate"], int)
         self.assertEqual((group["n"], group["n_failed"], group["values"]), (2, 1, {"mean:rate": 2}))
 
-    def test_what_is_asked_for_is_data(self):
+    def test_query_parameters_are_escaped(self):
         self.submit(matmul(dtype=SECRET), matmul(dtype="float32"))
         self.assertEqual(self.query(where=f"dtype={SECRET}")["scanned"], 1)
         for words in ({"where": f"{SECRET}=1"}, {"group_by": SECRET}, {"stat": f"mean:{SECRET}"}):
@@ -100,7 +100,7 @@ class IndicatorQuery(TestCase):
                          matmul(dtype=SECRET))
         self.assertEqual(self.query(group_by="dtype")["groups"][0]["key"], {"dtype": SECRET})
 
-    def test_a_wrong_question_is_told_what_is_right(self):
+    def test_an_invalid_query_gets_the_expected_values(self):
         for words, text in (({"where": "matrix_size"}, "KEY=VALUE"), ({"where": "matrix_size<many"}, "a number after < or >"),
                             ({"stat": "middle:rate"}, "median:rate,p95:elapsed"), ({"stat": "p101:rate"}, "p0 to p100"),
                             ({"stat": "median:"}, "not 'median:'"), ({"group_by": "a,,b"}, "names of parameters"),
@@ -125,7 +125,7 @@ class IndicatorQuery(TestCase):
             shown = self.perfctl("indicator", "query", "PiMatmul", "-w", f"{key}=1", "-g", key, "-s", f"mean:{result}", "-f", "csv")
             self.assertEqual(shown.split()[-1], "1,1,0,2.5")
 
-    def test_a_misspelt_key_is_told_with_those_there_are(self):
+    def test_a_misspelt_key_is_reported_with_the_existing_keys(self):
         self.submit(*(matmul(rate=rate) for rate in (1, 2, 3)))
         for has_model in (False, True):
             for words, text in (({"where": "matrix_sise=512"},
@@ -177,7 +177,7 @@ class IndicatorQuery(TestCase):
         self.assertIn("its model declares it as str, one of fast, safe",
                       self.ask("/api/v1/indicators/Own/query", status=400, where="mode=fsat")["error"]["message"])
 
-    def test_an_empty_answer_says_why(self):
+    def test_an_empty_answer_has_a_reason(self):
         self.start_with_models()
         self.assertEqual(self.query()["note"], "no results of PiMatmul yet")
         self.submit(matmul(size=256), matmul(size=512, component="pytorch"), time_ms=1600000000000)
@@ -203,7 +203,7 @@ class IndicatorQuery(TestCase):
         answer = self.query(group_by="matrix_size", where="matrix_size<2000", limit=10)
         self.assertEqual((len(answer["groups"]), answer["truncated"], answer["scanned"]), (10, True, 2000))
 
-    def test_csv_is_what_a_spreadsheet_reads_back(self):
+    def test_csv_can_be_read_by_a_spreadsheet(self):
         hostile = ["=1+1", "a,b", 'say "x"', "two\nlines", "-x", "@x", "plain"]
         self.submit(*(matmul(dtype=dtype, rate=2.5) for dtype in hostile))
         self.submit(matmul(**{"@parameters": {"seldom": 1}}))
@@ -218,7 +218,7 @@ class IndicatorQuery(TestCase):
         self.assertEqual(self.perfctl("indicator", "query", "PiMatmul", "--group-by", "dtype,seldom", "--stat", "mean:rate",
                                       "--format", "csv", "--where", "dtype!="), answer.text.replace("\r\n", "\n"))
 
-    def test_a_parameter_that_is_called_as_another_column_is_a_column_of_its_own(self):
+    def test_a_parameter_named_like_another_column_has_its_own_column(self):
         self.submit(*(matmul(**{"@parameters": {"n": n, "N": 7, "n_failed": 3, "median:rate": 4}}) for n in (1, 2, 2)))
         keys = "n,N,n_failed,median:rate"
         answer = self.query(group_by=keys, stat="median:rate", format="csv")
@@ -304,7 +304,7 @@ class IndicatorQuery(TestCase):
         five = self.ask(path, **words)["rankings"][0]
         self.assertEqual([(a["difference"], a["rank"]) for a in five["alternatives"]], [("best", 1)] + [("real", k) for k in range(2, 6)])
 
-    def test_versions_come_in_the_order_that_people_count(self):
+    def test_versions_are_sorted_numerically(self):
         versions = ["1.2", "1.9", "1.9.1", "1.10", "1.10-rc1", "2.0", "10.0", "v9", "v10"]
         self.submit(*(matmul(rate=5, version=version) for version in reversed(versions)))
         self.assertEqual([group["key"]["version"] for group in self.query(group_by="version")["groups"]], versions)
@@ -314,7 +314,7 @@ class IndicatorQuery(TestCase):
         self.submit(*(matmul(version="x", dtype=dtype) for dtype in mixed))
         self.assertEqual([group["key"]["dtype"] for group in self.query(group_by="dtype", where="version=x")["groups"]], mixed)
 
-    def test_an_empty_name_is_told(self):
+    def test_an_empty_name_is_reported(self):
         for words in (["indicator", "query"], ["indicator", "show"], ["indicator", "rank"], ["indicator", "batch"], ["job", "show"],
                       ["report"], ["indicator", "schema"], ["submit"]):
             done = self.running.perfctl(*words, "")
@@ -390,7 +390,7 @@ class IndicatorQuery(TestCase):
         self.assertIn("indicator name must be", self.perfctl("indicator", "query", "a/b?c", status=1))
 
     @unittest.skipUnless((FIXTURES / "thoth").is_dir(), "the captured indicators are not there (PERFD_FIXTURES)")
-    def test_batches_match_what_numpy_and_pandas_say(self):
+    def test_batches_match_numpy_and_pandas(self):
         names = {"sd": "std_ddof1", "standard_error": "std_error", "q1": "q1_linear", "q3": "q3_linear", "skew": "skew_pandas"}
         golden = json.loads((FIXTURES / "thoth" / "golden_batch_statistics.json").read_text())
         compared = 0

@@ -43,11 +43,11 @@ class Indicators(TestCase):
             for row in rows:
                 self.assertEqual(row["component"], row["document"].get("component", row["document"].get("framework")))
 
-    def test_every_key_comes_back_in_its_type(self):
+    def test_every_key_round_trips_with_its_type(self):
         self.come_back(DOCUMENTS)
 
     @unittest.skipUnless((FIXTURES / "thoth").is_dir(), "the captured indicators are not there (PERFD_FIXTURES)")
-    def test_what_real_scripts_printed_comes_back_too(self):
+    def test_output_of_real_scripts_round_trips(self):
         paths = sorted((FIXTURES / "thoth" / "stdout").glob("*.json"))
         self.assertGreater(len(paths), 10)
         self.come_back([json.loads(path.read_text()) for path in paths])

@@ -52,7 +52,7 @@ class InheritedJob(GroupTest):
         with self.running.client() as client:
             self.assert_status(client.end(job, 0), "OK")
 
-    def test_what_is_submitted_in_the_cgroup_of_another_job_is_that_ones(self):
+    def test_results_submitted_in_the_cgroup_of_another_job_belong_to_it(self):
         first, second = self.group(), self.group()
         self.begun("first", first)
         self.begun("second", second)
@@ -68,7 +68,7 @@ class InheritedJob(GroupTest):
         self.assertIn("recorded for 'second'", self.submit("three", inside=second, inherited="never-begun").stderr)
         self.assertEqual(self.job_of("three"), "second")
 
-    def test_whoever_says_the_job_is_believed(self):
+    def test_an_explicit_job_is_used(self):
         first, second = self.group(), self.group()
         self.begun("first", first)
         self.begun("second", second)
@@ -76,7 +76,7 @@ class InheritedJob(GroupTest):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(self.job_of("one"), "first")
 
-    def test_nothing_is_said_where_the_two_agree_or_nothing_else_is_known(self):
+    def test_no_remark_if_both_agree_or_only_one_is_known(self):
         first = self.group()
         self.begun("first", first)
         for name, inside, inherited in (("one", first, "first"), ("two", None, "first"), ("three", None, "on-another-node")):
@@ -95,7 +95,7 @@ class InheritedJob(GroupTest):
             self.submit(name, inside=inside, inherited=inherited)
             self.assertEqual(self.job_of(name), job, name)
 
-    def test_a_result_in_the_environment_of_a_job_that_has_ended_is_kept_without_it(self):
+    def test_a_result_with_the_environment_of_an_ended_job_is_stored_without_a_job(self):
         self.begun("over")
         self.ended("over")
         done = self.submit("late", inherited="over")
@@ -107,7 +107,7 @@ class InheritedJob(GroupTest):
         self.assertEqual(self.job_of("said"), "over")
 
     @unittest.skipIf(os.geteuid() != 0, "needs root to be somebody else")
-    def test_a_job_of_another_users_is_no_reason_to_refuse_a_result(self):
+    def test_an_inherited_job_of_another_user_does_not_refuse_a_result(self):
         self.running.socket.chmod(0o666)
         self.running.directory.chmod(0o755)
         self.begun("roots")

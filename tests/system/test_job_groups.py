@@ -146,7 +146,7 @@ class Accounting(GroupTest):
         self.assertEqual(job["enclosure"], "cgroup")
         self.assertEqual(job["cgroup"], "/" + group.path.name)
 
-    def test_two_jobs_are_told_apart_and_their_sum_is_not_above_the_nodes(self):
+    def test_two_jobs_are_separate_and_their_sum_is_at_most_the_nodes(self):
         daemon, busy, idle = self.daemon(self.CONFIG), self.group(), self.group()
         with daemon.client() as client:
             whole = client.begin("whole")
@@ -166,7 +166,7 @@ class Accounting(GroupTest):
         # The node's counters have a resolution of 10 ms for each CPU and mode.
         self.assertLessEqual(cpu["busy"]["value"] + cpu["idle"]["value"], node_busy + 0.02 * os.cpu_count() + 0.01)
 
-    def test_what_cannot_be_known_is_absent_with_a_reason(self):
+    def test_unavailable_metrics_are_absent_with_a_reason(self):
         daemon = self.daemon(self.CONFIG)
         with daemon.client() as client:
             client.begin("plain")
@@ -177,7 +177,7 @@ class Accounting(GroupTest):
         self.assertIsNone(job["cgroup"])
         self.assertEqual(job["enclosure"], "none")
 
-    def test_a_group_is_one_jobs_own(self):
+    def test_a_group_belongs_to_one_job(self):
         daemon, group = self.daemon(self.CONFIG), self.group()
         with daemon.client() as client:
             process = group.start()
@@ -203,7 +203,7 @@ class Ends(GroupTest):
         self.assertEqual(used["quality"], "exact")
         self.assertAlmostEqual(used["value"], group.cpu_seconds(), delta=0.005)
 
-    def test_numbers_end_when_the_group_is_empty_and_the_word_may_come_later(self):
+    def test_numbers_end_when_the_group_is_empty_and_the_end_may_follow_later(self):
         daemon, group = self.daemon(self.CONFIG.replace("linger = 0", "linger = 1h")), self.group()
         with daemon.client() as client:
             process = group.start(cpu_seconds=0.1)
@@ -222,7 +222,7 @@ class Ends(GroupTest):
         self.assertEqual(job["note"], "")
         self.assertLess(job["end_ms"] / 1e3, told)
 
-    def test_a_group_that_fills_again_goes_on(self):
+    def test_a_group_that_is_populated_again_continues(self):
         daemon, group = self.daemon(self.CONFIG.replace("linger = 0", "linger = 1h")), self.group()
         with daemon.client() as client:
             first = group.start(cpu_seconds=0.1)
@@ -238,7 +238,7 @@ class Ends(GroupTest):
         self.assertGreaterEqual(value, used)
         self.assertAlmostEqual(value, truth, delta=max(0.01 * truth, 0.01))
 
-    def test_a_group_that_is_removed_ends_its_job_and_says_what_is_missing(self):
+    def test_a_removed_group_ends_its_job_with_a_note(self):
         daemon, group = self.daemon(self.CONFIG), self.group()
         with daemon.client() as client:
             process = group.start()
@@ -252,7 +252,7 @@ class Ends(GroupTest):
         self.assertEqual(used["quality"], "sampled")
         self.assertIn("cgroup was removed", job["note"])
 
-    def test_a_group_that_is_found_gone_at_a_mark_ends_its_job(self):
+    def test_a_group_missing_at_a_mark_ends_its_job(self):
         hierarchy = types.SimpleNamespace(path=pathlib.Path("/sys/fs/cgroup/cpuacct")) # cgroup v1 does not report changes
         if not os.access(hierarchy.path / "cgroup.procs", os.W_OK):
             self.skipTest("no cgroup v1 hierarchy in which this user may make groups")
@@ -315,7 +315,7 @@ class Recovery(GroupTest):
         self.assertAlmostEqual(used["value"], truth, delta=max(0.01 * truth, 0.01))
         self.assertEqual(job["cgroup"], "/" + group.path.name)
 
-    def test_a_group_that_is_gone_after_a_restart_has_the_checkpoints_numbers(self):
+    def test_a_group_missing_after_a_restart_has_the_checkpoints_numbers(self):
         daemon, group = self.daemon(self.CONFIG + "checkpoint_interval = 1s\n"), self.group()
         with daemon.client() as client:
             process = group.start(cpu_seconds=0.1)
@@ -351,7 +351,7 @@ with harness.Client(sys.argv[3]) as client:
         done = subprocess.run(command, text=True, capture_output=True, check=True)
         return done.stdout.split()
 
-    def test_a_result_from_inside_a_job_is_its_without_saying_so(self):
+    def test_a_result_from_inside_a_job_belongs_to_it(self):
         daemon, group = self.daemon(self.CONFIG), self.group()
         with daemon.client() as client:
             self.begin(client, "job", group.start())
@@ -360,7 +360,7 @@ with harness.Client(sys.argv[3]) as client:
         jobs = [self.results(daemon, name)[0]["job"] for name in ("from-inside", "from-outside")]
         self.assertEqual(jobs, ["job", None])
 
-    def test_a_group_that_users_share_makes_nobody_of_it_anothers(self):
+    def test_users_in_a_shared_group_have_separate_jobs(self):
         group = self.group()
         daemon = self.daemon(self.CONFIG)
         daemon.socket.chmod(0o666)
@@ -385,7 +385,7 @@ with harness.Client(sys.argv[2]) as client:
         self.submit_inside(daemon, group, uid=1001)
         self.assertEqual([(r["uid"], r["job"]) for r in self.results(daemon, "from-inside")], [(1001, "mine"), (1002, None)])
 
-    def test_the_innermost_job_is_meant(self):
+    def test_the_innermost_job_is_used(self):
         daemon, outer = self.daemon(self.CONFIG), self.group()
         inner = self.group(parent=outer)
         deep = self.group(parent=inner)
@@ -399,7 +399,7 @@ with harness.Client(sys.argv[2]) as client:
 
 
 class Found(GroupTest):
-    def test_a_job_that_nobody_announced_is_exact_from_its_making_to_its_end(self):
+    def test_a_detected_job_is_exact_from_its_creation_to_its_end(self):
         top = self.group()
         daemon = self.daemon(self.config(top))
         group = self.group(name="job_17", parent=top)
@@ -425,7 +425,7 @@ class Found(GroupTest):
         wait_for(lambda: daemon.get("/api/v1/jobs/18").status == 200, "job 18")
         self.assertEqual(self.job(daemon, "18")["state"], "running")
 
-    def test_an_announced_job_gets_the_group_that_is_made_later(self):
+    def test_a_begun_job_gets_a_group_created_later(self):
         top = self.group()
         daemon = self.daemon(self.config(top, linger="1h"))
         with daemon.client() as client:
@@ -443,7 +443,7 @@ class Found(GroupTest):
         self.assertEqual((job["name"], job["enclosure"], job["state"]), ("named", "found", "finished"))
         self.assertAlmostEqual(self.metric(job, "job_cpu_seconds")["value"], truth, places=6)
 
-    def test_a_group_that_was_found_after_the_last_checkpoint_is_the_jobs_from_its_making(self):
+    def test_a_group_found_after_the_last_checkpoint_counts_from_its_creation(self):
         top = self.group()
         daemon = self.daemon(self.config(top, linger="1h"))
         with daemon.client() as client:
@@ -459,7 +459,7 @@ class Found(GroupTest):
         used = self.metric(self.job(daemon, "20"), "job_cpu_seconds")
         self.assertAlmostEqual(used["value"], group.cpu_seconds(), delta=0.02)
 
-    def test_steps_whose_groups_follow_one_another_are_one_job(self):
+    def test_steps_with_consecutive_groups_are_one_job(self):
         top = self.group()
         daemon = self.daemon(self.config(top, linger="1h"))
         with daemon.client() as client:
@@ -480,7 +480,7 @@ class Found(GroupTest):
         used = self.metric(self.job(daemon, "20"), "job_cpu_seconds")
         self.assertAlmostEqual(used["value"], truth, delta=0.02 * truth + 0.01)
 
-    def test_a_sluid_is_the_job_that_was_announced_with_it(self):
+    def test_a_sluid_is_matched_to_the_job_begun_with_it(self):
         top, sluid = self.group(), "s0123456789ABC"
         daemon = self.daemon(self.config(top))
         with daemon.client() as client:
@@ -490,7 +490,7 @@ class Found(GroupTest):
             wait_for(lambda: self.job(daemon, "21")["cgroup"], "its cgroup")
         self.assertEqual(daemon.get(f"/api/v1/jobs/{sluid}").status, 404)
 
-    def test_a_user_cannot_claim_the_group_of_anothers_job(self):
+    def test_a_user_cannot_claim_the_group_of_another_users_job(self):
         if os.geteuid() != 0:
             self.skipTest("needs root to be somebody else")
         top = self.group()
@@ -513,7 +513,7 @@ class Found(GroupTest):
             self.assertEqual(self.job(daemon, "24")["uid"], 1001)
             self.assertIsNone(self.job(daemon, "another")["cgroup"])
 
-    def test_an_id_that_an_earlier_job_had_is_told_from_it_by_the_time(self):
+    def test_a_reused_id_gets_a_suffix_with_the_time(self):
         top = self.group()
         daemon = self.daemon(self.config(top))
         for _ in range(2):

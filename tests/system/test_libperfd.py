@@ -84,7 +84,7 @@ class Program(TestCase):
         self.build(*self.pkg_config("--cflags", "--libs", "--static"))
         self.check()
 
-    def test_without_perfd_it_goes_on(self):
+    def test_without_perfd_the_program_continues(self):
         shutil.copy(BUILD / "libperfd.a", self.directory / "lib")
         self.build(*self.pkg_config("--cflags", "--libs", "--static"))
         done = self.run_program(PERFD_SOCKET=str(self.directory / "absent.sock"))
@@ -106,7 +106,7 @@ class Symbols(unittest.TestCase):
         lines = subprocess.run(["nm", *flags], capture_output=True, text=True, check=True).stdout.splitlines()
         return {line.split()[-1].split("@")[0] for line in lines if len(line.split()) >= 3}
 
-    def test_only_the_headers_names_can_be_seen(self):
+    def test_only_names_of_the_header_are_exported(self):
         header = (ROOT / "client" / "wire" / "perfd.h").read_text()
         declared = set(re.findall(r"^PERFD_API .*?(perfd_\w+)\(", header, re.M))
         self.assertGreater(len(declared), 5)
@@ -169,7 +169,7 @@ class Behaviour(TestCase):
         self.assertEqual(self.library.perfd_job_end(client, b"other", 0), NOT_FOUND)
         self.assertIn("there is no such job", self.error(client))
 
-    def test_all_that_is_said_of_a_job_arrives(self):
+    def test_all_members_of_a_job_arrive(self):
         daemon = self.daemon()
         labels = (ctypes.c_char_p * 3)(b"a=1", b"b=x=y", None)
         job = PerfdJob(b"name", b"x" * 5000, labels, 0, 1, os.getpid())
@@ -178,7 +178,7 @@ class Behaviour(TestCase):
         self.assertEqual((got["name"], got["rank"], got["pid"], got["labels"]), ("name", 0, os.getpid(), {"a": "1", "b": "x=y"}))
         self.assertTrue(got["command"].endswith("x…"))
 
-    def test_the_structure_is_laid_out_as_the_header_says(self):
+    def test_the_structure_has_the_layout_of_the_header(self):
         """Compares the declaration in this test with perfd.h."""
         source = self.temporary_directory() / "size.c"
         names = [name for name, _ in PerfdJob._fields_]
@@ -221,7 +221,7 @@ class Behaviour(TestCase):
         self.assertEqual(self.library.perfd_mark(client, None, b"load"), NOT_FOUND)
         self.assertIn("not inside a perfd job", self.error(client))
 
-    def test_what_perfctl_run_said_is_the_job_where_none_is_named(self):
+    def test_the_job_of_perfctl_run_is_the_default(self):
         daemon = self.daemon()
         client = self.open(daemon.socket)
         os.environ["PERFD_JOB"] = "j"
@@ -235,7 +235,7 @@ class Behaviour(TestCase):
         self.assertIn("$PERFD_JOB: expected 1…128 characters", self.error(client))
         self.assertEqual(self.library.perfd_mark(client, b"j", b"more"), OK)
 
-    def test_only_what_may_be_taken_twice_is_sent_again(self):
+    def test_only_repeatable_requests_are_sent_again(self):
         """Simulates a daemon that answers once, reads the next request, and closes the connection."""
         path = self.temporary_directory() / "perfd.sock"
         for ask, is_sent_again in ((lambda client: self.library.perfd_mark(client, b"j", b"load"), False),
@@ -275,7 +275,7 @@ class Behaviour(TestCase):
         daemon.restart()
         self.assertEqual(self.library.perfd_mark(client, b"j", b"load"), OK, self.error(client))
 
-    def test_what_is_not_valid_is_said_in_a_sentence_and_not_sent(self):
+    def test_invalid_arguments_are_reported_and_not_sent(self):
         client = self.open("/nonexistent/perfd.sock")
         document = indicator()
         del document["@result"]
@@ -300,7 +300,7 @@ class Behaviour(TestCase):
         for job in (PerfdJob(name=b"x" * 257), PerfdJob(labels=(ctypes.c_char_p * 2)(b"nokey", None)), PerfdJob(rank=-1, has_rank=1)):
             self.assertEqual(self.library.perfd_job_begin(client, b"j", ctypes.byref(job)), INVALID)
 
-    def test_a_perfd_that_comes_later_is_found(self):
+    def test_a_perfd_started_later_is_used(self):
         daemon = self.daemon(wait=False)
         client = self.open(daemon.socket)
         wait_for(lambda: self.submit(client, indicator()) == OK, "perfd")
@@ -355,5 +355,5 @@ class Behaviour(TestCase):
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
         self.assertEqual((self.count(daemon, "child"), self.count(daemon, "parent")), (20, 20))
 
-    def test_the_version_is_the_projects(self):
+    def test_the_version_is_that_of_the_project(self):
         self.assertEqual(self.library.perfd_version().decode(), (ROOT / "VERSION").read_text().strip())

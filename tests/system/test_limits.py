@@ -39,7 +39,7 @@ class Limits(harness.TestCase):
         fields = pathlib.Path(f"/proc/{daemon.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    def test_without_descriptors_perfd_waits_and_says_so(self):
+    def test_without_descriptors_perfd_waits_and_reports_it(self):
         daemon = self.daemon()
         pid = daemon.process.pid
         n_max = resource.prlimit(pid, resource.RLIMIT_NOFILE)
@@ -127,7 +127,7 @@ class Limits(harness.TestCase):
             self.assertIsNone(client.receive())
         self.assert_well(daemon)
 
-    def test_a_frame_just_within_the_limit_is_taken(self):
+    def test_a_frame_of_the_maximum_size_is_accepted(self):
         daemon = self.daemon(SMALL)
         with daemon.client() as client:
             notes = ["x" * 1010] * 7 + [""]
@@ -147,7 +147,7 @@ class Limits(harness.TestCase):
             self.assertIn("1024", reply.message)
         self.assertEqual(daemon.get("/api/v1/indicators").json["indicators"], [], "all or nothing")
 
-    def test_bytes_that_are_no_frame_end_the_connection(self):
+    def test_invalid_bytes_close_the_connection(self):
         daemon = self.daemon(SMALL)
         generator = random.Random(1)
         for data in (b"\xff" * 16, b"GET / HTTP/1.1\r\nHost: perfd\r\n\r\n", b"\x03\xff\xff\xff", b"\x00",
@@ -162,7 +162,7 @@ class Limits(harness.TestCase):
                     pass  # already closed, which is acceptable
         self.assert_well(daemon)
 
-    def test_half_a_frame_and_a_farewell_change_nothing(self):
+    def test_an_incomplete_frame_changes_nothing(self):
         daemon = self.daemon("[sampling]\ninterval = 100ms\n")
         whole = harness.frame(wire.Request(sequence=1, hello=wire.Hello(client="x" * 100)))
         for n in range(0, len(whole), 7):
@@ -178,7 +178,7 @@ class Limits(harness.TestCase):
                 client.send_bytes(bytes([byte]))
             self.assert_status(client.receive(), "OK")
 
-    def test_who_does_not_read_is_not_read_from(self):
+    def test_requests_of_a_client_that_does_not_read_are_not_read(self):
         """A client that does not read replies: perfd stops reading, the kernel's buffers fill, and perfd's memory does not grow."""
         daemon = self.daemon(SMALL)
         with daemon.client() as client:
@@ -229,7 +229,7 @@ class Limits(harness.TestCase):
             self.assertEqual(daemon.get("/api/v1/jobs/job").json["state"], "finished")
             self.assert_status(client.begin("another", pid=os.getpid()), "OK")
 
-    def test_a_thread_stands_for_a_job_as_well_as_it_can(self):
+    def test_a_thread_can_represent_a_job(self):
         """A thread has no pidfd of its own: perfd accepts the job and continues."""
         daemon = self.daemon("[jobs]\ncheckpoint_interval = 1s\n")
         started, done = threading.Event(), threading.Event()
@@ -313,7 +313,7 @@ class Limits(harness.TestCase):
                 client.close()
         self.assertEqual(daemon.get("/api/v1/indicators").json["indicators"][0]["results"], 800)
 
-    def test_a_faulty_indicator_is_named_and_stores_nothing(self):
+    def test_an_invalid_indicator_is_named_and_nothing_is_stored(self):
         daemon = self.daemon()
         good = harness.indicator()
         with daemon.client() as client:
@@ -379,7 +379,7 @@ class OtherUsers(harness.TestCase):
             # Root may end the jobs of all users.
             self.assert_status(root.end("others", 0), "OK")
 
-    def test_who_it_is_comes_from_the_kernel(self):
+    def test_identities_come_from_the_kernel(self):
         daemon = self.daemon()
         with self.client_of_nobody(daemon) as nobody:
             self.assert_status(nobody.begin("boast", user="root"), "OK")

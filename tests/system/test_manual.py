@@ -62,7 +62,7 @@ class Examples(harness.TestCase):
                     n += 1
         self.assertGreater(n, len(PAGES) // 2)
 
-    def test_what_the_readme_shows_works(self):
+    def test_commands_of_the_readme_work(self):
         script = readme_examples()
         self.assertGreater(script.count("perfctl "), 8)
         done = self.run_example(script)

@@ -31,7 +31,7 @@ class Metrics(harness.TestCase):
             checked = subprocess.run([promtool, "check", "metrics"], input=daemon.get(path).body, capture_output=True, check=False)
             self.assertEqual((checked.returncode, checked.stdout, checked.stderr), (0, b"", b""), path)
 
-    def test_openmetrics_parses_and_says_the_same_as_the_text_format(self):
+    def test_openmetrics_parses_and_equals_the_text_format(self):
         harness.import_peer("prometheus_client.openmetrics.parser")
         import prometheus_client.openmetrics.parser
         import prometheus_client.parser
@@ -62,7 +62,7 @@ class Metrics(harness.TestCase):
         labels = {"enclosure": "none", "job": "ended", "name": 'a "name"\\ grün', "rank": "1", "state": "finished", "user": "ada"}
         self.assertIn(("perfd_job_info", tuple(labels.items())), text)
 
-    def test_each_series_comes_once_and_each_family_in_one_piece(self):
+    def test_each_series_occurs_once_and_families_are_contiguous(self):
         text = self.daemon_with_jobs().get("/metrics").text
         series = [line.rsplit(" ", 1)[0] for line in text.splitlines() if not line.startswith("#")]
         self.assertEqual(len(series), len(set(series)))
@@ -117,7 +117,7 @@ class Metrics(harness.TestCase):
         self.assertEqual(prefixes("?collect%5B%5D=jobs&collect[]=percpu"), {"perfd_job_info", "perfd_node_cpu_core_seconds"})
         self.assertEqual(prefixes("?collect[]=self"), {"process_cpu_seconds"})
 
-    def test_what_perfd_does_is_counted(self):
+    def test_activity_of_perfd_is_counted(self):
         daemon = self.daemon(CONFIG)
         before = daemon.wait_tick()
         with daemon.client() as client:
@@ -158,7 +158,7 @@ class Metrics(harness.TestCase):
             wait_for(counted, "a count that agrees with 50 more")
         wait_for(counted, "a count that agrees without them")
 
-    def test_a_source_that_is_not_there_is_told_and_voids_nothing_else(self):
+    def test_a_missing_source_is_reported_and_affects_no_other(self):
         directory = self.temporary_directory()
         harness.Machine(directory)
         daemon = self.daemon(CONFIG, root=directory)

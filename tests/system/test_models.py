@@ -68,7 +68,7 @@ class Files(WithModels):
         self.assertIn(f"{directory}/bad.yaml:3:7: results.x.type: 'complex' is no type", self.running.log())
         self.assertEqual(list(self.models()), [("MemBw", None)])
 
-    def test_whatever_lies_in_the_directory_is_a_line_in_the_log(self):
+    def test_invalid_files_in_the_directory_are_logged(self):
         directory = self.temporary_directory()
         (directory / "good.yaml").write_text(MEMBW)
         (directory / "again.yaml").write_text(MEMBW)
@@ -114,7 +114,7 @@ class Files(WithModels):
         self.assertEqual(bad.returncode, 6)
         self.assertIn(f"{directory}/b.yaml:2:1: ", bad.stderr)
 
-    def test_a_reload_takes_up_what_has_changed(self):
+    def test_a_reload_applies_changes(self):
         directory = self.temporary_directory()
         (directory / "a.yaml").write_text(MEMBW)
         self.start(directory=directory, notify=True)
@@ -135,7 +135,7 @@ class Files(WithModels):
 
 
 class Judged(WithModels):
-    def test_what_a_model_does_not_know_is_kept_whole_and_counted(self):
+    def test_undeclared_keys_are_stored_and_counted(self):
         self.start()
         document = with_parameters(minibatch=40, padding="SAME")
         with self.running.client() as client:
@@ -175,7 +175,7 @@ class Judged(WithModels):
         self.assertEqual(metrics['perfd_indicators_total{indicator="PiMatmul",component="tensorflow",outcome="refused"}'], 2)
         self.assertEqual(metrics['perfd_indicators_total{indicator="PiImport",component="tensorflow",outcome="refused"}'], 1)
 
-    def test_what_newer_scripts_print_and_older_do_not_is_both_good(self):
+    def test_outputs_of_newer_and_older_scripts_conform(self):
         self.start(policy="strict")
         with self.running.client() as client:
             self.assert_status(client.submit(MATMUL, with_parameters(mini_batch=40)), "OK")
@@ -194,13 +194,13 @@ class Judged(WithModels):
             document = {**conv, "@parameters": {**conv["@parameters"], "padding": 1.5}}
             self.assert_refused(client.submit(document), "submit.indicators[0].@parameters.padding", "says str or int")
 
-    def test_what_perfctl_says_names_the_file_and_the_key(self):
+    def test_errors_of_perfctl_name_the_file_and_the_key(self):
         self.start(policy="strict")
         done = self.running.perfctl("submit", "-", stdin=json.dumps(with_parameters(minibatch=40)))
         self.assertEqual(done.returncode, 1)
         self.assertIn("standard input:1: @parameters.minibatch: is a parameter that the model of PiMatmul does not know", done.stderr)
 
-    def test_of_what_is_sent_again_with_more_only_the_new_is_counted(self):
+    def test_only_new_results_of_a_repeated_submission_are_counted(self):
         self.start()
         documents = [{**MATMUL, "name": name} for name in ("A", "B", "C")]
         ids = [os.urandom(16) for _ in documents]
@@ -229,7 +229,7 @@ class Registered(WithModels):
     MODEL = {"name": "MemBw", "parameters": {"size": {"type": "int", "index": "int"}},
              "results": {"rate": {"type": "float", "unit": "GB/s", "direction": "higher"}}}
 
-    def test_a_model_holds_from_its_answer_on_and_after_a_restart(self):
+    def test_a_model_applies_from_its_answer_on_and_after_a_restart(self):
         self.start(policy="strict")
         good = {"name": "MemBw", "component": "stream", "@parameters": {"size": 1}, "@result": {"rate": 12.5}}
         with self.running.client() as client:
@@ -245,7 +245,7 @@ class Registered(WithModels):
             self.assert_refused(client.submit({**good, "@parameters": {"n": 1}}), "submit.indicators[0].@parameters.n", "does not know")
             self.assert_status(client.submit(good), "OK")
 
-    def test_what_was_acknowledged_survives_kill(self):
+    def test_acknowledged_models_survive_a_kill(self):
         self.start()
         with self.running.client() as client:
             self.assert_status(self.register(client, self.MODEL), "OK")
@@ -253,7 +253,7 @@ class Registered(WithModels):
         self.running.start()
         self.assertEqual(self.models()["MemBw", None]["declaration"], self.MODEL)
 
-    def test_submissions_behind_a_model_in_the_pipeline_are_judged_by_it(self):
+    def test_submissions_pipelined_after_a_model_are_checked_by_it(self):
         self.start(policy="strict")
         with self.running.client() as client:
             requests = []
@@ -284,7 +284,7 @@ class Registered(WithModels):
         self.running.restart()
         self.assertEqual(self.models()["Hostile", name]["declaration"], model)
 
-    def test_administrators_go_before_files_and_a_reload_changes_nothing_of_that(self):
+    def test_administrators_take_precedence_over_files_after_a_reload_as_well(self):
         if os.getuid() != 0:
             self.skipTest("needs root")
         self.start(notify=True)
@@ -315,7 +315,7 @@ class Registered(WithModels):
         results = self.running.get("/api/v1/indicators/MemBw/results?where=size=1").json["results"]
         self.assertEqual([result["document"] for result in results], [good])
 
-    def test_a_file_holds_again_when_what_hid_it_is_forgotten(self):
+    def test_a_file_applies_again_when_its_replacement_is_removed(self):
         if os.getuid() != 0:
             self.skipTest("needs root")
         self.start()
@@ -334,7 +334,7 @@ class Registered(WithModels):
             return answer["groups"][0]["n"] == 2 and answer
         harness.wait_for(summed, "both results with the unit of the file")
 
-    def test_of_models_that_come_and_go_in_one_stream_each_is_judged_by_what_holds_then(self):
+    def test_each_submission_is_checked_by_the_model_at_its_position_in_the_stream(self):
         self.start(policy="strict")
         document = {"name": "MemBw", "component": "c", "@parameters": {"size": 1}, "@result": {"rate": 1}}
         with self.running.client() as client:
@@ -366,7 +366,7 @@ class OfUsers(WithModels):
         with client:
             return action(client)
 
-    def test_users_register_what_nobody_else_has_and_replace_their_own(self):
+    def test_users_register_new_models_and_replace_their_own(self):
         self.start()
         model = {"name": "Mine", "results": {"x": "int"}}
         self.assert_status(self.as_nobody(lambda client: self.register(client, model)), "OK")
@@ -374,7 +374,7 @@ class OfUsers(WithModels):
         self.assert_status(self.as_nobody(lambda client: self.register(client, {**model, "help": "changed"})), "OK")
         self.assertEqual(self.models()["Mine", None]["declaration"]["help"], "changed")
 
-    def test_users_do_not_touch_what_administrators_declare(self):
+    def test_users_cannot_change_models_of_administrators(self):
         self.start()
         with self.running.client() as client:
             self.assert_status(self.register(client, {"name": "Admins", "results": {"x": "int"}}), "OK")
@@ -399,7 +399,7 @@ class OfUsers(WithModels):
                 self.assert_status(who(lambda other: self.unregister(other, "Mine")), "OK")
                 self.assertNotIn(("Mine", None), self.models())
 
-    def test_a_file_takes_the_place_of_a_users_model(self):
+    def test_a_file_replaces_the_model_of_a_user(self):
         directory = self.temporary_directory()
         self.start(directory=directory, notify=True)
         self.assert_status(self.as_nobody(lambda client: self.register(client, {"name": "MemBw", "results": {"x": "int"}})), "OK")
@@ -408,7 +408,7 @@ class OfUsers(WithModels):
         self.running.wait_tick()
         self.assertEqual(list(self.models()["MemBw", None]["declaration"]["results"]), ["rate"])
 
-    def test_a_batch_is_of_whoever_began_it(self):
+    def test_a_batch_belongs_to_the_user_who_began_it(self):
         self.start()
         batch = os.urandom(16)
 
@@ -445,7 +445,7 @@ class OfUsers(WithModels):
         with self.running.client() as client:
             self.assert_status(self.register(client, {"name": "Admins", "results": help_text}), "OK")
 
-    def test_the_model_of_a_user_says_nothing_of_the_results_of_others(self):
+    def test_the_model_of_a_user_does_not_apply_to_results_of_others(self):
         self.start()
         document = {"name": "Shared", "component": "c", "@parameters": {"n": 1}, "@result": {"rate": 2.0}}
         model = {"name": "Shared", "parameters": {"n": {"type": "int", "index": "int"}},
@@ -473,7 +473,7 @@ class OfUsers(WithModels):
 
 
 class Perfctl(WithModels):
-    def test_register_says_what_it_did(self):
+    def test_register_reports_its_action(self):
         self.start()
         path = self.temporary_directory() / "membw.yaml"
         path.write_text(MEMBW)
@@ -482,7 +482,7 @@ class Perfctl(WithModels):
         done = self.running.perfctl("indicator", "register", "-", stdin=MEMBW)
         self.assertEqual((done.returncode, done.stdout), (0, "MemBw: registered already\n"))
 
-    def test_register_says_which_unit_has_changed(self):
+    def test_register_reports_a_changed_unit(self):
         self.start()
         for unit, words in (("GB/s", ""), ("MB/s", "rate was in GB/s before, and is in MB/s now: "), ("MB/s", ""),
                             (None, "rate was in MB/s before, and is without a unit now: ")):
@@ -491,7 +491,7 @@ class Perfctl(WithModels):
             self.assertEqual((done.returncode, done.stdout), (0, "MemBw: registered\n"))
             self.assertEqual(done.stderr, words and f"perfctl: MemBw: {words}stored results are not converted\n")
 
-    def test_unregister_says_what_it_did(self):
+    def test_unregister_reports_its_action(self):
         self.start()
         document = {"name": "MemBw", "component": "plain C", "results": {"rate": "float"}}
         self.assertEqual(self.running.perfctl("indicator", "register", "-", stdin=json.dumps(document)).returncode, 0)
@@ -505,7 +505,7 @@ class Perfctl(WithModels):
         done = self.running.perfctl("indicator", "unregister", "--timeout", "0", "MemBw")
         self.assertEqual(done.returncode, 3)
 
-    def test_register_says_what_is_wrong_where(self):
+    def test_register_reports_errors_with_their_position(self):
         self.start()
         path = self.temporary_directory() / "bad.yaml"
         for text, complaint in (("name: X\nresults:\n  y: {type: complex}\n", ":3:7: results.y.type: 'complex' is no type"),
@@ -552,7 +552,7 @@ class Perfctl(WithModels):
         self.assertEqual(done.returncode, 3)
         self.assertIn("perfd is not running", done.stderr)
 
-    def test_models_are_listed_with_what_is_stored(self):
+    def test_models_are_listed_with_the_number_of_results(self):
         self.start()
         with self.running.client() as client:
             self.assert_status(client.submit(MATMUL, MATMUL), "OK")
@@ -587,7 +587,7 @@ class Perfctl(WithModels):
                      "type PiConv1D {", "type PiMatmul {"):
             self.assertEqual(lines.count(line), 1, line)
 
-    def test_an_rdf_schema_says_the_unit_of_each_model_with_that_model(self):
+    def test_an_rdf_schema_has_the_unit_of_each_model(self):
         self.start()
         with self.running.client() as client:
             model = {"name": "Own", "parameters": {}, "results": {"elapsed": {"type": "float", "unit": "us", "direction": "lower"}}}
@@ -623,7 +623,7 @@ class Perfctl(WithModels):
         with self.assertRaises(sqlite3.IntegrityError):
             database.execute(f"INSERT INTO {quoted} (\"@id\", \"@time_ms\", \"@component\", mixed) VALUES ('1', 1, 'c', 'b')")
 
-    def test_an_sql_schema_tells_names_apart_that_sql_does_not(self):
+    def test_an_sql_schema_distinguishes_names_that_sql_treats_as_equal(self):
         directory = self.temporary_directory()
         names = ["PiMatmul", "pimatmul", "PIMATMUL", "_sqlite_x", "sqlite_master", "Sqlite_x"]
         for i, name in enumerate(names):

@@ -37,7 +37,7 @@ class Doctor(TestCase):
         self.assertIn(str(daemon.socket), checks["socket"]["detail"])
         self.assertIn("every 100 ms", checks["sampling"]["detail"])
 
-    def test_a_model_that_cannot_be_taken_is_named_until_it_is_mended(self):
+    def test_an_invalid_model_is_reported_until_it_is_fixed(self):
         directory = self.temporary_directory()
         (directory / "a.yaml").write_text("name: A\nresults: {x: floot}\n")
         (directory / "b.yaml").mkdir()
@@ -64,7 +64,7 @@ class Doctor(TestCase):
         self.assertEqual(check["state"], "limited")
         self.assertIn(f"Cannot read the model file {directory}/a.yaml, ignoring the file: Not a directory", check["detail"])
 
-    def test_what_is_missing_is_no_failure_and_says_what_to_do(self):
+    def test_a_limited_check_is_no_failure_and_has_a_fix(self):
         daemon = self.daemon()
         result = self.on_tree(daemon, "doctor-hidden", "--json")
         checks = by_name(result)
@@ -73,13 +73,13 @@ class Doctor(TestCase):
             self.assertEqual(checks[name]["state"], "limited")
             self.assertTrue(checks[name]["effect"] and checks[name]["fix"])
 
-    def test_trouble_of_the_machine_ends_with_one(self):
+    def test_a_failed_check_exits_with_one(self):
         daemon = self.daemon()
         result = self.on_tree(daemon, "doctor-v1")
         self.assertEqual(result.returncode, 1, result.stdout)
         self.assertRegex(result.stdout, r"(?m)^failed +open files +95000 of 100000")
 
-    def test_without_perfd_it_ends_with_three_and_tells_the_rest(self):
+    def test_without_perfd_it_exits_with_three_after_other_checks(self):
         result = self.perfctl("--json", PERFD_SOCKET="/nonexistent/perfd.sock", HOME=str(self.temporary_directory()))
         checks = by_name(result)
         self.assertEqual(result.returncode, 3)
@@ -89,7 +89,7 @@ class Doctor(TestCase):
             self.assertEqual(checks[name]["state"], "failed")
         self.assertEqual({check["state"] for check in checks.values()} - STATES, set())
 
-    def test_a_perfd_that_ended_leaves_a_socket_that_nobody_answers(self):
+    def test_a_stale_socket_is_reported(self):
         daemon = self.daemon()
         daemon.kill()
         result = daemon.perfctl("doctor", "--json")
@@ -106,7 +106,7 @@ class Doctor(TestCase):
         self.assertIn("timed out", by_name(result)["perfd"]["detail"])
         self.assertIn("timed out", by_name(result)["http"]["detail"])
 
-    def test_a_store_that_takes_nothing_is_trouble(self):
+    def test_an_unwritable_store_fails(self):
         disk = self.temporary_directory()
         mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "none", disk]
         if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
@@ -122,7 +122,7 @@ class Doctor(TestCase):
         self.assertEqual((result.returncode, store["state"]), (1, "failed"), store)
         self.assertIn("not writable: cannot open", store["detail"])
 
-    def test_what_waits_in_the_spool_is_counted(self):
+    def test_spooled_results_are_counted(self):
         daemon, spool = self.daemon(), self.temporary_directory()
         submitted = self.run_submit(spool)
         self.assertEqual(submitted.returncode, 0, submitted.stderr)
@@ -136,7 +136,7 @@ class Doctor(TestCase):
         return subprocess.run([str(PERFCTL), "submit", "--timeout", "0", "--spool", str(spool), "--socket", "/nonexistent/perfd.sock"],
                               input=json.dumps(document), capture_output=True, text=True, timeout=TIMEOUT_S)
 
-    def test_it_fits_a_terminal_and_nothing_controls_it(self):
+    def test_output_fits_a_terminal_and_is_escaped(self):
         tree = self.temporary_directory()
         (tree / "proc/sys/kernel").mkdir(parents=True)
         (tree / "proc/sys/kernel/osrelease").write_bytes(b"4.1\x1b[2J\x9b\x07-evil\n")
@@ -147,7 +147,7 @@ class Doctor(TestCase):
             self.assertLessEqual(max(map(len, text.splitlines())), columns)
         self.assertRegex(text, r"(?m)^\d+ ok, \d+ limited, \d+ failed$")
 
-    def test_a_root_that_is_none(self):
+    def test_an_invalid_root_is_an_error(self):
         result = self.perfctl("--root", "/nonexistent")
         self.assertEqual((result.returncode, result.stdout), (1, ""))
         self.assertIn("No such file or directory", result.stderr)

@@ -205,7 +205,7 @@ class EnclosureTestCase(TestCase):
 
 @unittest.skipIf(why_no_group(), why_no_group())
 class Group(EnclosureTestCase):
-    def test_the_command_has_a_group_of_its_own(self):
+    def test_the_command_has_its_own_group(self):
         before = group_of("self").rstrip("/")
         status, out, _ = self.run_job("sh", "-c", "grep ^0:: /proc/self/cgroup /proc/$PPID/cgroup; exit 3", options=("--job", "t-own"))
         self.assertEqual(status, 3)
@@ -232,14 +232,14 @@ class Group(EnclosureTestCase):
         job = "t-" + "x" * 126
         self.assertIn(f"/perfd-{job}\n", self.run_job("cat", "/proc/self/cgroup", options=("--job", job))[1])
 
-    def test_what_outlives_the_command_keeps_the_group_and_is_spoken_of(self):
+    def test_remaining_processes_keep_the_group_and_are_reported(self):
         status, _, err = self.run_job("sh", "-c", "sleep 1000 >&- 2>&- & echo $! > $0", self.directory / "pid", options=("--job", "t-left"))
         self.assertEqual(status, 0)
         self.assertIn("1 process of the command is still running; what it uses from now on is not counted", err)
         pid = (self.directory / "pid").read_text().strip()
         self.assertTrue(group_of(pid).endswith("/perfd-t-left"))
 
-    def test_without_perfd_nobody_asks_what_goes_on(self):
+    def test_without_perfd_remaining_processes_are_not_reported(self):
         _, _, err = self.run_job("sh", "-c", "sleep 1000 >&- 2>&- &", options=("--job", "t-left"), socket=self.directory / "absent.sock")
         self.assertNotIn("not counted", err)
 
@@ -255,7 +255,7 @@ class Group(EnclosureTestCase):
         # The id is in use: another run with this id does not join the group.
         self.assertNotIn("perfd-t-killed", self.run_job("cat", "/proc/self/cgroup", options=("--job", "t-killed"))[1])
 
-    def test_a_group_that_takes_nobody_in_is_no_harm(self):
+    def test_a_group_that_cannot_be_entered_is_harmless(self):
         """All groups below a threaded group are threaded."""
         threaded = own_directory() / "perfd-t-threaded"
         threaded.mkdir()
@@ -358,7 +358,7 @@ class Subreaper(EnclosureTestCase):
         self.as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
         self.counted = {"options": ("--job", "j", "--enclosure", "subreaper")}
 
-    def test_who_may_not_make_a_group_gets_a_subreaper(self):
+    def test_a_user_who_cannot_create_groups_gets_a_subreaper(self):
         status, out, err = self.run_job("cat", "/proc/self/cgroup", options=("--job", "j", "-v"), **self.as_nobody)
         self.assertEqual((status, group_of("self")), (0, re.search(r"^0::(.*)$", out, re.M)[1]))
         self.assertIn("no cgroup for the job (no scope: ", err)
@@ -383,11 +383,11 @@ os._exit(0)
         self.assertGreater(known, 0.85)
         self.assert_cpu(self.told_cpu(), known)
 
-    def test_children_that_nobody_waits_for_are_counted(self):
+    def test_children_that_are_not_waited_for_are_counted(self):
         self.tree("child('child', 0.4); wait_end('child'); note('first'); os._exit(0)", **self.counted)
         self.assert_cpu(self.told_cpu(), self.cpu("child", "first"))
 
-    def test_what_goes_on_is_counted_up_to_the_end(self):
+    def test_running_processes_are_counted_up_to_the_end(self):
         status, _, err = self.tree("""
 def lie_down():
     os.close(1), os.close(2)
@@ -403,7 +403,7 @@ os._exit(7)
         # For running processes, the kernel reports whole ticks of user and system time.
         self.assertAlmostEqual(self.told_cpu(), self.cpu("daemon", "first"), delta=3 * TICK_S)
 
-    def test_several_are_spoken_of_once(self):
+    def test_several_processes_are_reported_once(self):
         _, _, err = self.run_job("sh", "-c", "for i in 1 2; do sleep 1000 >&- 2>&- & echo $! >> $0; done", self.directory / "pids",
                                  **self.counted)
         for pid in (self.directory / "pids").read_text().split():
@@ -411,7 +411,7 @@ os._exit(7)
         self.assertEqual(err.count("2 processes of the command are still running"), 1)
         self.assertEqual(err.count("\n"), 1)
 
-    def test_the_largest_resident_set_is_told_and_not_the_sum(self):
+    def test_the_largest_resident_set_is_reported_instead_of_the_sum(self):
         self.tree("""
 def grow(): x = bytearray(96 << 20); time.sleep(0)
 child('a', 0, grow)
@@ -448,7 +448,7 @@ while not os.path.exists(f"{directory}/parent") or not open(f"{directory}/parent
 class Wait(EnclosureTestCase):
     KINDS = ("cgroup", "subreaper", "none")
 
-    def test_it_waits_for_all_that_was_started(self):
+    def test_wait_includes_all_started_processes(self):
         for kind in self.KINDS:
             with self.subTest(kind):
                 done = self.directory / f"done-{kind}"
@@ -457,12 +457,12 @@ class Wait(EnclosureTestCase):
                 self.assertTrue(done.exists())
                 self.assertEqual((status, out, err), (7, "early\nlate\n", ""))
 
-    def test_what_it_waited_for_is_counted(self):
+    def test_awaited_processes_are_counted(self):
         self.tree("child('daemon', 0.4, twice=True); note('first'); os._exit(0)",
                   options=("--job", "j", "--enclosure", "subreaper", "--wait"))
         self.assert_cpu(self.told_cpu(), self.cpu("daemon", "first"))
 
-    def test_it_can_be_told_to_end_meanwhile(self):
+    def test_waiting_can_be_interrupted(self):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             ready, pid = self.directory / "ready", self.directory / "pid"
             process = self.start("sh", "-c", f"(setsid sh -c 'echo $$ > {pid}; : > {ready}; exec sleep 1000' &); exit 7",
@@ -483,7 +483,7 @@ class Wait(EnclosureTestCase):
         self.assertEqual(self.run_job("sh", "-c", "exit 4", options=("--wait",))[0], 4)
         self.assertLess(time.monotonic() - begin, TIMEOUT_S / 2)
 
-    def test_only_known_kinds_are_taken(self):
+    def test_only_known_kinds_are_accepted(self):
         for kind in ("found", "auto", ""):
             status, _, err = self.run_job("true", options=("--enclosure", kind))
             self.assertEqual(status, 2)

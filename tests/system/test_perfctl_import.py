@@ -69,7 +69,7 @@ class Submit(Import):
                      self.write(self.directory / "wrapped.json", result({**PRINTED, "version": "2.2", "hostname": "mine"})))
         self.assertCountEqual([row["document"] for row in self.stored()], [plain, {**PRINTED, "version": "2.2", "hostname": "mine"}])
 
-    def test_what_is_wrong_has_its_place(self):
+    def test_errors_have_their_position(self):
         for document, text in ((result("hello\n"), "stdout: holds no JSON object with @result, but 'hello"),
                                (result('{"@result": {"a": 1,}}'), "stdout: holds no indicator: at 1:"),
                                (result({"@result": {"a": 1}}), "stdout.@parameters: missing"),
@@ -130,7 +130,7 @@ class Inspections(Import):
                      f"cannot read {directory}/results/6/result: No such file"):
             self.assertIn(text, done.stderr)
 
-    def test_what_is_no_file_is_not_waited_for(self):
+    def test_pipes_and_devices_are_skipped(self):
         directory = self.inspection({0: result(), 1: result()}, {"identifier": "matmul"})
         for path in (directory / "results" / "0" / "hwinfo", directory / "results" / "2" / "result", directory / "build" / "x"):
             path.parent.mkdir(exist_ok=True)
@@ -144,7 +144,7 @@ class Inspections(Import):
         for file in ("build/specification", "results/0/hwinfo", "results/2/result", "results/3/result"):
             self.assertIn(f"cannot read {directory}/{file}: it is no regular file\n", done.stderr)
 
-    def test_links_of_ones_own_are_followed(self):
+    def test_links_of_the_same_user_are_followed(self):
         directory = self.inspection({0: result(), 1: result()})
         elsewhere = pathlib.Path(self.temporary_directory())
         (directory / "results" / "1").rename(elsewhere / "run")
@@ -167,7 +167,7 @@ class Inspections(Import):
         for file in ("build/specification", "results/1/result", "results/2/result"):
             self.assertIn(f"cannot read {directory}/{file}: links in what belongs to another user are not followed\n", done.stderr)
 
-    def test_what_is_no_inspection_leaves_the_others(self):
+    def test_an_invalid_inspection_does_not_affect_others(self):
         good = self.inspection({0: result()})
         empty = self.inspection({"x": result()}, name="inspection-empty")
         done = self.perfctl("import", "inspection", "/nonexistent", empty, good, status=1)
@@ -180,7 +180,7 @@ class Inspections(Import):
         self.assertTrue(done.stdout.startswith("two\\nlines\\x1b[2J\\u{202e}: batch "), done.stdout)
         self.assertEqual(len(done.stdout.splitlines()), 1)
 
-    def test_what_would_be_removed_at_once_is_refused_and_said(self):
+    def test_results_beyond_the_retention_are_refused_with_a_message(self):
         self.running = self.daemon("[store]\nkeep_results = 30d\n")
         directory = self.inspection({0: result()})
         done = self.perfctl("import", "inspection", directory, status=1)
@@ -199,7 +199,7 @@ class Inspections(Import):
         done = self.perfctl("import", "inspection", self.inspection(runs, name="inspection-3"), status=1)
         self.assertIn("results/0/result: name: a failed run names no indicator", done.stderr)
 
-    def test_names_come_from_the_first_run_that_says_them(self):
+    def test_names_come_from_the_first_run_that_has_them(self):
         second = {**PRINTED, "name": "Second", "component": "other"}
         directory = self.inspection({0: result("", exit_code=1), 1: "{]", 2: result(), 3: result(second), 4: result("", exit_code=1)})
         done = self.perfctl("import", "inspection", directory, status=1)

@@ -53,7 +53,7 @@ class Latencies(TestCase):
             self.assert_same(self.submit({"time_per_batch": seconds, "batch_length": lengths})["@result"], expected)
 
     @unittest.skipUnless((FIXTURES / "perfpy").is_dir(), "what upstream logged is not there (PERFD_FIXTURES)")
-    def test_what_upstream_logged(self):
+    def test_latencies_match_upstreams_log(self):
         golden = json.loads((FIXTURES / "perfpy" / "inference_latency_golden.json").read_text())
         both = {"time_per_batch": golden["time_per_batch_s"], "batch_length": golden["batch_length"]}
         self.assert_same(self.submit(both)["@result"], golden["metrics"])

@@ -54,7 +54,7 @@ class Measure(TestCase):
 
 
 class Record(Measure):
-    def test_what_a_run_used_and_when_and_where(self):
+    def test_a_run_record_has_usage_time_and_host(self):
         self.run_command("sh", "-c", f"{PRINT}; echo warning >&2", options=("--env", "FLAVOUR", "--env", "ABSENT"),
                          environment={"FLAVOUR": "vanilla"})
         row = self.row()
@@ -74,7 +74,7 @@ class Record(Measure):
         self.assertLess(0, run["wall_seconds"])
         self.assertNotIn("script", run)
 
-    def test_a_scripts_digest_is_the_version_of_what_has_none(self):
+    def test_a_scripts_digest_is_the_default_version(self):
         path = self.script(f"#!/bin/sh\n{PRINT}\n")
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         for command in ((path,), ("sh", path), ("./bench.sh",), ("bench.sh",)):
@@ -96,7 +96,7 @@ class Record(Measure):
         self.assertTrue(run["stderr_cut"])
         self.assertEqual(run["stderr"], done.stderr[-65536:].decode())
 
-    def test_bytes_that_are_no_text_are_replaced(self):
+    def test_invalid_bytes_are_replaced(self):
         self.run_command("sh", "-c", rf"{PRINT}; printf 'a\377\000b' >&2")
         self.assertEqual(self.row()["run"]["stderr"], "a\ufffd\ufffdb")
 
@@ -117,7 +117,7 @@ class Record(Measure):
 
 
 class Failed(Measure):
-    def test_what_a_failed_run_printed_is_no_result(self):
+    def test_output_of_a_failed_run_is_no_result(self):
         self.run_command("sh", "-c", f"{PRINT}; exit 3", status=3)
         row = self.row()
         self.assertEqual((row["name"], row["exit_status"]), ("PiTest", 3))
@@ -127,7 +127,7 @@ class Failed(Measure):
         self.run_command("sh", "-c", "exit 3", status=3)
         self.assertEqual(self.rows(), [])
 
-    def test_one_that_was_to_be_an_indicator_is_kept_by_its_name(self):
+    def test_a_failed_indicator_is_stored_with_its_name(self):
         path = self.script("#!/bin/sh\necho broken >&2\nkill -9 $$\n", "matmul.sh")
         self.run_command(path, options=("--indicator", "yes"), status=137)
         self.run_command(path, options=("--indicator", "yes", "--name", "PiMatmul", "--component", "numpy"), status=137)
@@ -151,7 +151,7 @@ class Repeat(Measure):
         self.assertIn(b"3 runs, 0 failed, 0 results, 3 results not stored\n", done.stderr)
         self.assertNotIn(b"perfctl indicator batch", done.stderr)
 
-    def test_every_run_is_stored_with_its_place_in_the_batch(self):
+    def test_every_run_is_stored_with_its_index_in_the_batch(self):
         path = self.script("#!/bin/sh\necho x >> runs\nn=$(wc -l < runs)\n" + PRINT.replace("2.5", "'$n'") + "\n")
         done = self.run_command(path, options=("--job", "b", "--repeat", "4", "--warmup", "2"))
         self.assertEqual(len(done.stdout.splitlines()), 6)
@@ -212,7 +212,7 @@ class Repeat(Measure):
         self.run_command(path, options=("--repeat", "2"), status=5)
         self.assertEqual([row["version"] for row in self.rows()], ["1.2", "1.2"])
 
-    def test_an_interrupt_ends_the_batch_with_what_there_is(self):
+    def test_an_interrupt_ends_the_batch_and_keeps_its_results(self):
         path = self.script("#!/bin/sh\necho x >> runs\n[ $(wc -l < runs) = 3 ] && { echo > third; exec sleep 1000; }\n" + PRINT + "\n")
         environment = {**os.environ, "PERFD_SOCKET": str(self.running.socket)}
         process = subprocess.Popen([str(PERFCTL), "run", "--job", "i", "--repeat", "9", "--", str(path)], cwd=self.directory,

@@ -63,7 +63,7 @@ class List(WithJob):
         keys = [m["key"] for m in self.list("--job", "train-17", "--compat", "--prefix", "größe (of it)/")]
         self.assertEqual(keys, [("gre of it/" + key)[:50] for key in EIGHTEEN])
 
-    def test_names_that_become_equal_are_said_and_kept(self):
+    def test_names_that_become_equal_are_reported_and_kept(self):
         done = self.ask("metrics", "--mlflow", "--compat", "--job", "train-17", "--prefix", "a-prefix-of-forty-characters-and-no-more/")
         keys = [m["key"] for m in json.loads(done.stdout)]
         self.assertEqual(len(keys), 18)
@@ -101,12 +101,12 @@ class Artifact(WithJob):
     def column(self, samples, field):
         return [sample[field] for sample in samples]
 
-    def test_it_is_what_pythons_json_writes(self):
+    def test_the_format_is_that_of_pythons_json(self):
         for words in ((), ("--compat",)):
             text = self.export(*words)
             self.assertEqual(json.dumps(json.loads(text), indent=4), text)
 
-    def test_what_perf_py_takes_of_it_is_what_the_job_had(self):
+    def test_maxima_of_the_artifact_equal_the_jobs_metrics(self):
         samples = self.samples()
         self.assertGreater(len(samples), 2)
         for field, key in (("cpu_pct_per_cpu_min", "max_t_cpu_pct_per_cpu_min"), ("cpu_pct_per_cpu_max", "max_t_cpu_pct_per_cpu_max"),
@@ -121,7 +121,7 @@ class Artifact(WithJob):
         self.assertAlmostEqual(busy / (times[-1] - times[0]), self.metric["cpu_avg_utilization_pct"], delta=5)
         self.assertLessEqual(max(self.column(samples, "cpu_pct_per_cpu_avg")), self.metric["max_t_cpu_pct_per_cpu_avg"] + 0.1)
 
-    def test_compat_ends_with_what_was_counted_since_boot(self):
+    def test_compat_ends_with_counters_since_boot(self):
         ours, theirs = self.samples(), self.samples("--compat")
         for field, key in (("disk_io_read_mb", "total_disk_io_read_mb"), ("disk_io_write_mb", "total_disk_io_write_mb"),
                            ("net_io_ext_sent_mb", "total_net_io_ext_sent_mb"), ("net_io_ext_recv_mb", "total_net_io_ext_recv_mb"),
@@ -137,7 +137,7 @@ class Artifact(WithJob):
                 self.assertEqual(column, sorted(column), field)
             self.assertEqual(samples[-1]["timestamp"], self.job["end_ms"] / 1000)
 
-    def test_a_job_that_runs_and_one_that_was_short(self):
+    def test_a_running_job_and_a_short_one(self):
         with self.running.client() as client:
             self.assert_status(client.begin("short"), "OK")
             self.assert_status(client.end("short", 0), "OK")
@@ -150,7 +150,7 @@ class Artifact(WithJob):
             unknown = [field for field in FIELDS if None in self.column(samples, field)]
             self.assertEqual([field in done.stderr for field in unknown], [True] * len(unknown))
 
-    def test_it_is_written_to_a_file(self):
+    def test_the_artifact_is_written_to_a_file(self):
         path = self.temporary_directory() / "perf_report.json"
         path.write_text("x" * 100000)
         self.assertEqual(self.export("--output", path), "")
@@ -160,7 +160,7 @@ class Artifact(WithJob):
         if os.path.exists("/dev/full"):
             self.assertIn("No space left", self.ask("export", "perf-report", "train-17", "--output", "/dev/full", status=1).stderr)
 
-    def test_what_cannot_be_exported_is_said(self):
+    def test_a_failed_export_is_reported(self):
         self.assertIn("no job 'absent' on this node", self.ask("export", "perf-report", "absent", status=1).stderr)
         self.assertIn("invalid job id", self.ask("export", "perf-report", "a/b", status=2).stderr)
         self.assertIn("missing command after 'export': perf-report", self.ask("export", status=2).stderr)

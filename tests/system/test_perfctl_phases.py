@@ -28,28 +28,28 @@ class Away(TestCase):
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
         self.assertIn(words, done.stderr)
 
-    def test_the_command_runs_all_the_same_and_its_status_is_perfctls(self):
+    def test_the_command_always_runs_and_perfctl_exits_with_its_status(self):
         for script, status in (("exit 0", 0), ("exit 7", 7), ("kill -TERM $$", 128 + 15)):
             done = self.time("sh", "-c", f"cat; {script}", stdin="what it reads\n")
             self.assertEqual((done.returncode, done.stdout), (status, "what it reads\n"))
             self.assert_one_line(done, "'sh' runs without a mark")
 
-    def test_a_command_that_is_none_has_the_shells_status(self):
+    def test_a_missing_command_has_the_shells_status(self):
         for command, status in (("/nonexistent/command", 127), ("/etc/passwd", 126)):
             done = self.time(command)
             self.assertEqual(done.returncode, status)
             self.assertIn(f"{command}: ", done.stderr)
 
-    def test_its_environment_is_left_alone(self):
+    def test_the_environment_is_unchanged(self):
         self.assertEqual(self.time("sh", "-c", 'echo "${PERFD_JOB-none}"').stdout, "none\n")
         self.assertEqual(self.time("sh", "-c", 'echo "$PERFD_JOB"', PERFD_JOB="a b").stdout, "a b\n")
 
-    def test_a_job_that_is_none_does_not_stop_the_command(self):
+    def test_an_invalid_job_id_does_not_stop_the_command(self):
         done = self.time("echo", "ran", PERFD_JOB="a/b")
         self.assertEqual((done.returncode, done.stdout), (0, "ran\n"))
         self.assert_one_line(done, "invalid job id 'a/b' in $PERFD_JOB")
 
-    def test_a_stopped_perfd_delays_it_by_two_fifths_of_a_second(self):
+    def test_a_stopped_perfd_delays_the_command_by_two_fifths_of_a_second(self):
         daemon = self.daemon()
         daemon.signal(signal.SIGSTOP)
         self.addCleanup(daemon.signal, signal.SIGCONT)
@@ -132,7 +132,7 @@ class Phases(TestCase):
         for phase in self.phases():
             self.assertLessEqual(phase["begin_ms"], phase["end_ms"])
 
-    def test_a_job_that_is_not_there_and_one_that_has_ended(self):
+    def test_a_missing_job_and_an_ended_one(self):
         done = self.perfctl("mark", "load", status=1, PERFD_JOB="absent")
         self.assertEqual(len(done.stderr.splitlines()), 1)
         self.end()
@@ -145,7 +145,7 @@ class Phases(TestCase):
         done = self.perfctl("time", "load", "--", "echo", "ran", PERFD_JOB="")
         self.assertEqual((done.stdout, len(done.stderr.splitlines())), ("ran\n", 1))
 
-    def test_a_timed_command_has_its_seconds_and_the_phase_before_goes_on(self):
+    def test_a_timed_command_has_its_seconds_and_the_previous_phase_continues(self):
         self.perfctl("mark", "main")
         done = self.perfctl("time", "load", "--", "sleep", "0.3")
         self.assertEqual(done.stderr, "")
@@ -166,12 +166,12 @@ class Phases(TestCase):
         self.assertGreaterEqual(phases[1]["seconds"], 0.2)
         self.assertGreaterEqual(phases[2]["seconds"], phases[1]["seconds"])
 
-    def test_a_command_that_marks_phases_itself_is_told_where_its_seconds_are(self):
+    def test_seconds_of_a_command_with_marks_are_reported_with_their_phase(self):
         done = self.perfctl("time", "outer", "--", PERFCTL, "mark", "own")
         self.assertEqual(len(done.stderr.splitlines()), 1)
         self.assertIn("phase 'outer' ended before its command: the seconds are recorded for 'own'", done.stderr)
 
-    def test_a_script_that_is_run_as_a_job_has_its_phases(self):
+    def test_a_script_run_as_a_job_has_phases(self):
         script = '"$0" mark load && "$0" time "read it" -- cat /proc/self/stat >/dev/null && "$0" mark train; exit 6'
         done = self.perfctl("run", "--job", "script-1", "--", "sh", "-c", script, str(PERFCTL), status=6, PERFD_JOB="other")
         self.assertNotIn("mark", done.stderr)
@@ -180,7 +180,7 @@ class Phases(TestCase):
         self.assertEqual(last["end_ms"], self.running.get("/api/v1/jobs/script-1").json["end_ms"])
         self.assertIn("duration_seconds", [metric["key"] for metric in last["metrics"]])
 
-    def test_a_restart_of_perfd_meanwhile_costs_nothing(self):
+    def test_a_restart_of_perfd_loses_nothing(self):
         directory = self.temporary_directory()
         ready, go = directory / "ready", directory / "go"
         script = f"touch {ready}; while [ ! -e {go} ]; do sleep 0.05; done"
@@ -196,7 +196,7 @@ class Phases(TestCase):
         self.assertGreater(load["seconds"], 0)
 
     @unittest.skipUnless(os.getuid() == 0, "needs two users")
-    def test_a_job_of_somebody_else_is_denied(self):
+    def test_a_job_of_another_user_is_denied(self):
         os.chmod(self.running.directory, 0o755)
         os.chmod(self.running.socket, 0o777)
         done = subprocess.run([self.perfctl_for_others(), "mark", "--job", "train-17", "theirs"], text=True, capture_output=True,

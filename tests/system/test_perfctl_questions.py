@@ -89,7 +89,7 @@ class Questions(WithJobs):
         self.assertEqual((result.returncode, result.stdout), (1, ""))
         self.assertIn("no job 'absent' on this node", result.stderr)
 
-    def test_an_id_that_is_none_is_wrong_usage(self):
+    def test_an_invalid_id_is_a_usage_error(self):
         self.assertEqual(self.running.perfctl("report", "../node").returncode, 2)
         self.assertEqual(self.running.perfctl("job", "show", "a b").returncode, 2)
 
@@ -135,7 +135,7 @@ class Questions(WithJobs):
             self.assertGreater(float(rows["duration_seconds"][0]), 0)
         self.assertIn("metrics", json.loads(self.ask("metrics", "--json")))
 
-    def test_begin_and_end_may_be_said_again(self):
+    def test_begin_and_end_are_idempotent(self):
         for words, more in ((("begin", "x"), "begun"), (("begin", "x"), "already begun"),
                             (("end", "--exit-status", "4", "x"), "ended"), (("end", "x"), "already ended")):
             self.assertEqual(self.ask("job", *words), f"job x: {more}\n")
@@ -170,7 +170,7 @@ class Questions(WithJobs):
         documents = [json.loads(line) for line in self.ask("watch", "-c2", "--interval=0.1", "--json").splitlines()]
         self.assertEqual([sorted(d) for d in documents], [["jobs_running", "latest", "time_ms"]] * 2)
 
-    def test_what_is_not_known_yet_is_no_number(self):
+    def test_unknown_values_are_no_numbers(self):
         self.running = self.daemon("[sampling]\ninterval = 10s\n")
         row = self.ask("watch", "--count", "1").splitlines()[1].split()
         self.assertEqual((row[2], row[4:8]), ("-", ["-"] * 4))
@@ -197,7 +197,7 @@ class Questions(WithJobs):
 
 
 class Terminal(WithJobs):
-    def test_colours_on_a_terminal_only_and_only_where_wanted(self):
+    def test_colours_are_used_on_a_terminal_and_can_be_disabled(self):
         self.assertNotIn("\x1b", self.ask("report", "done", environment={"NO_COLOR": ""}))
         status, text = self.on_terminal("report", "done")
         self.assertEqual(status, 0)
@@ -209,7 +209,7 @@ class Terminal(WithJobs):
             self.assertIn("·", text)
             self.assertNotIn("\x1b", text)
 
-    def test_nothing_of_a_job_controls_the_terminal(self):
+    def test_text_of_a_job_is_escaped_on_the_terminal(self):
         for words in (("report", "evil"), ("job", "show", "evil"), ("job", "list"), ("report", "--json", "evil")):
             text = ESCAPES.sub("", self.on_terminal(*words)[1]) if "--json" not in words else self.on_terminal(*words)[1]
             for character in ("\x1b", "\x07", "\x9b", "\x7f"):
@@ -263,7 +263,7 @@ class CommandLine(TestCase):
         for command in COMMANDS:
             self.assertIn(f"  {command} ", self.perfctl("--help").stdout)
 
-    def test_nothing_at_all_shows_the_overview_and_fails(self):
+    def test_no_arguments_show_the_overview_and_fail(self):
         result = self.perfctl()
         self.assertEqual((result.returncode, result.stdout), (2, ""))
         self.assertIn("\nRun and measure\n  run ", result.stderr)
@@ -324,5 +324,5 @@ class Completion(TestCase):
             self.assert_status(client.begin("job-one"), "OK")
         self.assertEqual(self.complete("perfctl report job", PERFD_SOCKET=str(daemon.socket)), ["job-one"])
 
-    def test_without_perfd_there_is_nothing_to_offer(self):
+    def test_without_perfd_there_are_no_candidates(self):
         self.assertEqual(self.complete("perfctl report x", PERFD_SOCKET="/nonexistent"), [])

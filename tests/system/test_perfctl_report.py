@@ -52,7 +52,7 @@ class OneJob(ReportTest):
         self.assertIn("Node during the job", text)
         self.assertNotIn("CPUs of the node during the job", text)
 
-    def test_what_is_absent_is_said_with_its_reason(self):
+    def test_absent_metrics_have_a_reason(self):
         daemon = self.daemon(self.CONFIG)
         job = self.busy_job(daemon, "own")
         text = " ".join(self.report(daemon, "own").split())
@@ -73,7 +73,7 @@ class OneJob(ReportTest):
         for words in ("before the first mark", "load", "train"):
             self.assertIn(f"\n  {words} ", text)
 
-    def test_a_job_that_runs_is_reported_while_it_does(self):
+    def test_a_running_job_has_a_report(self):
         daemon, group = self.daemon(self.CONFIG), self.group()
         with daemon.client() as client:
             self.assert_status(self.begin(client, "running", group.start()), "OK")
@@ -108,7 +108,7 @@ class OneJob(ReportTest):
         printed, answered = (re.sub(r'"time_ms":\d+', "", text).strip() for text in texts)
         self.assertEqual(printed, answered)
 
-    def test_a_terminal_gets_colours_and_as_many_columns_as_it_has(self):
+    def test_a_terminal_gets_colours_and_its_width(self):
         daemon = self.daemon(self.CONFIG)
         self.busy_job(daemon, "own", marks=("load",))
         for columns in (60, 80, 120):
@@ -186,13 +186,13 @@ class AllNodes(ReportTest):
         text = self.merge("-", stdin="".join(path.read_text() for path in paths))
         self.assertEqual(self.row(text, "missing"), "rank 1 of 3")
 
-    def test_it_needs_no_perfd(self):
+    def test_merging_needs_no_perfd(self):
         path = self.run_rank(0, 0)
         for node in self.nodes:
             node.stop()
         self.assertIn("1 of 3 ranks", self.merge(path))
 
-    def test_a_rank_that_runs_and_its_later_report_are_one(self):
+    def test_a_report_of_a_running_rank_is_replaced_by_a_later_one(self):
         group = self.group()
         with self.nodes[0].client() as client:
             self.assert_status(self.begin(client, "solve-17.0", group.start(), rank=0, ranks=1), "OK")

@@ -159,13 +159,13 @@ class Transparency(RunTestCase):
             self.assertEqual(self.start("echo", "after", stdout=file, stderr=subprocess.DEVNULL).wait(TIMEOUT_S), 0)
         self.assertEqual(path.read_bytes(), b"before\nafter\n")
 
-    def test_output_comes_at_once_and_not_at_the_end(self):
+    def test_output_is_forwarded_immediately(self):
         process = self.start("sh", "-c", "echo first; read line; echo $line", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                              stderr=subprocess.DEVNULL)
         self.assertEqual(process.stdout.readline(), b"first\n")
         self.assertEqual(process.communicate(b"second\n", timeout=TIMEOUT_S)[0], b"second\n")
 
-    def test_a_reader_that_goes_away_is_the_commands_to_notice(self):
+    def test_a_closed_reader_is_reported_to_the_command(self):
         for mode in ("auto", "no"):
             process = self.start("sh", "-c", "while :; do echo line; done", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                  options=("--indicator", mode))
@@ -173,7 +173,7 @@ class Transparency(RunTestCase):
             process.stdout.close()
             self.assertEqual(process.wait(TIMEOUT_S), 128 + signal.SIGPIPE)
 
-    def test_a_reader_that_went_away_ends_even_a_command_that_checks_late(self):
+    def test_a_closed_reader_ends_a_command_that_checks_late(self):
         process = self.start("sh", "-c", "read line; echo one; read line; echo two; exit 9", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                              stderr=subprocess.DEVNULL)
         [command] = wait_for(lambda: self.children(process.pid), "the command")
@@ -252,7 +252,7 @@ class Transparency(RunTestCase):
         wait_for(read, "what the command left behind has to say")
         self.assertEqual(data, b"early\nlate\n")
 
-    def test_the_command_finds_its_own_surroundings(self):
+    def test_the_command_has_the_callers_surroundings(self):
         program = "import os, signal, json; print(json.dumps([sorted(map(int, os.listdir('/proc/self/fd'))), " \
                   "[l for l in open('/proc/self/status') if l.startswith(('SigBlk', 'SigIgn'))], os.getppid()]))"
         alone = subprocess.run(["/usr/bin/python3", "-c", program], stdin=subprocess.DEVNULL, capture_output=True, check=True)
@@ -261,7 +261,7 @@ class Transparency(RunTestCase):
             self.assertEqual(status, 0)
             self.assertEqual(json.loads(out)[:2], json.loads(alone.stdout)[:2])
 
-    def test_what_is_ignored_stays_ignored(self):
+    def test_ignored_signals_stay_ignored(self):
         process = self.start("sh", "-c", "kill -HUP $$; kill -CHLD $$; echo alive", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                              preexec_fn=lambda: [signal.signal(s, signal.SIG_IGN) for s in (signal.SIGHUP, signal.SIGCHLD)])
         self.assertEqual(process.communicate(timeout=TIMEOUT_S)[0], b"alive\n")
@@ -339,7 +339,7 @@ class Signals(RunTestCase):
         self.assertIn(b"all-three", data)
         self.assertEqual(os.waitstatus_to_exitcode(self.wait_status(pid)), 0)
 
-    def test_with_indicator_yes_its_output_is_taken_even_there(self):
+    def test_with_indicator_yes_output_is_captured_on_a_terminal_as_well(self):
         pid, master = self.on_terminal(PERFCTL, "run", "--spool", self.spool, "--indicator", "yes", "--", "sh", "-c",
                                        "test -t 1 || echo a-pipe")
         self.read_until(master, b"a-pipe")
@@ -375,7 +375,7 @@ class Signals(RunTestCase):
 class Recording(RunTestCase):
     """Checks the data that perfd has stored afterwards."""
 
-    def test_a_job_with_all_that_is_said_of_it(self):
+    def test_a_job_with_all_members(self):
         daemon = self.daemon()
         status, _, err = self.perfctl_run("sh", "-c", "exit 3", socket=daemon.socket,
                                           options=("--job", "j", "--name", "n", "--label", "a=b", "--label", "c=d=e", "--rank", "4"))
@@ -445,20 +445,20 @@ class Recording(RunTestCase):
             self.assertRegex(job, r"^42\.0\.3\.j[0-9a-z]{15}$")
         self.assertEqual([self.job(daemon, job)["exit"]["status"] for job in ids], [4, 0, 0])
 
-    def test_verbose_names_what_it_ignores_in_the_environment(self):
+    def test_verbose_names_ignored_variables(self):
         daemon = self.daemon()
         _, _, err = self.perfctl_run("true", socket=daemon.socket, options=("-v",), environment={"SLURM_PROCID": "3", "SLURM_NTASKS": "2"})
         self.assertIn(b"ignoring $SLURM_NTASKS", err)
         _, _, err = self.perfctl_run("true", socket=daemon.socket, environment={"SLURM_PROCID": "3", "SLURM_NTASKS": "2"})
         self.assertEqual(err, b"")
 
-    def test_an_id_is_made_where_none_is_given(self):
+    def test_an_id_is_made_if_none_is_given(self):
         daemon = self.daemon()
         _, out, _ = self.perfctl_run("sh", "-c", "echo $PERFD_JOB", socket=daemon.socket)
         self.assertRegex(out.decode(), r"^j[0-9a-z]{15}\n$")
         self.assertEqual(self.job(daemon, out.decode().strip())["state"], "finished")
 
-    def test_verbose_says_what_happens_and_quiet_says_nothing(self):
+    def test_verbose_reports_progress_and_quiet_prints_nothing(self):
         daemon = self.daemon()
         _, _, err = self.perfctl_run("true", socket=daemon.socket, options=("--job", "j"))
         self.assertEqual(err, b"")
@@ -486,7 +486,7 @@ class Recording(RunTestCase):
         self.perfctl_run("echo", json.dumps(indicator("a")), socket=daemon.socket, options=("--indicator", "no"))
         self.assertEqual(daemon.get("/api/v1/indicators").json["indicators"], [])
 
-    def test_with_indicator_yes_its_absence_is_spoken_of_and_changes_nothing(self):
+    def test_with_indicator_yes_a_missing_indicator_is_reported_only(self):
         daemon = self.daemon()
         for text, words in (("nothing", b"no JSON object with @result"), ('{"@result": nan}', b"output:1:"),
                             ('{"@result": {}}', b"was not submitted: "), ("x" * (2 << 20), b"longer than 1024 KiB")):
@@ -528,7 +528,7 @@ class Trouble(RunTestCase):
         self.assertEqual((status, out), (3, b"done\n"))
         self.assertIn(b"the job is not recorded", err)
 
-    def test_without_perfd_indicators_are_kept_for_later(self):
+    def test_without_perfd_indicators_are_spooled(self):
         status, _, err = self.perfctl_run("echo", json.dumps(indicator("a")), options=("--job", "j"))
         self.assertEqual(status, 0)
         self.assertIn(b"are kept in", err)
@@ -580,7 +580,7 @@ class Trouble(RunTestCase):
         self.assertEqual((process.returncode, err), (3, b""))
         self.assertEqual(self.job(daemon)["exit"], {"status": 3, "signal": 0})
 
-    def test_an_end_that_perfd_misses_is_kept_for_later(self):
+    def test_an_end_that_perfd_misses_is_spooled(self):
         daemon = self.daemon()
         process = self.start("sh", "-c", "echo ready; read line; exit 3", socket=daemon.socket, stdin=subprocess.PIPE,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, options=("--job", "j"))
@@ -596,20 +596,20 @@ class Trouble(RunTestCase):
         job = self.job(daemon)
         self.assertEqual((job["state"], job["exit"]), ("finished", {"status": 3, "signal": 0}))
 
-    def test_the_next_run_takes_along_what_was_kept(self):
+    def test_the_next_run_sends_the_spool(self):
         self.perfctl_run("echo", json.dumps(indicator("a")))
         daemon = self.daemon()
         self.perfctl_run("true", socket=daemon.socket)
         self.perfctl_run("echo", json.dumps(indicator("b")), socket=daemon.socket)
         self.assertEqual({i["name"] for i in daemon.get("/api/v1/indicators").json["indicators"]}, {"a", "b"})
 
-    def test_a_spool_that_cannot_be_written_is_spoken_of(self):
+    def test_an_unwritable_spool_is_reported(self):
         self.spool.write_text("a file")
         status, out, err = self.perfctl_run("echo", json.dumps(indicator("a")))
         self.assertEqual(status, 0)
         self.assertIn(b"are lost", err)
 
-    def test_something_else_on_the_socket_is_no_harm(self):
+    def test_another_program_on_the_socket_is_harmless(self):
         import socket
         listener = socket.socket(socket.AF_UNIX)
         self.addCleanup(listener.close)

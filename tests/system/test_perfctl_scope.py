@@ -114,7 +114,7 @@ class System(ScopeTestCase):
         self.assertIn(f"job {job}: begun", done.stderr)
         self.wait_gone(f"perfd-{job}.scope")
 
-    def test_perfd_knows_the_scope_and_counts_in_it(self):
+    def test_perfd_knows_the_scope_and_reads_its_counters(self):
         for user in ((), AS_USER):
             burn = "import time\nwhile time.process_time() < 0.5: pass\nprint(time.process_time())"
             job, done = self.run_job(lambda job: (*self.session(UID), *user,
@@ -199,11 +199,11 @@ class System(ScopeTestCase):
             self.run_inside("kill", f"-{name}", perfctl)
             self.assertEqual((process.stdout.readline(), process.wait(TIMEOUT_S)), (f"got-{name}\n", 5))
 
-    def test_without_perfd_it_is_a_scope_all_the_same(self):
+    def test_without_perfd_a_scope_is_created_as_well(self):
         job, done = self.run_job(lambda job: (*self.session(0), "env", "PERFD_SOCKET=/run/absent.sock", *self.look(job)))
         self.assert_group(done, f"/user.slice/user-0.slice/perfd-{job}.scope")
 
-    def test_without_the_library_it_runs_as_well(self):
+    def test_without_the_library_the_command_runs(self):
         """Replaces the library by an empty file, in a mount namespace of the command."""
         job = self.job()
         library = self.run_inside("sh", "-c", "readlink -f /usr/lib/*/libsystemd.so.0").strip()
@@ -222,7 +222,7 @@ class User(ScopeTestCase):
         self.assert_group(done, f"{MANAGER}/app.slice/perfd-{job}.scope")
         self.assertIn(f"job {job}: begun", done.stderr)
 
-    def test_it_is_asked_over_the_bus_where_its_own_socket_is_not_to_be_had(self):
+    def test_systemd_is_reached_over_the_bus_without_its_private_socket(self):
         self.run_inside("mkdir", "-p", "/tmp/run")
         self.run_inside("ln", "-sfn", f"/run/user/{UID}/bus", "/tmp/run/bus")
         job, done = self.run_job(lambda job: (*self.session(UID), *AS_USER, "XDG_RUNTIME_DIR=/tmp/run", *self.look(job)))
@@ -251,7 +251,7 @@ class User(ScopeTestCase):
         self.assert_group(done, f"{MANAGER}/app.slice/perfd-{outer}.scope/perfd-{outer}-inner")
         self.wait_gone(f"perfd-{outer}.scope", *AS_USER, f"XDG_RUNTIME_DIR=/run/user/{UID}")
 
-    def test_a_session_of_somebody_else_is_not_left(self):
+    def test_a_session_of_another_user_is_not_left(self):
         done = self.inside(*self.session(0), *AS_USER, *self.look(self.job()))
         self.assertRegex(self.group(done), r"^/user.slice/user-0.slice/session-\d+\.scope$")
         self.assertIn("no scope: in a session of another user", done.stderr)

@@ -38,7 +38,7 @@ class Specifications(TestCase):
         self.assertIn("ignoring parts that build images or install packages: base, packages", self.said)
         self.assertEqual(list(self.scratch.iterdir()), [])
 
-    def test_more_variables_than_are_kept_are_set_all_the_same(self):
+    def test_variables_beyond_the_stored_number_are_set(self):
         printed = self.run_spec(script="env | grep -c ^V_", environment=[{"name": f"V_{i}", "value": "x"} for i in range(70)])
         self.assertEqual(printed, "70\n")
         self.assertIn("the last 6 variables of environment are set but not recorded: the limit is 64", self.said)
@@ -56,7 +56,7 @@ class Specifications(TestCase):
         self.assertEqual(len({result["batch"] for result in results}), 1)
         self.assertIn('"OMP_NUM_THREADS": "2"', json.dumps(results[0]))
 
-    def test_it_ends_as_the_script_did(self):
+    def test_the_exit_status_is_that_of_the_script(self):
         self.run_spec(script="exit 7", status=7)
         self.run_spec(script="[ -e nothing ]", batch_size=2, status=1)
         self.assertIn("2 runs, 2 failed", self.said)
@@ -76,14 +76,14 @@ class Specifications(TestCase):
         self.assertEqual(process.returncode, 130, said)
         self.assertEqual(list(self.scratch.iterdir()), [])
 
-    def test_limits_are_set_or_it_is_said_that_they_are_not(self):
+    def test_limits_are_applied_or_reported_as_not_applied(self):
         printed = self.run_spec(run={"requests": {"cpu": "500m", "memory": "256Mi"}},
                                 script="g=/sys/fs/cgroup$(sed -n s/^0:://p /proc/self/cgroup); cat $g/cpu.max $g/memory.max || :")
         if not re.search("limits not applied", self.said):
             self.assertEqual(printed, f"50000 100000\n{256 << 20}\n")
         self.assertNotIn("cannot", printed)
 
-    def test_what_cannot_be_run_is_refused(self):
+    def test_an_invalid_specification_is_refused(self):
         for spec, complaint in (({"script": "https://example.org/x.py"}, "spec.json: script: https://example.org/x.py is an address"),
                                 ({"script": "/bin/x.sh"}, "is the path of a file"),
                                 ({"script": "a b", "files": [{"path": "/tmp/x", "content": ""}]}, "is outside of the run's directory")):

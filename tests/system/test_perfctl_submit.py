@@ -56,12 +56,12 @@ class Reading(SubmitTestCase):
         self.assertEqual(json.loads(result.stdout), {"stored": 7, "duplicate": 0, "spooled": 0})
         self.assertEqual(len(self.results(daemon)), 7)
 
-    def test_without_files_it_reads_standard_input(self):
+    def test_standard_input_is_the_default(self):
         daemon = self.daemon()
         result = self.submit(socket=daemon.socket, stdin=json.dumps(indicator()))
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "1 stored\n", ""))
 
-    def test_what_is_stored_is_what_was_printed(self):
+    def test_the_stored_document_equals_the_printed_one(self):
         daemon = self.daemon()
         document = indicator(rate=0.1, text="ü \"quoted\" \\ \n", big=2 ** 63 - 1, small=-2 ** 63, tiny=5e-324,
                              deep={"a": [1, 2.5, None, True, {}]})
@@ -75,7 +75,7 @@ class Reading(SubmitTestCase):
         self.submit("--job", "given", socket=daemon.socket, stdin=text, PERFD_JOB="from-environment")
         self.assertEqual({r["job"] for r in self.results(daemon)}, {"from-environment", "given"})
 
-    def test_a_job_that_is_none_is_wrong_usage(self):
+    def test_an_invalid_job_id_is_a_usage_error(self):
         result = self.submit(stdin=json.dumps(indicator()), PERFD_JOB="a/b")
         self.assertEqual(result.returncode, 2)
         self.assertIn("$PERFD_JOB", result.stderr)
@@ -87,7 +87,7 @@ class Checking(SubmitTestCase):
         self.assertEqual((result.returncode, result.stdout), (1, ""))
         return result.stderr
 
-    def test_one_bad_document_and_nothing_is_sent(self):
+    def test_with_an_invalid_document_nothing_is_sent(self):
         daemon = self.daemon()
         bad = indicator()
         del bad["@result"]
@@ -148,7 +148,7 @@ class Sending(SubmitTestCase):
         self.assertEqual(len(found), 1, f"{ok} among {[k for k in after if 'requests' in k]}")
         self.assertEqual(after[found[0]] - before.get(found[0], 0), 2, "the question how large a request may be, and one request")
 
-    def test_more_than_a_frame_holds_takes_several_requests_and_says_so(self):
+    def test_results_beyond_a_frame_take_several_requests(self):
         daemon = self.daemon()
         path = self.file("large", *[indicator(rate=float(i), text="x" * 60000) for i in range(40)])
         result = self.submit(path, "--json", socket=daemon.socket)
@@ -173,7 +173,7 @@ class Sending(SubmitTestCase):
         self.assertEqual(self.results(daemon), [])
         self.assertEqual(self.spooled(), [])
 
-    def test_what_perfd_refuses_has_a_line_too(self):
+    def test_refusals_of_perfd_have_a_line(self):
         daemon = self.daemon("[limits]\nstring_size = 1K\n")
         path = self.file("long.json", indicator(), indicator(text="x" * 2000))
         result = self.submit(path, socket=daemon.socket)
@@ -194,7 +194,7 @@ class Sending(SubmitTestCase):
     def flush(self, daemon):
         return self.perfctl("flush", "--spool", self.spool, "--json", socket=daemon.socket)
 
-    def test_what_perfd_refuses_is_a_failure_and_not_spooled(self):
+    def test_a_refusal_of_perfd_is_a_failure_and_not_spooled(self):
         daemon = self.daemon()
         if os.getuid() != 0:
             self.skipTest("needs two users")
@@ -226,7 +226,7 @@ class Sending(SubmitTestCase):
 class Away(SubmitTestCase):
     """Tests while perfd is down, stopped or refuses documents."""
 
-    def test_what_cannot_be_sent_is_kept_and_said_so(self):
+    def test_unsent_results_are_spooled_with_a_message(self):
         begin = time.time()
         result = self.submit("--timeout", "0.1", "--job", "j", "--json", stdin=json.dumps(indicator()))
         self.assertEqual(result.returncode, 0)
@@ -240,7 +240,7 @@ class Away(SubmitTestCase):
         path, = self.spooled_files()
         self.assertEqual(path.stat().st_mode & 0o777, 0o600)
 
-    def test_the_next_submit_takes_it_along_with_its_own_time(self):
+    def test_the_next_submit_sends_the_spool_with_the_original_times(self):
         self.submit("--timeout", "0", stdin=json.dumps(indicator("early")))
         measured = self.spooled()[0]["time_ms"]
         daemon = self.daemon()
@@ -250,7 +250,7 @@ class Away(SubmitTestCase):
         self.assertEqual([r["time_ms"] for r in self.results(daemon, "early")], [measured])
         self.assertEqual(self.spooled(), [])
 
-    def test_it_waits_for_perfd_until_the_timeout(self):
+    def test_submit_waits_for_perfd_until_the_timeout(self):
         process = subprocess.Popen([str(PERFCTL), "submit", "--timeout", "30", "--socket", str(self.absent), "--spool", str(self.spool)],
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         process.stdin.write(json.dumps(indicator()))
@@ -281,7 +281,7 @@ class Away(SubmitTestCase):
         self.assertEqual(result.returncode, 3)
         self.assertIn("cannot keep the results", result.stderr)
 
-    def test_the_spool_lies_in_the_state_directory_of_this_host(self):
+    def test_the_spool_is_in_the_state_directory_of_the_host(self):
         user = {"user": 65534, "group": 65534} if os.getuid() == 0 else {}  # root has another spool
         os.chmod(self.directory, 0o777)
         result = subprocess.run([self.perfctl_for_others(), "submit", "--timeout", "0", "--socket", str(self.absent)],
@@ -305,14 +305,14 @@ class Flushing(SubmitTestCase):
         result = self.flush()
         self.assertEqual((result.returncode, result.stdout), (0, "spool is empty\n"))
 
-    def test_without_perfd_everything_stays(self):
+    def test_without_perfd_the_spool_is_unchanged(self):
         self.keep(3)
         result = self.flush("--timeout", "0.1", "--json")
         self.assertEqual(result.returncode, 3)
         self.assertEqual(json.loads(result.stdout)["left"], 3)
         self.assertEqual(len(self.spooled()), 3)
 
-    def test_what_is_refused_is_put_aside_and_the_rest_goes_on(self):
+    def test_refused_files_are_moved_and_the_others_are_sent(self):
         self.keep(3)
         first, second, third = self.spooled_files()
         second.write_text("no JSON\n")
@@ -325,7 +325,7 @@ class Flushing(SubmitTestCase):
         self.assertTrue((self.spool / "rejected" / f"{second.name}.reason").read_text())
         self.assertIn("rejected", result.stderr)
 
-    def test_several_at_once_lose_nothing_and_store_nothing_twice(self):
+    def test_concurrent_flushes_lose_nothing_and_store_nothing_twice(self):
         self.keep(40)
         daemon = self.daemon()
         flushes = [subprocess.Popen([str(PERFCTL), "flush", "--spool", str(self.spool), "--socket", str(daemon.socket)],
@@ -335,7 +335,7 @@ class Flushing(SubmitTestCase):
         self.assertEqual(self.spooled(), [])
         self.assertEqual(sorted(r["document"]["@result"]["rate"] for r in self.results(daemon)), [float(i) for i in range(40)])
 
-    def test_the_kept_order_is_the_order_of_time(self):
+    def test_the_spool_is_sent_in_order_of_time(self):
         self.keep(5)
         self.assertEqual([r["document"]["@result"]["rate"] for r in self.spooled()], [0.0, 1.0, 2.0, 3.0, 4.0])
         times = [r["time_ms"] for r in self.spooled()]

@@ -72,7 +72,7 @@ class Points(SweepTestCase):
         self.assertRegex(said, r"3 of 4 points: 2 done, 1 failed, 1 left, about \d")
         self.assertIn("4 of 4 points: 2 done, 2 failed, 0 left in ", said)
 
-    def test_what_is_recorded_is_not_run_again(self):
+    def test_recorded_points_are_not_run_again(self):
         self.write(command="echo {a} >> ran; exit {a}", settings={"a": [0, 1]})
         self.sweep(status=1)
         said = self.sweep(status=1)
@@ -122,7 +122,7 @@ class Points(SweepTestCase):
                                                      "003__a=2__b=z  to run  ./bench 2 z", "004__a=9__b=z  to run  ./bench 9 z"])
         self.assertFalse(self.out.exists())
 
-    def test_a_version_that_is_taken_for_a_number_is_warned_of(self):
+    def test_a_version_read_as_a_number_causes_a_warning(self):
         file = self.directory / "sweep.yaml"
         file.write_text("# \u00fc\ncommand: [echo, '{v}', '{w}']\noutput: out\n"
                         "settings: {w: \u00fc, v: ['3.20', 3.10, 3.9, 1.0, 1e3]}\nextra: [{\"v\" :  2.500, w: 1}, {w: 4.0, v: 1.50}]\n")
@@ -132,20 +132,20 @@ class Points(SweepTestCase):
                           "extra[0].v: 2.500 is the number 2.5: quote it where it is a text",
                           "extra[1].v: 1.50 is the number 1.5: quote it where it is a text"])
 
-    def test_it_stops_at_the_first_failure_when_told_so(self):
+    def test_a_sweep_can_stop_at_the_first_failure(self):
         self.write(command="exit {a}", settings={"a": [0, 5, 6]})
         said = self.sweep("--keep-going", "no", "--no-perfd", status=1)
         self.assertEqual(self.points(), ["001__a=0", "002__a=5"])
         self.assertIn("2 of 3 points: 1 done, 1 failed, 1 left in ", said)
 
-    def test_a_command_that_is_not_there_fails_its_point(self):
+    def test_a_missing_command_fails_its_point(self):
         self.write(command=["./no-such-program", "{a}"], settings={"a": 1})
         for options in ((), ("--no-perfd", "--retry-failed")):
             self.sweep(*options, status=1)
             self.assertEqual(self.read("001__a=1", "exit_code"), "127\n")
             self.assertIn("./no-such-program: No such file or directory", self.read("001__a=1", "stderr"))
 
-    def test_wrong_files_are_said_with_the_place(self):
+    def test_invalid_files_are_reported_with_the_position(self):
         for text, complaint in (("command: [a\nsettings: x", "sweep.yaml:2:9: "),
                                 ("command: a\nsettings: {a: []}", "settings.a: is an empty list"),
                                 ("command: a\nsetings: {a: 1}", "did you mean 'settings'?"), ("", "expected a mapping"),
@@ -157,7 +157,7 @@ class Points(SweepTestCase):
         (self.directory / "sweep.yaml").unlink()
         self.assertIn("cannot read sweep.yaml: No such file", self.sweep(status=1))
 
-    def test_the_tree_is_read_by_others_as_it_was_meant(self):
+    def test_the_tree_can_be_read_by_other_programs(self):
         yaml = import_peer("yaml")
         settings = {"s": HOSTILE, "n": [1, 0.5, 1e300], "yes": [True, None]}
         self.write(command="exec true", settings=settings)
@@ -197,7 +197,7 @@ class Several(SweepTestCase):
         self.assertEqual(process.wait(TIMEOUT_S), 0)
         return seen, rest
 
-    def test_on_a_terminal_one_line_goes_on_while_a_point_runs(self):
+    def test_on_a_terminal_one_line_is_updated_while_a_point_runs(self):
         seen, rest = self.watch(100, b" so far", "--no-perfd")
         self.assertTrue(seen.startswith(b"\r\x1b[K0 of 1 points: 0 done, 0 failed, 1 left"), seen)
         self.assertNotIn(b"\n", seen)
@@ -211,7 +211,7 @@ class Several(SweepTestCase):
                          [f"{node} in {self.out}/{point} {self.out}/{point} {a}\n"
                           for a, (node, point) in enumerate(zip(["n 1", "n2"] * 2, self.points()), 1)])
 
-    def test_no_node_has_two_points_while_another_has_none(self):
+    def test_points_are_distributed_evenly_over_nodes(self):
         self.write(command="echo {node}; case {a} in 1) read x < fifo;; 4) echo x > fifo;; esac", settings={"a": [1, 2, 3, 4]})
         os.mkfifo(self.directory / "fifo")
         self.sweep("--nodelist", "n1,n2", "--no-perfd")
@@ -231,7 +231,7 @@ class Interrupted(SweepTestCase):
         self.assertEqual(process.returncode, 128 + number)
         return said
 
-    def test_it_is_gone_on_with_after_control_c(self):
+    def test_a_sweep_is_resumed_after_control_c(self):
         for options in ((), ("--no-perfd",)):
             with self.subTest(options):
                 self.out = self.directory / f"out{len(options)}"
@@ -250,12 +250,12 @@ class Interrupted(SweepTestCase):
                 self.assertEqual([(self.read(point), self.read(point, "exit_code")) for point in self.points()],
                                  [("1\n", "0\n"), ("2\n", "0\n"), ("3\n", "0\n")])
 
-    def test_the_whole_point_is_told(self):
+    def test_all_processes_of_a_point_are_interrupted(self):
         """The child of the shell receives the signal as well."""
         self.interrupt(command="sh -c 'trap \"echo told > told; exit 7\" INT; echo > began-2; while :; do sleep 0.01; done'")
         self.assertEqual((self.directory / "told").read_text(), "told\n")
 
-    def test_who_does_not_listen_is_told_more_firmly(self):
+    def test_processes_that_ignore_signals_are_killed(self):
         self.write(command="trap '' INT; trap 'echo > asked' TERM; echo > began; while :; do sleep 0.01; done; : {a}",
                    settings={"a": 1})
         process = self.start("--no-perfd")
@@ -287,7 +287,7 @@ class Interrupted(SweepTestCase):
                 self.assertEqual(self.read("001__a=1", "exit_code"), "0\n")
                 (self.directory / "out/001__a=1/exit_code").unlink()
 
-    def test_what_outlives_a_point_is_left_alone(self):
+    def test_processes_that_outlive_a_point_are_left_running(self):
         self.write(command="setsid -f sh -c 'until [ -e go ]; do sleep 0.01; done; echo > lived'; "
                            "(until [ -e go ]; do sleep 0.01; done; echo > lived2) & : {a}", settings={"a": 1})
         self.sweep("--no-perfd")

@@ -70,7 +70,7 @@ class Phases(harness.TestCase):
         peak = "max_t_mem_percent"
         self.assertAlmostEqual(max(part[peak] for part in parts), whole[peak], places=9)
 
-    def test_a_mark_looks_at_once_and_does_not_wait_for_a_sample(self):
+    def test_a_mark_takes_a_sample_immediately(self):
         daemon = self.daemon("[sampling]\ninterval = 60s\n")
         with daemon.client() as client:
             client.begin("job")
@@ -83,7 +83,7 @@ class Phases(harness.TestCase):
         # The node's counters have a resolution of one tick for each mode.
         self.assertGreater(busy["cpu_user_seconds"] + busy["cpu_system_seconds"], 0.25)
 
-    def test_the_clients_own_seconds_are_kept(self):
+    def test_the_seconds_of_the_client_are_stored(self):
         daemon = self.daemon(CONFIG)
         with daemon.client() as client:
             client.begin("job")
@@ -119,7 +119,7 @@ class Phases(harness.TestCase):
         self.assertEqual(self.phases(daemon), [(0, ""), (1, "last words")])
         self.assertIsNotNone(self.job(daemon)["phases"][-1]["end_ms"])
 
-    def test_what_cannot_be_marked_is_answered(self):
+    def test_invalid_marks_are_answered(self):
         daemon = self.daemon(CONFIG + "[limits]\nphases = 3\n")
         with daemon.client() as client:
             self.assert_status(self.mark(client, "x", job="nobody"), "NOT_FOUND")

@@ -103,7 +103,7 @@ class Private(harness.TestCase):
         self.check_sees("a member of the group over TCP", lambda p: get_over(connect_as(OTHER_UID, port, [ADMIN_GID]), p), False)
         self.check_sees("root over TCP", lambda p: daemon.get(p, tcp=True), False)
 
-    def test_what_is_hidden_is_absent_with_the_reason(self):
+    def test_hidden_members_are_absent_with_the_reason(self):
         daemon = self.start()
         reason = "[http] privacy = own"
         job = daemon.get("/api/v1/jobs/secret", tcp=True).json
@@ -128,7 +128,7 @@ class Private(harness.TestCase):
         self.assertEqual(daemon.get("/api/v1/jobs/own", tcp=True).json["command"], "./backup --to elsewhere")
         self.assertIsNone(get_over(connect_as(OTHER_UID, daemon.port), "/api/v1/jobs/own").json["command"])
 
-    def test_privacy_all_opens_them_and_a_reload_applies_it(self):
+    def test_privacy_all_shows_them_and_a_reload_applies_it(self):
         daemon = self.start(notify=True)
         daemon.configure(CONFIG + "[http]\nprivacy = all\n")
         daemon.reload()
@@ -137,7 +137,7 @@ class Private(harness.TestCase):
         daemon.reload()
         self.check_sees("another user", lambda p: get_over(connect_as(OTHER_UID, daemon.port), p), False)
 
-    def test_perfctl_says_why_a_command_is_not_shown(self):
+    def test_perfctl_shows_why_a_command_is_hidden(self):
         daemon = self.start()
         as_other = {"user": OTHER_UID, "group": OTHER_UID, "extra_groups": []}
         for words in (["job", "show", "secret"], ["report", "secret"]):
@@ -150,7 +150,7 @@ class Private(harness.TestCase):
 
 
 class Hosts(harness.TestCase):
-    def test_a_foreign_host_is_told_the_setting(self):
+    def test_a_refused_host_gets_the_name_of_the_setting(self):
         daemon = self.daemon("[http]\nhosts = perf.example.org\n", tcp=True)
         node = daemon.get("/api/v1/node").json["hostname"]
         for host in ("localhost", f"127.0.0.1:{daemon.port}", "[::1]:80", "perf.example.org", "PERF.example.org:8080", node):

@@ -27,7 +27,7 @@ def name_job(kind, job):
 
 
 class Ids(harness.TestCase):
-    def test_an_id_that_is_none_is_answered_wherever_it_is_said(self):
+    def test_an_invalid_id_is_refused_in_each_request(self):
         daemon = self.daemon()
         ids = (b"a/b", b"../../etc/passwd", b"/", b"a b", b"a\nb", b"\x1b[31m", b"\x00", b"a\x00", b"\x7f", b"\xff\xfe", "ü".encode(),
                b"x" * 129, b"x" * 300, b"x" * 70_000)
@@ -48,7 +48,7 @@ class Ids(harness.TestCase):
             self.assert_status(client.submit(harness.indicator()), "OK")
         self.assertEqual(daemon.get("/api/v1/jobs").json["jobs"], [])
 
-    def test_the_longest_id_is_one(self):
+    def test_the_longest_id_is_valid(self):
         daemon = self.daemon()
         job = "x" * 128
         with daemon.client() as client:
@@ -88,7 +88,7 @@ class Versions(harness.TestCase):
             self.assert_status(client.receive(), "OK")
         self.assertEqual(daemon.get("/api/v1/jobs/new-1").json["labels"], {"key": "value"})
 
-    def test_an_enclosure_of_the_future_is_none(self):
+    def test_an_unknown_enclosure_is_treated_as_none(self):
         daemon = self.daemon()
         with daemon.client() as client:
             client.send_bytes(harness.frame(b"\x08\x01" + field(JOB_BEGIN, field(1, b"new-1") + b"\x58\x63")))
@@ -132,7 +132,7 @@ class Administrators(harness.TestCase):
         self.assertEqual(reply.path, "job_begin.uid")
         self.assertIn("[socket] admin_group", reply.message)
 
-    def test_jobs_of_others_are_begun_by_root_and_the_administrators_group_alone(self):
+    def test_only_root_and_administrators_begin_jobs_of_others(self):
         name = grp.getgrgid(NOBODY).gr_name
         daemon = self.daemon(f"[socket]\nadmin_group = {name}\n", notify=True)
         primary, supplementary = self.client_of(daemon, 1000, NOBODY), self.client_of(daemon, 1001, 1001, [*range(2000, 2200), NOBODY])
@@ -155,7 +155,7 @@ class Administrators(harness.TestCase):
         daemon.reload()
         self.assert_status(neither.begin("now", uid=4711), "OK")
 
-    def test_a_reload_with_a_group_that_is_not_there_changes_nothing(self):
+    def test_a_reload_with_an_unknown_group_changes_nothing(self):
         daemon = self.daemon(f"[socket]\nadmin_group = {NOBODY}\n", notify=True)
         client = self.client_of(daemon, 1000, NOBODY)
         daemon.configure("[socket]\nmode = 0666\nadmin_group = no-such-group\n")
@@ -165,7 +165,7 @@ class Administrators(harness.TestCase):
 
 
 class Descriptors(harness.TestCase):
-    def test_a_soft_limit_for_other_programs_does_not_bind_it(self):
+    def test_the_soft_descriptor_limit_is_raised(self):
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
         try:

@@ -33,7 +33,7 @@ class Recovery(harness.TestCase):
         return subprocess.run([harness.PERFD, "--config", "/dev/null", "--http", "off", *words], capture_output=True, text=True,
                               timeout=harness.TIMEOUT_S)
 
-    def test_what_was_acknowledged_survives_a_kill(self):
+    def test_acknowledged_rows_survive_a_kill(self):
         daemon = self.daemon()
         ids = [uuid.uuid4().bytes for _ in range(100)]
         with daemon.client() as client:
@@ -71,7 +71,7 @@ class Recovery(harness.TestCase):
                 self.assertAlmostEqual(metrics[key]["value"], value, 9)
                 self.assertEqual(metrics[key]["quality"], "exact")
 
-    def test_a_job_goes_on_through_a_clean_restart(self):
+    def test_a_job_continues_across_a_clean_restart(self):
         daemon = self.daemon(CONFIG)
         with daemon.client() as client:
             self.assert_status(client.begin("steady", labels={"a": "b"}, rank=3), "OK")
@@ -103,7 +103,7 @@ class Recovery(harness.TestCase):
         with daemon.client() as client:
             self.assert_status(client.begin("abandoned"), "INVALID")
 
-    def test_a_job_whose_process_lives_goes_on_being_watched(self):
+    def test_a_job_with_a_running_process_is_still_watched(self):
         daemon = self.daemon(CONFIG)
         process = subprocess.Popen(["sleep", "1000"])
         self.addCleanup(process.wait)
@@ -188,7 +188,7 @@ class Recovery(harness.TestCase):
         self.assertEqual(second.returncode, 1)
         self.assertIn("another process listens on it", second.stderr)
 
-    def test_a_socket_left_by_a_crash_is_taken_over(self):
+    def test_a_stale_socket_after_a_crash_is_replaced(self):
         daemon = self.daemon()
         daemon.kill()
         self.assertTrue(daemon.socket.is_socket())
@@ -196,7 +196,7 @@ class Recovery(harness.TestCase):
         with daemon.client() as client:
             self.assert_status(client.submit(harness.indicator()), "OK")
 
-    def test_a_clean_end_answers_what_it_has_taken(self):
+    def test_a_clean_shutdown_answers_accepted_requests(self):
         """Sends pipelined requests and SIGTERM concurrently: each request is answered and stored, or was not accepted."""
         daemon = self.daemon()
         n = 500

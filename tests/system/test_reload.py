@@ -18,7 +18,7 @@ class Start(harness.TestCase):
         return subprocess.run([harness.PERFD, "--check-config", "--config", path, *words], capture_output=True, text=True,
                               timeout=harness.TIMEOUT_S)
 
-    def test_a_fault_is_named_with_file_line_and_what_was_expected(self):
+    def test_an_error_is_reported_with_file_line_and_expected_value(self):
         for text, line, expected in (
                 ("[sampling]\ninterval = 50ms\n", 2, "expected a time from 100ms to 60s"),
                 ("[sampling]\ninterval = soon\n", 2, "expected a time from 100ms to 60s"),
@@ -46,7 +46,7 @@ class Start(harness.TestCase):
             with self.subTest(text):
                 self.assertEqual(self.check(text).returncode, 0)
 
-    def test_the_shipped_file_says_what_is_done_without_it(self):
+    def test_the_shipped_file_contains_the_defaults(self):
         shipped = (harness.ROOT / "conf" / "perfd.conf").read_text()
         self.assertEqual(self.check(shipped).returncode, 0)
         # Each setting is valid when uncommented.
@@ -59,7 +59,7 @@ class Start(harness.TestCase):
         self.assertEqual(done.returncode, 6)
         self.assertIn("/nonexistent/perfd.conf: cannot be read: No such file or directory", done.stderr)
 
-    def test_a_faulty_file_is_no_start(self):
+    def test_an_invalid_file_prevents_the_start(self):
         daemon = self.daemon("[sampling]\ninterval = 61\n", wait=False)
         self.assertEqual(daemon.wait_exit(), 6)
         self.assertIn("perfd.conf:2: ", daemon.log())
@@ -90,7 +90,7 @@ class Start(harness.TestCase):
 
 
 class Reload(harness.TestCase):
-    def test_a_reload_takes_up_what_may_change(self):
+    def test_a_reload_applies_reloadable_settings(self):
         daemon = self.daemon("[sampling]\ninterval = 1s\n", notify=True)
         self.assertEqual(daemon.metrics()["perfd_sample_interval_seconds"], 1)
         daemon.configure("[sampling]\ninterval = 200ms\n")
@@ -115,7 +115,7 @@ class Reload(harness.TestCase):
         daemon.reload()
         harness.wait_for(lambda: daemon.metrics()["perfd_sample_interval_seconds"] == 0.4, "the drop-in's interval")
 
-    def test_a_faulty_reload_changes_nothing(self):
+    def test_an_invalid_reload_changes_nothing(self):
         daemon = self.daemon("[sampling]\ninterval = 200ms\n", notify=True)
         pid = daemon.process.pid
         daemon.configure("[sampling]\ninterval = 500ms\n[limits]\nframe_size = huge\n")
@@ -129,7 +129,7 @@ class Reload(harness.TestCase):
         daemon.reload()
         harness.wait_for(lambda: daemon.metrics()["perfd_config_last_reload_successful"] == 1, "the mended configuration")
 
-    def test_what_waits_for_a_restart_is_named(self):
+    def test_settings_that_need_a_restart_are_named(self):
         daemon = self.daemon(notify=True)
         daemon.configure("[http]\nthreads = 3\n[store]\nvolatile = yes\n")
         daemon.reload()
@@ -158,7 +158,7 @@ class Reload(harness.TestCase):
             self.assertEqual(metrics["perfd_jobs_running"], 1)
             self.assert_status(client.end("steady", 0), "OK")
 
-    def test_a_reload_for_which_there_are_too_few_descriptors_says_so_and_goes_on_with_the_old_patterns(self):
+    def test_a_reload_without_descriptors_is_reported_and_keeps_the_old_patterns(self):
         top = Group()
         self.addCleanup(top.remove)
         patterns = f"[patterns]\nother = /{top.path.name}/%s_{{job}}\nslurm =\nslurm_v1 =\nslurm_sluid =\nkubernetes =\n"

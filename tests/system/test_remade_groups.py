@@ -35,7 +35,7 @@ class RemadeGroups(GroupTest):
         again.used(again.start(cpu_seconds=cpu_seconds))
         return again, used
 
-    def test_what_was_waited_for_before_a_job_was_found_is_no_time_of_its(self):
+    def test_pressure_before_a_job_was_found_is_not_counted(self):
         top = self.group()
         group = self.group(name="job_31", parent=top)
         if not (group.path / "cpu.pressure").exists():
@@ -54,7 +54,7 @@ class RemadeGroups(GroupTest):
         self.assertLessEqual(self.metric(job, "job_psi_cpu_some_seconds")["value"], after - before + 1e-6)
         self.assertGreaterEqual(self.metric(job, "job_cpu_seconds")["value"], truth - 1e-6)
 
-    def test_a_group_made_anew_while_perfd_was_down_is_another_job(self):
+    def test_a_group_recreated_while_perfd_was_down_is_another_job(self):
         top = self.group()
         daemon = self.daemon(self.config(top))
         group = self.group(name="job_32", parent=top)
@@ -71,7 +71,7 @@ class RemadeGroups(GroupTest):
         later = self.wait_state(daemon, later["id"], "finished")
         self.assertAlmostEqual(self.metric(later, "job_cpu_seconds")["value"], again.cpu_seconds(), delta=0.001)
 
-    def test_the_next_step_of_an_announced_job_is_its_also_when_perfd_was_down_between(self):
+    def test_the_next_step_of_a_begun_job_belongs_to_it_after_a_restart(self):
         top = self.group()
         daemon = self.daemon(self.config(top, linger="1h"))
         with daemon.client() as client:
@@ -93,7 +93,7 @@ class RemadeGroups(GroupTest):
         self.assertAlmostEqual(seconds["value"], used + again.cpu_seconds(), delta=0.02)
         self.assertEqual(set(self.jobs(daemon)), {"33"})
 
-    def test_a_group_made_anew_while_its_job_is_being_stored_is_another_job(self):
+    def test_a_group_recreated_while_its_job_is_stored_is_another_job(self):
         top = self.group()
         daemon = self.daemon(self.config(top))
         group = self.group(name="job_34", parent=top)
@@ -116,7 +116,7 @@ class RemadeGroups(GroupTest):
         self.assertAlmostEqual(self.metric(later, "job_cpu_seconds")["value"], again.cpu_seconds(), delta=0.001)
 
     @unittest.skipIf(os.geteuid() != 0, "needs root to be somebody else")
-    def test_who_began_a_job_that_had_been_found_owns_it_after_a_restart_as_well(self):
+    def test_a_detected_job_keeps_the_owner_who_began_it_after_a_restart(self):
         top = self.group()
         daemon = self.daemon(self.config(top, linger="1h"))
         daemon.directory.chmod(0o755)

@@ -130,7 +130,7 @@ class Queries(harness.TestCase):
         self.assertEqual(daemon.wait_exit(), 0)
         self.assertLessEqual({asker.wait() for asker in askers}, {200, 503})
 
-    def test_idle_connections_of_one_user_leave_room_for_others(self):
+    def test_idle_connections_of_one_user_do_not_block_others(self):
         daemon = self.daemon(CONFIG + "[limits]\nhttp_connections = 64\n", tcp=True)
         idle = [Asker(daemon.port, "/metrics") for _ in range(100)]
         wait_for(lambda: daemon.metrics()['perfd_quota_refused_total{resource="http_connections"}'] > 0, "a refused connection")

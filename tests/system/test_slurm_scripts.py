@@ -68,14 +68,14 @@ class Jobs(ScriptsTestCase):
         self.assertEqual(self.end_of(job), ("finished", 3))
         self.assertEqual(list(self.keep.iterdir()), [])
 
-    def test_a_job_is_its_users(self):
+    def test_a_job_belongs_to_its_user(self):
         if os.getuid() != 0:
             self.skipTest("only root begins jobs for others")
         daemon = self.daemon()
         self.prolog(daemon, SLURM_JOB_UID="54321")
         self.assertEqual(self.job(daemon, "4711")["uid"], 54321)
 
-    def test_with_the_least_that_slurm_gives(self):
+    def test_with_the_minimal_environment_of_slurm(self):
         daemon = self.daemon()
         least = dict.fromkeys(JOB) | {"SLURM_JOB_ID": "7", "SLURM_JOB_UID": str(os.getuid())}
         self.prolog(daemon, **least)
@@ -142,7 +142,7 @@ class Jobs(ScriptsTestCase):
                 self.assertEqual(self.run_script(name, daemon.socket, SLURM_JOB_ID=wrong), "")
         self.assertEqual(self.jobs(daemon), {})
 
-    def test_an_exit_code_that_is_none_is_left_out(self):
+    def test_an_invalid_exit_code_is_omitted(self):
         daemon = self.daemon()
         for i, code in enumerate(("", "1", "1:", ":1", "1:2:3", "a:b", "0:0;id", "-1:0")):
             self.prolog(daemon, SLURM_JOB_ID=str(i))
@@ -170,7 +170,7 @@ class Trouble(ScriptsTestCase):
             path.write_text(path.read_text().replace(str(PERFCTL), "/nonexistent/perfctl"))
         self.assert_harmless(daemon.socket, 1)
 
-    def test_a_socket_that_nobody_listens_at(self):
+    def test_a_socket_without_a_listener(self):
         path = self.directory / "stale.sock"
         with socket.socket(socket.AF_UNIX) as s:
             s.bind(str(path))

@@ -77,7 +77,7 @@ class Socket(harness.TestCase):
             client.close()
         wait_for(lambda: daemon.metrics()["perfd_connections_open"] == 0, "the end of the connections")
 
-    def test_clients_that_send_a_byte_at_a_time_cost_the_others_nothing(self):
+    def test_clients_that_send_single_bytes_do_not_affect_others(self):
         daemon = self.daemon("[sampling]\ninterval = 100ms\n")
         slow = self.clients(daemon, 50)
         frames = [harness.frame(client.submit_request(harness.indicator("slow"))) for client in slow]
@@ -91,7 +91,7 @@ class Socket(harness.TestCase):
             self.assert_status(client.receive(), "OK")
         self.assert_none_missed(daemon)
 
-    def test_clients_that_never_read_cost_the_others_nothing(self):
+    def test_clients_that_never_read_do_not_affect_others(self):
         daemon = self.daemon()
         deaf = self.clients(daemon, 20)
         data = harness.frame(wire.Request(sequence=1, job_end=wire.JobEnd())) * 20_000
@@ -135,7 +135,7 @@ class Socket(harness.TestCase):
         wait_for(lambda: os.times().elapsed > end, "a second")
         self.assertLess(cpu_ticks() - before, 20)
 
-    def test_what_was_acknowledged_before_a_kill_is_there_exactly_once(self):
+    def test_rows_acknowledged_before_a_kill_exist_exactly_once(self):
         daemon = self.daemon()
         ids = [new_ids(N_KILLED // 4) for _ in range(4)]
         pipelines = [Pipeline(daemon, own) for own in ids]
@@ -153,7 +153,7 @@ class Socket(harness.TestCase):
             self.assertTrue(set(again[len(first):]) <= {wire.DUPLICATE, wire.OK})
         self.assertEqual(self.count_results(daemon), N_KILLED)
 
-    def test_a_store_at_its_size_limit_takes_new_results_for_old_ones(self):
+    def test_a_store_at_its_size_limit_replaces_old_results(self):
         daemon = self.daemon("[store]\nmax_size = 16M\n")
         text = "x" * 60_000
         with daemon.client() as client:
@@ -165,7 +165,7 @@ class Socket(harness.TestCase):
         newest = daemon.get("/api/v1/indicators/large/results?limit=1").json["results"][0]
         self.assertEqual(newest["document"]["@result"]["rate"], 399.0)
 
-    def test_a_full_disk_refuses_results_and_stops_nothing_else(self):
+    def test_a_full_disk_refuses_results_only(self):
         daemon = self.daemon("[sampling]\ninterval = 100ms\n")
         daemon.stop()
         if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", daemon.state],

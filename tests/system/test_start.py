@@ -36,7 +36,7 @@ class Start(harness.TestCase):
         daemon.start()
         self.assert_status(daemon.client().hello(), "OK")
 
-    def test_a_directory_is_no_configuration(self):
+    def test_a_directory_as_configuration_is_an_error(self):
         directory = self.temporary_directory()
         done = self.perfd("--config", directory)
         self.assertEqual(done.returncode, 6, done.stderr)

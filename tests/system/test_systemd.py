@@ -44,18 +44,18 @@ class Units(Booted):
     def metrics(self):
         return harness.parse_metrics(self.ask("/metrics").text)
 
-    def test_it_gets_ready_and_says_where_it_stands(self):
+    def test_the_unit_becomes_ready_and_reports_its_status(self):
         self.assertEqual(self.show("ActiveState"), "active")
         self.assertRegex(self.show("StatusText"), r"^\d+ jobs running, \d+ indicators stored since start$")
 
-    def test_what_is_installed_is_for_all_to_read_and_perfd_reads_its_models(self):
+    def test_installed_files_are_readable_and_models_are_read(self):
         self.run_inside("setpriv", "--reuid=65534", "--clear-groups", "cat", "/usr/lib/systemd/system/perfd.service",
                         "/etc/perfd/perfd.conf", "/etc/perfd/indicators.d/pimatmul.yaml", "/usr/share/man/man8/perfd.8")
         models = self.ask("/api/v1/models").json
         self.assertEqual([model["name"] for model in models["models"]], ["PiConv1D", "PiConv2D", "PiMatmul", "PiPyBench"])
         self.assertEqual(models["complaints"], [])
 
-    def test_a_model_that_perfd_may_not_read_is_what_doctor_says(self):
+    def test_an_unreadable_model_is_reported_by_doctor(self):
         path = "/etc/perfd/indicators.d/secret.yaml"
         self.run_inside("sh", "-c", f"printf 'name: A\\nresults: {{x: float}}\\n' >{path} && chmod 600 {path} && systemctl reload perfd")
         self.addCleanup(self.run_inside, "sh", "-c", f"rm -f {path} && systemctl reload perfd")
@@ -64,7 +64,7 @@ class Units(Booted):
         self.assertEqual(checks["models"]["state"], "limited")
         self.assertIn(f"{path}, ignoring the file: Permission denied", checks["models"]["detail"])
 
-    def test_it_runs_as_nobody_in_particular(self):
+    def test_the_unit_runs_as_its_own_user(self):
         uid = self.run_inside("id", "-u", "perfd").strip()
         status = pathlib.Path(f"/proc/{self.enter[2]}/root/proc/{self.pid}/status").read_text()
         self.assertNotEqual(uid, "0")
@@ -73,7 +73,7 @@ class Units(Booted):
         self.assertRegex(status, r"NoNewPrivs:\t1\n")
         self.assertEqual(self.run_inside("stat", "-c", "%U:%a", "/var/lib/perfd").strip(), "perfd:750")
 
-    def test_it_sees_the_file_systems_of_the_machine(self):
+    def test_the_unit_sees_the_file_systems_of_the_machine(self):
         """Checks that the mounts of the sandbox neither hide nor duplicate file systems."""
         def mount_points(socket):
             text = harness.http_get(f"/proc/{self.enter[2]}/root{socket}", "/metrics").text
@@ -91,14 +91,14 @@ class Units(Booted):
         self.assertIn("/", expected)
         self.assertEqual(mount_points("/run/perfd/http.sock"), expected)
 
-    def test_jobs_reach_it_through_its_socket_unit(self):
+    def test_jobs_reach_the_unit_through_its_socket(self):
         self.run_inside("systemctl", "stop", "perfd.service")
         self.assertEqual(self.show("ActiveState", "perfd.socket"), "active")
         self.assertEqual(self.show("ActiveState"), "inactive")
         done = self.submit()
         self.assertEqual((done.returncode, self.show("ActiveState")), (0, "active"), done.stderr)
 
-    def test_questions_start_it_too(self):
+    def test_http_requests_start_the_unit(self):
         self.run_inside("systemctl", "stop", "perfd.service")
         # The first query may precede the first sample.
         wait_for(lambda: self.ask("/metrics").status == 200, "an answer")
@@ -108,7 +108,7 @@ class Units(Booted):
         script = f"import urllib.request as u; u.urlopen('http://{address}:9847/metrics', timeout=2)"
         return self.inside("/usr/bin/python3", "-c", script).returncode == 0
 
-    def test_a_taken_port_costs_the_port_only(self):
+    def test_a_port_in_use_affects_only_tcp(self):
         self.run_inside("systemctl", "stop", "perfd.service")
         other = subprocess.Popen([*self.enter, "/usr/bin/python3", "-c", TAKE_PORT], text=True,
                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -170,14 +170,14 @@ class Units(Booted):
         self.assertNotEqual(self.show("MainPID"), self.pid)
         self.run_inside("perfctl", "job", "end", "hung")
 
-    def test_a_reload_takes_what_is_new(self):
+    def test_a_reload_applies_new_settings(self):
         self.configure("[metrics]\njobs = 0\n")
         self.addCleanup(self.configure, "")
         self.run_inside("systemctl", "reload", "perfd.service")
         self.assertEqual(self.show("MainPID"), self.pid)
         self.assertEqual(self.metrics()["perfd_config_last_reload_successful"], 1)
 
-    def test_a_faulty_reload_changes_nothing_and_says_so(self):
+    def test_an_invalid_reload_changes_nothing_and_is_reported(self):
         self.configure("[sampling]\ninterval = never\n")
         self.addCleanup(self.configure, "")
         self.run_inside("systemctl", "reload", "perfd.service")
@@ -213,7 +213,7 @@ class Units(Booted):
         self.assertEqual((self.show("ActiveState"), self.show("ExecMainStatus"), self.show("NRestarts")), ("failed", "6", n))
         self.assertEqual(self.show("ActiveState", "perfd.socket"), "active", "jobs must be able to wait for the mended one")
 
-    def test_no_submission_fails_while_it_is_restarted(self):
+    def test_no_submission_fails_during_a_restart(self):
         failed, n_done, is_over = [], 0, threading.Event()
 
         def load():

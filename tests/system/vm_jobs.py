@@ -138,7 +138,7 @@ class Everywhere(Jobs):
         return self.machine.sh(f"[ ! -e {file} ] || grep -q '^Total [1-9]' {file}").returncode == 0
 
     @patient
-    def test_cpu_seconds_are_those_of_the_work(self):
+    def test_cpu_seconds_equal_those_of_the_work(self):
         job = self.make("cpu")
         used = self.work(job, "burn 1.5 2")
         shown = self.end(job)
@@ -154,7 +154,7 @@ class Everywhere(Jobs):
         used = self.work(job, "burn 0.05 1")
         self.assert_cpu(self.end(job), job, used)
 
-    def test_bytes_are_those_that_were_written_and_read(self):
+    def test_bytes_equal_those_written_and_read(self):
         job = self.make("io")
         self.work(job, f"write {DISK_FILE} 12 + read {DISK_FILE} 8")
         shown = self.end(job)
@@ -167,7 +167,7 @@ class Everywhere(Jobs):
         self.assertGreaterEqual(self.exact(shown, "job_io_writes"), 12)
         self.assertGreaterEqual(self.exact(shown, "job_io_reads"), 8)
 
-    def test_memory_that_runs_into_its_limit(self):
+    def test_memory_reaches_its_limit(self):
         job = self.make("memory", **{self.MEMORY_LIMIT: 48 * MIB})
         self.work(job, "eat 100", status=137)
         shown = self.end(job)
@@ -177,7 +177,7 @@ class Everywhere(Jobs):
         self.assertEqual(self.exact(shown, "job_oom_kills"), 1)
         self.assertEqual(shown["limits"]["memory_bytes"], 48 * MIB)
 
-    def test_a_fork_bomb_stays_in_its_limit_and_everybody_else_goes_on(self):
+    def test_a_fork_bomb_stays_in_its_limit_and_others_continue(self):
         job = self.make("bomb", pids_max=40)
         before = self.machine.run("systemctl show -P MainPID perfd.service")
         enough = f"/tmp/{job}.enough"
@@ -191,7 +191,7 @@ class Everywhere(Jobs):
         self.assertEqual(self.machine.run("systemctl show -P MainPID perfd.service"), before)
 
     @patient
-    def test_a_quota_is_what_was_given_and_its_periods_are_counted(self):
+    def test_a_quota_determines_the_allocated_cpus_and_its_periods_are_counted(self):
         job = self.make("quota", **{self.QUOTA[0]: self.QUOTA[1]})
         used = self.work(job, "burn 0.6 1")
         stat = self.kernel(job, "cpu.stat")

@@ -13,7 +13,7 @@
 
 /* --- counters ------------------------------------------------------------------------------- */
 
-static void the_first_sample_is_a_beginning_and_adds_nothing(void **state) {
+static void the_first_sample_adds_nothing(void **state) {
         Bench b;
 
         (void)state;
@@ -112,7 +112,7 @@ static void a_sample_that_is_not_newer_is_ignored(void **state) {
         bench_end(&b);
 }
 
-static void cpu_time_that_goes_back_a_little_waits_until_it_is_passed(void **state) {
+static void cpu_time_that_decreases_slightly_adds_nothing_until_exceeded(void **state) {
         Bench b;
 
         (void)state;
@@ -132,7 +132,7 @@ static void cpu_time_that_goes_back_a_little_waits_until_it_is_passed(void **sta
         bench_end(&b);
 }
 
-static void idle_that_goes_back_three_seconds_is_taken_up_anew(void **state) {
+static void idle_time_that_decreases_by_three_seconds_restarts(void **state) {
         Bench b;
 
         (void)state;
@@ -151,7 +151,7 @@ static void idle_that_goes_back_three_seconds_is_taken_up_anew(void **state) {
         bench_end(&b);
 }
 
-static void a_plain_counter_that_goes_back_adds_nothing_and_goes_on(void **state) {
+static void a_counter_that_decreases_adds_nothing_and_continues(void **state) {
         Bench b;
 
         (void)state;
@@ -170,7 +170,7 @@ static void a_plain_counter_that_goes_back_adds_nothing_and_goes_on(void **state
 
 /* --- devices -------------------------------------------------------------------------------- */
 
-static void an_interface_of_32_bits_goes_round(void **state) {
+static void a_32_bit_interface_counter_wraps(void **state) {
         Bench b;
 
         (void)state;
@@ -184,7 +184,7 @@ static void an_interface_of_32_bits_goes_round(void **state) {
         bench_end(&b);
 }
 
-static void a_disk_of_32_bits_goes_round_in_sectors(void **state) {
+static void a_32_bit_disk_counter_wraps_in_sectors(void **state) {
         Bench b;
 
         (void)state;
@@ -201,7 +201,7 @@ static void a_disk_of_32_bits_goes_round_in_sectors(void **state) {
         bench_end(&b);
 }
 
-static void what_would_have_gone_round_too_fast_began_anew(void **state) {
+static void an_implausibly_fast_wrap_is_a_reset(void **state) {
         Bench b;
 
         (void)state;
@@ -217,7 +217,7 @@ static void what_would_have_gone_round_too_fast_began_anew(void **state) {
         bench_end(&b);
 }
 
-static void a_device_that_began_anew_counts_from_zero_with_all_its_counters(void **state) {
+static void a_reset_device_counts_from_zero_with_all_counters(void **state) {
         Bench b;
 
         (void)state;
@@ -251,7 +251,7 @@ static void a_driver_whose_sum_jitters_adds_no_phantom(void **state) {
         bench_end(&b);
 }
 
-static void devices_are_known_by_name_whatever_their_order(void **state) {
+static void devices_are_tracked_by_name_in_any_order(void **state) {
         Bench b;
         SampleDisk swapped;
 
@@ -270,7 +270,7 @@ static void devices_are_known_by_name_whatever_their_order(void **state) {
         bench_end(&b);
 }
 
-static void a_device_plugged_in_brings_all_it_counted(void **state) {
+static void a_new_device_adds_its_whole_count(void **state) {
         Bench b;
 
         (void)state;
@@ -282,7 +282,7 @@ static void a_device_plugged_in_brings_all_it_counted(void **state) {
         bench_end(&b);
 }
 
-static void a_device_that_may_have_been_there_brings_nothing(void **state) {
+static void a_device_that_may_have_existed_adds_nothing(void **state) {
         Bench b;
 
         (void)state;
@@ -300,7 +300,7 @@ static void a_device_that_may_have_been_there_brings_nothing(void **state) {
         bench_end(&b);
 }
 
-static void an_interface_that_comes_with_terabytes_was_elsewhere_before(void **state) {
+static void an_interface_that_appears_with_terabytes_adds_nothing(void **state) {
         Bench b;
 
         (void)state;
@@ -315,7 +315,7 @@ static void an_interface_that_comes_with_terabytes_was_elsewhere_before(void **s
         bench_end(&b);
 }
 
-static void a_device_that_vanishes_takes_nothing_along(void **state) {
+static void a_device_that_disappears_decreases_no_total(void **state) {
         Bench b;
 
         (void)state;
@@ -333,7 +333,7 @@ static void a_device_that_vanishes_takes_nothing_along(void **state) {
         bench_end(&b);
 }
 
-static void a_physical_device_comes_back_with_its_counters_and_a_virtual_one_is_new(void **state) {
+static void a_returning_physical_device_continues_and_a_virtual_one_is_new(void **state) {
         Bench b;
 
         (void)state;
@@ -352,7 +352,7 @@ static void a_physical_device_comes_back_with_its_counters_and_a_virtual_one_is_
         bench_end(&b);
 }
 
-static void a_device_under_another_class_starts_at_what_it_shows(void **state) {
+static void a_device_with_a_new_class_starts_at_its_present_values(void **state) {
         Bench b;
 
         (void)state;
@@ -370,7 +370,7 @@ static void a_device_under_another_class_starts_at_what_it_shows(void **state) {
         bench_end(&b);
 }
 
-static void devices_may_come_and_go_for_ever(void **state) {
+static void memory_is_bounded_when_devices_come_and_go(void **state) {
         Bench b;
         char name[DEVICE_NAME_MAX];
 
@@ -436,7 +436,7 @@ static void shake(Sample *s, uint32_t *seed) {
         shake_devices(s, seed);
 }
 
-static void totals_never_go_back_and_no_share_leaves_its_range(void **state) {
+static void totals_never_decrease_and_shares_stay_in_range(void **state) {
         (void)state;
         for (uint32_t run = 0; run < 20; run++) {
                 uint32_t seed = run;
@@ -467,26 +467,26 @@ static void totals_never_go_back_and_no_share_leaves_its_range(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(the_first_sample_is_a_beginning_and_adds_nothing),
+                cmocka_unit_test(the_first_sample_adds_nothing),
                 cmocka_unit_test(every_counter_lands_in_its_total),
                 cmocka_unit_test(a_sample_that_is_not_newer_is_ignored),
-                cmocka_unit_test(cpu_time_that_goes_back_a_little_waits_until_it_is_passed),
-                cmocka_unit_test(idle_that_goes_back_three_seconds_is_taken_up_anew),
-                cmocka_unit_test(a_plain_counter_that_goes_back_adds_nothing_and_goes_on),
-                cmocka_unit_test(an_interface_of_32_bits_goes_round),
-                cmocka_unit_test(a_disk_of_32_bits_goes_round_in_sectors),
-                cmocka_unit_test(what_would_have_gone_round_too_fast_began_anew),
-                cmocka_unit_test(a_device_that_began_anew_counts_from_zero_with_all_its_counters),
+                cmocka_unit_test(cpu_time_that_decreases_slightly_adds_nothing_until_exceeded),
+                cmocka_unit_test(idle_time_that_decreases_by_three_seconds_restarts),
+                cmocka_unit_test(a_counter_that_decreases_adds_nothing_and_continues),
+                cmocka_unit_test(a_32_bit_interface_counter_wraps),
+                cmocka_unit_test(a_32_bit_disk_counter_wraps_in_sectors),
+                cmocka_unit_test(an_implausibly_fast_wrap_is_a_reset),
+                cmocka_unit_test(a_reset_device_counts_from_zero_with_all_counters),
                 cmocka_unit_test(a_driver_whose_sum_jitters_adds_no_phantom),
-                cmocka_unit_test(devices_are_known_by_name_whatever_their_order),
-                cmocka_unit_test(a_device_plugged_in_brings_all_it_counted),
-                cmocka_unit_test(a_device_that_may_have_been_there_brings_nothing),
-                cmocka_unit_test(an_interface_that_comes_with_terabytes_was_elsewhere_before),
-                cmocka_unit_test(a_device_that_vanishes_takes_nothing_along),
-                cmocka_unit_test(a_physical_device_comes_back_with_its_counters_and_a_virtual_one_is_new),
-                cmocka_unit_test(a_device_under_another_class_starts_at_what_it_shows),
-                cmocka_unit_test(devices_may_come_and_go_for_ever),
-                cmocka_unit_test(totals_never_go_back_and_no_share_leaves_its_range),
+                cmocka_unit_test(devices_are_tracked_by_name_in_any_order),
+                cmocka_unit_test(a_new_device_adds_its_whole_count),
+                cmocka_unit_test(a_device_that_may_have_existed_adds_nothing),
+                cmocka_unit_test(an_interface_that_appears_with_terabytes_adds_nothing),
+                cmocka_unit_test(a_device_that_disappears_decreases_no_total),
+                cmocka_unit_test(a_returning_physical_device_continues_and_a_virtual_one_is_new),
+                cmocka_unit_test(a_device_with_a_new_class_starts_at_its_present_values),
+                cmocka_unit_test(memory_is_bounded_when_devices_come_and_go),
+                cmocka_unit_test(totals_never_decrease_and_shares_stay_in_range),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -134,7 +134,7 @@ static void a_quota_that_was_always_used_up_is_too_small(void **state) {
                            "of the time: ask for more CPUs.");
 }
 
-static void throttling_in_bursts_is_told_with_its_share(void **state) {
+static void throttling_in_bursts_is_reported_with_its_share(void **state) {
         Fixture *fixture = *state;
 
         own(fixture, USAGE_CPU_GIVEN, 4);
@@ -149,7 +149,7 @@ static void throttling_in_bursts_is_told_with_its_share(void **state) {
         check_none(fixture);
 }
 
-static void waiting_is_told_as_a_share_of_the_time(void **state) {
+static void pressure_is_reported_as_a_share_of_the_time(void **state) {
         Fixture *fixture = *state;
 
         own(fixture, USAGE_PSI_IO_SOME, 0.61 * 3600);
@@ -164,7 +164,7 @@ static void waiting_is_told_as_a_share_of_the_time(void **state) {
         check_none(fixture);
 }
 
-static void waiting_for_cpus_matters_only_where_others_had_them(void **state) {
+static void cpu_pressure_matters_only_if_others_used_the_cpus(void **state) {
         Fixture *fixture = *state;
 
         own(fixture, USAGE_PSI_CPU_SOME, 0.45 * 3600);
@@ -193,7 +193,7 @@ static void memory_near_its_limit_is_a_warning(void **state) {
         check_none(fixture);
 }
 
-static void kills_are_told_however_short_the_job_was(void **state) {
+static void oom_kills_are_reported_for_jobs_of_any_length(void **state) {
         Fixture *fixture = *state;
 
         node(fixture, METRIC_DURATION, 0.2);
@@ -227,7 +227,7 @@ static void memory_that_was_not_used_matters_in_long_jobs_that_ended(void **stat
         check_none(fixture);
 }
 
-static void what_the_node_lacked_is_told_of_the_node(void **state) {
+static void pressure_of_the_node_is_reported_for_the_node(void **state) {
         Fixture *fixture = *state;
 
         node(fixture, METRIC_SWAP_IN, 50000);
@@ -241,7 +241,7 @@ static void what_the_node_lacked_is_told_of_the_node(void **state) {
         check_none(fixture);
 }
 
-static void the_weightiest_come_first_and_one_of_a_kind(void **state) {
+static void the_most_important_advice_comes_first_and_once_per_kind(void **state) {
         Fixture *fixture = *state;
 
         own(fixture, USAGE_OOM_KILLS, 1);
@@ -343,7 +343,7 @@ static void every_sentence_fits(void **state) {
         }
 }
 
-static void rules_have_each_its_name(void **state) {
+static void each_rule_has_a_unique_name(void **state) {
         (void)state;
 
         for (size_t i = 0; advice_rule_name(i); i++) {
@@ -358,19 +358,19 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(a_balanced_job_gets_no_advice, setup, teardown),
                 cmocka_unit_test_setup_teardown(cpus_that_were_not_used_are_named, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_quota_that_was_always_used_up_is_too_small, setup, teardown),
-                cmocka_unit_test_setup_teardown(throttling_in_bursts_is_told_with_its_share, setup, teardown),
-                cmocka_unit_test_setup_teardown(waiting_is_told_as_a_share_of_the_time, setup, teardown),
-                cmocka_unit_test_setup_teardown(waiting_for_cpus_matters_only_where_others_had_them, setup, teardown),
+                cmocka_unit_test_setup_teardown(throttling_in_bursts_is_reported_with_its_share, setup, teardown),
+                cmocka_unit_test_setup_teardown(pressure_is_reported_as_a_share_of_the_time, setup, teardown),
+                cmocka_unit_test_setup_teardown(cpu_pressure_matters_only_if_others_used_the_cpus, setup, teardown),
                 cmocka_unit_test_setup_teardown(memory_near_its_limit_is_a_warning, setup, teardown),
-                cmocka_unit_test_setup_teardown(kills_are_told_however_short_the_job_was, setup, teardown),
+                cmocka_unit_test_setup_teardown(oom_kills_are_reported_for_jobs_of_any_length, setup, teardown),
                 cmocka_unit_test_setup_teardown(memory_that_was_not_used_matters_in_long_jobs_that_ended, setup, teardown),
-                cmocka_unit_test_setup_teardown(what_the_node_lacked_is_told_of_the_node, setup, teardown),
-                cmocka_unit_test_setup_teardown(the_weightiest_come_first_and_one_of_a_kind, setup, teardown),
+                cmocka_unit_test_setup_teardown(pressure_of_the_node_is_reported_for_the_node, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_most_important_advice_comes_first_and_once_per_kind, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_job_too_short_to_judge_gets_no_advice, setup, teardown),
                 cmocka_unit_test_setup_teardown(absent_numbers_give_no_advice, setup, teardown),
                 cmocka_unit_test_setup_teardown(any_one_number_may_be_absent, setup, teardown),
                 cmocka_unit_test_setup_teardown(every_sentence_fits, setup, teardown),
-                cmocka_unit_test_setup_teardown(rules_have_each_its_name, setup, teardown),
+                cmocka_unit_test_setup_teardown(each_rule_has_a_unique_name, setup, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

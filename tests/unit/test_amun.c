@@ -59,7 +59,7 @@ static void assert_has(const Made *made, const char *words) {
                 fail_msg("%s does not have %s", made->run.text, words);
 }
 
-static void what_is_a_runners_document_is_told_from_a_scripts(void **state) {
+static void a_document_of_the_runner_is_distinguished_from_one_of_a_script(void **state) {
         static const struct {
                 const char *text;
                 bool is_result;
@@ -85,7 +85,7 @@ static void what_is_a_runners_document_is_told_from_a_scripts(void **state) {
                         fail_msg("%s", cases[i].text);
 }
 
-static void a_record_has_what_is_known_and_nothing_else(void **state) {
+static void a_record_contains_only_known_members(void **state) {
         scoped(made_deinit) Made made;
 
         (void)state;
@@ -130,7 +130,7 @@ static void times_that_perfd_does_not_take_are_named(void **state) {
         }
 }
 
-static void hardware_of_old_and_new_probes_is_taken(void **state) {
+static void hardware_of_old_and_new_probes_is_read(void **state) {
         scoped(made_deinit) Made made, old;
 
         (void)state;
@@ -149,7 +149,7 @@ static void hardware_of_old_and_new_probes_is_taken(void **state) {
         assert_has(&old, "\"cpu\":{\"model\":\"Old\",\"vendor\":\"AMD\",\"family\":23,\"model_number\":1}},\"os\":{\"id\":\"fedora\"}");
 }
 
-static void a_specification_gives_requests_environment_and_origin(void **state) {
+static void requests_environment_and_origin_come_from_the_specification(void **state) {
         scoped(made_deinit) Made made;
 
         (void)state;
@@ -182,7 +182,7 @@ static void standard_error_keeps_its_end(void **state) {
         assert_string_equal(kept + 65532, "\xc3\xa9x");
 }
 
-static void a_failed_run_is_named_by_whoever_knows(void **state) {
+static void a_failed_run_gets_its_name_from_several_sources(void **state) {
         scoped(made_deinit) Made printed, script, nobody;
 
         (void)state;
@@ -223,14 +223,14 @@ static void ids_follow_from_names_alone(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(what_is_a_runners_document_is_told_from_a_scripts),
-                cmocka_unit_test(a_record_has_what_is_known_and_nothing_else),
+                cmocka_unit_test(a_document_of_the_runner_is_distinguished_from_one_of_a_script),
+                cmocka_unit_test(a_record_contains_only_known_members),
                 cmocka_unit_test(times_become_utc_and_a_duration),
                 cmocka_unit_test(times_that_perfd_does_not_take_are_named),
-                cmocka_unit_test(hardware_of_old_and_new_probes_is_taken),
-                cmocka_unit_test(a_specification_gives_requests_environment_and_origin),
+                cmocka_unit_test(hardware_of_old_and_new_probes_is_read),
+                cmocka_unit_test(requests_environment_and_origin_come_from_the_specification),
                 cmocka_unit_test(standard_error_keeps_its_end),
-                cmocka_unit_test(a_failed_run_is_named_by_whoever_knows),
+                cmocka_unit_test(a_failed_run_gets_its_name_from_several_sources),
                 cmocka_unit_test(ids_follow_from_names_alone),
         };
 

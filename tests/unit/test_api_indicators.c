@@ -153,7 +153,7 @@ static void an_unknown_key_is_explained(void **state) {
         check(fixture, "/api/v1/indicators/PiMatmull/query", 404, "no results and no model of indicator 'PiMatmull'");
 }
 
-static void an_empty_answer_says_why(void **state) {
+static void an_empty_answer_has_a_reason(void **state) {
         Fixture *fixture = *state;
 
         check(fixture, PATH "/query?where=matrix_size>4096", 200, "no result of PiMatmul has matrix_size>4096");
@@ -284,7 +284,7 @@ static void more_groups_than_fit_are_refused(void **state) {
         check(fixture, PATH "/query?group_by=dtype&component=jax", 200, "float32");
 }
 
-static void a_store_that_is_gone_is_said(void **state) {
+static void a_missing_store_is_reported(void **state) {
         Fixture *fixture = *state;
         const Selection selection = { .filter = { .name = "PiMatmul" } };
         const GroupFields fields = {};
@@ -311,14 +311,14 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(results_come_in_pages, setup, teardown),
                 cmocka_unit_test_setup_teardown(statistics_are_of_groups, setup, teardown),
                 cmocka_unit_test_setup_teardown(an_unknown_key_is_explained, setup, teardown),
-                cmocka_unit_test_setup_teardown(an_empty_answer_says_why, setup, teardown),
+                cmocka_unit_test_setup_teardown(an_empty_answer_has_a_reason, setup, teardown),
                 cmocka_unit_test_setup_teardown(alternatives_are_ranked, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_batch_has_a_column_for_each_number, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_model_declares_units_and_directions, setup_with_model, teardown),
                 cmocka_unit_test_setup_teardown(the_results_of_a_job_are_selected, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_value_that_the_model_does_not_allow_is_refused, setup, teardown),
                 cmocka_unit_test_setup_teardown(more_groups_than_fit_are_refused, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_store_that_is_gone_is_said, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_missing_store_is_reported, setup, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,7 +90,7 @@ static void loopback_tcp_has_its_user(void **state) {
         check_family(AF_INET6);
 }
 
-static void another_user_is_told_apart(void **state) {
+static void another_user_is_distinguished(void **state) {
         scoped(closep) int listen_fd = -1, server = -1;
         struct sockaddr_storage name;
         int keep[2], status;
@@ -162,7 +162,7 @@ static void members_of_the_group_are_administrators_on_the_unix_socket(void **st
         assert_false(is_admin_with(4711, CALLER_NO_ADMIN_GID));
 }
 
-static void what_is_no_connection_is_unknown(void **state) {
+static void a_socket_without_a_connection_has_an_unknown_user(void **state) {
         scoped(closep) int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         Caller caller;
 
@@ -177,10 +177,10 @@ static void what_is_no_connection_is_unknown(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(loopback_tcp_has_its_user),
-                cmocka_unit_test(another_user_is_told_apart),
+                cmocka_unit_test(another_user_is_distinguished),
                 cmocka_unit_test(unix_sockets_have_their_user),
                 cmocka_unit_test(members_of_the_group_are_administrators_on_the_unix_socket),
-                cmocka_unit_test(what_is_no_connection_is_unknown),
+                cmocka_unit_test(a_socket_without_a_connection_has_an_unknown_user),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,7 +40,7 @@ static void find(Found *f, const char *output) {
         assert_int_equal(capture_find(&f->capture, &f->arena, f->documents, &f->n, &f->loss), 0);
 }
 
-static void output_that_is_one_document_is_found(void **state) {
+static void output_of_one_document_is_found(void **state) {
         Found *f = *state;
 
         find(f, "{\"@parameters\":{},\n \"@result\":{\"rate\":1.5}}\n");
@@ -61,14 +61,14 @@ static void documents_are_found_among_other_lines(void **state) {
         assert_int_equal(f->n, 2);
 }
 
-static void what_follows_on_the_same_line_is_no_matter(void **state) {
+static void text_after_a_document_on_the_same_line_is_ignored(void **state) {
         Found *f = *state;
 
         find(f, "{\"@result\":{\"a\":1}} in 3 s\n{\"@result\":{\"a\":2}}");
         assert_int_equal(f->n, 2);
 }
 
-static void a_document_in_the_middle_of_a_line_is_none(void **state) {
+static void a_document_within_a_line_is_ignored(void **state) {
         Found *f = *state;
 
         find(f, "result: {\"@result\":{}}\n");
@@ -76,7 +76,7 @@ static void a_document_in_the_middle_of_a_line_is_none(void **state) {
         assert_int_equal(f->loss.error.line, 0);
 }
 
-static void a_broken_document_is_named_by_its_line(void **state) {
+static void a_malformed_document_is_reported_with_its_line(void **state) {
         Found *f = *state;
 
         find(f, "begin\n{\"@result\": {\"rate\": nan}}\n");
@@ -86,7 +86,7 @@ static void a_broken_document_is_named_by_its_line(void **state) {
         assert_non_null(strstr(f->loss.error.text, "print null instead"));
 }
 
-static void what_was_meant_as_an_indicator_is_told_from_other_text(void **state) {
+static void a_malformed_indicator_is_distinguished_from_other_text(void **state) {
         Found *f = *state;
 
         find(f, "{'loss': 0.5}\n{\"@parameters\": {},\n \"@result\": {\"rate\": 1e999}}\n{'loss': 0.4}\n{\"@result\":{\"a\":1}}\n");
@@ -101,7 +101,7 @@ static void what_was_meant_as_an_indicator_is_told_from_other_text(void **state)
         assert_false(f->loss.names_result);
 }
 
-static void nothing_printed_is_nothing_found(void **state) {
+static void empty_output_contains_no_documents(void **state) {
         Found *f = *state;
 
         find(f, "");
@@ -134,7 +134,7 @@ static void output_beyond_the_limit_is_forgotten(void **state) {
 }
 
 /* Each brace could be the start of a document as long as the rest of the text. */
-static void text_that_is_nearly_json_does_not_take_for_ever(void **state) {
+static void text_similar_to_json_is_scanned_in_linear_time(void **state) {
         Found *f = *state;
         size_t n = CAPTURE_BYTES_MAX;
 
@@ -146,7 +146,7 @@ static void text_that_is_nearly_json_does_not_take_for_ever(void **state) {
         assert_int_equal(f->n, 0);
 }
 
-static void only_so_many_documents_are_taken(void **state) {
+static void the_number_of_documents_is_limited(void **state) {
         Found *f = *state;
 
         for (size_t i = 0; i < CAPTURE_DOCUMENTS_MAX + 10; i++)
@@ -161,16 +161,16 @@ static void only_so_many_documents_are_taken(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                TEST(output_that_is_one_document_is_found),
+                TEST(output_of_one_document_is_found),
                 TEST(documents_are_found_among_other_lines),
-                TEST(what_follows_on_the_same_line_is_no_matter),
-                TEST(a_document_in_the_middle_of_a_line_is_none),
-                TEST(a_broken_document_is_named_by_its_line),
-                TEST(what_was_meant_as_an_indicator_is_told_from_other_text),
-                TEST(nothing_printed_is_nothing_found),
+                TEST(text_after_a_document_on_the_same_line_is_ignored),
+                TEST(a_document_within_a_line_is_ignored),
+                TEST(a_malformed_document_is_reported_with_its_line),
+                TEST(a_malformed_indicator_is_distinguished_from_other_text),
+                TEST(empty_output_contains_no_documents),
                 TEST(output_beyond_the_limit_is_forgotten),
-                TEST(text_that_is_nearly_json_does_not_take_for_ever),
-                TEST(only_so_many_documents_are_taken),
+                TEST(text_similar_to_json_is_scanned_in_linear_time),
+                TEST(the_number_of_documents_is_limited),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

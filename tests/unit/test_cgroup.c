@@ -95,7 +95,7 @@ static void v2_has_every_part(void **state) {
         assert_int_equal(s.psi_io_full_us, 33);
 }
 
-static void disks_are_counted_once_at_the_bottom(void **state) {
+static void stacked_disks_are_counted_once_at_the_lowest_level(void **state) {
         CgroupSample s = sample_of(TREES "cgroup-v2", 100);
 
         (void)state;
@@ -124,7 +124,7 @@ static void disks_are_counted_once_at_the_bottom(void **state) {
         assert_int_equal(s.read_bytes, 0);
 }
 
-static void a_group_without_controllers_has_what_the_kernel_always_keeps(void **state) {
+static void a_group_without_controllers_has_the_parts_that_need_none(void **state) {
         CgroupSample s = sample_of(TREES "cgroup-v2", 101);
 
         (void)state;
@@ -133,7 +133,7 @@ static void a_group_without_controllers_has_what_the_kernel_always_keeps(void **
         assert_int_equal(s.quota_us, 0);
 }
 
-static void max_is_no_limit(void **state) {
+static void max_means_unlimited(void **state) {
         CgroupSample s;
 
         (void)state;
@@ -146,7 +146,7 @@ static void max_is_no_limit(void **state) {
         assert_int_equal(s.period_us, 100000);
 }
 
-static void a_file_with_something_else_in_it_makes_its_part_absent_and_nothing_else(void **state) {
+static void a_malformed_file_makes_only_its_own_part_absent(void **state) {
         static const struct {
                 const char *file;
                 uint32_t lacking;
@@ -169,7 +169,7 @@ static void a_file_with_something_else_in_it_makes_its_part_absent_and_nothing_e
                 }
 }
 
-static void files_stay_open_and_are_read_anew(void **state) {
+static void files_stay_open_and_are_read_again(void **state) {
         CgroupSample s;
         char root[64];
         Bench bench;
@@ -191,7 +191,7 @@ static void files_stay_open_and_are_read_anew(void **state) {
 
 /* --- v1 and mixed ------------------------------------------------------------------------------- */
 
-static void v1_says_the_same_in_other_units(void **state) {
+static void v1_has_the_same_values_in_other_units(void **state) {
         CgroupSample s = sample_of(TREES "cgroup-v1", 100);
 
         (void)state;
@@ -219,7 +219,7 @@ static void v1_says_the_same_in_other_units(void **state) {
         assert_int_equal(s.n_pids, 99);
 }
 
-static void half_of_a_part_is_none(void **state) {
+static void a_part_with_one_of_two_files_is_absent(void **state) {
         static const struct {
                 const char *file;
                 uint32_t lacking;
@@ -253,7 +253,7 @@ static void half_of_a_part_is_none(void **state) {
         }
 }
 
-static void hierarchies_in_which_the_job_is_not_in_a_group_of_its_own_are_left_out(void **state) {
+static void hierarchies_without_a_group_of_the_job_are_skipped(void **state) {
         CgroupSample s;
         CgroupPlace service;
         Bench bench;
@@ -282,7 +282,7 @@ static void hierarchies_in_which_the_job_is_not_in_a_group_of_its_own_are_left_o
         bench_end(&bench);
 }
 
-static void mixed_takes_cpu_from_where_the_job_is_alone(void **state) {
+static void a_mixed_layout_reads_cpu_time_from_the_jobs_own_group(void **state) {
         CgroupSample s;
         Bench bench;
 
@@ -322,7 +322,7 @@ static CgroupLayout layout_of(const char *root) {
         return cgroup_tree_layout(tree);
 }
 
-static void layouts_are_told_apart_by_what_is_mounted(void **state) {
+static void layouts_are_distinguished_by_their_mounts(void **state) {
         CgroupTree *tree;
 
         (void)state;
@@ -403,7 +403,7 @@ static void a_process_whose_group_was_removed_or_is_the_root_has_none(void **sta
 }
 
 /* A container sees its own part of a hierarchy, but the kernel reports whole paths. */
-static void the_part_of_a_hierarchy_that_is_mounted_is_taken_off_paths(void **state) {
+static void the_mounted_part_of_a_hierarchy_is_removed_from_paths(void **state) {
         CgroupSample s;
         CgroupPlace place;
         char root[64];
@@ -435,7 +435,7 @@ static void the_part_of_a_hierarchy_that_is_mounted_is_taken_off_paths(void **st
         tree_remove(root);
 }
 
-static void a_line_of_proc_pid_cgroup_that_is_none_makes_the_place_malformed(void **state) {
+static void an_invalid_line_of_proc_pid_cgroup_makes_the_place_malformed(void **state) {
         static const char *const texts[] = { "0\n", "x::/a\n", "0:/a\n", "0::/a", "0::a\n", "0::/a\n:\n", "0::/a/..\n" };
         CgroupPlace place;
         char root[64];
@@ -464,7 +464,7 @@ static void every_part_has_a_name(void **state) {
 
 /* --- names -------------------------------------------------------------------------------------- */
 
-static void a_group_is_named_by_the_hierarchy_that_tells_it(void **state) {
+static void a_group_is_named_after_its_main_hierarchy(void **state) {
         static const struct {
                 const char *tree, *name; /* NULL: none */
                 int32_t pid;
@@ -495,7 +495,7 @@ static void a_group_is_named_by_the_hierarchy_that_tells_it(void **state) {
 }
 
 /* Hierarchies without such a group are ignored, except the one in the name. */
-static void a_name_leads_back_to_its_group(void **state) {
+static void a_name_is_converted_back_to_its_group(void **state) {
         static const char *const names[] = { "cpuacct:/slurm/job_1", "/jobs/a", "memory:/agent/a" };
         static const uint64_t usage_us[] = { 2000, 1000, 0 };
         char name[CGROUP_NAME_MAX];
@@ -526,7 +526,7 @@ static void a_name_leads_back_to_its_group(void **state) {
         bench_end(&bench);
 }
 
-static void what_names_no_group_is_refused(void **state) {
+static void an_invalid_group_name_is_refused(void **state) {
         static const char *const names[] = {
                 "", "/", "a", "a/b", ":", ":/a", "cpuacct", "cpuacct:", "cpuacct:/", "cpuacct:a", "cpu:cpuacct:/a", "cpuacct:/a/../b",
                 "systemd:/a", "name=systemd:/a", "/..", "/../a", "/a/..", "/a/./b", "/a//b", "//a", "/a/", "cpuacct/a:/b",
@@ -575,25 +575,25 @@ static void names_lead_up_to_the_root(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(v2_has_every_part),
-                cmocka_unit_test(disks_are_counted_once_at_the_bottom),
-                cmocka_unit_test(a_group_without_controllers_has_what_the_kernel_always_keeps),
-                cmocka_unit_test(max_is_no_limit),
-                cmocka_unit_test(a_file_with_something_else_in_it_makes_its_part_absent_and_nothing_else),
-                cmocka_unit_test(files_stay_open_and_are_read_anew),
-                cmocka_unit_test(v1_says_the_same_in_other_units),
-                cmocka_unit_test(half_of_a_part_is_none),
-                cmocka_unit_test(hierarchies_in_which_the_job_is_not_in_a_group_of_its_own_are_left_out),
-                cmocka_unit_test(mixed_takes_cpu_from_where_the_job_is_alone),
-                cmocka_unit_test(layouts_are_told_apart_by_what_is_mounted),
+                cmocka_unit_test(stacked_disks_are_counted_once_at_the_lowest_level),
+                cmocka_unit_test(a_group_without_controllers_has_the_parts_that_need_none),
+                cmocka_unit_test(max_means_unlimited),
+                cmocka_unit_test(a_malformed_file_makes_only_its_own_part_absent),
+                cmocka_unit_test(files_stay_open_and_are_read_again),
+                cmocka_unit_test(v1_has_the_same_values_in_other_units),
+                cmocka_unit_test(a_part_with_one_of_two_files_is_absent),
+                cmocka_unit_test(hierarchies_without_a_group_of_the_job_are_skipped),
+                cmocka_unit_test(a_mixed_layout_reads_cpu_time_from_the_jobs_own_group),
+                cmocka_unit_test(layouts_are_distinguished_by_their_mounts),
                 cmocka_unit_test(places_are_taken_from_the_kernel_by_hierarchy),
                 cmocka_unit_test(only_groups_beneath_the_mount_are_opened),
                 cmocka_unit_test(a_process_whose_group_was_removed_or_is_the_root_has_none),
-                cmocka_unit_test(the_part_of_a_hierarchy_that_is_mounted_is_taken_off_paths),
-                cmocka_unit_test(a_line_of_proc_pid_cgroup_that_is_none_makes_the_place_malformed),
+                cmocka_unit_test(the_mounted_part_of_a_hierarchy_is_removed_from_paths),
+                cmocka_unit_test(an_invalid_line_of_proc_pid_cgroup_makes_the_place_malformed),
                 cmocka_unit_test(every_part_has_a_name),
-                cmocka_unit_test(a_group_is_named_by_the_hierarchy_that_tells_it),
-                cmocka_unit_test(a_name_leads_back_to_its_group),
-                cmocka_unit_test(what_names_no_group_is_refused),
+                cmocka_unit_test(a_group_is_named_after_its_main_hierarchy),
+                cmocka_unit_test(a_name_is_converted_back_to_its_group),
+                cmocka_unit_test(an_invalid_group_name_is_refused),
                 cmocka_unit_test(names_lead_up_to_the_root),
         };
 

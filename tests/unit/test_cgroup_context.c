@@ -98,7 +98,7 @@ static void a_session_without_limits(void **state) {
         assert_false(s.is_own);
 }
 
-static void each_limit_is_seen(void **state) {
+static void each_limit_is_detected(void **state) {
         static const char *const files[][2] = {
                 { "memory.max", "1073741824\n" }, { "memory.high", "0\n" },   { "memory.swap.max", "0\n" },      { "cpu.max", "200000 100000\n" },
                 { "cpuset.cpus", "0-3\n" },       { "cpuset.mems", "0\n" }, { "io.max", "8:0 rbps=1048576\n" },
@@ -129,7 +129,7 @@ static void limits_of_slices_that_stay_above_do_not_matter(void **state) {
         assert_false(s.is_limited);
 }
 
-static void limits_of_everything_that_is_left_do(void **state) {
+static void other_limits_are_detected(void **state) {
         const Root *root = *state;
         CgroupContext s;
 
@@ -144,7 +144,7 @@ static void limits_of_everything_that_is_left_do(void **state) {
         assert_false(s.is_limited);
 }
 
-static void the_limit_of_tasks_is_told(void **state) {
+static void the_task_limit_is_reported(void **state) {
         CgroupContext s;
 
         put_session(*state);
@@ -212,7 +212,7 @@ static void a_group_without_its_file_cannot_be_entered(void **state) {
         assert_false(s.is_writable);
 }
 
-static void delegation_is_said_in_an_attribute(void **state) {
+static void delegation_is_read_from_an_attribute(void **state) {
         const Root *root = *state;
         char path[256];
         CgroupContext s;
@@ -228,7 +228,7 @@ static void delegation_is_said_in_an_attribute(void **state) {
         assert_true(s.is_delegated);
 }
 
-static void what_is_out_of_sight_is_no_group(void **state) {
+static void a_group_outside_the_namespace_is_ignored(void **state) {
         static const char *const places[] = { "0::/../x\n", "0::/..\n", "0::/not/mounted/here\n" };
         const Root *root = *state;
         CgroupContext s;
@@ -265,7 +265,7 @@ static void mixed_hierarchies_are_read_in_both(void **state) {
         assert_true(s.is_limited);
 }
 
-static void quotas_and_tasks_of_version_1_are_seen(void **state) {
+static void quotas_and_task_limits_of_version_1_are_detected(void **state) {
         const Root *root = *state;
         CgroupContext s;
 
@@ -283,7 +283,7 @@ static void quotas_and_tasks_of_version_1_are_seen(void **state) {
 }
 
 /* pam_slurm_adopt moves a session into the job's groups, but not in systemd's hierarchy. */
-static void what_a_scheduler_did_in_version_1_is_seen(void **state) {
+static void groups_of_a_scheduler_in_version_1_are_detected(void **state) {
         CgroupContext s;
 
         put(*state, "proc/self/cgroup", "5:memory:/slurm/uid_1000/job_42/step_extern\n1:name=systemd:" SESSION "\n");
@@ -298,7 +298,7 @@ static void what_a_scheduler_did_in_version_1_is_seen(void **state) {
 }
 
 /* Some machines mount a hierarchy of that name for old containers; with v2 only, systemd does not use it. */
-static void a_hierarchy_of_systemds_name_is_not_always_its(void **state) {
+static void a_hierarchy_named_systemd_may_not_be_systemds(void **state) {
         CgroupContext s;
 
         put_session(*state);
@@ -307,7 +307,7 @@ static void a_hierarchy_of_systemds_name_is_not_always_its(void **state) {
         assert_string_equal(s.unit, SESSION);
 }
 
-static void texts_that_make_no_sense_allow_nothing(void **state) {
+static void malformed_texts_allow_nothing(void **state) {
         static char longest[5000];
         const char *const texts[] = { "", "0::\n", "x", "0::relative\n", "::::\n", longest };
         CgroupContext s;
@@ -333,21 +333,21 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         const struct CMUnitTest tests[] = {
                 TEST(a_session_without_limits),
-                TEST(each_limit_is_seen),
+                TEST(each_limit_is_detected),
                 TEST(limits_of_slices_that_stay_above_do_not_matter),
-                TEST(limits_of_everything_that_is_left_do),
-                TEST(the_limit_of_tasks_is_told),
+                TEST(other_limits_are_detected),
+                TEST(the_task_limit_is_reported),
                 TEST(a_user_may_linger),
                 TEST(a_container_that_sees_the_machines_systemd_is_not_managed_by_it),
                 TEST(without_systemd_there_is_just_a_group),
                 TEST(a_group_without_its_file_cannot_be_entered),
-                TEST(delegation_is_said_in_an_attribute),
-                TEST(what_is_out_of_sight_is_no_group),
+                TEST(delegation_is_read_from_an_attribute),
+                TEST(a_group_outside_the_namespace_is_ignored),
                 TEST(mixed_hierarchies_are_read_in_both),
-                TEST(quotas_and_tasks_of_version_1_are_seen),
-                TEST(what_a_scheduler_did_in_version_1_is_seen),
-                TEST(a_hierarchy_of_systemds_name_is_not_always_its),
-                TEST(texts_that_make_no_sense_allow_nothing),
+                TEST(quotas_and_task_limits_of_version_1_are_detected),
+                TEST(groups_of_a_scheduler_in_version_1_are_detected),
+                TEST(a_hierarchy_named_systemd_may_not_be_systemds),
+                TEST(malformed_texts_allow_nothing),
                 TEST(without_control_groups_it_is_an_error),
         };
 

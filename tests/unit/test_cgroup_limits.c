@@ -100,7 +100,7 @@ static void the_least_limit_up_to_the_root_counts(void **state) {
         bench_end(&bench);
 }
 
-static void a_group_without_controllers_has_the_limits_of_those_above(void **state) {
+static void a_group_without_controllers_has_the_limits_of_its_parents(void **state) {
         CgroupSample s;
         Bench bench;
 
@@ -156,7 +156,7 @@ static uint32_t io_of(const char *root_text) {
         return have & PART(IO);
 }
 
-static void io_that_v1_does_not_count_is_absent_rather_than_none(void **state) {
+static void io_that_v1_does_not_count_is_absent_instead_of_zero(void **state) {
         (void)state;
         assert_int_equal(io_of("259:0 Read 0\n259:0 Write 0\n259:0 Total 0\nTotal 0\n"), 0);
         assert_int_equal(io_of("Total 0\n"), 0);
@@ -166,7 +166,7 @@ static void io_that_v1_does_not_count_is_absent_rather_than_none(void **state) {
 
 /* --- intervals ---------------------------------------------------------------------------------- */
 
-static void a_glance_has_what_is_counted_and_leaves_the_dear_things(void **state) {
+static void a_refresh_reads_counters_and_skips_expensive_files(void **state) {
         CgroupSample s;
         Bench bench;
 
@@ -196,7 +196,7 @@ static void a_glance_has_what_is_counted_and_leaves_the_dear_things(void **state
         bench_end(&bench);
 }
 
-static void where_the_kernels_peak_is_enough_memory_in_use_is_not_looked_at(void **state) {
+static void memory_in_use_is_not_read_if_the_kernels_peak_suffices(void **state) {
         CgroupSample s;
         Bench bench;
 
@@ -219,7 +219,7 @@ static void where_the_kernels_peak_is_enough_memory_in_use_is_not_looked_at(void
 }
 
 /* The values are read at the first refresh after an interval, whenever in the interval the last one was. */
-static void what_is_dear_is_read_anew_after_its_interval(void **state) {
+static void expensive_files_are_read_again_after_their_interval(void **state) {
         CgroupSample s;
         Bench bench;
 
@@ -248,7 +248,7 @@ static void what_is_dear_is_read_anew_after_its_interval(void **state) {
 }
 
 /* Spreads the load on a node with many jobs that began at the same time. */
-static void groups_that_were_opened_together_take_turns(void **state) {
+static void expensive_reads_of_groups_opened_together_are_spread(void **state) {
         Cgroup *groups[60];
         unsigned n[10] = {};
         Bench bench;
@@ -284,13 +284,13 @@ static void groups_that_were_opened_together_take_turns(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(the_least_limit_up_to_the_root_counts),
-                cmocka_unit_test(a_group_without_controllers_has_the_limits_of_those_above),
+                cmocka_unit_test(a_group_without_controllers_has_the_limits_of_its_parents),
                 cmocka_unit_test(v1_has_limits_by_hierarchy),
-                cmocka_unit_test(io_that_v1_does_not_count_is_absent_rather_than_none),
-                cmocka_unit_test(a_glance_has_what_is_counted_and_leaves_the_dear_things),
-                cmocka_unit_test(where_the_kernels_peak_is_enough_memory_in_use_is_not_looked_at),
-                cmocka_unit_test(what_is_dear_is_read_anew_after_its_interval),
-                cmocka_unit_test(groups_that_were_opened_together_take_turns),
+                cmocka_unit_test(io_that_v1_does_not_count_is_absent_instead_of_zero),
+                cmocka_unit_test(a_refresh_reads_counters_and_skips_expensive_files),
+                cmocka_unit_test(memory_in_use_is_not_read_if_the_kernels_peak_suffices),
+                cmocka_unit_test(expensive_files_are_read_again_after_their_interval),
+                cmocka_unit_test(expensive_reads_of_groups_opened_together_are_spread),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,7 +29,7 @@ static void cpus_are_counted_in_lists(void **state) {
         }
 }
 
-static void idle_devices_in_front_of_a_line_are_not_taken_for_its_own(void **state) {
+static void idle_devices_before_a_line_are_skipped(void **state) {
         const char *p = "8:16 8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=0 dios=0\n"
                         "7:0 \n"
                         "259:0 rbytes=5 wbytes=6 rios=7 wios=8 cost.usage=x use_delay=0 delay_nsec=1\n";
@@ -49,7 +49,7 @@ static void idle_devices_in_front_of_a_line_are_not_taken_for_its_own(void **sta
         assert_int_equal(cgroup_parse_next_io(CGROUP_FILE_IO_STAT, &p, &io), CGROUP_TEXT_END);
 }
 
-static void lines_of_disks_that_are_none_are_refused(void **state) {
+static void invalid_disk_lines_are_refused(void **state) {
         static const char *const v2[] = { "x\n", "8:0 rbytes=1", "8:0", "8\n", "8:\n", "8:0 rbytes=\n", "8:0 rbytes=-1\n",
                                           "8:0 rbytes=1x\n", "8:0 rbytes= 1\n", "8:0x rbytes=1\n", "\n" };
         static const char *const v1[] = { "x\n", "8:0 Read", "8:0 Read 1", "8:0 Read x\n", "8:0 Read\n", "8:0\n",
@@ -69,7 +69,7 @@ static void lines_of_disks_that_are_none_are_refused(void **state) {
         }
 }
 
-static void v1_without_a_limit_says_a_very_large_number(void **state) {
+static void v1_reports_unlimited_as_a_very_large_number(void **state) {
         static const struct {
                 const char *text;
                 uint64_t limit;
@@ -91,9 +91,9 @@ static void v1_without_a_limit_says_a_very_large_number(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(cpus_are_counted_in_lists),
-                cmocka_unit_test(idle_devices_in_front_of_a_line_are_not_taken_for_its_own),
-                cmocka_unit_test(lines_of_disks_that_are_none_are_refused),
-                cmocka_unit_test(v1_without_a_limit_says_a_very_large_number),
+                cmocka_unit_test(idle_devices_before_a_line_are_skipped),
+                cmocka_unit_test(invalid_disk_lines_are_refused),
+                cmocka_unit_test(v1_reports_unlimited_as_a_very_large_number),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

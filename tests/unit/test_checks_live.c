@@ -48,7 +48,7 @@ static const Check *find(const Checks *checks, const char *name) {
                 assert_non_null(strstr(check_->detail, detail_));               \
         } while (0)
 
-static void a_metric_is_found_by_its_whole_name(void **state) {
+static void a_metric_is_found_by_its_full_name(void **state) {
         static const char text[] = "# TYPE a gauge\na_total 3\na{b=\"c\"} 4\na 5.5\nb NaN\nc x\n";
         double v;
 
@@ -62,7 +62,7 @@ static void a_metric_is_found_by_its_whole_name(void **state) {
         assert_false(checks_live_find_metric("", "a", &v));
 }
 
-static void a_perfd_that_is_well_lacks_nothing(void **state) {
+static void a_healthy_perfd_passes_all_checks(void **state) {
         Checks checks;
 
         (void)state;
@@ -75,7 +75,7 @@ static void a_perfd_that_is_well_lacks_nothing(void **state) {
         assert_check(&checks, "descriptors", "ok", "30 of 4096");
 }
 
-static void a_store_that_takes_nothing_is_trouble_and_a_full_one_is_less(void **state) {
+static void an_unwritable_store_fails_and_a_full_one_is_limited(void **state) {
         Checks checks;
 
         (void)state;
@@ -90,7 +90,7 @@ static void a_store_that_takes_nothing_is_trouble_and_a_full_one_is_less(void **
         assert_check(&checks, "durability", "limited", "volatile");
 }
 
-static void a_source_the_kernel_does_not_have_is_missing_and_one_that_fails_is_trouble(void **state) {
+static void a_missing_source_is_limited_and_a_failing_one_fails(void **state) {
         Checks checks;
 
         (void)state;
@@ -153,7 +153,7 @@ static void many_sources_that_fail_fit(void **state) {
         assert_int_equal(strlen(find(&checks, "sources")->detail), CHECK_TEXT_MAX - 1);
 }
 
-static void samples_that_are_missed_or_old_are_told(void **state) {
+static void missed_or_old_samples_are_reported(void **state) {
         Checks checks;
 
         (void)state;
@@ -166,7 +166,7 @@ static void samples_that_are_missed_or_old_are_told(void **state) {
         assert_check(&checks, "sampling", "ok", "every 1 s");
 }
 
-static void few_descriptors_are_told(void **state) {
+static void a_low_descriptor_limit_is_reported(void **state) {
         Checks checks;
 
         (void)state;
@@ -189,7 +189,7 @@ static void an_answer_of_another_shape_is_survived(void **state) {
         }
 }
 
-static void a_socket_is_there_or_it_is_trouble(void **state) {
+static void a_missing_socket_fails(void **state) {
         Checks checks = {};
 
         (void)state;
@@ -200,7 +200,7 @@ static void a_socket_is_there_or_it_is_trouble(void **state) {
         assert_check(&checks, "socket", "failed", "is not a socket");
 }
 
-static void a_spool_can_be_made_or_it_is_trouble(void **state) {
+static void a_spool_that_cannot_be_created_fails(void **state) {
         Checks checks = {};
 
         (void)state;
@@ -228,18 +228,18 @@ static void a_port_that_cannot_be_opened_is_a_failure(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_metric_is_found_by_its_whole_name),
-                cmocka_unit_test(a_perfd_that_is_well_lacks_nothing),
-                cmocka_unit_test(a_store_that_takes_nothing_is_trouble_and_a_full_one_is_less),
+                cmocka_unit_test(a_metric_is_found_by_its_full_name),
+                cmocka_unit_test(a_healthy_perfd_passes_all_checks),
+                cmocka_unit_test(an_unwritable_store_fails_and_a_full_one_is_limited),
                 cmocka_unit_test(a_port_that_cannot_be_opened_is_a_failure),
-                cmocka_unit_test(a_source_the_kernel_does_not_have_is_missing_and_one_that_fails_is_trouble),
+                cmocka_unit_test(a_missing_source_is_limited_and_a_failing_one_fails),
                 cmocka_unit_test(users_whose_flood_was_refused_lately_are_named),
                 cmocka_unit_test(many_sources_that_fail_fit),
-                cmocka_unit_test(samples_that_are_missed_or_old_are_told),
-                cmocka_unit_test(few_descriptors_are_told),
+                cmocka_unit_test(missed_or_old_samples_are_reported),
+                cmocka_unit_test(a_low_descriptor_limit_is_reported),
                 cmocka_unit_test(an_answer_of_another_shape_is_survived),
-                cmocka_unit_test(a_socket_is_there_or_it_is_trouble),
-                cmocka_unit_test(a_spool_can_be_made_or_it_is_trouble),
+                cmocka_unit_test(a_missing_socket_fails),
+                cmocka_unit_test(a_spool_that_cannot_be_created_fails),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

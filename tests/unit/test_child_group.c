@@ -21,7 +21,7 @@
 #include "client/run/child_group.h"
 #include "tree.h"
 
-static void a_directory_that_is_no_group_stays_as_it_is(void **state) {
+static void a_directory_outside_a_hierarchy_is_unchanged(void **state) {
         char root[64] = "/tmp/perfd-test-XXXXXX";
         scoped(closep) int fd = -1;
         ChildGroup group;
@@ -90,7 +90,7 @@ static void assert_inside(const Real *real, bool is_inside) {
                 assert_string_equal(now.directory, real->at_first.directory);
 }
 
-static void it_is_entered_left_and_removed(void **state) {
+static void a_child_group_is_entered_left_and_removed(void **state) {
         Real *real = *state;
         ChildGroup group;
 
@@ -105,7 +105,7 @@ static void it_is_entered_left_and_removed(void **state) {
         }
 }
 
-static void it_stays_if_it_is_not_to_be_removed(void **state) {
+static void a_child_group_remains_if_not_to_be_removed(void **state) {
         Real *real = *state;
         ChildGroup group;
 
@@ -120,7 +120,7 @@ static void it_stays_if_it_is_not_to_be_removed(void **state) {
         assert_false(exists(real));
 }
 
-static void it_stays_while_somebody_lives_in_it(void **state) {
+static void a_child_group_remains_while_it_has_processes(void **state) {
         Real *real = *state;
         ChildGroup group, another;
         int status;
@@ -154,10 +154,10 @@ static void it_stays_while_somebody_lives_in_it(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_directory_that_is_no_group_stays_as_it_is),
-                cmocka_unit_test_setup_teardown(it_is_entered_left_and_removed, setup, teardown),
-                cmocka_unit_test_setup_teardown(it_stays_if_it_is_not_to_be_removed, setup, teardown),
-                cmocka_unit_test_setup_teardown(it_stays_while_somebody_lives_in_it, setup, teardown),
+                cmocka_unit_test(a_directory_outside_a_hierarchy_is_unchanged),
+                cmocka_unit_test_setup_teardown(a_child_group_is_entered_left_and_removed, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_child_group_remains_if_not_to_be_removed, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_child_group_remains_while_it_has_processes, setup, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

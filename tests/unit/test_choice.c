@@ -30,7 +30,7 @@ static double value_of(const char *text) {
         return choice_value(&choice, &known, sorted, N_ELEMENTS(sorted));
 }
 
-static void each_name_is_its_number(void **state) {
+static void each_name_has_its_number(void **state) {
         static const char *const texts[] = { "mean:r",   "median:r", "sd:r",  "standard_error:r", "min:r",  "max:r",
                                              "q1:r",     "q3:r",     "iqr:r", "cov:r",            "covm:r", "skew:r" };
 
@@ -49,7 +49,7 @@ static void percentiles_go_from_the_least_to_the_greatest(void **state) {
         assert_true(value_of("p5.000000000000:r") == 12); /* maximum length */
 }
 
-static void what_is_no_number_of_a_sample_is_malformed(void **state) {
+static void an_invalid_sample_size_is_malformed(void **state) {
         static const char *const wrong[] = {
                 "", ":", "median", "median:", ":r", "medians:r", "media:r", "MEDIAN:r", "p:r", "p100.1:r", "p-1:r", "p1e1:r", "p0x1:r",
                 "pp:r", "p nan:r", "p.:r", "q50:r", "p5.0000000000000:r", "p50.00000000000000000000000000000000000:r",
@@ -94,9 +94,9 @@ static void ratios_and_counts_have_no_unit(void **state) {
 
 int main(void) {
         static const struct CMUnitTest tests[] = {
-                cmocka_unit_test(each_name_is_its_number),
+                cmocka_unit_test(each_name_has_its_number),
                 cmocka_unit_test(percentiles_go_from_the_least_to_the_greatest),
-                cmocka_unit_test(what_is_no_number_of_a_sample_is_malformed),
+                cmocka_unit_test(an_invalid_sample_size_is_malformed),
                 cmocka_unit_test(a_key_has_a_limit),
                 cmocka_unit_test(ratios_and_counts_have_no_unit),
         };

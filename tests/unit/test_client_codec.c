@@ -105,7 +105,7 @@ static const Value *read_json(Fixture *f, const char *json) {
         return value;
 }
 
-static void how_it_was_measured_arrives_with_it(void **state) {
+static void the_run_record_arrives_with_the_result(void **state) {
         Fixture *f = *state;
         Submission item = make_item(f, "{\"name\":\"M\",\"component\":\"c\",\"@parameters\":{},\"@result\":{\"rate\":1.0}}");
         const Submission *got;
@@ -175,7 +175,7 @@ static void the_size_of_a_submission_bounds_its_share_of_the_frame(void **state)
         assert_in_range(f->bytes.n, n_bytes - CODEC_SUBMIT_OVERHEAD - 3 * FRAME_HEADER_MAX, n_bytes);
 }
 
-static void a_job_begins_with_all_that_was_said_of_it(void **state) {
+static void a_begin_carries_all_members(void **state) {
         Fixture *f = *state;
         JobLabel labels[2] = { { "batch", "256" }, { "empty", "" } };
         JobInfo info = { .id = "job-1", .name = "train", .command = "python3 train.py", .user = "alice", .pid = 42, .rank = 0,
@@ -196,7 +196,7 @@ static void a_job_begins_with_all_that_was_said_of_it(void **state) {
         assert_string_equal(got->labels[1].value, "");
 }
 
-static void a_job_begins_in_its_place_and_for_its_owner(void **state) {
+static void a_begin_carries_place_and_owner(void **state) {
         Fixture *f = *state;
         JobInfo info = { .id = "job-1", .rank = 3, .node = 0, .n_nodes = 2, .n_ranks = 4, .enclosure = ENCLOSURE_CGROUP, .uid = 7 };
         JobBegin begin = { .info = &info, .has_uid = true, .member_pid = 43, .is_fresh = true };
@@ -239,7 +239,7 @@ static void a_mark_arrives_with_and_without_seconds(void **state) {
         }
 }
 
-static void no_rank_is_no_rank(void **state) {
+static void an_unset_rank_stays_unset(void **state) {
         Fixture *f = *state;
         JobInfo info = { .id = "job-1", .rank = -1 };
 
@@ -269,7 +269,7 @@ static void an_end_carries_status_and_all_sixteen_of_rusage(void **state) {
 #undef X
 }
 
-static void an_end_may_say_nothing(void **state) {
+static void an_end_may_be_empty(void **state) {
         Fixture *f = *state;
         const JobEnd *got;
 
@@ -303,7 +303,7 @@ static void an_answer_comes_back_with_its_complaint(void **state) {
         assert_string_equal(reply.job, "");
 }
 
-static void an_answer_to_a_mark_says_whose_phase_and_which_ended(void **state) {
+static void an_answer_to_a_mark_has_the_job_and_the_ended_phase(void **state) {
         Answer answer = { .job = "job-1", .phase = "load" };
         uint8_t bytes[CODEC_REPLY_MAX];
         Reply reply;
@@ -357,7 +357,7 @@ static void a_status_of_a_newer_perfd_counts_as_unsupported(void **state) {
         assert_int_equal(reply.status, STATUS_UNSUPPORTED);
 }
 
-static void bytes_that_are_no_reply_are_malformed(void **state) {
+static void invalid_bytes_of_a_reply_are_malformed(void **state) {
         const uint8_t body[] = { 0xff, 0xff, 0xff };
         Reply reply;
 
@@ -370,23 +370,23 @@ static void bytes_that_are_no_reply_are_malformed(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(a_document_arrives_as_it_was_printed),
-                TEST(how_it_was_measured_arrives_with_it),
+                TEST(the_run_record_arrives_with_the_result),
                 TEST(a_failed_run_arrives_without_a_document),
                 TEST(a_model_arrives_as_it_was_declared),
                 TEST(a_model_to_forget_arrives_by_name),
                 TEST(the_size_of_a_submission_bounds_its_share_of_the_frame),
-                TEST(a_job_begins_with_all_that_was_said_of_it),
-                TEST(a_job_begins_in_its_place_and_for_its_owner),
+                TEST(a_begin_carries_all_members),
+                TEST(a_begin_carries_place_and_owner),
                 TEST(a_mark_arrives_with_and_without_seconds),
-                TEST(no_rank_is_no_rank),
+                TEST(an_unset_rank_stays_unset),
                 TEST(an_end_carries_status_and_all_sixteen_of_rusage),
-                TEST(an_end_may_say_nothing),
+                TEST(an_end_may_be_empty),
                 TEST(an_answer_comes_back_with_its_complaint),
-                TEST(an_answer_to_a_mark_says_whose_phase_and_which_ended),
+                TEST(an_answer_to_a_mark_has_the_job_and_the_ended_phase),
                 TEST(the_longest_answer_fits),
                 TEST(a_hello_brings_the_limits),
                 TEST(a_status_of_a_newer_perfd_counts_as_unsupported),
-                TEST(bytes_that_are_no_reply_are_malformed),
+                TEST(invalid_bytes_of_a_reply_are_malformed),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

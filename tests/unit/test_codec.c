@@ -67,7 +67,7 @@ static void all_kinds_of_values_keep_their_type(void **state) {
 }
 
 /* Parameters are compared as text, so equal values must have the same text. */
-static void a_text_in_another_spelling_is_not_kept(void **state) {
+static void a_text_in_another_form_is_not_stored(void **state) {
         const Submission *item = decode_text(*state, "\r\n { \"name\":\"\\u004d\",\"component\":\"c\", \"@parameters\":{},\"@result\":"
                                                      "{\"a\":1.50,\"b\":0.1000000000000000055,\"c\":1e3,\"d\":-0,\"e\":\"\\/\\t\"}}\n");
 
@@ -140,7 +140,7 @@ static void a_truncated_message_is_garbage_at_every_length(void **state) {
         buffer_deinit(&request);
 }
 
-static void the_item_that_is_wrong_is_named(void **state) {
+static void the_invalid_item_is_named(void **state) {
         Buffer result = {}, submit = {}, good, bad, document, request;
 
         for (unsigned char i = 0; i < 3; i++) {
@@ -158,7 +158,7 @@ static void the_item_that_is_wrong_is_named(void **state) {
         assert_int_equal(((Fixture *)*state)->decoded.refusal.item, 3);
 }
 
-static void invalid_utf8_is_refused_with_its_place(void **state) {
+static void invalid_utf8_is_refused_with_its_position(void **state) {
         Buffer result = {}, document, request;
 
         put_member_string(&result, "host", "caf\xe9");
@@ -181,7 +181,7 @@ static void a_nul_inside_a_string_is_refused_not_cut(void **state) {
         assert_false(((Fixture *)*state)->decoded.refusal.has_item);
 }
 
-static void a_text_that_is_no_json_is_refused_with_the_byte(void **state) {
+static void invalid_json_is_refused_with_its_position(void **state) {
         Buffer indicator = {}, request;
 
         put_bytes(&indicator, 1, "0123456789abcdef", 16);
@@ -224,7 +224,7 @@ static void a_document_may_be_nested_as_deep_as_we_say_and_no_deeper(void **stat
         assert_non_null(strstr(f->decoded.refusal.complaint.text, "nested"));
 }
 
-static void a_document_of_nothing_but_nesting_is_refused(void **state) {
+static void a_document_of_deep_nesting_is_refused(void **state) {
         Fixture *f = *state;
         Buffer document = {}, request;
 
@@ -291,7 +291,7 @@ static void more_indicators_than_a_request_may_have_are_refused(void **state) {
         assert_refused(*state, &request, STATUS_TOO_LARGE, "submit.indicators", "10000");
 }
 
-static void an_item_names_its_job_and_time_in_our_terms(void **state) {
+static void an_items_job_and_time_are_decoded(void **state) {
         Fixture *f = *state;
         Buffer document = make_document(NULL), indicator = make_indicator(1, &document), request;
 
@@ -367,22 +367,22 @@ int main(void) {
                 TEST(all_kinds_of_values_keep_their_type),
                 TEST(fields_of_a_newer_client_are_ignored),
                 TEST(a_request_of_a_newer_client_is_unsupported),
-                TEST(a_text_in_another_spelling_is_not_kept),
+                TEST(a_text_in_another_form_is_not_stored),
                 TEST(every_kind_of_request_in_the_protocol_has_a_decoder),
                 TEST(text_is_garbage),
                 TEST(a_truncated_message_is_garbage_at_every_length),
-                TEST(the_item_that_is_wrong_is_named),
-                TEST(invalid_utf8_is_refused_with_its_place),
+                TEST(the_invalid_item_is_named),
+                TEST(invalid_utf8_is_refused_with_its_position),
                 TEST(a_nul_inside_a_string_is_refused_not_cut),
-                TEST(a_text_that_is_no_json_is_refused_with_the_byte),
+                TEST(invalid_json_is_refused_with_its_position),
                 TEST(a_document_may_be_nested_as_deep_as_we_say_and_no_deeper),
-                TEST(a_document_of_nothing_but_nesting_is_refused),
+                TEST(a_document_of_deep_nesting_is_refused),
                 TEST(the_densest_document_fits_the_arena),
                 TEST(a_frame_that_unpacks_to_more_than_the_arena_is_too_large),
                 TEST(an_id_must_have_sixteen_bytes),
                 TEST(a_submission_needs_indicators_with_documents),
                 TEST(more_indicators_than_a_request_may_have_are_refused),
-                TEST(an_item_names_its_job_and_time_in_our_terms),
+                TEST(an_items_job_and_time_are_decoded),
                 TEST(a_reply_is_a_frame_of_a_few_bytes),
                 TEST(a_reply_with_the_longest_texts_fits_and_is_utf8),
                 TEST(hello_names_the_limits_whatever_the_length_of_the_names),

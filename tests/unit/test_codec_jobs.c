@@ -5,7 +5,7 @@
 #include "codec_fixture.h"
 #include "util/utf8.h"
 
-static void a_job_begin_carries_what_was_said_and_who_said_it(void **state) {
+static void a_job_begin_carries_its_members_and_the_sender(void **state) {
         Fixture *f = *state;
         Buffer body = {}, label = {}, request;
         const JobInfo *info;
@@ -81,7 +81,7 @@ static void a_command_that_just_fits_is_not_cut(void **state) {
         assert_string_equal(f->decoded.request.job_begin.info->command, command);
 }
 
-static void a_job_end_tells_status_zero_from_none(void **state) {
+static void a_job_end_distinguishes_status_zero_from_none(void **state) {
         Fixture *f = *state;
         Buffer body = {}, rusage = {}, request;
 
@@ -114,7 +114,7 @@ static void assert_job_refused(Fixture *f, Buffer *body, const char *path, const
         assert_refused(f, &request, STATUS_INVALID, path, words);
 }
 
-static void what_is_said_of_a_job_has_limits(void **state) {
+static void members_of_a_job_have_limits(void **state) {
         Buffer body = {}, request;
         char text[JOB_TEXT_MAX + 1];
 
@@ -179,7 +179,7 @@ static void labels_have_limits(void **state) {
         assert_job_refused(*state, &body, "job_begin.labels", "17 labels");
 }
 
-static void how_a_job_ended_has_limits(void **state) {
+static void members_of_a_job_end_have_limits(void **state) {
         Buffer body = {}, rusage = {}, request;
 
         put_text(&body, 1, "j");
@@ -221,7 +221,7 @@ static const JobInfo *begin_from(Fixture *f, Buffer *body, const Peer *sender) {
         return f->decoded.request.job_begin.info;
 }
 
-static void a_job_begin_says_its_place_in_the_run_and_its_cgroups_member(void **state) {
+static void a_job_begin_carries_its_place_in_the_run_and_its_cgroup_member(void **state) {
         Fixture *f = *state;
         const JobInfo *info;
         Buffer body = {};
@@ -244,7 +244,7 @@ static void a_job_begin_says_its_place_in_the_run_and_its_cgroups_member(void **
         assert_true(f->decoded.request.job_begin.is_fresh);
 }
 
-static void a_place_that_was_not_given_is_none(void **state) {
+static void an_unset_place_is_none(void **state) {
         Fixture *f = *state;
         const JobInfo *info;
         Buffer body = {};
@@ -276,7 +276,7 @@ static void a_place_outside_the_run_is_refused(void **state) {
         assert_job_refused(*state, &body, "job_begin.member_pid", "negative");
 }
 
-static void a_client_cannot_say_of_a_cgroup_what_only_perfd_knows(void **state) {
+static void a_client_cannot_set_cgroup_facts_determined_by_perfd(void **state) {
         static const uint64_t unknown[] = { ENCLOSURE_FOUND, 99, UINT64_MAX };
         Fixture *f = *state;
         Buffer body = {};
@@ -333,7 +333,7 @@ static void a_mark_names_the_phase_that_begins(void **state) {
         assert_true(f->decoded.request.mark.wall_seconds == 0);
 }
 
-static void a_mark_may_say_nothing(void **state) {
+static void a_mark_may_have_no_name(void **state) {
         Fixture *f = *state;
         Buffer body = {}, request = make_request(FIELD_MARK, &body);
 
@@ -390,7 +390,7 @@ static Buffer name_job(unsigned kind, const char *job) {
         return make_request(kind, &body);
 }
 
-static void an_id_that_is_none_is_refused_wherever_it_is_said(void **state) {
+static void an_invalid_id_is_refused_in_each_request(void **state) {
         static const struct {
                 unsigned kind;
                 const char *path;
@@ -415,23 +415,23 @@ static void an_id_that_is_none_is_refused_wherever_it_is_said(void **state) {
 
 int main(void) {
         static const struct CMUnitTest tests[] = {
-                TEST(a_job_begin_carries_what_was_said_and_who_said_it),
+                TEST(a_job_begin_carries_its_members_and_the_sender),
                 TEST(a_rank_that_was_not_given_is_not_rank_zero),
                 TEST(a_long_command_is_cut_between_characters),
                 TEST(a_command_that_just_fits_is_not_cut),
-                TEST(a_job_end_tells_status_zero_from_none),
-                TEST(what_is_said_of_a_job_has_limits),
+                TEST(a_job_end_distinguishes_status_zero_from_none),
+                TEST(members_of_a_job_have_limits),
                 TEST(labels_have_limits),
-                TEST(a_job_begin_says_its_place_in_the_run_and_its_cgroups_member),
-                TEST(a_place_that_was_not_given_is_none),
+                TEST(a_job_begin_carries_its_place_in_the_run_and_its_cgroup_member),
+                TEST(an_unset_place_is_none),
                 TEST(a_place_outside_the_run_is_refused),
-                TEST(a_client_cannot_say_of_a_cgroup_what_only_perfd_knows),
+                TEST(a_client_cannot_set_cgroup_facts_determined_by_perfd),
                 TEST(only_an_administrator_begins_jobs_for_others),
                 TEST(a_mark_names_the_phase_that_begins),
-                TEST(a_mark_may_say_nothing),
+                TEST(a_mark_may_have_no_name),
                 TEST(a_mark_has_limits),
-                TEST(an_id_that_is_none_is_refused_wherever_it_is_said),
-                TEST(how_a_job_ended_has_limits),
+                TEST(an_invalid_id_is_refused_in_each_request),
+                TEST(members_of_a_job_end_have_limits),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

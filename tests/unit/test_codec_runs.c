@@ -41,7 +41,7 @@ static const Submission *decode_item(Fixture *f, Buffer *indicator) {
         return &f->decoded.request.submit.items[0];
 }
 
-static void an_indicator_of_a_client_that_says_no_more_has_no_run(void **state) {
+static void an_indicator_of_an_older_client_has_no_run(void **state) {
         Buffer indicator = make_good();
         const Submission *item = decode_item(*state, &indicator);
 
@@ -72,7 +72,7 @@ static void a_run_arrives_with_status_batch_and_index(void **state) {
         assert_string_equal(item->indicator.name, "PiMatmul");
 }
 
-static void how_it_was_measured_is_in_our_terms(void **state) {
+static void the_run_record_is_decoded(void **state) {
         Buffer indicator = make_good();
 
         put_number(&indicator, FIELD_EXIT_STATUS, 256);
@@ -88,7 +88,7 @@ static void how_it_was_measured_is_in_our_terms(void **state) {
         assert_item_refused(*state, &indicator, "index", "is 3 in no batch");
 }
 
-static void a_run_is_held_to_the_rules_for_documents(void **state) {
+static void a_run_record_must_follow_the_rules_for_documents(void **state) {
         Buffer indicator = make_good(), run = {}, host = {};
 
         put_member_double(&host, "mhz", -INFINITY);
@@ -122,7 +122,7 @@ static void a_run_is_held_to_the_rules_for_documents(void **state) {
 }
 
 /* The text is only context; it must not cause the result to be refused. */
-static void what_a_runner_kept_of_standard_error_is_cut_rather_than_refused(void **state) {
+static void long_standard_error_is_truncated_instead_of_refused(void **state) {
         Buffer indicator = make_good(), run = {}, text = {};
         const Submission *item;
 
@@ -195,7 +195,7 @@ static void a_run_that_did_not_fail_needs_a_document(void **state) {
         assert_item_refused(*state, &indicator, "document", "missing");
 }
 
-static void what_a_failed_run_printed_says_more_than_its_runner(void **state) {
+static void the_output_of_a_failed_run_takes_precedence_over_its_names(void **state) {
         Buffer document = {}, parameters = {}, indicator;
         const Submission *item;
 
@@ -216,7 +216,7 @@ static void what_a_failed_run_printed_says_more_than_its_runner(void **state) {
 }
 
 /* A failed run may print anything: only output that is not a document at all is refused. */
-static void a_failed_run_may_have_printed_nonsense(void **state) {
+static void a_failed_run_may_have_printed_anything(void **state) {
         Buffer document = {}, indicator;
         const Submission *item;
 
@@ -242,7 +242,7 @@ static void a_failed_run_may_have_printed_nonsense(void **state) {
         assert_item_refused(*state, &indicator, "x", "is infinite");
 }
 
-static void what_a_runner_says_of_a_failed_run_is_checked(void **state) {
+static void the_names_of_a_failed_run_are_checked(void **state) {
         Buffer indicator = make_measured(NULL);
         char longer[COMPONENT_MAX_BYTES + 2] = "";
 
@@ -287,7 +287,7 @@ static void a_model_arrives_with_its_properties(void **state) {
         assert_int_equal(f->decoded.request.register_model.model->n_properties, 1);
 }
 
-static void what_is_wrong_with_a_model_is_named(void **state) {
+static void an_error_in_a_model_is_named(void **state) {
         Buffer body = {}, model = make_model("number"), request;
 
         put_object(&body, 1, &model);
@@ -331,19 +331,19 @@ static void a_model_to_forget_is_named(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                TEST(an_indicator_of_a_client_that_says_no_more_has_no_run),
+                TEST(an_indicator_of_an_older_client_has_no_run),
                 TEST(a_run_arrives_with_status_batch_and_index),
-                TEST(how_it_was_measured_is_in_our_terms),
-                TEST(a_run_is_held_to_the_rules_for_documents),
-                TEST(what_a_runner_kept_of_standard_error_is_cut_rather_than_refused),
+                TEST(the_run_record_is_decoded),
+                TEST(a_run_record_must_follow_the_rules_for_documents),
+                TEST(long_standard_error_is_truncated_instead_of_refused),
                 TEST(a_run_may_be_nested_as_deep_as_a_document),
                 TEST(a_failed_run_needs_no_document_but_a_name),
                 TEST(a_run_that_did_not_fail_needs_a_document),
-                TEST(what_a_failed_run_printed_says_more_than_its_runner),
-                TEST(a_failed_run_may_have_printed_nonsense),
-                TEST(what_a_runner_says_of_a_failed_run_is_checked),
+                TEST(the_output_of_a_failed_run_takes_precedence_over_its_names),
+                TEST(a_failed_run_may_have_printed_anything),
+                TEST(the_names_of_a_failed_run_are_checked),
                 TEST(a_model_arrives_with_its_properties),
-                TEST(what_is_wrong_with_a_model_is_named),
+                TEST(an_error_in_a_model_is_named),
                 TEST(a_model_to_forget_is_named),
         };
 

@@ -129,7 +129,7 @@ static void expect(const double *values, size_t n, const char *text) {
         assert_string_equal(out.text, text);
 }
 
-static void the_summary_names_what_is_doubtful(void **state) {
+static void the_summary_names_doubtful_results(void **state) {
         static const double steady[] = { 2, 2.1, 1.9 }, slow_start[] = { 0.3, 0.2, 0.2 }, outlier[] = { 0.2, 0.201, 0.9, 0.2, 0.199 };
         static const double tiny[] = { 0.002 };
 
@@ -147,7 +147,7 @@ static void the_summary_names_what_is_doubtful(void **state) {
                         "  the runs take less than 5 ms: the start of a process is a large part of this\n");
 }
 
-static void progress_tells_what_is_left(void **state) {
+static void progress_shows_the_remaining_time(void **state) {
         scoped(summary_deinit) Summary summary = {};
         scoped(buffer_deinit) Buffer out = {};
 
@@ -165,8 +165,8 @@ int main(void) {
                 cmocka_unit_test(a_run_is_a_result_with_its_resources),
                 cmocka_unit_test(unknown_resources_are_absent),
                 cmocka_unit_test(long_command_lines_stay_apart),
-                cmocka_unit_test(the_summary_names_what_is_doubtful),
-                cmocka_unit_test(progress_tells_what_is_left),
+                cmocka_unit_test(the_summary_names_doubtful_results),
+                cmocka_unit_test(progress_shows_the_remaining_time),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,7 +61,7 @@ static void perf_pys_formulas_are_followed(void **state) {
         assert_value(&got, METRIC_NET_EXT_RECV, 480);
 }
 
-static void without_samples_there_is_nothing_to_say(void **state) {
+static void without_samples_there_are_no_metrics(void **state) {
         Compat compat = {};
         Eighteen got;
 
@@ -71,7 +71,7 @@ static void without_samples_there_is_nothing_to_say(void **state) {
                 assert_true(!got.has[i] && got.value[i] == 0);
 }
 
-static void what_could_not_be_read_is_absent_and_the_rest_is_not(void **state) {
+static void only_unreadable_sources_are_absent(void **state) {
         const PerfpySample sample = { 50, 40, 60, NAN, 10, { NAN, NAN, 1, 2, 3, 4 }, 1700000000.0 };
         Compat compat = {};
         Eighteen got;
@@ -250,7 +250,7 @@ static void perf_py_decimates_like_that(void **state) {
 }
 
 /* 5000 samples, all busy except the 625 that perf.py kept: perf.py would have reported an idle machine. */
-static void what_perf_pys_decimation_drops_is_counted(void **state) {
+static void samples_dropped_by_perf_pys_decimation_are_counted(void **state) {
         size_t kept[SAMPLES_MAX], n_kept = decimate(1000, SAMPLES_MAX, kept), next = 0;
         const double busy_share = (SAMPLES_MAX - (double)n_kept) / SAMPLES_MAX;
         Sample now;
@@ -286,13 +286,13 @@ static void what_perf_pys_decimation_drops_is_counted(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(perf_pys_formulas_are_followed),
-                cmocka_unit_test(without_samples_there_is_nothing_to_say),
-                cmocka_unit_test(what_could_not_be_read_is_absent_and_the_rest_is_not),
+                cmocka_unit_test(without_samples_there_are_no_metrics),
+                cmocka_unit_test(only_unreadable_sources_are_absent),
                 cmocka_unit_test(a_sample_is_rounded_as_psutil_rounds),
                 cmocka_unit_test(at100_needs_every_cpu),
                 cmocka_unit_test(a_captured_run_gives_what_perf_py_logged),
                 cmocka_unit_test(perf_py_decimates_like_that),
-                cmocka_unit_test(what_perf_pys_decimation_drops_is_counted),
+                cmocka_unit_test(samples_dropped_by_perf_pys_decimation_are_counted),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

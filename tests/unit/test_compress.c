@@ -28,7 +28,7 @@ static void text_comes_back_as_it_was(void **state) {
         }
 }
 
-static void damage_anywhere_is_told(void **state) {
+static void any_damage_is_detected(void **state) {
         scoped(buffer_deinit) Buffer bytes = {};
         const char *text = "cpu lo=0.2 hi=0.9675 levels=300 about=P0-z$towJ1=+.+#&'(,)5*.F)1A')#,->*1*%%-,&#9<=/'{#1*z,tlwB(0;6821";
 
@@ -44,7 +44,7 @@ static void damage_anywhere_is_told(void **state) {
         }
 }
 
-static void what_never_ends_is_refused(void **state) {
+static void endless_input_is_refused(void **state) {
         scoped(buffer_deinit) Buffer text = {}, bytes = {}, again = {};
 
         (void)state;
@@ -59,8 +59,8 @@ static void what_never_ends_is_refused(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(text_comes_back_as_it_was),
-                cmocka_unit_test(damage_anywhere_is_told),
-                cmocka_unit_test(what_never_ends_is_refused),
+                cmocka_unit_test(any_damage_is_detected),
+                cmocka_unit_test(endless_input_is_refused),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,7 @@ static bool is_met(const char *text, const char *value) {
         return condition_is_met(&condition, value ? json_text(value, strlen(value)) : (JsonText){});
 }
 
-static void a_number_equals_what_reads_as_the_same_number(void **state) {
+static void numbers_are_equal_if_they_parse_to_the_same_value(void **state) {
         (void)state;
         assert_true(is_met("k=512", "512"));
         assert_true(is_met("k=512", "512.0"));
@@ -57,14 +57,14 @@ static void relations_of_numbers_hold_for_numbers(void **state) {
         assert_true(is_met("k!=2", "\"x\""));
 }
 
-static void what_is_not_there_meets_nothing(void **state) {
+static void a_missing_parameter_meets_no_condition(void **state) {
         (void)state;
         assert_false(is_met("k=1", NULL));
         assert_false(is_met("k!=1", NULL));
         assert_false(is_met("k<1", NULL));
 }
 
-static void what_is_no_condition_is_refused(void **state) {
+static void an_invalid_condition_is_refused(void **state) {
         char large[CONDITION_KEY_MAX + 4];
         Condition condition;
 
@@ -84,11 +84,11 @@ static void what_is_no_condition_is_refused(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_number_equals_what_reads_as_the_same_number),
+                cmocka_unit_test(numbers_are_equal_if_they_parse_to_the_same_value),
                 cmocka_unit_test(a_string_equals_the_same_letters_only),
                 cmocka_unit_test(relations_of_numbers_hold_for_numbers),
-                cmocka_unit_test(what_is_not_there_meets_nothing),
-                cmocka_unit_test(what_is_no_condition_is_refused),
+                cmocka_unit_test(a_missing_parameter_meets_no_condition),
+                cmocka_unit_test(an_invalid_condition_is_refused),
         };
 
         return cmocka_run_group_tests_name("condition", tests, NULL, NULL);

@@ -53,7 +53,7 @@ static void put_drop_in(const Fixture *f, const char *name, const char *text) {
         put(path, text);
 }
 
-static void without_a_file_everything_has_its_default(void **state) {
+static void without_a_file_all_settings_have_defaults(void **state) {
         Config c;
 
         (void)state;
@@ -105,7 +105,7 @@ static void refuse(const Fixture *f, const char *text, unsigned line, const char
         assert_int_equal(c.shares.limits[RESOURCE_JOBS], 4711);
 }
 
-static void what_is_wrong_is_named_with_its_line_and_what_was_expected(void **state) {
+static void errors_are_reported_with_line_and_expected_value(void **state) {
         const Fixture *f = *state;
 
         refuse(f, "[sampling]\nintervall = 1s\n", 2, "unknown setting 'intervall' in [sampling]: expected one of interval");
@@ -147,7 +147,7 @@ static void a_group_is_a_name_or_a_number_or_none(void **state) {
         assert_int_equal(c.ingest.admin_gid, getgid());
 }
 
-static void who_sees_what_and_whose_share_counts_more_can_be_set(void **state) {
+static void privacy_and_weights_can_be_set(void **state) {
         const Fixture *f = *state;
         ConfigError e = {};
         Config c;
@@ -189,7 +189,7 @@ static void an_error_in_a_drop_in_names_the_drop_in(void **state) {
         assert_int_equal(e.line, 2);
 }
 
-static void a_reload_applies_what_it_may_and_names_the_rest(void **state) {
+static void a_reload_applies_reloadable_settings_and_names_the_others(void **state) {
         Config now, fresh;
         Buffer restart = {};
 
@@ -210,7 +210,7 @@ static void a_reload_applies_what_it_may_and_names_the_rest(void **state) {
         buffer_deinit(&restart);
 }
 
-static void a_volatile_store_lies_beside_the_socket_unless_told_otherwise(void **state) {
+static void a_volatile_store_is_next_to_the_socket_by_default(void **state) {
         ConfigError e = {};
         Config c;
 
@@ -278,16 +278,16 @@ static void all_patterns_go_to_the_finder_and_a_reload_changes_them(void **state
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(without_a_file_everything_has_its_default),
+                cmocka_unit_test(without_a_file_all_settings_have_defaults),
                 cmocka_unit_test(a_file_named_on_the_command_line_must_exist),
                 cmocka_unit_test_setup_teardown(drop_ins_win_in_lexical_order_and_other_names_do_not_count, setup, teardown),
-                cmocka_unit_test_setup_teardown(what_is_wrong_is_named_with_its_line_and_what_was_expected, setup, teardown),
+                cmocka_unit_test_setup_teardown(errors_are_reported_with_line_and_expected_value, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_group_is_a_name_or_a_number_or_none, setup, teardown),
-                cmocka_unit_test_setup_teardown(who_sees_what_and_whose_share_counts_more_can_be_set, setup, teardown),
+                cmocka_unit_test_setup_teardown(privacy_and_weights_can_be_set, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_line_too_long_is_refused_not_cut, setup, teardown),
                 cmocka_unit_test_setup_teardown(an_error_in_a_drop_in_names_the_drop_in, setup, teardown),
-                cmocka_unit_test(a_reload_applies_what_it_may_and_names_the_rest),
-                cmocka_unit_test(a_volatile_store_lies_beside_the_socket_unless_told_otherwise),
+                cmocka_unit_test(a_reload_applies_reloadable_settings_and_names_the_others),
+                cmocka_unit_test(a_volatile_store_is_next_to_the_socket_by_default),
                 cmocka_unit_test(patterns_are_checked_and_a_fault_is_placed),
                 cmocka_unit_test(patterns_that_are_too_long_are_refused),
                 cmocka_unit_test(all_patterns_go_to_the_finder_and_a_reload_changes_them),

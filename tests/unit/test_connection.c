@@ -149,7 +149,7 @@ static void a_large_buffer_shrinks_while_small_frames_follow(void **state) {
         assert_in_range(f->connection.in_size, 1, CONNECTION_IN_BYTES);
 }
 
-static void reading_stops_when_frames_are_not_taken(void **state) {
+static void reading_stops_when_frames_are_not_processed(void **state) {
         Fixture *f = *state;
         int r = 0;
 
@@ -193,7 +193,7 @@ static void a_request_is_found_until_it_is_answered(void **state) {
         assert_null(connection_find(&f->connection, 1000));
 }
 
-static void the_ring_grows_with_what_is_unanswered(void **state) {
+static void the_ring_grows_with_unanswered_requests(void **state) {
         Fixture *f = *state;
         uint64_t number;
 
@@ -207,7 +207,7 @@ static void the_ring_grows_with_what_is_unanswered(void **state) {
                 assert_int_equal(connection_find(&f->connection, i)->sequence, i);
 }
 
-static void as_many_requests_wait_as_may_and_no_more_are_taken(void **state) {
+static void the_number_of_waiting_requests_is_limited(void **state) {
         Fixture *f = *state;
         uint64_t number = 0;
         Frame frame;
@@ -273,7 +273,7 @@ static void a_connection_ends_after_its_last_reply(void **state) {
         assert_true(connection_is_over(&f->connection, FRAME_MAX_BYTES));
 }
 
-static void nothing_is_kept_for_a_peer_that_is_gone(void **state) {
+static void nothing_is_stored_for_a_disconnected_peer(void **state) {
         Fixture *f = *state;
         uint64_t first, second;
 
@@ -297,14 +297,14 @@ int main(void) {
                 TEST(an_idle_connection_owns_no_buffer),
                 TEST(a_buffer_is_as_large_as_the_frame_announced_and_not_larger),
                 TEST(a_large_buffer_shrinks_while_small_frames_follow),
-                TEST(reading_stops_when_frames_are_not_taken),
+                TEST(reading_stops_when_frames_are_not_processed),
                 TEST(replies_wait_for_those_before_them),
                 TEST(a_request_is_found_until_it_is_answered),
-                TEST(the_ring_grows_with_what_is_unanswered),
-                TEST(as_many_requests_wait_as_may_and_no_more_are_taken),
+                TEST(the_ring_grows_with_unanswered_requests),
+                TEST(the_number_of_waiting_requests_is_limited),
                 TEST(unread_replies_stop_requests_and_do_not_pile_up),
                 TEST(a_connection_ends_after_its_last_reply),
-                TEST(nothing_is_kept_for_a_peer_that_is_gone),
+                TEST(nothing_is_stored_for_a_disconnected_peer),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,7 +54,7 @@ static int parse(const char *const *words, Options *ret, Output *ret_output) {
 
 #define PARSE(options, output, ...) parse((const char *const[]){ "perfd", __VA_ARGS__, NULL }, options, output)
 
-static void each_option_is_taken(void **state) {
+static void each_option_is_accepted(void **state) {
         Options options;
         Output output;
 
@@ -154,7 +154,7 @@ static void the_command_line_wins_over_the_configuration(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(each_option_is_taken),
+                cmocka_unit_test(each_option_is_accepted),
                 cmocka_unit_test(without_options_the_configuration_decides),
                 cmocka_unit_test(relative_paths_are_made_absolute),
                 cmocka_unit_test(help_and_version_are_answered),

@@ -56,7 +56,7 @@ static void a_value_is_one_of_those_that_are_listed(void **state) {
         assert_false(allows(words, "n=flaot32"));
 }
 
-static void what_is_expected_is_said(void **state) {
+static void errors_name_the_expected_value(void **state) {
         static const struct {
                 const char *declaration, *text;
         } cases[] = {
@@ -80,7 +80,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_value_is_of_a_type_that_is_declared),
                 cmocka_unit_test(a_value_is_one_of_those_that_are_listed),
-                cmocka_unit_test(what_is_expected_is_said),
+                cmocka_unit_test(errors_name_the_expected_value),
         };
 
         return cmocka_run_group_tests_name("declaration", tests, NULL, NULL);

@@ -63,7 +63,7 @@ static Descendants read_below(const char *root, pid_t pid, pid_t except) {
         return below;
 }
 
-static void all_generations_count_and_nobody_else(void **state) {
+static void all_descendants_are_counted_and_no_others(void **state) {
         Descendants below;
 
         put_process(*state, 1, 0, 'S', 1000);
@@ -78,7 +78,7 @@ static void all_generations_count_and_nobody_else(void **state) {
         assert_int_equal(below.system_ticks, 3 * 1 + 3 * 3);
 }
 
-static void one_of_them_can_be_left_out(void **state) {
+static void one_descendant_can_be_excluded(void **state) {
         put_process(*state, 900, 1, 'S', 1000);
         put_process(*state, 901, 900, 'R', 10);
         put_process(*state, 902, 901, 'R', 10);
@@ -87,7 +87,7 @@ static void one_of_them_can_be_left_out(void **state) {
         assert_int_equal(read_below(*state, 900, 901).user_ticks, 32);
 }
 
-static void the_dead_do_not_live_but_have_used_what_they_used(void **state) {
+static void zombies_are_not_running_but_their_cpu_time_is_counted(void **state) {
         Descendants below;
 
         put_process(*state, 900, 1, 'S', 1000);
@@ -97,7 +97,7 @@ static void the_dead_do_not_live_but_have_used_what_they_used(void **state) {
         assert_int_equal(below.user_ticks, 12);
 }
 
-static void what_is_no_process_is_passed_over(void **state) {
+static void entries_of_proc_that_are_no_process_are_skipped(void **state) {
         put_process(*state, 900, 1, 'S', 1000);
         put(*state, "sys", "900 (x) S 900 1 1 1 1 1 1 1 1 1 1 1 1 1");
         put(*state, "901", "");
@@ -135,10 +135,10 @@ static void the_kernels_own_text_is_understood(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         const struct CMUnitTest tests[] = {
-                TEST(all_generations_count_and_nobody_else),
-                TEST(one_of_them_can_be_left_out),
-                TEST(the_dead_do_not_live_but_have_used_what_they_used),
-                TEST(what_is_no_process_is_passed_over),
+                TEST(all_descendants_are_counted_and_no_others),
+                TEST(one_descendant_can_be_excluded),
+                TEST(zombies_are_not_running_but_their_cpu_time_is_counted),
+                TEST(entries_of_proc_that_are_no_process_are_skipped),
                 TEST(without_proc_it_is_an_error),
                 TEST(the_kernels_own_text_is_understood),
         };

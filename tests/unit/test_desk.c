@@ -104,7 +104,7 @@ static int turn_desk(DeskFixture *f) {
         return desk_take_requests(&f->desk, f->ingest->ingest);
 }
 
-static void requests_are_answered_in_one_turn(void **state) {
+static void requests_are_answered_in_one_iteration(void **state) {
         DeskFixture *f = *state;
         int fd = send_some(f, 3);
 
@@ -148,7 +148,7 @@ static void an_answer_waits_for_the_store(void **state) {
         close(fd);
 }
 
-static void a_completion_that_nobody_waits_for_has_no_answer(void **state) {
+static void a_completion_without_a_ticket_has_no_answer(void **state) {
         DeskFixture *f = *state;
         Item item;
 
@@ -173,10 +173,10 @@ static void errors_go_up(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                TEST(requests_are_answered_in_one_turn),
+                TEST(requests_are_answered_in_one_iteration),
                 TEST(a_request_without_room_is_placed_again),
                 TEST(an_answer_waits_for_the_store),
-                TEST(a_completion_that_nobody_waits_for_has_no_answer),
+                TEST(a_completion_without_a_ticket_has_no_answer),
                 TEST(errors_go_up),
         };
 

@@ -61,7 +61,7 @@ static void a_cgroup_of_another_owner_is_not_the_announced_jobs(void **state) {
         assert_int_equal(f->jobs.jobs.n, 2);
 }
 
-static void no_room_is_said_and_the_cgroup_left_alone(void **state) {
+static void a_cgroup_beyond_the_limit_is_reported_and_ignored(void **state) {
         Fixture *f = *state;
 
         f->shares_config.limits[RESOURCE_JOBS] = 0;
@@ -71,7 +71,7 @@ static void no_room_is_said_and_the_cgroup_left_alone(void **state) {
         assert_int_equal(f->jobs.detection.log_limit.n_passed, 1);
 }
 
-static void a_cgroup_made_anew_while_its_job_is_stored_waits(void **state) {
+static void a_cgroup_recreated_while_its_job_is_stored_waits(void **state) {
         Fixture *f = *state;
         Request end = { .kind = REQUEST_JOB_END, .job_end.job = "42" };
 
@@ -107,8 +107,8 @@ int main(void) {
                 ROOM_TEST(a_cgroup_becomes_a_job),
                 ROOM_TEST(a_cgroup_is_attached_to_the_job_that_was_announced),
                 ROOM_TEST(a_cgroup_of_another_owner_is_not_the_announced_jobs),
-                ROOM_TEST(no_room_is_said_and_the_cgroup_left_alone),
-                ROOM_TEST(a_cgroup_made_anew_while_its_job_is_stored_waits),
+                ROOM_TEST(a_cgroup_beyond_the_limit_is_reported_and_ignored),
+                ROOM_TEST(a_cgroup_recreated_while_its_job_is_stored_waits),
                 ROOM_TEST(a_cgroup_that_appears_later_is_detected),
         };
 

@@ -68,7 +68,7 @@ static void digits_are_printable_and_need_no_escapes(void **state) {
         }
 }
 
-static void what_is_no_number_is_refused(void **state) {
+static void an_invalid_number_is_refused(void **state) {
         static const char *const texts[] = { "", "}", "~", " ", "\n", "\"", "\x80", "|" };
         unsigned v;
 
@@ -119,7 +119,7 @@ int main(void) {
                 cmocka_unit_test(every_number_reads_back_in_two_characters_at_most),
                 cmocka_unit_test(numbers_of_either_sign_read_back),
                 cmocka_unit_test(digits_are_printable_and_need_no_escapes),
-                cmocka_unit_test(what_is_no_number_is_refused),
+                cmocka_unit_test(an_invalid_number_is_refused),
                 cmocka_unit_test(a_step_is_within_half_a_step_of_its_value),
                 cmocka_unit_test(a_distance_in_one_digit_is_exact_when_small_and_near_when_not),
         };

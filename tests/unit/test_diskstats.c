@@ -83,7 +83,7 @@ static void counters_are_read_and_sectors_become_bytes(void **state) {
         assert_int_equal(disk->io_ms, 6204);
 }
 
-static void what_has_hardware_behind_it_is_physical(void **state) {
+static void a_device_backed_by_hardware_is_physical(void **state) {
         scoped(freep) char *text = tree_text("disks/proc/diskstats");
         Disks *d = *state;
 
@@ -96,7 +96,7 @@ static void what_has_hardware_behind_it_is_physical(void **state) {
         assert_class(d, "rbd0", DISK_PHYSICAL);       /* without a device link, but not below devices/virtual */
 }
 
-static void what_lies_on_other_devices_is_virtual(void **state) {
+static void a_stacked_device_is_virtual(void **state) {
         scoped(freep) char *text = tree_text("disks/proc/diskstats");
         Disks *d = *state;
 
@@ -170,7 +170,7 @@ static void lines_of_every_kernel_are_understood(void **state) {
         assert_int_equal(d->sample.n_disks, 1);
 }
 
-static void other_names_make_a_new_list(void **state) {
+static void changed_names_rebuild_the_list(void **state) {
         static const struct {
                 const char *text;
                 size_t n;
@@ -195,14 +195,14 @@ static void other_names_make_a_new_list(void **state) {
         }
 }
 
-static void a_machine_without_disks_is_no_failure(void **state) {
+static void a_machine_without_disks_is_valid(void **state) {
         Disks *d = *state;
 
         parse(d, "", NULL);
         assert_int_equal(d->sample.n_disks, 0);
 }
 
-static void what_is_wrong_is_said_and_nothing_is_filled(void **state) {
+static void malformed_text_is_reported_and_nothing_is_filled(void **state) {
         static const char *const bad[] = {
                 "8 0 sda 1 0 2 3 4 0 5 6 0 7\n",
                 "8 0 sda 1 2 3 4\n",
@@ -232,15 +232,15 @@ static void what_is_wrong_is_said_and_nothing_is_filled(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 test(counters_are_read_and_sectors_become_bytes),
-                test(what_has_hardware_behind_it_is_physical),
-                test(what_lies_on_other_devices_is_virtual),
+                test(a_device_backed_by_hardware_is_physical),
+                test(a_stacked_device_is_virtual),
                 test(partitions_hidden_paths_and_unused_devices_are_left_out),
                 test(an_unused_device_appears_with_its_first_io),
                 test(without_sysfs_names_decide),
                 test(lines_of_every_kernel_are_understood),
-                test(other_names_make_a_new_list),
-                test(a_machine_without_disks_is_no_failure),
-                test(what_is_wrong_is_said_and_nothing_is_filled),
+                test(changed_names_rebuild_the_list),
+                test(a_machine_without_disks_is_valid),
+                test(malformed_text_is_reported_and_nothing_is_filled),
         };
 
         return cmocka_run_group_tests_name("diskstats", tests, NULL, NULL);

@@ -73,7 +73,7 @@ static void limits_are_never_left(void **state) {
         assert_choice(&terminal, "limits", NULL);
 }
 
-static void neither_is_what_others_manage(void **state) {
+static void groups_managed_by_others_are_not_used(void **state) {
         CgroupContext s = machine(SESSION, 0);
 
         (void)state;
@@ -148,7 +148,7 @@ static void in_version_1_only_root_has_a_scope(void **state) {
         assert_choice(&user, "version 1", "no control group of version 2");
 }
 
-static void nothing_is_tried_that_is_not_wanted(void **state) {
+static void only_requested_kinds_are_tried(void **state) {
         Enclosed enclosed;
 
         (void)state;
@@ -168,13 +168,13 @@ int main(void) {
                 cmocka_unit_test(a_session_gets_a_scope),
                 cmocka_unit_test(a_user_who_does_not_linger_keeps_the_session),
                 cmocka_unit_test(limits_are_never_left),
-                cmocka_unit_test(neither_is_what_others_manage),
+                cmocka_unit_test(groups_managed_by_others_are_not_used),
                 cmocka_unit_test(in_a_service_there_is_a_group_where_it_was_delegated),
                 cmocka_unit_test(a_run_within_a_run_stays_in_it),
                 cmocka_unit_test(at_the_root_systemd_is_asked_if_it_is_its_own),
                 cmocka_unit_test(without_systemd_a_writable_group_will_do),
                 cmocka_unit_test(in_version_1_only_root_has_a_scope),
-                cmocka_unit_test(nothing_is_tried_that_is_not_wanted),
+                cmocka_unit_test(only_requested_kinds_are_tried),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,7 +82,7 @@ static void broken_escapes_and_nul_are_refused(void **state) {
         check_refused(fixture, ask(fixture, "metrics"), 400, "begin with /");
 }
 
-static void what_is_too_long_or_too_deep_is_refused(void **state) {
+static void too_long_or_too_deep_values_are_refused(void **state) {
         Fixture *fixture = *state;
         char path[2 * REQUEST_BYTES_MAX];
 
@@ -144,7 +144,7 @@ static void an_error_replaces_what_was_written(void **state) {
         assert_int_equal(fixture->exchange.type, CONTENT_JSON);
 }
 
-static void each_trouble_with_the_store_has_its_sentence(void **state) {
+static void each_store_error_has_a_message(void **state) {
         Fixture *fixture = *state;
 
         fixture->exchange.query_timeout_ns = 5000000000;
@@ -169,7 +169,7 @@ static void token_after(Fixture *fixture, PageKey key, char ret[static 64]) {
         (void)snprintf(ret, 64, "%.*s", (int)strcspn(token + 2, "\""), token + 2);
 }
 
-static void a_page_goes_on_where_the_one_before_ended(void **state) {
+static void a_page_continues_after_the_previous_one(void **state) {
         static const PageKey keys[] = { { 1, 1 }, { 1763676000123, 987654321 }, { INT64_MAX, INT64_MAX } };
         Fixture *fixture = *state;
         char token[64];
@@ -185,7 +185,7 @@ static void a_page_goes_on_where_the_one_before_ended(void **state) {
         }
 }
 
-static void a_token_that_is_none_is_refused(void **state) {
+static void an_invalid_token_is_refused(void **state) {
         static const char *const tokens[] = { "", "1", "0000000000000000000000000000000g", "ffffffffffffffff0000000000000001",
                                               "000000000000000100000000000000011", "+000000000000001 000000000000001" };
         Fixture *fixture = *state;
@@ -215,14 +215,14 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(a_path_is_cut_into_decoded_segments, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_absolute_form_of_a_proxy_is_understood, setup, teardown),
                 cmocka_unit_test_setup_teardown(broken_escapes_and_nul_are_refused, setup, teardown),
-                cmocka_unit_test_setup_teardown(what_is_too_long_or_too_deep_is_refused, setup, teardown),
+                cmocka_unit_test_setup_teardown(too_long_or_too_deep_values_are_refused, setup, teardown),
                 cmocka_unit_test_setup_teardown(parameters_are_decoded_and_found, setup, teardown),
                 cmocka_unit_test_setup_teardown(there_is_a_limit_on_parameters, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_number_out_of_range_is_named_with_its_range, setup, teardown),
                 cmocka_unit_test_setup_teardown(an_error_replaces_what_was_written, setup, teardown),
-                cmocka_unit_test_setup_teardown(each_trouble_with_the_store_has_its_sentence, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_page_goes_on_where_the_one_before_ended, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_token_that_is_none_is_refused, setup, teardown),
+                cmocka_unit_test_setup_teardown(each_store_error_has_a_message, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_page_continues_after_the_previous_one, setup, teardown),
+                cmocka_unit_test_setup_teardown(an_invalid_token_is_refused, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_page_ends_early_when_it_grows_long, setup, teardown),
         };
 

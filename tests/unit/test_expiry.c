@@ -42,7 +42,7 @@ static void a_clock_that_agrees_with_the_newest_row_is_trusted(void **state) {
         assert_true(expiry_check_clock(&expiry, false, NOW_NS - 400 * DAY_NS, BOOTED_NS));
 }
 
-static void rows_of_this_start_do_not_vouch_for_its_clock(void **state) {
+static void rows_of_the_same_start_do_not_prove_the_clock(void **state) {
         Expiry expiry = {};
 
         (void)state;
@@ -51,7 +51,7 @@ static void rows_of_this_start_do_not_vouch_for_its_clock(void **state) {
         assert_false(expiry_check_clock(&expiry, false, NOW_NS + 400 * DAY_NS, BOOTED_NS));
 }
 
-static void an_empty_database_takes_the_clock_as_it_is(void **state) {
+static void an_empty_database_trusts_the_clock(void **state) {
         Expiry expiry = {};
 
         (void)state;
@@ -93,8 +93,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_clock_far_ahead_is_trusted_only_when_it_is_synchronised),
                 cmocka_unit_test(a_clock_that_agrees_with_the_newest_row_is_trusted),
-                cmocka_unit_test(rows_of_this_start_do_not_vouch_for_its_clock),
-                cmocka_unit_test(an_empty_database_takes_the_clock_as_it_is),
+                cmocka_unit_test(rows_of_the_same_start_do_not_prove_the_clock),
+                cmocka_unit_test(an_empty_database_trusts_the_clock),
                 cmocka_unit_test(at_most_a_hundredth_goes_in_a_minute),
         };
 

@@ -35,7 +35,7 @@ static void jobs_of_slurm_are_found_by_their_sluid_beside_the_others(void **stat
         end(&f);
 }
 
-static void names_nobody_knows_are_counted_once(void **state) {
+static void unknown_names_are_counted_once(void **state) {
         Fixture f = {};
 
         (void)state;
@@ -61,7 +61,7 @@ static void jobs_of_several_slurmd_do_not_clash(void **state) {
 }
 
 /* Packages that support several slurmd always name the node. */
-static void a_slurmd_named_like_the_machine_is_the_only_one(void **state) {
+static void a_slurmd_named_like_the_machine_needs_no_node_suffix(void **state) {
         char host[65] = "", path[160], expected[320];
         Fixture f = {};
 
@@ -104,7 +104,7 @@ static void pods_are_found_with_either_driver(void **state) {
 
 /* --- changes ------------------------------------------------------------------------------------ */
 
-static void a_new_group_is_handed_out_once(void **state) {
+static void a_new_group_is_returned_once(void **state) {
         Fixture f = {};
 
         (void)state;
@@ -120,7 +120,7 @@ static void a_new_group_is_handed_out_once(void **state) {
         end(&f);
 }
 
-static void a_group_made_anew_is_handed_out_again(void **state) {
+static void a_recreated_group_is_returned_again(void **state) {
         Fixture f = {};
 
         (void)state;
@@ -133,7 +133,7 @@ static void a_group_made_anew_is_handed_out_again(void **state) {
         end(&f);
 }
 
-static void a_group_that_is_gone_before_it_is_asked_for_is_not_handed_out(void **state) {
+static void a_group_removed_before_it_is_returned_is_skipped(void **state) {
         Fixture f = {};
 
         (void)state;
@@ -197,7 +197,7 @@ static void a_link_is_not_followed(void **state) {
 }
 
 /* With more events than the kernel's queue can hold, the kernel drops events and reports an overflow. */
-static void lost_events_are_made_good_by_reading_all_again(void **state) {
+static void lost_events_cause_a_full_scan(void **state) {
         size_t n_max, n_found = 0;
         scoped(freep) char *text = NULL;
         FinderStats stats;
@@ -230,7 +230,7 @@ static void lost_events_are_made_good_by_reading_all_again(void **state) {
         end(&f);
 }
 
-static void the_end_of_a_step_is_told_of(void **state) {
+static void the_end_of_a_step_is_reported(void **state) {
         CgroupPlace place;
         Fixture f = {};
 
@@ -257,7 +257,7 @@ static void the_end_of_a_step_is_told_of(void **state) {
 
 /* --- limits ------------------------------------------------------------------------------------- */
 
-static void what_cannot_be_watched_is_read_once_and_counted(void **state) {
+static void an_unwatched_directory_is_scanned_once_and_counted(void **state) {
         const size_t n_directories = FINDER_WATCHES_MAX + 10;
         size_t n_found = 0;
         FinderStats stats;
@@ -285,7 +285,7 @@ static void what_cannot_be_watched_is_read_once_and_counted(void **state) {
 
 /* --- several settings --------------------------------------------------------------------------- */
 
-static void the_first_setting_that_matches_has_it_and_others_go_on_below(void **state) {
+static void the_first_matching_setting_gets_the_job_and_others_match_below(void **state) {
         static const FinderPattern patterns[] = {
                 { "service", "/system.slice/{job}.service", NULL },
                 { "scope", "/system.slice/{job}.scope /system.slice/slurmstepd.scope/{job}", NULL },
@@ -319,7 +319,7 @@ static bool is_jobs(const char *path_job, const char *node, const char *id, size
         return is_of;
 }
 
-static void an_announced_job_is_known_by_its_id_or_its_labels(void **state) {
+static void a_begun_job_is_recognized_by_its_id_or_labels(void **state) {
         JobLabel labels[] = { { "sluid", "s5K1KKYAYG5D00" }, { "slurm_job", "42" }, { "slurm_node", "cn1" } };
 
         (void)state;
@@ -337,21 +337,21 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(jobs_of_slurm_are_found_in_v2),
                 cmocka_unit_test(jobs_of_slurm_are_found_by_their_sluid_beside_the_others),
-                cmocka_unit_test(names_nobody_knows_are_counted_once),
+                cmocka_unit_test(unknown_names_are_counted_once),
                 cmocka_unit_test(jobs_of_several_slurmd_do_not_clash),
-                cmocka_unit_test(a_slurmd_named_like_the_machine_is_the_only_one),
+                cmocka_unit_test(a_slurmd_named_like_the_machine_needs_no_node_suffix),
                 cmocka_unit_test(pods_are_found_with_either_driver),
-                cmocka_unit_test(a_new_group_is_handed_out_once),
-                cmocka_unit_test(a_group_made_anew_is_handed_out_again),
-                cmocka_unit_test(a_group_that_is_gone_before_it_is_asked_for_is_not_handed_out),
+                cmocka_unit_test(a_new_group_is_returned_once),
+                cmocka_unit_test(a_recreated_group_is_returned_again),
+                cmocka_unit_test(a_group_removed_before_it_is_returned_is_skipped),
                 cmocka_unit_test(directories_on_the_way_may_come_and_go),
                 cmocka_unit_test(only_directories_that_lead_to_jobs_are_watched),
                 cmocka_unit_test(a_link_is_not_followed),
-                cmocka_unit_test(lost_events_are_made_good_by_reading_all_again),
-                cmocka_unit_test(the_end_of_a_step_is_told_of),
-                cmocka_unit_test(what_cannot_be_watched_is_read_once_and_counted),
-                cmocka_unit_test(the_first_setting_that_matches_has_it_and_others_go_on_below),
-                cmocka_unit_test(an_announced_job_is_known_by_its_id_or_its_labels),
+                cmocka_unit_test(lost_events_cause_a_full_scan),
+                cmocka_unit_test(the_end_of_a_step_is_reported),
+                cmocka_unit_test(an_unwatched_directory_is_scanned_once_and_counted),
+                cmocka_unit_test(the_first_matching_setting_gets_the_job_and_others_match_below),
+                cmocka_unit_test(a_begun_job_is_recognized_by_its_id_or_labels),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

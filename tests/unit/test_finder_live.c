@@ -111,7 +111,7 @@ static void assert_nothing_more(const Live *live) {
         assert_int_equal(finder_next(live->finder, &group), FINDER_NONE);
 }
 
-static void the_kernel_tells_of_groups_of_v2(void **state) {
+static void the_kernel_reports_groups_of_v2(void **state) {
         scoped(cgroup_freep) Cgroup *cgroup = NULL;
         const char *mount = v2_mount();
         CgroupSample sample;
@@ -149,7 +149,7 @@ static void the_kernel_tells_of_groups_of_v2(void **state) {
  * The group is removed and created again between two scans: its inode number differs, since the kernel does not reuse
  * them.
  */
-static void a_group_made_anew_is_another_group(void **state) {
+static void a_recreated_group_is_another_group(void **state) {
         const char *mount = v2_mount();
         FoundGroup group;
         Live live = {};
@@ -180,7 +180,7 @@ static void a_group_made_anew_is_another_group(void **state) {
         end(&live);
 }
 
-static void the_kernel_tells_of_groups_of_v1(void **state) {
+static void the_kernel_reports_groups_of_v1(void **state) {
         static const char memory[] = "/sys/fs/cgroup/memory", cpuacct[] = "/sys/fs/cgroup/cpuacct";
         FoundGroup group;
         Live live = {};
@@ -211,9 +211,9 @@ static void the_kernel_tells_of_groups_of_v1(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(the_kernel_tells_of_groups_of_v2),
-                cmocka_unit_test(a_group_made_anew_is_another_group),
-                cmocka_unit_test(the_kernel_tells_of_groups_of_v1),
+                cmocka_unit_test(the_kernel_reports_groups_of_v2),
+                cmocka_unit_test(a_recreated_group_is_another_group),
+                cmocka_unit_test(the_kernel_reports_groups_of_v1),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

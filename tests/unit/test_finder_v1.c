@@ -78,7 +78,7 @@ static void a_job_is_not_waited_for_for_ever(void **state) {
 }
 
 /* Slurm does this between the steps of a job. */
-static void a_job_made_anew_in_all_hierarchies_is_handed_out_once_more(void **state) {
+static void a_job_recreated_in_all_hierarchies_is_returned_again(void **state) {
         static const char *const groups[] = { "cpu,cpuacct/slurm/uid_1001/job_44", "memory/slurm/uid_1001/job_44",
                                               "cpuset/slurm/uid_1001/job_44" };
         Fixture f = {};
@@ -96,7 +96,7 @@ static void a_job_made_anew_in_all_hierarchies_is_handed_out_once_more(void **st
 }
 
 /* The other hierarchy still has the group: it must still be returned. */
-static void a_job_that_is_gone_from_one_hierarchy_is_handed_out_from_another(void **state) {
+static void a_job_removed_from_one_hierarchy_is_returned_from_another(void **state) {
         Fixture f = {};
 
         (void)state;
@@ -116,8 +116,8 @@ int main(void) {
                 cmocka_unit_test(a_job_of_v1_is_in_the_hierarchies_that_have_it),
                 cmocka_unit_test(a_job_is_waited_for_in_all_hierarchies_of_its_kind),
                 cmocka_unit_test(a_job_is_not_waited_for_for_ever),
-                cmocka_unit_test(a_job_made_anew_in_all_hierarchies_is_handed_out_once_more),
-                cmocka_unit_test(a_job_that_is_gone_from_one_hierarchy_is_handed_out_from_another),
+                cmocka_unit_test(a_job_recreated_in_all_hierarchies_is_returned_again),
+                cmocka_unit_test(a_job_removed_from_one_hierarchy_is_returned_from_another),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

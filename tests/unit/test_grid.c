@@ -55,7 +55,7 @@ static size_t longest_line(const char *text) {
         return most;
 }
 
-static void a_table_gives_of_its_texts_what_it_must(void **state) {
+static void text_columns_are_truncated_to_fit(void **state) {
         scoped(buffer_deinit) Buffer out = {};
 
         (void)state;
@@ -65,7 +65,7 @@ static void a_table_gives_of_its_texts_what_it_must(void **state) {
         assert_true(longest_line(out.text) <= 60);
 }
 
-static void where_a_table_has_no_room_each_row_is_lines_of_its_own(void **state) {
+static void a_table_too_wide_is_written_cell_by_cell(void **state) {
         scoped(buffer_deinit) Buffer out = {};
 
         (void)state;
@@ -115,7 +115,7 @@ static void numbers_are_never_cut(void **state) {
         }
 }
 
-static void what_is_no_terminal_gets_all_of_it(void **state) {
+static void output_to_a_file_is_not_truncated(void **state) {
         scoped(buffer_deinit) Buffer out = {};
 
         (void)state;
@@ -125,11 +125,11 @@ static void what_is_no_terminal_gets_all_of_it(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_table_gives_of_its_texts_what_it_must),
-                cmocka_unit_test(where_a_table_has_no_room_each_row_is_lines_of_its_own),
+                cmocka_unit_test(text_columns_are_truncated_to_fit),
+                cmocka_unit_test(a_table_too_wide_is_written_cell_by_cell),
                 cmocka_unit_test(no_line_is_longer_than_a_screen_of_twenty_columns_or_more),
                 cmocka_unit_test(numbers_are_never_cut),
-                cmocka_unit_test(what_is_no_terminal_gets_all_of_it),
+                cmocka_unit_test(output_to_a_file_is_not_truncated),
         };
 
         return cmocka_run_group_tests_name("grid", tests, NULL, NULL);

@@ -84,7 +84,7 @@ static void the_sizes_are_those_of_the_rows(void **state) {
         assert_held_as_stored(&f->place);
 }
 
-static void the_rows_of_who_exceeds_the_share_go_first(void **state) {
+static void rows_of_users_above_their_share_are_removed_first(void **state) {
         Fixture *f = *state;
         JobInfo info = { .id = "victims", .uid = 1000 };
         StoreJobBegin row = { &info, 1, "b", "w", "m", info.uid, false };
@@ -136,7 +136,7 @@ static void jobs_count_as_well(void **state) {
                                               " FROM holder WHERE uid = 1001"), 1);
 }
 
-static void who_is_alone_has_the_whole_store(void **state) {
+static void a_single_user_may_use_the_whole_store(void **state) {
         Fixture *f = *state;
         open_with(f, 4 * MIB, 1 << 20, 1 << 20);
         for (int i = 0; i < 80; i++)
@@ -221,9 +221,9 @@ static void users_are_charged_for_what_they_hold(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(the_sizes_are_those_of_the_rows),
-                TEST(the_rows_of_who_exceeds_the_share_go_first),
+                TEST(rows_of_users_above_their_share_are_removed_first),
                 TEST(jobs_count_as_well),
-                TEST(who_is_alone_has_the_whole_store),
+                TEST(a_single_user_may_use_the_whole_store),
                 TEST(names_have_a_share),
                 TEST(series_have_a_share),
                 TEST(users_are_charged_for_what_they_hold),

@@ -19,7 +19,7 @@ static void read_root(const char *root, HostFacts *ret) {
         host_facts_read(fd, ret);
 }
 
-static void processors_are_told_by_model_and_number(void **state) {
+static void processors_are_reported_by_model_and_number(void **state) {
         HostFacts facts;
 
         (void)state;
@@ -57,7 +57,7 @@ static void make_cpu(const char *root, unsigned cpu, const char *threads, const 
 }
 
 /* A machine with SMT disabled at run time: its lists contain a comma for each core. */
-static void a_long_list_of_cpus_is_read_to_its_end(void **state) {
+static void a_long_cpu_list_is_read_completely(void **state) {
         scoped(buffer_deinit) Buffer low = {}, high = {}, online = {};
         char root[64], one[16];
         HostFacts facts;
@@ -169,7 +169,7 @@ static void cards_of_both_lists_are_there_once(void **state) {
         assert_int_equal(facts.gpus[3].memory_bytes, 68702699520);
 }
 
-static void arm_says_numbers_of_which_names_are_made(void **state) {
+static void arm_ids_are_converted_to_names(void **state) {
         HostFacts facts;
 
         (void)state;
@@ -201,7 +201,7 @@ static void a_core_without_a_name_keeps_its_number(void **state) {
         assert_string_equal(facts.model, "POWER9, altivec supported");
 }
 
-static void nonsense_is_not_known(void **state) {
+static void implausible_values_are_unknown(void **state) {
         HostFacts facts;
         CpuFacts cpu;
 
@@ -219,7 +219,7 @@ static void nonsense_is_not_known(void **state) {
         assert_string_equal(facts.os_id, "");
 }
 
-static void only_what_is_known_becomes_a_member(void **state) {
+static void unknown_values_are_omitted(void **state) {
         scoped(arena_deinit) Arena arena = {};
         HostFacts facts;
         ObjectBuilder run;
@@ -299,18 +299,18 @@ static void a_version_is_what_a_link_leads_to(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(processors_are_told_by_model_and_number),
+                cmocka_unit_test(processors_are_reported_by_model_and_number),
                 cmocka_unit_test(a_thread_that_is_offline_does_not_count_but_its_core_does),
-                cmocka_unit_test(a_long_list_of_cpus_is_read_to_its_end),
+                cmocka_unit_test(a_long_cpu_list_is_read_completely),
                 cmocka_unit_test(a_machine_may_have_cores_of_two_kinds_and_no_first_one),
                 cmocka_unit_test(sockets_are_counted_whatever_their_numbers),
                 cmocka_unit_test(caches_memory_and_governor_are_read),
                 cmocka_unit_test(governors_that_differ_are_mixed),
                 cmocka_unit_test(cards_of_both_lists_are_there_once),
-                cmocka_unit_test(arm_says_numbers_of_which_names_are_made),
+                cmocka_unit_test(arm_ids_are_converted_to_names),
                 cmocka_unit_test(a_core_without_a_name_keeps_its_number),
-                cmocka_unit_test(nonsense_is_not_known),
-                cmocka_unit_test(only_what_is_known_becomes_a_member),
+                cmocka_unit_test(implausible_values_are_unknown),
+                cmocka_unit_test(unknown_values_are_omitted),
                 cmocka_unit_test(the_largest_machine_fits_its_arena),
                 cmocka_unit_test(a_version_is_what_a_link_leads_to),
         };

@@ -214,7 +214,7 @@ static void both_listeners_answer(void **state) {
         assert_string_equal(local.body.text, tcp.body.text);
 }
 
-static void before_the_first_snapshot_the_peer_is_told_to_come_again(void **state) {
+static void before_the_first_snapshot_clients_are_asked_to_retry(void **state) {
         scoped(answer_deinit) HttpAnswer early = {}, late = {};
         Fixture *fixture = *state;
 
@@ -228,7 +228,7 @@ static void before_the_first_snapshot_the_peer_is_told_to_come_again(void **stat
         assert_int_equal(late.status, 200);
 }
 
-static void readiness_is_what_the_daemon_says(void **state) {
+static void readiness_is_set_by_the_daemon(void **state) {
         scoped(answer_deinit) HttpAnswer before = {}, while_ready = {}, after = {};
         Fixture *fixture = *state;
 
@@ -337,7 +337,7 @@ static char *unpack(const Buffer *packed) {
         return text;
 }
 
-static void gzip_is_used_when_asked_for_and_worth_it(void **state) {
+static void gzip_is_used_if_requested_and_useful(void **state) {
         scoped(answer_deinit) HttpAnswer plain = {}, small = {};
         Fixture *fixture = *state;
 
@@ -360,7 +360,7 @@ static void gzip_is_used_when_asked_for_and_worth_it(void **state) {
         }
 }
 
-static void what_is_too_long_is_refused_and_nobody_else_suffers(void **state) {
+static void too_long_requests_are_refused_without_affecting_others(void **state) {
         Fixture *fixture = *state;
 
         start(fixture, 64, 10);
@@ -379,7 +379,7 @@ static void what_is_too_long_is_refused_and_nobody_else_suffers(void **state) {
         }
 }
 
-static void bytes_that_are_no_request_end_the_connection(void **state) {
+static void invalid_bytes_close_the_connection(void **state) {
         static const char *const openings[] = {
                 "\x16\x03\x01\x02", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET / HTTP/1.1\r\n\r\n", " / HTTP/1.1\r\nHost: a\r\n\r\n",
                 "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: -5\r\n\r\n",
@@ -436,7 +436,7 @@ static void a_peer_that_trickles_is_cut_off(void **state) {
         }
 }
 
-static void connections_beyond_a_share_are_told_why(void **state) {
+static void connections_beyond_a_share_get_a_reason(void **state) {
         scoped(buffer_deinit) Buffer stream = {};
         Fixture *fixture = *state;
         int tcp[3];
@@ -574,19 +574,19 @@ static void the_threads_leave_signals_to_the_loop(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(both_listeners_answer, setup, teardown),
-                cmocka_unit_test_setup_teardown(before_the_first_snapshot_the_peer_is_told_to_come_again, setup, teardown),
-                cmocka_unit_test_setup_teardown(readiness_is_what_the_daemon_says, setup, teardown),
+                cmocka_unit_test_setup_teardown(before_the_first_snapshot_clients_are_asked_to_retry, setup, teardown),
+                cmocka_unit_test_setup_teardown(readiness_is_set_by_the_daemon, setup, teardown),
                 cmocka_unit_test_setup_teardown(requests_on_one_connection_are_answered_in_order, setup, teardown),
                 cmocka_unit_test_setup_teardown(head_is_get_without_the_body, setup, teardown),
                 cmocka_unit_test_setup_teardown(methods_that_change_something_are_refused, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_get_with_a_body_is_answered_all_the_same, setup, teardown),
                 cmocka_unit_test_setup_teardown(answers_carry_the_headers_browsers_need, setup, teardown),
-                cmocka_unit_test_setup_teardown(gzip_is_used_when_asked_for_and_worth_it, setup, teardown),
-                cmocka_unit_test_setup_teardown(what_is_too_long_is_refused_and_nobody_else_suffers, setup, teardown),
-                cmocka_unit_test_setup_teardown(bytes_that_are_no_request_end_the_connection, setup, teardown),
+                cmocka_unit_test_setup_teardown(gzip_is_used_if_requested_and_useful, setup, teardown),
+                cmocka_unit_test_setup_teardown(too_long_requests_are_refused_without_affecting_others, setup, teardown),
+                cmocka_unit_test_setup_teardown(invalid_bytes_close_the_connection, setup, teardown),
                 cmocka_unit_test_setup_teardown(an_idle_connection_is_closed, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_peer_that_trickles_is_cut_off, setup, teardown),
-                cmocka_unit_test_setup_teardown(connections_beyond_a_share_are_told_why, setup, teardown),
+                cmocka_unit_test_setup_teardown(connections_beyond_a_share_get_a_reason, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_foreign_host_is_misdirected_over_tcp, setup, teardown),
                 cmocka_unit_test_setup_teardown(every_answer_is_counted, setup, teardown),
                 cmocka_unit_test_setup_teardown(answers_stay_whole_while_snapshots_change, setup, teardown),

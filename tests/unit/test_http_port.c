@@ -74,7 +74,7 @@ static bool can_connect(const char *address) {
         return connect(fd, (const struct sockaddr *)&in, sizeof(in)) == 0;
 }
 
-static void a_taken_port_is_tried_again_until_it_is_free(void **state) {
+static void a_port_in_use_is_retried_until_it_is_free(void **state) {
         Fixture *f = *state;
 
         for (int i = 0; i < 3; i++) {
@@ -115,7 +115,7 @@ static void an_open_port_stays_until_another_is_asked_for(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(a_taken_port_is_tried_again_until_it_is_free, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_port_in_use_is_retried_until_it_is_free, setup, teardown),
                 cmocka_unit_test_setup_teardown(an_open_port_stays_until_another_is_asked_for, setup, teardown),
         };
 

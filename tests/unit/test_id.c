@@ -46,7 +46,7 @@ static void an_id_reads_back_from_its_text(void **state) {
         assert_memory_equal(id, again, sizeof(id));
 }
 
-static void what_is_no_id_is_refused(void **state) {
+static void an_invalid_id_is_refused(void **state) {
         uint8_t id[RESULT_ID_BYTES];
 
         (void)state;
@@ -76,7 +76,7 @@ int main(void) {
                 cmocka_unit_test(a_result_id_is_a_version_7_uuid),
                 cmocka_unit_test(no_two_ids_of_one_millisecond_are_the_same),
                 cmocka_unit_test(an_id_reads_back_from_its_text),
-                cmocka_unit_test(what_is_no_id_is_refused),
+                cmocka_unit_test(an_invalid_id_is_refused),
                 cmocka_unit_test(job_ids_are_valid_names_that_sort_by_time),
         };
 

@@ -25,7 +25,7 @@ static void a_peer_is_in_the_job_of_its_cgroup(void **state) {
         assert_null(identity_find_job(identity, &outside, ticket_of(20, 2)));
 }
 
-static void a_peer_that_is_gone_is_nowhere(void **state) {
+static void a_disconnected_peer_has_no_cgroup(void **state) {
         Fixture *f = *state;
         int fd;
         pid_t pid = fork_waiting(&fd);
@@ -86,7 +86,7 @@ static void the_job_named_is_the_job_unless_it_is_inherited(void **state) {
         assert_ptr_equal(identity_choose_job(identity, &outside, ticket_of(2, 1), "named", true, &is_other), named);
 }
 
-static void what_was_chosen_instead_is_explained(void **state) {
+static void a_different_choice_is_explained(void **state) {
         Fixture *f = *state;
         Identity *identity = &f->jobs.identity;
         Peer inside = peer_in(f, PID_IN_42, 1000), stranger = peer_in(f, PID_IN_RUN, 1001);
@@ -111,10 +111,10 @@ static void what_was_chosen_instead_is_explained(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 ROOM_TEST(a_peer_is_in_the_job_of_its_cgroup),
-                ROOM_TEST(a_peer_that_is_gone_is_nowhere),
+                ROOM_TEST(a_disconnected_peer_has_no_cgroup),
                 ROOM_TEST(others_in_a_cgroup_that_a_user_named_are_not_in_the_job),
                 ROOM_TEST(the_job_named_is_the_job_unless_it_is_inherited),
-                ROOM_TEST(what_was_chosen_instead_is_explained),
+                ROOM_TEST(a_different_choice_is_explained),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

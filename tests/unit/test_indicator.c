@@ -177,7 +177,7 @@ static void parameters_may_be_empty(void **state) {
         assert_int_equal(indicator.parameters->n_members, 0);
 }
 
-static void whatever_else_a_script_prints_is_kept(void **state) {
+static void unknown_members_are_preserved(void **state) {
         static const Value items[] = { { .type = VALUE_INT, .integer = 1 }, { .type = VALUE_NULL } };
         static const Member suite[] = { { "runs", { .type = VALUE_LIST, .items = items, .n_items = 2 } } };
         Document *document = *state;
@@ -200,7 +200,7 @@ static void a_document_is_an_object(void **state) {
         assert_refused_value(&value, "", "is a list, must be an object");
 }
 
-static void what_is_missing_is_named_with_the_fix(void **state) {
+static void missing_members_are_named_with_a_fix(void **state) {
         static const char *const keys[] = { "@parameters", "@result", "name", "component" };
         static const char *const fixes[] = { "\"@parameters\": {…}", "\"@result\": {…}", "\"PiMatmul\"", "framework" };
 
@@ -216,7 +216,7 @@ static void what_is_missing_is_named_with_the_fix(void **state) {
         }
 }
 
-static void what_has_the_wrong_type_is_named_with_the_right_one(void **state) {
+static void members_of_the_wrong_type_are_named_with_the_expected_type(void **state) {
         static const char *const keys[] = { "@parameters", "@result", "name", "component", "framework", "version", "overall_score" };
 
         (void)state;
@@ -332,7 +332,7 @@ static void keys_are_neither_empty_nor_endless(void **state) {
         assert_accepted(document);
 }
 
-static void a_key_that_is_there_twice_is_refused_at_any_depth(void **state) {
+static void a_duplicate_key_is_refused_at_any_depth(void **state) {
         const Member inner[] = { { "a", integer(1) }, { "b", integer(2) }, { "a", integer(1) } };
         Document *document = *state;
 
@@ -437,7 +437,7 @@ static void compare_each_with_each(const Document *document) {
  * Comparing 4096 keys pairwise takes 8 million comparisons: the limit is the time of these in the same build on this
  * machine.
  */
-static void many_keys_do_not_hold_up_the_loop(void **state) {
+static void many_keys_do_not_delay_the_loop(void **state) {
         Document *document = *state;
         Keys *keys = calloc(1, sizeof(*keys));
 
@@ -466,10 +466,10 @@ int main(void) {
                 TEST(what_is_optional_may_be_null_or_absent),
                 TEST(framework_is_another_word_for_component),
                 TEST(parameters_may_be_empty),
-                TEST(whatever_else_a_script_prints_is_kept),
+                TEST(unknown_members_are_preserved),
                 TEST(a_document_is_an_object),
-                TEST(what_is_missing_is_named_with_the_fix),
-                TEST(what_has_the_wrong_type_is_named_with_the_right_one),
+                TEST(missing_members_are_named_with_a_fix),
+                TEST(members_of_the_wrong_type_are_named_with_the_expected_type),
                 TEST(an_empty_result_is_no_measurement),
                 TEST(a_key_in_parameters_and_result_is_a_collision),
                 TEST(framework_and_component_must_agree),
@@ -479,11 +479,11 @@ int main(void) {
                 TEST(strings_have_a_limit),
                 TEST(text_is_utf8),
                 TEST(keys_are_neither_empty_nor_endless),
-                TEST(a_key_that_is_there_twice_is_refused_at_any_depth),
+                TEST(a_duplicate_key_is_refused_at_any_depth),
                 TEST(nesting_has_a_limit),
                 TEST(a_long_path_is_cut_between_characters),
                 TEST(as_many_keys_as_allowed_are_checked_and_one_more_is_refused),
-                TEST(many_keys_do_not_hold_up_the_loop),
+                TEST(many_keys_do_not_delay_the_loop),
                 cmocka_unit_test(valid_names_are_what_the_manual_says),
         };
 

@@ -119,7 +119,7 @@ static void an_indicator_may_have_no_parameters(void **state) {
         assert_int_equal(declare(f, "{name: PiImport, parameters: , results: {elapsed: float}}"), 0);
 }
 
-static void what_is_wrong_with_the_whole_is_named(void **state) {
+static void errors_of_the_whole_model_are_named(void **state) {
         Fixture *f = *state;
 
         assert_refused(f, "[1]", "", "is a list, must say name, parameters and results");
@@ -141,7 +141,7 @@ static void what_is_wrong_with_the_whole_is_named(void **state) {
 #define PARAMETER(declaration) "{name: a, parameters: {n: " declaration "}, results: {b: int}}"
 #define RESULT(declaration) "{name: a, results: {b: " declaration "}}"
 
-static void what_is_wrong_with_a_property_is_named(void **state) {
+static void errors_of_a_property_are_named(void **state) {
         Fixture *f = *state;
 
         assert_refused(f, PARAMETER("integer"), "parameters.n", "'integer' is no type: give str, int, float, bool");
@@ -165,7 +165,7 @@ static void what_is_wrong_with_a_property_is_named(void **state) {
 }
 
 /* Registered models are stored as JSON and read as YAML, where these characters are line breaks or invalid. */
-static void what_yaml_would_read_otherwise_is_refused(void **state) {
+static void characters_that_yaml_reads_differently_are_refused(void **state) {
         Fixture *f = *state;
 
         assert_refused(f, "{name: a, help: \"x\\u2028y\", results: {b: int}}", "help", "has control characters");
@@ -246,14 +246,14 @@ static void assert_odd(Fixture *f, const char *parameters, const char *result, c
 #define GOOD_PARAMETERS "device: cpu, matrix_size: 512, padding: SAME, reps: 50"
 #define GOOD_RESULT "{elapsed: 0.75, rate: 354, extra: {nested: [1]}}"
 
-static void what_keeps_to_its_model_is_not_odd(void **state) {
+static void a_conforming_result_is_not_odd(void **state) {
         Fixture *f = *state;
 
         assert_int_equal(judge(f, "{" GOOD_PARAMETERS "}", GOOD_RESULT, MODEL_STRICT, 0), 0);
         assert_int_equal(judge(f, "{device: gpu, matrix_size: 512.0, padding: 1, reps: 50}", GOOD_RESULT, MODEL_STRICT, 0), 0);
 }
 
-static void what_does_not_is_counted_and_when_strict_refused_with_its_key(void **state) {
+static void a_nonconforming_result_is_counted_or_refused_with_its_key(void **state) {
         Fixture *f = *state;
 
         assert_odd(f, "{" GOOD_PARAMETERS ", mini_batch: 40}", GOOD_RESULT, "@parameters.mini_batch",
@@ -297,14 +297,14 @@ int main(void) {
                 TEST(a_declaration_says_types_units_indexes_and_directions),
                 TEST(a_parameter_is_not_found_as_a_result),
                 TEST(an_indicator_may_have_no_parameters),
-                TEST(what_is_wrong_with_the_whole_is_named),
-                TEST(what_is_wrong_with_a_property_is_named),
-                TEST(what_yaml_would_read_otherwise_is_refused),
+                TEST(errors_of_the_whole_model_are_named),
+                TEST(errors_of_a_property_are_named),
+                TEST(characters_that_yaml_reads_differently_are_refused),
                 TEST(allowed_values_are_of_the_type_and_given_once),
                 TEST(a_property_given_twice_is_refused_where_a_reader_lets_it_through),
                 TEST(a_model_has_a_limited_number_of_properties),
-                TEST(what_keeps_to_its_model_is_not_odd),
-                TEST(what_does_not_is_counted_and_when_strict_refused_with_its_key),
+                TEST(a_conforming_result_is_not_odd),
+                TEST(a_nonconforming_result_is_counted_or_refused_with_its_key),
                 TEST(a_result_given_as_parameter_is_odd_in_both_places),
                 TEST(types_are_spelt_as_they_are_declared),
         };

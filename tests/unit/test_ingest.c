@@ -95,7 +95,7 @@ static void requests_that_come_byte_by_byte_are_understood(void **state) {
         assert_int_equal(receive(f, fd, replies, 2), 2);
 }
 
-static void a_frame_of_the_largest_size_is_taken_among_small_ones(void **state) {
+static void a_frame_of_the_maximum_size_is_accepted_among_small_ones(void **state) {
         Fixture *f = *state;
         scoped(closep) int fd = join(f);
         Buffer stream = {}, document, request, result = {};
@@ -121,7 +121,7 @@ static void a_frame_of_the_largest_size_is_taken_among_small_ones(void **state) 
 
 /* --- back-pressure ------------------------------------------------------------------------------- */
 
-static void no_more_than_in_flight_max_requests_of_a_connection_are_handed_out(void **state) {
+static void requests_of_a_connection_are_limited_to_in_flight_max(void **state) {
         Fixture *f = *state;
         scoped(closep) int fd = join(f);
         Reply replies[200];
@@ -140,7 +140,7 @@ static void no_more_than_in_flight_max_requests_of_a_connection_are_handed_out(v
                 assert_int_equal(replies[i].sequence, i);
 }
 
-static void a_loop_with_nothing_to_do_sleeps_though_requests_wait(void **state) {
+static void the_loop_sleeps_while_requests_wait_for_answers(void **state) {
         Fixture *f = *state;
         scoped(closep) int fd = join(f), gone = join(f);
         Buffer stream = {};
@@ -167,7 +167,7 @@ static void a_loop_with_nothing_to_do_sleeps_though_requests_wait(void **state) 
         assert_int_equal(sd_event_run(f->event, 0), 0);
 }
 
-static void one_connection_with_many_requests_does_not_keep_others_waiting(void **state) {
+static void a_connection_with_many_requests_does_not_delay_others(void **state) {
         Fixture *f = *state;
         scoped(closep) int busy = join(f), other = join(f);
         Buffer stream = {};
@@ -198,7 +198,7 @@ static void one_connection_with_many_requests_does_not_keep_others_waiting(void 
 }
 
 /* Timers with a higher priority run in between. */
-static void a_turn_hands_out_a_few_milliseconds_of_work_and_the_next_comes_by_itself(void **state) {
+static void an_iteration_is_limited_to_a_few_milliseconds_of_work(void **state) {
         Fixture *f = *state;
         Buffer stream = {};
         Request request;
@@ -229,7 +229,7 @@ static void a_turn_hands_out_a_few_milliseconds_of_work_and_the_next_comes_by_it
                 close(fds[i]);
 }
 
-static void a_peer_that_never_reads_holds_up_itself_alone(void **state) {
+static void a_peer_that_never_reads_delays_only_itself(void **state) {
         Fixture *f = *state;
         scoped(closep) int deaf = join(f), other = join(f);
         Buffer stream = {};
@@ -277,12 +277,12 @@ int main(void) {
                 TEST(hello_and_invalid_requests_are_answered_by_ingest_but_in_their_turn),
                 TEST(an_answer_given_twice_counts_once),
                 TEST(requests_that_come_byte_by_byte_are_understood),
-                TEST(a_frame_of_the_largest_size_is_taken_among_small_ones),
-                TEST(no_more_than_in_flight_max_requests_of_a_connection_are_handed_out),
-                TEST(a_loop_with_nothing_to_do_sleeps_though_requests_wait),
-                TEST(one_connection_with_many_requests_does_not_keep_others_waiting),
-                TEST(a_turn_hands_out_a_few_milliseconds_of_work_and_the_next_comes_by_itself),
-                TEST(a_peer_that_never_reads_holds_up_itself_alone),
+                TEST(a_frame_of_the_maximum_size_is_accepted_among_small_ones),
+                TEST(requests_of_a_connection_are_limited_to_in_flight_max),
+                TEST(the_loop_sleeps_while_requests_wait_for_answers),
+                TEST(a_connection_with_many_requests_does_not_delay_others),
+                TEST(an_iteration_is_limited_to_a_few_milliseconds_of_work),
+                TEST(a_peer_that_never_reads_delays_only_itself),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

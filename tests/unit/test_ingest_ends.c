@@ -25,7 +25,7 @@ static void a_half_closed_peer_gets_its_answers_then_the_end(void **state) {
         assert_int_equal(ingest_stats(f->ingest)->n_connections, 0);
 }
 
-static void tickets_of_a_connection_that_is_gone_are_ignored(void **state) {
+static void tickets_of_a_closed_connection_are_ignored(void **state) {
         Fixture *f = *state;
         int fd = join(f);
         scoped(closep) int other = -1;
@@ -48,7 +48,7 @@ static void tickets_of_a_connection_that_is_gone_are_ignored(void **state) {
         assert_int_equal(ingest_stats(f->ingest)->n_in_flight, 0);
 }
 
-static void what_a_peer_sent_before_it_went_away_is_still_handed_out(void **state) {
+static void requests_sent_before_a_disconnect_are_processed(void **state) {
         Fixture *f = *state;
         int fd = join(f);
         Buffer stream = {};
@@ -66,7 +66,7 @@ static void what_a_peer_sent_before_it_went_away_is_still_handed_out(void **stat
         assert_true(ingest_is_idle(f->ingest));
 }
 
-static void bytes_that_are_no_request_get_a_reply_and_the_end(void **state) {
+static void invalid_bytes_get_a_reply_and_close_the_connection(void **state) {
         static const char *const texts[] = {
                 ("{\"@parameters\": {}, \"@result\": {}, \"name\": \"PiMatmul\", \"component\": \"tensorflow\", "
                  "\"more\": \"than the frame that an opening brace announces\"}"),
@@ -125,7 +125,7 @@ static void a_frame_over_the_limit_is_refused_by_its_name(void **state) {
 
 /* --- limits -------------------------------------------------------------------------------------- */
 
-static void a_connection_over_the_limit_is_told_which(void **state) {
+static void a_connection_over_a_limit_gets_the_reason(void **state) {
         Fixture *f = *state;
         int fds[3];
         Reply reply;
@@ -188,7 +188,7 @@ static void a_user_has_a_share_of_the_connections(void **state) {
                 close(fds[i]);
 }
 
-static void without_file_descriptors_a_peer_is_told_and_the_loop_sleeps(void **state) {
+static void without_descriptors_a_peer_is_refused_and_the_loop_sleeps(void **state) {
         Fixture *f = *state;
         scoped(closep) int before = join(f), fd = -1, waiting = -1;
         struct rlimit limit, tight;
@@ -226,7 +226,7 @@ static void without_file_descriptors_a_peer_is_told_and_the_loop_sleeps(void **s
         assert_int_equal(replies[0].status, STATUS_OK);
 }
 
-static void new_limits_hold_for_open_connections(void **state) {
+static void new_limits_apply_to_open_connections(void **state) {
         Fixture *f = *state;
         scoped(closep) int fd = join(f);
         Reply replies[1];
@@ -242,7 +242,7 @@ static void new_limits_hold_for_open_connections(void **state) {
         assert_int_equal(replies[0].status, STATUS_TOO_LARGE);
 }
 
-static void draining_answers_what_was_taken_and_takes_no_more(void **state) {
+static void draining_answers_accepted_requests_and_accepts_no_more(void **state) {
         Fixture *f = *state;
         scoped(closep) int fd = join(f);
         Reply replies[2];
@@ -262,16 +262,16 @@ static void draining_answers_what_was_taken_and_takes_no_more(void **state) {
 int main(void) {
         static const struct CMUnitTest tests[] = {
                 TEST(a_half_closed_peer_gets_its_answers_then_the_end),
-                TEST(tickets_of_a_connection_that_is_gone_are_ignored),
-                TEST(what_a_peer_sent_before_it_went_away_is_still_handed_out),
-                TEST(bytes_that_are_no_request_get_a_reply_and_the_end),
+                TEST(tickets_of_a_closed_connection_are_ignored),
+                TEST(requests_sent_before_a_disconnect_are_processed),
+                TEST(invalid_bytes_get_a_reply_and_close_the_connection),
                 TEST(garbage_after_requests_does_not_cost_them_their_answers),
                 TEST(a_frame_over_the_limit_is_refused_by_its_name),
-                TEST(a_connection_over_the_limit_is_told_which),
+                TEST(a_connection_over_a_limit_gets_the_reason),
                 TEST(a_user_has_a_share_of_the_connections),
-                TEST(without_file_descriptors_a_peer_is_told_and_the_loop_sleeps),
-                TEST(new_limits_hold_for_open_connections),
-                TEST(draining_answers_what_was_taken_and_takes_no_more),
+                TEST(without_descriptors_a_peer_is_refused_and_the_loop_sleeps),
+                TEST(new_limits_apply_to_open_connections),
+                TEST(draining_answers_accepted_requests_and_accepts_no_more),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,7 +28,7 @@ static bool is_open(int fd) {
         return fcntl(fd, F_GETFD) >= 0;
 }
 
-static void a_request_says_which_process_sent_it_until_the_connection_ends(void **state) {
+static void a_request_has_the_pidfd_of_its_sender_while_connected(void **state) {
         Fixture *f = *state;
         int fd = join(f);
         Request request = take_one(f, fd);
@@ -48,7 +48,7 @@ static void a_request_says_which_process_sent_it_until_the_connection_ends(void 
 }
 
 /* The parent holds the request while the store has no space. */
-static void a_request_that_is_held_keeps_its_pidfd_when_the_connection_goes(void **state) {
+static void a_held_request_keeps_its_pidfd_after_a_disconnect(void **state) {
         Fixture *f = *state;
         scoped(closep) int other = -1;
         int fd = join(f);
@@ -144,8 +144,8 @@ static void members_of_the_group_are_administrators_as_long_as_it_is_configured(
 
 int main(void) {
         static const struct CMUnitTest tests[] = {
-                TEST(a_request_says_which_process_sent_it_until_the_connection_ends),
-                TEST(a_request_that_is_held_keeps_its_pidfd_when_the_connection_goes),
+                TEST(a_request_has_the_pidfd_of_its_sender_while_connected),
+                TEST(a_held_request_keeps_its_pidfd_after_a_disconnect),
                 TEST(a_connection_works_without_a_pidfd_when_descriptors_run_out),
                 TEST(a_peer_that_is_refused_leaves_no_descriptor_behind),
                 TEST(members_of_the_group_are_administrators_as_long_as_it_is_configured),

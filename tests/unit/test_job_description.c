@@ -29,7 +29,7 @@ static JobDescription card_of_all(void) {
         return card;
 }
 
-static void a_card_says_all_that_the_info_said(void **state) {
+static void a_description_has_all_members_of_the_info(void **state) {
         scoped(job_info_deinit) JobInfo back = {};
         scoped(job_description_deinit) JobDescription card = card_of_all();
         JobInfo info = info_of_all();
@@ -79,7 +79,7 @@ static void the_longest_texts_fit(void **state) {
         assert_memory_equal(back.labels, many, sizeof(many));
 }
 
-static void what_is_shared_outlives_the_card_it_came_from(void **state) {
+static void a_shared_block_outlives_its_first_description(void **state) {
         JobDescription card = card_of_all(), shown = {}, other = {};
 
         (void)state;
@@ -97,7 +97,7 @@ static void what_is_shared_outlives_the_card_it_came_from(void **state) {
         assert_null(other.id);
 }
 
-static void what_changes_in_place_is_shared_as_well(void **state) {
+static void members_without_pointers_can_be_changed_in_place(void **state) {
         scoped(job_description_deinit) JobDescription card = card_of_all(), shown = {};
 
         (void)state;
@@ -110,7 +110,7 @@ static void what_changes_in_place_is_shared_as_well(void **state) {
         assert_int_equal(shown.enclosure, ENCLOSURE_FOUND);
 }
 
-static void a_text_changes_for_the_one_card_alone(void **state) {
+static void a_changed_text_affects_one_description_only(void **state) {
         scoped(job_description_deinit) JobDescription card = card_of_all(), shown = {};
 
         (void)state;
@@ -143,11 +143,11 @@ static void a_label_is_found_by_its_key(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_card_says_all_that_the_info_said),
+                cmocka_unit_test(a_description_has_all_members_of_the_info),
                 cmocka_unit_test(the_longest_texts_fit),
-                cmocka_unit_test(what_is_shared_outlives_the_card_it_came_from),
-                cmocka_unit_test(what_changes_in_place_is_shared_as_well),
-                cmocka_unit_test(a_text_changes_for_the_one_card_alone),
+                cmocka_unit_test(a_shared_block_outlives_its_first_description),
+                cmocka_unit_test(members_without_pointers_can_be_changed_in_place),
+                cmocka_unit_test(a_changed_text_affects_one_description_only),
                 cmocka_unit_test(a_label_is_found_by_its_key),
         };
 

@@ -55,7 +55,7 @@ static void node(Fixture *fixture, Metric metric, double value, Quality quality)
         fixture->job->metrics.quality[metric] = (uint8_t)quality;
 }
 
-static void a_job_goes_by_its_name_or_its_id(void **state) {
+static void a_job_is_titled_by_its_name_or_id(void **state) {
         Fixture *fixture = *state;
 
         fixture->job->info.name = EVIL;
@@ -68,7 +68,7 @@ static void a_job_goes_by_its_name_or_its_id(void **state) {
         assert_string_equal(fixture->out.text, "job-0");
 }
 
-static void facts_are_those_that_were_given(void **state) {
+static void only_given_facts_are_shown(void **state) {
         Fixture *fixture = *state;
         JobView *job = fixture->job;
 
@@ -100,7 +100,7 @@ static void facts_are_those_that_were_given(void **state) {
         assert_true(says(fixture, "<b>1 of 2</b>"));
 }
 
-static void meters_say_what_was_used_of_what_was_given(void **state) {
+static void meters_show_used_and_allocated_resources(void **state) {
         Fixture *fixture = *state;
 
         own(fixture, USAGE_CPU_GIVEN, 32, QUALITY_EXACT);
@@ -124,7 +124,7 @@ static void meters_say_what_was_used_of_what_was_given(void **state) {
         assert_true(says(fixture, "<b>25.0" NBSP "% of 64.0" NBSP "GiB</b>"));
 }
 
-static void a_job_without_a_group_says_why_it_has_no_meters(void **state) {
+static void a_job_without_a_group_shows_why_it_has_no_meters(void **state) {
         Fixture *fixture = *state;
 
         memset(fixture->job->usage.quality, QUALITY_NO_GROUP, N_USAGES);
@@ -175,10 +175,10 @@ static void no_advice_leaves_nothing(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(a_job_goes_by_its_name_or_its_id, setup, teardown),
-                cmocka_unit_test_setup_teardown(facts_are_those_that_were_given, setup, teardown),
-                cmocka_unit_test_setup_teardown(meters_say_what_was_used_of_what_was_given, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_job_without_a_group_says_why_it_has_no_meters, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_job_is_titled_by_its_name_or_id, setup, teardown),
+                cmocka_unit_test_setup_teardown(only_given_facts_are_shown, setup, teardown),
+                cmocka_unit_test_setup_teardown(meters_show_used_and_allocated_resources, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_job_without_a_group_shows_why_it_has_no_meters, setup, teardown),
                 cmocka_unit_test_setup_teardown(numbers_of_both_stand_side_by_side, setup, teardown),
                 cmocka_unit_test_setup_teardown(phases_are_named_and_have_their_share, setup, teardown),
                 cmocka_unit_test_setup_teardown(no_advice_leaves_nothing, setup, teardown),

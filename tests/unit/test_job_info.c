@@ -17,14 +17,14 @@
                 assert_string_equal(text, expected);                            \
         } while (0)
 
-static void a_command_reads_as_one_would_type_it(void **state) {
+static void a_command_is_quoted_as_for_a_shell(void **state) {
         (void)state;
         assert_command("python3 train.py --lr=0.1", (char[]){ "python3" }, (char[]){ "train.py" }, (char[]){ "--lr=0.1" });
         assert_command("sh -c 'echo $HOME; exit'", (char[]){ "sh" }, (char[]){ "-c" }, (char[]){ "echo $HOME; exit" });
         assert_command("echo '' 'it'\\''s'", (char[]){ "echo" }, (char[]){ "" }, (char[]){ "it's" });
 }
 
-static void bytes_that_are_no_text_are_replaced(void **state) {
+static void invalid_bytes_are_replaced(void **state) {
         (void)state;
         assert_command("cat 'a" UTF8_REPLACEMENT "b'", (char[]){ "cat" }, (char[]){ "a\xff" "b" });
 }
@@ -74,7 +74,7 @@ static void a_job_is_made_of_options_and_surroundings(void **state) {
         assert_string_equal(info.labels[1].value, "");
 }
 
-static void an_id_is_made_where_nobody_gives_one(void **state) {
+static void an_id_is_made_if_none_is_given(void **state) {
         scoped(job_info_deinit) JobInfo info = {}, another = {};
         Launch launch = { .rank = -1, .node = -1 };
         JobOptions options = {};
@@ -121,11 +121,11 @@ static void an_option_counts_more_than_the_launcher(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_command_reads_as_one_would_type_it),
-                cmocka_unit_test(bytes_that_are_no_text_are_replaced),
+                cmocka_unit_test(a_command_is_quoted_as_for_a_shell),
+                cmocka_unit_test(invalid_bytes_are_replaced),
                 cmocka_unit_test(a_long_command_is_cut_between_characters),
                 cmocka_unit_test(a_job_is_made_of_options_and_surroundings),
-                cmocka_unit_test(an_id_is_made_where_nobody_gives_one),
+                cmocka_unit_test(an_id_is_made_if_none_is_given),
                 cmocka_unit_test(an_option_counts_more_than_the_launcher),
         };
 

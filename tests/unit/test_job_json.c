@@ -57,7 +57,7 @@ static void what_was_not_given_is_null(void **state) {
         assert_true(says(fixture, "\"exit\":null,\"rusage\":null"));
 }
 
-static void the_place_in_its_run_and_the_cgroup_are_told(void **state) {
+static void the_place_in_the_run_and_the_cgroup_are_written(void **state) {
         Fixture *fixture = *state;
 
         fixture->job->info.rank = 5;
@@ -91,7 +91,7 @@ static void the_command_is_for_the_jobs_user(void **state) {
         assert_true(says(fixture, "\"command\":\"\",\"hidden\":{},"));
 }
 
-static void limits_are_what_the_job_may_use(void **state) {
+static void limits_are_the_effective_limits(void **state) {
         Fixture *fixture = *state;
 
         fixture->job->usage.value[USAGE_CPU_GIVEN] = 1.5;
@@ -133,7 +133,7 @@ static void advice_comes_with_its_rule(void **state) {
         assert_true(says(fixture, ",\"advice\":[{\"rule\":\"oom-killed\",\"text\":\"2 processes "));
 }
 
-static void numbers_that_are_not_known_yet_are_empty_and_not_missing(void **state) {
+static void unknown_numbers_are_null_and_not_missing(void **state) {
         Fixture *fixture = *state;
 
         job_json_write_no_numbers(&fixture->json);
@@ -156,12 +156,12 @@ static void labels_are_an_object(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(what_was_not_given_is_null, setup, teardown),
-                cmocka_unit_test_setup_teardown(the_place_in_its_run_and_the_cgroup_are_told, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_place_in_the_run_and_the_cgroup_are_written, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_command_is_for_the_jobs_user, setup, teardown),
-                cmocka_unit_test_setup_teardown(limits_are_what_the_job_may_use, setup, teardown),
+                cmocka_unit_test_setup_teardown(limits_are_the_effective_limits, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_node_is_as_it_was_sampled, setup, teardown),
                 cmocka_unit_test_setup_teardown(advice_comes_with_its_rule, setup, teardown),
-                cmocka_unit_test_setup_teardown(numbers_that_are_not_known_yet_are_empty_and_not_missing, setup, teardown),
+                cmocka_unit_test_setup_teardown(unknown_numbers_are_null_and_not_missing, setup, teardown),
                 cmocka_unit_test(labels_are_an_object),
         };
 

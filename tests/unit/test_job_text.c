@@ -33,7 +33,7 @@ static void labels_of_any_text_come_back(void **state) {
         }
 }
 
-static void labels_that_make_no_sense_are_malformed(void **state) {
+static void invalid_labels_are_malformed(void **state) {
         static const char *const texts[] = {
                 "", "key=value", "{\"labels\":{}}", "{\"labels\":[1]}", "{\"labels\":[{\"k\":1}]}", "{\"labels\":[{\"k\":\"a\"}",
         };
@@ -72,7 +72,7 @@ static void rusage_without_a_text_is_malformed(void **state) {
         assert_true(rusage.ru_utime == 1.5);
 }
 
-static void metrics_come_back_with_quality_and_every_bit(void **state) {
+static void metrics_round_trip_with_quality_and_every_bit(void **state) {
         scoped(buffer_deinit) Buffer keys = {}, text = {};
         MetricSet metrics = {}, back;
         Layout layout;
@@ -132,10 +132,10 @@ static void metrics_that_do_not_fit_their_layout_are_malformed(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(labels_of_any_text_come_back),
-                cmocka_unit_test(labels_that_make_no_sense_are_malformed),
+                cmocka_unit_test(invalid_labels_are_malformed),
                 cmocka_unit_test(rusage_keeps_every_bit),
                 cmocka_unit_test(rusage_without_a_text_is_malformed),
-                cmocka_unit_test(metrics_come_back_with_quality_and_every_bit),
+                cmocka_unit_test(metrics_round_trip_with_quality_and_every_bit),
                 cmocka_unit_test(metrics_of_another_version_are_read_by_their_keys),
                 cmocka_unit_test(metrics_that_do_not_fit_their_layout_are_malformed),
         };

@@ -42,7 +42,7 @@ static void a_cgroup_that_is_filled_again_goes_on(void **state) {
         assert_null(job->final);
 }
 
-static void a_cgroup_in_which_nothing_ran_is_no_end(void **state) {
+static void an_empty_new_cgroup_does_not_end_the_job(void **state) {
         Fixture *f = *state;
         Job *job = followed(f);
 
@@ -64,7 +64,7 @@ static void a_removed_cgroup_ends_the_job_and_is_noted(void **state) {
         tree_write(f->root, GROUP_42 "/cpu.stat", "");
         job->group.cgroup = cgroup_free(job->group.cgroup);
         assert_int_equal(groups_read(job), GROUPS_GONE);
-        assert_int_equal(groups_glance(job), GROUPS_GONE);
+        assert_int_equal(groups_refresh(job), GROUPS_GONE);
         assert_int_equal(job_room_tick(&f->jobs), 0);
         assert_int_equal(job->stage, JOB_ENDING);
         assert_int_equal(complete_one(f), 0);
@@ -115,7 +115,7 @@ static void a_job_lives_on_in_its_cgroup(void **state) {
         assert_non_null(strstr(job->info.note, "the job continues until its cgroup is empty"));
 }
 
-static void a_sweep_finds_processes_that_nobody_watched(void **state) {
+static void a_sweep_finds_unwatched_processes(void **state) {
         Fixture *f = *state;
         Request request = begin_request(f, "a");
         int fd, pidfd;
@@ -203,12 +203,12 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 ROOM_TEST(a_job_whose_cgroup_became_empty_is_closed_after_a_while),
                 ROOM_TEST(a_cgroup_that_is_filled_again_goes_on),
-                ROOM_TEST(a_cgroup_in_which_nothing_ran_is_no_end),
+                ROOM_TEST(an_empty_new_cgroup_does_not_end_the_job),
                 ROOM_TEST(a_removed_cgroup_ends_the_job_and_is_noted),
                 ROOM_TEST(a_removal_with_counters_unread_is_explained),
                 ROOM_TEST(a_process_that_ends_ends_its_job),
                 ROOM_TEST(a_job_lives_on_in_its_cgroup),
-                ROOM_TEST(a_sweep_finds_processes_that_nobody_watched),
+                ROOM_TEST(a_sweep_finds_unwatched_processes),
                 ROOM_TEST(a_cgroup_is_one_jobs_and_must_be_there),
                 ROOM_TEST(a_member_names_the_cgroup),
                 ROOM_TEST(usage_goes_on_in_another_cgroup_and_in_its_phase),

@@ -102,7 +102,7 @@ static void ended_jobs_are_forgotten_by_age_and_by_number(void **state) {
         jobs_deinit(&jobs);
 }
 
-static void a_group_is_one_jobs_own_until_that_is_removed(void **state) {
+static void a_group_belongs_to_one_job_until_the_job_is_removed(void **state) {
         Job *a, *b;
         Jobs jobs;
 
@@ -171,7 +171,7 @@ int main(void) {
                 cmocka_unit_test(thousands_of_jobs_are_each_found_and_removed),
                 cmocka_unit_test(an_ended_job_keeps_its_labels_for_exposition),
                 cmocka_unit_test(ended_jobs_are_forgotten_by_age_and_by_number),
-                cmocka_unit_test(a_group_is_one_jobs_own_until_that_is_removed),
+                cmocka_unit_test(a_group_belongs_to_one_job_until_the_job_is_removed),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -103,7 +103,7 @@ static void other_text_goes_to_the_descriptor_of_stderr(void **state) {
  * While journald is stopped, nothing blocks, records that exceed the queue are dropped, and both are reported
  * afterwards.
  */
-static void a_stopped_journal_holds_nobody_up_and_what_is_dropped_is_reported(void **state) {
+static void a_stopped_journal_blocks_nothing_and_dropped_messages_are_reported(void **state) {
         enum { N = 5000 };
         Fixture *f = *state;
         char text[LOG_RECORD_MAX + 64];
@@ -139,7 +139,7 @@ static void a_stopped_journal_holds_nobody_up_and_what_is_dropped_is_reported(vo
         assert_int_equal(journal_n_dropped(f->journal), n_dropped);
 }
 
-static void a_restarted_journal_gets_what_was_logged_meanwhile(void **state) {
+static void a_restarted_journal_gets_queued_messages(void **state) {
         Fixture *f = *state;
         struct sockaddr_un address = { .sun_family = AF_UNIX };
         char text[LOG_RECORD_MAX + 64];
@@ -210,8 +210,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(a_message_has_its_fields_and_stays_in_one_line_each, setup, teardown),
                 cmocka_unit_test_setup_teardown(other_text_goes_to_the_descriptor_of_stderr, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_stopped_journal_holds_nobody_up_and_what_is_dropped_is_reported, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_restarted_journal_gets_what_was_logged_meanwhile, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_stopped_journal_blocks_nothing_and_dropped_messages_are_reported, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_restarted_journal_gets_queued_messages, setup, teardown),
                 cmocka_unit_test(the_journal_is_used_only_where_stderr_leads_to_it),
                 cmocka_unit_test(without_a_socket_stderr_stays),
                 cmocka_unit_test_setup_teardown(a_limited_message_says_how_many_were_suppressed, setup, teardown),

@@ -25,7 +25,7 @@ static void assert_says(JsonText value, const char *expected) {
         assert_true(json_text_kind(value) != JSON_KIND_STRING || json_text_is_string(value, expected, strlen(expected)));
 }
 
-static void members_are_found_whatever_lies_between(void **state) {
+static void members_are_found_among_any_others(void **state) {
         JsonText object = text(" {\"a\":{\"b\":[1,{\"c\":\"}]\\\"\"}],\"rate\":1} , \"rate\" : -1.5e3, \"x\":null,\"\":\"e\"} ");
 
         (void)state;
@@ -38,7 +38,7 @@ static void members_are_found_whatever_lies_between(void **state) {
         assert_null(json_text_find((JsonText){}, "rate").text);
 }
 
-static void members_are_found_by_what_their_keys_say(void **state) {
+static void members_are_found_by_their_decoded_keys(void **state) {
         JsonText object = text("{\"a\\\"b\":1,\"c\\\\n\":2,\"c\\n\":3,\"\\u00e9\":4,\"\xc3\xa9t\":5}");
 
         (void)state;
@@ -50,7 +50,7 @@ static void members_are_found_by_what_their_keys_say(void **state) {
         assert_says(json_text_find(object, "\xc3\xa9t"), "5");
 }
 
-static void strings_say_what_their_escapes_mean(void **state) {
+static void escapes_in_strings_are_decoded(void **state) {
         (void)state;
         assert_says(text("\"a\\n\\t\\\"\\\\\\/\\b\\u00e9\\ud83d\\ude00\""), "a\n\t\"\\/\b\xc3\xa9\xf0\x9f\x98\x80");
         assert_says(text("\"\\ud83d!\""), "\xef\xbf\xbd!");
@@ -113,9 +113,9 @@ static void equal_objects_read_equal_when_sorted(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(members_are_found_whatever_lies_between),
-                cmocka_unit_test(members_are_found_by_what_their_keys_say),
-                cmocka_unit_test(strings_say_what_their_escapes_mean),
+                cmocka_unit_test(members_are_found_among_any_others),
+                cmocka_unit_test(members_are_found_by_their_decoded_keys),
+                cmocka_unit_test(escapes_in_strings_are_decoded),
                 cmocka_unit_test(numbers_are_whole_only_when_they_are_written_so),
                 cmocka_unit_test(broken_text_ends_early),
                 cmocka_unit_test(equal_objects_read_equal_when_sorted),

@@ -100,7 +100,7 @@ static void the_second_path_serves_when_the_first_cannot_be_opened(void **state)
         assert_string_equal(f->text.bytes, "0.12 1.05 10.50 3/417 8123\n");
 }
 
-static void a_file_that_cannot_be_read_is_opened_anew_the_next_time(void **state) {
+static void an_unreadable_file_is_opened_again(void **state) {
         Fixture *f = *state;
         int error = 0;
 
@@ -129,7 +129,7 @@ int main(void) {
                 test(a_missing_file_is_tried_again_after_a_minute),
                 test(a_file_that_was_opened_stays_open),
                 test(the_second_path_serves_when_the_first_cannot_be_opened),
-                test(a_file_that_cannot_be_read_is_opened_anew_the_next_time),
+                test(an_unreadable_file_is_opened_again),
                 test(a_file_without_end_is_refused),
         };
 

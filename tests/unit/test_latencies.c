@@ -84,7 +84,7 @@ static void a_document_becomes_an_indicator(void **state) {
         assert_made(text, 0, "\"units\":{\"prediction_latency_avg\":\"us\"}}");
 }
 
-static void what_else_a_document_has_becomes_parameters(void **state) {
+static void other_members_become_parameters(void **state) {
         static const char text[] = "{\"model\": \"m1\", \"time_per_batch\": [1], \"framework\": \"lightgbm\", \"version\": \"3.3\","
                                    " \"threads\": 8, \"device\": null}";
 
@@ -93,7 +93,7 @@ static void what_else_a_document_has_becomes_parameters(void **state) {
         assert_made(text, 0, "{\"name\":\"inference_latency\",\"framework\":\"lightgbm\",\"version\":\"3.3\",\"@parameters\":");
 }
 
-static void lengths_that_differ_are_told_by_the_least_and_the_greatest(void **state) {
+static void different_lengths_are_reported_as_minimum_and_maximum(void **state) {
         static const char text[] = "{\"time_per_batch\": [1, 1, 1], \"batch_length\": [8, 2, 8]}";
 
         (void)state;
@@ -110,13 +110,13 @@ static void numbers_on_lines_become_an_indicator(void **state) {
         assert_made("0\n0\n", 0, "\"batch_latency_p99_usecs\":0.0,");
 }
 
-static void the_option_stands_for_the_member(void **state) {
+static void the_option_replaces_the_member(void **state) {
         (void)state;
         assert_made("{\"time_per_batch\": [1]}", 4, "\"batch_length\":4");
         assert_refused("{\"time_per_batch\": [1], \"batch_length\": 4}", 4, "batch_length", "--batch-length");
 }
 
-static void what_is_no_time_is_refused_with_its_place(void **state) {
+static void an_invalid_time_is_refused_with_its_position(void **state) {
         (void)state;
         assert_refused("{\"time_per_batch\": [0.1, -0.1]}", 0, "time_per_batch[1]", "is negative: ");
         assert_refused("{\"time_per_batch\": [0.1, \"0.2\"]}", 0, "time_per_batch[1]", "is a string, must be a number of seconds");
@@ -128,7 +128,7 @@ static void what_is_no_time_is_refused_with_its_place(void **state) {
         assert_refused("{\"times\": [0.1]}", 0, "time_per_batch", "missing, must be a list of seconds: expected {");
 }
 
-static void what_is_no_length_is_refused_with_its_place(void **state) {
+static void an_invalid_length_is_refused_with_its_position(void **state) {
         (void)state;
         assert_refused("{\"time_per_batch\": [1], \"batch_length\": 0}", 0, "batch_length", "a whole number from 1");
         assert_refused("{\"time_per_batch\": [1], \"batch_length\": 1.5}", 0, "batch_length", "a whole number from 1");
@@ -140,7 +140,7 @@ static void what_is_no_length_is_refused_with_its_place(void **state) {
         assert_refused("{\"time_per_batch\": [1], \"batch_length\": []}", 0, "batch_length", "has 0 items");
 }
 
-static void what_the_indicator_says_itself_is_refused(void **state) {
+static void members_of_the_indicator_are_refused_as_parameters(void **state) {
         (void)state;
         assert_refused("{\"time_per_batch\": [1], \"@result\": {}}", 0, "@result", "leave it out");
         assert_refused("{\"time_per_batch\": [1], \"name\": \"mine\"}", 0, "name", "leave it out");
@@ -197,13 +197,13 @@ static void dense_texts_have_room(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_document_becomes_an_indicator),
-                cmocka_unit_test(what_else_a_document_has_becomes_parameters),
-                cmocka_unit_test(lengths_that_differ_are_told_by_the_least_and_the_greatest),
+                cmocka_unit_test(other_members_become_parameters),
+                cmocka_unit_test(different_lengths_are_reported_as_minimum_and_maximum),
                 cmocka_unit_test(numbers_on_lines_become_an_indicator),
-                cmocka_unit_test(the_option_stands_for_the_member),
-                cmocka_unit_test(what_is_no_time_is_refused_with_its_place),
-                cmocka_unit_test(what_is_no_length_is_refused_with_its_place),
-                cmocka_unit_test(what_the_indicator_says_itself_is_refused),
+                cmocka_unit_test(the_option_replaces_the_member),
+                cmocka_unit_test(an_invalid_time_is_refused_with_its_position),
+                cmocka_unit_test(an_invalid_length_is_refused_with_its_position),
+                cmocka_unit_test(members_of_the_indicator_are_refused_as_parameters),
                 cmocka_unit_test(a_bad_line_is_refused_with_its_number),
                 cmocka_unit_test(dense_texts_have_room),
         };

@@ -86,7 +86,7 @@ static void times_that_are_all_the_same_are_their_own_percentiles(void **state) 
                 assert_true(set.value[metric] == 0.1 * 1e6);
 }
 
-static void every_name_says_its_unit_but_the_average(void **state) {
+static void every_name_but_the_average_contains_its_unit(void **state) {
         (void)state;
         for (LatencyMetric metric = 0; metric < N_LATENCY_METRICS; metric++) {
                 assert_int_equal(strstr(latency_name(metric), "_usecs") != NULL, metric > LATENCY_AVERAGE);
@@ -148,7 +148,7 @@ int main(void) {
                 cmocka_unit_test(one_length_counts_for_every_batch),
                 cmocka_unit_test(without_batches_there_are_only_counts_and_with_one_no_percentiles),
                 cmocka_unit_test(times_that_are_all_the_same_are_their_own_percentiles),
-                cmocka_unit_test(every_name_says_its_unit_but_the_average),
+                cmocka_unit_test(every_name_but_the_average_contains_its_unit),
                 cmocka_unit_test(captured_runs_give_what_was_logged),
         };
 

@@ -35,7 +35,7 @@ static void the_newest_are_kept_and_come_in_order(void **state) {
         free(newest);
 }
 
-static void what_is_older_than_all_of_a_full_page_is_told(void **state) {
+static void rows_older_than_a_full_page_are_detected(void **state) {
         LatestRows *newest = malloc(sizeof(*newest));
 
         (void)state;
@@ -54,7 +54,7 @@ static void what_is_older_than_all_of_a_full_page_is_told(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(the_newest_are_kept_and_come_in_order),
-                cmocka_unit_test(what_is_older_than_all_of_a_full_page_is_told),
+                cmocka_unit_test(rows_older_than_a_full_page_are_detected),
         };
 
         return cmocka_run_group_tests_name("newest", tests, NULL, NULL);

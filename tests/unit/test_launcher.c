@@ -81,7 +81,7 @@ static void assert_ignored(const char *words, int64_t rank, uint32_t n_ranks, in
         assert_int_equal(launch.n_nodes, n_nodes);
 }
 
-static void nobody_says_anything(void **state) {
+static void no_launcher_sets_variables(void **state) {
         (void)state;
         assert_launch("HOME=/", -1, 0, -1, 0);
         assert_string_equal(find("HOME=/").job, "");
@@ -107,7 +107,7 @@ static void the_other_launchers_know_their_rank(void **state) {
         assert_launch("OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=6", 2, 6, -1, 0);
 }
 
-static void with_all_ranks_here_this_is_the_only_node(void **state) {
+static void with_all_ranks_local_there_is_one_node(void **state) {
         (void)state;
         assert_launch("PMI_RANK=3 PMI_SIZE=4 MPI_LOCALNRANKS=4 MPI_LOCALRANKID=3", 3, 4, 0, 1);
         assert_launch("PMI_RANK=3 PMI_SIZE=4 MPI_LOCALNRANKS=2 MPI_LOCALRANKID=1", 3, 4, -1, 0);
@@ -123,7 +123,7 @@ static void the_innermost_launcher_knows(void **state) {
         assert_launch("SLURM_PROCID=3 SLURM_NTASKS=4 SLURM_NODEID=1 SLURM_NNODES=2 PMIX_RANK=3", 3, 4, 1, 2);
 }
 
-static void what_makes_no_sense_is_ignored_by_name(void **state) {
+static void invalid_variables_are_ignored_and_named(void **state) {
         (void)state;
         assert_ignored("SLURM_PROCID=none", -1, 0, -1, 0, "SLURM_PROCID");
         assert_ignored("SLURM_PROCID=-1 PMI_RANK=2", 2, 0, -1, 0, "SLURM_PROCID");
@@ -134,7 +134,7 @@ static void what_makes_no_sense_is_ignored_by_name(void **state) {
         assert_ignored("SLURM_PROCID=1 SLURM_NODEID=x SLURM_NNODES=2", 1, 0, -1, 2, "SLURM_NODEID");
 }
 
-static void what_contradicts_itself_is_ignored(void **state) {
+static void contradictory_variables_are_ignored(void **state) {
         (void)state;
         assert_ignored("SLURM_PROCID=8 SLURM_NTASKS=8", 8, 0, -1, 0, "SLURM_NTASKS");
         assert_ignored("SLURM_PROCID=0 SLURM_NODEID=2 SLURM_NNODES=2", 0, 0, -1, 0, "SLURM_NODEID SLURM_NNODES");
@@ -161,14 +161,14 @@ static void without_a_step_of_tasks_there_is_no_id(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(nobody_says_anything),
+                cmocka_unit_test(no_launcher_sets_variables),
                 cmocka_unit_test(a_task_of_slurm_knows_all),
                 cmocka_unit_test(a_step_of_slurm_may_have_less_than_its_job),
                 cmocka_unit_test(the_other_launchers_know_their_rank),
-                cmocka_unit_test(with_all_ranks_here_this_is_the_only_node),
+                cmocka_unit_test(with_all_ranks_local_there_is_one_node),
                 cmocka_unit_test(the_innermost_launcher_knows),
-                cmocka_unit_test(what_makes_no_sense_is_ignored_by_name),
-                cmocka_unit_test(what_contradicts_itself_is_ignored),
+                cmocka_unit_test(invalid_variables_are_ignored_and_named),
+                cmocka_unit_test(contradictory_variables_are_ignored),
                 cmocka_unit_test(a_task_of_slurm_has_an_id),
                 cmocka_unit_test(without_a_step_of_tasks_there_is_no_id),
         };

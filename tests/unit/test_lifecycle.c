@@ -37,7 +37,7 @@ static void an_id_is_used_once(void **state) {
         assert_int_equal(f->jobs.jobs.n, 0);
 }
 
-static void a_job_between_two_rows_is_not_begun_or_ended(void **state) {
+static void a_job_with_a_pending_row_cannot_begin_or_end(void **state) {
         Fixture *f = *state;
         Request begin = begin_request(f, "a"), end = { .kind = REQUEST_JOB_END, .job_end.job = "a" };
 
@@ -107,7 +107,7 @@ static void jobs_are_charged_to_the_user_who_began_them(void **state) {
         assert_int_equal(stats[RESOURCE_JOBS].n_owners, 2);
 }
 
-static void administrators_begin_jobs_whatever_users_hold(void **state) {
+static void administrators_can_begin_jobs_at_the_users_limit(void **state) {
         Fixture *f = *state;
 
         for (f->peer.uid = 1000; f->peer.uid < 1030; f->peer.uid++)
@@ -134,7 +134,7 @@ static Status begin_for(Fixture *f, const char *id, uint32_t uid) {
         return f->answer.status;
 }
 
-static void no_user_keeps_an_id_from_an_administrator(void **state) {
+static void users_cannot_block_ids_for_administrators(void **state) {
         Fixture *f = *state;
         Job *job;
 
@@ -224,7 +224,7 @@ static void a_full_queue_changes_nothing(void **state) {
         assert_int_equal(complete_one(f), 0);
 }
 
-static void an_end_of_a_job_that_is_over_amends_it(void **state) {
+static void an_end_of_an_ended_job_amends_it(void **state) {
         Fixture *f = *state;
 
         assert_int_equal(end_job(f, "never"), STATUS_NOT_FOUND);
@@ -372,15 +372,15 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 ROOM_TEST(a_job_begins_and_ends_with_its_rows),
                 ROOM_TEST(an_id_is_used_once),
-                ROOM_TEST(a_job_between_two_rows_is_not_begun_or_ended),
+                ROOM_TEST(a_job_with_a_pending_row_cannot_begin_or_end),
                 ROOM_TEST(only_administrators_act_for_others),
                 ROOM_TEST(jobs_are_charged_to_the_user_who_began_them),
-                ROOM_TEST(administrators_begin_jobs_whatever_users_hold),
-                ROOM_TEST(no_user_keeps_an_id_from_an_administrator),
+                ROOM_TEST(administrators_can_begin_jobs_at_the_users_limit),
+                ROOM_TEST(users_cannot_block_ids_for_administrators),
                 ROOM_TEST(a_process_is_the_peers_own_and_lives),
                 ROOM_TEST(a_store_that_fails_leaves_no_job_and_no_end),
                 ROOM_TEST(a_full_queue_changes_nothing),
-                ROOM_TEST(an_end_of_a_job_that_is_over_amends_it),
+                ROOM_TEST(an_end_of_an_ended_job_amends_it),
                 ROOM_TEST(completed_amendments_have_each_an_answer),
                 ROOM_TEST(a_detected_job_is_adopted_by_a_begin),
                 ROOM_TEST(the_begin_of_a_detected_job_is_put_until_it_is_stored),

@@ -71,7 +71,7 @@ static void damage_is_found_and_salvaged_into_a_new_file(void **state) {
         assert_int_equal(maintenance_salvage("/nonexistent/perfd.db", "/nonexistent/new", &text), MAINTENANCE_FAILED);
 }
 
-static void a_file_that_is_no_database_is_damaged(void **state) {
+static void an_invalid_database_file_is_damaged(void **state) {
         scoped(buffer_deinit) Buffer text = {};
         char path[PATH_MAX], copy[PATH_MAX], junk[8192];
 
@@ -84,7 +84,7 @@ static void a_file_that_is_no_database_is_damaged(void **state) {
         assert_int_equal(access(copy, F_OK), -1);
 }
 
-static void the_command_line_chooses_what_is_done(void **state) {
+static void the_command_line_selects_the_command(void **state) {
         char copy[PATH_MAX], salvaged[PATH_MAX], path[PATH_MAX];
         Place *place = *state;
         mode_t mask = umask(0022);
@@ -108,8 +108,8 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup_closed, place_teardown)
                 TEST(an_open_store_is_checked_and_copied),
                 TEST(damage_is_found_and_salvaged_into_a_new_file),
-                TEST(a_file_that_is_no_database_is_damaged),
-                TEST(the_command_line_chooses_what_is_done),
+                TEST(an_invalid_database_file_is_damaged),
+                TEST(the_command_line_selects_the_command),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,7 +45,7 @@ static void a_kernel_without_mem_available_is_not_guessed_at(void **state) {
         assert_fault(text, "no MemAvailable");
 }
 
-static void a_kernel_without_swap_has_none(void **state) {
+static void a_kernel_without_swap_reports_zero(void **state) {
         SampleMemory memory = { .swap_total_bytes = 42 };
         const char *fault;
 
@@ -57,7 +57,7 @@ static void a_kernel_without_swap_has_none(void **state) {
         assert_int_equal(memory.swap_free_bytes, 0);
 }
 
-static void what_is_wrong_is_said_and_nothing_is_filled(void **state) {
+static void malformed_text_is_reported_and_nothing_is_filled(void **state) {
         (void)state;
         assert_fault("", "no MemTotal");
         assert_fault("MemTotal: 5 kB\n", "no MemFree");
@@ -77,8 +77,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(kib_become_bytes),
                 cmocka_unit_test(a_kernel_without_mem_available_is_not_guessed_at),
-                cmocka_unit_test(a_kernel_without_swap_has_none),
-                cmocka_unit_test(what_is_wrong_is_said_and_nothing_is_filled),
+                cmocka_unit_test(a_kernel_without_swap_reports_zero),
+                cmocka_unit_test(malformed_text_is_reported_and_nothing_is_filled),
                 cmocka_unit_test(a_size_beyond_64_bits_is_malformed),
         };
 

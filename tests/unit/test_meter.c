@@ -15,7 +15,7 @@
 
 /* --- missing sources, gaps, clocks ---------------------------------------------------------- */
 
-static void what_was_counted_while_a_file_could_not_be_read_is_added_later(void **state) {
+static void counts_of_an_unreadable_file_are_added_later(void **state) {
         Bench b;
 
         (void)state;
@@ -46,7 +46,7 @@ static void what_was_counted_while_a_file_could_not_be_read_is_added_later(void 
         bench_end(&b);
 }
 
-static void a_source_that_appears_late_starts_at_what_it_shows(void **state) {
+static void a_source_that_appears_late_starts_at_its_present_values(void **state) {
         Bench b;
 
         (void)state;
@@ -108,7 +108,7 @@ static void three_intervals_are_late_and_more_are_a_gap(void **state) {
         bench_end(&b);
 }
 
-static void a_clock_that_is_set_is_noticed_and_one_that_slews_is_not(void **state) {
+static void a_clock_step_is_detected_and_slewing_is_not(void **state) {
         Bench b;
 
         (void)state;
@@ -164,7 +164,7 @@ static void utilization_is_the_mean_the_least_and_the_most_of_the_cpus(void **st
         bench_end(&b);
 }
 
-static void a_threshold_is_reached_by_what_equals_it(void **state) {
+static void a_value_equal_to_a_threshold_reaches_it(void **state) {
         Bench b;
 
         (void)state;
@@ -267,7 +267,7 @@ static void only_cpus_online_at_both_ends_are_looked_at(void **state) {
         bench_end(&b);
 }
 
-static void a_cpu_that_stood_still_or_began_anew_is_left_out(void **state) {
+static void a_cpu_without_ticks_or_after_a_reset_is_excluded(void **state) {
         Bench b;
 
         (void)state;
@@ -394,18 +394,18 @@ static void a_sample_of_128_cpus_is_taken_in_microseconds(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(what_was_counted_while_a_file_could_not_be_read_is_added_later),
-                cmocka_unit_test(a_source_that_appears_late_starts_at_what_it_shows),
+                cmocka_unit_test(counts_of_an_unreadable_file_are_added_later),
+                cmocka_unit_test(a_source_that_appears_late_starts_at_its_present_values),
                 cmocka_unit_test(a_suspended_machine_has_totals_but_was_not_observed),
                 cmocka_unit_test(three_intervals_are_late_and_more_are_a_gap),
-                cmocka_unit_test(a_clock_that_is_set_is_noticed_and_one_that_slews_is_not),
+                cmocka_unit_test(a_clock_step_is_detected_and_slewing_is_not),
                 cmocka_unit_test(utilization_is_the_mean_the_least_and_the_most_of_the_cpus),
-                cmocka_unit_test(a_threshold_is_reached_by_what_equals_it),
+                cmocka_unit_test(a_value_equal_to_a_threshold_reaches_it),
                 cmocka_unit_test(threshold_time_is_weighed_by_time),
                 cmocka_unit_test(an_interval_too_short_is_joined_to_the_next),
                 cmocka_unit_test(observed_and_unobserved_time_is_all_the_time),
                 cmocka_unit_test(only_cpus_online_at_both_ends_are_looked_at),
-                cmocka_unit_test(a_cpu_that_stood_still_or_began_anew_is_left_out),
+                cmocka_unit_test(a_cpu_without_ticks_or_after_a_reset_is_excluded),
                 cmocka_unit_test(capacity_follows_the_cpus_that_are_online),
                 cmocka_unit_test(rates_are_per_second_and_boot_counters_as_they_stand),
                 cmocka_unit_test(nothing_is_allocated_while_devices_stay_the_same),

@@ -96,7 +96,7 @@ static void a_source_missing_when_saved_keeps_its_last_known_counters(void **sta
         bench_end(&b);
 }
 
-static void in_another_boot_totals_stay_and_counters_begin_anew(void **state) {
+static void in_another_boot_totals_stay_and_counters_restart(void **state) {
         Bench b;
         Totals before;
 
@@ -154,7 +154,7 @@ static void a_checkpoint_of_a_later_version_is_read(void **state) {
         meter_free(meter);
 }
 
-static void what_is_no_checkpoint_leaves_the_meter_as_it_was(void **state) {
+static void an_invalid_checkpoint_leaves_the_meter_unchanged(void **state) {
         static const char *const texts[] = {
                 "",
                 "\n\n",
@@ -186,7 +186,7 @@ static void what_is_no_checkpoint_leaves_the_meter_as_it_was(void **state) {
         bench_end(&b);
 }
 
-static void a_checkpoint_cut_anywhere_is_none(void **state) {
+static void a_truncated_checkpoint_is_invalid(void **state) {
         Bench b;
         Meter *meter = NULL;
         char *text = NULL;
@@ -231,12 +231,12 @@ int main(void) {
                 cmocka_unit_test(a_restored_meter_goes_on_as_if_it_had_never_stopped),
                 cmocka_unit_test(time_that_waited_to_be_observed_is_not_lost_in_a_restart),
                 cmocka_unit_test(a_source_missing_when_saved_keeps_its_last_known_counters),
-                cmocka_unit_test(in_another_boot_totals_stay_and_counters_begin_anew),
+                cmocka_unit_test(in_another_boot_totals_stay_and_counters_restart),
                 cmocka_unit_test(a_boot_without_an_id_is_another_one),
                 cmocka_unit_test(a_meter_saved_before_its_first_sample_starts_with_one),
                 cmocka_unit_test(a_checkpoint_of_a_later_version_is_read),
-                cmocka_unit_test(what_is_no_checkpoint_leaves_the_meter_as_it_was),
-                cmocka_unit_test(a_checkpoint_cut_anywhere_is_none),
+                cmocka_unit_test(an_invalid_checkpoint_leaves_the_meter_unchanged),
+                cmocka_unit_test(a_truncated_checkpoint_is_invalid),
                 cmocka_unit_test(totals_of_any_size_go_through_text),
         };
 

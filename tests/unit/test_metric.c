@@ -106,7 +106,7 @@ static void a_value_in_base_units_becomes_mlflows(void **state) {
         assert_string_equal(metric_info[METRIC_DISK_READ].key_unit, "MiB");
 }
 
-static void what_is_absent_has_a_reason_and_what_is_present_has_none(void **state) {
+static void only_absent_metrics_have_a_reason(void **state) {
         (void)state;
         for (Quality q = 0; q < N_QUALITIES; q++) {
                 assert_int_equal(quality_is_present(q), metric_quality_reason(q) == NULL);
@@ -134,7 +134,7 @@ int main(void) {
                 cmocka_unit_test(lines_of_a_family_differ_by_label_and_agree_in_the_rest),
                 cmocka_unit_test(a_family_ends_in_its_unit),
                 cmocka_unit_test(a_value_in_base_units_becomes_mlflows),
-                cmocka_unit_test(what_is_absent_has_a_reason_and_what_is_present_has_none),
+                cmocka_unit_test(only_absent_metrics_have_a_reason),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,7 +58,7 @@ static const char answer[] = "{\"metrics\": [{\"key\": \"max_t_mem_percent\", \"
                              "  {\"key\": \"job_cpu_seconds\", \"value\": 0.5, \"timestamp\": 1700000000123, \"step\": 2}],"
                              " \"compat\": [{\"key\": \"max_t_mem_percent\", \"value\": 30.1, \"timestamp\": 1700000000123, \"step\": 2}]}";
 
-static void a_list_has_what_a_client_logs_and_nothing_else(void **state) {
+static void a_list_has_exactly_what_a_client_logs(void **state) {
         scoped(list_deinit) List list;
 
         (void)state;
@@ -78,7 +78,7 @@ static void names_can_be_perf_pys_own(void **state) {
         assert_null(list.names.refused);
 }
 
-static void names_that_become_the_same_are_kept_and_counted(void **state) {
+static void names_that_become_equal_are_kept_and_counted(void **state) {
         scoped(list_deinit) List list;
 
         (void)state;
@@ -88,7 +88,7 @@ static void names_that_become_the_same_are_kept_and_counted(void **state) {
         assert_string_equal(list.names.same, "a-prefix-of-more-than-fifty-characters-in-all-of-t");
 }
 
-static void a_name_that_mlflow_refuses_is_told(void **state) {
+static void a_name_that_mlflow_rejects_is_reported(void **state) {
         scoped(list_deinit) List list;
 
         (void)state;
@@ -189,7 +189,7 @@ static void assert_name(const char *prefix, const char *key, const char *expecte
         assert_string_equal(name, expected);
 }
 
-static void what_is_not_allowed_is_left_out(void **state) {
+static void invalid_characters_are_removed(void **state) {
         (void)state;
         assert_name("", "max_t_(mem_percent)", "max_t_mem_percent");
         assert_name("node 3/", "A-z.0 [%]:\t\n", "node 3/A-z.0 ");
@@ -207,7 +207,7 @@ static void a_name_is_cut_after_its_prefix(void **state) {
         assert_name(digits, "key", "01234567890123456789012345678901234567890123456789");
 }
 
-static void what_means_another_path_is_no_name(void **state) {
+static void a_name_that_is_not_a_normalized_path_is_rejected(void **state) {
         static const char *const good[] = { "a", "a/b", "a b/c-d.e_f", "a..b", "a/..b", ".a", "a/b/c", " " };
         static const char *const bad[] = { "", ".", "..", "..a", "/a", "a/", "a//b", "a/./b", "a/../b", "a/.." };
 
@@ -249,15 +249,15 @@ static void captured_names_are_made_as_perf_py_made_them(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(what_is_not_allowed_is_left_out),
+                cmocka_unit_test(invalid_characters_are_removed),
                 cmocka_unit_test(a_name_is_cut_after_its_prefix),
-                cmocka_unit_test(what_means_another_path_is_no_name),
+                cmocka_unit_test(a_name_that_is_not_a_normalized_path_is_rejected),
                 cmocka_unit_test(our_own_names_stay_as_they_are),
                 cmocka_unit_test(captured_names_are_made_as_perf_py_made_them),
-                cmocka_unit_test(a_list_has_what_a_client_logs_and_nothing_else),
+                cmocka_unit_test(a_list_has_exactly_what_a_client_logs),
                 cmocka_unit_test(names_can_be_perf_pys_own),
-                cmocka_unit_test(names_that_become_the_same_are_kept_and_counted),
-                cmocka_unit_test(a_name_that_mlflow_refuses_is_told),
+                cmocka_unit_test(names_that_become_equal_are_kept_and_counted),
+                cmocka_unit_test(a_name_that_mlflow_rejects_is_reported),
                 cmocka_unit_test(an_answer_without_metrics_is_an_empty_list),
                 cmocka_unit_test(a_captured_run_is_listed_as_perf_py_logged_it),
         };

@@ -118,7 +118,7 @@ static void counters_of_the_kernel_come_in_base_units(void **state) {
         check_contiguous(fixture);
 }
 
-static void what_was_not_read_is_absent_and_not_zero(void **state) {
+static void unread_values_are_absent_instead_of_zero(void **state) {
         static const char *const prefixes[] = {
                 "perfd_node_cpu_seconds", "perfd_node_cpus ",    "perfd_node_memory_",     "perfd_node_oom_kills",
                 "perfd_node_disk_",       "perfd_node_network_", "perfd_node_filesystem_", "perfd_node_load1",
@@ -200,7 +200,7 @@ static void families_of_jobs_stand_together(void **state) {
         check_contiguous(fixture);
 }
 
-static void what_means_the_same_of_node_and_job_is_one_family(void **state) {
+static void equal_metrics_of_node_and_job_share_a_family(void **state) {
         static const char *const families[] = {
                 "cpu_utilization_ratio",
                 "cpu_user_seconds_total",
@@ -304,7 +304,7 @@ static void jobs_beyond_the_limit_are_counted(void **state) {
         assert_true(says(fixture, "\nperfd_jobs_running 2\n"));
 }
 
-static void perfd_tells_of_itself(void **state) {
+static void perfd_exposes_its_own_metrics(void **state) {
         Fixture *fixture = *state;
 
         fixture->snapshot.self.process_cpu_ns = 1250000000;
@@ -340,19 +340,19 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(no_family_is_written_twice, setup, teardown),
                 cmocka_unit_test_setup_teardown(counters_of_the_kernel_come_in_base_units, setup, teardown),
-                cmocka_unit_test_setup_teardown(what_was_not_read_is_absent_and_not_zero, setup, teardown),
+                cmocka_unit_test_setup_teardown(unread_values_are_absent_instead_of_zero, setup, teardown),
                 cmocka_unit_test_setup_teardown(before_the_first_sample_there_is_no_node, setup, teardown),
                 cmocka_unit_test_setup_teardown(devices_beyond_the_limit_are_counted, setup, teardown),
                 cmocka_unit_test_setup_teardown(of_two_mounts_on_one_place_the_last_is_shown, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_number_of_series_does_not_depend_on_cpus, setup, teardown),
                 cmocka_unit_test_setup_teardown(families_of_jobs_stand_together, setup, teardown),
-                cmocka_unit_test_setup_teardown(what_means_the_same_of_node_and_job_is_one_family, setup, teardown),
+                cmocka_unit_test_setup_teardown(equal_metrics_of_node_and_job_share_a_family, setup, teardown),
                 cmocka_unit_test_setup_teardown(both_tables_agree_on_the_families_they_share, setup, teardown),
                 cmocka_unit_test_setup_teardown(names_are_on_the_info_alone_whatever_is_in_them, setup, teardown),
                 cmocka_unit_test_setup_teardown(an_absent_metric_of_a_job_has_no_sample, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_job_without_a_group_has_the_nodes_numbers_alone, setup, teardown),
                 cmocka_unit_test_setup_teardown(jobs_beyond_the_limit_are_counted, setup, teardown),
-                cmocka_unit_test_setup_teardown(perfd_tells_of_itself, setup, teardown),
+                cmocka_unit_test_setup_teardown(perfd_exposes_its_own_metrics, setup, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

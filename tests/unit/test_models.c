@@ -140,7 +140,7 @@ static void judge_fixture(const Models *models, const char *directory, const cha
  * Captured outputs of upstream's scripts conform: only mini_batch, which is missing from upstream's models as well,
  * is reported.
  */
-static void what_scripts_really_printed_keeps_to_the_models(void **state) {
+static void captured_outputs_conform_to_the_models(void **state) {
         Fixture *f = *state;
         const char *shared = getenv("PERFD_FIXTURES");
         struct dirent *entry;
@@ -162,7 +162,7 @@ static void what_scripts_really_printed_keeps_to_the_models(void **state) {
         assert_true(n >= 14);
 }
 
-static void a_bad_file_is_named_with_its_place_and_leaves_the_others(void **state) {
+static void an_invalid_file_is_reported_with_its_position_and_others_are_read(void **state) {
         Fixture *f = *state;
         char log[4096];
 
@@ -244,7 +244,7 @@ static void the_model_of_a_component_goes_before_that_of_any(void **state) {
         assert_null(models_find(&f->models, 7, "a", "torch"));
 }
 
-static void administrators_go_before_files_and_files_before_users(void **state) {
+static void administrators_take_precedence_over_files_and_files_over_users(void **state) {
         Fixture *f = *state;
         char log[1024];
 
@@ -285,7 +285,7 @@ static void models_of_users_are_of_their_own_results(void **state) {
         assert_int_equal(models_find_registered_any(&f->models, "A", NULL)->uid, 9);
 }
 
-static void what_is_taken_out_no_longer_holds(void **state) {
+static void a_removed_model_no_longer_applies(void **state) {
         Fixture *f = *state;
         Model *model;
 
@@ -338,14 +338,14 @@ static void answers_have_the_models_in_force_as_they_were_declared(void **state)
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(the_models_that_ship_are_good),
-                TEST(what_scripts_really_printed_keeps_to_the_models),
-                TEST(a_bad_file_is_named_with_its_place_and_leaves_the_others),
+                TEST(captured_outputs_conform_to_the_models),
+                TEST(an_invalid_file_is_reported_with_its_position_and_others_are_read),
                 TEST(files_that_are_gone_take_their_models_with_them),
                 TEST(a_file_too_large_is_left_out),
                 TEST(the_model_of_a_component_goes_before_that_of_any),
-                TEST(administrators_go_before_files_and_files_before_users),
+                TEST(administrators_take_precedence_over_files_and_files_over_users),
                 TEST(models_of_users_are_of_their_own_results),
-                TEST(what_is_taken_out_no_longer_holds),
+                TEST(a_removed_model_no_longer_applies),
                 TEST(there_is_a_limit_to_registered_models),
                 TEST(answers_have_the_models_in_force_as_they_were_declared),
         };

@@ -48,7 +48,7 @@ static void local_file_systems_are_chosen_once_and_the_root_comes_first(void **s
         assert_only(text, "/", "/with blank\\and\ttab", "/srv", "/boot", "/boot/efi", "/srvx");
 }
 
-static void nothing_on_a_network_or_in_user_space_is_asked(void **state) {
+static void network_and_user_space_file_systems_are_skipped(void **state) {
         (void)state;
         assert_only("1 0 8:1 / / rw - ext4 /dev/sda1 rw\n"
                     "2 1 0:40 / /nfs rw - nfs server:/ rw\n"
@@ -59,7 +59,7 @@ static void nothing_on_a_network_or_in_user_space_is_asked(void **state) {
                     "/");
 }
 
-static void a_local_file_system_below_a_network_one_is_left_out(void **state) {
+static void a_local_file_system_below_a_network_one_is_skipped(void **state) {
         (void)state;
         assert_only("1 0 8:1 / / rw - ext4 /dev/sda1 rw\n"
                     "2 1 0:40 / /home rw - nfs server:/ rw\n"
@@ -68,7 +68,7 @@ static void a_local_file_system_below_a_network_one_is_left_out(void **state) {
                     "/", "/home2");
 }
 
-static void what_is_mounted_over_is_left_out(void **state) {
+static void covered_mounts_are_skipped(void **state) {
         (void)state;
         assert_only("1 0 8:1 / / rw - ext4 /dev/sda1 rw\n"
                     "2 1 8:2 / /a rw - ext4 /dev/sda2 rw\n"
@@ -89,7 +89,7 @@ static void the_root_of_a_container_or_a_live_system_is_asked(void **state) {
                     "/");
 }
 
-static void a_root_on_a_network_is_left_out_with_what_stands_on_it(void **state) {
+static void a_network_root_is_skipped_with_all_mounts_below(void **state) {
         MountList list = {};
 
         (void)state;
@@ -117,7 +117,7 @@ static void mounts_whose_parents_go_round_end(void **state) {
         mount_list_deinit(&list);
 }
 
-static void escapes_are_undone_and_what_is_none_stays(void **state) {
+static void escapes_are_decoded_and_invalid_ones_stay(void **state) {
         char text[32];
 
         (void)state;
@@ -131,7 +131,7 @@ static void escapes_are_undone_and_what_is_none_stays(void **state) {
         assert_string_equal(text, "/abc");
 }
 
-static void what_is_wrong_is_said_and_the_list_is_empty(void **state) {
+static void malformed_text_is_reported_and_the_list_is_empty(void **state) {
         static const char *const bad[] = {
                 "x\n",
                 "1 0 8 / / rw - ext4 /dev/sda1 rw\n",
@@ -157,15 +157,15 @@ static void what_is_wrong_is_said_and_the_list_is_empty(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(local_file_systems_are_chosen_once_and_the_root_comes_first),
-                cmocka_unit_test(nothing_on_a_network_or_in_user_space_is_asked),
-                cmocka_unit_test(a_local_file_system_below_a_network_one_is_left_out),
-                cmocka_unit_test(what_is_mounted_over_is_left_out),
+                cmocka_unit_test(network_and_user_space_file_systems_are_skipped),
+                cmocka_unit_test(a_local_file_system_below_a_network_one_is_skipped),
+                cmocka_unit_test(covered_mounts_are_skipped),
                 cmocka_unit_test(the_root_of_a_container_or_a_live_system_is_asked),
-                cmocka_unit_test(a_root_on_a_network_is_left_out_with_what_stands_on_it),
+                cmocka_unit_test(a_network_root_is_skipped_with_all_mounts_below),
                 cmocka_unit_test(of_several_mounts_of_one_file_system_the_whole_one_is_chosen),
                 cmocka_unit_test(mounts_whose_parents_go_round_end),
-                cmocka_unit_test(escapes_are_undone_and_what_is_none_stays),
-                cmocka_unit_test(what_is_wrong_is_said_and_the_list_is_empty),
+                cmocka_unit_test(escapes_are_decoded_and_invalid_ones_stay),
+                cmocka_unit_test(malformed_text_is_reported_and_the_list_is_empty),
         };
 
         return cmocka_run_group_tests_name("mounts", tests, NULL, NULL);

@@ -98,7 +98,7 @@ static void a_fast_path_is_counted_by_its_physical_master(void **state) {
         assert_class(n, "enP1s9", NET_VIRTUAL);
 }
 
-static void loopback_is_told_by_name_or_type(void **state) {
+static void loopback_is_recognized_by_name_or_type(void **state) {
         scoped(freep) char *text = tree_text("bond/proc/1/net/dev");
         Nets *n = *state;
 
@@ -138,7 +138,7 @@ static void a_number_right_behind_the_colon_is_read(void **state) {
         assert_int_equal(n->sample.nets[1].sent_errors, 2);
 }
 
-static void other_names_make_a_new_list(void **state) {
+static void changed_names_rebuild_the_list(void **state) {
         static const struct {
                 const char *text;
                 size_t n;
@@ -164,7 +164,7 @@ static void other_names_make_a_new_list(void **state) {
         }
 }
 
-static void what_is_wrong_is_said_and_nothing_is_filled(void **state) {
+static void malformed_text_is_reported_and_nothing_is_filled(void **state) {
         static const struct {
                 const char *text, *fault;
         } bad[] = {
@@ -195,12 +195,12 @@ int main(void) {
                 test(counters_of_both_directions_are_read),
                 test(traffic_that_is_counted_below_is_virtual),
                 test(a_fast_path_is_counted_by_its_physical_master),
-                test(loopback_is_told_by_name_or_type),
+                test(loopback_is_recognized_by_name_or_type),
                 test(an_interface_without_hardware_stays_virtual_even_if_it_is_the_only_one),
                 test(without_sysfs_everything_but_loopback_is_physical),
                 test(a_number_right_behind_the_colon_is_read),
-                test(other_names_make_a_new_list),
-                test(what_is_wrong_is_said_and_nothing_is_filled),
+                test(changed_names_rebuild_the_list),
+                test(malformed_text_is_reported_and_nothing_is_filled),
         };
 
         return cmocka_run_group_tests_name("netdev", tests, NULL, NULL);

@@ -40,7 +40,7 @@ static void a_root_that_is_not_there_is_an_error(void **state) {
         node_deinit(&node);
 }
 
-static void the_meter_begins_anew(void **state) {
+static void the_meter_can_be_reset(void **state) {
         Node node;
 
         (void)state;
@@ -97,7 +97,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_sample_is_as_old_as_it_may_be),
                 cmocka_unit_test(a_root_that_is_not_there_is_an_error),
-                cmocka_unit_test(the_meter_begins_anew),
+                cmocka_unit_test(the_meter_can_be_reset),
                 cmocka_unit_test(what_is_published_is_the_latest_sample),
                 cmocka_unit_test_setup_teardown(an_interval_is_one_row_of_the_history, place_setup_volatile, place_teardown),
         };

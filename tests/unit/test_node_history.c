@@ -87,7 +87,7 @@ static void a_page_ends_where_a_row_does_not_fit(void **state) {
         assert_int_equal(add(&history, BEGIN_MS + 20000, 10000, 0.5), 0);
 }
 
-static void what_is_no_row_of_ours_is_told(void **state) {
+static void an_invalid_row_is_reported(void **state) {
         scoped(node_history_deinit) NodeHistory history = {};
         NodeSampleRow row = { .begin_ms = BEGIN_MS, .interval_ms = 10000, .timeline = "nonsense" };
 
@@ -150,7 +150,7 @@ int main(void) {
                 cmocka_unit_test(rows_of_one_grid_become_one_timeline),
                 cmocka_unit_test(a_missing_row_is_a_hole),
                 cmocka_unit_test(a_page_ends_where_a_row_does_not_fit),
-                cmocka_unit_test(what_is_no_row_of_ours_is_told),
+                cmocka_unit_test(an_invalid_row_is_reported),
                 cmocka_unit_test(merging_keeps_mean_and_extremes_of_any_length),
                 cmocka_unit_test(a_long_absence_costs_no_memory_when_merging),
                 cmocka_unit_test(a_row_longer_than_the_grid_fills_its_places),

@@ -97,7 +97,7 @@ static void options_and_arguments_may_stand_in_any_order(void **state) {
         assert_null(p.arguments.items[3]);
 }
 
-static void every_spelling_of_an_argument_is_taken(void **state) {
+static void every_form_of_an_argument_is_accepted(void **state) {
         static const char *const lines[] = { "--timeout 250ms", "--timeout=250ms", "-t 250ms", "-t250ms", "-vt250ms", "-v -t 0.25" };
         Parsed p;
 
@@ -217,7 +217,7 @@ static void a_choice_is_one_of_its_words(void **state) {
         assert_wrong("--state run", "--state expects running, finished or interrupted, not 'run'");
 }
 
-static void zero_can_be_told_from_nothing(void **state) {
+static void zero_is_distinct_from_not_given(void **state) {
         Parsed p;
 
         (void)state;
@@ -404,7 +404,7 @@ static void an_option_means_the_same_in_every_command(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(options_and_arguments_may_stand_in_any_order),
-                cmocka_unit_test(every_spelling_of_an_argument_is_taken),
+                cmocka_unit_test(every_form_of_an_argument_is_accepted),
                 cmocka_unit_test(two_dashes_end_the_options),
                 cmocka_unit_test(the_options_of_a_command_to_run_are_its_own),
                 cmocka_unit_test(two_dashes_after_a_command_are_its_own),
@@ -414,7 +414,7 @@ int main(void) {
                 cmocka_unit_test(values_are_checked_in_words),
                 cmocka_unit_test(places_in_a_run_count_from_zero),
                 cmocka_unit_test(a_choice_is_one_of_its_words),
-                cmocka_unit_test(zero_can_be_told_from_nothing),
+                cmocka_unit_test(zero_is_distinct_from_not_given),
                 cmocka_unit_test(labels_add_up_to_their_limit),
                 cmocka_unit_test(distances_count_typos),
                 cmocka_unit_test(commands_are_found_by_one_or_two_words),

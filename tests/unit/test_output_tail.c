@@ -19,7 +19,7 @@ static void assert_text(const OutputTail *tail, const char *expected, bool expec
         assert_int_equal(is_cut, expected_cut);
 }
 
-static void what_is_short_is_whole(void **state) {
+static void short_output_is_complete(void **state) {
         scoped(output_tail_deinit) OutputTail tail = {};
 
         (void)state;
@@ -33,7 +33,7 @@ static void what_is_short_is_whole(void **state) {
 }
 
 /* The result is the same for pieces of any size. */
-static void the_end_remains_of_what_is_long(void **state) {
+static void the_end_of_long_output_is_kept(void **state) {
         static char all[3 * OUTPUT_TAIL_BYTES_MAX + 123];
         static const size_t sizes[] = { 1, 7, 4096, OUTPUT_TAIL_BYTES_MAX - 1, OUTPUT_TAIL_BYTES_MAX,
                                         OUTPUT_TAIL_BYTES_MAX + 1, sizeof(all) };
@@ -61,7 +61,7 @@ static void exactly_as_much_as_fits_is_not_cut(void **state) {
         assert_text(&tail, all, false);
 }
 
-static void half_a_character_at_the_cut_is_none(void **state) {
+static void a_partial_character_at_the_cut_is_removed(void **state) {
         scoped(buffer_deinit) Buffer text = {};
         scoped(output_tail_deinit) OutputTail tail = {};
         bool is_cut;
@@ -76,7 +76,7 @@ static void half_a_character_at_the_cut_is_none(void **state) {
 }
 
 /* Each replacement takes three bytes, and the result must still respect the limit. */
-static void what_is_no_text_is_replaced_and_fits(void **state) {
+static void invalid_bytes_are_replaced_within_the_limit(void **state) {
         static char all[OUTPUT_TAIL_BYTES_MAX];
         scoped(buffer_deinit) Buffer text = {};
         scoped(output_tail_deinit) OutputTail small = {}, tail = {};
@@ -96,11 +96,11 @@ static void what_is_no_text_is_replaced_and_fits(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(what_is_short_is_whole),
-                cmocka_unit_test(the_end_remains_of_what_is_long),
+                cmocka_unit_test(short_output_is_complete),
+                cmocka_unit_test(the_end_of_long_output_is_kept),
                 cmocka_unit_test(exactly_as_much_as_fits_is_not_cut),
-                cmocka_unit_test(half_a_character_at_the_cut_is_none),
-                cmocka_unit_test(what_is_no_text_is_replaced_and_fits),
+                cmocka_unit_test(a_partial_character_at_the_cut_is_removed),
+                cmocka_unit_test(invalid_bytes_are_replaced_within_the_limit),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

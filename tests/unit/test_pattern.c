@@ -60,7 +60,7 @@ static void text_matches_itself_only(void **state) {
         assert_string_equal(job_of("/jobs/job_{job}", "jobs/job_42"), "-");
 }
 
-static void what_is_below_a_job_is_the_job(void **state) {
+static void groups_below_a_job_belong_to_the_job(void **state) {
         Pattern pattern = parsed("/jobs/job_{job}");
         PatternMatch match;
 
@@ -102,7 +102,7 @@ static void two_stars_are_any_number_of_names(void **state) {
         assert_string_equal(job_of("/**/uid_{uid}/**/j{job}", "/uid_1/a/b/j3"), "3 of 1");
 }
 
-static void a_jobs_id_is_one_that_perfd_takes(void **state) {
+static void a_job_id_is_made_valid(void **state) {
         char path[400] = "/";
 
         (void)state;
@@ -149,7 +149,7 @@ static void a_uid_is_digits_that_fit(void **state) {
         assert_string_equal(job_of("/u{uid}/{job}", "/u10a/1"), "-");
 }
 
-static void a_node_may_be_there_and_loses_its_dash(void **state) {
+static void a_node_is_optional_and_loses_its_separator(void **state) {
         static const char v2[] = "/s/{node}slurmstepd.scope/job_{job}", v1[] = "/slurm{node}/job_{job}";
 
         (void)state;
@@ -173,7 +173,7 @@ static void examples_match_what_they_are_for(void **state) {
 
 /* --- matching level by level -------------------------------------------------------------------- */
 
-static void a_walk_knows_where_a_job_may_be(void **state) {
+static void a_walk_knows_which_directories_may_contain_jobs(void **state) {
         Pattern pattern = parsed("/k/**/pod{job}");
         PatternStates root = pattern_begin(&pattern), k, besteffort, pod;
 
@@ -190,7 +190,7 @@ static void a_walk_knows_where_a_job_may_be(void **state) {
 }
 
 /* All ways to match are followed at the same time, not one after the other. */
-static void what_can_match_in_many_ways_takes_no_longer(void **state) {
+static void ambiguous_patterns_take_no_longer(void **state) {
         char path[1 << 16] = "", name[256] = "";
         Pattern names = parsed("/**/a/**/a/**/a/**/a/**/a/**/a/**/a/**/a/**/a/**/a/**/b{job}");
         Pattern stars = parsed("/*a*a*a*a*a*a{job}b");
@@ -211,7 +211,7 @@ static void what_can_match_in_many_ways_takes_no_longer(void **state) {
 
 /* --- invalid patterns --------------------------------------------------------------------------- */
 
-static void a_fault_is_named_with_its_place(void **state) {
+static void an_error_is_reported_with_its_position(void **state) {
         (void)state;
         assert_wrong("job_{job}", "character 1: expected / at the start of a pattern");
         assert_wrong("/a//{job}", "character 4: expected a name after the /");
@@ -260,18 +260,18 @@ static void a_text_has_any_number_of_patterns(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(text_matches_itself_only),
-                cmocka_unit_test(what_is_below_a_job_is_the_job),
+                cmocka_unit_test(groups_below_a_job_belong_to_the_job),
                 cmocka_unit_test(a_star_is_any_text_within_a_name),
                 cmocka_unit_test(wildcards_take_as_little_as_they_can),
                 cmocka_unit_test(two_stars_are_any_number_of_names),
-                cmocka_unit_test(a_jobs_id_is_one_that_perfd_takes),
+                cmocka_unit_test(a_job_id_is_made_valid),
                 cmocka_unit_test(a_sluid_is_s_and_13_characters_of_base_32),
                 cmocka_unit_test(a_uid_is_digits_that_fit),
-                cmocka_unit_test(a_node_may_be_there_and_loses_its_dash),
+                cmocka_unit_test(a_node_is_optional_and_loses_its_separator),
                 cmocka_unit_test(examples_match_what_they_are_for),
-                cmocka_unit_test(a_walk_knows_where_a_job_may_be),
-                cmocka_unit_test(what_can_match_in_many_ways_takes_no_longer),
-                cmocka_unit_test(a_fault_is_named_with_its_place),
+                cmocka_unit_test(a_walk_knows_which_directories_may_contain_jobs),
+                cmocka_unit_test(ambiguous_patterns_take_no_longer),
+                cmocka_unit_test(an_error_is_reported_with_its_position),
                 cmocka_unit_test(a_pattern_that_is_too_long_is_refused),
                 cmocka_unit_test(a_text_has_any_number_of_patterns),
         };

@@ -50,7 +50,7 @@ static void the_peer_is_who_made_the_connection(void **state) {
         assert_true(fcntl(pidfd, F_GETFD) & FD_CLOEXEC);
 }
 
-static void what_is_no_socket_has_no_peer(void **state) {
+static void a_descriptor_without_a_socket_has_no_peer(void **state) {
         scoped(closep) int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
         Peer peer = { .uid = 7 };
 
@@ -60,7 +60,7 @@ static void what_is_no_socket_has_no_peer(void **state) {
 }
 
 /* The fallback for kernels without pidfds of peers. */
-static void a_number_is_the_peer_only_while_it_belongs_to_its_user(void **state) {
+static void a_pid_is_the_peer_only_if_it_belongs_to_the_same_user(void **state) {
         scoped(closep) int pidfd = peer_open_pidfd(getpid(), geteuid());
         pid_t child;
 
@@ -105,8 +105,8 @@ static void without_descriptors_the_peer_has_no_pidfd(void **state) {
 int main(void) {
         static const struct CMUnitTest tests[] = {
                 cmocka_unit_test(the_peer_is_who_made_the_connection),
-                cmocka_unit_test(what_is_no_socket_has_no_peer),
-                cmocka_unit_test(a_number_is_the_peer_only_while_it_belongs_to_its_user),
+                cmocka_unit_test(a_descriptor_without_a_socket_has_no_peer),
+                cmocka_unit_test(a_pid_is_the_peer_only_if_it_belongs_to_the_same_user),
                 cmocka_unit_test(without_descriptors_the_peer_has_no_pidfd),
         };
 

@@ -34,7 +34,7 @@ static bool is_member_with(const gid_t *groups, size_t n) {
 }
 
 /* The groups at the time of connect() count, however many there are. */
-static void a_member_is_who_had_the_group_when_connecting(void **state) {
+static void membership_is_that_at_the_time_of_connect(void **state) {
         gid_t groups[3000];
 
         (void)state;
@@ -67,16 +67,16 @@ static void the_primary_group_counts_as_well(void **state) {
         assert_false(peer_groups_have(one, UINT32_MAX));
 }
 
-static void what_is_no_socket_has_no_peer(void **state) {
+static void a_descriptor_without_a_socket_has_no_peer(void **state) {
         (void)state;
         assert_false(peer_groups_have(-1, 0));
 }
 
 int main(void) {
         static const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_member_is_who_had_the_group_when_connecting),
+                cmocka_unit_test(membership_is_that_at_the_time_of_connect),
                 cmocka_unit_test(the_primary_group_counts_as_well),
-                cmocka_unit_test(what_is_no_socket_has_no_peer),
+                cmocka_unit_test(a_descriptor_without_a_socket_has_no_peer),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -253,7 +253,7 @@ static void in_compat_form_they_grow_from_what_they_were_since_boot(void **state
         assert_near(made.samples[0].disk_usage, 41.6);
 }
 
-static void what_no_metric_tells_is_unknown(void **state) {
+static void values_without_a_metric_are_unknown(void **state) {
         static const char absent[] = "{\"begin_ms\": 1000000, \"end_ms\": 1010500, \"metrics\": [], \"compat\": []}";
         scoped(made_deinit) Made made;
 
@@ -308,7 +308,7 @@ int main(void) {
                 cmocka_unit_test(a_point_becomes_a_sample_at_its_end_and_a_hole_none),
                 cmocka_unit_test(counters_grow_from_the_begin_to_the_jobs_totals),
                 cmocka_unit_test(in_compat_form_they_grow_from_what_they_were_since_boot),
-                cmocka_unit_test(what_no_metric_tells_is_unknown),
+                cmocka_unit_test(values_without_a_metric_are_unknown),
                 cmocka_unit_test(a_job_that_was_not_observed_has_one_sample_with_its_totals),
                 cmocka_unit_test(a_job_without_any_numbers_has_no_report),
                 cmocka_unit_test(a_job_that_runs_is_reported_up_to_its_last_sample),

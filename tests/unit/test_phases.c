@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "room_fixture.h"
 
-static void a_mark_begins_a_phase_and_tells_the_one_it_ended(void **state) {
+static void a_mark_begins_a_phase_and_names_the_ended_one(void **state) {
         Fixture *f = *state;
         Job *job;
 
@@ -45,7 +45,7 @@ static void phases_have_a_limit(void **state) {
         assert_int_equal(mark_job(f, "a", "x"), STATUS_QUOTA);
 }
 
-static void a_job_that_is_over_takes_no_mark(void **state) {
+static void an_ended_job_cannot_be_marked(void **state) {
         Fixture *f = *state;
         Request end = { .kind = REQUEST_JOB_END, .job_end.job = "a" };
 
@@ -127,10 +127,10 @@ static void a_full_queue_keeps_the_phase(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                ROOM_TEST(a_mark_begins_a_phase_and_tells_the_one_it_ended),
+                ROOM_TEST(a_mark_begins_a_phase_and_names_the_ended_one),
                 ROOM_TEST(a_mark_needs_a_running_job_and_the_right_to_it),
                 ROOM_TEST(phases_have_a_limit),
-                ROOM_TEST(a_job_that_is_over_takes_no_mark),
+                ROOM_TEST(an_ended_job_cannot_be_marked),
                 ROOM_TEST(a_first_mark_that_fails_leaves_the_job_unmarked),
                 ROOM_TEST(marks_that_fail_together_are_all_undone),
                 ROOM_TEST(a_mark_of_a_job_that_ended_meanwhile_is_refused),

@@ -128,7 +128,7 @@ static void a_job_that_was_never_marked_has_none(void **state) {
         assert_string_equal(ask_times(fixture), "{\"metrics\":[]}");
 }
 
-static void ended_ones_come_in_order_and_the_one_that_lasts_last(void **state) {
+static void ended_phases_come_in_order_before_the_current_one(void **state) {
         Fixture *fixture = *state;
         PhaseView phase;
         const char *text;
@@ -155,7 +155,7 @@ static void ended_ones_come_in_order_and_the_one_that_lasts_last(void **state) {
                             "\"seconds\":0.0,\"metrics\":[]}],\"phases_truncated\":false}");
 }
 
-static void the_one_that_lasts_grows_with_the_samples(void **state) {
+static void the_current_phase_grows_with_the_samples(void **state) {
         Fixture *fixture = *state;
 
         set_lasting(fixture, 0, "train");
@@ -163,7 +163,7 @@ static void the_one_that_lasts_grows_with_the_samples(void **state) {
         assert_non_null(strstr(ask_job(fixture), "\"end_ms\":null,\"seconds\":2.5,"));
 }
 
-static void what_whoever_marked_it_measured_goes_before(void **state) {
+static void seconds_measured_by_the_client_take_precedence(void **state) {
         Fixture *fixture = *state;
         PhaseView phase = make_phase(fixture, 0, "load");
 
@@ -186,7 +186,7 @@ static void a_snapshot_that_lags_does_not_show_a_phase_twice(void **state) {
         assert_non_null(strstr(text, "\"phases_truncated\":false"));
 }
 
-static void more_than_fit_are_said_to_be_missing(void **state) {
+static void phases_beyond_the_limit_are_reported_as_missing(void **state) {
         Fixture *fixture = *state;
         const char *text;
 
@@ -226,7 +226,7 @@ static void an_answer_has_a_size_whatever_is_in_the_phases(void **state) {
         assert_non_null(strstr(text, "\"phases_truncated\":true"));
 }
 
-static void a_store_that_cannot_be_read_is_told_of(void **state) {
+static void an_unreadable_store_is_reported(void **state) {
         Fixture *fixture = *state;
         const char *text;
 
@@ -385,13 +385,13 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(an_end_without_metrics_has_none, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_job_that_is_not_stored_yet_is_answered_from_the_snapshot, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_job_that_was_never_marked_has_none, setup, teardown),
-                cmocka_unit_test_setup_teardown(ended_ones_come_in_order_and_the_one_that_lasts_last, setup, teardown),
-                cmocka_unit_test_setup_teardown(the_one_that_lasts_grows_with_the_samples, setup, teardown),
-                cmocka_unit_test_setup_teardown(what_whoever_marked_it_measured_goes_before, setup, teardown),
+                cmocka_unit_test_setup_teardown(ended_phases_come_in_order_before_the_current_one, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_current_phase_grows_with_the_samples, setup, teardown),
+                cmocka_unit_test_setup_teardown(seconds_measured_by_the_client_take_precedence, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_snapshot_that_lags_does_not_show_a_phase_twice, setup, teardown),
-                cmocka_unit_test_setup_teardown(more_than_fit_are_said_to_be_missing, setup, teardown),
+                cmocka_unit_test_setup_teardown(phases_beyond_the_limit_are_reported_as_missing, setup, teardown),
                 cmocka_unit_test_setup_teardown(an_answer_has_a_size_whatever_is_in_the_phases, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_store_that_cannot_be_read_is_told_of, setup, teardown),
+                cmocka_unit_test_setup_teardown(an_unreadable_store_is_reported, setup, teardown),
                 cmocka_unit_test_setup_teardown(time_blocks_are_summed_by_name, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_name_that_is_a_metrics_key_gets_a_prefix, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_longest_name_with_its_prefix_is_whole, setup, teardown),

@@ -34,7 +34,7 @@ static void assert_word(const char *word, const char *filled) {
         assert_string_equal(out.text, filled);
 }
 
-static void a_word_gets_the_value_as_it_is(void **state) {
+static void a_value_is_inserted_into_a_word_unchanged(void **state) {
         (void)state;
         assert_word("{x}", HOSTILE);
         assert_word("--n={@n},{@n}", "--n=2,2");
@@ -49,7 +49,7 @@ static void other_braces_are_left_as_they_are(void **state) {
         assert_word("{} { {x {1,2} {a b} x}", "{} { {x {1,2} {a b} x}");
 }
 
-static void a_name_of_nothing_is_refused_with_the_fix(void **state) {
+static void an_unknown_placeholder_is_refused_with_a_fix(void **state) {
         scoped(buffer_deinit) Buffer out = {};
         Bindings some = bindings();
         PlaceholderError error;
@@ -60,7 +60,7 @@ static void a_name_of_nothing_is_refused_with_the_fix(void **state) {
         assert_int_equal(placeholder_fill_script("echo {y}", &some, &out, &error), PLACEHOLDER_WRONG);
 }
 
-static void what_is_used_is_known(void **state) {
+static void used_placeholders_are_found(void **state) {
         scoped(buffer_deinit) Buffer out = {};
         Bindings some = bindings();
         PlaceholderError error;
@@ -98,7 +98,7 @@ static void single_quotes_have_no_values_in_them(void **state) {
         assert_non_null(strstr(error.text, "{x} is within single quotes"));
 }
 
-static void a_shell_takes_every_value_for_what_it_is(void **state) {
+static void every_value_is_quoted_for_a_shell(void **state) {
         scoped(buffer_deinit) Buffer out = {};
         Bindings some = bindings();
         PlaceholderError error;
@@ -169,13 +169,13 @@ static void names_are_short_words(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_word_gets_the_value_as_it_is),
+                cmocka_unit_test(a_value_is_inserted_into_a_word_unchanged),
                 cmocka_unit_test(other_braces_are_left_as_they_are),
-                cmocka_unit_test(a_name_of_nothing_is_refused_with_the_fix),
-                cmocka_unit_test(what_is_used_is_known),
+                cmocka_unit_test(an_unknown_placeholder_is_refused_with_a_fix),
+                cmocka_unit_test(used_placeholders_are_found),
                 cmocka_unit_test(a_script_gets_variables),
                 cmocka_unit_test(single_quotes_have_no_values_in_them),
-                cmocka_unit_test(a_shell_takes_every_value_for_what_it_is),
+                cmocka_unit_test(every_value_is_quoted_for_a_shell),
                 cmocka_unit_test(words_are_those_of_a_shell),
                 cmocka_unit_test(an_open_quote_is_refused),
                 cmocka_unit_test(names_are_short_words),

@@ -76,7 +76,7 @@ static void zero_stays_zero_and_unknown_stays_unknown(void **state) {
         timeline_deinit(&again);
 }
 
-static void a_point_nobody_observed_stays_a_hole(void **state) {
+static void an_unobserved_point_stays_a_gap(void **state) {
         TimelinePoint point = {};
         Timeline timeline = one_point(&point), again;
         size_t n;
@@ -88,7 +88,7 @@ static void a_point_nobody_observed_stays_a_hole(void **state) {
         timeline_deinit(&again);
 }
 
-static void what_comes_back_is_told_the_same_again(void **state) {
+static void a_parsed_point_formats_to_the_same_text(void **state) {
         TimelinePoint point = { .observed_ns = 7, .series[SERIES_CPU] = { 0.3F, 0.1F, 0.7F } };
         Timeline timeline = one_point(&point), again;
         char *once, *twice;
@@ -142,8 +142,8 @@ int main(void) {
         static const struct CMUnitTest tests[] = {
                 cmocka_unit_test(values_of_any_size_keep_six_digits_in_two_hundred_bytes),
                 cmocka_unit_test(zero_stays_zero_and_unknown_stays_unknown),
-                cmocka_unit_test(a_point_nobody_observed_stays_a_hole),
-                cmocka_unit_test(what_comes_back_is_told_the_same_again),
+                cmocka_unit_test(an_unobserved_point_stays_a_gap),
+                cmocka_unit_test(a_parsed_point_formats_to_the_same_text),
                 cmocka_unit_test(a_member_of_a_later_version_is_skipped),
                 cmocka_unit_test(broken_texts_are_refused),
         };

@@ -92,7 +92,7 @@ static void an_index_answers_as_the_documents_do(void **state) {
         assert_int_equal(sum_of(place->reader, NULL, "pytorch").n, 90);
 }
 
-static void results_from_before_their_model_are_indexed_when_it_comes(void **state) {
+static void results_stored_before_their_model_are_indexed_later(void **state) {
         Place *place = *state;
         Sum expected[N_QUESTIONS_HERE];
         Property properties[5];
@@ -115,7 +115,7 @@ static void results_from_before_their_model_are_indexed_when_it_comes(void **sta
         assert_all_same(place->reader, expected);
 }
 
-static void a_model_that_changes_has_its_results_indexed_anew(void **state) {
+static void a_changed_model_causes_a_new_index(void **state) {
         Place *place = *state;
         Sum expected[N_QUESTIONS_HERE];
         Property properties[5];
@@ -155,7 +155,7 @@ static void results_without_a_model_among_others_are_answered_right(void **state
         assert_all_same(place->reader, expected);
 }
 
-static void the_same_result_again_leaves_nothing_in_the_index(void **state) {
+static void a_duplicate_result_adds_nothing_to_the_index(void **state) {
         Place *place = *state;
         RunResults measured, other;
         Property properties[5];
@@ -219,7 +219,7 @@ static void assert_newest_first(Reader *reader, const PointFilter *filter, size_
         assert_int_equal(n, n_expected);
 }
 
-static void the_newest_come_first_and_the_rest_can_be_left(void **state) {
+static void the_newest_come_first_and_reading_can_stop(void **state) {
         PointFilter filter = { .name = "PiMatmul", .since_ms = 20, .before = { 170, 170 } };
         Place *place = *state;
         Property properties[5];
@@ -366,14 +366,14 @@ static void a_batch_is_found_in_its_order(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(an_index_answers_as_the_documents_do, place_setup_volatile, place_teardown),
-                cmocka_unit_test_setup_teardown(results_from_before_their_model_are_indexed_when_it_comes,
+                cmocka_unit_test_setup_teardown(results_stored_before_their_model_are_indexed_later,
                                                 place_setup_volatile, place_teardown),
-                cmocka_unit_test_setup_teardown(a_model_that_changes_has_its_results_indexed_anew, place_setup_volatile, place_teardown),
+                cmocka_unit_test_setup_teardown(a_changed_model_causes_a_new_index, place_setup_volatile, place_teardown),
                 cmocka_unit_test_setup_teardown(results_without_a_model_among_others_are_answered_right,
                                                 place_setup_volatile, place_teardown),
-                cmocka_unit_test_setup_teardown(the_same_result_again_leaves_nothing_in_the_index, place_setup_volatile, place_teardown),
+                cmocka_unit_test_setup_teardown(a_duplicate_result_adds_nothing_to_the_index, place_setup_volatile, place_teardown),
                 cmocka_unit_test_setup_teardown(removed_results_leave_the_index_too, place_setup_volatile, place_teardown),
-                cmocka_unit_test_setup_teardown(the_newest_come_first_and_the_rest_can_be_left, place_setup_volatile, place_teardown),
+                cmocka_unit_test_setup_teardown(the_newest_come_first_and_reading_can_stop, place_setup_volatile, place_teardown),
                 cmocka_unit_test_setup_teardown(an_indexed_parameter_is_a_search_in_an_index, place_setup_volatile, place_teardown),
                 cmocka_unit_test_setup_teardown(registered_models_are_there_at_the_next_start, place_setup_volatile, place_teardown),
                 cmocka_unit_test_setup_teardown(models_that_are_replaced_leave_nothing_behind, place_setup_volatile, place_teardown),

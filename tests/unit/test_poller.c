@@ -62,7 +62,7 @@ static bool is_readable(const Poller *poller) {
         return poll(&pollfd, 1, 0) == 1;
 }
 
-static void all_that_have_something_are_told_at_once(void **state) {
+static void all_ready_descriptors_are_reported_at_once(void **state) {
         struct epoll_event events[N_PAIRS + 1];
         Fixture *f = *state;
         char c;
@@ -85,7 +85,7 @@ static void all_that_have_something_are_told_at_once(void **state) {
         assert_false(is_readable(&f->poller));
 }
 
-static void what_waits_for_nothing_is_not_told_of_a_hang_up(void **state) {
+static void a_disabled_descriptor_gets_no_hang_up(void **state) {
         struct epoll_event events[N_PAIRS];
         Fixture *f = *state;
 
@@ -100,7 +100,7 @@ static void what_waits_for_nothing_is_not_told_of_a_hang_up(void **state) {
         assert_true(events[0].events & EPOLLHUP);
 }
 
-static void what_is_waited_for_can_change(void **state) {
+static void the_events_of_a_descriptor_can_change(void **state) {
         struct epoll_event events[N_PAIRS];
         Fixture *f = *state;
 
@@ -115,9 +115,9 @@ static void what_is_waited_for_can_change(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(all_that_have_something_are_told_at_once, setup, teardown),
-                cmocka_unit_test_setup_teardown(what_waits_for_nothing_is_not_told_of_a_hang_up, setup, teardown),
-                cmocka_unit_test_setup_teardown(what_is_waited_for_can_change, setup, teardown),
+                cmocka_unit_test_setup_teardown(all_ready_descriptors_are_reported_at_once, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_disabled_descriptor_gets_no_hang_up, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_events_of_a_descriptor_can_change, setup, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

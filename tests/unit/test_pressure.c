@@ -47,7 +47,7 @@ static void the_full_line_of_cpu_is_ignored_or_missing(void **state) {
         assert_int_equal(some_us, 8);
 }
 
-static void what_is_wrong_is_said_and_nothing_is_filled(void **state) {
+static void malformed_text_is_reported_and_nothing_is_filled(void **state) {
         (void)state;
         assert_fault("", SOME, "no some line");
         assert_fault("some avg10=0.00\n", SOME, "a some line without a total");
@@ -64,7 +64,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(totals_of_both_lines_are_read),
                 cmocka_unit_test(the_full_line_of_cpu_is_ignored_or_missing),
-                cmocka_unit_test(what_is_wrong_is_said_and_nothing_is_filled),
+                cmocka_unit_test(malformed_text_is_reported_and_nothing_is_filled),
         };
 
         return cmocka_run_group_tests_name("pressure", tests, NULL, NULL);

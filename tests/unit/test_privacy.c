@@ -14,7 +14,7 @@
 
 #define OTHER_UID 65534U
 
-static void a_user_sees_what_is_the_users_own(void **state) {
+static void a_user_sees_own_private_data(void **state) {
         const Caller caller = { .owner = OWNER_OF_UID(OTHER_UID - 1) };
         const Viewer viewer = privacy_viewer(PRIVACY_OWN, &caller), open = privacy_viewer(PRIVACY_ALL, &caller);
 
@@ -25,7 +25,7 @@ static void a_user_sees_what_is_the_users_own(void **state) {
         assert_true(privacy_may_see(&open, OTHER_UID));
 }
 
-static void an_unknown_user_sees_nothing_private(void **state) {
+static void an_unknown_user_sees_no_private_data(void **state) {
         const Caller unknown = { .owner.type = OWNER_UNKNOWN }, host = { .owner.type = OWNER_ADDRESS };
         const Viewer viewers[] = { privacy_viewer(PRIVACY_OWN, &unknown), privacy_viewer(PRIVACY_OWN, &host), {} };
 
@@ -85,7 +85,7 @@ static void a_run_is_shown_without_its_private_members(void **state) {
         assert_string_equal(out.text, "{\"begin\":\"2026\",\"rusage\":{\"stderr\":1},\"a\\nb\":[1,2.5,null]}");
 }
 
-static void what_is_hidden_is_named_with_the_reason(void **state) {
+static void hidden_members_are_named_with_the_reason(void **state) {
         scoped(buffer_deinit) Buffer out = {};
         Json json;
 
@@ -106,12 +106,12 @@ static void what_is_hidden_is_named_with_the_reason(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_user_sees_what_is_the_users_own),
-                cmocka_unit_test(an_unknown_user_sees_nothing_private),
+                cmocka_unit_test(a_user_sees_own_private_data),
+                cmocka_unit_test(an_unknown_user_sees_no_private_data),
                 cmocka_unit_test(an_administrator_sees_everything_and_root_over_tcp_does_not),
                 cmocka_unit_test(the_user_who_runs_perfd_sees_everything),
                 cmocka_unit_test(a_run_is_shown_without_its_private_members),
-                cmocka_unit_test(what_is_hidden_is_named_with_the_reason),
+                cmocka_unit_test(hidden_members_are_named_with_the_reason),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,7 +24,7 @@ static void fill_usage(Usage *usage, uint64_t usage_us) {
         usage_begin(usage, &sample, true);
 }
 
-static void everything_comes_back(void **state) {
+static void all_members_round_trip(void **state) {
         scoped(freep) char *text = NULL;
         Job job = { .is_announced = false, .group.is_usage_cut = true, .group.id = UINT64_C(1) << 40 };
         Phase phase = { .index = 4, .begin_realtime_ms = 1763750000123, .name = "train = \"3\", \\\xc3\xa9poque", .has_usage = true };
@@ -69,7 +69,7 @@ static void a_job_without_group_and_phases_has_neither(void **state) {
         assert_false(progress.has_phase);
 }
 
-static void a_phase_without_a_name_comes_back(void **state) {
+static void a_phase_without_a_name_round_trips(void **state) {
         scoped(freep) char *text = NULL;
         Phase phase = { .begin_realtime_ms = 5 };
         Job job = {};
@@ -95,7 +95,7 @@ static void members_of_a_later_version_are_skipped(void **state) {
         assert_true(progress.is_announced);
 }
 
-static void what_is_cut_or_garbled_is_refused(void **state) {
+static void truncated_or_garbled_text_is_refused(void **state) {
         scoped(freep) char *text = NULL;
         Phase phase = { .index = 1, .name = "load" };
         Job job = {};
@@ -124,11 +124,11 @@ static void a_name_that_is_too_long_is_refused(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(everything_comes_back),
+                cmocka_unit_test(all_members_round_trip),
                 cmocka_unit_test(a_job_without_group_and_phases_has_neither),
-                cmocka_unit_test(a_phase_without_a_name_comes_back),
+                cmocka_unit_test(a_phase_without_a_name_round_trips),
                 cmocka_unit_test(members_of_a_later_version_are_skipped),
-                cmocka_unit_test(what_is_cut_or_garbled_is_refused),
+                cmocka_unit_test(truncated_or_garbled_text_is_refused),
                 cmocka_unit_test(a_name_that_is_too_long_is_refused),
         };
 

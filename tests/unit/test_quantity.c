@@ -53,7 +53,7 @@ static void every_suffix_has_its_factor(void **state) {
         assert_is("12e-1", 1.2);
 }
 
-static void what_is_no_quantity_is_refused(void **state) {
+static void an_invalid_quantity_is_refused(void **state) {
         static const char *const texts[] = { "", "m", "Gi", "-1", "+1", "1 Gi", " 1", "1gi", "1kb", "1KiB", "1mm", "1.2.3", ".", "1e",
                                              "1e+", "inf", "nan", "0x10", "1Gi;rm", "1\n" };
         double v = -7;
@@ -99,7 +99,7 @@ static void numbers_of_a_document_are_quantities(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(every_suffix_has_its_factor),
-                cmocka_unit_test(what_is_no_quantity_is_refused),
+                cmocka_unit_test(an_invalid_quantity_is_refused),
                 cmocka_unit_test(bytes_are_whole_and_fit),
                 cmocka_unit_test(numbers_of_a_document_are_quantities),
         };

@@ -52,7 +52,7 @@ static void end(Fixture *fixture, Query *query) {
         shares_release(&query->charge);
 }
 
-static void users_come_in_turn(void **state) {
+static void users_take_turns(void **state) {
         Fixture *fixture = *state;
         Query many[4], few[2];
 
@@ -92,7 +92,7 @@ static void a_thread_is_left_for_others(void **state) {
         end(fixture, &other);
 }
 
-static void stopping_hands_out_what_waits(void **state) {
+static void stopping_returns_waiting_queries(void **state) {
         Fixture *fixture = *state;
         Query queries[4], late = {};
 
@@ -146,9 +146,9 @@ static void threads_take_each_query_once(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(users_come_in_turn, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(users_take_turns, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_thread_is_left_for_others, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(stopping_hands_out_what_waits, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(stopping_returns_waiting_queries, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(threads_take_each_query_once, set_up, tear_down),
         };
 

@@ -21,7 +21,7 @@ static const double as_fast[] = { 1.01, 0.99, 1.02, 1.00, 1.04, 0.97, 1.01 };
 static const double slow[] = { 2.00, 2.05, 1.95, 2.02, 2.01, 1.99, 2.03 };
 static const double few[] = { 1.5, 1.5 };
 
-static void what_is_really_better_is_told_from_noise(void **state) {
+static void real_differences_are_distinguished_from_noise(void **state) {
         Alternative a[] = { SAMPLE(slow), SAMPLE(as_fast), SAMPLE(fast) };
 
         (void)state;
@@ -46,7 +46,7 @@ static void the_other_direction_turns_the_order(void **state) {
         assert_int_equal(a[1].rank, 2);
 }
 
-static void too_few_values_are_not_told_apart(void **state) {
+static void too_few_values_show_no_difference(void **state) {
         Alternative a[] = { SAMPLE(few), SAMPLE(fast) };
 
         (void)state;
@@ -76,7 +76,7 @@ static void the_same_seed_gives_the_same_intervals(void **state) {
         assert_true(a[0].low == b[0].low && a[1].high == b[1].high);
 }
 
-static void each_difference_to_the_best_has_its_verdict(void **state) {
+static void each_difference_to_the_best_is_judged(void **state) {
         static const double three[] = { 1.0, 1.01, 1.02 }, other_three[] = { 3, 3.1, 3.2 };
         Alternative a[] = { SAMPLE(slow), SAMPLE(as_fast), SAMPLE(fast) }, b[] = { SAMPLE(three), SAMPLE(other_three) };
         RankingConfig unsure = lower;
@@ -152,7 +152,7 @@ static Outcome rank_often(unsigned n_trials, size_t k, size_t n, size_t n_fast, 
 }
 
 /* The rate of false positives must not exceed 1 - confidence. */
-static void equal_distributions_are_seldom_told_apart(void **state) {
+static void equal_distributions_are_rarely_separated(void **state) {
         (void)state;
         for (size_t n = 3; n <= 15; n += 2)
                 assert_in_range(rank_often(400, 2, n, 2, 1).n_wrong, 0, 400 * 7 / 100);
@@ -169,7 +169,7 @@ static void the_more_are_compared_the_more_certain_each_difference_must_be(void 
 }
 
 /* A difference of two and a half standard deviations. */
-static void what_is_slower_by_five_percent_is_found_among_many(void **state) {
+static void a_slowdown_of_five_percent_is_found_among_many(void **state) {
         Outcome outcome;
 
         (void)state;
@@ -218,7 +218,7 @@ static void a_chance_is_corrected_for_all_pairs_and_steps_down(void **state) {
 }
 
 /* 14/924 × 10 is 0.15; after three of five are separated, 14/924 × 2.5 is 0.038. */
-static void what_is_told_apart_makes_the_rest_easier(void **state) {
+static void each_separated_alternative_weakens_the_correction(void **state) {
         static const double best[] = { 1, 2, 3, 4, 5, 6 }, near[] = { 4.5, 5.5, 6.5, 7.5, 8.5, 9.5 };
         double values[3][6];
         Alternative among_far[] = { SAMPLE(best), SAMPLE(near), run_of(values[0], 6, 20), run_of(values[1], 6, 30),
@@ -239,7 +239,7 @@ static void what_is_told_apart_makes_the_rest_easier(void **state) {
         assert_true(among_equal[1].chance == 1);
 }
 
-static void so_many_values_are_needed_that_any_two_can_be_told_apart(void **state) {
+static void the_number_of_values_needed_suffices_to_separate_two(void **state) {
         double values[7][6];
         Alternative a[5];
 
@@ -259,18 +259,18 @@ static void so_many_values_are_needed_that_any_two_can_be_told_apart(void **stat
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(what_is_really_better_is_told_from_noise),
+                cmocka_unit_test(real_differences_are_distinguished_from_noise),
                 cmocka_unit_test(the_other_direction_turns_the_order),
-                cmocka_unit_test(too_few_values_are_not_told_apart),
+                cmocka_unit_test(too_few_values_show_no_difference),
                 cmocka_unit_test(without_values_an_alternative_comes_last),
                 cmocka_unit_test(the_same_seed_gives_the_same_intervals),
-                cmocka_unit_test(each_difference_to_the_best_has_its_verdict),
-                cmocka_unit_test(equal_distributions_are_seldom_told_apart),
+                cmocka_unit_test(each_difference_to_the_best_is_judged),
+                cmocka_unit_test(equal_distributions_are_rarely_separated),
                 cmocka_unit_test(the_more_are_compared_the_more_certain_each_difference_must_be),
-                cmocka_unit_test(what_is_slower_by_five_percent_is_found_among_many),
+                cmocka_unit_test(a_slowdown_of_five_percent_is_found_among_many),
                 cmocka_unit_test(a_chance_is_corrected_for_all_pairs_and_steps_down),
-                cmocka_unit_test(what_is_told_apart_makes_the_rest_easier),
-                cmocka_unit_test(so_many_values_are_needed_that_any_two_can_be_told_apart),
+                cmocka_unit_test(each_separated_alternative_weakens_the_correction),
+                cmocka_unit_test(the_number_of_values_needed_suffices_to_separate_two),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,7 @@ static int64_t ask_pragma(ReadConnection *connection, const char *sql) {
 STATEMENT any = { "SELECT text FROM term", 1 };
 
 /* The file may be locked for repair or copying when a thread queries it for the first time. */
-static void a_connection_that_could_not_be_set_up_is_made_anew(void **state) {
+static void a_failed_connection_is_made_again(void **state) {
         Place *place = *state;
         char path[PATH_MAX];
         ReadConnection connection;
@@ -43,7 +43,7 @@ static void a_connection_that_could_not_be_set_up_is_made_anew(void **state) {
 
 int main(void) {
         static const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(a_connection_that_could_not_be_set_up_is_made_anew, place_setup, place_teardown),
+                cmocka_unit_test_setup_teardown(a_failed_connection_is_made_again, place_setup, place_teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

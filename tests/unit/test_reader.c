@@ -91,7 +91,7 @@ static void pages_cover_ten_thousand_results_each_once(void **state) {
         }
 }
 
-static void results_that_come_while_paging_shift_nothing(void **state) {
+static void results_stored_while_paging_shift_no_page(void **state) {
         Place *place = *state;
         ResultFilter filter = {};
         uint8_t seen[3000] = {};
@@ -276,7 +276,7 @@ static void job_pages_cover_each_once_newest_first(void **state) {
         assert_int_equal(n, 100);
 }
 
-static void a_job_that_is_not_there_is_the_end(void **state) {
+static void a_missing_job_ends_the_list(void **state) {
         Place *place = *state;
         JobRow row;
 
@@ -307,7 +307,7 @@ static void node_samples_come_oldest_first(void **state) {
 
 /* --- limits and failures ------------------------------------------------------------------------- */
 
-static void a_question_past_its_time_is_given_up_and_the_next_is_answered(void **state) {
+static void a_query_past_its_time_limit_is_cancelled_and_the_next_succeeds(void **state) {
         Place *place = *state;
         scoped(reader_freep) Reader *hasty = NULL;
         ResultRow row;
@@ -360,7 +360,7 @@ static void a_question_can_be_left_in_the_middle(void **state) {
         assert_int_equal(count_results(place->reader, &(ResultFilter){}), 101);
 }
 
-static void a_database_that_cannot_be_read_is_broken_until_it_can(void **state) {
+static void an_unreadable_database_is_reported_until_readable(void **state) {
         Place *place = *state;
         scoped(reader_freep) Reader *reader = NULL;
         char path[PATH_MAX], moved[PATH_MAX];
@@ -404,19 +404,19 @@ int main(void) {
         const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup_volatile, place_teardown)
                 TEST(pages_cover_ten_thousand_results_each_once),
-                TEST(results_that_come_while_paging_shift_nothing),
+                TEST(results_stored_while_paging_shift_no_page),
                 TEST(filters_are_met_all_at_once),
                 TEST(times_are_from_since_up_to_but_without_until),
                 TEST(indicators_are_counted_with_their_latest_time),
                 TEST(many_names_share_the_memory_of_few),
                 TEST(jobs_are_found_by_name_user_state_and_time),
                 TEST(job_pages_cover_each_once_newest_first),
-                TEST(a_job_that_is_not_there_is_the_end),
+                TEST(a_missing_job_ends_the_list),
                 TEST(node_samples_come_oldest_first),
-                TEST(a_question_past_its_time_is_given_up_and_the_next_is_answered),
+                TEST(a_query_past_its_time_limit_is_cancelled_and_the_next_succeeds),
                 TEST(the_limit_holds_inside_one_step_that_finds_nothing),
                 TEST(a_question_can_be_left_in_the_middle),
-                TEST(a_database_that_cannot_be_read_is_broken_until_it_can),
+                TEST(an_unreadable_database_is_reported_until_readable),
                 TEST(every_page_comes_from_an_index_in_its_order),
         };
 

@@ -71,7 +71,7 @@ static void outer_deinit(Outer *outer) {
         record_deinit(&outer_record, outer);
 }
 
-static void every_type_comes_back(void **state) {
+static void every_type_round_trips(void **state) {
         static const char all_bytes[] = "\"\\\n\t\x01\x7f\xc3\xa9\xff{}[],:";
         Inner items[] = { { 1, NULL }, { 2, (char *)all_bytes }, { 0, (char *)"" } };
         Outer outer = {
@@ -102,7 +102,7 @@ static void every_type_comes_back(void **state) {
         assert_string_equal(text, again);
 }
 
-static void zero_and_nothing_are_left_out(void **state) {
+static void zero_and_empty_members_are_omitted(void **state) {
         scoped(freep) char *text = NULL;
         Outer outer = { .option = { .v = 5 } }, back;
 
@@ -115,7 +115,7 @@ static void zero_and_nothing_are_left_out(void **state) {
         assert_null(back.items);
 }
 
-static void members_nobody_knows_are_skipped_whatever_they_are(void **state) {
+static void unknown_members_of_any_type_are_skipped(void **state) {
         scoped(outer_deinit) Outer back = {};
 
         (void)state;
@@ -131,7 +131,7 @@ static void members_nobody_knows_are_skipped_whatever_they_are(void **state) {
         assert_int_equal(back.n_items, 1);
 }
 
-static void what_does_not_fit_is_refused_and_nothing_is_written(void **state) {
+static void a_mismatching_value_is_refused_and_nothing_is_written(void **state) {
         static const char *const texts[] = {
                 "", " ", "x", "[]", "{", "{\"u32\"", "{\"u32\":1", "{\"u32\":1}}", "{\"flag\":1}", "{\"flag\":\"true\"}",
                 "{\"u32\":4294967296}", "{\"u32\":-1}", "{\"u32\":1.0}", "{\"u32\":\"1\"}", "{\"u32\":}", "{\"i32\":2147483648}",
@@ -152,7 +152,7 @@ static void what_does_not_fit_is_refused_and_nothing_is_written(void **state) {
         }
 }
 
-static void a_member_said_twice_leaks_nothing(void **state) {
+static void a_duplicate_member_leaks_nothing(void **state) {
         scoped(outer_deinit) Outer back = {};
 
         (void)state;
@@ -164,11 +164,11 @@ static void a_member_said_twice_leaks_nothing(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(every_type_comes_back),
-                cmocka_unit_test(zero_and_nothing_are_left_out),
-                cmocka_unit_test(members_nobody_knows_are_skipped_whatever_they_are),
-                cmocka_unit_test(what_does_not_fit_is_refused_and_nothing_is_written),
-                cmocka_unit_test(a_member_said_twice_leaks_nothing),
+                cmocka_unit_test(every_type_round_trips),
+                cmocka_unit_test(zero_and_empty_members_are_omitted),
+                cmocka_unit_test(unknown_members_of_any_type_are_skipped),
+                cmocka_unit_test(a_mismatching_value_is_refused_and_nothing_is_written),
+                cmocka_unit_test(a_duplicate_member_leaks_nothing),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

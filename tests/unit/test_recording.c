@@ -73,7 +73,7 @@ static void an_observation_over_several_intervals_is_spread(void **state) {
         recording_deinit(&r);
 }
 
-static void what_was_not_observed_is_a_hole(void **state) {
+static void unobserved_time_is_a_gap(void **state) {
         Recording r;
 
         (void)state;
@@ -120,7 +120,7 @@ static void when_full_neighbours_merge_and_the_interval_doubles(void **state) {
         recording_deinit(&r);
 }
 
-static void a_merge_weighs_by_what_was_observed(void **state) {
+static void a_merge_weighs_by_observed_time(void **state) {
         Recording r;
 
         (void)state;
@@ -178,7 +178,7 @@ static void memory_grows_with_the_job(void **state) {
         recording_deinit(&r);
 }
 
-static void what_lies_outside_is_clipped_or_ignored(void **state) {
+static void observations_outside_are_clipped_or_ignored(void **state) {
         Recording r;
         Observation before = { .begin_ns = BEGIN - 2 * SECOND, .end_ns = BEGIN, .has_cpu = true };
         Observation across = { .begin_ns = BEGIN - SECOND, .end_ns = BEGIN + 500 * MS, .has_cpu = true, .cpu_mean = 0.5 };
@@ -223,7 +223,7 @@ static TimelinePoint closed_point(const Observation *o, TimelinePoint *ret_open)
         return closed;
 }
 
-static void a_closed_point_is_right_to_its_resolution(void **state) {
+static void a_closed_point_is_accurate_to_its_resolution(void **state) {
         (void)state;
         for (unsigned i = 0; i <= 1000; i++) {
                 Observation o = span(0, 1000, i / 1000.0 + (i % 7) * 1e-5);
@@ -241,7 +241,7 @@ static void a_closed_point_is_right_to_its_resolution(void **state) {
         }
 }
 
-static void what_no_code_can_hold_is_the_nearest_that_can(void **state) {
+static void values_out_of_range_get_the_nearest_code(void **state) {
         Observation o = span(0, 1000, 1.5);
         TimelinePoint open, closed;
 
@@ -261,7 +261,7 @@ static void what_no_code_can_hold_is_the_nearest_that_can(void **state) {
 }
 
 /* Each doubling reads the codes written by the one before. */
-static void peaks_stay_what_they_are_however_often_points_merge(void **state) {
+static void peaks_are_exact_after_any_number_of_merges(void **state) {
         TimelinePoint once;
         Observation o = span(0, 1000, 0.123456);
         Recording r;
@@ -280,7 +280,7 @@ static void peaks_stay_what_they_are_however_often_points_merge(void **state) {
         recording_deinit(&r);
 }
 
-static void the_least_time_observed_is_no_hole(void **state) {
+static void the_shortest_observed_time_is_no_gap(void **state) {
         Observation o = span(0, 0, 0.5);
         TimelinePoint open, closed;
 
@@ -311,18 +311,18 @@ int main(void) {
                 cmocka_unit_test(each_observation_lands_in_its_interval),
                 cmocka_unit_test(means_within_a_point_are_weighed_by_time),
                 cmocka_unit_test(an_observation_over_several_intervals_is_spread),
-                cmocka_unit_test(what_was_not_observed_is_a_hole),
+                cmocka_unit_test(unobserved_time_is_a_gap),
                 cmocka_unit_test(a_series_without_a_source_is_unknown_beside_the_others),
                 cmocka_unit_test(when_full_neighbours_merge_and_the_interval_doubles),
-                cmocka_unit_test(a_merge_weighs_by_what_was_observed),
+                cmocka_unit_test(a_merge_weighs_by_observed_time),
                 cmocka_unit_test(a_long_job_keeps_its_mean_and_its_peaks),
                 cmocka_unit_test(memory_grows_with_the_job),
-                cmocka_unit_test(what_lies_outside_is_clipped_or_ignored),
+                cmocka_unit_test(observations_outside_are_clipped_or_ignored),
                 cmocka_unit_test(an_end_far_away_is_reached_by_doubling),
-                cmocka_unit_test(a_closed_point_is_right_to_its_resolution),
-                cmocka_unit_test(what_no_code_can_hold_is_the_nearest_that_can),
-                cmocka_unit_test(peaks_stay_what_they_are_however_often_points_merge),
-                cmocka_unit_test(the_least_time_observed_is_no_hole),
+                cmocka_unit_test(a_closed_point_is_accurate_to_its_resolution),
+                cmocka_unit_test(values_out_of_range_get_the_nearest_code),
+                cmocka_unit_test(peaks_are_exact_after_any_number_of_merges),
+                cmocka_unit_test(the_shortest_observed_time_is_no_gap),
                 cmocka_unit_test(a_late_observation_reaches_back_into_closed_points),
         };
 

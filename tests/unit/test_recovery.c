@@ -52,7 +52,7 @@ static void a_job_whose_process_ended_is_interrupted(void **state) {
         assert_int_equal(stored_job(f, "a").view.state, JOB_INTERRUPTED);
 }
 
-static void a_job_in_a_cgroup_goes_on_with_its_usage(void **state) {
+static void a_job_in_a_cgroup_continues_with_its_usage(void **state) {
         Fixture *f = *state;
         Job *job;
 
@@ -83,7 +83,7 @@ static void a_job_whose_cgroup_was_removed_is_interrupted(void **state) {
         assert_non_null(strstr(stored_job(f, "a").view.info.note, "the job ended while perfd was down"));
 }
 
-static void a_cgroup_made_anew_is_the_next_of_a_detected_job(void **state) {
+static void a_recreated_cgroup_is_the_next_one_of_a_detected_job(void **state) {
         Fixture *f = *state;
         Job *job;
 
@@ -153,9 +153,9 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 ROOM_TEST(a_job_without_a_process_is_resumed),
                 ROOM_TEST(a_job_whose_process_ended_is_interrupted),
-                ROOM_TEST(a_job_in_a_cgroup_goes_on_with_its_usage),
+                ROOM_TEST(a_job_in_a_cgroup_continues_with_its_usage),
                 ROOM_TEST(a_job_whose_cgroup_was_removed_is_interrupted),
-                ROOM_TEST(a_cgroup_made_anew_is_the_next_of_a_detected_job),
+                ROOM_TEST(a_recreated_cgroup_is_the_next_one_of_a_detected_job),
                 ROOM_TEST(after_a_reboot_all_jobs_are_interrupted),
                 ROOM_TEST(a_round_of_many_jobs_is_put_in_parts),
         };

@@ -39,7 +39,7 @@ static const Model *model_of(Fixture *f, const char *name) {
         return models_find(&f->indicators.registry.models, f->peer.uid, name, "c");
 }
 
-static void a_registered_model_is_in_force_until_it_is_removed(void **state) {
+static void a_registered_model_applies_until_it_is_removed(void **state) {
         Fixture *f = *state;
         IndicatorsSnapshot snapshot = {};
         uint64_t version;
@@ -222,7 +222,7 @@ static void files_declare_models_too(void **state) {
         assert_false(f->indicators.registry.is_declaration_due);
 }
 
-static void a_strict_policy_refuses_what_no_model_knows(void **state) {
+static void a_strict_policy_refuses_undeclared_keys(void **state) {
         Fixture *f = *state;
         RegistryComplaint complaint;
         const Value none = { .type = VALUE_OBJECT };
@@ -249,14 +249,14 @@ static void a_strict_policy_refuses_what_no_model_knows(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                ROOM_TEST(a_registered_model_is_in_force_until_it_is_removed),
+                ROOM_TEST(a_registered_model_applies_until_it_is_removed),
                 ROOM_TEST(a_model_of_a_user_is_of_the_users_own_results),
                 ROOM_TEST(a_model_of_an_administrator_is_of_all_results),
                 ROOM_TEST(models_are_charged_to_their_users),
                 ROOM_TEST(a_store_that_fails_leaves_the_models_as_they_were),
                 ROOM_TEST(models_survive_a_restart),
                 ROOM_TEST(files_declare_models_too),
-                ROOM_TEST(a_strict_policy_refuses_what_no_model_knows),
+                ROOM_TEST(a_strict_policy_refuses_undeclared_keys),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

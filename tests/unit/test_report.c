@@ -115,7 +115,7 @@ static void a_job_that_began_after_the_last_sample_has_just_begun(void **state) 
         assert_null(strchr(f->out.text, '?'));
 }
 
-static void it_says_what_ran_where_how_long_and_how_it_ended(void **state) {
+static void the_head_shows_command_place_duration_and_exit(void **state) {
         const char *text = report(*state, "", 0, 0, true);
 
         assert_says(text, "Job train-17 (resnet");
@@ -137,7 +137,7 @@ static void numbers_have_bars_units_and_marks(void **state) {
         assert_says(text, "~ from samples every 1 s");
 }
 
-static void what_is_absent_says_why(void **state) {
+static void absent_metrics_have_a_reason(void **state) {
         assert_says(report(*state, "", 0, 0, true), "peak                   no observation fell into it");
 }
 
@@ -146,7 +146,7 @@ static void a_signal_has_its_name(void **state) {
         assert_says(report(*state, "", 3, 0, true), "finished: exit 3\n");
 }
 
-static void what_a_shell_means_by_a_status_is_said(void **state) {
+static void exit_statuses_of_a_shell_are_explained(void **state) {
         assert_says(report(*state, "", 137, 0, true), "finished: exit 137 (Killed)");
         assert_says(report(*state, "", 127, 0, true), "finished: exit 127 (not found)");
         assert_says(report(*state, "", 126, 0, true), "finished: exit 126 (cannot be executed)");
@@ -157,7 +157,7 @@ static void a_note_is_shown(void **state) {
         assert_says(report(*state, "ended by a reboot", 0, 0, true), "note      ended by a reboot");
 }
 
-static void it_can_do_without_the_node(void **state) {
+static void a_report_without_the_node_is_complete(void **state) {
         assert_says(report(*state, "", 0, 0, false), "this node, rank 3");
 }
 
@@ -168,7 +168,7 @@ static void nothing_of_a_job_reaches_the_terminal_raw(void **state) {
         assert_says(text, "resnet\\x1b[2J");
 }
 
-static void it_fits_on_one_screen(void **state) {
+static void a_report_fits_on_one_screen(void **state) {
         const char *text = report(*state, "a note", 0, 0, true);
         unsigned n_lines = 0;
 
@@ -177,7 +177,7 @@ static void it_fits_on_one_screen(void **state) {
         assert_in_range(n_lines, 10, 30);
 }
 
-static void answers_without_what_we_expect_do_no_harm(void **state) {
+static void answers_with_missing_members_are_harmless(void **state) {
         Fixture *f = *state;
         static const char *const answers[] = { "{}", "[]", "null", "{\"metrics\":3,\"exit\":[],\"labels\":\"x\",\"id\":7,\"rank\":\"a\"}" };
 
@@ -190,7 +190,7 @@ static void answers_without_what_we_expect_do_no_harm(void **state) {
 
 /* --- the job itself ------------------------------------------------------------------------------- */
 
-static void what_was_given_is_set_against_what_was_used(void **state) {
+static void allocated_and_used_resources_are_compared(void **state) {
         const char *text = report_document(*state, "scope");
 
         assert_says(text, "n17, 64 CPUs, rank 3 of 8, node 1 of 4, process 4242, by alice");
@@ -227,7 +227,7 @@ static void a_job_without_a_cgroup_has_the_nodes_numbers(void **state) {
         assert_null(strstr(text, "Allocated and used"));
 }
 
-static void cpu_time_by_wait4_is_shown_and_the_rest_said_to_be_unknown(void **state) {
+static void cpu_time_from_wait4_is_shown_and_other_metrics_as_unavailable(void **state) {
         const char *text = report_document(*state, "subreaper");
 
         assert_says(text, "none for this job; CPU time from wait4(2) at the end");
@@ -237,7 +237,7 @@ static void cpu_time_by_wait4_is_shown_and_the_rest_said_to_be_unknown(void **st
         assert_says(text, "CPUs of the node during the job");
 }
 
-static void reasons_are_said_once_each(void **state) {
+static void each_reason_is_shown_once(void **state) {
         const char *text = report_document(*state, "running");
 
         assert_says(text, "          unavailable: peak cores (too short: no observation fell into it)\n");
@@ -286,14 +286,14 @@ static void memory_without_a_limit_is_of_the_nodes(void **state) {
         assert_says(text, "cgroup    /a/b (existed before)\n");
 }
 
-static void what_was_killed_for_lack_of_memory_stands_out(void **state) {
+static void oom_kills_are_highlighted(void **state) {
         const char *text = report_of(*state, read_own(*state, OWN("job_oom_kills", 1.0, "1") ","
                                                               OWN("job_memory_high_events", 12.0, "1")), NULL);
 
         assert_says(text, "            1 process killed for lack of memory,\n            slowed down 12 times at memory.high\n");
 }
 
-static void a_job_that_was_never_throttled_says_so_in_passing(void **state) {
+static void a_job_without_throttling_says_so_briefly(void **state) {
         const char *text = report_of(*state, read_own(*state, OWN("job_psi_cpu_some_seconds", 20.0, "s") ","
                                                               OWN("job_cpu_throttled_ratio", 0.0, "ratio")), NULL);
 
@@ -301,7 +301,7 @@ static void a_job_that_was_never_throttled_says_so_in_passing(void **state) {
         assert_null(strstr(text, "throttled in"));
 }
 
-static void nothing_is_said_of_whose_it_is_when_nobody_knows(void **state) {
+static void an_unknown_owner_is_omitted(void **state) {
         const char *text = report_of(*state, read_value(*state, "{\"id\":\"j\",\"state\":\"running\",\"uid\":4294967295}"), NULL);
 
         assert_null(strstr(text, " by "));
@@ -364,7 +364,7 @@ static void of_many_phases_the_longest_are_shown(void **state) {
 }
 
 /* Nested perfctl time: the outer block's seconds are reported with the part after the inner block. */
-static void a_block_around_another_does_not_count_it_again(void **state) {
+static void nested_blocks_are_counted_once(void **state) {
         const char *text = report_of(*state, read_phases(*state,
                 "{\"name\":\"outer\",\"begin_ms\":1000,\"end_ms\":2000,\"seconds\":1.0},"
                 "{\"name\":\"inner\",\"begin_ms\":2000,\"end_ms\":5000,\"seconds\":3.0},"
@@ -398,7 +398,7 @@ static void results_show_their_score_or_their_first_numbers(void **state) {
         assert_says(text, "Measured\n  Copy (dd)               score 8124\n  Step                    a 1.50, b 2, c 3\n  and more\n");
 }
 
-static void advice_comes_last_with_the_name_of_its_rule(void **state) {
+static void advice_is_last_with_the_name_of_its_rule(void **state) {
         const char *text = report_document(*state, "scope");
 
         assert_says(text, "\nAdvice\n"
@@ -558,36 +558,36 @@ static void no_value_of_another_type_does_harm(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(a_job_that_began_after_the_last_sample_has_just_begun),
-                TEST(it_says_what_ran_where_how_long_and_how_it_ended),
+                TEST(the_head_shows_command_place_duration_and_exit),
                 TEST(numbers_have_bars_units_and_marks),
-                TEST(what_is_absent_says_why),
+                TEST(absent_metrics_have_a_reason),
                 TEST(a_signal_has_its_name),
-                TEST(what_a_shell_means_by_a_status_is_said),
+                TEST(exit_statuses_of_a_shell_are_explained),
                 TEST(a_note_is_shown),
-                TEST(it_can_do_without_the_node),
+                TEST(a_report_without_the_node_is_complete),
                 TEST(nothing_of_a_job_reaches_the_terminal_raw),
-                TEST(it_fits_on_one_screen),
-                TEST(answers_without_what_we_expect_do_no_harm),
-                TEST(what_was_given_is_set_against_what_was_used),
+                TEST(a_report_fits_on_one_screen),
+                TEST(answers_with_missing_members_are_harmless),
+                TEST(allocated_and_used_resources_are_compared),
                 TEST(waiting_and_throttling_are_shares_of_the_time),
                 TEST(the_node_is_brief_beside_a_jobs_own_numbers),
                 TEST(a_job_without_a_cgroup_has_the_nodes_numbers),
-                TEST(cpu_time_by_wait4_is_shown_and_the_rest_said_to_be_unknown),
-                TEST(reasons_are_said_once_each),
+                TEST(cpu_time_from_wait4_is_shown_and_other_metrics_as_unavailable),
+                TEST(each_reason_is_shown_once),
                 TEST(a_job_that_runs_is_shown_as_of_now),
                 TEST(an_answer_of_an_older_perfd_is_a_report),
                 TEST(memory_without_a_limit_is_of_the_nodes),
-                TEST(what_was_killed_for_lack_of_memory_stands_out),
-                TEST(a_job_that_was_never_throttled_says_so_in_passing),
-                TEST(nothing_is_said_of_whose_it_is_when_nobody_knows),
+                TEST(oom_kills_are_highlighted),
+                TEST(a_job_without_throttling_says_so_briefly),
+                TEST(an_unknown_owner_is_omitted),
                 TEST(a_found_cgroup_that_is_long_keeps_its_end),
                 TEST(phases_have_time_share_and_cores),
                 TEST(phases_of_one_name_are_added_up),
                 TEST(of_many_phases_the_longest_are_shown),
-                TEST(a_block_around_another_does_not_count_it_again),
+                TEST(nested_blocks_are_counted_once),
                 TEST(phases_of_a_job_without_a_cgroup_have_the_nodes_cpus),
                 TEST(results_show_their_score_or_their_first_numbers),
-                TEST(advice_comes_last_with_the_name_of_its_rule),
+                TEST(advice_is_last_with_the_name_of_its_rule),
                 TEST(every_rule_of_advice_is_in_the_manual_and_no_other),
                 TEST(every_report_fits_every_width),
                 TEST(without_utf8_there_is_none),

@@ -16,7 +16,7 @@ static void ranks_are_joined_in_their_order_whatever_the_order_of_the_files(void
         assert_int_equal(f->run.n_hosts, 2);
 }
 
-static void a_text_may_hold_many_reports_and_lists_of_them(void **state) {
+static void a_text_may_contain_several_reports_and_lists(void **state) {
         Fixture *f = *state;
         scoped(buffer_deinit) Buffer text = {};
         Rank ranks[4];
@@ -34,7 +34,7 @@ static void a_text_may_hold_many_reports_and_lists_of_them(void **state) {
         assert_int_equal(f->run.n_reports, 4);
 }
 
-static void what_is_no_report_is_refused_with_its_place(void **state) {
+static void an_invalid_report_is_refused_with_its_position(void **state) {
         static const struct {
                 const char *text, *error;
         } cases[] = {
@@ -61,7 +61,7 @@ static void what_is_no_report_is_refused_with_its_place(void **state) {
         }
 }
 
-static void a_rank_that_is_there_twice_is_of_another_run(void **state) {
+static void a_duplicate_rank_belongs_to_another_run(void **state) {
         Fixture *f = *state;
         Rank ranks[4];
 
@@ -93,7 +93,7 @@ static void a_rank_beyond_the_last_is_refused(void **state) {
         assert_says(f->run.error, "3.json:1: has rank 4 of a run of 4 ranks, which count from 0");
 }
 
-static void jobs_that_nothing_connects_are_refused(void **state) {
+static void unrelated_jobs_are_refused(void **state) {
         Fixture *f = *state;
         Rank ranks[4];
 
@@ -144,7 +144,7 @@ static void a_name_a_command_or_the_number_of_ranks_connects_jobs_that_ran_toget
         }
 }
 
-static void jobs_of_one_name_that_ran_apart_are_two_runs(void **state) {
+static void jobs_with_one_name_at_different_times_are_two_runs(void **state) {
         Fixture *f = *state;
         Rank ranks[2] = { a_rank(0, "a", "n1"), a_rank(1, "b", "n2") };
 
@@ -175,7 +175,7 @@ static void the_rank_at_the_end_of_an_id_may_be_written_in_many_ways(void **stat
         }
 }
 
-static void a_job_reported_twice_counts_as_it_was_last(void **state) {
+static void the_latest_of_two_reports_of_a_job_counts(void **state) {
         Fixture *f = *state;
         Rank ranks[2] = { a_rank(0, "a", "n1"), a_rank(0, "a", "n1") };
 
@@ -198,7 +198,7 @@ static void one_id_on_one_host_at_two_times_is_two_runs(void **state) {
         assert_says(f->run.error, "another begin time");
 }
 
-static void hosts_of_one_name_are_told_apart_by_their_index(void **state) {
+static void hosts_with_one_name_are_distinguished_by_their_index(void **state) {
         Fixture *f = *state;
         Rank ranks[2] = { a_rank(0, "a.0", "localhost"), a_rank(1, "a.1", "localhost") };
 
@@ -284,7 +284,7 @@ static void of_many_ranks_those_that_failed_are_shown(void **state) {
         assert_says(screen_of(f, true), "\n    76  n1 ");
 }
 
-static void advice_is_said_once_with_the_ranks_it_is_for(void **state) {
+static void each_advice_is_shown_once_with_its_ranks(void **state) {
         Fixture *f = *state;
         Rank ranks[4];
 
@@ -341,7 +341,7 @@ static void the_document_has_the_numbers_of_ranks_and_hosts_as_they_were(void **
         assert_false(answer_metric(host, "job_cpu_seconds", &value));
 }
 
-static void it_fits_every_width_and_nothing_reaches_the_terminal_raw(void **state) {
+static void a_report_fits_every_width_and_nothing_reaches_the_terminal_raw(void **state) {
         static const unsigned widths[] = { 40, 50, 60, 80, 120 };
         Fixture *f = *state;
         Rank ranks[4];
@@ -371,29 +371,29 @@ static void it_fits_every_width_and_nothing_reaches_the_terminal_raw(void **stat
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(ranks_are_joined_in_their_order_whatever_the_order_of_the_files),
-                TEST(a_text_may_hold_many_reports_and_lists_of_them),
-                TEST(what_is_no_report_is_refused_with_its_place),
-                TEST(a_rank_that_is_there_twice_is_of_another_run),
+                TEST(a_text_may_contain_several_reports_and_lists),
+                TEST(an_invalid_report_is_refused_with_its_position),
+                TEST(a_duplicate_rank_belongs_to_another_run),
                 TEST(runs_of_different_size_are_refused),
                 TEST(a_rank_beyond_the_last_is_refused),
-                TEST(jobs_that_nothing_connects_are_refused),
+                TEST(unrelated_jobs_are_refused),
                 TEST(other_users_jobs_need_the_same_id),
                 TEST(a_name_a_command_or_the_number_of_ranks_connects_jobs_that_ran_together),
-                TEST(jobs_of_one_name_that_ran_apart_are_two_runs),
+                TEST(jobs_with_one_name_at_different_times_are_two_runs),
                 TEST(the_rank_at_the_end_of_an_id_may_be_written_in_many_ways),
-                TEST(a_job_reported_twice_counts_as_it_was_last),
+                TEST(the_latest_of_two_reports_of_a_job_counts),
                 TEST(one_id_on_one_host_at_two_times_is_two_runs),
-                TEST(hosts_of_one_name_are_told_apart_by_their_index),
+                TEST(hosts_with_one_name_are_distinguished_by_their_index),
                 TEST(reports_that_do_not_say_their_host_leave_the_nodes_out),
                 TEST(each_rank_has_a_row),
                 TEST(missing_ranks_are_named),
                 TEST(ranks_that_run_are_counted),
                 TEST(of_many_ranks_those_that_failed_are_shown),
-                TEST(advice_is_said_once_with_the_ranks_it_is_for),
+                TEST(each_advice_is_shown_once_with_its_ranks),
                 TEST(jobs_without_ranks_go_by_their_host),
                 TEST(jobs_without_numbers_of_their_own_have_the_nodes),
                 TEST(the_document_has_the_numbers_of_ranks_and_hosts_as_they_were),
-                TEST(it_fits_every_width_and_nothing_reaches_the_terminal_raw),
+                TEST(a_report_fits_every_width_and_nothing_reaches_the_terminal_raw),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,7 @@ static void numbers_of_ranks_add_up_and_those_of_nodes_count_once(void **state) 
         assert_int_equal(answer_number_or_zero(find_item(value_get(json, "total"), "job_memory_peak_bytes"), "rank"), 2);
 }
 
-static void no_host_gives_more_than_it_has(void **state) {
+static void allocations_are_limited_to_the_host(void **state) {
         Fixture *f = *state;
         Rank ranks[4];
         ReportTotal total;
@@ -87,7 +87,7 @@ static void waiting_is_that_of_the_rank_that_waited_most(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(numbers_of_ranks_add_up_and_those_of_nodes_count_once),
-                TEST(no_host_gives_more_than_it_has),
+                TEST(allocations_are_limited_to_the_host),
                 TEST(two_ranks_in_one_cgroup_count_once),
                 TEST(the_spread_names_the_least_and_the_most),
                 TEST(waiting_is_that_of_the_rank_that_waited_most),

@@ -230,7 +230,7 @@ static void a_request_that_waits_keeps_its_job(void **state) {
         assert_int_equal(count_results(f->place.reader, &(ResultFilter){ .job = "own" }), 1);
 }
 
-static void a_store_that_fails_is_said(void **state) {
+static void a_failing_store_is_reported(void **state) {
         Fixture *f = *state;
         Item item;
         Submission submission;
@@ -256,7 +256,7 @@ int main(void) {
                 ROOM_TEST(results_join_a_job_that_an_administrator_begins_for_their_user),
                 ROOM_TEST(a_time_far_ahead_is_not_believed),
                 ROOM_TEST(a_request_that_waits_keeps_its_job),
-                ROOM_TEST(a_store_that_fails_is_said),
+                ROOM_TEST(a_failing_store_is_reported),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

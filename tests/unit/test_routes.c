@@ -163,7 +163,7 @@ static void before_the_first_snapshot_live_numbers_are_unavailable(void **state)
         assert_int_equal(ask(fixture, "/api/v1/openapi.json", false), 200);
 }
 
-static void paths_that_are_none_are_not_found(void **state) {
+static void invalid_paths_are_not_found(void **state) {
         static const char *const paths[] = {
                 "/metrics/", "//metrics", "/Metrics", "/api", "/api/v1", "/api/v1/", "/api/v1/jobs/",
                 "/api/v1/jobs/a/", "/api/v1/jobs//metrics",
@@ -202,7 +202,7 @@ static void unknown_and_repeated_parameters_are_named(void **state) {
         assert_int_equal(ask(fixture, "/api/v1/jobs?=5", true), 400);
 }
 
-static void bad_values_are_named_with_what_was_expected(void **state) {
+static void invalid_values_are_named_with_the_expected_ones(void **state) {
         static const struct {
                 const char *question, *words;
         } cases[] = {
@@ -226,7 +226,7 @@ static void bad_values_are_named_with_what_was_expected(void **state) {
         }
 }
 
-static void what_needs_the_store_says_when_it_cannot_be_read(void **state) {
+static void routes_that_need_the_store_report_read_errors(void **state) {
         static const char *const questions[] = {
                 "/api/v1/jobs", "/api/v1/indicators", "/api/v1/indicators/a/results", "/api/v1/node/samples", "/api/v1/jobs/unknown",
                 "/api/v1/jobs/job-0/samples",
@@ -252,7 +252,7 @@ static void a_running_job_is_answered_without_the_store(void **state) {
                                                 "\"timestamp\":1763676000000,\"step\":1}]}");
 }
 
-static void metrics_come_under_either_spelling(void **state) {
+static void metrics_are_served_under_both_paths(void **state) {
         Fixture *fixture = *state;
 
         assert_int_equal(ask(fixture, "/api/v1/jobs/job-0/metrics?compat=1&names=raw", true), 200);
@@ -343,7 +343,7 @@ static void only_chosen_collectors_answer(void **state) {
         assert_true(says(fixture, "perfd_node_cpu_core_seconds") && says(fixture, "perfd_build_info"));
 }
 
-static void the_landing_page_escapes_what_the_node_says(void **state) {
+static void the_landing_page_escapes_text_of_the_node(void **state) {
         Fixture *fixture = *state;
 
         assert_int_equal(ask(fixture, "/", true), 200);
@@ -367,7 +367,7 @@ static void the_landing_page_shows_the_jobs(void **state) {
         assert_true(says(fixture, "None runs"));
 }
 
-static void a_jobs_page_is_made_for_people(void **state) {
+static void a_job_has_a_web_page(void **state) {
         Fixture *fixture = *state;
         const Phase phase = { .name = "<load>" };
 
@@ -410,21 +410,21 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(every_described_path_is_a_route, setup, teardown),
                 cmocka_unit_test_setup_teardown(no_path_has_two_routes, setup, teardown),
                 cmocka_unit_test_setup_teardown(before_the_first_snapshot_live_numbers_are_unavailable, setup, teardown),
-                cmocka_unit_test_setup_teardown(paths_that_are_none_are_not_found, setup, teardown),
+                cmocka_unit_test_setup_teardown(invalid_paths_are_not_found, setup, teardown),
                 cmocka_unit_test_setup_teardown(names_with_odd_characters_are_refused, setup, teardown),
                 cmocka_unit_test_setup_teardown(unknown_and_repeated_parameters_are_named, setup, teardown),
-                cmocka_unit_test_setup_teardown(bad_values_are_named_with_what_was_expected, setup, teardown),
-                cmocka_unit_test_setup_teardown(what_needs_the_store_says_when_it_cannot_be_read, setup, teardown),
+                cmocka_unit_test_setup_teardown(invalid_values_are_named_with_the_expected_ones, setup, teardown),
+                cmocka_unit_test_setup_teardown(routes_that_need_the_store_report_read_errors, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_running_job_is_answered_without_the_store, setup, teardown),
-                cmocka_unit_test_setup_teardown(metrics_come_under_either_spelling, setup, teardown),
+                cmocka_unit_test_setup_teardown(metrics_are_served_under_both_paths, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_jobs_own_metrics_come_after_the_nodes, setup, teardown),
                 cmocka_unit_test_setup_teardown(one_scope_can_be_chosen, setup, teardown),
                 cmocka_unit_test_setup_teardown(absent_metrics_of_the_node_come_with_a_reason, setup, teardown),
                 cmocka_unit_test_setup_teardown(quotas_name_the_users_and_their_shares, setup, teardown),
                 cmocka_unit_test_setup_teardown(only_chosen_collectors_answer, setup, teardown),
-                cmocka_unit_test_setup_teardown(the_landing_page_escapes_what_the_node_says, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_landing_page_escapes_text_of_the_node, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_landing_page_shows_the_jobs, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_jobs_page_is_made_for_people, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_job_has_a_web_page, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_stranger_sees_a_job_without_its_command, setup, teardown),
         };
 

@@ -183,7 +183,7 @@ static void a_salvage_that_was_interrupted_is_repeated(void **state) {
 }
 
 /* As another version of perfd may have made the file. */
-static void columns_are_known_by_their_names(void **state) {
+static void columns_are_found_by_name(void **state) {
         Place *place = *state;
         char before[256];
 
@@ -294,7 +294,7 @@ int main(void) {
                 TEST(running_jobs_and_their_phases_outlive_damage),
                 TEST(only_the_rows_of_damaged_pages_are_lost),
                 TEST(a_salvage_that_was_interrupted_is_repeated),
-                TEST(columns_are_known_by_their_names),
+                TEST(columns_are_found_by_name),
                 TEST(jobs_of_a_damaged_page_are_restored_from_indexes),
                 TEST(rows_in_the_log_are_salvaged_as_well),
         };

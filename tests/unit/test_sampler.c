@@ -104,7 +104,7 @@ static void every_counter_of_the_kernel_is_read(void **state) {
                 assert_int_not_equal(f->sample.counter[counter], 0);
 }
 
-static void an_old_kernel_gives_what_it_has(void **state) {
+static void an_old_kernel_has_fewer_sources(void **state) {
         Fixture *f = *state;
 
         start(f, "old");
@@ -133,7 +133,7 @@ static void a_file_larger_than_the_first_buffer_is_read_whole(void **state) {
         assert_int_equal(f->sample.counter[KERNEL_CONTEXT_SWITCHES], UINT64_C(987654321012));
 }
 
-static void a_cpu_goes_and_comes_between_two_ticks(void **state) {
+static void a_cpu_can_go_offline_and_return_between_ticks(void **state) {
         scoped(freep) char *with = tree_text("hotplug/proc/stat"), *without = tree_text("hotplug-3/proc/stat");
         Fixture *f = *state;
 
@@ -174,7 +174,7 @@ static void devices_that_come_and_go_are_classified(void **state) {
 
 /* --- failures ----------------------------------------------------------------------------------- */
 
-static void a_file_that_is_cut_off_costs_the_sample_its_part_only(void **state) {
+static void a_truncated_file_affects_only_its_part_of_the_sample(void **state) {
         static const Source cut[] = {
                 SOURCE_STAT, SOURCE_MEMINFO, SOURCE_VMSTAT, SOURCE_DISKSTATS, SOURCE_NETDEV,
                 SOURCE_FILESYSTEMS, SOURCE_LOADAVG, SOURCE_PSI_CPU, SOURCE_PSI_MEMORY, SOURCE_PSI_IO,
@@ -221,7 +221,7 @@ static void garbage_is_refused_source_by_source(void **state) {
         assert_error(f, SOURCE_PSI_IO, "proc/pressure/io: a full line without a total", 2);
 }
 
-static void nothing_of_the_tick_before_stays_when_a_source_fails(void **state) {
+static void values_of_the_previous_tick_are_cleared_when_a_source_fails(void **state) {
         Fixture *f = *state;
 
         start(f, "small");
@@ -240,7 +240,7 @@ static void nothing_of_the_tick_before_stays_when_a_source_fails(void **state) {
         assert_int_equal(f->sample.n_disks, 1);
 }
 
-static void a_source_that_recovers_is_read_again_and_its_error_is_gone(void **state) {
+static void a_source_that_recovers_is_read_again_without_its_error(void **state) {
         scoped(freep) char *good = tree_text("small/proc/loadavg");
         Fixture *f = *state;
 
@@ -253,7 +253,7 @@ static void a_source_that_recovers_is_read_again_and_its_error_is_gone(void **st
         assert_error(f, SOURCE_LOADAVG, "", 1);
 }
 
-static void a_missing_file_is_looked_for_once_a_minute(void **state) {
+static void a_missing_file_is_tried_once_a_minute(void **state) {
         Fixture *f = *state;
 
         start(f, "old");
@@ -454,7 +454,7 @@ static void this_process_has_started_and_is_ours(void **state) {
         assert_int_equal(strlen(id), BOOT_ID_MAX - 1);
 }
 
-static void a_process_that_ended_is_gone_before_its_parent_has_looked(void **state) {
+static void a_zombie_counts_as_ended(void **state) {
         Fixture *f = *state;
         siginfo_t info = {};
         uint64_t ticks;
@@ -478,15 +478,15 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 test(every_source_of_a_tree_is_read),
                 test(every_counter_of_the_kernel_is_read),
-                test(an_old_kernel_gives_what_it_has),
+                test(an_old_kernel_has_fewer_sources),
                 test(a_file_larger_than_the_first_buffer_is_read_whole),
-                test(a_cpu_goes_and_comes_between_two_ticks),
+                test(a_cpu_can_go_offline_and_return_between_ticks),
                 test(devices_that_come_and_go_are_classified),
-                test(a_file_that_is_cut_off_costs_the_sample_its_part_only),
+                test(a_truncated_file_affects_only_its_part_of_the_sample),
                 test(garbage_is_refused_source_by_source),
-                test(nothing_of_the_tick_before_stays_when_a_source_fails),
-                test(a_source_that_recovers_is_read_again_and_its_error_is_gone),
-                test(a_missing_file_is_looked_for_once_a_minute),
+                test(values_of_the_previous_tick_are_cleared_when_a_source_fails),
+                test(a_source_that_recovers_is_read_again_without_its_error),
+                test(a_missing_file_is_tried_once_a_minute),
                 test(a_root_that_is_no_directory_is_refused),
                 test(file_systems_are_asked_below_the_root),
                 test(file_systems_are_asked_again_when_they_are_too_old),
@@ -498,7 +498,7 @@ int main(void) {
                 test(counters_of_this_machine_go_on),
                 test(the_steady_state_allocates_nothing),
                 test(this_process_has_started_and_is_ours),
-                test(a_process_that_ended_is_gone_before_its_parent_has_looked),
+                test(a_zombie_counts_as_ended),
         };
 
         return cmocka_run_group_tests_name("sampler", tests, NULL, NULL);

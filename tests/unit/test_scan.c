@@ -63,7 +63,7 @@ static void bytes_may_have_nuls_and_strings_may_not(void **state) {
         assert_string_equal(path, "submit.indicators[1].job");
 }
 
-static void what_does_not_end_where_it_should_is_malformed(void **state) {
+static void truncated_fields_are_malformed(void **state) {
         (void)state;
         assert_malformed("\x08", 1);                                             /* missing number */
         assert_malformed("\x08\x80", 2);                                         /* truncated number */
@@ -82,7 +82,7 @@ int main(void) {
                 cmocka_unit_test(a_request_of_ours_passes),
                 cmocka_unit_test(fields_of_every_wire_type_pass_known_or_not),
                 cmocka_unit_test(bytes_may_have_nuls_and_strings_may_not),
-                cmocka_unit_test(what_does_not_end_where_it_should_is_malformed),
+                cmocka_unit_test(truncated_fields_are_malformed),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

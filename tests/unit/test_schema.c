@@ -101,7 +101,7 @@ static void (*const volatile used[])(void) = {
         (void (*)(void))stored_models_read,
 };
 
-static void every_statement_has_the_columns_that_it_says(void **state) {
+static void every_statement_has_its_declared_columns(void **state) {
         sqlite3 *db = place_open_database(*state, SQLITE_OPEN_READWRITE);
         size_t n = 0;
 
@@ -229,7 +229,7 @@ int main(void) {
                 TEST(every_table_index_and_trigger_belongs_to_one_row),
                 TEST(every_table_is_checked_and_keeps_its_rows_by_a_limit_or_by_another_table),
                 TEST(every_removal_is_in_the_array_of_statements),
-                TEST(every_statement_has_the_columns_that_it_says),
+                TEST(every_statement_has_its_declared_columns),
                 TEST(a_removed_job_takes_its_phases_and_timeline_with_it),
                 TEST(a_new_file_has_the_version_of_its_program),
                 TEST(an_older_file_is_migrated_in_place_once),

@@ -85,7 +85,7 @@ static void the_root_may_be_left(void **state) {
         assert_false(place.is_root);
 }
 
-static void what_somebody_else_made_is_not_left(void **state) {
+static void groups_created_by_others_are_not_left(void **state) {
         (void)state;
         for (uint32_t uid = 0; uid <= 1000; uid += 1000) {
                 assert_none("/system.slice/cron.service", uid, "in the service cron.service");
@@ -111,14 +111,14 @@ static void neither_are_services_and_jobs_of_the_user(void **state) {
         assert_none("/user.slice/user-1000.slice/session-2.scope/inner", 1000, "in the scope session-2.scope");
 }
 
-static void a_session_of_somebody_else_is_not_left(void **state) {
+static void a_session_of_another_user_is_not_left(void **state) {
         (void)state;
         assert_none(SESSION, 1001, "in a session of another user");
         assert_none("/user.slice/user-0.slice/session-2.scope", 1000, "in a session of another user"); /* after su */
         assert_none("/user.slice/user-1000.slice/user@1001.service/init.scope", 1000, "in the service user@1001.service");
 }
 
-static void names_that_only_look_like_it_are_something_else(void **state) {
+static void similar_names_do_not_match(void **state) {
         (void)state;
         assert_none("/../session-2.scope", 0, "in the control group ..");
         assert_none("/user.slice/user-.slice/session-2.scope", 0, "in the scope session-2.scope");
@@ -136,10 +136,10 @@ int main(void) {
                 cmocka_unit_test(a_scope_of_the_users_manager_stays_in_its_slice),
                 cmocka_unit_test(only_units_of_a_users_manager_end_with_it),
                 cmocka_unit_test(the_root_may_be_left),
-                cmocka_unit_test(what_somebody_else_made_is_not_left),
+                cmocka_unit_test(groups_created_by_others_are_not_left),
                 cmocka_unit_test(neither_are_services_and_jobs_of_the_user),
-                cmocka_unit_test(a_session_of_somebody_else_is_not_left),
-                cmocka_unit_test(names_that_only_look_like_it_are_something_else),
+                cmocka_unit_test(a_session_of_another_user_is_not_left),
+                cmocka_unit_test(similar_names_do_not_match),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

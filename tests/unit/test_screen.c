@@ -87,7 +87,7 @@ static void bars_show_their_share(void **state) {
         assert_written(unicode, "█▌··", screen_bar(&s, 0.375, 4));
 }
 
-static void a_pipe_is_no_terminal_whatever_the_environment_says(void **state) {
+static void a_pipe_is_no_terminal_in_any_environment(void **state) {
         scoped(buffer_deinit) Buffer out = {};
         Screen s;
         int fds[2];
@@ -145,7 +145,7 @@ static void durations_have_the_unit_of_their_size(void **state) {
         assert_text("2 d 04 h", text_duration(52 * 3600 * NS_PER_S, text));
 }
 
-static void what_is_no_time_is_a_dash(void **state) {
+static void an_invalid_time_is_a_dash(void **state) {
         (void)state;
         assert_text("1.50 s", text_seconds(1.5, text));
         assert_text("-", text_seconds(-1, text));
@@ -208,10 +208,10 @@ int main(void) {
                 cmocka_unit_test(text_is_cut_between_characters_with_an_ellipsis),
                 cmocka_unit_test(colours_only_where_there_are_some),
                 cmocka_unit_test(bars_show_their_share),
-                cmocka_unit_test(a_pipe_is_no_terminal_whatever_the_environment_says),
+                cmocka_unit_test(a_pipe_is_no_terminal_in_any_environment),
                 cmocka_unit_test(the_locale_decides_about_block_characters),
                 cmocka_unit_test(durations_have_the_unit_of_their_size),
-                cmocka_unit_test(what_is_no_time_is_a_dash),
+                cmocka_unit_test(an_invalid_time_is_a_dash),
                 cmocka_unit_test(numbers_keep_their_leading_digits),
                 cmocka_unit_test(lines_that_are_too_wide_are_broken_at_blanks),
                 cmocka_unit_test(bytes_have_the_unit_of_their_size),

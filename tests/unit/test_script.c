@@ -83,7 +83,7 @@ static void an_interpreter_runs_the_first_file_it_is_given(void **state) {
 }
 
 /* Shims of pyenv, for example, would give all scripts the same digest. */
-static void an_interpreter_that_is_a_script_itself_is_not_what_is_run(void **state) {
+static void an_interpreter_that_is_a_script_is_skipped(void **state) {
         (void)state;
         assert_script("plain.py", (const char *const[]){ "python3", "%plain.py", NULL });
         assert_script("plain.py", (const char *const[]){ "%python3", "-u", "%plain.py", NULL });
@@ -99,7 +99,7 @@ static void assert_interpreter(const char *first_line, const char *expected) {
         assert_string_equal(script.interpreter, expected);
 }
 
-static void the_interpreter_is_what_the_first_line_names(void **state) {
+static void the_interpreter_is_named_in_the_first_line(void **state) {
         char *command[] = { (char[]){ "python3" }, (char[128]){ 0 }, NULL };
         Script script;
 
@@ -131,8 +131,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_command_with_a_hash_bang_is_a_script),
                 cmocka_unit_test(an_interpreter_runs_the_first_file_it_is_given),
-                cmocka_unit_test(an_interpreter_that_is_a_script_itself_is_not_what_is_run),
-                cmocka_unit_test(the_interpreter_is_what_the_first_line_names),
+                cmocka_unit_test(an_interpreter_that_is_a_script_is_skipped),
+                cmocka_unit_test(the_interpreter_is_named_in_the_first_line),
                 cmocka_unit_test(a_base_name_has_no_directory_and_no_ending),
         };
 

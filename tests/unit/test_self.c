@@ -33,7 +33,7 @@ static void a_tick_in_time_keeps_its_grid(void **state) {
         assert_true(self.stats.lateness_sum_ns == 250000);
 }
 
-static void a_late_tick_counts_those_it_missed_and_returns_to_the_grid(void **state) {
+static void a_late_tick_counts_missed_ones_and_returns_to_the_grid(void **state) {
         Self self = { .statm_fd = -1 };
 
         (void)state;
@@ -140,7 +140,7 @@ static void reloads_are_counted_with_their_outcome(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_tick_in_time_keeps_its_grid),
-                cmocka_unit_test(a_late_tick_counts_those_it_missed_and_returns_to_the_grid),
+                cmocka_unit_test(a_late_tick_counts_missed_ones_and_returns_to_the_grid),
                 cmocka_unit_test(the_process_knows_its_descriptors),
                 cmocka_unit_test(the_process_knows_its_memory_and_time),
                 cmocka_unit_test(memory_that_only_the_start_needed_is_returned),

@@ -18,7 +18,7 @@ static void assert_digest(const char *text, const char *expected) {
 }
 
 /* Example computations of FIPS 180-4, published by NIST. */
-static void published_digests_come_out(void **state) {
+static void published_digests_are_reproduced(void **state) {
         (void)state;
         assert_digest("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
         assert_digest("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
@@ -28,7 +28,7 @@ static void published_digests_come_out(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(published_digests_come_out),
+                cmocka_unit_test(published_digests_are_reproduced),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

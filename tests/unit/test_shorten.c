@@ -23,7 +23,7 @@ static int tear_down(void **state) {
 
 #define STRING(text) { .type = VALUE_STRING, .string = (text) }
 
-static void what_fits_is_shared(void **state) {
+static void texts_that_fit_are_unchanged(void **state) {
         static const Member members[] = { { "stderr", STRING("12345") }, { "n", { .type = VALUE_INT, .integer = 123456789 } } };
         const Value run = { .type = VALUE_OBJECT, .members = members, .n_members = 2 }, *cut;
 
@@ -31,7 +31,7 @@ static void what_fits_is_shared(void **state) {
         assert_ptr_equal(cut, &run);
 }
 
-static void of_standard_error_the_end_is_kept_and_of_others_the_beginning(void **state) {
+static void standard_error_keeps_its_end_and_other_texts_their_beginning(void **state) {
         static const Value words[] = { STRING("short"), STRING("too long") };
         static const Member script[] = { { "sha256", STRING("abc") }, { "origin", STRING("/a/long/path") } };
         static const Member members[] = {
@@ -66,7 +66,7 @@ static void no_character_is_cut_in_two(void **state) {
         assert_string_equal(value_get_string(cut, "stderr"), "");
 }
 
-static void an_arena_that_is_full_is_said(void **state) {
+static void a_full_arena_is_reported(void **state) {
         static const Member members[] = { { "stderr", STRING("0123456789") } };
         const Value run = { .type = VALUE_OBJECT, .members = members, .n_members = 1 }, *cut;
         Arena *arena = *state;
@@ -85,10 +85,10 @@ static void an_arena_that_is_full_is_said(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                TEST(what_fits_is_shared),
-                TEST(of_standard_error_the_end_is_kept_and_of_others_the_beginning),
+                TEST(texts_that_fit_are_unchanged),
+                TEST(standard_error_keeps_its_end_and_other_texts_their_beginning),
                 TEST(no_character_is_cut_in_two),
-                TEST(an_arena_that_is_full_is_said),
+                TEST(a_full_arena_is_reported),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,7 +46,7 @@ static int teardown(void **state) {
         return 0;
 }
 
-static void what_the_node_has_is_zero_when_unknown(void **state) {
+static void unknown_node_resources_are_zero(void **state) {
         Fixture *fixture = *state;
         NodeSnapshot *node = &fixture->snapshot.node;
 
@@ -199,7 +199,7 @@ static void models_are_copied_once_for_each_version(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(what_the_node_has_is_zero_when_unknown, setup, teardown),
+                cmocka_unit_test_setup_teardown(unknown_node_resources_are_zero, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_nodes_metrics_are_those_of_its_window, setup, teardown),
                 cmocka_unit_test_setup_teardown(metrics_of_a_running_job_are_computed_from_its_counters, setup, teardown),
                 cmocka_unit_test_setup_teardown(metrics_of_an_ended_job_are_its_result, setup, teardown),

@@ -119,7 +119,7 @@ static void an_ipv6_address_is_bound_and_described(void **state) {
         assert_int_equal(strncmp(address, "[::1]:", 6), 0);
 }
 
-static void a_socket_left_behind_is_replaced_and_one_in_use_is_not(void **state) {
+static void a_stale_socket_is_replaced_and_one_in_use_is_not(void **state) {
         Fixture *f = *state;
         char error[SOCKETS_ERROR_MAX];
         Sockets sockets, second;
@@ -217,11 +217,11 @@ static int open_with_passed(const Fixture *f, const int *families, int n, const 
         return WEXITSTATUS(status);
 }
 
-static void the_two_passed_sockets_are_taken_in_order(void **state) {
+static void the_two_passed_sockets_are_assigned_in_order(void **state) {
         assert_int_equal(open_with_passed(*state, (int[]){ AF_UNIX, AF_UNIX }, 2, "perfd:perfd"), 1);
 }
 
-static void what_the_socket_unit_of_an_earlier_version_passes_is_ignored(void **state) {
+static void extra_sockets_of_an_earlier_unit_are_ignored(void **state) {
         assert_int_equal(open_with_passed(*state, (int[]){ AF_INET, AF_UNIX, AF_UNIX, AF_UNIX }, 4,
                                           "perfd-http:perfd-http:perfd:perfd"), 23);
         assert_int_equal(open_with_passed(*state, (int[]){ AF_UNIX, AF_UNIX, AF_UNIX }, 3, "perfd:perfd:perfd"), 1);
@@ -233,11 +233,11 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(http_can_have_a_path_of_its_own, setup, teardown),
                 cmocka_unit_test(a_port_is_bound_and_described),
                 cmocka_unit_test(an_ipv6_address_is_bound_and_described),
-                cmocka_unit_test_setup_teardown(a_socket_left_behind_is_replaced_and_one_in_use_is_not, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_stale_socket_is_replaced_and_one_in_use_is_not, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_file_in_the_place_of_a_socket_stays, setup, teardown),
                 cmocka_unit_test(a_port_that_cannot_be_had_is_named_with_advice),
-                cmocka_unit_test_setup_teardown(the_two_passed_sockets_are_taken_in_order, setup, teardown),
-                cmocka_unit_test_setup_teardown(what_the_socket_unit_of_an_earlier_version_passes_is_ignored, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_two_passed_sockets_are_assigned_in_order, setup, teardown),
+                cmocka_unit_test_setup_teardown(extra_sockets_of_an_earlier_unit_are_ignored, setup, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

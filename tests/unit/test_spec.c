@@ -69,7 +69,7 @@ static void assert_wrong(const char *text, const char *complaint) {
                 fail_msg("'%s' instead of '%s'", read.error.text, complaint);
 }
 
-static void what_is_wrong_is_said_with_the_key_and_the_fix(void **state) {
+static void errors_are_reported_with_the_key_and_a_fix(void **state) {
         (void)state;
         assert_wrong("[]", "is a list: expected an object with 'script'");
         assert_wrong("{}", "script: is not there: put the text of a script there");
@@ -111,7 +111,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_whole_specification_is_read),
                 cmocka_unit_test(a_script_alone_is_enough),
-                cmocka_unit_test(what_is_wrong_is_said_with_the_key_and_the_fix),
+                cmocka_unit_test(errors_are_reported_with_the_key_and_a_fix),
                 cmocka_unit_test(paths_stay_below),
         };
 

@@ -86,7 +86,7 @@ static int tear_down(void **state) {
         return 0;
 }
 
-static void a_batch_reads_back_as_it_was(void **state) {
+static void a_batch_round_trips(void **state) {
         Fixture *f = *state;
         scoped(buffer_deinit) Buffer text = {}, again = {};
         scoped(arena_deinit) Arena arena = {};
@@ -114,7 +114,7 @@ static void a_batch_reads_back_as_it_was(void **state) {
         assert_string_equal(text.text, again.text);
 }
 
-static void how_it_was_measured_is_kept_and_so_are_failed_runs(void **state) {
+static void run_records_and_failed_runs_round_trip(void **state) {
         Fixture *f = *state;
         scoped(buffer_deinit) Buffer text = {}, again = {};
         scoped(arena_deinit) Arena arena = {};
@@ -163,7 +163,7 @@ static void an_end_without_status_stays_without(void **state) {
         assert_int_equal(batch.n_items, 0);
 }
 
-static void what_is_no_batch_is_malformed(void **state) {
+static void an_invalid_batch_is_malformed(void **state) {
         static const char *const texts[] = {
                 "", "\n\n\n\n", "{}\n", "not JSON at all, but one line of enough text\n",
                 "{\"kind\":\"other\",\"job\":\"j\",\"padding\":\"padding\"}\n",
@@ -223,7 +223,7 @@ static void only_finished_files_are_listed(void **state) {
         spool_entries_free(entries, n);
 }
 
-static void a_spool_that_is_not_there_is_empty(void **state) {
+static void a_missing_spool_is_empty(void **state) {
         struct dirent **entries;
         size_t n;
 
@@ -249,7 +249,7 @@ static void a_file_has_one_sender_at_a_time(void **state) {
         assert_int_equal(spool_open(f->directory, name, &second), SPOOL_GONE);
 }
 
-static void what_is_rejected_is_kept_with_the_reason(void **state) {
+static void a_rejected_file_is_kept_with_the_reason(void **state) {
         Fixture *f = *state;
         char name[SPOOL_NAME_MAX], path[PATH_MAX];
         struct dirent **entries;
@@ -311,15 +311,15 @@ static void the_place_follows_the_environment(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                TEST(a_batch_reads_back_as_it_was),
-                TEST(how_it_was_measured_is_kept_and_so_are_failed_runs),
+                TEST(a_batch_round_trips),
+                TEST(run_records_and_failed_runs_round_trip),
                 TEST(an_end_without_status_stays_without),
-                TEST(what_is_no_batch_is_malformed),
+                TEST(an_invalid_batch_is_malformed),
                 TEST(files_appear_whole_private_and_in_order),
                 TEST(only_finished_files_are_listed),
-                TEST(a_spool_that_is_not_there_is_empty),
+                TEST(a_missing_spool_is_empty),
                 TEST(a_file_has_one_sender_at_a_time),
-                TEST(what_is_rejected_is_kept_with_the_reason),
+                TEST(a_rejected_file_is_kept_with_the_reason),
                 TEST(a_link_is_not_followed),
                 TEST(the_place_follows_the_environment),
         };

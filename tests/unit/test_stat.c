@@ -124,7 +124,7 @@ static void a_cpu_without_a_line_is_offline_and_the_others_keep_their_numbers(vo
         sample_deinit(&sample);
 }
 
-static void a_cpu_that_left_is_gone_from_the_next_sample_and_comes_back(void **state) {
+static void a_cpu_that_goes_offline_is_absent_until_it_returns(void **state) {
         Sample sample = {};
 
         (void)state;
@@ -143,7 +143,7 @@ static void a_cpu_that_left_is_gone_from_the_next_sample_and_comes_back(void **s
         sample_deinit(&sample);
 }
 
-static void nothing_of_a_former_sample_shows_through_a_gap(void **state) {
+static void a_gap_contains_no_values_of_a_previous_sample(void **state) {
         Sample sample = {};
         const char *fault;
 
@@ -157,7 +157,7 @@ static void nothing_of_a_former_sample_shows_through_a_gap(void **state) {
         sample_deinit(&sample);
 }
 
-static void what_is_wrong_is_said_and_nothing_is_filled(void **state) {
+static void malformed_text_is_reported_and_nothing_is_filled(void **state) {
         (void)state;
         assert_fault("", "no cpu line");
         assert_fault("intr 5\nctxt 5\n", "no cpu line");
@@ -193,9 +193,9 @@ int main(void) {
                 cmocka_unit_test(columns_an_old_kernel_does_not_have_are_zero),
                 cmocka_unit_test(columns_of_a_later_kernel_are_ignored),
                 cmocka_unit_test(a_cpu_without_a_line_is_offline_and_the_others_keep_their_numbers),
-                cmocka_unit_test(a_cpu_that_left_is_gone_from_the_next_sample_and_comes_back),
-                cmocka_unit_test(nothing_of_a_former_sample_shows_through_a_gap),
-                cmocka_unit_test(what_is_wrong_is_said_and_nothing_is_filled),
+                cmocka_unit_test(a_cpu_that_goes_offline_is_absent_until_it_returns),
+                cmocka_unit_test(a_gap_contains_no_values_of_a_previous_sample),
+                cmocka_unit_test(malformed_text_is_reported_and_nothing_is_filled),
                 cmocka_unit_test(a_number_beyond_64_bits_is_malformed),
                 cmocka_unit_test(an_absurd_cpu_number_takes_no_memory),
         };

@@ -41,7 +41,7 @@ static void a_sample_is_summed_up_as_numpy_and_pandas_do(void **state) {
         assert_near(s.skew, 1.7184927211831131);
 }
 
-static void what_needs_more_values_is_not_a_number(void **state) {
+static void statistics_of_too_few_values_are_nan(void **state) {
         double values[] = { 5, 7 };
         Statistics s;
 
@@ -63,7 +63,7 @@ static void equal_values_have_no_spread(void **state) {
         assert_true(s.sd == 0 && s.iqr == 0 && s.cov == 0 && s.skew == 0 && s.mean == 0.1);
 }
 
-static void ratios_to_zero_are_none(void **state) {
+static void ratios_to_zero_are_nan(void **state) {
         double values[] = { -1, 0, 1 };
         Statistics s;
 
@@ -192,9 +192,9 @@ static void a_median_needs_no_order(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_sample_is_summed_up_as_numpy_and_pandas_do),
-                cmocka_unit_test(what_needs_more_values_is_not_a_number),
+                cmocka_unit_test(statistics_of_too_few_values_are_nan),
                 cmocka_unit_test(equal_values_have_no_spread),
-                cmocka_unit_test(ratios_to_zero_are_none),
+                cmocka_unit_test(ratios_to_zero_are_nan),
                 cmocka_unit_test(quantiles_interpolate_between_neighbours),
                 cmocka_unit_test(a_median_needs_no_order),
                 cmocka_unit_test(real_batches_have_their_known_statistics),

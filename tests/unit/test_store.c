@@ -14,7 +14,7 @@
 
 /* --- results ------------------------------------------------------------------------------------- */
 
-static void what_was_done_is_seen_by_the_next_question(void **state) {
+static void completed_rows_are_visible_to_the_next_query(void **state) {
         Place *place = *state;
         ResultRow row;
         Item item;
@@ -42,7 +42,7 @@ static void what_was_done_is_seen_by_the_next_question(void **state) {
         assert_int_equal(result_reader_next(place->reader, &row), READER_END);
 }
 
-static void what_was_not_given_is_null_and_the_time_is_that_of_arrival(void **state) {
+static void unset_members_are_null_and_the_time_is_that_of_arrival(void **state) {
         Place *place = *state;
         ResultRow row;
 
@@ -99,7 +99,7 @@ static void completions_come_in_the_order_of_the_puts(void **state) {
         assert_int_equal(count_results(place->reader, &(ResultFilter){}), 2000);
 }
 
-static void nobody_is_told_of_rows_without_a_cookie(void **state) {
+static void rows_without_a_cookie_have_no_completion(void **state) {
         Place *place = *state;
         StoreDone done;
         Item item;
@@ -142,7 +142,7 @@ static void fill(char *text, size_t n, char last) {
         text[n] = '\0';
 }
 
-static void names_as_long_as_they_may_be_are_kept_apart(void **state) {
+static void names_of_maximum_length_are_distinguished(void **state) {
         Place *place = *state;
         char names[2][NAME_MAX_BYTES + 1], components[2][COMPONENT_MAX_BYTES + 1];
         Item item;
@@ -159,7 +159,7 @@ static void names_as_long_as_they_may_be_are_kept_apart(void **state) {
         assert_int_equal(count_results(place->reader, &(ResultFilter){ .component = components[1] }), 3);
 }
 
-static void times_past_what_sqlite_counts_are_the_last_ones(void **state) {
+static void times_beyond_the_range_of_sqlite_are_clamped(void **state) {
         Place *place = *state;
         ResultRow row;
 
@@ -172,7 +172,7 @@ static void times_past_what_sqlite_counts_are_the_last_ones(void **state) {
 
 /* --- the queue ----------------------------------------------------------------------------------- */
 
-static void a_full_queue_takes_nothing_and_has_room_again_later(void **state) {
+static void a_full_queue_refuses_rows_until_it_has_space(void **state) {
         Place *place = *state;
         StoreConfig config = place_config(place);
         uint64_t n_put = 0, n_full = 0;
@@ -217,7 +217,7 @@ static void a_row_set_larger_than_the_queue_passes_alone(void **state) {
         assert_int_equal(count_results(place->reader, &(ResultFilter){}), 100);
 }
 
-static void the_descriptor_stays_readable_until_all_is_taken(void **state) {
+static void the_descriptor_stays_readable_until_all_is_read(void **state) {
         Place *place = *state;
         struct pollfd fd = { .fd = store_fd(place->store), .events = POLLIN };
         StoreDone done;
@@ -374,7 +374,7 @@ static uint64_t run_and_kill(const Place *place, uint64_t n_seen) {
         return number;
 }
 
-static void what_was_done_survives_a_kill_and_nothing_is_there_twice(void **state) {
+static void completed_rows_survive_a_kill_and_exist_once(void **state) {
         Place *place = *state;
         size_t n_rounds = 4;
 
@@ -416,22 +416,22 @@ static void a_volatile_store_survives_its_process(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup, place_teardown)
-                TEST(what_was_done_is_seen_by_the_next_question),
-                TEST(what_was_not_given_is_null_and_the_time_is_that_of_arrival),
+                TEST(completed_rows_are_visible_to_the_next_query),
+                TEST(unset_members_are_null_and_the_time_is_that_of_arrival),
                 TEST(an_id_sent_again_is_a_duplicate_and_changes_nothing),
                 TEST(of_a_submission_half_new_the_new_half_is_stored),
                 TEST(completions_come_in_the_order_of_the_puts),
-                TEST(nobody_is_told_of_rows_without_a_cookie),
+                TEST(rows_without_a_cookie_have_no_completion),
                 TEST(sql_in_a_name_is_data),
-                TEST(names_as_long_as_they_may_be_are_kept_apart),
-                TEST(times_past_what_sqlite_counts_are_the_last_ones),
-                TEST(a_full_queue_takes_nothing_and_has_room_again_later),
+                TEST(names_of_maximum_length_are_distinguished),
+                TEST(times_beyond_the_range_of_sqlite_are_clamped),
+                TEST(a_full_queue_refuses_rows_until_it_has_space),
                 TEST(a_row_set_larger_than_the_queue_passes_alone),
-                TEST(the_descriptor_stays_readable_until_all_is_taken),
+                TEST(the_descriptor_stays_readable_until_all_is_read),
                 TEST(several_threads_may_put),
                 TEST(closing_writes_out_what_is_queued),
                 TEST(statistics_count_what_happened),
-                TEST(what_was_done_survives_a_kill_and_nothing_is_there_twice),
+                TEST(completed_rows_survive_a_kill_and_exist_once),
                 TEST(a_volatile_store_survives_its_process),
         };
 

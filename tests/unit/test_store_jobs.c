@@ -45,7 +45,7 @@ static StoreOutcome amend_job(Store *store, const char *id, uint32_t uid) {
         return outcome_of(store, 3);
 }
 
-static void a_job_comes_back_as_it_was_put(void **state) {
+static void a_job_round_trips(void **state) {
         Place *place = *state;
         JobLabel labels[] = { { "queue", "gpu=a100\nline\\two" }, { "k=1", "" } };
         JobInfo info = make_job("job-1", labels, 2);
@@ -110,7 +110,7 @@ static StoreOutcome put_for_jobs(Store *store, uint64_t n, uint32_t uid, const c
         return outcome_of(store, n);
 }
 
-static void results_go_to_jobs_of_ones_own_also_after_their_end(void **state) {
+static void results_belong_to_own_jobs_also_after_their_end(void **state) {
         Place *place = *state;
         IndicatorRow row;
 
@@ -139,7 +139,7 @@ static StoreOutcome put_inherited(Store *store, uint64_t n, uint32_t uid, const 
         return outcome_of(store, n);
 }
 
-static void a_job_that_was_inherited_is_left_once_it_has_ended(void **state) {
+static void an_inherited_job_is_ignored_after_its_end(void **state) {
         static const char *const jobs[] = { "running", "over", "elsewhere" };
         Place *place = *state;
         Submission all[3];
@@ -198,7 +198,7 @@ static void an_administrator_acts_for_others_under_his_own_name(void **state) {
         assert_int_equal(outcome_of(place->store, 3), STORE_DONE);
 }
 
-static void a_job_id_is_taken_once_whoever_asks(void **state) {
+static void a_job_id_can_be_used_once_by_any_user(void **state) {
         Place *place = *state;
 
         assert_int_equal(begin_job(place->store, "job-1", 1), STORE_DONE);
@@ -303,11 +303,11 @@ static void a_begin_in_conflict_leaves_the_meter_alone(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup, place_teardown)
-                TEST(a_job_comes_back_as_it_was_put),
-                TEST(results_go_to_jobs_of_ones_own_also_after_their_end),
-                TEST(a_job_that_was_inherited_is_left_once_it_has_ended),
+                TEST(a_job_round_trips),
+                TEST(results_belong_to_own_jobs_also_after_their_end),
+                TEST(an_inherited_job_is_ignored_after_its_end),
                 TEST(an_administrator_acts_for_others_under_his_own_name),
-                TEST(a_job_id_is_taken_once_whoever_asks),
+                TEST(a_job_id_can_be_used_once_by_any_user),
                 TEST(the_end_of_a_job_never_begun_is_missing),
                 TEST(a_late_end_makes_an_interrupted_job_finished_and_keeps_its_numbers),
                 TEST(root_may_amend_any_job),

@@ -80,7 +80,7 @@ static uint64_t count_phases(Reader *reader, const char *job) {
 
 /* --- jobs ---------------------------------------------------------------------------------------- */
 
-static void where_a_job_runs_comes_back_as_it_was_put(void **state) {
+static void the_place_of_a_job_round_trips(void **state) {
         scoped(job_recovery_freep) JobRecovery *recovery = NULL;
         Place *place = *state;
         JobInfo info = make_job("job-1");
@@ -122,7 +122,7 @@ static void a_job_without_a_cgroup_has_none(void **state) {
                 assert_int_equal(row.view.usage.quality[i], QUALITY_NO_GROUP);
 }
 
-static void what_a_job_used_is_lost_when_nobody_could_tell(void **state) {
+static void usage_is_lost_if_it_could_not_be_read(void **state) {
         Place *place = *state;
         JobInfo info = make_job("job-1");
         JobRow row;
@@ -163,7 +163,7 @@ static void a_running_job_may_turn_out_to_have_a_cgroup_and_an_owner(void **stat
         assert_int_equal(row.view.info.gid, 3000);
 }
 
-static void what_a_job_used_comes_back_with_every_bit(void **state) {
+static void usage_round_trips_with_every_bit(void **state) {
         Place *place = *state;
         JobInfo info = make_job("job-1");
         UsageSet usage = make_phase(5, "").usage;
@@ -180,7 +180,7 @@ static void what_a_job_used_comes_back_with_every_bit(void **state) {
 
 /* --- phases -------------------------------------------------------------------------------------- */
 
-static void phases_come_back_in_order_with_the_one_that_ended_with_the_job(void **state) {
+static void phases_are_read_in_order_including_the_last(void **state) {
         Place *place = *state;
         JobInfo info = make_job("job-1");
         PhaseView first = make_phase(0, ""), second = make_phase(1, "l\xc3\xa4\x64t"), last = make_phase(2, "train");
@@ -206,7 +206,7 @@ static void phases_come_back_in_order_with_the_one_that_ended_with_the_job(void 
         assert_int_equal(count_phases(place->reader, "nobody"), 0);
 }
 
-static void a_phase_brings_the_progress_of_its_job_and_the_meter(void **state) {
+static void a_phase_is_stored_with_the_progress_of_its_job_and_the_meter(void **state) {
         scoped(job_recovery_freep) JobRecovery *recovery = NULL;
         Place *place = *state;
         JobInfo info = make_job("job-1");
@@ -225,7 +225,7 @@ static void a_phase_brings_the_progress_of_its_job_and_the_meter(void **state) {
         assert_int_equal(count_phases(place->reader, "job-1"), 1);
 }
 
-static void a_job_that_does_not_run_takes_no_phase(void **state) {
+static void a_job_that_is_not_running_gets_no_phase(void **state) {
         scoped(job_recovery_freep) JobRecovery *recovery = NULL;
         Place *place = *state;
         JobInfo info = make_job("job-1");
@@ -282,7 +282,7 @@ static void phases_go_with_their_job_and_count(void **state) {
         EVENTUALLY((store_stats(place->store, &stats), stats.n_rows_removed) == 402);
 }
 
-static void a_question_for_phases_has_its_time(void **state) {
+static void a_query_for_phases_has_a_time_limit(void **state) {
         Place *place = *state;
         scoped(reader_freep) Reader *hasty = NULL;
         JobInfo info = make_job("job-1");
@@ -296,7 +296,7 @@ static void a_question_for_phases_has_its_time(void **state) {
         assert_int_equal(r == 0 ? job_reader_next_phase(hasty, &phase) : r, READER_TIMEOUT);
 }
 
-static void numbers_that_make_no_sense_are_absent(void **state) {
+static void invalid_numbers_are_absent(void **state) {
         static const char *const damages[] = {
                 "usage = '', metrics = ''",
                 "usage = 'V1V2', metrics = 'V1V2'",
@@ -341,7 +341,7 @@ static void numbers_that_make_no_sense_are_absent(void **state) {
         assert_phase(place->reader, &phase);
 }
 
-static void layouts_that_make_no_sense_are_absent(void **state) {
+static void invalid_layouts_are_absent(void **state) {
         static const char *const damages[] = {
                 "''", "'x'", "'usage'", "printf('%.*c', 300000, 'k')", "replace(printf('%.*c', 300, 'k'), 'k', 'k ')",
         };
@@ -368,7 +368,7 @@ static void layouts_that_make_no_sense_are_absent(void **state) {
         }
 }
 
-static void places_that_make_no_sense_are_not_known(void **state) {
+static void invalid_places_are_unknown(void **state) {
         Place *place = *state;
         JobInfo info = make_job("job-1");
         JobRow row;
@@ -388,20 +388,20 @@ static void places_that_make_no_sense_are_not_known(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup, place_teardown)
-                TEST(where_a_job_runs_comes_back_as_it_was_put),
+                TEST(the_place_of_a_job_round_trips),
                 TEST(a_job_without_a_cgroup_has_none),
-                TEST(what_a_job_used_is_lost_when_nobody_could_tell),
+                TEST(usage_is_lost_if_it_could_not_be_read),
                 TEST(a_running_job_may_turn_out_to_have_a_cgroup_and_an_owner),
-                TEST(what_a_job_used_comes_back_with_every_bit),
-                TEST(phases_come_back_in_order_with_the_one_that_ended_with_the_job),
-                TEST(a_phase_brings_the_progress_of_its_job_and_the_meter),
-                TEST(a_job_that_does_not_run_takes_no_phase),
+                TEST(usage_round_trips_with_every_bit),
+                TEST(phases_are_read_in_order_including_the_last),
+                TEST(a_phase_is_stored_with_the_progress_of_its_job_and_the_meter),
+                TEST(a_job_that_is_not_running_gets_no_phase),
                 TEST(a_phase_that_is_put_again_is_replaced),
                 TEST(phases_go_with_their_job_and_count),
-                TEST(a_question_for_phases_has_its_time),
-                TEST(numbers_that_make_no_sense_are_absent),
-                TEST(layouts_that_make_no_sense_are_absent),
-                TEST(places_that_make_no_sense_are_not_known),
+                TEST(a_query_for_phases_has_a_time_limit),
+                TEST(invalid_numbers_are_absent),
+                TEST(invalid_layouts_are_absent),
+                TEST(invalid_places_are_unknown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -83,15 +83,15 @@ static void check_error(void **state, int error, const char *name) {
         assert_int_equal(count_results(place->reader, &(ResultFilter){}), n);
 }
 
-static void a_quota_is_told_by_name(void **state) {
+static void an_exceeded_quota_is_reported_by_name(void **state) {
         check_error(state, EDQUOT, "EDQUOT: Disk quota exceeded");
 }
 
-static void a_full_disk_is_told_by_name(void **state) {
+static void a_full_disk_is_reported_by_name(void **state) {
         check_error(state, ENOSPC, "ENOSPC: No space left on device");
 }
 
-static void a_read_only_file_system_is_told_by_name(void **state) {
+static void a_read_only_file_system_is_reported_by_name(void **state) {
         check_error(state, EROFS, "EROFS: Read-only file system");
 }
 
@@ -103,9 +103,9 @@ static int teardown(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup_closed, teardown)
-                TEST(a_quota_is_told_by_name),
-                TEST(a_full_disk_is_told_by_name),
-                TEST(a_read_only_file_system_is_told_by_name),
+                TEST(an_exceeded_quota_is_reported_by_name),
+                TEST(a_full_disk_is_reported_by_name),
+                TEST(a_read_only_file_system_is_reported_by_name),
         };
 
         return cmocka_run_group_tests(tests, setup_group, NULL);

@@ -36,7 +36,7 @@ static char *file_bytes(const Place *place, size_t *ret_n) {
         return bytes;
 }
 
-static void a_second_perfd_is_kept_out_until_the_first_is_gone(void **state) {
+static void a_second_perfd_waits_until_the_first_has_ended(void **state) {
         scoped(freep) char *note = NULL;
         StoreConfig config;
         Place *place = *state;
@@ -53,7 +53,7 @@ static void a_second_perfd_is_kept_out_until_the_first_is_gone(void **state) {
         assert_int_equal(count_results(place->reader, &(ResultFilter){}), 1);
 }
 
-static void a_directory_that_is_not_there_is_an_error(void **state) {
+static void a_missing_directory_is_an_error(void **state) {
         Place *place = *state;
         StoreConfig config = place_config(place);
         Store *store = NULL;
@@ -110,7 +110,7 @@ static void assert_put_aside(Place *place, uint64_t n_least) {
         assert_in_range(count_results(place->reader, &(ResultFilter){}), n_least, 2001);
 }
 
-static void a_file_that_is_no_database_is_put_aside(void **state) {
+static void an_invalid_database_file_is_renamed(void **state) {
         Place *place = *state;
 
         write_at(place, 0, "This is not a database, whatever its name says.\n", 48);
@@ -250,7 +250,7 @@ static void put_job(Store *store, const char *id, uint64_t begin_ms, bool is_ove
         assert_int_equal(outcome_of(store, 2), STORE_DONE);
 }
 
-static void samples_go_before_results_and_running_jobs_stay(void **state) {
+static void samples_are_removed_before_results_and_running_jobs_stay(void **state) {
         Place *place = *state;
 
         open_limited(place, 4 * MIB);
@@ -428,17 +428,17 @@ static void a_full_disk_fails_puts_keeps_what_is_stored_and_heals(void **state) 
 int main(void) {
         const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup_closed, place_teardown)
-                TEST(a_second_perfd_is_kept_out_until_the_first_is_gone),
-                TEST(a_directory_that_is_not_there_is_an_error),
+                TEST(a_second_perfd_waits_until_the_first_has_ended),
+                TEST(a_missing_directory_is_an_error),
                 TEST(a_file_of_a_later_perfd_is_refused_and_not_touched),
                 TEST(opening_again_migrates_nothing),
-                TEST(a_file_that_is_no_database_is_put_aside),
+                TEST(an_invalid_database_file_is_renamed),
                 TEST(a_database_of_something_else_is_put_aside),
                 TEST(a_damaged_table_is_put_aside),
                 TEST(a_file_cut_short_is_put_aside),
                 TEST(an_empty_file_is_a_new_store),
                 TEST(at_the_size_limit_the_oldest_results_go),
-                TEST(samples_go_before_results_and_running_jobs_stay),
+                TEST(samples_are_removed_before_results_and_running_jobs_stay),
                 TEST(a_row_larger_than_the_store_fails_and_says_why),
                 TEST(a_lowered_limit_gives_space_back),
                 TEST(rows_expire_by_kind),

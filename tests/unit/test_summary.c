@@ -39,7 +39,7 @@ static void each_number_has_its_line(void **state) {
                                       "  rate                     n 1, median 7\n");
 }
 
-static void what_is_too_much_is_counted(void **state) {
+static void excess_runs_are_counted(void **state) {
         scoped(summary_deinit) Summary summary = {};
         scoped(buffer_deinit) Buffer out = {};
         char key[16];
@@ -58,7 +58,7 @@ static void what_is_too_much_is_counted(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(each_number_has_its_line),
-                cmocka_unit_test(what_is_too_much_is_counted),
+                cmocka_unit_test(excess_runs_are_counted),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,7 @@ static void add(Summary *summary, const char *name, const char *key, double valu
         assert_int_equal(summary_add(summary, &indicator), 0);
 }
 
-static void the_ending_tells_the_format(void **state) {
+static void the_file_extension_determines_the_format(void **state) {
         ExportFormat format;
 
         (void)state;
@@ -60,7 +60,7 @@ static void each_format_has_each_number(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(the_ending_tells_the_format),
+                cmocka_unit_test(the_file_extension_determines_the_format),
                 cmocka_unit_test(each_format_has_each_number),
         };
 

@@ -49,7 +49,7 @@ static void extra_replaces_and_adds_settings(void **state) {
         assert_points(COMMAND "extra: [{a: 1, b: 2}, {a: 3, b: [4, 5]}]", "a=1 b=2|a=3 b=4|a=3 b=5|");
 }
 
-static void exclude_leaves_out_what_matches_in_all(void **state) {
+static void exclude_removes_points_that_match_completely(void **state) {
         (void)state;
         assert_points(COMMAND "settings: {a: [1, 2, 3], b: [x, y]}\nexclude: [{a: [1, 2], b: x}, {a: '3'}]", "a=1 b=y|a=2 b=y|");
         /* A point of `extra` that equals one of `settings` without both null values is a duplicate. */
@@ -65,7 +65,7 @@ static void assert_wrong(const char *text, const char *complaint) {
         assert_true(utf8_is_valid(planned.error.text, strlen(planned.error.text)));
 }
 
-static void what_is_wrong_is_said_with_the_key_and_the_fix(void **state) {
+static void errors_are_reported_with_the_key_and_a_fix(void **state) {
         (void)state;
         assert_wrong("[1]", "is a list: expected a mapping with 'command' and 'settings'");
         assert_wrong(COMMAND "setings: {a: 1, b: 2}", "setings: is not known here: did you mean 'settings'?");
@@ -117,7 +117,7 @@ static void too_many_points_are_refused_with_the_limit(void **state) {
         assert_wrong(text.text, "more than 100000 points");
 }
 
-static void what_is_odd_is_a_warning(void **state) {
+static void suspicious_settings_are_a_warning(void **state) {
         scoped(planned_deinit) Planned planned = {};
 
         (void)state;
@@ -146,10 +146,10 @@ int main(void) {
                 cmocka_unit_test(the_last_setting_changes_fastest),
                 cmocka_unit_test(values_keep_their_texts),
                 cmocka_unit_test(extra_replaces_and_adds_settings),
-                cmocka_unit_test(exclude_leaves_out_what_matches_in_all),
-                cmocka_unit_test(what_is_wrong_is_said_with_the_key_and_the_fix),
+                cmocka_unit_test(exclude_removes_points_that_match_completely),
+                cmocka_unit_test(errors_are_reported_with_the_key_and_a_fix),
                 cmocka_unit_test(too_many_points_are_refused_with_the_limit),
-                cmocka_unit_test(what_is_odd_is_a_warning),
+                cmocka_unit_test(suspicious_settings_are_a_warning),
                 cmocka_unit_test(the_command_line_replaces_launcher_and_nodes),
         };
 

@@ -13,7 +13,7 @@
 #include "client/sweep/sweep_text.h"
 #include "text/yaml.h"
 
-static void every_value_reads_back_as_it_was(void **state) {
+static void every_value_round_trips(void **state) {
         static const Value values[] = {
                 { .type = VALUE_NULL }, { .type = VALUE_BOOL, .boolean = true }, { .type = VALUE_INT, .integer = INT64_MIN },
                 { .type = VALUE_DOUBLE, .number = 1e300 }, { .type = VALUE_DOUBLE, .number = 2.0 }, { .type = VALUE_STRING, .string = "" },
@@ -66,7 +66,7 @@ static void identity_knows_no_order_and_no_types(void **state) {
         assert_string_not_equal(a.text, c.text);
 }
 
-static void a_value_that_hides_another_setting_is_told_apart(void **state) {
+static void a_value_that_contains_another_setting_is_distinguished(void **state) {
         scoped(buffer_deinit) Buffer a = {}, b = {};
 
         (void)state;
@@ -87,9 +87,9 @@ static void nested_settings_identify_nothing(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(every_value_reads_back_as_it_was),
+                cmocka_unit_test(every_value_round_trips),
                 cmocka_unit_test(identity_knows_no_order_and_no_types),
-                cmocka_unit_test(a_value_that_hides_another_setting_is_told_apart),
+                cmocka_unit_test(a_value_that_contains_another_setting_is_distinguished),
                 cmocka_unit_test(nested_settings_identify_nothing),
         };
 

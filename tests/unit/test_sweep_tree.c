@@ -74,7 +74,7 @@ static void exit_codes_are_whole_numbers(void **state) {
                      sweep_tree_parse_exit_code("0.5", &code) || sweep_tree_parse_exit_code("99999999999", &code));
 }
 
-static void what_has_a_usable_exit_code_is_done(void **state) {
+static void a_point_with_a_valid_exit_code_is_done(void **state) {
         scoped(tree_freep) char *root = tree_new();
         scoped(sweep_tree_deinit) SweepTree tree = { .fd = -1 };
 
@@ -216,7 +216,7 @@ static void names_of_directories_have_a_bounded_length(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(exit_codes_are_whole_numbers),
-                cmocka_unit_test(what_has_a_usable_exit_code_is_done),
+                cmocka_unit_test(a_point_with_a_valid_exit_code_is_done),
                 cmocka_unit_test(a_point_begins_with_its_settings_and_no_exit_code),
                 cmocka_unit_test(another_points_directory_is_left_alone),
                 cmocka_unit_test(two_sweeps_do_not_share_a_directory),

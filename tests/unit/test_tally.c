@@ -71,7 +71,7 @@ static void duplicates_and_what_the_store_failed_to_write_do_not_count(void **st
         assert_int_equal(count(f, "B", "c", INDICATOR_STORED), 1);
 }
 
-static void what_was_not_put_is_forgotten(void **state) {
+static void a_cancelled_submission_is_not_counted(void **state) {
         Fixture *f = *state;
         const Submission two[] = { item("A", "c", 0), item("B", "c", 0) };
 
@@ -101,7 +101,7 @@ static void a_submission_may_be_of_several_indicators(void **state) {
         assert_int_equal(count(f, "B", "d", INDICATOR_STORED), 99);
 }
 
-static void of_a_submission_that_was_there_in_part_the_new_ones_count(void **state) {
+static void only_new_results_of_a_partial_duplicate_count(void **state) {
         Fixture *f = *state;
         Submission items[20];
 
@@ -125,7 +125,7 @@ static void store(Fixture *f, uint32_t uid, const char *name, unsigned number) {
         tally_count_stored(&f->tally, NULL);
 }
 
-static void beyond_the_limit_the_one_unused_for_longest_goes(void **state) {
+static void beyond_the_limit_the_least_recently_used_is_replaced(void **state) {
         Fixture *f = *state;
         uint64_t n_stored = 0;
 
@@ -184,10 +184,10 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(results_count_when_they_are_on_disk),
                 TEST(duplicates_and_what_the_store_failed_to_write_do_not_count),
-                TEST(what_was_not_put_is_forgotten),
+                TEST(a_cancelled_submission_is_not_counted),
                 TEST(a_submission_may_be_of_several_indicators),
-                TEST(of_a_submission_that_was_there_in_part_the_new_ones_count),
-                TEST(beyond_the_limit_the_one_unused_for_longest_goes),
+                TEST(only_new_results_of_a_partial_duplicate_count),
+                TEST(beyond_the_limit_the_least_recently_used_is_replaced),
                 TEST(the_names_of_one_user_do_not_displace_those_of_another),
                 TEST(a_series_that_the_store_has_yet_to_complete_stays),
         };

@@ -29,12 +29,12 @@ static void words_stand_in_the_place_of_their_names(void **state) {
         check("{{}}{{ a }}.", "--.");
 }
 
-static void what_a_word_says_is_not_looked_at_again(void **state) {
+static void inserted_values_are_not_expanded_again(void **state) {
         (void)state;
         check("{{ab}}", "{{a}}");
 }
 
-static void a_page_that_is_cut_short_ends_there(void **state) {
+static void a_truncated_page_ends_there(void **state) {
         (void)state;
         check("x{{a", "x");
         check("x{{a}", "x");
@@ -52,8 +52,8 @@ static void a_word_that_could_not_be_built_spoils_the_page(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(words_stand_in_the_place_of_their_names),
-                cmocka_unit_test(what_a_word_says_is_not_looked_at_again),
-                cmocka_unit_test(a_page_that_is_cut_short_ends_there),
+                cmocka_unit_test(inserted_values_are_not_expanded_again),
+                cmocka_unit_test(a_truncated_page_ends_there),
                 cmocka_unit_test(a_word_that_could_not_be_built_spoils_the_page),
         };
 

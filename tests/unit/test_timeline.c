@@ -176,7 +176,7 @@ static void a_typical_job_takes_two_and_a_half_kib(void **state) {
         }
 }
 
-static void pure_noise_is_told_in_coarser_steps_and_fits_too(void **state) {
+static void pure_noise_is_stored_in_coarser_steps_and_fits(void **state) {
         Recording r;
         Timeline t, again;
         uint32_t seed = 1;
@@ -235,7 +235,7 @@ static void text_read_back_and_written_again_is_the_same_plot(void **state) {
         timeline_deinit(&t);
 }
 
-static void what_is_no_timeline_is_refused(void **state) {
+static void an_invalid_timeline_is_refused(void **state) {
         static const char *const texts[] = {
                 "",
                 "[]",
@@ -384,10 +384,10 @@ int main(void) {
                 cmocka_unit_test(one_point_is_small_and_keeps_six_digits),
                 cmocka_unit_test(holes_unknown_series_and_part_points_go_through_text),
                 cmocka_unit_test(a_typical_job_takes_two_and_a_half_kib),
-                cmocka_unit_test(pure_noise_is_told_in_coarser_steps_and_fits_too),
+                cmocka_unit_test(pure_noise_is_stored_in_coarser_steps_and_fits),
                 cmocka_unit_test(a_thousand_points_go_through_text),
                 cmocka_unit_test(text_read_back_and_written_again_is_the_same_plot),
-                cmocka_unit_test(what_is_no_timeline_is_refused),
+                cmocka_unit_test(an_invalid_timeline_is_refused),
                 cmocka_unit_test(a_timeline_of_a_later_version_is_read),
                 cmocka_unit_test(a_text_cut_or_changed_anywhere_does_no_harm),
                 cmocka_unit_test(json_has_every_series_and_null_for_holes),

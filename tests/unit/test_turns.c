@@ -86,7 +86,7 @@ static void large_requests_get_no_more_than_small_ones(void **state) {
         assert_in_range(n_bytes_many / 100000, n_bytes_few / TURNS_QUANTUM_BYTES * 9 / 10, n_bytes_few / TURNS_QUANTUM_BYTES * 11 / 10);
 }
 
-static void connections_of_a_user_come_in_turn(void **state) {
+static void connections_of_a_user_take_turns(void **state) {
         Fixture *f = *state;
         size_t n[3] = {};
 
@@ -125,7 +125,7 @@ static void a_used_up_share_waits_for_answers(void **state) {
         turns_set_ready(&f->turns, &f->many[0], false);
 }
 
-static void one_request_above_the_share_is_taken(void **state) {
+static void one_request_above_the_share_is_accepted(void **state) {
         Fixture *f = *state;
 
         turns_set_ready(&f->turns, &f->few, true);
@@ -139,9 +139,9 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(users_share_the_work_not_connections, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(large_requests_get_no_more_than_small_ones, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(connections_of_a_user_come_in_turn, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(connections_of_a_user_take_turns, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_used_up_share_waits_for_answers, set_up, tear_down),
-                cmocka_unit_test_setup_teardown(one_request_above_the_share_is_taken, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(one_request_above_the_share_is_accepted, set_up, tear_down),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

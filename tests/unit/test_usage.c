@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "usage_samples.h"
 
-static void totals_are_what_was_counted_between_begin_and_end(void **state) {
+static void totals_are_the_counts_between_begin_and_end(void **state) {
         CgroupSample now = sample_of_all();
         UsageSet set;
         Usage usage;
@@ -68,7 +68,7 @@ static void a_job_of_50_ms_is_exact_and_has_no_peak_of_cpu(void **state) {
         assert_absent(&set, USAGE_CPU_MAX, QUALITY_TOO_SHORT);
 }
 
-static void all_that_a_group_made_for_the_job_has_counted_is_the_jobs(void **state) {
+static void all_counts_of_a_group_created_for_the_job_belong_to_the_job(void **state) {
         CgroupSample now = sample_of_all();
         UsageSet set;
         Usage usage;
@@ -86,7 +86,7 @@ static void all_that_a_group_made_for_the_job_has_counted_is_the_jobs(void **sta
         assert_usage(&set, USAGE_WRITE_BYTES, 4096, QUALITY_EXACT);
 }
 
-static void what_was_used_before_the_first_sample_is_not_of_the_time_since(void **state) {
+static void use_before_the_first_sample_is_excluded_from_rates(void **state) {
         CgroupSample now = sample_of_all();
         UsageSet set;
         Usage usage;
@@ -123,7 +123,7 @@ static void the_peak_is_not_below_the_mean(void **state) {
         assert_usage(&set, USAGE_CPU_MAX, set.value[USAGE_CPU_MEAN], QUALITY_SAMPLED);
 }
 
-static void what_was_cut_is_at_least_so_much(void **state) {
+static void a_cut_usage_is_a_lower_bound(void **state) {
         CgroupSample now = sample_of_all();
         UsageSet set;
         Usage usage;
@@ -141,7 +141,7 @@ static void what_was_cut_is_at_least_so_much(void **state) {
         assert_absent(&set, USAGE_WRITE_BYTES, QUALITY_NOT_ENABLED);
 }
 
-static void in_no_time_nothing_is_per_time(void **state) {
+static void without_elapsed_time_there_are_no_rates(void **state) {
         CgroupSample now = sample_of_all();
         UsageSet set;
         Usage usage;
@@ -165,7 +165,7 @@ static void in_no_time_nothing_is_per_time(void **state) {
 }
 
 /* Samples in between do not affect totals. */
-static void counters_that_went_back_add_nothing_and_are_taken_up_anew(void **state) {
+static void counters_that_decreased_add_nothing_and_restart(void **state) {
         static const uint64_t steps[] = { 7500000, 8000000, 200000, 700000, 100, 300100 };
         CgroupSample now = sample_of_all();
         UsageSet set;
@@ -245,7 +245,7 @@ static double given(uint64_t quota_us, uint32_t n_cpus, uint32_t have, uint32_t 
         return set.value[USAGE_CPU_GIVEN];
 }
 
-static void given_is_the_least_of_node_cpuset_and_quota(void **state) {
+static void allocated_cpus_are_the_minimum_of_node_cpuset_and_quota(void **state) {
         (void)state;
         assert_true(given(CGROUP_NO_LIMIT, 128, ALL, 8) == 8);
         assert_true(given(CGROUP_NO_LIMIT, 4, ALL, 8) == 4);
@@ -258,7 +258,7 @@ static void given_is_the_least_of_node_cpuset_and_quota(void **state) {
         assert_true(given(150000, 4, ALL, 0) == 0);
 }
 
-static void utilization_is_against_what_was_given(void **state) {
+static void utilization_is_relative_to_the_allocated_cpus(void **state) {
         CgroupSample now = sample_of_all();
         UsageSet set;
         Usage usage;
@@ -384,7 +384,7 @@ static void the_peak_of_another_group_is_the_highest_sample(void **state) {
         assert_usage(&set, USAGE_MEMORY_PEAK, 200.0 * MIB, QUALITY_SAMPLED);
 }
 
-static void limits_at_or_above_the_nodes_are_none(void **state) {
+static void limits_at_or_above_the_nodes_size_do_not_count(void **state) {
         static const uint64_t none[] = { CGROUP_NO_LIMIT, NODE_MEMORY, NODE_MEMORY + 1 };
         CgroupSample now = sample_of_all();
         UsageSet set;
@@ -425,7 +425,7 @@ static const struct {
         { CGROUP_PSI_MEMORY, USAGE_PSI_MEMORY_FULL }, { CGROUP_PSI_IO, USAGE_PSI_IO_SOME },
 };
 
-static void what_is_missing_at_begin_or_end_is_unknown_and_never_zero(void **state) {
+static void parts_missing_at_begin_or_end_are_unknown_and_never_zero(void **state) {
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(differences); i++)
                 for (int at_end = 0; at_end < 2; at_end++) {
@@ -480,7 +480,7 @@ static void a_group_without_controllers_has_cpu_time_and_nothing_of_memory(void 
         assert_absent(&set, USAGE_CPU_RATIO, QUALITY_NOT_ENABLED);
 }
 
-static void a_part_that_comes_back_goes_on_where_it_was(void **state) {
+static void a_part_that_returns_continues_at_its_value(void **state) {
         CgroupSample now = sample_of_all();
         UsageSet set;
         Usage usage;
@@ -502,7 +502,7 @@ static void a_part_that_comes_back_goes_on_where_it_was(void **state) {
         assert_usage(&set, USAGE_READ_BYTES, 4.0 * MIB, QUALITY_EXACT);
 }
 
-static void what_never_began_is_lost(void **state) {
+static void a_usage_that_never_began_is_lost(void **state) {
         CgroupSample now = sample_of_all();
         Usage usage = {};
         UsageSet set;
@@ -535,27 +535,27 @@ static void every_metric_is_found_by_its_key(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(totals_are_what_was_counted_between_begin_and_end),
+                cmocka_unit_test(totals_are_the_counts_between_begin_and_end),
                 cmocka_unit_test(a_job_of_50_ms_is_exact_and_has_no_peak_of_cpu),
-                cmocka_unit_test(all_that_a_group_made_for_the_job_has_counted_is_the_jobs),
-                cmocka_unit_test(what_was_used_before_the_first_sample_is_not_of_the_time_since),
+                cmocka_unit_test(all_counts_of_a_group_created_for_the_job_belong_to_the_job),
+                cmocka_unit_test(use_before_the_first_sample_is_excluded_from_rates),
                 cmocka_unit_test(the_peak_is_not_below_the_mean),
-                cmocka_unit_test(what_was_cut_is_at_least_so_much),
-                cmocka_unit_test(in_no_time_nothing_is_per_time),
-                cmocka_unit_test(counters_that_went_back_add_nothing_and_are_taken_up_anew),
+                cmocka_unit_test(a_cut_usage_is_a_lower_bound),
+                cmocka_unit_test(without_elapsed_time_there_are_no_rates),
+                cmocka_unit_test(counters_that_decreased_add_nothing_and_restart),
                 cmocka_unit_test(the_peak_of_cpu_is_of_intervals_that_are_long_enough),
                 cmocka_unit_test(an_older_sample_changes_nothing),
-                cmocka_unit_test(given_is_the_least_of_node_cpuset_and_quota),
-                cmocka_unit_test(utilization_is_against_what_was_given),
+                cmocka_unit_test(allocated_cpus_are_the_minimum_of_node_cpuset_and_quota),
+                cmocka_unit_test(utilization_is_relative_to_the_allocated_cpus),
                 cmocka_unit_test(without_a_quota_nothing_is_throttled),
                 cmocka_unit_test(a_quota_of_a_group_above_throttles_unseen),
                 cmocka_unit_test(the_peak_of_a_group_made_for_the_job_is_the_kernels),
                 cmocka_unit_test(the_peak_of_another_group_is_the_highest_sample),
-                cmocka_unit_test(limits_at_or_above_the_nodes_are_none),
-                cmocka_unit_test(what_is_missing_at_begin_or_end_is_unknown_and_never_zero),
+                cmocka_unit_test(limits_at_or_above_the_nodes_size_do_not_count),
+                cmocka_unit_test(parts_missing_at_begin_or_end_are_unknown_and_never_zero),
                 cmocka_unit_test(a_group_without_controllers_has_cpu_time_and_nothing_of_memory),
-                cmocka_unit_test(a_part_that_comes_back_goes_on_where_it_was),
-                cmocka_unit_test(what_never_began_is_lost),
+                cmocka_unit_test(a_part_that_returns_continues_at_its_value),
+                cmocka_unit_test(a_usage_that_never_began_is_lost),
                 cmocka_unit_test(every_metric_is_found_by_its_key),
         };
 

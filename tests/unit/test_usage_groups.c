@@ -5,7 +5,7 @@
 
 /* --- consecutive groups ------------------------------------------------------------------------- */
 
-static void a_group_after_another_adds_all_it_counts(void **state) {
+static void a_following_group_adds_all_its_counts(void **state) {
         CgroupSample now = sample_of_all(), next = { .have = ALL, .quota_us = CGROUP_NO_LIMIT };
         UsageSet set;
         Usage usage;
@@ -41,7 +41,7 @@ static void a_group_after_another_adds_all_it_counts(void **state) {
         assert_usage(&set, USAGE_CPU_MEAN, 90.47 / 4, QUALITY_EXACT);
 }
 
-static void what_was_waited_for_before_the_begin_is_no_time_of_the_jobs(void **state) {
+static void pressure_before_the_begin_is_not_counted(void **state) {
         CgroupSample now = sample_of_all();
         UsageSet set;
         Usage usage;
@@ -68,7 +68,7 @@ static void what_was_waited_for_before_the_begin_is_no_time_of_the_jobs(void **s
         assert_usage(&set, USAGE_CPU_SECONDS, 7.5, QUALITY_EXACT);
 }
 
-static void what_a_group_counted_since_an_earlier_begin_is_of_that_time(void **state) {
+static void counts_since_an_earlier_begin_belong_to_that_time(void **state) {
         CgroupSample now = sample_of_all();
         UsageSet set;
         Usage usage;
@@ -88,7 +88,7 @@ static void what_a_group_counted_since_an_earlier_begin_is_of_that_time(void **s
         assert_usage(&set, USAGE_PSI_CPU_SOME, 2, QUALITY_EXACT);
 }
 
-static void what_the_next_group_tells_late_is_added_whole(void **state) {
+static void parts_that_the_next_group_reports_late_are_added_completely(void **state) {
         CgroupSample now = sample_of_all(), next = { .have = 1U << CGROUP_CPU };
         UsageSet set;
         Usage usage;
@@ -167,7 +167,7 @@ static void an_older_group_changes_nothing(void **state) {
 
 /* --- no group ----------------------------------------------------------------------------------- */
 
-static void without_a_group_nothing_is_there_and_says_so(void **state) {
+static void without_a_group_all_metrics_are_absent_with_a_reason(void **state) {
         UsageSet set;
 
         (void)state;
@@ -176,7 +176,7 @@ static void without_a_group_nothing_is_there_and_says_so(void **state) {
                 assert_absent(&set, metric, QUALITY_NO_GROUP);
 }
 
-static void a_process_tree_has_the_cpu_time_that_wait4_told(void **state) {
+static void a_process_tree_has_the_cpu_time_from_wait4(void **state) {
         UsageSet set;
 
         (void)state;
@@ -201,14 +201,14 @@ static void a_process_tree_has_the_cpu_time_that_wait4_told(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_group_after_another_adds_all_it_counts),
-                cmocka_unit_test(what_was_waited_for_before_the_begin_is_no_time_of_the_jobs),
-                cmocka_unit_test(what_a_group_counted_since_an_earlier_begin_is_of_that_time),
-                cmocka_unit_test(what_the_next_group_tells_late_is_added_whole),
+                cmocka_unit_test(a_following_group_adds_all_its_counts),
+                cmocka_unit_test(pressure_before_the_begin_is_not_counted),
+                cmocka_unit_test(counts_since_an_earlier_begin_belong_to_that_time),
+                cmocka_unit_test(parts_that_the_next_group_reports_late_are_added_completely),
                 cmocka_unit_test(the_peak_over_two_groups_is_the_higher_one),
                 cmocka_unit_test(an_older_group_changes_nothing),
-                cmocka_unit_test(without_a_group_nothing_is_there_and_says_so),
-                cmocka_unit_test(a_process_tree_has_the_cpu_time_that_wait4_told),
+                cmocka_unit_test(without_a_group_all_metrics_are_absent_with_a_reason),
+                cmocka_unit_test(a_process_tree_has_the_cpu_time_from_wait4),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

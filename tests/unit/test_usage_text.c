@@ -3,7 +3,7 @@
 
 #include "util/parse.h"
 
-static void a_usage_goes_on_after_a_restart_as_if_there_was_none(void **state) {
+static void a_usage_continues_after_a_restart(void **state) {
         CgroupSample now = sample_of_all();
         scoped(freep) char *text = NULL;
         Usage usage, restored;
@@ -102,7 +102,7 @@ static void text_cut_anywhere_is_refused(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_usage_goes_on_after_a_restart_as_if_there_was_none),
+                cmocka_unit_test(a_usage_continues_after_a_restart),
                 cmocka_unit_test(members_of_other_versions_are_skipped),
                 cmocka_unit_test(hostile_text_is_refused_and_leaves_the_usage_alone),
                 cmocka_unit_test(text_cut_anywhere_is_refused),

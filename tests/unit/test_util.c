@@ -121,7 +121,7 @@ static double some_double(unsigned i, uint64_t *state) {
         return digits & 2 ? -v : v;
 }
 
-static void short_ways_of_writing_doubles_write_what_printf_would(void **state) {
+static void fast_formatting_of_doubles_equals_printf(void **state) {
         scoped(buffer_deinit) Buffer b = {};
         uint64_t random = 1;
         char expected[32];
@@ -182,7 +182,7 @@ static void json_is_separated_escaped_and_typed(void **state) {
         buffer_deinit(&b);
 }
 
-static void json_replaces_what_is_no_utf8(void **state) {
+static void json_replaces_invalid_utf8(void **state) {
         static const char *const broken[] = { "\xff", "\xc3", "\xed\xa0\x80", "\xc0\xaf", "\xf5\x80\x80\x80" };
         Buffer b = {};
 
@@ -197,7 +197,7 @@ static void json_replaces_what_is_no_utf8(void **state) {
         buffer_deinit(&b);
 }
 
-static void json_escapes_what_moves_a_terminals_cursor(void **state) {
+static void json_escapes_terminal_control_characters(void **state) {
         Buffer b = {};
         Json json = { .out = &b };
 
@@ -207,7 +207,7 @@ static void json_escapes_what_moves_a_terminals_cursor(void **state) {
         buffer_deinit(&b);
 }
 
-static void what_is_quoted_for_a_terminal_is_made_safe(void **state) {
+static void text_quoted_for_a_terminal_is_escaped(void **state) {
         static const struct {
                 const char *text, *safe;
                 size_t n;
@@ -281,7 +281,7 @@ static void words_that_are_not_numbers_are_refused(void **state) {
         assert_true(b);
 }
 
-static void a_replaced_file_is_whole_and_leaves_nothing_beside_it(void **state) {
+static void a_replaced_file_is_complete_without_leftovers(void **state) {
         char directory[] = "/tmp/perfd-test-XXXXXX", path[64], deep[96];
         scoped(freep) char *text = NULL;
         struct stat st;
@@ -315,7 +315,7 @@ static void a_file_beyond_the_limit_is_refused(void **state) {
         assert_int_equal(file_read_at(AT_FDCWD, "/nonexistent", 10, &text, NULL), -ENOENT);
 }
 
-static void what_is_encoded_has_no_meaning_in_a_url(void **state) {
+static void encoded_text_has_no_special_characters_of_a_url(void **state) {
         scoped(buffer_deinit) Buffer b = {};
 
         (void)state;
@@ -428,18 +428,18 @@ int main(void) {
                 cmocka_unit_test(an_arena_refuses_when_full_and_serves_again_after_reset),
                 cmocka_unit_test(arena_memory_is_zero_and_aligned_even_when_used_before),
                 cmocka_unit_test(doubles_are_written_short_and_read_back_the_same),
-                cmocka_unit_test(short_ways_of_writing_doubles_write_what_printf_would),
+                cmocka_unit_test(fast_formatting_of_doubles_equals_printf),
                 cmocka_unit_test(decimals_have_no_zeros_at_their_end),
                 cmocka_unit_test(json_is_separated_escaped_and_typed),
-                cmocka_unit_test(json_replaces_what_is_no_utf8),
-                cmocka_unit_test(json_escapes_what_moves_a_terminals_cursor),
-                cmocka_unit_test(what_is_quoted_for_a_terminal_is_made_safe),
+                cmocka_unit_test(json_replaces_invalid_utf8),
+                cmocka_unit_test(json_escapes_terminal_control_characters),
+                cmocka_unit_test(text_quoted_for_a_terminal_is_escaped),
                 cmocka_unit_test(numbers_in_kernel_files_do_not_overflow_silently),
                 cmocka_unit_test(durations_and_sizes_are_read_as_people_write_them),
                 cmocka_unit_test(words_that_are_not_numbers_are_refused),
-                cmocka_unit_test(a_replaced_file_is_whole_and_leaves_nothing_beside_it),
+                cmocka_unit_test(a_replaced_file_is_complete_without_leftovers),
                 cmocka_unit_test(a_file_beyond_the_limit_is_refused),
-                cmocka_unit_test(what_is_encoded_has_no_meaning_in_a_url),
+                cmocka_unit_test(encoded_text_has_no_special_characters_of_a_url),
                 cmocka_unit_test(all_descriptors_are_closed_but_two),
                 cmocka_unit_test(times_are_written_in_utc),
                 cmocka_unit_test(times_with_and_without_a_zone_are_read),

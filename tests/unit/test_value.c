@@ -100,7 +100,7 @@ static void scalars_have_one_order_whatever_their_type(void **state) {
 
 #define N_MANY 10000U
 
-static void what_is_in_a_long_list_twice_is_found_with_its_place(void **state) {
+static void a_duplicate_in_a_long_list_is_found_with_its_position(void **state) {
         static Value items[N_MANY];
         static const Value *room[N_MANY];
         const Value list = { .type = VALUE_LIST, .items = items, .n_items = N_MANY };
@@ -150,7 +150,7 @@ int main(void) {
                 cmocka_unit_test(an_integer_is_a_number_too),
                 cmocka_unit_test(a_whole_float_is_an_integer_if_it_fits),
                 cmocka_unit_test(scalars_have_one_order_whatever_their_type),
-                cmocka_unit_test(what_is_in_a_long_list_twice_is_found_with_its_place),
+                cmocka_unit_test(a_duplicate_in_a_long_list_is_found_with_its_position),
                 cmocka_unit_test(json_keeps_types_and_order),
                 cmocka_unit_test(every_type_has_words),
         };

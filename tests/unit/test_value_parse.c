@@ -70,7 +70,7 @@ static void assert_malformed(Arena *arena, const char *text, size_t at, const ch
                 fail_msg("%s: byte %zu, %s", text, error.at, error.text);
 }
 
-static void what_the_writer_writes_is_canonical(void **state) {
+static void text_of_the_writer_is_canonical(void **state) {
         assert_canonical(*state, "{}");
         assert_canonical(*state, "{\"a\":[],\"b\":{},\"c\":[1,-2,null,true,false,\"x\"]}");
         assert_canonical(*state, "{\"a\":{\"b\":[{\"c\":[[1],[2,3]]},4]},\"z\":9223372036854775807,\"y\":-9223372036854775808}");
@@ -80,7 +80,7 @@ static void what_the_writer_writes_is_canonical(void **state) {
         assert_canonical(*state, "{\"a\":123456789012345.0}");
 }
 
-static void other_spellings_are_written_anew(void **state) {
+static void other_forms_are_rewritten(void **state) {
         assert_written(*state, " {\t\"a\" :\n1 ,\r\"b\": [ 1 , 2 ] } ", "{\"a\":1,\"b\":[1,2]}");
         assert_written(*state, "{\"a\":1.50,\"b\":1e2,\"c\":1E-2,\"d\":-0,\"e\":0.00001}",
                        "{\"a\":1.5,\"b\":100.0,\"c\":0.01,\"d\":0,\"e\":1e-05}");
@@ -90,7 +90,7 @@ static void other_spellings_are_written_anew(void **state) {
         assert_written(*state, "{\"a\":\"\x7f\xe2\x80\xae\"}", "{\"a\":\"\\u007f\\u202e\"}");
 }
 
-static void what_is_no_json_is_refused_with_its_place(void **state) {
+static void invalid_json_is_refused_with_its_position(void **state) {
         assert_malformed(*state, "", 0, "an object expected");
         assert_malformed(*state, "[1]", 0, "an object expected");
         assert_malformed(*state, "{", 1, "cut off");
@@ -137,7 +137,7 @@ static void every_beginning_of_a_document_is_cut_off(void **state) {
 }
 
 /* These errors are found by the checks of documents, which report the position. */
-static void what_is_json_and_breaks_a_rule_is_left_to_the_rules(void **state) {
+static void valid_json_that_breaks_a_rule_is_accepted_by_the_parser(void **state) {
         static const struct {
                 const char *text, *path, *words;
         } cases[] = {
@@ -180,7 +180,7 @@ static void a_document_may_be_nested_only_so_deep(void **state) {
         assert_int_equal(parse(*state, text, &value), VALUE_MALFORMED);
 }
 
-static void an_arena_that_is_full_says_so_at_every_size(void **state) {
+static void a_full_arena_is_reported_at_every_size(void **state) {
         static const char text[] = "{\"a\":[1,2,3,{\"b\":[[],[4]]}],\"c\":\"d\"}";
         const Value *value;
         bool has_fitted = false;
@@ -274,12 +274,12 @@ static void documents_may_follow_each_other_with_or_without_lines(void **state) 
         assert_int_equal(read_next(f), VALUE_END);
 }
 
-static void nothing_at_all_is_the_end(void **state) {
+static void an_empty_text_is_the_end(void **state) {
         assert_int_equal(read_text(*state, ""), VALUE_END);
         assert_int_equal(read_text(*state, " \r\n\t"), VALUE_END);
 }
 
-static void an_error_says_where_in_the_whole_text_it_is(void **state) {
+static void an_error_has_its_position_in_the_whole_text(void **state) {
         Fixture *f = *state;
 
         assert_int_equal(read_text(f, "{\"a\":1}\n  {\"b\":}"), 0);
@@ -297,7 +297,7 @@ static void an_error_says_where_in_the_whole_text_it_is(void **state) {
         assert_int_equal(f->error.line, 3);
 }
 
-static void what_cannot_be_kept_is_refused_rather_than_changed(void **state) {
+static void unrepresentable_values_are_refused_instead_of_changed(void **state) {
         static const char *const texts[] = {
                 "{\"a\":1,\"a\":2}",            /* ambiguous */
                 "{\"a\":9223372036854775808}",  /* beyond 64 bits */
@@ -321,7 +321,7 @@ static void a_number_that_json_does_not_have_is_explained(void **state) {
         assert_non_null(strstr(f->error.text, "null"));
 }
 
-static void what_is_wrong_comes_with_what_to_do(void **state) {
+static void errors_come_with_a_fix(void **state) {
         static const struct {
                 const char *text, *words;
         } cases[] = {
@@ -414,21 +414,21 @@ static void the_densest_texts_fit_their_arena(void **state) {
 
 int main(void) {
         static const struct CMUnitTest tests[] = {
-                TEST(what_the_writer_writes_is_canonical),
-                TEST(other_spellings_are_written_anew),
-                TEST(what_is_no_json_is_refused_with_its_place),
+                TEST(text_of_the_writer_is_canonical),
+                TEST(other_forms_are_rewritten),
+                TEST(invalid_json_is_refused_with_its_position),
                 TEST(every_beginning_of_a_document_is_cut_off),
-                TEST(what_is_json_and_breaks_a_rule_is_left_to_the_rules),
+                TEST(valid_json_that_breaks_a_rule_is_accepted_by_the_parser),
                 TEST(a_document_may_be_nested_only_so_deep),
-                TEST(an_arena_that_is_full_says_so_at_every_size),
+                TEST(a_full_arena_is_reported_at_every_size),
                 READER_TEST(every_type_keeps_its_type),
                 READER_TEST(members_keep_their_order),
                 READER_TEST(documents_may_follow_each_other_with_or_without_lines),
-                READER_TEST(nothing_at_all_is_the_end),
-                READER_TEST(an_error_says_where_in_the_whole_text_it_is),
-                READER_TEST(what_cannot_be_kept_is_refused_rather_than_changed),
+                READER_TEST(an_empty_text_is_the_end),
+                READER_TEST(an_error_has_its_position_in_the_whole_text),
+                READER_TEST(unrepresentable_values_are_refused_instead_of_changed),
                 READER_TEST(a_number_that_json_does_not_have_is_explained),
-                READER_TEST(what_is_wrong_comes_with_what_to_do),
+                READER_TEST(errors_come_with_a_fix),
                 READER_TEST(a_document_has_a_line_and_a_column),
                 READER_TEST(nesting_has_a_limit),
                 READER_TEST(a_full_arena_is_an_outcome),

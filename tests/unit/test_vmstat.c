@@ -57,7 +57,7 @@ static void a_longer_name_with_the_same_end_or_begin_is_another(void **state) {
         assert_int_equal(sample.counter[KERNEL_MAJOR_FAULTS], 7);
 }
 
-static void what_is_wrong_is_said_and_nothing_is_filled(void **state) {
+static void malformed_text_is_reported_and_nothing_is_filled(void **state) {
         (void)state;
         assert_fault("", "no pgmajfault");
         assert_fault("nr_x 1\npswpin 5\n", "no pgmajfault");
@@ -72,7 +72,7 @@ int main(void) {
                 cmocka_unit_test(four_lines_of_many_are_read),
                 cmocka_unit_test(lines_an_old_kernel_does_not_have_are_zero),
                 cmocka_unit_test(a_longer_name_with_the_same_end_or_begin_is_another),
-                cmocka_unit_test(what_is_wrong_is_said_and_nothing_is_filled),
+                cmocka_unit_test(malformed_text_is_reported_and_nothing_is_filled),
         };
 
         return cmocka_run_group_tests_name("vmstat", tests, NULL, NULL);

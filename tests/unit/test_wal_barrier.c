@@ -34,7 +34,7 @@ static void *on_visit(void *userdata) {
         return NULL;
 }
 
-static void who_comes_to_a_closed_gate_waits_for_it_to_open(void **state) {
+static void readers_wait_for_a_closed_gate_to_open(void **state) {
         Queue queue;
         WalBarrier gate;
         Visitor visitor = { .gate = &gate };
@@ -54,7 +54,7 @@ static void who_comes_to_a_closed_gate_waits_for_it_to_open(void **state) {
         queue_deinit(&queue);
 }
 
-static void who_has_waited_long_enough_goes_in(void **state) {
+static void readers_enter_after_the_maximum_wait(void **state) {
         Queue queue;
         WalBarrier gate;
 
@@ -173,7 +173,7 @@ static uint64_t grow_behind_a_question(Place *place, uint64_t *n) {
         return wal_bytes(place);
 }
 
-static void the_log_grows_while_a_question_reads_and_begins_anew_when_it_ends(void **state) {
+static void the_log_grows_during_a_query_and_restarts_after_it(void **state) {
         Place *place = *state;
         uint64_t n = N_BEFORE, n_bytes;
 
@@ -185,7 +185,7 @@ static void the_log_grows_while_a_question_reads_and_begins_anew_when_it_ends(vo
 }
 
 /* Truncating the log would cost more in new block allocations than the file's space is worth. */
-static void the_log_keeps_its_length_until_nobody_stores(void **state) {
+static void the_log_keeps_its_length_while_rows_are_stored(void **state) {
         Place *place = *state;
         uint64_t n = N_BEFORE, n_bytes = 0;
 
@@ -196,7 +196,7 @@ static void the_log_keeps_its_length_until_nobody_stores(void **state) {
         EVENTUALLY(wal_bytes(place) == 0);
 }
 
-static void another_program_that_reads_keeps_nobody_waiting(void **state) {
+static void another_reading_program_delays_nothing(void **state) {
         Place *place = *state;
         Reader *other;
         uint64_t n;
@@ -211,13 +211,13 @@ static void another_program_that_reads_keeps_nobody_waiting(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(who_comes_to_a_closed_gate_waits_for_it_to_open),
-                cmocka_unit_test(who_has_waited_long_enough_goes_in),
+                cmocka_unit_test(readers_wait_for_a_closed_gate_to_open),
+                cmocka_unit_test(readers_enter_after_the_maximum_wait),
                 cmocka_unit_test(the_last_to_leave_a_closed_gate_wakes_the_writer),
-                cmocka_unit_test_setup_teardown(the_log_grows_while_a_question_reads_and_begins_anew_when_it_ends,
+                cmocka_unit_test_setup_teardown(the_log_grows_during_a_query_and_restarts_after_it,
                                                 open_small, remove_place),
-                cmocka_unit_test_setup_teardown(the_log_keeps_its_length_until_nobody_stores, open_small, remove_place),
-                cmocka_unit_test_setup_teardown(another_program_that_reads_keeps_nobody_waiting, open_small, remove_place),
+                cmocka_unit_test_setup_teardown(the_log_keeps_its_length_while_rows_are_stored, open_small, remove_place),
+                cmocka_unit_test_setup_teardown(another_reading_program_delays_nothing, open_small, remove_place),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

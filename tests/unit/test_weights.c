@@ -30,7 +30,7 @@ static void users_are_names_or_numbers(void **state) {
         assert_int_equal(weights.n, 0);
 }
 
-static void what_is_no_weight_of_a_user_is_refused(void **state) {
+static void an_invalid_weight_is_refused(void **state) {
         static const char *const texts[] = { "root", "root=", "root=0", "root=1001", "root=x", "=3", "no-such-user=3",
                                              "@no-such-group=3", "@=3",
                                              "4294967295=3", "root=3 bad" };
@@ -117,7 +117,7 @@ static void names_have_numbers(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(users_are_names_or_numbers),
-                cmocka_unit_test(what_is_no_weight_of_a_user_is_refused),
+                cmocka_unit_test(an_invalid_weight_is_refused),
                 cmocka_unit_test(too_many_users_are_refused),
                 cmocka_unit_test(a_group_stands_for_its_members),
                 cmocka_unit_test(names_have_numbers),

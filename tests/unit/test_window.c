@@ -69,7 +69,7 @@ static void run_three_seconds(Bench *b) {
         look(b);
 }
 
-static void a_window_reports_what_happened_in_it_and_nothing_before(void **state) {
+static void a_window_excludes_everything_before_it(void **state) {
         Bench b;
 
         (void)state;
@@ -239,7 +239,7 @@ static void a_window_too_short_to_observe_still_has_exact_totals(void **state) {
         bench_end(&b);
 }
 
-static void a_look_too_short_to_observe_is_seen_where_it_is_handed_in(void **state) {
+static void gauges_at_a_mark_are_included_without_an_observation(void **state) {
         Bench b;
 
         (void)state;
@@ -284,7 +284,7 @@ static void a_source_missing_at_either_end_is_unknown(void **state) {
         }
 }
 
-static void a_source_missing_in_between_loses_nothing(void **state) {
+static void a_source_missing_between_samples_loses_nothing(void **state) {
         Bench b;
 
         (void)state;
@@ -347,7 +347,7 @@ static void a_gap_is_in_the_totals_and_not_in_the_shares(void **state) {
         bench_end(&b);
 }
 
-static void an_observation_that_ended_before_the_window_is_not_its(void **state) {
+static void an_observation_that_ended_before_the_window_is_excluded(void **state) {
         Bench b;
         Observation old = { .begin_ns = 1, .end_ns = 100 * SECOND, .has_cpu = true, .cpu_mean = 1, .cpu_max = 1 };
 
@@ -377,7 +377,7 @@ static void nothing_in_a_lost_window_is_exact(void **state) {
         bench_end(&b);
 }
 
-static void an_end_by_another_boots_clock_loses_everything(void **state) {
+static void an_end_in_another_boot_loses_everything(void **state) {
         Bench b;
 
         (void)state;
@@ -407,7 +407,7 @@ static void a_window_that_never_began_has_no_numbers(void **state) {
         bench_end(&b);
 }
 
-static void a_window_goes_through_text(void **state) {
+static void a_window_round_trips_as_text(void **state) {
         Bench b;
         Window again;
         MetricSet before;
@@ -452,7 +452,7 @@ static void a_window_of_another_version_is_read(void **state) {
         assert_int_equal(window.begin.boottime_ns, 0);
 }
 
-static void what_is_no_window_is_refused(void **state) {
+static void an_invalid_window_is_refused(void **state) {
         static const char *const texts[] = {
                 "",
                 "null",
@@ -544,24 +544,24 @@ static void adjacent_windows_add_up(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_window_reports_what_happened_in_it_and_nothing_before),
+                cmocka_unit_test(a_window_excludes_everything_before_it),
                 cmocka_unit_test(every_metric_has_a_derivation),
                 cmocka_unit_test(every_kernel_counter_is_a_metric),
                 cmocka_unit_test(peaks_and_shares_of_time_come_from_observations),
                 cmocka_unit_test(a_window_of_no_length_divides_by_nothing),
                 cmocka_unit_test(a_window_too_short_to_observe_still_has_exact_totals),
-                cmocka_unit_test(a_look_too_short_to_observe_is_seen_where_it_is_handed_in),
+                cmocka_unit_test(gauges_at_a_mark_are_included_without_an_observation),
                 cmocka_unit_test(a_source_missing_at_either_end_is_unknown),
-                cmocka_unit_test(a_source_missing_in_between_loses_nothing),
+                cmocka_unit_test(a_source_missing_between_samples_loses_nothing),
                 cmocka_unit_test(without_any_source_only_time_is_known),
                 cmocka_unit_test(a_gap_is_in_the_totals_and_not_in_the_shares),
-                cmocka_unit_test(an_observation_that_ended_before_the_window_is_not_its),
+                cmocka_unit_test(an_observation_that_ended_before_the_window_is_excluded),
                 cmocka_unit_test(nothing_in_a_lost_window_is_exact),
-                cmocka_unit_test(an_end_by_another_boots_clock_loses_everything),
+                cmocka_unit_test(an_end_in_another_boot_loses_everything),
                 cmocka_unit_test(a_window_that_never_began_has_no_numbers),
-                cmocka_unit_test(a_window_goes_through_text),
+                cmocka_unit_test(a_window_round_trips_as_text),
                 cmocka_unit_test(a_window_of_another_version_is_read),
-                cmocka_unit_test(what_is_no_window_is_refused),
+                cmocka_unit_test(an_invalid_window_is_refused),
                 cmocka_unit_test(a_single_busy_second_of_a_day_is_not_lost),
                 cmocka_unit_test(adjacent_windows_add_up),
         };

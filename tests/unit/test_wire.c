@@ -72,7 +72,7 @@ static void reply(Fixture *f, uint8_t sequence) {
         assert_int_equal(send(f->peer_fd, bytes, sizeof(bytes), MSG_NOSIGNAL), sizeof(bytes));
 }
 
-static void a_reply_finds_its_request(void **state) {
+static void a_reply_is_matched_to_its_request(void **state) {
         Fixture *f = *state;
         Reply got;
 
@@ -96,7 +96,7 @@ static void late_replies_to_earlier_requests_are_skipped(void **state) {
         assert_int_equal(got.sequence, 2);
 }
 
-static void what_is_said_of_the_connection_is_the_answer(void **state) {
+static void a_reply_about_the_connection_is_the_answer(void **state) {
         Fixture *f = *state;
         Reply got;
 
@@ -147,7 +147,7 @@ static void another_protocol_is_noticed(void **state) {
         }
 }
 
-static void nobody_is_waited_for_beyond_the_deadline(void **state) {
+static void no_wait_exceeds_the_deadline(void **state) {
         Fixture *f = *state;
         uint64_t begin_ns = clock_boottime_ns();
         Buffer large = {};
@@ -180,7 +180,7 @@ static void nobody_is_waited_for_beyond_the_deadline(void **state) {
         assert_true(clock_boottime_ns() - begin_ns < LATER_NS);
 }
 
-static void what_is_not_there_is_an_error_at_once(void **state) {
+static void a_missing_socket_is_an_immediate_error(void **state) {
         Fixture *f = *state;
         char path[200];
 
@@ -192,7 +192,7 @@ static void what_is_not_there_is_an_error_at_once(void **state) {
         assert_int_equal(wire_connect(&f->wire, "/etc/passwd", in(LATER_NS)), -ECONNREFUSED);
 }
 
-static void the_path_is_given_or_set_or_the_usual_one(void **state) {
+static void the_path_is_given_or_from_the_environment_or_the_default(void **state) {
         (void)state;
         assert_int_equal(unsetenv("PERFD_SOCKET"), 0);
         assert_string_equal(wire_path(NULL), "/run/perfd/perfd.sock");
@@ -206,15 +206,15 @@ static void the_path_is_given_or_set_or_the_usual_one(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                TEST(a_reply_finds_its_request),
+                TEST(a_reply_is_matched_to_its_request),
                 TEST(late_replies_to_earlier_requests_are_skipped),
-                TEST(what_is_said_of_the_connection_is_the_answer),
+                TEST(a_reply_about_the_connection_is_the_answer),
                 TEST(a_last_word_is_heard_after_hanging_up),
                 TEST(hanging_up_without_a_word_is_an_error_and_no_signal),
                 TEST(another_protocol_is_noticed),
-                TEST(nobody_is_waited_for_beyond_the_deadline),
-                TEST(what_is_not_there_is_an_error_at_once),
-                TEST(the_path_is_given_or_set_or_the_usual_one),
+                TEST(no_wait_exceeds_the_deadline),
+                TEST(a_missing_socket_is_an_immediate_error),
+                TEST(the_path_is_given_or_from_the_environment_or_the_default),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

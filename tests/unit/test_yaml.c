@@ -54,7 +54,7 @@ static void lists_and_mappings_keep_their_order(void **state) {
         assert_reads("# nothing\n---\n", "null");
 }
 
-static void plain_words_are_what_the_core_schema_says(void **state) {
+static void plain_scalars_follow_the_core_schema(void **state) {
         (void)state;
         assert_reads("[null, ~, true, False, 12, -7, +3, 0x1F, 0o17, 1.5, .5, 1., -2e3]",
                      "[null,null,true,false,12,-7,3,31,15,1.5,0.5,1.0,-2000.0]");
@@ -82,7 +82,7 @@ static void json_is_read_alike(void **state) {
                      "{\"@parameters\":{\"n\":1},\"@result\":{\"rate\":2.5}}");
 }
 
-static void what_would_be_changed_is_refused(void **state) {
+static void constructs_that_would_be_changed_are_refused(void **state) {
         (void)state;
         assert_refuses("a: 1\nb: 2\na: 3\n", "3:1", "'a' is there twice");
         assert_refuses("a: &x [1]\nb: *x\n", "2:4", "alias");
@@ -106,7 +106,7 @@ static void mistakes_have_their_place(void **state) {
         assert_refuses("a: [\n", "2:1", "a value is missing before it");
 }
 
-static void bytes_that_are_no_text_have_their_place(void **state) {
+static void invalid_bytes_are_reported_with_their_position(void **state) {
         (void)state;
         assert_refuses("a: 1\nb\xc3\xa4: \xff\n", "2:5", "this is not UTF-8, save it as UTF-8");
         assert_refuses("a: 1\nb: \x1b[2J\n", "2:4", "control characters are not allowed: remove it");
@@ -193,13 +193,13 @@ static void the_place_of_a_member_can_be_found_again(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(lists_and_mappings_keep_their_order),
-                cmocka_unit_test(plain_words_are_what_the_core_schema_says),
+                cmocka_unit_test(plain_scalars_follow_the_core_schema),
                 cmocka_unit_test(quoted_words_are_strings),
                 cmocka_unit_test(integers_keep_64_bits_or_are_refused),
                 cmocka_unit_test(json_is_read_alike),
-                cmocka_unit_test(what_would_be_changed_is_refused),
+                cmocka_unit_test(constructs_that_would_be_changed_are_refused),
                 cmocka_unit_test(mistakes_have_their_place),
-                cmocka_unit_test(bytes_that_are_no_text_have_their_place),
+                cmocka_unit_test(invalid_bytes_are_reported_with_their_position),
                 cmocka_unit_test(a_byte_order_mark_in_front_is_passed_over),
                 cmocka_unit_test(depth_has_a_limit),
                 cmocka_unit_test(the_arena_is_large_enough),
