@@ -4,9 +4,9 @@
 /*
  * Privacy: which private values an answer shows
  *
- * Private are the command lines of jobs, and the standard error, environment, directory and script's path of runs. With [http] privacy = own, they are shown
- * to their user and to users who see everything: administrators, who are known on the Unix socket only, and the user that perfd runs as
- * unless that is root, who started perfd by hand. Hidden values are absent, and the answer says why.
+ * Private are the command lines of jobs, and the standard error, environment, directory and script's path of runs. With [http] privacy =
+ * own, they are shown to their user and to users who see everything: administrators, who are known on the Unix socket only, and the user
+ * that perfd runs as unless that is root, who started perfd by hand. Hidden values are absent, and the answer says why.
  */
 
 #include <stdbool.h>
