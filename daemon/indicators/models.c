@@ -30,10 +30,8 @@ Model *model_free(Model *model) {
 
 static char *write_declaration(const Value *document) {
         Buffer out = {};
-        Json json;
 
-        json_init(&json, &out);
-        value_write_json(document, &json);
+        value_write_json(document, &(Json){ .out = &out });
         return buffer_take(&out);
 }
 
@@ -87,7 +85,7 @@ int64_t model_owner(const Model *model) {
 
 /* --- lists ---------------------------------------------------------------------------------------- */
 
-/* Compares a model with a name, a component and an owner; NULL, any component, and MODEL_OF_ALL sort first. */
+/* Compares a model with a name, a component and an owner; NULL (any component) and MODEL_OF_ALL sort first. */
 static int compare(const Model *model, const char *name, const char *component, int64_t owner) {
         int order = strcmp(model->model.name, name);
 
@@ -100,7 +98,9 @@ static int compare_models(const Model *a, const Model *b) {
         return compare(a, b->model.name, b->model.component, model_owner(b));
 }
 
-/* Searches the sorted list. True: *ret_at is the index of the model; false: the index at which to insert the model. */
+/*
+ * Searches the sorted list. Returns true with the index of the model, or false with the index at which to insert it.
+ */
 static bool list_search(const ModelList *list, const char *name, const char *component, int64_t owner, size_t *ret_at) {
         size_t low = 0, high = list->n;
 
@@ -168,7 +168,7 @@ enum {
         FILE_BAD = 1, /* the reason was logged */
 };
 
-/* Logs a complaint and keeps it for /api/v1/models. Always returns FILE_BAD. */
+/* Logs a complaint and stores it for /api/v1/models. Always returns FILE_BAD. */
 static int __attribute__((format(printf, 2, 3)))
 log_complaint(ModelList *list, const char *format, ...) {
         scoped(freep) char *text = NULL;
@@ -334,7 +334,7 @@ const Model *models_find_registered_any(const Models *models, const char *name, 
         const ModelList *list = &models->registered;
         size_t at;
 
-        /* The owners' models are neighbours. */
+        /* the models of several owners are adjacent */
         (void)list_search(list, name, component, MODEL_OF_ALL, &at);
         return at < list->n && compare(list->items[at], name, component, model_owner(list->items[at])) == 0 ? list->items[at] : NULL;
 }
@@ -367,15 +367,8 @@ static void write_model(const Model *model, Json *json) {
         json_put_string(json, "name", model->model.name);
         json_put_string(json, "component", model->model.component);
         json_put_string(json, "file", model->file);
-        if (model->file)
-                json_put_string(json, "uid", NULL);
-        else
-                json_put_uint(json, "uid", model->uid);
-        json_key(json, "applies_to_uid");
-        if (model_owner(model) == MODEL_OF_ALL)
-                json_null(json);
-        else
-                json_uint(json, model->uid);
+        json_put_int_or_null(json, "uid", !model->file, model->uid);
+        json_put_int_or_null(json, "applies_to_uid", model_owner(model) != MODEL_OF_ALL, model->uid);
         json_key(json, "declaration");
         json_raw(json, model->json);
         json_object_end(json);
@@ -384,13 +377,11 @@ static void write_model(const Model *model, Json *json) {
 void models_write_json(const Models *models, ModelPolicy policy, Buffer *out) {
         const ModelList *files = &models->files, *registered = &models->registered;
         size_t i = 0, k = 0;
-        Json json;
+        Json json = { .out = out };
 
-        json_init(&json, out);
         json_object_begin(&json);
         json_put_string(&json, "policy", policy == MODEL_STRICT ? "strict" : "accept");
-        json_key(&json, "models");
-        json_array_begin(&json);
+        json_put_array_begin(&json, "models");
         /* Merges the two sorted lists and writes each model that is in effect. */
         while (i < files->n || k < registered->n) {
                 const Model *file = i < files->n ? files->items[i] : NULL, *other = k < registered->n ? registered->items[k] : NULL;
@@ -403,8 +394,7 @@ void models_write_json(const Models *models, ModelPolicy policy, Buffer *out) {
                 k += !is_file;
         }
         json_array_end(&json);
-        json_key(&json, "complaints");
-        json_array_begin(&json);
+        json_put_array_begin(&json, "complaints");
         for (i = 0; i < files->n_complaints; i++)
                 json_string(&json, files->complaints[i]);
         json_array_end(&json);

@@ -6,8 +6,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "util/lock.h"
+
 typedef struct Edition {
-        Snapshot snapshot; /* first member: a Snapshot of the publisher is cast to its Edition */
+        Snapshot snapshot; /* must be the first member: a Snapshot of the publisher is cast to its Edition */
         unsigned n_references; /* number of readers, plus 1 for the current edition */
         struct Edition *next;  /* next free edition */
 } Edition;
@@ -54,7 +56,7 @@ Publisher *publisher_free(Publisher *publisher) {
         return NULL;
 }
 
-/* Drops a reference; called with the mutex locked. */
+/* Drops a reference. Caller holds the mutex. */
 static void drop_reference(Publisher *publisher, Edition *edition) {
         assert(edition->n_references > 0);
         if (--edition->n_references > 0)
@@ -65,7 +67,10 @@ static void drop_reference(Publisher *publisher, Edition *edition) {
         publisher->free = edition;
 }
 
-/* Slow readers leave several free editions: the writer frees the others, because only its thread may free descriptions of jobs. */
+/*
+ * Several editions can be free after slow readers: the writer frees all but one, because only its thread may free job
+ * descriptions.
+ */
 Snapshot *publisher_begin(Publisher *publisher) {
         Edition *edition;
 
@@ -84,36 +89,32 @@ void publisher_publish(Publisher *publisher, Snapshot *snapshot) {
         Edition *edition = (Edition *)snapshot, *former;
 
         assert(!edition || edition->n_references == 0);
-        pthread_mutex_lock(&publisher->mutex);
+        LOCKED(&publisher->mutex);
         former = publisher->current;
         publisher->current = edition;
         if (edition)
                 edition->n_references = 1;
         if (former)
                 drop_reference(publisher, former);
-        pthread_mutex_unlock(&publisher->mutex);
 }
 
 void publisher_abandon(Publisher *publisher, Snapshot *snapshot) {
         Edition *edition = (Edition *)snapshot;
 
         assert(edition->n_references == 0);
-        pthread_mutex_lock(&publisher->mutex);
+        LOCKED(&publisher->mutex);
         edition->next = publisher->free;
         publisher->free = edition;
-        pthread_mutex_unlock(&publisher->mutex);
 }
 
 const Snapshot *publisher_acquire(Publisher *publisher) {
-        Edition *edition;
+        LOCKED(&publisher->mutex);
 
-        pthread_mutex_lock(&publisher->mutex);
-        edition = publisher->current;
-        if (edition)
-                edition->n_references++;
-        pthread_mutex_unlock(&publisher->mutex);
+        if (!publisher->current)
+                return NULL;
 
-        return edition ? &edition->snapshot : NULL;
+        publisher->current->n_references++;
+        return &publisher->current->snapshot;
 }
 
 void publisher_release(Publisher *publisher, const Snapshot *snapshot) {
@@ -122,7 +123,6 @@ void publisher_release(Publisher *publisher, const Snapshot *snapshot) {
         if (!edition)
                 return;
 
-        pthread_mutex_lock(&publisher->mutex);
+        LOCKED(&publisher->mutex);
         drop_reference(publisher, edition);
-        pthread_mutex_unlock(&publisher->mutex);
 }

@@ -138,9 +138,8 @@ static inline const Value *json_of(Fixture *f) {
         ValueReader reader;
         ValueError error;
         const Value *value;
-        Json json;
+        Json json = { .out = &f->json };
 
-        json_init(&json, &f->json);
         report_run_write_json(&f->run, &json);
         value_parse_begin(&reader, f->json.text, f->json.n);
         if (value_parse_next(&reader, &f->arena, &value, &error) != 0)

@@ -67,9 +67,9 @@ static void assert_same_json(const Value *a, const Value *b) {
         scoped(buffer_deinit) Buffer text_a = {}, text_b = {};
         Json json;
 
-        json_init(&json, &text_a);
+        json = (Json){ .out = &text_a };
         value_write_json(a, &json);
-        json_init(&json, &text_b);
+        json = (Json){ .out = &text_b };
         value_write_json(b, &json);
         assert_string_equal(text_a.text, text_b.text);
 }

@@ -57,9 +57,8 @@ static void all_kinds_of_values_keep_their_type(void **state) {
                                         "\"true\":true,\"object\":{},\"list\":[1,false],\"escaped\":\"\\\"\\n\"}}";
         const Submission *item = decode_text(*state, text);
         Buffer out = {};
-        Json json;
+        Json json = { .out = &out };
 
-        json_init(&json, &out);
         value_write_json(item->indicator.document, &json);
         assert_string_equal(out.text, text);
         buffer_deinit(&out);
@@ -73,10 +72,9 @@ static void a_text_in_another_spelling_is_not_kept(void **state) {
                                                      "{\"a\":1.50,\"b\":0.1000000000000000055,\"c\":1e3,\"d\":-0,\"e\":\"\\/\\t\"}}\n");
 
         Buffer out = {};
-        Json json;
+        Json json = { .out = &out };
 
         assert_null(item->document_text.text);
-        json_init(&json, &out);
         value_write_json(item->indicator.document, &json);
         assert_string_equal(out.text, HEAD "{\"a\":1.5,\"b\":0.1,\"c\":1000.0,\"d\":0,\"e\":\"/\\t\"}}");
         buffer_deinit(&out);

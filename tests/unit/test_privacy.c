@@ -79,10 +79,9 @@ static void a_run_is_shown_without_its_private_members(void **state) {
                            "\"script\":{\"sha256\":\"ab\",\"origin\":\"/home/a/b.py\",\"directory\":4,\"script\":{\"origin\":5}},"
                            "\"a\\nb\":[1,2.5,null]}";
         scoped(buffer_deinit) Buffer out = {};
-        Json json;
+        Json json = { .out = &out };
 
         (void)state;
-        json_init(&json, &out);
         json_object_begin(&json);
         privacy_put_run(&json, json_text(run, strlen(run)));
         json_object_end(&json);
@@ -97,14 +96,14 @@ static void what_is_hidden_is_named_with_the_reason(void **state) {
         Json json;
 
         (void)state;
-        json_init(&json, &out);
+        json = (Json){ .out = &out };
         json_object_begin(&json);
         privacy_put_hidden(&json, "command");
         json_object_end(&json);
         assert_string_equal(out.text, "{\"hidden\":{\"command\":\"" PRIVACY_REASON "\"}}");
 
         buffer_clear(&out);
-        json_init(&json, &out);
+        json = (Json){ .out = &out };
         json_object_begin(&json);
         privacy_put_hidden(&json, NULL);
         json_object_end(&json);

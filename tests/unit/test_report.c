@@ -515,9 +515,8 @@ static void put_spoilt(Json *json, const Value *value, const char *text, size_t 
 static const Value *spoil(Fixture *f, const Value *job, const char *text, size_t i_wrong, unsigned wrong) {
         scoped(buffer_deinit) Buffer out = {};
         size_t at = 0;
-        Json json;
+        Json json = { .out = &out };
 
-        json_init(&json, &out);
         put_spoilt(&json, job, text, &at, i_wrong, wrong);
         return at > i_wrong || i_wrong == SIZE_MAX ? read_value(f, out.text) : NULL;
 }

@@ -157,10 +157,9 @@ static void decimals_have_no_zeros_at_their_end(void **state) {
 
 static void json_is_separated_escaped_and_typed(void **state) {
         Buffer b = {};
-        Json json;
+        Json json = { .out = &b };
 
         (void)state;
-        json_init(&json, &b);
         json_object_begin(&json);
         json_put_string(&json, "a\"b", "line\n\x01 \xc3\xa9");
         json_put_int(&json, "min", INT64_MIN);
@@ -184,12 +183,12 @@ static void json_is_separated_escaped_and_typed(void **state) {
 static void json_replaces_what_is_no_utf8(void **state) {
         static const char *const broken[] = { "\xff", "\xc3", "\xed\xa0\x80", "\xc0\xaf", "\xf5\x80\x80\x80" };
         Buffer b = {};
-        Json json;
 
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(broken); i++) {
+                Json json = { .out = &b };
+
                 buffer_clear(&b);
-                json_init(&json, &b);
                 json_string(&json, broken[i]);
                 assert_memory_equal(b.text, "\"\xef\xbf\xbd", 4);
         }
@@ -198,10 +197,9 @@ static void json_replaces_what_is_no_utf8(void **state) {
 
 static void json_escapes_what_moves_a_terminals_cursor(void **state) {
         Buffer b = {};
-        Json json;
+        Json json = { .out = &b };
 
         (void)state;
-        json_init(&json, &b);
         json_string(&json, "\x1b[2J \xc2\x9b \xe2\x80\xae \x7f \xc3\xa4 \xf0\x9f\x98\x80");
         assert_string_equal(b.text, "\"\\u001b[2J \\u009b \\u202e \\u007f \xc3\xa4 \xf0\x9f\x98\x80\"");
         buffer_deinit(&b);

@@ -127,10 +127,9 @@ static void json_keeps_types_and_order(void **state) {
         const Value items[] = { { .type = VALUE_BOOL }, { .type = VALUE_LIST }, object };
         const Value list = { .type = VALUE_LIST, .items = items, .n_items = N_ELEMENTS(items) };
         scoped(buffer_deinit) Buffer out = {};
-        Json json;
+        Json json = { .out = &out };
 
         (void)state;
-        json_init(&json, &out);
         value_write_json(&list, &json);
         assert_string_equal(out.text, "[false,[],{\"text\":\"x\",\"int\":9223372036854775807,\"float\":2.5,\"whole\":-3.0,"
                                       "\"huge\":9.223372036854776e+18,\"flag\":true,\"none\":null}]");

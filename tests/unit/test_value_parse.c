@@ -46,10 +46,9 @@ static int parse(Arena *arena, const char *text, const Value **ret) {
 static void assert_written(Arena *arena, const char *text, const char *expected) {
         Buffer out = {};
         const Value *value;
-        Json json;
+        Json json = { .out = &out };
 
         assert_int_equal(parse(arena, text, &value), 0);
-        json_init(&json, &out);
         value_write_json(value, &json);
         assert_string_equal(out.text, expected);
         if (is_canonical && strcmp(text, expected) != 0)

@@ -19,13 +19,12 @@ static char *read_as_json(const char *text, size_t n) {
         Buffer out = {};
         const Value *value;
         YamlError error;
-        Json json;
+        Json json = { .out = &out };
         int r;
 
         assert_int_equal(arena_init(&arena, yaml_arena_size(n)), 0);
         r = yaml_read(text, n, &arena, &value, &error);
         if (r == 0) {
-                json_init(&json, &out);
                 value_write_json(value, &json);
         } else {
                 assert_int_equal(r, YAML_MALFORMED);
