@@ -190,7 +190,7 @@ static void a_job_begins_with_all_that_was_said_of_it(void **state) {
         assert_string_equal(got->command, "python3 train.py");
         assert_string_equal(got->user, "alice");
         assert_int_equal(got->pid, 42);
-        assert_int_equal(got->rank, 0); /* is not the same as none */
+        assert_int_equal(got->rank, 0); /* 0 is distinct from none */
         assert_int_equal(got->n_labels, 2);
         assert_string_equal(got->labels[1].key, "empty");
         assert_string_equal(got->labels[1].value, "");

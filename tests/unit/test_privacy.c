@@ -49,7 +49,7 @@ static void an_administrator_sees_everything_and_root_over_tcp_does_not(void **s
         assert_false(privacy_may_see(&viewer, 1000));
 }
 
-/* In a child, which can become another user. */
+/* Runs in a child, which can become another user. */
 static void the_user_who_runs_perfd_sees_everything(void **state) {
         const Caller caller = { .owner = OWNER_OF_UID(OTHER_UID) };
         pid_t child;
