@@ -1,5 +1,6 @@
 """What the rows of bench/run are compared with: measured in the same run, on the same disk and processors."""
 
+import functools
 import re
 import socket
 import statistics
@@ -47,14 +48,39 @@ def zlib_us(body):
 
 
 class References:
-    """Measured once, before the rows."""
+    """Measured at the first use."""
 
     def __init__(self, build, sizes):
-        found = re.findall(r"(\d+) ns", run_program(build, "sample"))
-        self.sample_us, self.reads_us = (int(n) / 1e3 for n in found[:2])
-        self.store_lines = (run_program(build, "store", build, sizes.n_results) or "").splitlines()
-        alone = re.search(r"fdatasync ([\d.]+) ms; SQLite alone, groups of \d+: (\d+) rows/s", self.store_lines[0])
-        self.sync_ms, self.sqlite_per_s = float(alone[1]), float(alone[2])
+        self.build, self.sizes = build, sizes
+
+    @functools.cached_property
+    def sample_and_reads_us(self):
+        return [int(n) / 1e3 for n in re.findall(r"(\d+) ns", run_program(self.build, "sample"))[:2]]
+
+    @property
+    def sample_us(self):
+        return self.sample_and_reads_us[0]
+
+    @property
+    def reads_us(self):
+        return self.sample_and_reads_us[1]
+
+    @functools.cached_property
+    def store_lines(self):
+        return run_program(self.build, "store", self.build, self.sizes.n_results).splitlines()
+
+    @functools.cached_property
+    def store_alone(self):
+        found = re.search(r"fdatasync ([\d.]+) ms; SQLite alone, groups of \d+: (\d+) rows/s", self.store_lines[0])
+        return float(found[1]), float(found[2])
+
+    @property
+    def sync_ms(self):
+        return self.store_alone[0]
+
+    @property
+    def sqlite_per_s(self):
+        return self.store_alone[1]
 
     def group_commit_per_s(self, n_rows):
         """Rows per second of transactions of so many rows: as long as SQLite alone takes for the rows, and one sync."""
