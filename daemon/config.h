@@ -57,12 +57,14 @@ int config_load(const char *path, Config *ret, ConfigError *ret_error);
 /* Sets one setting as a line of the file does; for the command line. 0 or CONFIG_INVALID with ret_error->text. */
 int config_set(Config *config, const char *section, const char *key, const char *text, ConfigError *ret_error);
 
-/* Places a volatile store without a configured directory beside the socket, in memory like /run. Call after all settings are set. */
-void config_place_volatile_store(Config *config);
+/* The directory of the store: a volatile store without a configured one is beside the socket, in memory like /run. */
+void config_store_directory(const Config *config, char ret[static CONFIG_TEXT_MAX]);
 
-/* Copies the settings that may change while perfd runs from `fresh` into `config`. Names the other settings that differ in
- * `ret_restart` ("http.listen, …"). */
-void config_apply(Config *config, const Config *fresh, Buffer *ret_restart);
+/*
+ * Copies the settings that may change while perfd runs from `fresh` into `config`. Names the other settings that differ in
+ * `ret_restart` ("http.threads, …"), except those of the Unix sockets if these were passed: a restart does not change these.
+ */
+void config_apply(Config *config, const Config *fresh, bool are_sockets_passed, Buffer *ret_restart);
 
 /* Patterns for a Finder, in the order of the settings. Borrows the texts. Returns their number. */
 #define CONFIG_PATTERNS_MAX 7

@@ -39,13 +39,14 @@ typedef struct Rooms {
 
 /*
  * Resumes the jobs of the last perfd, takes the first sample, and takes ownership of the sockets. The configuration, the
- * shares and the store are open already. 0 or < 0.
+ * shares and the store are open already. own: kinds of requests that the caller serves. 0 or < 0.
  */
-int rooms_open(Rooms *rooms, sd_event *event, const char *root, Sockets *sockets);
+int rooms_open(Rooms *rooms, sd_event *event, const char *root, Sockets *sockets, const DeskRow *own);
 void rooms_close(Rooms *rooms);
 
-/* Applies rooms->config after a reload. 0, or < 0: some settings could not be applied, and errors were logged. */
-int rooms_configure(Rooms *rooms);
+#define ROOMS_ERROR_MAX 200
+/* Makes `next` the configuration of all parts. 0, or < 0 with ret_error: the former configuration is still that of all. */
+int rooms_configure(Rooms *rooms, const Config *next, char ret_error[static ROOMS_ERROR_MAX]);
 
 /* Shows the state to HTTP: the other functions call this as needed, except after rooms_configure(). */
 void rooms_publish(Rooms *rooms);

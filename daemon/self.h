@@ -31,8 +31,8 @@ void self_trim_memory(void);
 
 /* At each tick: counts the delay of the tick that was due at deadline_us. Returns the next deadline, on the same grid. */
 uint64_t self_count_tick(Self *self, uint64_t deadline_us, uint64_t now_us, uint64_t interval_us);
-/* The configuration was read again. */
-void self_count_reload(Self *self, bool is_ok);
+/* The configuration was read again. error: why it was not applied, else "". restart: the settings that wait for a restart. */
+void self_count_reload(Self *self, const char *error, const char *restart);
 
 /* Reads memory, CPU time and the log's state, and at every tenth tick the number of open descriptors. */
 void self_read(Self *self);

@@ -317,6 +317,13 @@ int deliver_model_gone(Courier *courier, const char *name, const char *component
         return deliver_frame(courier, codec_encode_unregister(sequence, name, component, &frame), &frame, sequence, true, ret);
 }
 
+int deliver_reload(Courier *courier, Delivery *ret) {
+        scoped(buffer_deinit) Buffer frame = {};
+        uint64_t sequence = wire_next_sequence(&courier->wire);
+
+        return deliver_frame(courier, codec_encode_reload(sequence, &frame), &frame, sequence, true, ret);
+}
+
 /* A mark that is taken twice ends the phase that it began, so that it is not repeated once perfd may have read it. */
 int deliver_mark(Courier *courier, const JobRef *job, const char *name, double wall_seconds, MarkResult *ret, Delivery *ret_delivery) {
         scoped(buffer_deinit) Buffer frame = {};

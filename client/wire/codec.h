@@ -52,6 +52,7 @@ enum {
 
 /* Each appends one frame, header included, to `out`. 0 or -ENOMEM. */
 int codec_encode_hello(uint64_t sequence, const char *client, Buffer *out);
+int codec_encode_reload(uint64_t sequence, Buffer *out);
 int codec_encode_job_begin(uint64_t sequence, const JobBegin *begin, Buffer *out);
 int codec_encode_job_end(uint64_t sequence, const char *job, const JobEnd *end, Buffer *out);
 /* wall_seconds: of the phase that ends; negative or NAN: not known. */

@@ -52,7 +52,7 @@ static inline void put_message(Buffer *out, unsigned field, Buffer *message) {
 
 enum {
         FIELD_SEQUENCE = 1, FIELD_HELLO = 2, FIELD_JOB_BEGIN = 3, FIELD_JOB_END = 4, FIELD_SUBMIT = 5, FIELD_MARK = 6,
-        FIELD_REGISTER = 7, FIELD_UNREGISTER = 8,
+        FIELD_REGISTER = 7, FIELD_UNREGISTER = 8, FIELD_RELOAD = 9,
         FIELD_DOCUMENT = 4, /* of an Indicator */
 };
 
