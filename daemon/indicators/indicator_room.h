@@ -19,5 +19,5 @@ void indicator_room_init(IndicatorRoom *room, const IndicatorsConfig *config, co
                          Shares *shares, Identity *identity);
 void indicator_room_deinit(IndicatorRoom *room);
 
-/* Fills the indicators' part of a snapshot. 0 or -ENOMEM. */
+/* Fills the indicators' part of a snapshot. Returns 0 or -ENOMEM. */
 int indicator_room_publish(const IndicatorRoom *room, IndicatorsSnapshot *ret);

@@ -20,7 +20,7 @@
 #include "util/buffer.h"
 #include "util/scoped.h"
 
-#define MODELS_MAX 1024U         /* limit of models from files, and of registered models */
+#define MODELS_MAX 1024U         /* maximum number of models from files, and of registered models */
 #define MODEL_CHARGE_BYTES 4096U /* charge for a registered model in addition to its JSON text */
 #define MODEL_FILE_BYTES_MAX (256U * 1024U)
 #define MODEL_COMPLAINTS_MAX 16U /* maximum number of complaints that are stored; all complaints are logged */
@@ -73,7 +73,7 @@ void models_deinit(Models *models);
  */
 int models_read_files(Models *models, const char *directory);
 
-/* Takes ownership of *model, and replaces a registered model with the same name, component and owner. 0, MODELS_FULL or -ENOMEM. */
+/* Takes ownership of *model, and replaces a registered model with the same name, component and owner. Returns 0, MODELS_FULL or -ENOMEM. */
 enum {
         MODELS_FULL = 1,
 };

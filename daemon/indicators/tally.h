@@ -62,5 +62,5 @@ void tally_discard(Tally *tally);
 /* Counts a refused result. component: NULL if unknown. */
 void tally_count_refused(Tally *tally, uint32_t uid, const char *name, const char *component);
 
-/* Fills the counts and statistics of a snapshot. 0 or -ENOMEM. */
+/* Fills the counts and statistics of a snapshot. Returns 0 or -ENOMEM. */
 int tally_publish(const Tally *tally, IndicatorsSnapshot *ret);

@@ -45,11 +45,11 @@ typedef struct Node {
         NodeConfig config;
 } Node;
 
-/* Reads the identity, but takes no sample. root: directory with proc/ and sys/. 0 or a negative errno. */
+/* Reads the identity, but takes no sample. root: directory with proc/ and sys/. Returns 0 or a negative errno. */
 int node_init(Node *node, const char *root, const NodeConfig *config);
 void node_deinit(Node *node);
 void node_configure(Node *node, const NodeConfig *config);
-/* Replaces the meter: its totals begin at zero, and former windows are invalid. 0 or -ENOMEM. */
+/* Replaces the meter: its totals begin at zero, and former windows are invalid. Returns 0 or -ENOMEM. */
 int node_reset_meter(Node *node);
 
 /*
@@ -80,5 +80,5 @@ uint64_t node_memory_bytes(const Node *node);
 uint64_t node_realtime_ms(const Node *node);
 /* Computes the metrics of a window up to the latest sample. */
 void node_window_metrics(const Node *node, const Window *window, MetricSet *ret);
-/* Fills the node's part of a snapshot. 0 or -ENOMEM. */
+/* Fills the node's part of a snapshot. Returns 0 or -ENOMEM. */
 int node_publish(const Node *node, NodeSnapshot *ret);

@@ -226,13 +226,26 @@ static void a_port_that_cannot_be_opened_is_a_failure(void **state) {
         assert_check(&checks, "http-port", "ok", "off");
 }
 
+static void files_not_in_force_fail_and_pending_settings_are_limited(void **state) {
+        Checks checks;
+
+        (void)state;
+        judge("{\"configuration\":{\"error\":\"perfd.conf:3: no\",\"restart\":\"http.threads\"}}", "", NOW_MS, &checks);
+        assert_check(&checks, "configuration", "failed", "perfd.conf:3: no");
+        judge("{\"configuration\":{\"error\":null,\"restart\":\"http.threads\"}}", "", NOW_MS, &checks);
+        assert_check(&checks, "configuration", "limited", "wait for a restart: http.threads");
+        judge("{\"configuration\":{\"error\":null,\"restart\":null}}", "", NOW_MS, &checks);
+        assert_check(&checks, "configuration", "ok", "in force");
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_metric_is_found_by_its_full_name),
                 cmocka_unit_test(a_healthy_perfd_passes_all_checks),
                 cmocka_unit_test(an_unwritable_store_fails_and_a_full_one_is_limited),
                 cmocka_unit_test(a_port_that_cannot_be_opened_is_a_failure),
-                cmocka_unit_test(a_missing_source_is_limited_and_a_failing_one_fails),
+                cmocka_unit_test(files_not_in_force_fail_and_pending_settings_are_limited),
+                cmocka_unit_test(a_source_the_kernel_does_not_have_is_missing_and_one_that_fails_is_trouble),
                 cmocka_unit_test(users_whose_flood_was_refused_lately_are_named),
                 cmocka_unit_test(many_sources_that_fail_fit),
                 cmocka_unit_test(missed_or_old_samples_are_reported),
