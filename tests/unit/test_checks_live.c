@@ -245,7 +245,7 @@ int main(void) {
                 cmocka_unit_test(an_unwritable_store_fails_and_a_full_one_is_limited),
                 cmocka_unit_test(a_port_that_cannot_be_opened_is_a_failure),
                 cmocka_unit_test(files_not_in_force_fail_and_pending_settings_are_limited),
-                cmocka_unit_test(a_source_the_kernel_does_not_have_is_missing_and_one_that_fails_is_trouble),
+                cmocka_unit_test(a_missing_source_is_limited_and_a_failing_one_fails),
                 cmocka_unit_test(users_whose_flood_was_refused_lately_are_named),
                 cmocka_unit_test(many_sources_that_fail_fit),
                 cmocka_unit_test(missed_or_old_samples_are_reported),

@@ -210,7 +210,7 @@ static void a_reload_applies_reloadable_settings_and_names_the_others(void **sta
         buffer_deinit(&restart);
 }
 
-static void only_what_was_changed_and_a_restart_changes_waits_for_one(void **state) {
+static void only_changed_settings_that_need_a_restart_are_named(void **state) {
         scoped(buffer_deinit) Buffer restart = {};
         ConfigError e = {};
         Config now, fresh;
@@ -324,8 +324,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(privacy_and_weights_can_be_set, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_line_too_long_is_refused_not_cut, setup, teardown),
                 cmocka_unit_test_setup_teardown(an_error_in_a_drop_in_names_the_drop_in, setup, teardown),
-                cmocka_unit_test(a_reload_applies_what_it_may_and_names_the_rest),
-                cmocka_unit_test(only_what_was_changed_and_a_restart_changes_waits_for_one),
+                cmocka_unit_test(a_reload_applies_reloadable_settings_and_names_the_others),
+                cmocka_unit_test(only_changed_settings_that_need_a_restart_are_named),
                 cmocka_unit_test_setup_teardown(a_larger_store_is_shared_out_after_a_reload, setup, teardown),
                 cmocka_unit_test(a_volatile_store_is_next_to_the_socket_by_default),
                 cmocka_unit_test(patterns_are_checked_and_a_fault_is_placed),
