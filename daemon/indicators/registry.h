@@ -37,8 +37,10 @@ int registry_restore(Registry *registry);
 /* Puts, at each tick, the models for which the store had no room. 0 or < 0. */
 int registry_tick(Registry *registry);
 
-/* True while a model is queued for the store: later results and models wait. */
+/* True while a model is queued for the store: other models wait. */
 bool registry_is_busy(const Registry *registry);
+/* True if the model that is queued may judge a result of this submission, which waits then. */
+bool registry_is_busy_with(const Registry *registry, const Request *request);
 
 /* A result that does not conform to its model. */
 typedef struct RegistryComplaint {
