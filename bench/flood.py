@@ -291,7 +291,7 @@ def main(build, quick, words):
         sys.exit("bench/run flood acts as several users: run it as root.")
     os.environ["PERFD_BUILD"] = str(build)
     import floods
-    ways = [way for way in floods.WAYS if not words or any(word == way.function.__name__ or word in way.what for word in words)]
+    ways = [way for way in floods.WAYS if not words or any(word in way.function.__name__ or word in way.what for word in words)]
     results, n_missed, begin = floods.results_to_ask(), 0, time.monotonic()
     print(f"load {os.getloadavg()[0]:.2f}, {os.cpu_count()} CPUs, {1 if quick else 5} runs of 2 × {HALF_S} s\n")
     print("| " + " | ".join(HEAD) + " |\n|" + "---|" * len(HEAD), flush=True)
