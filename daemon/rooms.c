@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "http_port.h"
 #include "jobs/recovery.h"
 #include "util/clock.h"
 
@@ -25,15 +26,16 @@ static int fill_snapshot(const Rooms *rooms, Snapshot *snapshot) {
 
         snapshot->ingest = *ingest_stats(rooms->ingest);
         store_stats(rooms->store, &snapshot->store);
+        snapshot->http_port = rooms->http_port;
         snapshot->self = rooms->self.stats;
         return 0;
 }
 
-static void publish(Rooms *rooms) {
+void rooms_publish(Rooms *rooms) {
         Snapshot *snapshot = publisher_begin(rooms->publisher);
 
         if (!snapshot)
-                return; /* out of memory: the former snapshot stays current */
+                return; /* out of memory: the previous snapshot remains current */
 
         if (fill_snapshot(rooms, snapshot) < 0)
                 publisher_abandon(rooms->publisher, snapshot);
@@ -41,7 +43,7 @@ static void publish(Rooms *rooms) {
                 publisher_publish(rooms->publisher, snapshot);
 }
 
-/* --- the loop's calls ------------------------------------------------------------------------- */
+/* --- functions for the loop ------------------------------------------------------------------- */
 
 int rooms_take_requests(Rooms *rooms) {
         return desk_take_requests(&rooms->desk, rooms->ingest);
@@ -52,7 +54,7 @@ int rooms_take_completions(Rooms *rooms) {
 
         r = desk_take_completions(&rooms->desk, rooms->store, rooms->ingest);
         if (r == DESK_CHANGED)
-                publish(rooms); /* publishes before the answers are sent */
+                rooms_publish(rooms); /* publishes before the answers are sent */
         ingest_flush(rooms->ingest);
         return r < 0 ? r : job_room_continue(&rooms->jobs);
 }
@@ -81,7 +83,7 @@ static int check_store(Rooms *rooms) {
         return registry_restore(&rooms->indicators.registry);
 }
 
-/* Once a minute at most, as the next. */
+/* Logs at most once a minute, like log_expiry(). */
 static void log_exhaustion(Rooms *rooms) {
         HttpStats http;
         uint64_t n;
@@ -130,9 +132,10 @@ int rooms_tick(Rooms *rooms) {
         log_expiry(rooms);
         log_exhaustion(rooms);
 
+        http_port_keep(&rooms->http_port, rooms->config.sockets.http_listen, rooms->http);
         self_read(&rooms->self);
-        publish(rooms);
-        http_close_slow(rooms->http);
+        rooms_publish(rooms);
+        http_tick(rooms->http);
         return 0;
 }
 
@@ -164,6 +167,7 @@ int rooms_configure(Rooms *rooms) {
         int result = 0, r;
 
         http_configure(rooms->http, &http);
+        http_port_keep(&rooms->http_port, rooms->config.sockets.http_listen, rooms->http);
         shares_configure(rooms->shares, &rooms->config.shares);
         ingest_configure(rooms->ingest, &rooms->config.ingest);
         store_configure(rooms->store, &rooms->config.store);
@@ -182,7 +186,7 @@ int rooms_configure(Rooms *rooms) {
         return result;
 }
 
-/* --- start and end ---------------------------------------------------------------------------- */
+/* --- start and stop --------------------------------------------------------------------------- */
 
 /* Lists the kinds of requests that perfd serves. */
 static void init_desk(Rooms *rooms) {
@@ -196,7 +200,7 @@ static void init_desk(Rooms *rooms) {
         desk_init(&rooms->desk, rows, N_ELEMENTS(rows));
 }
 
-/* Resumes the jobs of the last perfd, and takes the first sample; called before any request. */
+/* Resumes the jobs of the previous perfd, and takes the first sample; called before any request. */
 static int start(Rooms *rooms) {
         Node *node = &rooms->node;
         int r;
@@ -244,7 +248,10 @@ static int open_sockets(Rooms *rooms, sd_event *event, Sockets *sockets) {
                 .store_wal_barrier = store_wal_barrier(rooms->store),
                 .hostname = rooms->node.identity.hostname,
         };
-        return http_new(&rooms->http, &http, TAKE_FD(sockets->http_tcp_fd), TAKE_FD(sockets->http_unix_fd), &sources);
+        r = http_new(&rooms->http, &http, TAKE_FD(sockets->http_unix_fd), &sources);
+        if (r >= 0)
+                http_port_keep(&rooms->http_port, rooms->config.sockets.http_listen, rooms->http);
+        return r;
 }
 
 int rooms_open(Rooms *rooms, sd_event *event, const char *root, Sockets *sockets) {
@@ -257,7 +264,8 @@ int rooms_open(Rooms *rooms, sd_event *event, const char *root, Sockets *sockets
         r = node_init(&rooms->node, root, &config->node);
         if (r < 0)
                 return r;
-        r = job_room_init(&rooms->jobs, &jobs, "/"); /* the pids of peers are valid for "/" */
+        /* pids of peers refer to the /proc of "/", whatever root is sampled */
+        r = job_room_init(&rooms->jobs, &jobs, "/");
         if (r < 0)
                 return r;
         indicator_room_init(&rooms->indicators, &config->indicators, &config->store, rooms->store, rooms->shares,
@@ -271,7 +279,7 @@ int rooms_open(Rooms *rooms, sd_event *event, const char *root, Sockets *sockets
                 return r;
 
         self_read(&rooms->self);
-        publish(rooms);
+        rooms_publish(rooms);
         return 0;
 }
 
@@ -284,5 +292,5 @@ void rooms_close(Rooms *rooms) {
         store_free(rooms->store);
         node_deinit(&rooms->node);
         self_deinit(&rooms->self);
-        shares_free(rooms->shares); /* all charges are released */
+        shares_free(rooms->shares); /* all charges have been released */
 }
