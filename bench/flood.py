@@ -243,7 +243,8 @@ def run_once(way, results):
 # --- the table -----------------------------------------------------------------------------------
 
 KINDS = ("submit", "status", "metrics", "root")
-HEAD = ("flood", "done", *(f"{kind}: p50, p99 beside → under" for kind in KINDS), "latest sample, beside → under", "own pages", "wrong", "kept")
+HEAD = ("flood", "done", *(f"{kind}: p50, p99 beside → under" for kind in KINDS), "latest sample, beside → under", "own pages",
+        "wrong", "kept")
 
 
 class Row:
@@ -281,8 +282,10 @@ class Row:
     def cells(self):
         late, late_control = (median([run[key] for run in self.runs]) for key in ("late", "late_control"))
         wrong = [text for run in self.runs for text in run["wrong"]]
-        return [self.way.what, f"{median([run['done'] for run in self.runs]):,.0f} {self.way.unit}", *(self.latency(kind) for kind in KINDS),
-                f"{late_control:.1f} → {late:.1f} ms", f"{self.memory():.1f} MiB", f"{len(wrong)}: {wrong[0][:300]}" if wrong else "nothing",
+        done = median([run["done"] for run in self.runs])
+        return [self.way.what, f"{done:,.0f} {self.way.unit}", *(self.latency(kind) for kind in KINDS),
+                f"{late_control:.1f} → {late:.1f} ms", f"{self.memory():.1f} MiB",
+                f"{len(wrong)}: {wrong[0][:300]}" if wrong else "nothing",
                 f"**no**: {', '.join(self.missed())}" if self.missed() else "yes"]
 
 

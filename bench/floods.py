@@ -315,5 +315,6 @@ def idle_tcp(target, counter):
 
 def results_to_ask():
     """Frames that store what the expensive question is about."""
-    return [Template([{"name": "many", "framework": "perfd.test", "@parameters": {"n": k % 50}, "@result": {"rate": k * 0.5}} for k in range(i, i + 1000)]).new()
-            for i in range(0, N_RESULTS_TO_ASK, 1000)]
+    def documents(first):
+        return [harness.indicator("many", rate=k * 0.5, **{"@parameters": {"n": k % 50}}) for k in range(first, first + 1000)]
+    return [Template(documents(i)).new() for i in range(0, N_RESULTS_TO_ASK, 1000)]

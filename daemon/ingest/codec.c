@@ -110,6 +110,7 @@ int codec_decode(Arena *arena, const Frame *frame, const Peer *peer, size_t stri
         char path[SCAN_PATH_MAX];
         int r;
 
+        ret->n_work = CODEC_WORK_REQUEST;
         arena_reset(arena);
 
         r = scan_message(&perfd__v1__request__descriptor, frame->data, frame->n, path);

@@ -23,7 +23,7 @@
 
 enum {
         CODEC_REFUSED = 1, /* the request is not valid: `refusal` says why */
-        CODEC_GARBAGE,     /* not a perfd request at all; *ret is untouched */
+        CODEC_GARBAGE,     /* not a perfd request at all; *ret has no request */
 };
 
 /* Makes an arena, which may be zeroed, large enough for a frame. What is in the arena is lost if it grows. 0 or -ENOMEM. */

@@ -28,7 +28,7 @@ typedef struct Decoder {
         bool is_stopping;
         enum { DECODER_FREE, DECODER_BUSY, DECODER_DONE } state;
 
-        /* Of the thread while DECODER_BUSY, else of the caller. */
+        /* Used by the thread while DECODER_BUSY, else by the caller. */
         uint8_t *bytes; /* owned; a copy of the frame */
         Frame frame;
         Peer peer;

@@ -13,12 +13,9 @@
 #include "util/clock.h"
 
 #define EVENTS_PER_TURN 64
-/* What ingest_next() hands out in one turn of the loop, and how long it refuses requests, so that no sample is late. */
+/* Limits of ingest_next() in one turn of the loop, so that no sample is late: requests handed out, and time for those that are refused. */
 #define TURN_BYTES_MAX (512U * 1024U)
 #define REFUSALS_NS (4 * NS_PER_MS)
-/* What each result of a request costs. A model is stored before others are taken, so a user has one at once. */
-#define ITEM_BYTES 128U
-#define MODEL_BYTES TURNS_SHARED_BYTES
 
 /* --- connections --------------------------------------------------------------------------------- */
 
@@ -166,6 +163,7 @@ static void client_read(IngestClient *client) {
  * question, since a user may have thousands of these.
  */
 static void ingest_feed_starved(Ingest *ingest) {
+        size_t frame_max_bytes = ingest->config.frame_max_bytes;
         IngestClient *client, *next;
 
         if (!ingest->has_freed_input)
@@ -173,7 +171,7 @@ static void ingest_feed_starved(Ingest *ingest) {
         ingest->has_freed_input = false;
         for (client = TAILQ_FIRST(&ingest->starved); client; client = next) {
                 next = TAILQ_NEXT(client, starved);
-                if (!shares_has_room(&client->input_charge, connection_input_size(&client->connection, ingest->config.frame_max_bytes, false)))
+                if (!shares_has_room(&client->input_charge, connection_input_size(&client->connection, frame_max_bytes, false)))
                         continue;
                 client_set_starved(client, false);
                 client_settle(client);
@@ -391,19 +389,13 @@ static IngestClient *client_of_turn(TurnEntry *entry) {
         return (IngestClient *)((char *)entry - offsetof(IngestClient, turn));
 }
 
-static size_t cost_of(const Request *request) {
-        if (request->kind == REQUEST_SUBMIT)
-                return INGEST_REQUEST_BYTES + request->submit.n_items * ITEM_BYTES;
-        return request->kind == REQUEST_REGISTER || request->kind == REQUEST_UNREGISTER ? MODEL_BYTES : INGEST_REQUEST_BYTES;
-}
-
 /* 0: *ret and *ret_ticket are set. CLIENT_DONE: there was nothing for the parent in this frame. */
 enum {
         CLIENT_DONE = 1,
 };
 static int client_hand_over(IngestClient *client, int r, const Decoded *decoded, size_t n_consumed, Request *ret, Ticket *ret_ticket) {
         Ingest *ingest = client->ingest;
-        size_t n_bytes = n_consumed + (r == 0 ? cost_of(&decoded->request) : INGEST_REQUEST_BYTES);
+        size_t n_bytes = n_consumed + decoded->n_work;
         uint64_t number;
 
         ingest->n_turn_bytes += n_bytes;

@@ -81,7 +81,7 @@ void ingest_reply_last_words(IngestClient *client, int outcome) {
                          "not a perfd frame: a request is a varint length and a perfd.v1.Request (perfd-protocol(7))");
 
         ingest->stats.n_protocol_errors++;
-        if (ingest_reply_expect(client, 0, INGEST_REQUEST_BYTES, &number) == 0)
+        if (ingest_reply_expect(client, 0, CODEC_WORK_REQUEST, &number) == 0)
                 ingest_reply_answer(client, number, 0, &answer);
         client->connection.is_closing = true;
 }

@@ -9,8 +9,6 @@
 
 #include "ingest/ingest_state.h"
 
-#define INGEST_REQUEST_BYTES 512U /* what a request costs beside its bytes */
-
 void ingest_reply_set_unsent(IngestClient *client, bool is_unsent);
 
 /* Accounts for a request that costs n_bytes, and gives the request a number. 0, or < 0: the connection is given up. */

@@ -32,7 +32,7 @@ typedef struct IngestClient {
         bool is_full;     /* not read until a frame is consumed */
         bool is_starved;  /* not read until the user has room for a larger buffer */
         bool is_unsent, is_waiting; /* is_waiting: for EPOLLOUT */
-        /* Of a large frame: the decoder has another's; has this one; has decoded it, and the client waits for its turn. */
+        /* State of a large frame: waits for the decoder, is there, or waits decoded for the turn of the user. */
         enum { LARGE_NONE, LARGE_WAITING, LARGE_DECODING, LARGE_DECODED } large;
         TAILQ_ENTRY(IngestClient) unsent, starved, large_order;
 } IngestClient;

@@ -23,7 +23,7 @@
 #define TURNS_QUANTUM_BYTES 16384U
 /* Charges are made in steps, which saves most of the calls. */
 #define TURNS_CHARGE_STEP_BYTES 65536U
-#define TURNS_SHARED_BYTES 32768U
+#define TURNS_SHARED_BYTES 32768U /* up to CODEC_WORK_MODEL */
 #define TURNS_SHARED_NS NS_PER_S /* since requests of different users came one after the other */
 
 typedef struct TurnUser TurnUser;
