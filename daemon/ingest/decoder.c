@@ -106,6 +106,9 @@ int decoder_put(Decoder *decoder, const Frame *frame, const Peer *peer, size_t s
 }
 
 int decoder_take(Decoder *decoder, const Decoded **ret) {
+        pthread_mutex_lock(&decoder->mutex);
+        assert(decoder->state == DECODER_DONE);
+        pthread_mutex_unlock(&decoder->mutex);
         *ret = &decoder->decoded;
         return decoder->outcome;
 }
