@@ -59,7 +59,8 @@ void self_init(Self *self) {
         uint64_t now_ns = clock_realtime_ns();
 
         *self = (Self){
-                .stats = { .started_realtime_ns = now_ns, .config_reload_ok = true, .config_reload_realtime_ns = now_ns },
+                .stats = { .started_realtime_ns = now_ns, .config_reload_ok = true, .is_config_in_force = true,
+                           .config_reload_realtime_ns = now_ns },
         };
         (void)prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
         (void)umask(0022);
@@ -117,10 +118,15 @@ uint64_t self_count_tick(Self *self, uint64_t deadline_us, uint64_t now_us, uint
         return deadline_us + (late_us / interval_us + 1) * interval_us;
 }
 
-void self_count_reload(Self *self, bool is_ok) {
-        self->stats.n_config_reloads++;
-        self->stats.config_reload_realtime_ns = clock_realtime_ns();
-        self->stats.config_reload_ok = is_ok;
+void self_count_reload(Self *self, const char *error, const char *restart) {
+        SelfStats *stats = &self->stats;
+
+        stats->n_config_reloads++;
+        stats->config_reload_realtime_ns = clock_realtime_ns();
+        stats->config_reload_ok = !error[0];
+        stats->is_config_in_force = !error[0] && !restart[0];
+        (void)snprintf(stats->config_error, sizeof(stats->config_error), "%s", error);
+        (void)snprintf(stats->config_restart, sizeof(stats->config_restart), "%s", restart);
 }
 
 /* Uses a buffer on the stack: opendir(3) would allocate memory. */
