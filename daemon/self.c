@@ -19,8 +19,11 @@
 #include "util/scan.h"
 #include "util/scoped.h"
 
-/* Before Linux 6.2, counting open descriptors requires a directory listing. */
-#define TICKS_PER_FD_COUNT 10
+/*
+ * Memory and descriptors are read at each tenth tick: the kernel sums counters of all CPUs for the memory of a process, and before
+ * Linux 6.2, counting descriptors requires a directory listing.
+ */
+#define TICKS_PER_READING 10
 
 #define TIMER_SLACK_NS 1000000UL
 
@@ -185,11 +188,12 @@ static void read_memory(int statm_fd, SelfStats *stats) {
 
 void self_read(Self *self) {
         self->stats.process_cpu_ns = clock_process_cpu_ns();
-        read_memory(self->statm_fd, &self->stats);
         if (self->journal) {
                 journal_flush(self->journal);
                 self->stats.n_log_messages_dropped = journal_n_dropped(self->journal);
         }
-        if (self->stats.n_ticks % TICKS_PER_FD_COUNT <= 1)
+        if (self->stats.n_ticks % TICKS_PER_READING <= 1) {
+                read_memory(self->statm_fd, &self->stats);
                 count_open_fds(&self->stats);
+        }
 }
