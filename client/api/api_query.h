@@ -32,8 +32,11 @@ void api_query_deinit(ApiQuery *query);
 int api_query_ask(ApiQuery *query, const char *path);
 /* api_query_init() and api_query_ask(). */
 int api_query_open(ApiQuery *query, const GlobalOptions *global, const char *path);
-/* The same for a job: its path, and `below` it, as "/samples". EXIT_USAGE after a message where `id` is no job id. */
-int api_query_open_job(ApiQuery *query, const GlobalOptions *global, const char *id, const char *below);
+/*
+ * The same for a job: its path, and `below` it, as "/samples". job: an id; or a name, for the newest job of this name; or NULL, for
+ * $PERFD_JOB, else the newest job of this user. EXIT_USAGE after a message where `job` is neither.
+ */
+int api_query_open_job(ApiQuery *query, const GlobalOptions *global, const char *job, const char *below);
 /* The node that a job ran on: the job's own member, or the answer to another query. NULL where perfd does not tell. */
 const Value *api_query_node(ApiQuery *query, const Value *job);
 /* As api_query_ask(), without a message when perfd is unreachable: EXIT_UNREACHABLE, and http_client_error() has the reason. */

@@ -12,5 +12,7 @@ void indicator_path_begin(Buffer *path, const char *name, const char *what);
 void indicator_path_batch(Buffer *path, const char *id);
 /* A query parameter; nothing for NULL. */
 void indicator_path_put(Buffer *path, const char *name, const char *value);
+/* Appends a time before now in ms, as "since_ms". */
+void indicator_path_put_age(Buffer *path, const char *name, uint64_t age_ns);
 /* --where, --since and --until. */
 void indicator_path_select(Buffer *path, const SelectionOptions *selection);

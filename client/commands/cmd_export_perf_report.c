@@ -95,12 +95,11 @@ static int export(const CommandLine *line, const Value *job, const Value *timeli
 
 static int export_perf_report_run(const CommandLine *line) {
         scoped(api_query_deinit) ApiQuery about_job = {}, about_samples = {};
-        const char *id = line->arguments[0];
         int r;
 
-        r = api_query_open_job(&about_job, &line->global, id, "");
+        r = api_query_open_job(&about_job, &line->global, line->arguments[0], "");
         if (r == EXIT_DONE)
-                r = api_query_open_job(&about_samples, &line->global, id, "/samples");
+                r = api_query_open_job(&about_samples, &line->global, answer_text(about_job.answer, "id"), "/samples");
         return r == EXIT_DONE ? export(line, about_job.answer, about_samples.answer) : r;
 }
 

@@ -42,6 +42,9 @@ static const Option options_table[] = {
         { "spec", 0, "FILE", "Run the script of an Amun specification", OPTION_TEXT(RunOptions, spec), .value = OPTION_VALUE_FILE },
         { "keep", 0, NULL, "Keep the directory made by --spec", OPTION_FLAG(RunOptions, keep) },
         OPTION_ROW_SPOOL(RunOptions, spool),
+        { "report", 0, NULL, "Print the report of the job on standard error at the end", OPTION_FLAG(RunOptions, report) },
+        { "at-end", 0, "COMMAND", "Shell command to run when perfd has stored the end", OPTION_TEXT(RunOptions, at_end) },
+        { "quiet", 'q', NULL, "Do not report the id and the end of the job", OPTION_FLAG(RunOptions, quiet) },
         { "verbose", 'v', NULL, "Report each step on standard error", OPTION_FLAG(RunOptions, verbose) },
         {},
 };

@@ -72,7 +72,7 @@ static bool has_word(const char *words, const char *name) {
 static bool is_repeatable(const char *name) {
         size_t n = strlen(name);
 
-        return strcmp(name, "where") == 0 || (n > 2 && strcmp(name + n - 2, "[]") == 0);
+        return strcmp(name, "where") == 0 || strcmp(name, "label") == 0 || (n > 2 && strcmp(name + n - 2, "[]") == 0);
 }
 
 static int check_parameters(Exchange *exchange, const Route *route) {
