@@ -14,22 +14,22 @@
 #include "util/clock.h"
 #include "util/scan.h"
 
-/* --- what a user may ------------------------------------------------------------------------------ */
+/* --- permissions of the user ---------------------------------------------------------------------- */
 
-void checks_live_add_socket(Checks *checks, const char *name, const char *path, const char *unit) {
+void checks_live_add_socket(Checks *checks, const char *name, const char *path) {
         Check *check = checks_add(checks, name);
         struct stat st;
 
         if (stat(path, &st) < 0) {
                 check_detail(check, "%s: %s", path, strerrordesc_np(errno));
                 check_blame(check, CHECK_FAILED, "all requests: perfd is unreachable through this socket",
-                            "systemctl enable --now %s perfd.service, or pass the path with --%s", unit, name);
+                            "systemctl enable --now perfd.socket perfd.service, or pass the path with --%s", name);
                 return;
         }
         if (!S_ISSOCK(st.st_mode)) {
                 check_detail(check, "%s is not a socket", path);
                 check_blame(check, CHECK_FAILED, "all requests: perfd is unreachable through this socket",
-                            "remove it, and systemctl restart %s", unit);
+                            "remove it, and systemctl restart perfd.socket");
                 return;
         }
 
@@ -37,7 +37,7 @@ void checks_live_add_socket(Checks *checks, const char *name, const char *path, 
         if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0)
                 return;
         check_blame(check, CHECK_FAILED, "all requests of this user: the socket is not writable",
-                    "a drop-in for %s with [Socket] SocketMode=0666", unit);
+                    "a drop-in for perfd.socket with [Socket] SocketMode=0666");
 }
 
 void checks_live_add_clock(Checks *checks) {
@@ -59,7 +59,7 @@ void checks_live_add_clock(Checks *checks) {
                     "timedatectl set-ntp true, or run chronyd");
 }
 
-/* Writable, or can be made there. */
+/* Returns true if the directory is writable, or can be created. */
 static bool can_write_below(const char *directory) {
         char path[PATH_MAX];
         const char *parent = path;
@@ -101,7 +101,7 @@ void checks_live_add_spool(Checks *checks, const char *directory) {
                     "perfctl flush");
 }
 
-/* --- what perfd says of itself -------------------------------------------------------------------- */
+/* --- answers of perfd ----------------------------------------------------------------------------- */
 
 bool checks_live_find_metric(const char *metrics, const char *name, double *ret) {
         size_t n = strlen(name);
@@ -144,7 +144,7 @@ static void check_store(Checks *checks, const Value *store) {
         }
 }
 
-/* The disk may damage other pages, too. */
+/* A failing disk may damage other pages as well. */
 static void check_damage(Checks *checks, const Value *store) {
         const char *sync_error = answer_text(store, "sync_error");
         Check *check;
@@ -163,6 +163,21 @@ static void check_damage(Checks *checks, const Value *store) {
         }
 }
 
+/* `http` is absent from the answer of an older perfd. */
+static void check_http_port(Checks *checks, const Value *http) {
+        const char *error = answer_text(http, "error"), *address = answer_text(http, "address");
+        Check *check;
+
+        if (!http)
+                return;
+        check = checks_add(checks, "http-port");
+        check_detail(check, "%s", *error ? error : *address ? address : "off");
+        if (*error)
+                check_blame(check, CHECK_FAILED, "no web pages and no scrapes over TCP; jobs, sampling and perfctl do not need the port",
+                            "free the port, which perfd tries again at each sample; or change listen= in [http] of perfd.conf, then "
+                            "systemctl reload perfd");
+}
+
 static void check_durability(Checks *checks, const Value *store) {
         Check *check;
 
@@ -174,7 +189,7 @@ static void check_durability(Checks *checks, const Value *store) {
                     "set volatile=no in [store] of perfd.conf, on a node with a disk");
 }
 
-/* A source that the kernel does not have is limited; any other error of a file is a failure. */
+/* A source that the kernel lacks limits perfd; any other read error is a failure. */
 static void check_sources(Checks *checks, const Value *sources) {
         Check *check = checks_add(checks, "sources");
         size_t n_detail = 0, n_down = 0;
@@ -296,6 +311,7 @@ void checks_live_add_node(Checks *checks, const Value *node, const char *metrics
         check_store(checks, value_get(node, "store"));
         check_damage(checks, value_get(node, "store"));
         check_durability(checks, value_get(node, "store"));
+        check_http_port(checks, value_get(node, "http"));
         check_sources(checks, value_get(node, "sources"));
         check_sampling(checks, node, metrics, now_ms);
         check_descriptors(checks, metrics);
