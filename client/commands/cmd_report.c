@@ -137,7 +137,9 @@ static int report_run(const CommandLine *line) {
 
         if (!options->all_nodes)
                 return report_job(line);
-        return line->n_arguments > 0 ? merge(line) : command_refuse(line->command->name, "--all-nodes requires files, or - for standard input");
+        if (line->n_arguments == 0)
+                return command_refuse(line->command->name, "--all-nodes requires files, or - for standard input");
+        return merge(line);
 }
 
 const Command cmd_report = {
