@@ -419,7 +419,9 @@ static int take_head(Reader *reader, const Value *document, IndicatorModel *ret)
 
         if (!ret->name)
                 return wrong(reader, "name", "missing: say which indicator this is, as in name: PiMatmul");
-        if (!indicator_name_is_valid(ret->name, NAME_MAX_BYTES))
+        if (strcmp(ret->name, MODEL_ANY_NAME) == 0 && !ret->component)
+                return wrong(reader, "component", "missing: a model of the name '*' applies to all indicators of one component");
+        if (strcmp(ret->name, MODEL_ANY_NAME) != 0 && !indicator_name_is_valid(ret->name, NAME_MAX_BYTES))
                 return wrong(reader, "name", "'%s' must be 1 to %u letters, digits, or any of _ . : -", ret->name, NAME_MAX_BYTES);
         return 0;
 }

@@ -18,6 +18,7 @@
 #include "util/json.h"
 
 #define MODEL_PROPERTIES_MAX 256U
+#define MODEL_ANY_NAME "*" /* name of a model of all indicators of its component that have no other model */
 
 /* A property may have several: padding is an int here and a string there. */
 typedef enum PropertyType {

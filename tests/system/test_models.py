@@ -53,12 +53,12 @@ class Files(WithModels):
     def test_the_models_that_ship_are_there(self):
         self.start()
         models = self.models()
-        self.assertEqual({name for name, _ in models}, {"PiMatmul", "PiConv1D", "PiConv2D", "PiPyBench"})
+        self.assertEqual({name for name, _ in models}, {"*", "PiMatmul", "PiConv1D", "PiConv2D", "PiPyBench"})
         matmul = models["PiMatmul", None]
         self.assertEqual(matmul["file"], f"{SHIPPED}/pimatmul.yaml")
         self.assertEqual(matmul["declaration"]["results"]["elapsed"]["unit"], "ms")
         self.assertEqual(self.running.get("/api/v1/models").json["policy"], "accept")
-        self.assertIn("Read 4 indicator models", self.running.log())
+        self.assertIn("Read 5 indicator models", self.running.log())
 
     def test_a_bad_file_is_a_line_in_the_log_and_the_others_hold(self):
         directory = self.temporary_directory()
@@ -266,7 +266,7 @@ class Registered(WithModels):
             client.send_bytes(b"".join(harness.frame(request) for request in requests))
             for _ in requests:
                 self.assert_status(client.receive(), "OK")
-        self.assertEqual(len(self.models()), 4 + 50)
+        self.assertEqual(len(self.models()), 5 + 50)
 
     def test_hostile_names_are_data(self):
         self.start()
@@ -445,6 +445,29 @@ class OfUsers(WithModels):
         with self.running.client() as client:
             self.assert_status(self.register(client, {"name": "Admins", "results": help_text}), "OK")
 
+    def test_a_model_of_any_name_is_of_administrators_and_comes_last(self):
+        self.start()
+        every = {"name": "*", "component": "tool", "results": {"rate": {"type": "float", "unit": "MB/s", "direction": "higher"}}}
+        reply = self.as_nobody(lambda client: self.register(client, every))
+        self.assert_status(reply, "DENIED")
+        self.assertIn("only an administrator", reply.message)
+        document = {"component": "tool", "@parameters": {"n": 1}, "@result": {"rate": 2.0}}
+
+        def unit(name):
+            return self.running.get(f"/api/v1/indicators/{name}/rank?by=n&objective=rate").json.get("unit")
+        with self.running.client() as client:
+            for name in ("One", "Two"):
+                self.assert_status(client.submit(*[{**document, "name": name}] * 3), "OK")
+            self.assert_status(client.submit({**document, "name": "One", "component": "other"}), "OK")
+            self.assert_status(self.register(client, every), "OK")
+            self.assertEqual((unit("One"), unit("Two")), ("MB/s", "MB/s"))
+            own = {"name": "Two", "results": {"rate": {"type": "float", "unit": "GB/s", "direction": "higher"}}}
+            self.assert_status(self.as_nobody(lambda other: self.register(other, {**own, "name": "Three"})), "OK")
+            self.assert_status(self.register(client, own), "OK")
+            self.assertEqual((unit("One"), unit("Two")), ("MB/s", "GB/s"))
+            self.assert_status(self.unregister(client, "*", "tool"), "OK")
+        self.assertEqual(self.running.get("/api/v1/indicators/One/rank?by=n&objective=rate").status, 400)
+
     def test_the_model_of_a_user_says_nothing_of_the_results_of_others(self):
         self.start()
         document = {"name": "Shared", "component": "c", "@parameters": {"n": 1}, "@result": {"rate": 2.0}}
@@ -564,13 +587,13 @@ class Perfctl(WithModels):
         self.assertEqual(rows["PiPyBench"][2:5], ["1", "53", "0"])
         self.assertIn("registered by user", done.stdout)
         self.assertNotIn("\u202e", done.stdout)
-        self.assertEqual(len(json.loads(self.running.perfctl("indicator", "models", "--json").stdout)["models"]), 5)
+        self.assertEqual(len(json.loads(self.running.perfctl("indicator", "models", "--json").stdout)["models"]), 6)
 
     def test_a_schema_is_of_perfds_models_or_of_files(self):
         self.start()
         asked = self.running.perfctl("indicator", "schema").stdout
         models = {m["name"]: m for m in json.loads(asked)["models"]}
-        self.assertEqual(len(models), 4)
+        self.assertEqual(len(models), 5)
         padding = {"name": "padding", "types": ["str", "int"], "index": "exact", "values": None, "optional": False,
                    "help": "a number in PyTorch, SAME or VALID in TensorFlow"}
         self.assertEqual(models["PiConv2D"]["parameters"][-2], padding)
@@ -617,7 +640,7 @@ class Perfctl(WithModels):
         self.assertEqual((columns["matrix_size"], columns["rate"], columns["device"]), ("BIGINT", "DOUBLE PRECISION", "TEXT"))
         self.assertIn("PiMatmul by matrix_size", [row[1] for row in database.execute("PRAGMA index_list(PiMatmul)")])
         tables = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
-        self.assertEqual(tables, [f"Hostile@{name}", "PiConv1D", "PiConv2D", "PiMatmul", "PiPyBench"])
+        self.assertEqual(tables, ["*@command", f"Hostile@{name}", "PiConv1D", "PiConv2D", "PiMatmul", "PiPyBench"])
         quoted = '"' + tables[0].replace('"', '""') + '"'
         self.assertEqual(len(list(database.execute(f"PRAGMA table_info({quoted})"))), 6 + 7)
         with self.assertRaises(sqlite3.IntegrityError):

@@ -132,6 +132,7 @@ static void what_is_wrong_with_the_whole_is_named(void **state) {
         assert_refused(f, "{name: a, help: \"\\x1b[2J\", results: {a: int}}", "help", "has control characters: remove them");
         assert_refused(f, "{name: a, result: {a: int}}", "result",
                        "is not known here: expected one of name, component, help, parameters, results");
+        assert_refused(f, "{name: '*', results: {a: int}}", "component", "applies to all indicators of one component");
         assert_refused(f, "{name: a}", "results", "missing: declare at least one measured value");
         assert_refused(f, "{name: a, results: {}}", "results", "missing: declare at least one");
         assert_refused(f, "{name: a, results: [elapsed]}", "results", "is a list, must map names to types");

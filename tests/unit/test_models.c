@@ -88,7 +88,7 @@ static void the_models_that_ship_are_good(void **state) {
         const Property *p;
 
         assert_int_equal(models_read_files(&f->models, SHIPPED), 0);
-        assert_int_equal(f->models.files.n, 4);
+        assert_int_equal(f->models.files.n, 5);
         model = models_find(&f->models, 7, "PiMatmul", "tensorflow");
         p = indicator_model_find(&model->model, "elapsed", true);
         assert_string_equal(p->unit, "ms");
@@ -241,6 +241,17 @@ static void the_model_of_a_component_goes_before_that_of_any(void **state) {
         assert_null(models_find(&f->models, 7, "a", "torch"));
 }
 
+static void the_model_of_any_name_comes_last(void **state) {
+        Fixture *f = *state;
+
+        add(f, "{name: '*', component: torch, results: {every: int}}", 0, true);
+        add(f, "{name: A, results: {any: int}}", 0, true);
+        assert_string_equal(models_find(&f->models, 7, "A", "torch")->model.properties[0].name, "any");
+        assert_string_equal(models_find(&f->models, 7, "B", "torch")->model.properties[0].name, "every");
+        assert_null(models_find(&f->models, 7, "B", "jax"));
+        assert_null(models_find(&f->models, 7, "B", NULL));
+}
+
 static void administrators_go_before_files_and_files_before_users(void **state) {
         Fixture *f = *state;
         char log[1024];
@@ -340,6 +351,7 @@ int main(void) {
                 TEST(files_that_are_gone_take_their_models_with_them),
                 TEST(a_file_too_large_is_left_out),
                 TEST(the_model_of_a_component_goes_before_that_of_any),
+                TEST(the_model_of_any_name_comes_last),
                 TEST(administrators_go_before_files_and_files_before_users),
                 TEST(models_of_users_are_of_their_own_results),
                 TEST(what_is_taken_out_no_longer_holds),

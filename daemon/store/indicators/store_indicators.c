@@ -135,8 +135,7 @@ STATEMENT result_salvage = {
 STATEMENT result_salvaged[] = {
         { "INSERT INTO indicator (name, component, uid, n_results, latest_ms, shape, indexed_from)"
           " SELECT r.name, r.component, r.uid, 1, r.time_ms,"
-          " (SELECT m.shape FROM model AS m WHERE m.name = n.text AND (m.component IS NULL OR m.component = c.text)"
-          "  AND m.owner IN (-1, r.uid) ORDER BY m.component IS NULL, m.is_declared DESC, m.owner LIMIT 1), r.row + 1"
+          " (" MODEL_SHAPE("r.uid") "), r.row + 1"
           " FROM result AS r JOIN term AS n ON n.id = r.name JOIN term AS c ON c.id = r.component WHERE r.row = ?1"
           " ON CONFLICT (name, component, uid) DO UPDATE SET n_results = n_results + 1, latest_ms = max(latest_ms, excluded.latest_ms),"
           " indexed_from = max(indexed_from, excluded.indexed_from)", 0 },
