@@ -15,7 +15,6 @@
 #include "document/indicator.h"
 #include "document/value.h"
 #include "util/arena.h"
-#include "util/json.h"
 
 #define MODEL_PROPERTIES_MAX 256U
 #define MODEL_ANY_NAME "*" /* name of a model of all indicators of its component that have no other model */
