@@ -168,7 +168,8 @@ static int check_right(const Registry *registry, const Request *request, Answer 
         if (request->peer.is_admin)
                 return 0;
         if (strcmp(asked->name, MODEL_ANY_NAME) == 0) {
-                desk_answer(ret, STATUS_DENIED, "register.name", "only an administrator can register a model of any name, '*'; name the indicator");
+                desk_answer(ret, STATUS_DENIED, "register.name",
+                            "only an administrator can register a model of any name, '*'; specify the name of the indicator");
                 return REGISTRY_REFUSED;
         }
         if (!present || model_owner(present) != MODEL_OF_ALL || strcmp(present->model.name, MODEL_ANY_NAME) == 0)

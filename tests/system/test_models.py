@@ -641,7 +641,7 @@ class Perfctl(WithModels):
         self.assertIn("PiMatmul by matrix_size", [row[1] for row in database.execute("PRAGMA index_list(PiMatmul)")])
         tables = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
         self.assertEqual(tables, ["*@command", f"Hostile@{name}", "PiConv1D", "PiConv2D", "PiMatmul", "PiPyBench"])
-        quoted = '"' + tables[0].replace('"', '""') + '"'
+        quoted = '"' + tables[1].replace('"', '""') + '"'
         self.assertEqual(len(list(database.execute(f"PRAGMA table_info({quoted})"))), 6 + 7)
         with self.assertRaises(sqlite3.IntegrityError):
             database.execute(f"INSERT INTO {quoted} (\"@id\", \"@time_ms\", \"@component\", mixed) VALUES ('1', 1, 'c', 'b')")
