@@ -33,7 +33,7 @@ void rooms_publish(Rooms *rooms) {
         Snapshot *snapshot = publisher_begin(rooms->publisher);
 
         if (!snapshot)
-                return; /* out of memory: the former snapshot stays current */
+                return; /* out of memory: the previous snapshot remains current */
 
         if (fill_snapshot(rooms, snapshot) < 0)
                 publisher_abandon(rooms->publisher, snapshot);
@@ -41,7 +41,7 @@ void rooms_publish(Rooms *rooms) {
                 publisher_publish(rooms->publisher, snapshot);
 }
 
-/* --- the loop's calls ------------------------------------------------------------------------- */
+/* --- functions for the loop ------------------------------------------------------------------- */
 
 int rooms_take_requests(Rooms *rooms) {
         return desk_take_requests(&rooms->desk, rooms->ingest);
@@ -81,7 +81,7 @@ static int check_store(Rooms *rooms) {
         return registry_restore(&rooms->indicators.registry);
 }
 
-/* Once a minute at most, as the next. */
+/* Logs at most once a minute, like log_expiry(). */
 static void log_exhaustion(Rooms *rooms) {
         HttpStats http;
         uint64_t n;
@@ -158,9 +158,38 @@ static HttpConfig http_config(const Config *config) {
         return http;
 }
 
-int rooms_configure(Rooms *rooms) {
-        const HttpConfig http = http_config(&rooms->config);
-        int result = 0, r;
+/* The parts whose configuration can fail. */
+static int configure_fallible(Rooms *rooms, const Config *before, char ret_error[static ROOMS_ERROR_MAX]) {
+        int r, restored;
+
+        r = configure_detection(rooms);
+        if (r < 0) {
+                (void)snprintf(ret_error, ROOMS_ERROR_MAX, "cannot apply the job patterns: %s%s", strerror(-r),
+                               r == -EMFILE ? " (see fs.inotify.max_user_instances and LimitNOFILE=)" : "");
+                rooms->config = *before;
+                return r;
+        }
+        r = registry_configure(&rooms->indicators.registry);
+        if (r >= 0)
+                return 0;
+
+        (void)snprintf(ret_error, ROOMS_ERROR_MAX, "cannot read the indicator models: %s", strerror(-r));
+        rooms->config = *before;
+        restored = configure_detection(rooms);
+        if (restored < 0)
+                log_err("Cannot restore the former job patterns, detecting jobs by the new ones: %s", strerror(-restored));
+        return r;
+}
+
+int rooms_configure(Rooms *rooms, const Config *next, char ret_error[static ROOMS_ERROR_MAX]) {
+        const HttpConfig http = http_config(next);
+        const Config before = rooms->config;
+        int r;
+
+        rooms->config = *next;
+        r = configure_fallible(rooms, &before, ret_error);
+        if (r < 0)
+                return r;
 
         http_configure(rooms->http, &http);
         http_port_keep(&rooms->http_port, rooms->config.sockets.http_listen, rooms->http);
@@ -168,35 +197,25 @@ int rooms_configure(Rooms *rooms) {
         ingest_configure(rooms->ingest, &rooms->config.ingest);
         store_configure(rooms->store, &rooms->config.store);
         node_configure(&rooms->node, &rooms->config.node);
-        r = registry_configure(&rooms->indicators.registry);
-        if (r < 0) {
-                log_err("Cannot read the indicator models, keeping the former ones until the next reload: %s", strerror(-r));
-                result = r;
-        }
-        r = configure_detection(rooms);
-        if (r < 0) {
-                log_err("Cannot apply the job patterns, keeping the former ones until the next reload: %s%s", strerror(-r),
-                        r == -EMFILE ? " (see fs.inotify.max_user_instances and LimitNOFILE=)" : "");
-                result = r;
-        }
-        return result;
+        return 0;
 }
 
-/* --- start and end ---------------------------------------------------------------------------- */
+/* --- start and stop --------------------------------------------------------------------------- */
 
 /* Lists the kinds of requests that perfd serves. */
-static void init_desk(Rooms *rooms) {
+static void init_desk(Rooms *rooms, const DeskRow *own) {
         const DeskRow rows[] = {
                 DESK_ROW(lifecycle_kinds, &rooms->jobs.lifecycle),
                 DESK_ROW(phases_kinds, &rooms->jobs.phases),
                 DESK_ROW(registry_kinds, &rooms->indicators.registry),
                 DESK_ROW(results_kinds, &rooms->indicators.results),
+                *own,
         };
 
         desk_init(&rooms->desk, rows, N_ELEMENTS(rows));
 }
 
-/* Resumes the jobs of the last perfd, and takes the first sample; called before any request. */
+/* Resumes the jobs of the previous perfd, and takes the first sample; called before any request. */
 static int start(Rooms *rooms) {
         Node *node = &rooms->node;
         int r;
@@ -248,7 +267,7 @@ static int open_sockets(Rooms *rooms, sd_event *event, Sockets *sockets) {
         return r;
 }
 
-int rooms_open(Rooms *rooms, sd_event *event, const char *root, Sockets *sockets) {
+int rooms_open(Rooms *rooms, sd_event *event, const char *root, Sockets *sockets, const DeskRow *own) {
         const Config *config = &rooms->config;
         const JobRoomParts jobs = { &config->jobs, event, &rooms->node, rooms->store, rooms->shares };
         int r;
@@ -258,12 +277,13 @@ int rooms_open(Rooms *rooms, sd_event *event, const char *root, Sockets *sockets
         r = node_init(&rooms->node, root, &config->node);
         if (r < 0)
                 return r;
-        r = job_room_init(&rooms->jobs, &jobs, "/"); /* the pids of peers are valid for "/" */
+        /* pids of peers refer to the /proc of "/", whatever root is sampled */
+        r = job_room_init(&rooms->jobs, &jobs, "/");
         if (r < 0)
                 return r;
         indicator_room_init(&rooms->indicators, &config->indicators, &config->store, rooms->store, rooms->shares,
                             &rooms->jobs.identity);
-        init_desk(rooms);
+        init_desk(rooms, own);
         r = start(rooms);
         if (r >= 0)
                 r = open_sockets(rooms, event, sockets);
@@ -284,5 +304,5 @@ void rooms_close(Rooms *rooms) {
         store_free(rooms->store);
         node_deinit(&rooms->node);
         self_deinit(&rooms->self);
-        shares_free(rooms->shares); /* all charges are released */
+        shares_free(rooms->shares); /* all charges have been released */
 }

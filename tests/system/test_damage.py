@@ -1,4 +1,5 @@
-"""Damages pages of the database: perfd goes on in a new file, and rows outside of the damaged pages are moved into it."""
+"""Damages pages of the database: perfd continues with a new file, and moves the rows outside of the damaged pages to
+it."""
 
 import contextlib
 import os
@@ -12,7 +13,7 @@ import damage
 import harness
 from harness import wait_for
 
-# Copies of one database that are damaged; tests/hostile asks for more.
+# Number of damaged copies of one database; tests/hostile sets a larger number.
 N_DAMAGES = int(os.environ.get("PERFD_DAMAGES", "8"))
 SEED = int(os.environ.get("PERFD_SEED", "1"))
 MODEL = {"name": "demo", "parameters": {"n": {"type": "int", "index": "int"}}, "results": {"rate": "float"}}
@@ -58,7 +59,7 @@ class Damage(harness.TestCase):
         n_rows = sum(len(found) for found in rows.values())
         self.assertGreater(n_rows, 8500)
         # Phases have other rowids in the new file: they are counted.
-        useful, worst, n_lost, n_kept = damage.add_jobs(rows, sound), 1.0, 0, 0
+        worst, n_lost, n_kept = 1.0, 0, 0
         directory = self.temporary_directory()
         for i in range(N_DAMAGES):
             damaged, salvaged = directory / f"{i}.db", directory / f"{i}-salvaged.db"
@@ -71,25 +72,23 @@ class Damage(harness.TestCase):
             n_phases = sum(table == "phase" for table, _ in expected) - sum(table == "phase" for table, _ in found)
             lost = {row for row in expected if row[0] != "phase"} - found
             n = len(lost) + max(n_phases, 0)
-            lost_useful = {row for row in damage.kept(useful, numbers) if row[0] != "phase"} - found
             worst = min(worst, 1 - n / len(expected))
             n_lost, n_kept = n_lost + n, n_kept + len(expected)
             with self.subTest(damage=i, pages=sorted(numbers), how=how):
-                self.assertLess(len(lost_useful), 0.01 * len(expected) + 1, sorted(lost_useful)[:20])
+                self.assertLessEqual(n, 0.01 * len(expected), sorted(lost)[:20])
             for path in directory.iterdir():
                 path.unlink()
         print(f"@damages {N_DAMAGES} of {n_rows} rows on {sound.stat().st_size // damage.PAGE} pages: {n_lost} of {n_kept} rows outside "
               f"of damaged pages lost, worst {100 * worst:.3f} %")
-        self.assertLess(n_lost, 0.01 * n_kept)
 
     def test_perfd_goes_on_in_a_new_file_and_keeps_what_it_acknowledged(self):
-        """Noise is written over pages of the file of a perfd that runs, while clients submit."""
+        """Writes random data over pages of the file while perfd runs and clients submit."""
         daemon = self.daemon("[sampling]\ninterval = 100ms\n[jobs]\ncheckpoint_interval = 1s\n")
         ids = self.fill(daemon, 4000, 30)
-        daemon.restart()  # the pages are in the file, and in no cache
+        daemon.restart()  # after a restart, the pages are in the file and in no cache
         path = daemon.state / "perfd.db"
         with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
-            # Pages that new rows change: the last of each index by name or id.
+            # Pages that new rows change: the last page of each index by name or id.
             roots = [root for (root,) in database.execute("SELECT rootpage FROM sqlite_schema WHERE name IN"
                                                           " ('result_by_name', 'result_by_time', 'job_by_state')")]
         with open(path, "r+b", buffering=0) as f:
@@ -126,7 +125,8 @@ class Damage(harness.TestCase):
         self.assertEqual((done.returncode, "no damage found" in done.stdout), (0, True), done.stdout + done.stderr)
 
     def test_perfd_starts_whatever_page_is_damaged(self):
-        """The first page of each table and index, and of the file, in turn: what is acknowledged is there after the next start."""
+        """Damages the first page of each table and index, and of the file, one at a time: acknowledged rows exist
+        after the next start."""
         daemon = self.daemon()
         self.fill(daemon, 400, 12)
         daemon.stop()
@@ -142,7 +142,7 @@ class Damage(harness.TestCase):
                 at = (root - 1) * damage.PAGE
                 path.write_bytes(sound[:at] + random.Random(root).randbytes(damage.PAGE) + sound[at + damage.PAGE:])
                 if daemon.process.poll() is None:
-                    daemon.kill()  # of a page before, whose test failed
+                    daemon.kill()  # in case the test of the previous page failed
                 daemon.start()
                 new = [uuid.uuid4().bytes for _ in range(2)]
                 with daemon.client() as client:

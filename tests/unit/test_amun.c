@@ -178,7 +178,7 @@ static void standard_error_keeps_its_end(void **state) {
         make(&made, text.text, NULL);
         assert_has(&made, "\"stderr_cut\":true");
         kept = value_get_string(made.submission.run, "stderr");
-        assert_int_equal(strlen(kept), 65535); /* half a character is none */
+        assert_int_equal(strlen(kept), 65535); /* no partial character remains */
         assert_string_equal(kept + 65532, "\xc3\xa9x");
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each user holds of the database: counted, charged, limited, and evicted by share. */
+/* The database space used by each user: counted, charged, limited, and evicted by share. */
 /* tests: daemon/store/holders.c daemon/store/indicators/catalog.c daemon/store/indicators/store_indicators.c */
 
 #include "run_results_fixture.h"
@@ -46,7 +46,7 @@ static int tear_down(void **state) {
         return 0;
 }
 
-/* A submission of n results of one name, with a text of 1000 bytes each. */
+/* Submits n results with one name and a text of 1000 bytes each. */
 static StoreOutcome put(Fixture *f, const Peer *sender, const char *name, size_t n, const ResultsStored **ret_stored) {
         static char text[TEXT_BYTES + 1];
         Item items[64];
@@ -67,21 +67,6 @@ static StoreOutcome put(Fixture *f, const Peer *sender, const char *name, size_t
         return done.outcome;
 }
 
-static void assert_counted(Fixture *f) {
-        assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM (SELECT uid, sum(256 + length(CAST(document AS BLOB)) +"
-                                              " ifnull(length(CAST(run AS BLOB)), 0)) AS n FROM result GROUP BY uid) AS r"
-                                              " LEFT JOIN holder AS h ON h.uid = r.uid WHERE h.n_bytes IS NOT"
-                                              " r.n + 4096 * (SELECT count(*) FROM job WHERE job.uid = r.uid)"), 0);
-        assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM (SELECT uid, row / 1024 AS block, count(*) AS n FROM result"
-                                              " GROUP BY uid, row / 1024) AS r FULL JOIN holding AS h"
-                                              " ON h.uid = r.uid AND h.block = r.block"
-                                              " WHERE h.n_rows IS NOT r.n"), 0);
-        assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM holder AS h WHERE n_names <>"
-                                              " (SELECT count(*) FROM indicator WHERE uid = h.uid)"), 0);
-        assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM holder AS h WHERE n_series <>"
-                                              " (SELECT count(*) FROM series WHERE uid = h.uid)"), 0);
-}
-
 static void the_sizes_are_those_of_the_rows(void **state) {
         Fixture *f = *state;
 
@@ -90,13 +75,13 @@ static void the_sizes_are_those_of_the_rows(void **state) {
                 assert_int_equal(put(f, &(Peer){ .uid = 1000 }, "A", 50, NULL), STORE_DONE);
                 assert_int_equal(put(f, &(Peer){ .uid = 1001 + (uint32_t)i % 20 }, i % 2 ? "A" : "\xc3\xbc", 3, NULL), STORE_DONE);
         }
-        assert_counted(f);
+        assert_held_as_stored(&f->place);
 
-        /* Also after rows were removed, and after a restart. */
+        /* The count is correct after rows were removed, and after a restart. */
         for (int i = 0; i < 60; i++)
                 assert_int_equal(put(f, &(Peer){ .uid = 1000 }, "A", 64, NULL), STORE_DONE);
         assert_true(ask_place(&f->place, "SELECT min(row) FROM result WHERE uid = 1000") > 1);
-        assert_counted(f);
+        assert_held_as_stored(&f->place);
 }
 
 static void the_rows_of_who_exceeds_the_share_go_first(void **state) {
@@ -119,7 +104,7 @@ static void the_rows_of_who_exceeds_the_share_go_first(void **state) {
         assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM job"), 1);
         assert_in_range(ask_place(&f->place, "SELECT count(*) FROM result WHERE uid = 1001"), 500, 64 * 199);
         assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM result WHERE id = (SELECT max(id) FROM result)"), 1);
-        assert_counted(f);
+        assert_held_as_stored(&f->place);
 }
 
 static void jobs_count_as_well(void **state) {
@@ -140,7 +125,7 @@ static void jobs_count_as_well(void **state) {
         }
         assert_int_equal(ask_place(&f->place, "SELECT n_bytes FROM holder WHERE uid = 1001"), 1500 * 4096);
 
-        /* The results of the other user's flood leave no room: the jobs go, not the victim's results. */
+        /* Results of the other user fill the database: that user's jobs are removed, not the victim's results. */
         for (int i = 0; i < 60; i++)
                 assert_int_equal(put(f, &(Peer){ .uid = 1002 }, "Flood", 50, NULL), STORE_DONE);
         assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM result WHERE uid = 1000"), 50);
@@ -159,7 +144,10 @@ static void who_is_alone_has_the_whole_store(void **state) {
         assert_true(ask_place(&f->place, "SELECT sum(n_bytes) FROM holder") > 3 * (int64_t)MIB / 2);
 }
 
-/* The limit is 24 for all: a user alone may have 11 (the reserve of 4 % rounds to none), and each of two a third of what is free. */
+/*
+ * The limit is 24 in total: a single user may have 11 (the reserve of 4 % rounds to 0), and each of two users a third
+ * of the free space.
+ */
 static void names_have_a_share(void **state) {
         Fixture *f = *state;
         const ResultsStored *stored;
@@ -176,13 +164,13 @@ static void names_have_a_share(void **state) {
         assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM result"), 24);
         assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM term WHERE text = 'N12'"), 0);
 
-        /* Results of names that the user has are stored; other users and administrators are not affected. */
+        /* Results with existing names are stored; other users and administrators are not affected. */
         assert_int_equal(put(f, &(Peer){ .uid = 1000 }, "N3", 64, NULL), STORE_DONE);
         assert_int_equal(put(f, &(Peer){ .uid = 1001 }, "N12", 1, NULL), STORE_DONE);
         assert_int_equal(put(f, &(Peer){ .uid = 0 }, "N13", 1, NULL), STORE_DONE);
         assert_int_equal(put(f, &(Peer){ .uid = 1000, .is_admin = true }, "N14", 1, NULL), STORE_DONE);
         assert_int_equal(put(f, &(Peer){ .uid = 1000 }, "N15", 1, NULL), STORE_QUOTA);
-        assert_counted(f);
+        assert_held_as_stored(&f->place);
         {
                 ResourceStats stats[N_RESOURCES];
 
@@ -207,7 +195,7 @@ static void series_have_a_share(void **state) {
         }
         assert_int_equal(outcome, STORE_QUOTA);
         assert_int_equal(ask_place(&f->place, "SELECT n_series FROM holder WHERE uid = 1000"), 6);
-        assert_counted(f);
+        assert_held_as_stored(&f->place);
 }
 
 static void users_are_charged_for_what_they_hold(void **state) {
@@ -219,7 +207,7 @@ static void users_are_charged_for_what_they_hold(void **state) {
         EVENTUALLY((shares_report_user(f->shares, 1000, &report), report.resources[RESOURCE_NAMES].n_held == 1));
         assert_true(report.resources[RESOURCE_STORE].n_held > 50 * (TEXT_BYTES + 256));
 
-        /* From the start on. */
+        /* The limit also applies from the start. */
         f->place.store = store_free(f->place.store);
         f->place.reader = reader_free(f->place.reader);
         shares_free(f->shares);

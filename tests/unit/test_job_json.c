@@ -11,7 +11,7 @@
 
 typedef struct Fixture {
         Snapshot snapshot;
-        JobView view; /* of the snapshot's only job */
+        JobView view; /* of the only job in the snapshot */
         JobView *job;
         Buffer out;
         Json json;

@@ -17,7 +17,7 @@ typedef struct Made {
         int r;
         unsigned line;
         Complaint complaint;
-        char json[2048]; /* of the indicator */
+        char json[2048]; /* JSON text of the indicator */
 } Made;
 
 static void made_deinit(Made *made) {

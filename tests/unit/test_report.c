@@ -77,7 +77,7 @@ static const Value *read_document(Fixture *f, const char *name) {
         return read_value(f, text);
 }
 
-/* Of one of the documents in tests/data/reports. */
+/* Writes the report of a document in tests/data/reports. */
 static const char *report_of(Fixture *f, const Value *job, const ReportResults *results) {
         buffer_clear(&f->out);
         report_write(&f->screen, job, NULL, results);
@@ -345,7 +345,7 @@ static void phases_of_one_name_are_added_up(void **state) {
 
         assert_says(text, "  load (2 times)           2 s ");
         assert_says(text, "  train (2 times so far)  16 s ");
-        assert_says(text, " 2.50\n"); /* by their time */
+        assert_says(text, " 2.50\n"); /* computed from the times */
 }
 
 static void of_many_phases_the_longest_are_shown(void **state) {
@@ -363,7 +363,7 @@ static void of_many_phases_the_longest_are_shown(void **state) {
         assert_says(text, "  and 294 more, 4 min 54 s together\n  and others, not listed\n");
 }
 
-/* perfctl time within perfctl time: the outer block's seconds stand at what came after the inner one. */
+/* Nested perfctl time: the outer block's seconds are reported with the part after the inner block. */
 static void a_block_around_another_does_not_count_it_again(void **state) {
         const char *text = report_of(*state, read_phases(*state,
                 "{\"name\":\"outer\",\"begin_ms\":1000,\"end_ms\":2000,\"seconds\":1.0},"
@@ -381,7 +381,7 @@ static void phases_of_a_job_without_a_cgroup_have_the_nodes_cpus(void **state) {
                 "\"scope\":\"node\"}]}", ""), NULL);
 
         assert_says(text, "node's CPUs\n");
-        assert_says(text, "  a (so far)  20 s  "); /* since nobody said how long */
+        assert_says(text, "  a (so far)  20 s  "); /* the duration was not reported */
 }
 
 /* --- what was measured, advice -------------------------------------------------------------------- */
@@ -427,7 +427,7 @@ static void every_rule_of_advice_is_in_the_manual_and_no_other(void **state) {
         assert_true(n_rules > 5);
 }
 
-/* --- on every screen ------------------------------------------------------------------------------ */
+/* --- screen sizes --------------------------------------------------------------------------------- */
 
 static size_t columns_of(const char *line, size_t n_bytes) {
         size_t n = 0;
@@ -480,7 +480,7 @@ static void colours_are_there_only_when_asked_for(void **state) {
         assert_says(report_document(f, "scope"), "\x1b[");
 }
 
-/* The document with every string of its own replaced, and each value by one of another type. */
+/* Writes the document with all strings replaced, and each value replaced by one of another type. */
 static void put_spoilt(Json *json, const Value *value, const char *text, size_t *at, size_t i_wrong, unsigned wrong) {
         static const char *const others[] = { "null", "true", "-3", "1e308", "\"x\"", "[]", "[[null]]", "{}", "{\"value\":{}}" };
 

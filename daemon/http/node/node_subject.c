@@ -147,6 +147,7 @@ static void write_store(Json *json, const StoreStats *store) {
         json_put_uint(json, "queue_rows", store->queue_rows);
         json_put_uint(json, "sync_failures", store->n_sync_failures);
         put_text_or_null(json, "sync_error", store->sync_error);
+        json_put_int(json, "clock_ahead_seconds", store->expiry.clock_ahead_s);
         json_put_uint(json, "damaged_files", store->damage.n_files);
         json_put_bool(json, "salvaging", store->damage.is_salvaging);
         json_put_uint(json, "rows_salvaged", store->damage.n_rows_salvaged);
@@ -160,6 +161,14 @@ static void write_http(Json *json, const HttpPortStats *port) {
         json_put_string(json, "listen", port->listen);
         put_text_or_null(json, "address", port->address);
         put_text_or_null(json, "error", port->error);
+        json_object_end(json);
+}
+
+static void write_configuration(Json *json, const SelfStats *self) {
+        json_put_object_begin(json, "configuration");
+        json_put_uint(json, "read_ms", self->config_reload_realtime_ns / NS_PER_MS);
+        put_text_or_null(json, "error", self->config_error);
+        put_text_or_null(json, "restart", self->config_restart);
         json_object_end(json);
 }
 
@@ -195,6 +204,7 @@ static void answer_state(Exchange *exchange) {
         write_events(&json, &node->events);
         write_store(&json, &snapshot->store);
         write_http(&json, &snapshot->http_port);
+        write_configuration(&json, &snapshot->self);
         json_object_end(&json);
 }
 

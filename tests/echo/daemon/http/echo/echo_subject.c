@@ -26,7 +26,7 @@ static void answer_echoes(Exchange *exchange) {
                 (void)exchange_store_error(exchange, r);
 }
 
-/* Collectors do not read the store, which may take long. */
+/* Collectors must not read the store, which may take long. */
 static int collect_echoes(Exposition *exposition, const Exchange *exchange) {
         (void)exchange;
         exposition_single(exposition, "perfd_echo_tables", FAMILY_GAUGE, "Tables of texts", 1);
