@@ -320,25 +320,18 @@ static void assert_hierarchies(const char *root, int32_t pid, bool has_v2, bool 
         CgroupPlace place = {};
 
         assert_int_equal(cgroup_tree_new(&tree, root), 0);
-        if (has_v2 || has_v1)
-                assert_int_equal(cgroup_tree_find_process(tree, pid, &place), 0);
-        else
-                assert_int_not_equal(cgroup_tree_find_process(tree, pid, &place), 0);
+        assert_int_equal(cgroup_tree_find_process(tree, pid, &place) == 0, has_v2 || has_v1);
         assert_int_equal(place.v2[0] != '\0', has_v2);
         assert_int_equal(place.memory[0] != '\0', has_v1);
 }
 
 static void layouts_are_told_apart_by_what_is_mounted(void **state) {
-        CgroupTree *tree;
-
         (void)state;
         assert_hierarchies(TREES "cgroup-v2", 100, true, false);
         assert_hierarchies(TREES "cgroup-v1", 100, false, true);
         assert_hierarchies(TREES "cgroup-mixed", 102, true, true);
         assert_hierarchies(TREES "small", 1, false, false);
-        assert_hierarchies(TREES "garbage", 1, false, false);
-        assert_hierarchies(TREES "bond", 1, false, false);
-        assert_int_equal(cgroup_tree_new(&tree, TREES "nowhere"), -ENOENT);
+        assert_int_equal(cgroup_tree_new(&(CgroupTree *){ NULL }, TREES "nowhere"), -ENOENT);
 }
 
 static void places_are_taken_from_the_kernel_by_hierarchy(void **state) {
