@@ -57,11 +57,6 @@ static void sweep_input_deinit(SweepInput *input) {
         buffer_deinit(&input->text);
 }
 
-static int report_error(int error) {
-        message_print("%s", strerrordesc_np(-error));
-        return EXIT_FAILED;
-}
-
 /* --- the file ------------------------------------------------------------------------------------- */
 
 static size_t length_or_zero(const char *text) {
@@ -77,7 +72,7 @@ static int read_plan(SweepInput *input) {
 
         r = arena_init(&input->arena, document_arena_size(input->text.n) + sweep_plan_arena_size(n));
         if (r < 0)
-                return report_error(r);
+                return command_fail(r);
         r = document_parse(&input->text, input->file, &input->arena, &file);
         if (r == 0) {
                 r = sweep_plan_read(file, options->launcher, options->nodelist, &input->arena, &input->plan, &error);
@@ -87,7 +82,7 @@ static int read_plan(SweepInput *input) {
                         sweep_text_check_spelling(file, input->text.text, input->text.n, &input->plan.warnings);
         }
         if (r < 0)
-                return report_error(r);
+                return command_fail(r);
         return r == 0 ? EXIT_DONE : EXIT_USAGE;
 }
 
@@ -101,7 +96,7 @@ static void print_warnings(SweepInput *input) {
 
 /* A name of its own, else the file's without its ending. */
 static void set_name(SweepInput *input) {
-        const char *slash = strrchr(input->file, '/'), *stem = slash ? slash + 1 : input->file, *dot = strrchr(stem, '.');
+        const char *stem = basename(input->file), *dot = strrchr(stem, '.');
         size_t n = dot && dot > stem ? (size_t)(dot - stem) : strlen(stem);
 
         n = n > SWEEP_NAME_MAX ? SWEEP_NAME_MAX : n;
@@ -171,7 +166,7 @@ static int list_points(const SweepOrder *order) {
                 int r = put_point(order, i, &out);
 
                 if (r < 0)
-                        return report_error(r);
+                        return command_fail(r);
         }
         return output_print(&out);
 }
@@ -195,7 +190,7 @@ static int find_program(SweepInput *input) {
         ssize_t n = readlink("/proc/self/exe", input->program, sizeof(input->program) - 1);
 
         if (n < 0)
-                return report_error(-errno);
+                return command_fail(-errno);
         input->program[n] = '\0';
         return EXIT_DONE;
 }

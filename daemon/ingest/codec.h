@@ -23,9 +23,11 @@
 
 enum {
         CODEC_REFUSED = 1, /* the request is not valid: `refusal` says why */
-        CODEC_GARBAGE,     /* not a perfd request at all; *ret is untouched */
+        CODEC_GARBAGE,     /* not a perfd request at all; *ret has no request */
 };
 
+/* Makes an arena, which may be zeroed, large enough for a frame. What is in the arena is lost if it grows. 0 or -ENOMEM. */
+int codec_fit_arena(Arena *arena, size_t frame_max_bytes);
 /* Resets the arena; what *ret points to lives until the next call. */
 int codec_decode(Arena *arena, const Frame *frame, const Peer *peer, size_t string_max, Decoded *ret);
 

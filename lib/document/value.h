@@ -55,6 +55,8 @@ struct Member {
 
 /* The member of an object, or NULL (also when `value` is NULL or no object). */
 const Value *value_get(const Value *value, const char *key);
+/* The same, but NULL for a member that is null as well. */
+const Value *value_get_given(const Value *value, const char *key);
 /* NULL when absent or not a string. */
 const char *value_get_string(const Value *value, const char *key);
 /* False when absent or not a number. */
@@ -65,6 +67,7 @@ const char *value_type_text(const Value *value);
 
 /* Whether value_compare() orders the value and models can list it. */
 bool value_is_scalar(const Value *value);
+bool value_is_number(const Value *value);
 /* -1, 0 or 1: an order of scalars. Booleans, then numbers by what they are worth (1 and 1.0 the same, no NaN), then strings by bytes. */
 int value_compare(const Value *a, const Value *b);
 /*
