@@ -128,7 +128,7 @@ static int find_newest(ApiQuery *query, const char *key, const char *value, char
         ret[0] = '\0';
         buffer_printf(&path, "/api/v1/jobs?limit=1&%s=", key);
         buffer_put_encoded(&path, value);
-        r = buffer_error(&path) < 0 ? report_error(-ENOMEM) : api_query_ask(query, path.text);
+        r = buffer_error(&path) < 0 ? command_fail(-ENOMEM) : api_query_ask(query, path.text);
         jobs = r == EXIT_DONE ? value_get(query->answer, "jobs") : NULL;
         if (answer_length(jobs) > 0)
                 (void)snprintf(ret, JOB_ID_MAX, "%s", answer_text(&jobs->items[0], "id"));

@@ -6,8 +6,11 @@
 #include "client/api/indicator_path.h"
 #include "client/cli/grid.h"
 #include "client/cli/message.h"
+#include "client/cli/text.h"
 #include "client/commands/commands.h"
+#include "client/wire/user.h"
 #include "util/clock.h"
+#include "util/parse.h"
 
 typedef struct JobListOptions {
         const char *state, *user, *name; /* NULL: all */
@@ -20,10 +23,10 @@ typedef struct JobListOptions {
 static const Option options_table[] = {
         { "state", 0, "STATE", "List only jobs in this state", OPTION_CHOICE(JobListOptions, state, "running", "finished", "interrupted") },
         { "failed", 0, NULL, "List only jobs that failed", OPTION_FLAG(JobListOptions, failed) },
-        { "user", 'u', "USER", "List only jobs of this user", OPTION_TEXT(JobListOptions, user) },
+        { "user", 'u', "USER", "User to show, a name or a number", OPTION_TEXT(JobListOptions, user) },
         OPTION_ROW_NAME(JobListOptions, name),
         OPTION_ROW_LABEL(JobListOptions, labels),
-        { "since", 0, "TIME", "List only jobs that started in the last TIME, as 30d or 12h",
+        { "since", 0, "TIME", "Select from the last TIME, as 30d or 12h",
           OPTION_AGE(JobListOptions, since_ns) },
         { "limit", 0, "N", "Show at most N, newest first", OPTION_COUNT(JobListOptions, limit, 1, 1000), .initial = "50" },
         OPTION_ROW_JSON(JobListOptions, json),
@@ -62,10 +65,22 @@ static void fill_jobs(Grid *grid, const Value *jobs) {
         }
 }
 
+/* Returns the name of a user who is given as a number, if the number has a name. */
+static const char *find_user(const char *user, char name[static TEXT_MAX]) {
+        uint64_t uid;
+
+        name[0] = '\0';
+        if (user && parse_u64(user, &uid) == 0 && uid <= UINT32_MAX)
+                user_name_find((uid_t)uid, name, TEXT_MAX);
+        return name[0] ? name : user;
+}
+
 static void put_path(const JobListOptions *options, Buffer *path) {
+        char name[TEXT_MAX];
+
         buffer_printf(path, "/api/v1/jobs?limit=%ju", (uintmax_t)options->limit);
         indicator_path_put(path, "state", options->state);
-        indicator_path_put(path, "user", options->user);
+        indicator_path_put(path, "user", find_user(options->user, name));
         indicator_path_put(path, "name", options->name);
         indicator_path_put(path, "failed", options->failed ? "true" : NULL);
         for (size_t i = 0; i < options->labels.n; i++)

@@ -105,7 +105,7 @@ class Questions(WithJobs):
                                  "sh", "-c", f"exit {status}")
         for options, ids in (((), ["l-3", "l-2", "l-1"]), (("--failed",), ["l-3", "l-2"]), (("--label", "set=a"), ["l-3", "l-1"]),
                              (("--label", "set=a", "--label", "x=y=z", "--failed"), ["l-3"]), (("--label", "set=c"), []),
-                             (("--user", user), ["l-3", "l-2", "l-1"]), (("--user", "nobody-here"), []),
+                             (("--user", user), ["l-3", "l-2", "l-1"]), (("--user", os.geteuid()), ["l-3", "l-2", "l-1"]), (("--user", "nobody-here"), []),
                              (("--since", "1h"), ["l-3", "l-2", "l-1"]), (("--since", "0"), [])):
             listed = json.loads(self.ask("job", "list", "--name", "listed", "--json", *options))["jobs"]
             self.assertEqual([job["id"] for job in listed], ids, options)
@@ -114,7 +114,7 @@ class Questions(WithJobs):
 
     def test_waiting_for_a_job_ends_with_the_job(self):
         self.assertEqual(self.running.perfctl("job", "begin", "waited").returncode, 0)
-        result = self.running.perfctl("job", "wait", "--timeout", "0.2", "waited")
+        result = self.running.perfctl("job", "wait", "--max-wait", "0.2", "waited")
         self.assertEqual((result.returncode, result.stderr), (1, "perfctl: job waited is still running\n"))
         process = subprocess.Popen([str(PERFCTL), "job", "wait", "waited"], env={**os.environ, "PERFD_SOCKET": str(self.running.socket)})
         self.assertEqual(self.running.perfctl("job", "end", "waited").returncode, 0)
