@@ -101,7 +101,7 @@ int codec_decode(Arena *arena, const Frame *frame, const Peer *peer, size_t stri
                 return CODEC_GARBAGE;
         if (r == SCAN_NUL) {
                 ret->sequence = peek_sequence(frame);
-                (void)refuse(&ret->refusal, STATUS_INVALID, path, "has a NUL byte inside");
+                (void)refuse(&ret->refusal, STATUS_INVALID, path, "contains a NUL byte");
                 return CODEC_REFUSED;
         }
 

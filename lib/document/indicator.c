@@ -155,7 +155,7 @@ static int check_object(Checker *checker, const Place *place, const Value *value
         twice = find_shared_key(value, NULL);
         if (twice)
                 return complain(checker->complaint, &(Place){ .up = place, .key = twice },
-                                "is there twice: keep one of them");
+                                "is given twice: keep one");
 
         return 0;
 }
@@ -173,7 +173,7 @@ static int check_value(Checker *checker, const Place *place, const Value *value,
         if (value->type == VALUE_STRING)
                 return check_string(checker, place, value->string);
         if (value->type == VALUE_DOUBLE && !isfinite(value->number))
-                return complain(checker->complaint, place, "is %s, which no JSON number can be: leave it out or give null",
+                return complain(checker->complaint, place, "is %s, which JSON cannot express: leave it out or use null",
                                 isnan(value->number) ? "not a number" : "infinite");
 
         return 0;
@@ -395,7 +395,7 @@ int indicator_from_failed_run(const Value *document, const IndicatorGiven *given
                 return take_name(document, &indicator, ret_complaint);
         if (!indicator.name)
                 return complain_key(ret_complaint, "name",
-                                    "missing: say which indicator failed to run, as in \"PiMatmul\", where it did not say so itself");
+                                    "missing: say which indicator failed to run, as in \"PiMatmul\", if the output does not name it");
 
         *ret = indicator;
         return 0;

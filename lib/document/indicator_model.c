@@ -101,7 +101,7 @@ static int check_keys(Reader *reader, const Value *object, const char *const *ke
                 if (find_word(object->members[i].key, keys, n_keys) < n_keys)
                         continue;
                 join_words(keys, n_keys, all);
-                return wrong(reader, object->members[i].key, "is not known here: expected one of %s", all);
+                return wrong(reader, object->members[i].key, "is unknown: expected one of %s", all);
         }
 
         return 0;
@@ -178,7 +178,7 @@ static int take_word(Reader *reader, const Value *object, const char *key, const
 
         join_words(words, n_words, all);
         if (value->type == VALUE_STRING)
-                return wrong(reader, key, "'%.40s' is none of %s", value->string, all);
+                return wrong(reader, key, "'%.40s' is not one of %s", value->string, all);
         return wrong(reader, key, "is %s, must be one of %s", value_type_text(value), all);
 }
 
@@ -189,7 +189,7 @@ static int take_type_word(Reader *reader, const char *key, const Value *value, u
                 return wrong(reader, key, "is %s, must be str, int, float, bool, or a list of them", value_type_text(value));
         i = find_word(value->string, types, N_ELEMENTS(types));
         if (i == N_ELEMENTS(types))
-                return wrong(reader, key, "'%.40s' is no type: give str, int, float, bool, or a list of them", value->string);
+                return wrong(reader, key, "'%.40s' is not a type: use str, int, float, bool, or a list of them", value->string);
         if (*ret & (1U << i))
                 return wrong(reader, key, "names %s twice: once is enough", types[i]);
 
@@ -205,7 +205,7 @@ static int take_types(Reader *reader, const char *key, const Value *value, unsig
         if (value->type != VALUE_LIST)
                 return take_type_word(reader, key, value, ret);
         if (value->n_items == 0)
-                return wrong(reader, key, "is an empty list: leave it out where any type will do");
+                return wrong(reader, key, "is an empty list: remove it to allow any type");
 
         for (size_t i = 0; i < value->n_items && r == 0; i++)
                 r = take_type_word(reader, key, &value->items[i], ret);
@@ -273,7 +273,7 @@ static int take_allowed(Reader *reader, const Value *object, Property *property)
         if (list->type != VALUE_LIST)
                 return wrong(reader, "values", "is %s, must be a list as in [cpu, gpu]", value_type_text(list));
         if (list->n_items == 0 || list->n_items > VALUES_MAX)
-                return wrong(reader, "values", "has %zu items, may have 1 to %u: leave it out where any value will do",
+                return wrong(reader, "values", "has %zu items, may have 1 to %u: remove it to allow any value",
                              list->n_items, VALUES_MAX);
 
         for (size_t i = 0; i < list->n_items && r == 0; i++)
@@ -297,7 +297,7 @@ static int check_index(Reader *reader, const Property *property) {
                 return 0;
 
         indicator_model_types_text(property->types, given);
-        return wrong(reader, "index", "%s is for numbers, and the type is %s: give exact, or another type",
+        return wrong(reader, "index", "%s is for numbers, and the type is %s: use exact, or change the type",
                      indicator_model_index_text(property->index), given);
 }
 
@@ -326,7 +326,7 @@ static int take_result(Reader *reader, const Value *object, Property *property) 
         int r;
 
         if (value_get(object, "index"))
-                return wrong(reader, "index", "is for parameters, which results are found by: leave it out here");
+                return wrong(reader, "index", "applies to parameters only: remove it");
         r = check_keys(reader, object, keys, N_ELEMENTS(keys));
         if (r == 0)
                 r = take_types(reader, "type", get_given(object, "type"), &property->types);
@@ -544,7 +544,7 @@ static void judge_member(Judgement *judgement, const Member *member, bool is_res
 
         property = find(model, member->key, &i);
         if (!property || property->is_result != is_result) {
-                odd(judgement, is_result, member->key, "is %s that the model of %s does not know: declare it there, or leave it out",
+                odd(judgement, is_result, member->key, "is %s that the model of %s does not declare: declare it, or leave it out",
                     is_result ? "a result" : "a parameter", model->name);
                 return;
         }
@@ -554,7 +554,7 @@ static void judge_member(Judgement *judgement, const Member *member, bool is_res
                 indicator_model_types_text(property->types, wanted);
                 odd(judgement, is_result, member->key, "is %s, and the model of %s says %s", value_type_text(value), model->name, wanted);
         } else if (property->allowed && !is_allowed(value, property->allowed))
-                odd(judgement, is_result, member->key, "is none of the values that the model of %s lists", model->name);
+                odd(judgement, is_result, member->key, "is not one of the values that the model of %s lists", model->name);
 }
 
 static void judge_missing(Judgement *judgement) {

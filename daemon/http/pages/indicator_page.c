@@ -108,7 +108,7 @@ static int read_runs(Exchange *exchange, IndicatorPage *page) {
                 page->n_runs++;
         }
         reader_reset(exchange->reader);
-        buffer_puts(template_word(&page->words, "runs"), page->n_runs > 0 ? "</tbody>\n</table></div>\n" : "<p>None yet.</p>\n");
+        buffer_puts(template_word(&page->words, "runs"), page->n_runs > 0 ? "</tbody>\n</table></div>\n" : "<p>No runs yet.</p>\n");
         return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
 }
 
@@ -184,7 +184,7 @@ static void put_objective(Exchange *exchange, IndicatorPage *page) {
         }
 
         out = template_word(&page->words, "choice");
-        buffer_puts(out, "<p>No model says which direction is better: is it ");
+        buffer_puts(out, "<p>No model declares which direction is better: is it ");
         put_link_begin(out, exchange, page->objective, "higher");
         buffer_puts(out, "higher</a> or ");
         put_link_begin(out, exchange, page->objective, "lower");
@@ -230,8 +230,8 @@ static void choose_columns(IndicatorPage *page, RankingTable *table) {
 static int say_many(Exchange *exchange, IndicatorPage *page) {
         exchange->status = 200;
         buffer_clear(exchange->body);
-        buffer_puts(template_word(&page->words, "rankings"), "<p>These are too many to be compared at once; <code>?where=KEY=VALUE</code>, "
-                                               "<code>?component=NAME</code> or <code>?since_ms=TIME</code> chooses among them.</p>\n");
+        buffer_puts(template_word(&page->words, "rankings"), "<p>Too many results to compare at once; <code>?where=KEY=VALUE</code>, "
+                                               "<code>?component=NAME</code> or <code>?since_ms=TIME</code> selects fewer.</p>\n");
         return 0;
 }
 
@@ -252,7 +252,7 @@ static int put_rankings(Exchange *exchange, IndicatorPage *page) {
         if (r < 0)
                 return exchange_store_error(exchange, r);
         if (n == 0)
-                buffer_puts(template_word(&page->words, "rankings"), "<p>There are no such results.</p>\n");
+                buffer_puts(template_word(&page->words, "rankings"), "<p>No matching results.</p>\n");
         return 0;
 }
 

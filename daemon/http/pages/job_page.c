@@ -40,7 +40,7 @@ static void fill_job(Template *words, const Exchange *exchange, const FoundJob *
 
 static const char phases_head[] =
         "<h2>Phases</h2>\n<div class=\"wide\"><table>\n<thead><tr><th scope=\"col\">Phase</th><th scope=\"col\">Took</th>"
-        "<th scope=\"col\">CPUs used</th><th scope=\"col\">Memory, at most</th><th scope=\"col\">Read</th>"
+        "<th scope=\"col\">CPUs used</th><th scope=\"col\">Peak memory</th><th scope=\"col\">Read</th>"
         "<th scope=\"col\">Written</th><th scope=\"col\">Waited for I/O</th></tr></thead>\n<tbody>\n";
 
 /* Comes last: asking for phases lets go of the row the job is in. */
@@ -62,7 +62,7 @@ static void fill_phases(Template *words, const Exchange *exchange, const FoundJo
         if (out->n > 0)
                 buffer_puts(out, "</tbody>\n</table></div>\n");
         if (!walk.has_all)
-                buffer_puts(out, "<p>Some phases are not shown here.</p>\n");
+                buffer_puts(out, "<p>Some phases are not shown.</p>\n");
 }
 
 void pages_subject_job(Exchange *exchange) {

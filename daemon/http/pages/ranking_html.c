@@ -71,7 +71,7 @@ static void put_head(Buffer *out, const RankingTable *table, size_t number) {
         buffer_printf(out, "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"set-%zu\"><table>\n<thead><tr>",
                       number);
         buffer_puts(out, "<th scope=\"col\">Component, version</th><th scope=\"col\">Rank</th>"
-                         "<th scope=\"col\">to best</th>");
+                         "<th scope=\"col\">vs best</th>");
         for (size_t i = 0; i < table->n_results; i++) {
                 buffer_puts(out, "<th scope=\"col\">");
                 html_text(out, table->results[i].key);
@@ -83,7 +83,7 @@ static void put_head(Buffer *out, const RankingTable *table, size_t number) {
                 buffer_puts(out, "</th>");
                 if (i == 0)
                         buffer_puts(out, "<th scope=\"col\">95 % interval</th>"
-                                         "<th scope=\"col\"><abbr title=\"interquartile range by median\">spread</abbr></th>"
+                                         "<th scope=\"col\"><abbr title=\"interquartile range divided by median\">spread</abbr></th>"
                                          "<th scope=\"col\">runs</th><th scope=\"col\">failed</th>");
         }
         buffer_puts(out, "</tr></thead>\n<tbody>\n");
@@ -116,8 +116,8 @@ static void put_rank(Buffer *out, const Row *row) {
         const Alternative *alternative = row->alternative;
 
         if (alternative && !row->is_alone)
-                buffer_printf(out, "<td>%s%u</td><td>%.3f %s</td>", alternative->is_tied ? "=" : "", alternative->rank,
-                              alternative->ratio, ranking_verdict_name(alternative->verdict));
+                buffer_printf(out, "<td>%s%u</td><td>%.3f %s</td>", alternative->is_tied ? "=" : "", alternative->rank, alternative->ratio,
+                              alternative->verdict == VERDICT_REAL ? "significant" : ranking_verdict_name(alternative->verdict));
         else
                 buffer_puts(out, "<td>–</td><td>–</td>");
 }
@@ -213,18 +213,19 @@ static void put_notes(Buffer *out, const RankingTable *table, const Alternative 
                 has_too_few |= alternatives[i].verdict == VERDICT_FEW;
 
         if (n_alternatives > 1)
-                buffer_printf(out, "<p>= shares a rank. real: chance does not explain the difference to the best, at 95 %% for all %zu "
-                                   "together; noise: it may. Each interval holds its median at 95 %% by itself.</p>\n", n_alternatives);
+                buffer_printf(out, "<p>= shares a rank. significant: the difference from the best is not chance (95 %%, corrected for "
+                                   "all %zu alternatives). noise: not significant. 95 %% interval: confidence interval of the "
+                                   "median.</p>\n", n_alternatives);
         if (has_too_few)
-                buffer_printf(out, "<p>To tell any two of these apart, %zu runs of each are needed.</p>\n",
+                buffer_printf(out, "<p>Too few runs: distinguishing any two of these needs %zu runs of each.</p>\n",
                               ranking_values_needed(n_alternatives, CONFIDENCE));
         if (is_known && n_alternatives == 0 && n > 1)
-                buffer_printf(out, "<p>These are not compared: fewer than %u runs of each, or more than this page has time for.</p>\n",
+                buffer_printf(out, "<p>Not compared: fewer than %u runs of each, or more than this page has time for.</p>\n",
                               RANKING_N_MIN);
         else if (is_known && n_alternatives > 0 && n_alternatives < n)
-                buffer_printf(out, "<p>– is not compared: fewer than %u runs have this result.</p>\n", RANKING_N_MIN);
+                buffer_printf(out, "<p>– not compared: fewer than %u runs have this result.</p>\n", RANKING_N_MIN);
         if (n > ROWS_MAX)
-                buffer_printf(out, "<p>And %zu more.</p>\n", n - ROWS_MAX);
+                buffer_printf(out, "<p>%zu more alternatives are not shown.</p>\n", n - ROWS_MAX);
 }
 
 /* Those that are compared first, the best of them on top. */
@@ -276,7 +277,7 @@ int ranking_html(Buffer *out, const RankingTable *table, Group *groups, size_t n
                         r = put_table(out, table, groups + begin, end - begin, n_tables, n_resamples);
         }
         if (n_tables > TABLES_MAX)
-                buffer_printf(out, "<p>And %zu more sets of parameters and hardware; <code>?where=KEY=VALUE</code> chooses.</p>\n",
+                buffer_printf(out, "<p>%zu more sets of parameters and hardware: select with <code>?where=KEY=VALUE</code>.</p>\n",
                               n_tables - TABLES_MAX);
         return r;
 }
