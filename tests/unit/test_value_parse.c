@@ -330,7 +330,7 @@ static void what_is_wrong_comes_with_what_to_do(void **state) {
                 { "{\"a\\u0000\":1}", "\\u0000: remove it" },
                 { "\xef\xbb\xbf{}", "byte order mark" },
                 { "\xff\xfe{", "looks like UTF-16" },
-                { "{\"a\":\"\xff\"}", "save it as UTF-8" },
+                { "{\"a\":\"\xff\"}", "UTF-8" },
                 { "{\"a\":123456789012345678901}", "as a string" },
                 { "{\"a\":-123456789012345678901}", "as a string" },
                 { "{\"a\":1e999}", "as a string" },
