@@ -4,6 +4,7 @@
 #include "client/commands/commands.h"
 #include "client/commands/run_job.h"
 #include "client/commands/run_spec.h"
+#include "client/run/summary_export.h"
 #include "util/utf8.h"
 
 #define REPEAT_MAX 100000
@@ -34,6 +35,8 @@ static const Option options_table[] = {
         OPTION_INCLUDE(RunOptions, failed, FailedRunOptions, failed_run_options),
         { "repeat", 0, "N", "Run it N times, as a batch", OPTION_COUNT(RunOptions, repeat, 1, REPEAT_MAX) },
         { "warmup", 0, "K", "K warm-up runs first, discarded", OPTION_COUNT(RunOptions, warmup, 0, REPEAT_MAX) },
+        { "export", 0, "FILE", "Write the statistics of the batch to FILE, " EXPORT_ENDINGS, OPTION_TEXT(RunOptions, export),
+          .value = OPTION_VALUE_FILE },
         { "env", 0, "NAME", "Record a variable with the results; may be repeated",
           OPTION_TEXTS(RunOptions, environment, OPTION_TEXTS_MAX, parse_variable), .value = OPTION_VALUE_VARIABLE },
         { "spec", 0, "FILE", "Run the script of an Amun specification", OPTION_TEXT(RunOptions, spec), .value = OPTION_VALUE_FILE },

@@ -11,11 +11,15 @@
 #include "client/run/announcement.h"
 #include "client/run/capture.h"
 #include "client/run/child.h"
+#include "client/run/command_result.h"
+#include "client/run/command_summary.h"
 #include "client/run/enclosure.h"
 #include "client/run/limits.h"
 #include "client/run/run_series.h"
+#include "client/run/summary_export.h"
 #include "client/wire/id.h"
 #include "util/clock.h"
+#include "util/file.h"
 
 /* Longest delays of a job, whatever state perfd is in. */
 #define ENCLOSURE_TIMEOUT_NS (200 * NS_PER_MS)
@@ -49,6 +53,7 @@ typedef struct RunJob {
         RunOutput output;
         RunPlace place;
         bool has_place;
+        CommandBenchmark benchmark;
         RunResultsPlan plan;
         RunSeries series;
 } RunJob;
@@ -180,7 +185,8 @@ static int deliver_unnamed(RunJob *run) {
         int r = 0;
 
         if (series->n_unnamed > 0)
-                run_series_complete(series, run->options->failed.indicator ?: run->options->job.name, run->options->failed.component, file);
+                run_series_complete(series, run->options->failed.indicator ?: run->options->job.name,
+                                    run->options->failed.component ?: (run->plan.benchmark ? COMMAND_RESULT_COMPONENT : NULL), file);
         for (size_t i = 0; i < series->n_unnamed && r >= 0; i++) {
                 r = run_series_name(series, &series->unnamed[i], sha256);
                 if (r == RUN_SERIES_NO_NAME)
@@ -191,17 +197,25 @@ static int deliver_unnamed(RunJob *run) {
         return r < 0 ? r : 0;
 }
 
-/* Records one run; the last run also ends the job. */
-static int take_run(RunJob *run, const RunFacts *facts, uint64_t index, bool is_last) {
+/* Reads the results of one run. A command that has printed an indicator once is expected to print it in each run. */
+static int read_results(RunJob *run, const RunFacts *facts, uint64_t index, RunResults *ret) {
+        if (run->series.component[0] && strcmp(run->series.component, COMMAND_RESULT_COMPONENT) != 0) {
+                run->plan.is_wanted |= run->plan.has_batch;
+                run->plan.benchmark = NULL;
+        }
+        if (!run->has_place)
+                run_results_read_place(&run->place);
+        run->has_place = true;
+        return run_results_read(ret, &run->plan, &run->output.capture, facts, run->last.status, (uint32_t)index);
+}
+
+/* Records one run; the last run also ends the job. is_kept: the run has results. */
+static int take_run(RunJob *run, const RunFacts *facts, uint64_t index, bool is_kept, bool is_last) {
         scoped(run_results_deinit) RunResults results = {};
         int r = 0;
 
-        if (run->output.is_captured && !run->last.exec_error) {
-                if (!run->has_place)
-                        run_results_read_place(&run->place);
-                run->has_place = true;
-                r = run_results_read(&results, &run->plan, &run->output.capture, facts, run->last.status, (uint32_t)index);
-        }
+        if (is_kept && (run->output.is_captured || run->plan.benchmark) && !run->last.exec_error)
+                r = read_results(run, facts, index, &results);
         if (r == 0)
                 r = run_series_add(&run->series, &results);
         if (r == 0 && is_last)
@@ -209,26 +223,70 @@ static int take_run(RunJob *run, const RunFacts *facts, uint64_t index, bool is_
         return r == 0 ? deliver_measured(run, &results, is_last) : r;
 }
 
-/* Line by line, since what scripts call their numbers is shown. */
-static void summarise(RunJob *run) {
-        RunSeries *series = &run->series;
-        scoped(buffer_deinit) Buffer text = {};
-        char batch[RESULT_ID_TEXT_MAX], lost[TEXT_MAX] = "", *line, *rest;
+/* Prints each line as a message, which escapes the control characters in the names that scripts print. */
+static void print_lines(Buffer *text) {
+        char *line, *rest = text->text;
 
-        if (!run->plan.has_batch)
-                return;
-
-        id_format_result(run->plan.batch, batch);
-        if (series->n_lost > 0)
-                snprintf(lost, sizeof(lost), ", %ju results not stored", (uintmax_t)series->n_lost);
-        message_print("batch %s: %ju runs, %ju failed, %ju results%s", batch, (uintmax_t)series->n_runs, (uintmax_t)series->n_failed,
-            (uintmax_t)(series->n_stored + series->n_kept), lost);
-        summary_write(&series->summary, &text);
-        for (rest = text.text; rest && (line = strsep(&rest, "\n"));)
+        while (rest && (line = strsep(&rest, "\n")))
                 if (line[0])
                         message_print("%s", line);
+}
+
+/* 0, or a negative errno after a message. */
+static int export_summary(const RunJob *run, const char *batch) {
+        const RunSeries *series = &run->series;
+        scoped(buffer_deinit) Buffer text = {};
+        ExportFormat format;
+        int r;
+
+        (void)summary_export_find_format(run->options->export, &format); /* checked before the first run */
+        r = summary_export_write(&series->summary, &(ExportBatch){ batch, series->n_runs, series->n_failed }, format, &text);
+        if (r == 0)
+                r = file_replace(run->options->export, text.text, text.n, 0666, false);
+        if (r < 0)
+                message_print("cannot write %s: %s", run->options->export, strerrordesc_np(-r));
+        return r;
+}
+
+/* Prints the summary of a batch. 0, or a negative errno if the summary could not be exported. */
+static int summarise(RunJob *run) {
+        RunSeries *series = &run->series;
+        scoped(buffer_deinit) Buffer text = {};
+        char batch[RESULT_ID_TEXT_MAX], lost[TEXT_MAX] = "";
+        int r;
+
+        if (!run->plan.has_batch)
+                return 0;
+
+        id_format_result(run->plan.batch, batch);
+        r = run->options->export ? export_summary(run, batch) : 0;
+        if (series->n_lost > 0)
+                snprintf(lost, sizeof(lost), ", %ju results not stored", (uintmax_t)series->n_lost);
+        command_summary_write(&series->summary, &text);
+        summary_write(&series->summary, &text);
+        print_lines(&text);
+        message_print("batch %s: %ju runs, %ju failed, %ju results%s", batch, (uintmax_t)series->n_runs, (uintmax_t)series->n_failed,
+            (uintmax_t)(series->n_stored + series->n_kept), lost);
         if (series->n_stored > 0)
                 message_print("details: perfctl indicator batch %s", batch);
+        return r;
+}
+
+/* Shows how far a batch is, on a terminal. A line is overwritten unless the command prints lines as well. */
+static void show_progress(const RunJob *run, uint64_t n_left) {
+        bool is_silent = run->output.is_captured && run->output.capture.text.n == 0 && !run->output.capture.is_too_long;
+        scoped(buffer_deinit) Buffer text = {};
+
+        if (run->options->repeat < 2 || isatty(STDERR_FILENO) == 0)
+                return;
+
+        command_summary_write_progress(&run->series.summary, n_left, &text);
+        if (!text.text || buffer_error(&text) < 0)
+                return;
+        if (is_silent)
+                (void)fprintf(stderr, "\r\033[K%s%s", n_left > 0 ? text.text : "", n_left > 0 ? " " : "");
+        else
+                message_print("%s", text.text);
 }
 
 /* --- all of it ------------------------------------------------------------------------------------ */
@@ -249,23 +307,43 @@ static bool is_one_file(void) {
 }
 
 static bool wants_error(const RunJob *run) {
-        return run->output.is_captured && (run->plan.is_wanted || (isatty(STDERR_FILENO) == 0 && !is_one_file()));
+        return run->output.is_captured && (run->plan.keeps_failed || (isatty(STDERR_FILENO) == 0 && !is_one_file()));
+}
+
+/* Each run is a result if runs are repeated or named, unless the command prints an indicator of its own. */
+static void prepare_benchmark(RunJob *run) {
+        const RunOptions *options = run->options;
+        const char *name = options->failed.indicator ?: options->job.name;
+        char file[NAME_MAX_BYTES + 1];
+
+        if (!name) {
+                script_base_name(run->place.has_script ? run->place.script.origin : run->command[0], file, sizeof(file));
+                name = file;
+        }
+        command_result_name(name, run->benchmark.name);
+        run->benchmark.words = options->repeat > 0 ? run->command : NULL;
+        run->plan.benchmark = &run->benchmark;
 }
 
 static int prepare_measuring(RunJob *run) {
         const RunOptions *options = run->options;
+        bool is_wanted = strcmp(options->indicator, "yes") == 0, is_benchmark;
         const char *path = getenv("PATH");
 
+        is_benchmark = !is_wanted && (options->repeat > 0 || options->job.name);
         run->output.is_captured = wants_capture(options);
         run->plan = (RunResultsPlan){
                 .job = run->info.id,
-                .is_wanted = strcmp(options->indicator, "yes") == 0 || (options->repeat > 0 && run->output.is_captured),
-                .has_batch = options->repeat > 0 && run->output.is_captured,
+                .is_wanted = is_wanted,
+                .keeps_failed = is_wanted || is_benchmark,
+                .has_batch = options->repeat > 0,
                 .place = &run->place,
         };
         run->place.environment = options->environment;
         run->place.program = run->command[0];
-        run->place.has_script = run->output.is_captured && script_find(run->command, path ?: "", &run->place.script);
+        run->place.has_script = (run->output.is_captured || is_benchmark) && script_find(run->command, path ?: "", &run->place.script);
+        if (is_benchmark)
+                prepare_benchmark(run);
         return id_make_result(clock_realtime_ns() / NS_PER_MS, run->plan.batch);
 }
 
@@ -403,9 +481,8 @@ static int run_all(RunJob *run) {
                         continue;
                 run->series.n_runs += i >= n_warmups;
                 run->series.n_failed += i >= n_warmups && run->last.status != 0;
-                if (i < n_warmups)
-                        run->output.is_captured = false;
-                r = take_run(run, &facts, i - n_warmups, is_last);
+                r = take_run(run, &facts, i - n_warmups, i >= n_warmups, is_last);
+                show_progress(run, is_last ? 0 : n - i - 1);
         }
         return r;
 }
@@ -430,6 +507,7 @@ static void print_end(const RunJob *run) {
 /* Trouble with perfd is reported, and never prevents the command from running. */
 int run_job(const CommandLine *line, const RunOptions *options, char *const *command) {
         scoped(run_job_deinit) RunJob run = { .options = options, .command = command };
+        ExportFormat format;
         int r;
 
         announcement_init(&run.announcement);
@@ -437,8 +515,11 @@ int run_job(const CommandLine *line, const RunOptions *options, char *const *com
         deliver_courier_init(&run.courier, line->global.socket, 0);
         if (options->limits && !limits_parse(options->limits, &run.limits))
                 return command_refuse(line->command->name, "--limits expects " LIMITS_EXPECTED);
-        if (options->warmup > 0 && options->repeat == 0)
-                return command_refuse(line->command->name, "--warmup requires --repeat");
+        if ((options->warmup > 0 || options->export) && options->repeat == 0)
+                return command_refuse(line->command->name, "--%s requires --repeat", options->export ? "export" : "warmup");
+        if (options->export && !summary_export_find_format(options->export, &format))
+                return command_refuse(line->command->name, "--export expects a file whose name ends in " EXPORT_ENDINGS ", not '%s'",
+                                      options->export);
         r = prepare(&run);
         if (r == 0)
                 r = prepare_measuring(&run);
@@ -463,6 +544,6 @@ int run_job(const CommandLine *line, const RunOptions *options, char *const *com
         if (run.announcement.is_begun)
                 speak_of_left(&run);
 
-        summarise(&run);
-        return run.end.exit_status;
+        r = summarise(&run);
+        return run.end.exit_status == 0 && r < 0 ? EXIT_FAILED : run.end.exit_status;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "client/cli/message.h"
+#include "client/run/command_result.h"
 #include "client/run/object_builder.h"
 #include "client/wire/id.h"
 #include "util/clock.h"
@@ -213,12 +214,16 @@ int run_results_read(RunResults *ret, const RunResultsPlan *plan, const Capture 
 
         *ret = (RunResults){};
         memcpy(common.batch, plan->batch, sizeof(common.batch));
-        r = arena_init(&ret->arena, 2 * value_parse_arena_size(capture->text.n) + RUN_RECORD_ARENA_BYTES);
+        r = arena_init(&ret->arena, 2 * value_parse_arena_size(capture->text.n) + RUN_RECORD_ARENA_BYTES + COMMAND_RESULT_ARENA_BYTES);
         if (r == 0)
                 r = capture_find(capture, &ret->arena, documents, &n, &loss);
         if (r == 0)
                 speak_of_loss(capture, &loss, plan->is_wanted && n == 0 && exit_status == 0);
-        if (r == 0 && n == 0 && !(plan->is_wanted && exit_status != 0))
+        if (r == 0 && n == 0 && exit_status == 0 && plan->benchmark && !capture->names_result && !loss.names_result) {
+                r = command_result_make(plan->benchmark, facts, &ret->arena, &documents[0]);
+                n = 1;
+        }
+        if (r == 0 && n == 0 && !(plan->keeps_failed && exit_status != 0))
                 return 0;
         if (r == 0)
                 r = make_record(plan->place, facts, &ret->arena, &common.run);
@@ -229,5 +234,5 @@ int run_results_read(RunResults *ret, const RunResultsPlan *plan, const Capture 
         if (!ret->items)
                 return -ENOMEM;
         r = take_documents(ret, plan, &common, documents, n);
-        return r == 0 && ret->n_items == 0 && plan->is_wanted && exit_status != 0 ? take_nothing(ret, &common) : r;
+        return r == 0 && ret->n_items == 0 && plan->keeps_failed && exit_status != 0 ? take_nothing(ret, &common) : r;
 }

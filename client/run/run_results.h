@@ -16,7 +16,7 @@
 #include "client/cli/options.h"
 #include "client/run/capture.h"
 #include "client/run/host_facts.h"
-#include "client/run/output_tail.h"
+#include "client/run/command_result.h"
 #include "client/run/script.h"
 #include "request/request.h"
 
@@ -33,21 +33,14 @@ typedef struct RunPlace {
 /* Finds hardware and versions, after the first run. The script, which may change itself, is found before. */
 void run_results_read_place(RunPlace *place);
 
-typedef struct RunFacts {
-        bool has_rusage;
-        JobRusage rusage;
-        const OutputTail *error; /* NULL: standard error was not kept */
-        uint64_t begin_realtime_ns, end_realtime_ns;
-        double wall_seconds;
-        uint64_t n_oom_kills;
-} RunFacts;
-
 /* Memory of a record in an arena. Values of the environment are cut to 4 KiB. */
 #define RUN_RECORD_ARENA_BYTES (HOST_FACTS_ARENA_BYTES + 2U * OUTPUT_TAIL_BYTES_MAX + OPTION_TEXTS_MAX * 4352U)
 
 typedef struct RunResultsPlan {
         const char *job;
-        bool is_wanted; /* a missing indicator is reported, and a failed run without one is kept */
+        bool is_wanted;    /* a missing indicator is reported */
+        bool keeps_failed; /* a failed run without an indicator is a result */
+        const CommandBenchmark *benchmark; /* of runs that print no indicator; NULL: such a run is no result. Borrowed */
         bool has_batch;
         uint8_t batch[RESULT_ID_BYTES];
         const RunPlace *place;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/run/command_result.h"
 #include "util/array.h"
 #include "util/statistics.h"
 
@@ -93,7 +94,7 @@ void summary_write(Summary *summary, Buffer *out) {
         for (size_t i = 0; i < summary->n; i++) {
                 const SummarySeries *first = &summary->series[i];
 
-                if (!is_first(summary, i))
+                if (!is_first(summary, i) || strcmp(first->component, COMMAND_RESULT_COMPONENT) == 0)
                         continue;
                 buffer_printf(out, "%s of %s\n", first->name, first->component);
                 for (size_t k = i; k < summary->n; k++)

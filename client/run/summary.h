@@ -29,5 +29,8 @@ void summary_deinit(Summary *summary);
 /* Adds the numbers at the top of the @result. 0 or -ENOMEM. */
 int summary_add(Summary *summary, const Indicator *indicator);
 
-/* Writes a line for each indicator, and below a line for each number: n, median and coefficient of variation. Sorts the values. */
+/*
+ * Writes a line for each indicator, and below a line for each number: n, median and coefficient of variation. Sorts the values.
+ * Skips command results, which command_summary_write() describes.
+ */
 void summary_write(Summary *summary, Buffer *out);

@@ -243,10 +243,84 @@ class Repeat(Measure):
 
     def test_wrong_usage(self):
         for options, text in ((("--warmup", "1"), "--warmup requires --repeat"), (("--repeat", "0"), "--repeat expects a number from 1"),
+                              (("--export", "x.csv"), "--export requires --repeat"),
+                              (("--repeat", "2", "--export", "x.txt"), "--export expects a file whose name ends in .csv, .json or .md"),
                               (("--env", "A=b"), "--env expects the name of a variable")):
             done = self.run_command("touch", "ran", options=options, status=2)
             self.assertIn(text, done.stderr.decode())
         self.assertFalse((self.directory / "ran").exists())
+
+
+class Command(Measure):
+    """A command that prints no indicator is a benchmark of its own."""
+
+    def test_each_repeated_run_is_a_result_of_the_command(self):
+        done = self.run_command("sh", "-c", "exit 0", options=("--repeat", "3"))
+        rows = self.rows()
+        self.assertEqual([(row["name"], row["exit_status"], row["index"]) for row in rows], [("sh", 0, 0), ("sh", 0, 1), ("sh", 0, 2)])
+        for row in rows:
+            document = json.loads(row["document"])
+            self.assertEqual((document["component"], document["@parameters"]), ("command", {"command": "sh -c 'exit 0'"}))
+            self.assertEqual(document["@result"]["max_rss"], row["run"]["rusage"]["ru_maxrss"] * 1024)
+            self.assertEqual(document["@result"]["elapsed"], row["run"]["wall_seconds"])
+        self.assertRegex(done.stderr.decode(), r"perfctl: sh: mean .* ± .*, median .*, range .* to .*, 3 runs\n")
+        self.assertIn(b"3 runs, 0 failed, 3 results\n", done.stderr)
+        batch = rows[0]["batch"].hex()
+        self.assertEqual(self.running.perfctl("indicator", "batch", batch).returncode, 0)
+
+    def test_two_commands_of_one_name_are_ranked(self):
+        for seconds in ("0.01", "0.2"):
+            self.run_command("sleep", seconds, options=("--repeat", "4"))
+        done = self.running.perfctl("indicator", "rank", "sleep", "--by", "command", "-o", "elapsed", "--direction", "lower", "--json")
+        ranking, = json.loads(done.stdout)["rankings"]
+        self.assertEqual([(a["key"]["command"], a["n"]) for a in ranking["alternatives"]], [("sleep 0.01", 4), ("sleep 0.2", 4)])
+
+    def test_a_named_run_is_a_result_without_its_command_line(self):
+        self.run_command("sh", "-c", "exit 0", options=("--name", "my job (v2)"))
+        row = self.row()
+        self.assertEqual((row["name"], row["batch"]), ("my_job__v2_", None))
+        self.assertEqual(json.loads(row["document"])["@parameters"], {})
+
+    def test_a_run_without_a_name_is_no_result(self):
+        self.run_command("sh", "-c", "exit 0")
+        self.run_command("sh", "-c", "exit 0", options=("--repeat", "2", "--indicator", "yes"))
+        self.assertEqual(self.rows(), [])
+
+    def test_the_output_need_not_be_captured(self):
+        done = self.run_command("sh", "-c", PRINT, options=("--repeat", "2", "--indicator", "no"))
+        self.assertEqual(done.stdout.count(b"@result"), 2)
+        self.assertEqual({row["name"] for row in self.rows()}, {"sh"})
+
+    def test_an_invalid_indicator_is_not_replaced(self):
+        done = self.run_command("sh", "-c", "echo '{\"@result\": {'", options=("--repeat", "2"))
+        self.assertIn(b"an indicator in the output was not submitted", done.stderr)
+        self.assertEqual(self.rows(), [])
+
+    def test_a_run_that_prints_no_indicator_after_others_did_is_reported(self):
+        path = self.script(f"#!/bin/sh\necho x >> runs\n[ $(wc -l < runs) = 2 ] || {PRINT}\n")
+        done = self.run_command(path, options=("--repeat", "3"))
+        self.assertIn(b"no indicator submitted", done.stderr)
+        self.assertEqual({row["name"] for row in self.rows()}, {"PiTest"})
+
+    def test_failed_runs_are_no_results_but_counted(self):
+        path = self.script("#!/bin/sh\necho x >> runs\n[ $(wc -l < runs) != 1 ] || exit 4\n")
+        done = self.run_command(path, options=("--repeat", "3"), status=4)
+        rows = sorted(self.rows(), key=lambda row: row["index"])
+        self.assertEqual([(row["name"], row["exit_status"]) for row in rows], [("bench", 4), ("bench", 0), ("bench", 0)])
+        self.assertIn(b"2 runs\n", done.stderr)
+        component, = self.running.get("/api/v1/indicators").json["indicators"]
+        self.assertEqual(component["component"], "command")
+
+    def test_the_statistics_are_exported(self):
+        for name, begin in (("x.csv", "indicator,component,result,n,"), ("x.md", "| Indicator |")):
+            self.run_command("true", options=("--repeat", "2", "--export", name))
+            self.assertTrue((self.directory / name).read_text().startswith(begin))
+        self.run_command("true", options=("--repeat", "3", "--export", "x.json"))
+        exported = json.loads((self.directory / "x.json").read_text())
+        elapsed, = [result for result in exported["results"] if result["result"] == "elapsed"]
+        self.assertEqual(elapsed["values"], [json.loads(row["document"])["@result"]["elapsed"] for row in self.rows()[-3:]])
+        done = self.run_command("true", options=("--repeat", "2", "--export", "absent/x.csv"), status=1)
+        self.assertIn(b"cannot write absent/x.csv: No such file or directory", done.stderr)
 
 
 if __name__ == "__main__":
