@@ -512,7 +512,7 @@ class Perfctl(WithModels):
                                 ("name: X\n  results: 1\n", ":2:10: "),
                                 ("name: X\nname: Y\n", ":2:1: the key 'name' is given twice"),
                                 ("a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n", ":2:8: aliases (*name) are not supported: repeat"),
-                                ("name: !!python/object:os.system X\n", ":1:7: the tag tag:yaml.org,2002:python/object:os.system is not"),
+                                ("name: !!python/object:os.system X\n", ":1:7: unknown tag tag:yaml.org,2002:python/object:os.system"),
                                 ("<<: {name: X}\nresults: {y: int}\n", ":1:1: <<: is unknown: expected one of name, component"),
                                 (MEMBW + "---\n" + MEMBW, ":6:1: a second document: a file may have only one"),
                                 ("name: X\nresults: " + "[" * 100000, ":2:42: nested deeper than 32"),
