@@ -58,7 +58,7 @@ static const Setting settings[] = {
         { "socket", "path", TYPE_PATH, AT(sockets.path), "/run/perfd/perfd.sock", 1, 107, "an absolute path of at most 107 bytes", true },
         { "socket", "mode", TYPE_MODE, AT(sockets.mode), "0666", 0, 0777, "an octal mode from 0000 to 0777", true },
         { "socket", "admin_group", TYPE_GROUP, AT(ingest.admin_gid), "", 0, INGEST_NO_ADMIN_GID, "the name or number of an existing group, or empty", false },
-        { "http", "listen", TYPE_LISTEN, AT(sockets.http_listen), "127.0.0.1:9847", 0, 0, "ADDRESS:PORT, [IPV6]:PORT or off", true },
+        { "http", "listen", TYPE_LISTEN, AT(sockets.http_listen), "127.0.0.1:9847", 0, 0, "ADDRESS:PORT, [IPV6]:PORT or off", false },
         { "http", "socket", TYPE_PATH, AT(sockets.http_path), "", 0, 107, "an absolute path of at most 107 bytes, or empty", true },
         { "http", "threads", TYPE_COUNT, AT(http.n_threads), "2", 1, 16, "a whole number from 1 to 16", true },
         { "http", "timeout", TYPE_DURATION, AT(http.timeout_ns), "15s", S, 3600 * S, "a time from 1s to 1h", true },

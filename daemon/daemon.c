@@ -179,6 +179,7 @@ static void daemon_reload(Daemon *daemon) {
 
         if (daemon_read_config(daemon->options, &fresh, &error) != 0) {
                 self_count_reload(&rooms->self, false);
+                rooms_publish(rooms);
                 log_config_error("Configuration not reloaded, keeping the previous one", &error);
                 return;
         }
@@ -186,6 +187,7 @@ static void daemon_reload(Daemon *daemon) {
         config_apply(&rooms->config, &fresh, &restart);
         self_count_reload(&rooms->self, rooms_configure(rooms) == 0);
         restart_timers(daemon, &before);
+        rooms_publish(rooms);
         if (restart.n > 0)
                 log_warning("Configuration reloaded; these settings take effect after a restart: %s", restart.text);
         else
@@ -330,14 +332,13 @@ static int daemon_open(Daemon *daemon) {
 }
 
 static void say_ready(Daemon *daemon) {
-        const Sockets *sockets = &daemon->sockets;
         const Rooms *rooms = &daemon->rooms;
+        const char *address = rooms->http_port.address;
 
         http_set_ready(rooms->http, true);
         log_info("perfd " PERFD_VERSION " samples every %lu ms, keeps its store in %s%s, and serves %s%s.",
                  (unsigned long)(rooms->config.node.interval_ns / NS_PER_MS), rooms->config.store.directory,
-                 rooms->config.store.is_volatile ? " (volatile)" : "", sockets->http_address[0] ? "http://" : "its Unix sockets only",
-                 sockets->http_address);
+                 rooms->config.store.is_volatile ? " (volatile)" : "", address[0] ? "http://" : "its Unix sockets only", address);
         (void)sd_notify(0, "READY=1");
         notify_status(daemon);
 }
@@ -408,7 +409,7 @@ int daemon_run(const Options *options) {
         Daemon daemon = {
                 .options = options,
                 .rooms.self.statm_fd = -1,
-                .sockets = { .submit_fd = -1, .http_unix_fd = -1, .http_tcp_fd = -1 },
+                .sockets = { .submit_fd = -1, .http_unix_fd = -1 },
         };
         ConfigError error;
         int r;

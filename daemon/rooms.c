@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "http_port.h"
 #include "jobs/recovery.h"
 #include "util/clock.h"
 
@@ -25,11 +26,12 @@ static int fill_snapshot(const Rooms *rooms, Snapshot *snapshot) {
 
         snapshot->ingest = *ingest_stats(rooms->ingest);
         store_stats(rooms->store, &snapshot->store);
+        snapshot->http_port = rooms->http_port;
         snapshot->self = rooms->self.stats;
         return 0;
 }
 
-static void publish(Rooms *rooms) {
+void rooms_publish(Rooms *rooms) {
         Snapshot *snapshot = publisher_begin(rooms->publisher);
 
         if (!snapshot)
@@ -52,7 +54,7 @@ int rooms_take_completions(Rooms *rooms) {
 
         r = desk_take_completions(&rooms->desk, rooms->store, rooms->ingest);
         if (r == DESK_CHANGED)
-                publish(rooms); /* publishes before the answers are sent */
+                rooms_publish(rooms); /* publishes before the answers are sent */
         ingest_flush(rooms->ingest);
         return r < 0 ? r : job_room_continue(&rooms->jobs);
 }
@@ -130,9 +132,10 @@ int rooms_tick(Rooms *rooms) {
         log_expiry(rooms);
         log_exhaustion(rooms);
 
+        http_port_keep(&rooms->http_port, rooms->config.sockets.http_listen, rooms->http);
         self_read(&rooms->self);
-        publish(rooms);
-        http_close_slow(rooms->http);
+        rooms_publish(rooms);
+        http_tick(rooms->http);
         return 0;
 }
 
@@ -164,6 +167,7 @@ int rooms_configure(Rooms *rooms) {
         int result = 0, r;
 
         http_configure(rooms->http, &http);
+        http_port_keep(&rooms->http_port, rooms->config.sockets.http_listen, rooms->http);
         shares_configure(rooms->shares, &rooms->config.shares);
         ingest_configure(rooms->ingest, &rooms->config.ingest);
         store_configure(rooms->store, &rooms->config.store);
@@ -244,7 +248,10 @@ static int open_sockets(Rooms *rooms, sd_event *event, Sockets *sockets) {
                 .store_wal_barrier = store_wal_barrier(rooms->store),
                 .hostname = rooms->node.identity.hostname,
         };
-        return http_new(&rooms->http, &http, TAKE_FD(sockets->http_tcp_fd), TAKE_FD(sockets->http_unix_fd), &sources);
+        r = http_new(&rooms->http, &http, TAKE_FD(sockets->http_unix_fd), &sources);
+        if (r >= 0)
+                http_port_keep(&rooms->http_port, rooms->config.sockets.http_listen, rooms->http);
+        return r;
 }
 
 int rooms_open(Rooms *rooms, sd_event *event, const char *root, Sockets *sockets) {
@@ -271,7 +278,7 @@ int rooms_open(Rooms *rooms, sd_event *event, const char *root, Sockets *sockets
                 return r;
 
         self_read(&rooms->self);
-        publish(rooms);
+        rooms_publish(rooms);
         return 0;
 }
 

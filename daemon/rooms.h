@@ -29,6 +29,7 @@ typedef struct Rooms {
         Ingest *ingest;
         Publisher *publisher;
         Http *http;           /* reads published snapshots */
+        HttpPortStats http_port;
         StoreStats stored;    /* state of the store at the last tick */
         ExpiryStats expiry;   /* as logged */
         uint64_t expiry_logging_ns; /* no message about expired rows before */
@@ -45,6 +46,9 @@ void rooms_close(Rooms *rooms);
 
 /* Applies rooms->config after a reload. 0, or < 0: some settings could not be applied, and errors were logged. */
 int rooms_configure(Rooms *rooms);
+
+/* Shows the state to HTTP: the other functions call this as needed, except after rooms_configure(). */
+void rooms_publish(Rooms *rooms);
 
 /* Takes a sample, performs the periodic work, and publishes, at each tick. 0 or a negative errno. */
 int rooms_tick(Rooms *rooms);

@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <systemd/sd-daemon.h>
 
+#include "base/log.h"
 #include "util/file.h"
 #include "util/scoped.h"
 
@@ -111,7 +112,7 @@ static socklen_t parse_address(const char *text, struct sockaddr_storage *ret) {
         return sizeof(*in);
 }
 
-/* Bound address of a socket: with port 0, or for a passed socket, only the kernel knows it. */
+/* Bound address of a socket: with port 0, only the kernel knows it. */
 static void describe_address(int fd, char ret[static SOCKETS_ADDRESS_MAX]) {
         struct sockaddr_storage bound = {};
         const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&bound;
@@ -133,52 +134,61 @@ static void describe_address(int fd, char ret[static SOCKETS_ADDRESS_MAX]) {
         (void)snprintf(ret, SOCKETS_ADDRESS_MAX, "%s:%u", address, ntohs(in->sin_port));
 }
 
-static int listen_tcp(const char *text, int *ret_fd, char *ret_error) {
+static const char *advise(int error) {
+        switch (error) {
+        case EADDRINUSE:
+                return "end the other program, which ss -tlnp shows, or choose another port";
+        case EADDRNOTAVAIL:
+                return "no network interface has this address";
+        case EACCES:
+                return "ports below 1024 need CAP_NET_BIND_SERVICE";
+        default:
+                return "choose another address";
+        }
+}
+
+int sockets_listen_tcp(const char *text, char ret_address[static SOCKETS_ADDRESS_MAX], char ret_error[static SOCKETS_ERROR_MAX]) {
         struct sockaddr_storage address;
         socklen_t n = parse_address(text, &address);
         scoped(closep) int fd = -1;
         const int on = 1;
+        int r;
 
         fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (fd < 0)
-                return fail(ret_error, "make a socket for", text, "");
-        (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-        if (bind(fd, (struct sockaddr *)&address, n) < 0 || listen(fd, BACKLOG) < 0)
-                return fail(ret_error, "listen on", text, "choose another address with --http, or --http off");
+        if (fd >= 0)
+                (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+        if (fd < 0 || bind(fd, (struct sockaddr *)&address, n) < 0 || listen(fd, BACKLOG) < 0) {
+                r = -errno;
+                (void)fail(ret_error, "listen on", text, advise(-r));
+                return r;
+        }
 
-        *ret_fd = TAKE_FD(fd);
-        return 0;
+        describe_address(fd, ret_address);
+        return TAKE_FD(fd);
 }
 
-/* Assigns the sockets that the service manager passed by their name and family. */
-static int take_passed(Sockets *sockets, char *ret_error) {
+/* Assigns the sockets that the service manager passed, in the order of its unit. The socket units of earlier versions passed others. */
+static int take_passed(Sockets *sockets) {
         char **names = NULL;
-        int n;
-
-        n = sd_listen_fds_with_names(1, &names);
-        if (n < 0)
-                return n;
+        int n = sd_listen_fds_with_names(1, &names);
 
         for (int i = 0; i < n; i++) {
                 int fd = SD_LISTEN_FDS_START + i;
+                bool is_usable = strcmp(names[i], "perfd") == 0 && sd_is_socket(fd, AF_UNIX, SOCK_STREAM, 1) > 0;
 
-                if (strcmp(names[i], "perfd") == 0 && sd_is_socket(fd, AF_UNIX, SOCK_STREAM, 1) > 0)
+                if (is_usable && sockets->submit_fd < 0)
                         sockets->submit_fd = fd;
-                else if (strcmp(names[i], "perfd-http") == 0 && sd_is_socket(fd, AF_UNIX, SOCK_STREAM, 1) > 0)
+                else if (is_usable && sockets->http_unix_fd < 0)
                         sockets->http_unix_fd = fd;
-                else if (strcmp(names[i], "perfd-http") == 0 && sd_is_socket(fd, AF_UNSPEC, SOCK_STREAM, 1) > 0)
-                        sockets->http_tcp_fd = fd;
                 else {
-                        errno = EINVAL;
-                        n = fail(ret_error, "use the passed socket named", names[i], "expected stream sockets named perfd and perfd-http");
-                        break;
+                        log_warning("Ignoring the passed socket named %s: expected two Unix sockets named perfd; disable the unit that "
+                                    "passes it, and set listen= in [http] of perfd.conf for TCP.", names[i]);
+                        (void)close(fd);
                 }
+                free(names[i]);
         }
-
-        for (char **name = names; name && *name; name++)
-                free(*name);
         free(names);
-        return n == SOCKETS_FAILED && ret_error[0] ? SOCKETS_FAILED : 0;
+        return n < 0 ? n : 0;
 }
 
 static void http_path(const SocketsConfig *config, char ret[static SOCKETS_PATH_MAX]) {
@@ -208,23 +218,18 @@ static int open_missing(Sockets *sockets, const SocketsConfig *config, char *ret
                         return r;
                 memcpy(sockets->http_path, path, sizeof(sockets->http_path));
         }
-
-        if (sockets->http_tcp_fd >= 0 || strcmp(config->http_listen, "off") == 0)
-                return 0;
-        return listen_tcp(config->http_listen, &sockets->http_tcp_fd, ret_error);
+        return 0;
 }
 
 int sockets_open(Sockets *ret, const SocketsConfig *config, char ret_error[static SOCKETS_ERROR_MAX]) {
         int r;
 
-        *ret = (Sockets){ .submit_fd = -1, .http_unix_fd = -1, .http_tcp_fd = -1 };
+        *ret = (Sockets){ .submit_fd = -1, .http_unix_fd = -1 };
         ret_error[0] = '\0';
 
-        r = take_passed(ret, ret_error);
+        r = take_passed(ret);
         if (r == 0)
                 r = open_missing(ret, config, ret_error);
-        if (r == 0 && ret->http_tcp_fd >= 0)
-                describe_address(ret->http_tcp_fd, ret->http_address);
         return r;
 }
 
@@ -235,6 +240,5 @@ void sockets_close(Sockets *sockets) {
                 (void)unlink(sockets->http_path);
         closep(&sockets->submit_fd);
         closep(&sockets->http_unix_fd);
-        closep(&sockets->http_tcp_fd);
-        *sockets = (Sockets){ .submit_fd = -1, .http_unix_fd = -1, .http_tcp_fd = -1 };
+        *sockets = (Sockets){ .submit_fd = -1, .http_unix_fd = -1 };
 }

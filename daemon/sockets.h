@@ -4,8 +4,9 @@
 /*
  * Sockets: listening sockets of perfd
  *
- * Takes sockets that the service manager passes by name ("perfd", "perfd-http") and makes the others. A
- * Unix socket left behind by an earlier perfd is replaced; a socket that another process listens on is not.
+ * Takes the two Unix sockets that the service manager passes with the name "perfd", first that for submissions, then that for HTTP, or
+ * makes them. A Unix socket left behind by an earlier perfd is replaced; a socket that another process listens on is not. The TCP port
+ * is opened apart (http_port.h), because perfd runs without it.
  */
 
 #include <stdint.h>
@@ -23,9 +24,7 @@ typedef struct SocketsConfig {
 typedef struct Sockets {
         int submit_fd;    /* Unix stream */
         int http_unix_fd; /* Unix stream */
-        int http_tcp_fd;  /* -1: off */
         char submit_path[SOCKETS_PATH_MAX], http_path[SOCKETS_PATH_MAX]; /* created here and removed at the end; "" when passed */
-        char http_address[SOCKETS_ADDRESS_MAX]; /* "127.0.0.1:9847" as bound, "" when off */
 } Sockets;
 
 #define SOCKETS_ERROR_MAX 400
@@ -35,5 +34,10 @@ enum {
         SOCKETS_FAILED = 1,
 };
 int sockets_open(Sockets *ret, const SocketsConfig *config, char ret_error[static SOCKETS_ERROR_MAX]);
+/*
+ * Listens on ADDRESS:PORT, as checked when the configuration was read. Fills ret_address, "127.0.0.1:9847" as bound. Returns the
+ * descriptor, or a negative errno with the reason and its fix in ret_error.
+ */
+int sockets_listen_tcp(const char *text, char ret_address[static SOCKETS_ADDRESS_MAX], char ret_error[static SOCKETS_ERROR_MAX]);
 /* Closes the sockets that were not taken over, and removes the files that sockets_open() created. */
 void sockets_close(Sockets *sockets);

@@ -67,7 +67,7 @@ static void ask_node(Checks *checks, const GlobalOptions *global, uint64_t deadl
                 return;
         }
 
-        checks_live_add_socket(checks, "http-socket", query.socket, "perfd-http.socket");
+        checks_live_add_socket(checks, "http-socket", query.socket);
         http_client_allow(query.client, deadline_ns > now_ns ? deadline_ns - now_ns : 0);
         r = api_query_try(&query, "/api/v1/node");
         check = checks_add(checks, "http");
@@ -183,7 +183,7 @@ static int doctor_run(const CommandLine *line) {
         checks_add_tree(&checks, root_fd);
         checks_live_add_clock(&checks);
         checks_live_add_spool(&checks, spool_find_directory(options->common.spool, spool) == 0 ? spool : NULL);
-        checks_live_add_socket(&checks, "socket", socket, "perfd.socket");
+        checks_live_add_socket(&checks, "socket", socket);
         /* One deadline for both sockets: the first has half of the time, the second what is left. */
         now_ns = clock_boottime_ns();
         answers = ask_hello(&checks, socket, now_ns + options->common.timeout_ns / 2);

@@ -40,15 +40,15 @@ static void read_spool(const char *directory, Health *health) {
                 spool_entries_free(entries, health->n_spooled);
 }
 
-static bool is_store_well(const Health *health) {
-        return answer_flag(value_get(health->node, "store"), "writable");
+static bool is_node_well(const Value *node) {
+        return answer_flag(value_get(node, "store"), "writable") && !*answer_text(value_get(node, "http"), "error");
 }
 
 static int judge(const Health *health) {
         if (health->error < 0 || !health->is_http_reachable)
                 return EXIT_UNREACHABLE;
 
-        return health->hello.status == STATUS_OK && health->node && is_store_well(health) ? EXIT_DONE : EXIT_FAILED;
+        return health->hello.status == STATUS_OK && health->node && is_node_well(health->node) ? EXIT_DONE : EXIT_FAILED;
 }
 
 static uint64_t now_realtime_ms(void) {
@@ -148,6 +148,11 @@ static void write_sockets(Screen *screen, const Health *health, const ApiQuery *
                     health->node ? "answers" : health->is_http_reachable ? "not ready" : http_client_error(query->client));
 }
 
+static void write_error(Screen *screen, const char *label, const Value *from, const char *key) {
+        if (*answer_text(from, key))
+                write_field(screen, label, "%s", answer_text(from, key));
+}
+
 static void write_store(Screen *screen, const Value *store) {
         char size[TEXT_MAX], limit[TEXT_MAX];
         bool is_writable = answer_flag(store, "writable");
@@ -157,14 +162,12 @@ static void write_store(Screen *screen, const Value *store) {
         write_field(screen, "store", "%s%s, %s of %s%s%s", is_writable ? "writable" : "not writable",
                     answer_flag(store, "volatile") ? " (volatile)" : "", size, limit, is_writable ? "" : ": ",
                     is_writable ? "" : answer_text(store, "error"));
-        if (*answer_text(store, "damage"))
-                write_field(screen, "damage", "%s", answer_text(store, "damage"));
+        write_error(screen, "damage", store, "damage");
         if (answer_flag(store, "salvaging"))
                 write_field(screen, "salvage", "in progress");
-        else if (*answer_text(store, "salvage"))
-                write_field(screen, "salvage", "%s", answer_text(store, "salvage"));
-        if (*answer_text(store, "sync_error"))
-                write_field(screen, "sync", "%s", answer_text(store, "sync_error"));
+        else
+                write_error(screen, "salvage", store, "salvage");
+        write_error(screen, "sync", store, "sync_error");
 }
 
 static void write_node(Screen *screen, const Value *node) {
@@ -178,6 +181,7 @@ static void write_node(Screen *screen, const Value *node) {
         write_field(screen, "samples", "every %s", interval);
         write_field(screen, "jobs", "%ju running", (uintmax_t)answer_time(node, "jobs_running"));
         write_store(screen, value_get(node, "store"));
+        write_error(screen, "http port", value_get(node, "http"), "error");
 }
 
 #define USERS_SHOWN_MAX 5U
@@ -252,7 +256,8 @@ const Command cmd_status = {
         .name = "status",
         .arguments = "",
         .summary = "Show whether perfd is running and healthy",
-        .help = "Checks both sockets. Exits with 3 when perfd is unreachable, and with 1 when it is not healthy.",
+        .help = "Checks both sockets. Exits with 3 when perfd is unreachable, and with 1 when it does not do all "
+                "that its configuration asks for.",
         .examples = { "perfctl status", "perfctl status --timeout 1 --json" },
         COMMAND_OPTIONS(SpoolOptions, spool_options),
         .run = status_run,

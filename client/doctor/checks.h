@@ -60,7 +60,7 @@ void checks_add_tree(Checks *checks, int root_fd);
 /* --- what runs now: sockets, answers of perfd, the clock, the spool -------------------------------- */
 
 /* A socket that is to be connected to: whether it is there, and this user may. `unit` is what makes it. */
-void checks_live_add_socket(Checks *checks, const char *name, const char *path, const char *unit);
+void checks_live_add_socket(Checks *checks, const char *name, const char *path);
 /* Whether the clock that labels samples is synchronised. */
 void checks_live_add_clock(Checks *checks);
 /* directory: NULL when this user has none. */

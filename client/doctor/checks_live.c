@@ -16,20 +16,20 @@
 
 /* --- what a user may ------------------------------------------------------------------------------ */
 
-void checks_live_add_socket(Checks *checks, const char *name, const char *path, const char *unit) {
+void checks_live_add_socket(Checks *checks, const char *name, const char *path) {
         Check *check = checks_add(checks, name);
         struct stat st;
 
         if (stat(path, &st) < 0) {
                 check_detail(check, "%s: %s", path, strerrordesc_np(errno));
                 check_blame(check, CHECK_FAILED, "all requests: perfd is unreachable through this socket",
-                            "systemctl enable --now %s perfd.service, or pass the path with --%s", unit, name);
+                            "systemctl enable --now perfd.socket perfd.service, or pass the path with --%s", name);
                 return;
         }
         if (!S_ISSOCK(st.st_mode)) {
                 check_detail(check, "%s is not a socket", path);
                 check_blame(check, CHECK_FAILED, "all requests: perfd is unreachable through this socket",
-                            "remove it, and systemctl restart %s", unit);
+                            "remove it, and systemctl restart perfd.socket");
                 return;
         }
 
@@ -37,7 +37,7 @@ void checks_live_add_socket(Checks *checks, const char *name, const char *path, 
         if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0)
                 return;
         check_blame(check, CHECK_FAILED, "all requests of this user: the socket is not writable",
-                    "a drop-in for %s with [Socket] SocketMode=0666", unit);
+                    "a drop-in for perfd.socket with [Socket] SocketMode=0666");
 }
 
 void checks_live_add_clock(Checks *checks) {
@@ -161,6 +161,21 @@ static void check_damage(Checks *checks, const Value *store) {
                 check_blame(check, CHECK_FAILED, "results are refused when the write-ahead log has reached its limit",
                             "free space on its file system, or repair the disk; perfd retries automatically");
         }
+}
+
+/* `http` is absent from the answer of an older perfd. */
+static void check_http_port(Checks *checks, const Value *http) {
+        const char *error = answer_text(http, "error"), *address = answer_text(http, "address");
+        Check *check;
+
+        if (!http)
+                return;
+        check = checks_add(checks, "http-port");
+        check_detail(check, "%s", *error ? error : *address ? address : "off");
+        if (*error)
+                check_blame(check, CHECK_FAILED, "no web pages and no scrapes over TCP; jobs, sampling and perfctl do not need the port",
+                            "free the port, which perfd tries again at each sample; or change listen= in [http] of perfd.conf, then "
+                            "systemctl reload perfd");
 }
 
 static void check_durability(Checks *checks, const Value *store) {
@@ -296,6 +311,7 @@ void checks_live_add_node(Checks *checks, const Value *node, const char *metrics
         check_store(checks, value_get(node, "store"));
         check_damage(checks, value_get(node, "store"));
         check_durability(checks, value_get(node, "store"));
+        check_http_port(checks, value_get(node, "http"));
         check_sources(checks, value_get(node, "sources"));
         check_sampling(checks, node, metrics, now_ms);
         check_descriptors(checks, metrics);

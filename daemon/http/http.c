@@ -10,23 +10,19 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "http/connection_limits.h"
 #include "http/exchange.h"
-#include "http/gzip.h"
 #include "http/hosts.h"
 #include "http/negotiate.h"
 #include "http/queries.h"
 #include "http/routes.h"
-#include "store/reader.h"
+#include "http/worker.h"
 #include "util/clock.h"
 
 /* Buffer of a connection, request line and headers included. The library answers a longer request with 414 or 431. */
 #define CONNECTION_BYTES (16U * 1024U)
-/* Smaller answers are not worth compressing. */
-#define GZIP_BYTES_MIN 1024U
-/* A worker gives back what it took for an answer longer than this. */
-#define BODY_KEPT_BYTES (256U * 1024U)
 /* A connection may take this many times the idle limit for one request, from its first byte to the last of the answer. */
 #define REQUEST_TIMEOUTS 3U
 /* Connections beyond the limit of all that are accepted, to be told so. */
@@ -36,18 +32,14 @@
 #define STOP_STEPS 200U
 #define STOP_STEP_MS 5
 
-/* Buffers of one thread, which answers one request at a time. */
-typedef struct Worker {
-        Reader *reader; /* NULL: the thread never asks the store */
-        Buffer body, packed;
-        Gzip gzip;
-} Worker;
-
 /* A listening socket, served by one thread of the library. */
 typedef struct HttpListener {
         Http *http;
-        struct MHD_Daemon *daemon; /* NULL: not used */
+        struct MHD_Daemon *daemon;
         Worker worker;
+        atomic_bool is_retired; /* accepts no connection, and closes each after its answer */
+        int fd;                 /* of a retired listener, else -1: the daemon owns the socket */
+        struct HttpListener *next;
 } HttpListener;
 
 /* A thread that answers queries. */
@@ -59,7 +51,9 @@ typedef struct Querier {
 } Querier;
 
 struct Http {
-        HttpListener tcp, local;
+        HttpListener *listeners; /* owned: that of the Unix socket, tcp, and retired ones */
+        HttpListener *tcp;       /* NULL: off */
+        unsigned timeout_s;
         Publisher *publisher; /* borrowed, as is shares */
         Shares *shares;
         ConnectionLimits *limits;
@@ -78,77 +72,16 @@ struct Http {
         atomic_uint_fast64_t n_bytes_sent, n_exhausted, cpu_ns;
 };
 
-static void buffer_trim(Buffer *buffer) {
-        if (buffer->n_allocated > BODY_KEPT_BYTES)
-                buffer_deinit(buffer);
-}
-
-static void worker_trim(Worker *worker) {
-        if (worker->reader)
-                reader_reset(worker->reader);
-        buffer_trim(&worker->body);
-        buffer_trim(&worker->packed);
-}
-
-static void worker_deinit(Worker *worker) {
-        reader_free(worker->reader);
-        buffer_deinit(&worker->body);
-        buffer_deinit(&worker->packed);
-        gzip_deinit(&worker->gzip);
-}
-
-static const char *const content_types[] = {
-        [CONTENT_JSON] = "application/json",
-        [CONTENT_TEXT] = "text/plain; charset=utf-8",
-        [CONTENT_HTML] = "text/html; charset=utf-8",
-        [CONTENT_CSV] = "text/csv; charset=utf-8; header=present",
-        [CONTENT_METRICS_TEXT] = "text/plain; version=0.0.4; charset=utf-8",
-        [CONTENT_OPENMETRICS] = "application/openmetrics-text; version=1.0.0; charset=utf-8",
-};
-
-static void add_headers(struct MHD_Response *response, const Exchange *exchange, bool is_packed) {
-        (void)MHD_add_response_header(response, "Content-Type", content_types[exchange->type]);
-        (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-        (void)MHD_add_response_header(response, "Cache-Control", "no-store");
-        (void)MHD_add_response_header(response, "Vary", "Accept-Encoding, Accept");
-        if (is_packed)
-                (void)MHD_add_response_header(response, "Content-Encoding", "gzip");
-        if (exchange->type == CONTENT_HTML)
-                (void)MHD_add_response_header(response, "Content-Security-Policy",
-                                              "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
-                                              "form-action 'none'; frame-ancestors 'none'");
-        if (exchange->status == 405)
-                (void)MHD_add_response_header(response, "Allow", "GET, HEAD");
-        if (exchange->status == 503 || exchange->status == 429)
-                (void)MHD_add_response_header(response, "Retry-After", "1");
-}
-
-/* Makes the response of an exchange, compressed if the client accepts that. NULL: out of memory. */
-static struct MHD_Response *pack_response(struct MHD_Connection *connection, Worker *worker, const Exchange *exchange) {
-        const char *encodings = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept-Encoding");
-        const Buffer *body = &worker->body;
-        struct MHD_Response *response;
-        bool is_packed;
-
-        buffer_clear(&worker->packed);
-        is_packed = body->n > GZIP_BYTES_MIN && negotiate_gzip(encodings) &&
-                    gzip_pack(&worker->gzip, body->text, body->n, &worker->packed) == 0;
-        if (is_packed)
-                body = &worker->packed;
-
-        response = MHD_create_response_from_buffer(body->n, body->text, MHD_RESPMEM_MUST_COPY);
-        if (response)
-                add_headers(response, exchange, is_packed);
-        return response;
-}
-
 /* Sends a response and releases it. */
-static enum MHD_Result send_response(Http *http, struct MHD_Connection *connection, HttpResponse *response) {
+static enum MHD_Result send_response(HttpListener *listener, struct MHD_Connection *connection, HttpResponse *response) {
+        Http *http = listener->http;
         enum MHD_Result result;
 
         if (!response->response)
                 return MHD_NO;
 
+        if (atomic_load(&listener->is_retired))
+                (void)MHD_add_response_header(response->response, "Connection", "close");
         result = MHD_queue_response(connection, response->status, response->response);
         MHD_destroy_response(TAKE(response->response));
         assert(response->status / 100 < N_ELEMENTS(http->n_requests_by_class));
@@ -213,7 +146,7 @@ static void make_response(Http *http, const HttpRequest *request, Worker *worker
                 (void)exchange_error(exchange, 503, "out of memory");
         }
 
-        ret->response = pack_response(request->connection, worker, exchange);
+        ret->response = worker_pack_response(worker, request->connection, exchange);
         ret->status = exchange->status;
         atomic_fetch_add(&http->n_bytes_sent, worker->packed.n > 0 ? worker->packed.n : worker->body.n);
         worker_trim(worker);
@@ -342,7 +275,7 @@ static enum MHD_Result answer_request(HttpListener *listener, const HttpRequest 
                         return MHD_YES;
                 answer_error(listener->http, request, &listener->worker, status, reason, &response);
         }
-        return send_response(listener->http, request->connection, &response);
+        return send_response(listener, request->connection, &response);
 }
 
 /*
@@ -357,7 +290,7 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connect
 
         (void)version, (void)upload;
         if (!is_first && *context != listener)
-                return send_response(listener->http, connection, &((Query *)*context)->response);
+                return send_response(listener, connection, &((Query *)*context)->response);
 
         *context = listener;
         if (is_first && is_read(method))
@@ -439,13 +372,13 @@ static void block_signals(sigset_t *ret_before) {
         (void)pthread_sigmask(SIG_SETMASK, &all, ret_before);
 }
 
-static struct MHD_Daemon *start_daemon(HttpListener *listener, const HttpConfig *config, int fd, size_t n_max) {
+static struct MHD_Daemon *start_daemon(HttpListener *listener, unsigned timeout_s, int fd, size_t n_max) {
         return MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request,
                                 listener,
                                 MHD_OPTION_EXTERNAL_LOGGER, on_message, listener,
                                 MHD_OPTION_LISTEN_SOCKET, fd,
                                 MHD_OPTION_CONNECTION_LIMIT, (unsigned)n_max,
-                                MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(config->timeout_ns / NS_PER_S),
+                                MHD_OPTION_CONNECTION_TIMEOUT, timeout_s,
                                 MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
                                 MHD_OPTION_STRICT_FOR_CLIENT, 1,
                                 MHD_OPTION_URI_LOG_CALLBACK, on_target, NULL,
@@ -455,22 +388,73 @@ static struct MHD_Daemon *start_daemon(HttpListener *listener, const HttpConfig 
                                 MHD_OPTION_END);
 }
 
-static int start_listener(Http *http, const HttpConfig *config, int fd, HttpListener *ret) {
+static int start_listener(Http *http, int fd, HttpListener **ret) {
+        scoped(freep) HttpListener *listener = calloc(1, sizeof(*listener));
+        int flags = fcntl(fd, F_GETFL), error;
         sigset_t before;
-        int flags;
 
-        ret->http = http;
-        if (fd < 0)
-                return 0;
+        if (!listener || flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0) {
+                error = errno;
+                (void)close(fd);
+                return -error;
+        }
 
-        flags = fcntl(fd, F_GETFL);
-        if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
-                return -errno;
-
+        listener->http = http;
+        listener->fd = -1;
         block_signals(&before);
-        ret->daemon = start_daemon(ret, config, fd, connection_limits_max(http->limits) + REFUSALS_MAX);
+        listener->daemon = start_daemon(listener, http->timeout_s, fd, connection_limits_max(http->limits) + REFUSALS_MAX);
         (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-        return ret->daemon ? 0 : -EIO;
+        if (!listener->daemon)
+                return -EIO;
+
+        listener->next = http->listeners;
+        *ret = http->listeners = TAKE(listener);
+        return 0;
+}
+
+/*
+ * The library shuts its listening socket down when it ends, for every process that has it: what the service manager keeps
+ * for the next perfd would be dead. So the socket is taken back first.
+ */
+static void retire_listener(HttpListener *listener) {
+        if (atomic_exchange(&listener->is_retired, true))
+                return;
+        listener->fd = MHD_quiesce_daemon(listener->daemon);
+}
+
+static HttpListener *listener_free(HttpListener *listener) {
+        retire_listener(listener);
+        MHD_stop_daemon(listener->daemon);
+        closep(&listener->fd);
+        worker_deinit(&listener->worker);
+        free(listener);
+        return NULL;
+}
+
+/* Ends retired listeners whose last connection is closed: the library aborts when it ends with a suspended one. */
+static void free_retired(Http *http) {
+        for (HttpListener **at = &http->listeners; *at;) {
+                HttpListener *listener = *at;
+                const union MHD_DaemonInfo *info = atomic_load(&listener->is_retired) ?
+                        MHD_get_daemon_info(listener->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS) : NULL;
+
+                if (!info || info->num_connections > 0) {
+                        at = &listener->next;
+                        continue;
+                }
+                *at = listener->next;
+                listener_free(listener);
+        }
+}
+
+int http_listen(Http *http, int fd) {
+        HttpListener *former = TAKE(http->tcp);
+
+        if (former) {
+                retire_listener(former);
+                (void)shutdown(former->fd, SHUT_RDWR); /* frees the port; the number stays, which the former thread may still use */
+        }
+        return fd < 0 ? 0 : start_listener(http, fd, &http->tcp);
 }
 
 static int start_queriers(Http *http, size_t n, const HttpSources *sources) {
@@ -496,14 +480,16 @@ static int start_queriers(Http *http, size_t n, const HttpSources *sources) {
         return r;
 }
 
-int http_new(Http **ret, const HttpConfig *config, int tcp_fd, int unix_fd, const HttpSources *sources) {
+int http_new(Http **ret, const HttpConfig *config, int unix_fd, const HttpSources *sources) {
         scoped(http_freep) Http *http = NULL;
+        HttpListener *local;
         int r;
 
         http = calloc(1, sizeof(*http));
         if (!http)
                 return -ENOMEM;
 
+        http->timeout_s = (unsigned)(config->timeout_ns / NS_PER_S);
         http->request_limit_ns = REQUEST_TIMEOUTS * config->timeout_ns;
         http->query_timeout_ns = config->query_timeout_ns;
         http->publisher = sources->publisher;
@@ -517,9 +503,7 @@ int http_new(Http **ret, const HttpConfig *config, int tcp_fd, int unix_fd, cons
         if (r >= 0)
                 r = start_queriers(http, config->n_threads + 1, sources);
         if (r >= 0)
-                r = start_listener(http, config, tcp_fd, &http->tcp);
-        if (r >= 0)
-                r = start_listener(http, config, unix_fd, &http->local);
+                r = start_listener(http, unix_fd, &local);
         if (r < 0)
                 return r;
 
@@ -541,27 +525,15 @@ static void stop_queriers(Http *http) {
                 (void)poll(NULL, 0, STOP_STEP_MS); /* the library sends the responses */
 }
 
-/*
- * The library shuts its listening socket down when it ends, for every process that has it: what the service manager keeps
- * for the next perfd would be dead. So the socket is taken back first.
- */
-static void stop_listener(HttpListener *listener) {
-        scoped(closep) int fd = -1;
-
-        if (listener->daemon) {
-                fd = MHD_quiesce_daemon(listener->daemon);
-                MHD_stop_daemon(listener->daemon);
-        }
-        worker_deinit(&listener->worker);
-}
-
 Http *http_free(Http *http) {
         if (!http)
                 return NULL;
 
         stop_queriers(http);
-        stop_listener(&http->tcp);
-        stop_listener(&http->local);
+        for (HttpListener *listener = http->listeners, *next; listener; listener = next) {
+                next = listener->next;
+                listener_free(listener);
+        }
         queries_deinit(&http->queries);
         connection_limits_free(http->limits);
         hosts_deinit(&http->hosts);
@@ -574,9 +546,10 @@ void http_configure(Http *http, const HttpConfig *config) {
         atomic_store(&http->admin_gid, config->admin_gid);
 }
 
-void http_close_slow(Http *http) {
+void http_tick(Http *http) {
         uint64_t now_ns = clock_boottime_ns();
 
+        free_retired(http);
         if (now_ns > http->request_limit_ns && http->request_limit_ns > 0)
                 connection_limits_close_slow(http->limits, now_ns - http->request_limit_ns);
 }

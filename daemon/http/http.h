@@ -42,15 +42,21 @@ typedef struct HttpSources {
         const char *hostname;
 } HttpSources;
 
-/* Takes over the listening sockets; -1: none. Copies the configuration. Caller frees. */
-int http_new(Http **ret, const HttpConfig *config, int tcp_fd, int unix_fd, const HttpSources *sources);
+/* Takes over the listening Unix socket. Copies the configuration. Caller frees. */
+int http_new(Http **ret, const HttpConfig *config, int unix_fd, const HttpSources *sources);
 Http *http_free(Http *http);
 DEFINE_SCOPED(Http, http_free);
 
+/*
+ * Serves TCP on a listening socket, which is taken over, instead of the former one; -1: on none. The former port is free at once; requests
+ * on its connections are answered. 0 or < 0.
+ */
+int http_listen(Http *http, int fd);
+
 /* Applies what may change while the server runs: privacy, and the administrators of further connections. */
 void http_configure(Http *http, const HttpConfig *config);
-/* Closes connections whose request takes too long; called at each tick. */
-void http_close_slow(Http *http);
+/* Closes connections whose request takes too long, and ends what served former ports; called at each tick. */
+void http_tick(Http *http);
 /* Sets the answer of /-/ready: true once recovery is done, false while shutting down. */
 void http_set_ready(Http *http, bool ready);
 void http_stats(const Http *http, HttpStats *ret);

@@ -18,6 +18,7 @@ typedef struct Snapshot {
         IndicatorsSnapshot indicators;
         IngestStats ingest;
         StoreStats store;
+        HttpPortStats http_port;
         SelfStats self;
 } Snapshot;
 

@@ -66,6 +66,13 @@ typedef struct StoreStats {
         DamageStats damage;
 } StoreStats;
 
+/* The TCP port of HTTP. */
+typedef struct HttpPortStats {
+        char listen[256];  /* as configured */
+        char address[256]; /* as bound, "127.0.0.1:9847"; "": perfd does not listen */
+        char error[400];   /* why perfd does not listen; "": it does, or the port is off */
+} HttpPortStats;
+
 /* Ticks, configuration and resources of perfd itself. */
 typedef struct SelfStats {
         uint64_t started_realtime_ns;

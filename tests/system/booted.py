@@ -48,7 +48,7 @@ class Booted(unittest.TestCase):
         cls.journal_file.touch()
         cls.boot_up(image)
         cls.addClassCleanup(cls.shut_down)
-        cls.run_inside("systemctl", "enable", "--now", "perfd.socket", "perfd-http.socket")
+        cls.run_inside("systemctl", "enable", "--now", "perfd.socket")
         cls.run_inside("systemctl", "start", "perfd.service")
 
     @classmethod

@@ -300,7 +300,8 @@ os.execv(program[0], program)
 
 
 class Daemon:
-    """Runs perfd in a directory of its own. Configuration is the text of perfd.conf; tests have defaults for other settings."""
+    """Runs perfd in a directory of its own. Configuration is the text of perfd.conf; tests have defaults for other settings.
+    tcp=None: [http] listen is that of the configuration."""
 
     def __init__(self, config="", tcp=False, root=None, args=(), notify=False, watchdog_s=None, inherit=False, environment=None):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="perfd-", dir="/tmp"))
@@ -344,8 +345,9 @@ class Daemon:
         self.config.write_text(text if "[indicators]" in text else f"{text}\n{NO_MODELS}")
 
     def command(self):
-        command = [PERFD, "--config", self.config, "--socket", self.socket, "--state", self.state,
-                   "--http", f"127.0.0.1:{self.port or 0}" if self.tcp else "off"]
+        command = [PERFD, "--config", self.config, "--socket", self.socket, "--state", self.state]
+        if self.tcp is not None:
+            command += ["--http", f"127.0.0.1:{self.port or 0}" if self.tcp else "off"]
         if self.root:
             command += ["--root", self.root]
         return [str(word) for word in command + self.args]
@@ -356,7 +358,7 @@ class Daemon:
         if self.listening:
             fds = [s.fileno() for s in self.listening]
             command = [sys.executable, "-I", "-S", "-c", _ACTIVATE, ",".join(map(str, fds))] + command
-            environment.update(LISTEN_FDS=str(len(fds)), LISTEN_FDNAMES="perfd:perfd-http")
+            environment.update(LISTEN_FDS=str(len(fds)), LISTEN_FDNAMES="perfd:perfd")
         with open(self.log_file, "ab") as log:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, pass_fds=fds)
         self.stolen_s = stolen_s()

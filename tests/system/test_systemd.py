@@ -26,6 +26,8 @@ except BlockingIOError:
     pass
 """
 
+TAKE_PORT = "import socket; s = socket.create_server(('127.0.0.1', 9847)); print('listening', flush=True); input()"
+
 
 class Units(Booted):
     def setUp(self):
@@ -97,14 +99,67 @@ class Units(Booted):
         self.assertEqual((done.returncode, self.show("ActiveState")), (0, "active"), done.stderr)
 
     def test_questions_start_it_too(self):
-        over_tcp = "import urllib.request as u; u.urlopen('http://127.0.0.1:9847/metrics')"
-        for address, ask in (("/run/perfd/http.sock", lambda: self.ask("/metrics").status == 200),
-                             ("127.0.0.1:9847", lambda: self.inside("/usr/bin/python3", "-c", over_tcp).returncode == 0)):
-            with self.subTest(address):
-                self.run_inside("systemctl", "stop", "perfd.service")
-                # The first query may precede the first sample.
-                wait_for(ask, "an answer")
-                wait_for(lambda: self.show("ActiveState") == "active", "its start")
+        self.run_inside("systemctl", "stop", "perfd.service")
+        # The first query may precede the first sample.
+        wait_for(lambda: self.ask("/metrics").status == 200, "an answer")
+        wait_for(lambda: self.show("ActiveState") == "active", "its start")
+
+    def can_scrape(self, address):
+        script = f"import urllib.request as u; u.urlopen('http://{address}:9847/metrics', timeout=2)"
+        return self.inside("/usr/bin/python3", "-c", script).returncode == 0
+
+    def test_a_taken_port_costs_the_port_only(self):
+        self.run_inside("systemctl", "stop", "perfd.service")
+        other = subprocess.Popen([*self.enter, "/usr/bin/python3", "-c", TAKE_PORT], text=True,
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(other.stdout.close)
+        self.assertEqual(other.stdout.readline(), "listening\n")
+        try:
+            n = self.show("NRestarts")
+            self.run_inside("systemctl", "start", "perfd.service")
+            self.run_inside("perfctl", "run", "--job", "portless", "--", "true")
+            self.assertEqual(self.ask("/api/v1/jobs/portless").json["state"], "finished")
+            self.assertEqual((self.show("ActiveState"), self.show("NRestarts")), ("active", n))
+            status = self.inside("perfctl", "status")
+            self.assertEqual(status.returncode, 1, status.stdout)
+            self.assertIn("Cannot listen on 127.0.0.1:9847: Address already in use", status.stdout)
+            self.assertIn("Cannot listen on 127.0.0.1:9847: Address already in use", self.journal())
+            self.assertFalse(self.can_scrape("127.0.0.1"))
+        finally:
+            other.communicate("end\n", timeout=TIMEOUT_S)
+        wait_for(lambda: self.can_scrape("127.0.0.1"), "the port")
+        self.run_inside("perfctl", "status")
+
+    def recipes(self):
+        """The commands of perfd.conf(5) and README.md that open HTTP to a network."""
+        page = (harness.ROOT / "man" / "perfd.conf.5").read_text()
+        display = next(text for text in re.findall(r"(?ms)^\.Bd -literal.*?\n(.*?)^\.Ed", page) if "IPAddressAllow" in text)
+        yield re.sub(r"(?m)^# ", "", display.replace("\\en", "\\n"))
+        readme = (harness.ROOT / "README.md").read_text()
+        yield next(text for text in readme.split("\n\n") if "IPAddressAllow" in text).replace("sudo ", "")
+
+    def test_the_recipes_for_scrapes_from_another_host_work_each_time(self):
+        """A packet to an address of this node has it as its source, by which the unit filters the packets of another host."""
+        files = "/etc/perfd/perfd.conf.d/http.conf", "/etc/systemd/system/perfd.service.d/http.conf"
+        self.run_inside("ip", "address", "add", "10.0.0.7/32", "dev", "lo")
+        self.addCleanup(self.run_inside, "ip", "address", "delete", "10.0.0.7/32", "dev", "lo")
+        self.addCleanup(self.run_inside, "sh", "-euc", f"rm -f {' '.join(files)}; systemctl daemon-reload; systemctl restart perfd")
+        if self.can_reach_what_is_denied():
+            self.skipTest("no IP filter of systemd: this kernel has no BPF for control groups")
+
+        for recipe in self.recipes():
+            for i in range(4):
+                with self.subTest(recipe, i=i):
+                    self.run_inside("sh", "-euc", recipe)
+                    self.assertTrue(self.can_scrape("10.0.0.7"))
+                    self.assertEqual(self.inside("perfctl", "status").returncode, 0)
+            self.run_inside("sh", "-euc", f"rm {files[1]}; systemctl daemon-reload; systemctl restart perfd")
+            self.assertEqual(self.ask("/api/v1/node").json["http"]["address"], "10.0.0.7:9847")
+            self.assertFalse(self.can_scrape("10.0.0.7"), "the setting alone opens nothing")
+
+    def can_reach_what_is_denied(self):
+        script = ("import socket as s; l = s.create_server(('10.0.0.7', 0)); s.create_connection(l.getsockname(), 2)")
+        return self.inside("systemd-run", "--quiet", "--wait", "-p", "IPAddressDeny=any", "/usr/bin/python3", "-c", script).returncode == 0
 
     def test_a_hang_is_noticed_and_ended(self):
         self.run_inside("perfctl", "job", "begin", "hung")
@@ -201,7 +256,7 @@ class Units(Booted):
         self.assertEqual(done.stdout.split(), ["True", "False"], done.stderr)
 
     def test_the_sandbox_is_scored_well(self):
-        self.run_inside("systemd-analyze", "security", "--offline=true", "--threshold=15", "/usr/lib/systemd/system/perfd.service")
+        self.run_inside("systemd-analyze", "security", "--offline=true", "--threshold=18", "/usr/lib/systemd/system/perfd.service")
 
     def configure(self, text):
         self.run_inside("sh", "-c", 'mkdir -p /etc/perfd/perfd.conf.d && cat >/etc/perfd/perfd.conf.d/test.conf', input=text)

@@ -76,7 +76,7 @@ class Machine:
         self.enter = self.boot.stdout.readline().split()
         if not self.enter:
             raise AssertionError("no boot, see above")
-        self.run("systemd-sysusers && systemd-tmpfiles --create perfd.conf && systemctl start perfd.socket perfd-http.socket")
+        self.run("systemd-sysusers && systemd-tmpfiles --create perfd.conf && systemctl start perfd.socket")
         self.run("systemctl start perfd.service")
 
     def end(self):

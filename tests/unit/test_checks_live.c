@@ -193,10 +193,10 @@ static void a_socket_is_there_or_it_is_trouble(void **state) {
         Checks checks = {};
 
         (void)state;
-        checks_live_add_socket(&checks, "socket", "/nonexistent/perfd.sock", "perfd.socket");
+        checks_live_add_socket(&checks, "socket", "/nonexistent/perfd.sock");
         assert_check(&checks, "socket", "failed", "No such file");
         checks = (Checks){};
-        checks_live_add_socket(&checks, "socket", "/dev/null", "perfd.socket");
+        checks_live_add_socket(&checks, "socket", "/dev/null");
         assert_check(&checks, "socket", "failed", "is not a socket");
 }
 
@@ -214,11 +214,24 @@ static void a_spool_can_be_made_or_it_is_trouble(void **state) {
         assert_check(&checks, "spool", "failed", "no home directory");
 }
 
+static void a_port_that_cannot_be_opened_is_a_failure(void **state) {
+        Checks checks;
+
+        (void)state;
+        judge("{\"http\":{\"listen\":\"127.0.0.1:1\",\"address\":null,\"error\":\"Cannot listen\"}}", "", NOW_MS, &checks);
+        assert_check(&checks, "http-port", "failed", "Cannot listen");
+        judge("{\"http\":{\"listen\":\"127.0.0.1:1\",\"address\":\"127.0.0.1:1\",\"error\":null}}", "", NOW_MS, &checks);
+        assert_check(&checks, "http-port", "ok", "127.0.0.1:1");
+        judge("{\"http\":{\"listen\":\"off\",\"address\":null,\"error\":null}}", "", NOW_MS, &checks);
+        assert_check(&checks, "http-port", "ok", "off");
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_metric_is_found_by_its_whole_name),
                 cmocka_unit_test(a_perfd_that_is_well_lacks_nothing),
                 cmocka_unit_test(a_store_that_takes_nothing_is_trouble_and_a_full_one_is_less),
+                cmocka_unit_test(a_port_that_cannot_be_opened_is_a_failure),
                 cmocka_unit_test(a_source_the_kernel_does_not_have_is_missing_and_one_that_fails_is_trouble),
                 cmocka_unit_test(users_whose_flood_was_refused_lately_are_named),
                 cmocka_unit_test(many_sources_that_fail_fit),

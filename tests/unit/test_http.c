@@ -66,8 +66,8 @@ static void start(Fixture *fixture, unsigned n_connections_max, unsigned timeout
         assert_int_equal(shares_new(&fixture->shares, &shares), 0);
         sources.publisher = fixture->publisher;
         sources.shares = fixture->shares;
-        assert_int_equal(http_new(&fixture->http, &config, listen_tcp(&fixture->tcp), listen_local(fixture->directory, &fixture->local),
-                                  &sources), 0);
+        assert_int_equal(http_new(&fixture->http, &config, listen_local(fixture->directory, &fixture->local), &sources), 0);
+        assert_int_equal(http_listen(fixture->http, listen_tcp(&fixture->tcp)), 0);
 }
 
 static void publish(Fixture *fixture) {
@@ -77,7 +77,7 @@ static void publish(Fixture *fixture) {
         assert_non_null(snapshot);
         fixture_fill(snapshot, &size);
         publisher_publish(fixture->publisher, snapshot);
-        http_close_slow(fixture->http);
+        http_tick(fixture->http);
 }
 
 static int setup(void **state) {

@@ -33,7 +33,6 @@ static int setup(void **state) {
         (void)snprintf(f->directory, sizeof(f->directory), "/tmp/perfd-sockets-XXXXXX");
         assert_non_null(mkdtemp(f->directory));
         (void)snprintf(f->config.path, sizeof(f->config.path), "%s/run/perfd.sock", f->directory);
-        (void)snprintf(f->config.http_listen, sizeof(f->config.http_listen), "127.0.0.1:0");
         f->config.mode = 0600;
         *state = f;
         return 0;
@@ -61,10 +60,7 @@ static bool can_connect(const char *path) {
 static void all_sockets_are_made_and_removed_again(void **state) {
         Fixture *f = *state;
         char error[SOCKETS_ERROR_MAX], http_path[SOCKETS_PATH_MAX];
-        struct sockaddr_in in = { .sin_family = AF_INET };
-        scoped(closep) int fd = -1;
         struct stat st;
-        unsigned port;
         Sockets sockets;
 
         assert_int_equal(sockets_open(&sockets, &f->config, error), 0);
@@ -78,48 +74,49 @@ static void all_sockets_are_made_and_removed_again(void **state) {
         assert_true(can_connect(f->config.path));
         assert_true(can_connect(http_path));
 
-        assert_int_equal(sscanf(sockets.http_address, "127.0.0.1:%u", &port), 1);
-        in.sin_port = htons((uint16_t)port);
-        in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        assert_int_equal(connect(fd, (const struct sockaddr *)&in, sizeof(in)), 0);
-
         sockets_close(&sockets);
         assert_int_equal(access(f->config.path, F_OK), -1);
         assert_int_equal(access(http_path, F_OK), -1);
         assert_int_equal(sockets.submit_fd, -1);
 }
 
-static void http_can_be_off_and_have_a_path_of_its_own(void **state) {
+static void http_can_have_a_path_of_its_own(void **state) {
         Fixture *f = *state;
         char error[SOCKETS_ERROR_MAX];
         Sockets sockets;
 
-        strcpy(f->config.http_listen, "off");
         (void)snprintf(f->config.http_path, sizeof(f->config.http_path), "%s/elsewhere.sock", f->directory);
         assert_int_equal(sockets_open(&sockets, &f->config, error), 0);
-        assert_int_equal(sockets.http_tcp_fd, -1);
-        assert_string_equal(sockets.http_address, "");
         assert_string_equal(sockets.http_path, f->config.http_path);
         assert_true(can_connect(f->config.http_path));
         sockets_close(&sockets);
 }
 
-static void an_ipv6_address_is_bound_and_described(void **state) {
-        Fixture *f = *state;
-        char error[SOCKETS_ERROR_MAX];
-        Sockets sockets;
+static void a_port_is_bound_and_described(void **state) {
+        struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        char error[SOCKETS_ERROR_MAX], address[SOCKETS_ADDRESS_MAX];
+        scoped(closep) int listening = -1, fd = -1;
+        unsigned port;
 
-        if (access("/proc/net/if_inet6", R_OK) < 0)
+        (void)state;
+        listening = sockets_listen_tcp("127.0.0.1:0", address, error);
+        assert_true(listening >= 0);
+        assert_int_equal(sscanf(address, "127.0.0.1:%u", &port), 1);
+        in.sin_port = htons((uint16_t)port);
+        fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        assert_int_equal(connect(fd, (const struct sockaddr *)&in, sizeof(in)), 0);
+}
+
+static void an_ipv6_address_is_bound_and_described(void **state) {
+        char error[SOCKETS_ERROR_MAX], address[SOCKETS_ADDRESS_MAX];
+        scoped(closep) int fd = -1;
+
+        (void)state;
+        fd = sockets_listen_tcp("[::1]:0", address, error);
+        if (fd == -EADDRNOTAVAIL || fd == -EAFNOSUPPORT)
                 skip(); /* no IPv6 here */
-        strcpy(f->config.http_listen, "[::1]:0");
-        if (sockets_open(&sockets, &f->config, error) != 0) {
-                assert_true(errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT); /* a machine without IPv6 */
-                sockets_close(&sockets);
-                skip(); /* no IPv6 here */
-        }
-        assert_int_equal(strncmp(sockets.http_address, "[::1]:", 6), 0);
-        sockets_close(&sockets);
+        assert_true(fd >= 0);
+        assert_int_equal(strncmp(address, "[::1]:", 6), 0);
 }
 
 static void a_socket_left_behind_is_replaced_and_one_in_use_is_not(void **state) {
@@ -163,50 +160,52 @@ static void a_file_in_the_place_of_a_socket_stays(void **state) {
         assert_int_equal(access(f->config.path, F_OK), 0);
 }
 
-static void an_address_in_use_is_named_with_advice(void **state) {
-        Fixture *f = *state;
-        char error[SOCKETS_ERROR_MAX];
-        Sockets sockets, second;
-        Fixture other = *f;
+static void a_port_that_cannot_be_had_is_named_with_advice(void **state) {
+        char error[SOCKETS_ERROR_MAX], address[SOCKETS_ADDRESS_MAX], other[SOCKETS_ADDRESS_MAX];
+        scoped(closep) int fd = -1;
 
-        assert_int_equal(sockets_open(&sockets, &f->config, error), 0);
-        (void)snprintf(other.config.path, sizeof(other.config.path), "%s/other/perfd.sock", f->directory);
-        memcpy(other.config.http_listen, sockets.http_address, sizeof(other.config.http_listen));
-        assert_int_equal(sockets_open(&second, &other.config, error), SOCKETS_FAILED);
-        assert_int_equal(errno, EADDRINUSE);
-        assert_non_null(strstr(error, sockets.http_address));
-        assert_non_null(strstr(error, "--http off"));
-        sockets_close(&second);
-        sockets_close(&sockets);
+        (void)state;
+        fd = sockets_listen_tcp("127.0.0.1:0", address, error);
+        assert_true(fd >= 0);
+        assert_int_equal(sockets_listen_tcp(address, other, error), -EADDRINUSE);
+        assert_non_null(strstr(error, address));
+        assert_non_null(strstr(error, "ss -tlnp"));
+        assert_int_equal(sockets_listen_tcp("192.0.2.1:9847", other, error), -EADDRNOTAVAIL); /* RFC 5737: nobody has it */
+        assert_non_null(strstr(error, "no network interface has this address"));
 }
 
-/* The child has the descriptor 3 and the environment of sd_listen_fds(3); the return value is its exit status. */
-static int open_with_passed(const Fixture *f, int family, const char *name) {
+/* Passes a socket of each family as sd_listen_fds(3) says, as descriptors 3, 4 …; the return value is the exit status of the child. */
+static int open_with_passed(const Fixture *f, const int *families, int n, const char *names) {
         int status;
         pid_t pid = fork();
 
         assert_true(pid >= 0);
         if (pid == 0) {
-                struct sockaddr_un un = { .sun_family = AF_UNIX };
-                struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-                char error[SOCKETS_ERROR_MAX], pid_text[16];
+                char error[SOCKETS_ERROR_MAX], text[16];
                 Sockets sockets;
-                int fd = socket(family, SOCK_STREAM, 0), r;
+                int r;
 
-                (void)snprintf(un.sun_path, sizeof(un.sun_path), "%s/passed.sock", f->directory);
-                r = family == AF_UNIX ? bind(fd, (const struct sockaddr *)&un, sizeof(un))
-                                      : bind(fd, (const struct sockaddr *)&in, sizeof(in));
-                if (r < 0 || listen(fd, 8) < 0 || (fd != 3 && dup2(fd, 3) < 0))
-                        _exit(100);
-                (void)snprintf(pid_text, sizeof(pid_text), "%d", (int)getpid());
-                setenv("LISTEN_PID", pid_text, 1);
-                setenv("LISTEN_FDS", "1", 1);
-                setenv("LISTEN_FDNAMES", name, 1);
+                for (int i = 0; i < n; i++) {
+                        struct sockaddr_un un = { .sun_family = AF_UNIX };
+                        struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+                        int fd = socket(families[i], SOCK_STREAM, 0);
+
+                        (void)snprintf(un.sun_path, sizeof(un.sun_path), "%s/passed-%d-%d.sock", f->directory, (int)getpid(), i);
+                        r = families[i] == AF_UNIX ? bind(fd, (const struct sockaddr *)&un, sizeof(un))
+                                                   : bind(fd, (const struct sockaddr *)&in, sizeof(in));
+                        if (r < 0 || listen(fd, 8) < 0 || (fd != 3 + i && dup2(fd, 3 + i) < 0))
+                                _exit(100);
+                }
+                (void)snprintf(text, sizeof(text), "%d", (int)getpid());
+                setenv("LISTEN_PID", text, 1);
+                (void)snprintf(text, sizeof(text), "%d", n);
+                setenv("LISTEN_FDS", text, 1);
+                setenv("LISTEN_FDNAMES", names, 1);
                 if (sockets_open(&sockets, &f->config, error) != 0)
-                        _exit(strstr(error, "expected stream sockets named perfd and perfd-http") ? 101 : 102);
-                r = sockets.submit_fd == 3 ? 1 : sockets.http_unix_fd == 3 ? 2 : sockets.http_tcp_fd == 3 ? 3 : 0;
-                if (r == 1 && sockets.submit_path[0])
-                        r = 103; /* the service manager's, not ours to remove */
+                        _exit(101);
+                r = (sockets.submit_fd - 3) * 10 + sockets.http_unix_fd - 3;
+                if (sockets.submit_path[0])
+                        r += 100; /* made here, not passed */
                 sockets_close(&sockets);
                 exit(r);
         }
@@ -215,28 +214,27 @@ static int open_with_passed(const Fixture *f, int family, const char *name) {
         return WEXITSTATUS(status);
 }
 
-static void passed_sockets_are_taken_by_name_and_family(void **state) {
-        Fixture *f = *state;
-        char path[128];
+static void the_two_passed_sockets_are_taken_in_order(void **state) {
+        assert_int_equal(open_with_passed(*state, (int[]){ AF_UNIX, AF_UNIX }, 2, "perfd:perfd"), 1);
+}
 
-        (void)snprintf(path, sizeof(path), "%s/passed.sock", f->directory);
-        assert_int_equal(open_with_passed(f, AF_UNIX, "perfd"), 1);
-        unlink(path);
-        assert_int_equal(open_with_passed(f, AF_UNIX, "perfd-http"), 2);
-        unlink(path);
-        assert_int_equal(open_with_passed(f, AF_INET, "perfd-http"), 3);
-        assert_int_equal(open_with_passed(f, AF_UNIX, "nonsense"), 101);
+static void what_the_socket_unit_of_an_earlier_version_passes_is_ignored(void **state) {
+        assert_int_equal(open_with_passed(*state, (int[]){ AF_INET, AF_UNIX, AF_UNIX, AF_UNIX }, 4,
+                                          "perfd-http:perfd-http:perfd:perfd"), 23);
+        assert_int_equal(open_with_passed(*state, (int[]){ AF_UNIX, AF_UNIX, AF_UNIX }, 3, "perfd:perfd:perfd"), 1);
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(all_sockets_are_made_and_removed_again, setup, teardown),
-                cmocka_unit_test_setup_teardown(http_can_be_off_and_have_a_path_of_its_own, setup, teardown),
-                cmocka_unit_test_setup_teardown(an_ipv6_address_is_bound_and_described, setup, teardown),
+                cmocka_unit_test_setup_teardown(http_can_have_a_path_of_its_own, setup, teardown),
+                cmocka_unit_test(a_port_is_bound_and_described),
+                cmocka_unit_test(an_ipv6_address_is_bound_and_described),
                 cmocka_unit_test_setup_teardown(a_socket_left_behind_is_replaced_and_one_in_use_is_not, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_file_in_the_place_of_a_socket_stays, setup, teardown),
-                cmocka_unit_test_setup_teardown(an_address_in_use_is_named_with_advice, setup, teardown),
-                cmocka_unit_test_setup_teardown(passed_sockets_are_taken_by_name_and_family, setup, teardown),
+                cmocka_unit_test(a_port_that_cannot_be_had_is_named_with_advice),
+                cmocka_unit_test_setup_teardown(the_two_passed_sockets_are_taken_in_order, setup, teardown),
+                cmocka_unit_test_setup_teardown(what_the_socket_unit_of_an_earlier_version_passes_is_ignored, setup, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -132,22 +132,34 @@ static void write_events(Json *json, const MeterEvents *events) {
         json_object_end(json);
 }
 
+static void put_text_or_null(Json *json, const char *key, const char *text) {
+        json_put_string(json, key, *text ? text : NULL);
+}
+
 static void write_store(Json *json, const StoreStats *store) {
         json_put_object_begin(json, "store");
         json_put_string(json, "directory", store->directory);
         json_put_bool(json, "writable", store->is_writable);
-        json_put_string(json, "error", *store->error ? store->error : NULL);
+        put_text_or_null(json, "error", store->error);
         json_put_bool(json, "volatile", store->is_volatile);
         json_put_uint(json, "size_bytes", store->size_bytes);
         json_put_uint(json, "size_limit_bytes", store->size_max_bytes);
         json_put_uint(json, "queue_rows", store->queue_rows);
         json_put_uint(json, "sync_failures", store->n_sync_failures);
-        json_put_string(json, "sync_error", *store->sync_error ? store->sync_error : NULL);
+        put_text_or_null(json, "sync_error", store->sync_error);
         json_put_uint(json, "damaged_files", store->damage.n_files);
         json_put_bool(json, "salvaging", store->damage.is_salvaging);
         json_put_uint(json, "rows_salvaged", store->damage.n_rows_salvaged);
-        json_put_string(json, "damage", *store->damage.found ? store->damage.found : NULL);
-        json_put_string(json, "salvage", *store->damage.salvaged ? store->damage.salvaged : NULL);
+        put_text_or_null(json, "damage", store->damage.found);
+        put_text_or_null(json, "salvage", store->damage.salvaged);
+        json_object_end(json);
+}
+
+static void write_http(Json *json, const HttpPortStats *port) {
+        json_put_object_begin(json, "http");
+        json_put_string(json, "listen", port->listen);
+        put_text_or_null(json, "address", port->address);
+        put_text_or_null(json, "error", port->error);
         json_object_end(json);
 }
 
@@ -183,6 +195,7 @@ static void answer_state(Exchange *exchange) {
         write_sources(&json, node);
         write_events(&json, &node->events);
         write_store(&json, &snapshot->store);
+        write_http(&json, &snapshot->http_port);
         json_object_end(&json);
 }
 

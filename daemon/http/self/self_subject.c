@@ -3,9 +3,14 @@
 #include "http/metrics.h"
 #include "http/self/self_subject.h"
 
+/* perfd runs, and says what it does not do. */
 static void answer_healthy(Exchange *exchange) {
+        const Snapshot *snapshot = exchange->snapshot;
+
         exchange->type = CONTENT_TEXT;
         buffer_puts(exchange->body, "ok\n");
+        if (snapshot && snapshot->http_port.error[0])
+                buffer_printf(exchange->body, "http: %s\n", snapshot->http_port.error);
 }
 
 /* perfd is not ready while nothing can be stored because of damage, and says what it does about damage. */
