@@ -4,8 +4,9 @@
 /*
  * Limits of connections that the HTTP library does not have
  *
- * The library closes idle connections. It limits neither the duration of a request, so that a peer could keep a connection by sending
- * a byte now and then, nor the connections of one user. Both limits are here; each connection is charged to its caller.
+ * The library closes idle connections. It does not limit the duration of a request, so that a peer could keep a connection open
+ * by sending a byte from time to time, nor the connections of one user. This module has both limits, and charges each
+ * connection to its caller.
  */
 
 #include <stddef.h>
@@ -32,7 +33,7 @@ LimitedConnection *connection_limits_add(ConnectionLimits *limits, int fd, uint3
 /* The account and the caller of a connection; borrowed until connection_limits_remove(). */
 Account *connection_limits_account(const LimitedConnection *connection);
 const Caller *connection_limits_caller(const LimitedConnection *connection);
-/* Call when the connection has completed a request. NULL does nothing here and below. */
+/* Call when the connection has completed a request. NULL does nothing, here and below. */
 void connection_limits_renew(ConnectionLimits *limits, LimitedConnection *connection, uint64_t now_ns);
 /* Call before the descriptor is closed. */
 void connection_limits_remove(ConnectionLimits *limits, LimitedConnection *connection);

@@ -6,8 +6,8 @@
 #include <limits.h>
 
 /*
- * 16 KiB of window and tables to match: 96 KiB in all instead of zlib's usual 256. It works in twice its window, and moves what
- * it has, and all its tables, whenever that is full: never for the metrics of a node with few jobs, which are 30 KiB.
+ * A window of 16 KiB with tables to match: 96 KiB in all, instead of zlib's usual 256 KiB. zlib works in twice its window, and
+ * moves the content and all tables when that is full: this never happens for the metrics of a node with few jobs, about 30 KiB.
  */
 #define WINDOW_BITS 14
 #define AS_GZIP 16

@@ -197,12 +197,12 @@ void job_html_advice(Buffer *out, const JobView *job, const NodeSnapshot *node) 
         buffer_puts(out, "</ul>\n");
 }
 
-/* --- numbers ------------------------------------------------------------------------------------- */
+/* --- table of metrics ----------------------------------------------------------------------------- */
 
 typedef enum Format {
         FORMAT_RATIO,
         FORMAT_SECONDS,
-        FORMAT_SHARE, /* seconds, of the duration */
+        FORMAT_SHARE, /* seconds, as a share of the duration */
         FORMAT_BYTES,
         FORMAT_COUNT,
 } Format;

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The landing page
- *
- * web/index.html with what this node is at the moment, its jobs, and the indicators in the store. Without a snapshot all of it reads "–".
- */
+/* The landing page: web/index.html with the current state of the node, its jobs, and the indicators in the store. Without a
+ * snapshot, all values are "–". */
 
 #include <inttypes.h>
 
@@ -15,11 +12,11 @@
 #include "store/indicators/indicator_reader.h"
 #include "util/clock.h"
 
-/* More are in JSON. */
+/* The JSON API has all of them. */
 #define LANDING_JOBS_MAX 20U
 #define LANDING_INDICATORS_MAX 100U
 
-/* "25.0 % of 64.0 GiB" */
+/* Writes "25.0 % of 64.0 GiB". */
 static void put_ratio_of(Buffer *out, double ratio, uint64_t bytes) {
         html_percent(out, ratio);
         buffer_puts(out, " of ");

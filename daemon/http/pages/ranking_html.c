@@ -10,11 +10,11 @@
 #include "http/pages/html.h"
 #include "util/statistics.h"
 
-#define TABLES_MAX 20U       /* more are in JSON */
-#define ROWS_MAX 50U         /* of one table */
-#define COMPARED_MAX 50000U /* values of a page: each is drawn again for every resample */
+#define TABLES_MAX 20U       /* the JSON API has all of them */
+#define ROWS_MAX 50U         /* rows of one table */
+#define COMPARED_MAX 50000U /* values on a page: each resample draws all of them */
 #define CONFIDENCE 0.95
-#define SEED 1U              /* that of the API: both say the same */
+#define SEED 1U              /* the same as in the API, so that both have the same result */
 
 enum {
         FIELD_PARAMETERS,
@@ -43,9 +43,9 @@ static void put_number(Buffer *out, double number) {
                 buffer_puts(out, "–");
 }
 
-/* --- what is the same in a table ----------------------------------------------------------------- */
+/* --- heading of a table --------------------------------------------------------------------------- */
 
-/* number: of the table, which it is the name of. */
+/* number: index of the table, for the heading's id. */
 static void put_heading(Buffer *out, const Group *group, size_t number) {
         JsonText hardware = grouping_field(group, FIELD_HARDWARE), key, value;
         JsonWalk walk = json_text_walk(grouping_field(group, FIELD_PARAMETERS));
@@ -91,7 +91,7 @@ static void put_head(Buffer *out, const RankingTable *table, size_t number) {
 
 /* --- an alternative ------------------------------------------------------------------------------ */
 
-/* alternative NULL: it is not compared. */
+/* alternative NULL: not compared. */
 typedef struct Row {
         Group *group;
         const Alternative *alternative;
@@ -173,7 +173,7 @@ static bool is_compared(const RankingTable *table, const Group *group) {
         return table->direction != DIRECTION_UNKNOWN && group->numbers[0].n >= RANKING_N_MIN;
 }
 
-/* *ret_n: of the alternatives. */
+/* ret_n: number of alternatives. */
 static int compare(const RankingTable *table, const Group *groups, size_t n, unsigned n_resamples, Alternative *ret, size_t *ret_n) {
         const RankingConfig config = {
                 .is_higher_better = table->direction == DIRECTION_HIGHER,
@@ -188,7 +188,7 @@ static int compare(const RankingTable *table, const Group *groups, size_t n, uns
                         ret[n_alternatives++] =
                                 (Alternative){ .index = i, .values = groups[i].numbers[0].values, .n = groups[i].numbers[0].n };
 
-        /* No resamples: too many values are on the page. */
+        /* Without resamples: the page has too many values. */
         *ret_n = n_resamples > 0 && n_alternatives <= RANKING_ALTERNATIVES_MAX ? n_alternatives : 0;
         return ranking_make(ret, *ret_n, &config);
 }
@@ -228,7 +228,7 @@ static void put_notes(Buffer *out, const RankingTable *table, const Alternative 
                 buffer_printf(out, "<p>%zu more alternatives are not shown.</p>\n", n - ROWS_MAX);
 }
 
-/* Those that are compared first, the best of them on top. */
+/* Compared alternatives come first, the best on top. */
 static int put_table(Buffer *out, const RankingTable *table, Group *groups, size_t n, size_t number, unsigned n_resamples) {
         scoped(freep) Alternative *alternatives = calloc(n, sizeof(*alternatives));
         size_t n_alternatives = 0, n_rows = 0;
