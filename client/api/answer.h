@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Answer: members of the JSON that perfd returns */
+/* Answer: read members of the JSON documents that perfd returns */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,19 +10,19 @@
 #include "client/cli/text.h"
 #include "document/value.h"
 
-/* NAN where the member is no number: unknown, or not known yet. */
+/* Returns NAN if the member is missing or not a number: the value is unknown or not yet available. */
 double answer_number(const Value *from, const char *key);
-/* 0 in that case. */
+/* As answer_number(), but returns 0 instead of NAN. */
 double answer_number_or_zero(const Value *from, const char *key);
-/* A time or a count. 0 where the member is none. */
+/* Returns a time or a count; 0 if the member is missing or neither. */
 uint64_t answer_time(const Value *from, const char *key);
-/* "" where the member is no string. */
+/* Returns "" if the member is missing or not a string. */
 const char *answer_text(const Value *from, const char *key);
-/* False where the member is no boolean. */
+/* Returns false if the member is missing or not a boolean. */
 bool answer_flag(const Value *from, const char *key);
-/* False for a model, of the answer to /api/v1/models, that applies to the results of another user only. */
+/* Returns false if a model, from the answer to /api/v1/models, applies only to results of another user. */
 bool answer_model_applies(const Value *model);
-/* Number of items of a list, or of members of an object; 0 for any other value and for NULL. */
+/* Returns the number of items of a list or of members of an object; 0 for any other value and for NULL. */
 size_t answer_length(const Value *list);
 size_t answer_n_members(const Value *object);
 
@@ -32,7 +32,7 @@ typedef struct AnswerMetric {
         bool is_exact;
 } AnswerMetric;
 
-/* From the list `metrics` of a job or the node. False: absent. */
+/* Finds a metric in the list `metrics` of a job or the node. Returns false if the metric is missing. */
 bool answer_metric(const Value *from, const char *key, AnswerMetric *ret);
-/* "43.1 %", "12.3 MiB"; hours and seconds as "1 h 50 min" */
+/* Formats a value with its unit: "43.1 %", "12.3 MiB"; hours and seconds as "1 h 50 min". */
 void answer_metric_format(const AnswerMetric *metric, char ret[static TEXT_MAX]);

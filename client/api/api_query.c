@@ -13,7 +13,7 @@
 
 #define REQUEST_TIMEOUT_NS (10 * NS_PER_S)
 
-static int tell_error(int error) {
+static int report_error(int error) {
         message_print("%s", strerrordesc_np(-error));
         return EXIT_FAILED;
 }
@@ -28,7 +28,7 @@ int api_query_init(ApiQuery *query, const GlobalOptions *global) {
                 return EXIT_DONE;
 
         if (r != -ENOPKG)
-                return tell_error(r);
+                return report_error(r);
         message_print("this command needs libcurl.so.4, which is not installed (Debian: apt-get install libcurl4)");
         return EXIT_FAILED;
 }
@@ -80,7 +80,7 @@ int api_query_try(ApiQuery *query, const char *path) {
         if (r == 0)
                 r = parse_answer(query);
         if (r < 0)
-                return tell_error(r);
+                return report_error(r);
         if (r > 0)
                 query->answer = NULL;
 
@@ -144,7 +144,7 @@ int api_query_ask_text(ApiQuery *query, const char *path) {
                 return EXIT_UNREACHABLE;
         }
         if (r < 0)
-                return tell_error(r);
+                return report_error(r);
 
         (void)parse_answer(query);
         return refuse(query, status);

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * API query: a GET of perfd's HTTP API, and the answer as a Value
+ * API query: GET request to perfd's HTTP API, with the answer as a Value
  *
- * Failures are reported here, on standard error.
+ * All functions report their own failures on standard error.
  */
 
 #include <stdbool.h>
@@ -21,27 +21,38 @@ typedef struct ApiQuery {
         char *socket;
         Buffer body; /* JSON of the latest answer */
         Arena arena;
-        const Value *answer; /* valid until the next request; NULL: none */
+        const Value *answer; /* valid until the next request; NULL if there is no JSON answer */
 } ApiQuery;
 
-/* EXIT_DONE, or the exit status after a message. api_query_deinit() in any case. */
+/* Returns EXIT_DONE, or an exit status after a message. Call api_query_deinit() in both cases. */
 int api_query_init(ApiQuery *query, const GlobalOptions *global);
 void api_query_deinit(ApiQuery *query);
 
-/* Requests a path. EXIT_DONE, or an exit status after a message; a status other than 2xx is a failure. */
+/*
+ * Requests a path. Returns EXIT_DONE, or an exit status after a message; an HTTP status other than 2xx is a failure.
+ */
 int api_query_ask(ApiQuery *query, const char *path);
-/* api_query_init() and api_query_ask(). */
+/* Calls api_query_init(), then api_query_ask(). */
 int api_query_open(ApiQuery *query, const GlobalOptions *global, const char *path);
-/* The same for a job: its path, and `below` it, as "/samples". EXIT_USAGE after a message where `id` is no job id. */
+/*
+ * As api_query_open() for the path of a job, with `below` appended, for example "/samples". Returns EXIT_USAGE after
+ * a message if `id` is not a valid job id.
+ */
 int api_query_open_job(ApiQuery *query, const GlobalOptions *global, const char *id, const char *below);
-/* The node that a job ran on: the job's own member, or the answer to another query. NULL where perfd does not tell. */
+/*
+ * Returns the node that a job ran on: the job's own member, or the answer to a second query. NULL if perfd does not
+ * name the node.
+ */
 const Value *api_query_node(ApiQuery *query, const Value *job);
-/* As api_query_ask(), without a message when perfd is unreachable: EXIT_UNREACHABLE, and http_client_error() has the reason. */
+/*
+ * As api_query_ask(), but prints no message if perfd is unreachable: returns EXIT_UNREACHABLE; http_client_error()
+ * has the reason.
+ */
 int api_query_try(ApiQuery *query, const char *path);
-/* As api_query_ask(), for an answer that is not JSON: `body` has the text, and `answer` is NULL. */
+/* As api_query_ask() for an answer that is not JSON: `body` contains the text, and `answer` is NULL. */
 int api_query_ask_text(ApiQuery *query, const char *path);
 
-/* EXIT_DONE if `id` can be a job id, else EXIT_USAGE after a message. */
+/* Returns EXIT_DONE if `id` is a valid job id, else EXIT_USAGE after a message. */
 int api_query_check_job_id(const char *id);
 
 /* Prints the answer as JSON to standard output. */

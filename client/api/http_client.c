@@ -56,7 +56,7 @@ static int load(HttpClient *client) {
             !client->describe)
                 return -ENOPKG;
 
-        /* A Unix socket needs no TLS, whose set-up would take longer than the query. */
+        /* A Unix socket needs no TLS; setting up TLS would take longer than the query. */
         (void)client->global_init(CURL_GLOBAL_NOTHING);
         client->easy = client->init();
         return client->easy ? 0 : -ENOMEM;
@@ -83,7 +83,7 @@ int http_client_new(HttpClient **ret, const char *socket, uint64_t timeout_ns) {
         return 0;
 }
 
-/* The library stays loaded: it has registered functions that run at exit. */
+/* Does not unload the library: libcurl registers functions that run at exit. */
 HttpClient *http_client_free(HttpClient *client) {
         if (!client)
                 return NULL;
@@ -110,14 +110,14 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *userdata) {
 }
 
 static CURLcode prepare(HttpClient *client, const char *url, Buffer *body) {
-        long timeout_ms = (long)(client->timeout_ns / NS_PER_MS) + 1; /* 0 would mean for ever */
+        long timeout_ms = (long)(client->timeout_ns / NS_PER_MS) + 1; /* a timeout of 0 would mean no timeout */
         CURL *easy = client->easy;
         CURLcode r = CURLE_OK;
 
         r = r ? r : client->set(easy, CURLOPT_URL, url);
-        r = r ? r : client->set(easy, CURLOPT_PATH_AS_IS, 1L); /* a job's id may be .. */
+        r = r ? r : client->set(easy, CURLOPT_PATH_AS_IS, 1L); /* a job id may be ".." */
         r = r ? r : client->set(easy, CURLOPT_UNIX_SOCKET_PATH, client->socket);
-        r = r ? r : client->set(easy, CURLOPT_NOPROXY, "*"); /* $http_proxy is not for this */
+        r = r ? r : client->set(easy, CURLOPT_NOPROXY, "*"); /* $http_proxy does not apply to a Unix socket */
         r = r ? r : client->set(easy, CURLOPT_NOSIGNAL, 1L);
         r = r ? r : client->set(easy, CURLOPT_TIMEOUT_MS, timeout_ms);
         r = r ? r : client->set(easy, CURLOPT_USERAGENT, "perfctl/" PERFD_VERSION);
@@ -127,8 +127,8 @@ static CURLcode prepare(HttpClient *client, const char *url, Buffer *body) {
         return r;
 }
 
-/* "Couldn't connect to server" is not what anybody needs to know of a Unix socket. */
-static void explain(HttpClient *client, CURLcode code) {
+/* Replaces libcurl's "Couldn't connect to server", which does not say why a Unix socket failed. */
+static void format_error(HttpClient *client, CURLcode code) {
         long os_error = 0;
         const char *text = client->error[0] ? client->error : client->describe(code);
         char copy[CURL_ERROR_SIZE];
@@ -160,7 +160,7 @@ int http_client_get(HttpClient *client, const char *path, unsigned *ret_status, 
         if (buffer_error(body) < 0)
                 return -ENOMEM;
         if (code != CURLE_OK) {
-                explain(client, code);
+                format_error(client, code);
                 return HTTP_CLIENT_UNREACHABLE;
         }
 

@@ -6,11 +6,11 @@
 #include "client/cli/common_options.h"
 #include "util/buffer.h"
 
-/* "/api/v1/indicators/NAME/WHAT" */
+/* Starts a path: "/api/v1/indicators/NAME/WHAT". */
 void indicator_path_begin(Buffer *path, const char *name, const char *what);
-/* "/api/v1/batches/ID" */
+/* Writes "/api/v1/batches/ID". */
 void indicator_path_batch(Buffer *path, const char *id);
-/* A query parameter; nothing for NULL. */
+/* Appends a query parameter; does nothing if value is NULL. */
 void indicator_path_put(Buffer *path, const char *name, const char *value);
-/* --where, --since and --until. */
+/* Appends the parameters of --where, --since and --until. */
 void indicator_path_select(Buffer *path, const SelectionOptions *selection);

@@ -49,7 +49,7 @@ void metric_list_names_deinit(MetricListNames *names) {
         free(names->refused);
 }
 
-/* NULL: out of memory. Caller frees. */
+/* Caller frees; NULL if out of memory. */
 static char *make_name(const char *key, const MetricListStyle *style) {
         int metric = metric_find(key);
         const char *raw = metric >= 0 ? metric_raw_key((Metric)metric) : key;
@@ -66,24 +66,24 @@ static char *make_name(const char *key, const MetricListStyle *style) {
         return buffer_take(&text);
 }
 
-static int note(char **first, const char *name) {
+static int store_first(char **first, const char *name) {
         if (!*first)
                 *first = strdup(name);
         return *first ? 0 : -ENOMEM;
 }
 
-static int judge_name(char *const *names, size_t n, const MetricListStyle *style, MetricListNames *ret) {
+static int check_name(char *const *names, size_t n, const MetricListStyle *style, MetricListNames *ret) {
         const char *name = names[n];
         int r = 0;
 
         if (!style->has_raw_names && !metric_list_name_is_valid(name))
-                r = note(&ret->refused, name);
+                r = store_first(&ret->refused, name);
 
         for (size_t i = 0; i < n && r == 0; i++) {
                 if (strcmp(names[i], name) != 0)
                         continue;
                 ret->n_same++;
-                return note(&ret->same, name);
+                return store_first(&ret->same, name);
         }
         return r;
 }
@@ -126,9 +126,9 @@ int metric_list_write(const Value *answer, const MetricListStyle *style, Buffer 
                 double value;
 
                 if (!key || !value_get_double(metric, "value", &value))
-                        continue; /* JSON has no word for what is not finite */
+                        continue; /* JSON cannot represent NaN and infinities */
                 names[n] = make_name(key, style);
-                r = names[n] ? judge_name(names, n, style, ret_names) : -ENOMEM;
+                r = names[n] ? check_name(names, n, style, ret_names) : -ENOMEM;
                 if (r < 0)
                         return r;
 

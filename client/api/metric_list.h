@@ -4,8 +4,8 @@
 /*
  * Metric list: the metrics of an answer as JSON for an MLflow client
  *
- * [{"key", "value", "timestamp", "step"}, …]: log_batch() takes it as it is. timestamp in ms; step is the rank of a
- * job, 0 for the node.
+ * The output [{"key", "value", "timestamp", "step"}, …] can be passed to log_batch() unchanged. timestamp is in ms;
+ * step is the rank of a job, and 0 for the node.
  */
 
 #include <stdbool.h>
@@ -15,31 +15,38 @@
 #include "util/buffer.h"
 
 typedef struct MetricListStyle {
-        bool is_compat;     /* perf.py's own reading of its eighteen */
-        bool has_raw_names; /* as perf.py spelt them before it made them fit for MLflow; the prefix as it is given */
-        const char *prefix; /* "" for none */
+        bool is_compat;     /* write perf.py's eighteen metrics, with values as perf.py computes them */
+        bool has_raw_names; /* use perf.py's original spelling, before its MLflow renaming; the prefix is not changed */
+        const char *prefix; /* "" if there is no prefix */
 } MetricListStyle;
 
-/* Problems with the names. */
+/* Problems found in the metric names. */
 typedef struct MetricListNames {
-        size_t n_same;         /* names that another one before is the same as */
-        char *same;            /* the first of them, owned; NULL: there is none */
-        char *refused;         /* the first that MLflow would refuse, owned; NULL: there is none, or they are raw */
+        size_t n_same;         /* number of names equal to an earlier name */
+        char *same;            /* the first such name, owned; NULL if there is none */
+        char *refused;         /* the first name that MLflow would reject, owned; NULL if there is none, or if names
+                                * are raw */
 } MetricListNames;
 
 void metric_list_names_deinit(MetricListNames *names);
 
 /*
- * MLflow: perf.py of lightgbm-benchmark puts a prefix before the name, leaves out what is not one of [a-zA-Z0-9_-. /], and cuts the
- * rest to 50 characters. MLflow itself also refuses a name that as a path would mean another one.
+ * MLflow names: perf.py of lightgbm-benchmark prepends a prefix, removes characters outside [a-zA-Z0-9_-. /], and
+ * truncates the name to 50 characters. MLflow itself also rejects a name that is not a normalized path.
  */
 
-#define METRIC_LIST_NAME_MAX 51 /* with NUL */
+#define METRIC_LIST_NAME_MAX 51 /* including NUL */
 
-/* Applies perf.py's rule. Bytes that are not ASCII are omitted one by one, with the same result. */
+/*
+ * Applies perf.py's rule. Non-ASCII bytes are removed one by one; the result is the same as removing whole
+ * characters.
+ */
 void metric_list_name(const char *prefix, const char *key, char ret[static METRIC_LIST_NAME_MAX]);
-/* Whether MLflow takes a name that the rule made: no part of it between '/' is empty, "." or "..", and it does not begin with "..". */
+/*
+ * Returns true if MLflow accepts a name written by metric_list_name(): no path component is empty, "." or "..", and
+ * the name does not begin with "..".
+ */
 bool metric_list_name_is_valid(const char *name);
 
-/* Appends the list, one metric on a line. answer: to /api/v1/node or /api/v1/jobs/{id}. 0 or -ENOMEM. */
+/* Appends the list, one metric per line. answer: of /api/v1/node or /api/v1/jobs/{id}. Returns 0 or -ENOMEM. */
 int metric_list_write(const Value *answer, const MetricListStyle *style, Buffer *out, MetricListNames *ret_names);

@@ -72,13 +72,16 @@ void model_schema_write_json(const IndicatorModel *models, size_t n, Buffer *out
 
 /* --- comments ------------------------------------------------------------------------------------- */
 
-/* Writes a text on one line: a help text may have several lines, and no other control characters. */
+/*
+ * Writes a text on one line, with newlines replaced: a help text may have several lines, but contains no other
+ * control characters.
+ */
 static void put_comment_text(Buffer *out, const char *text) {
         for (; *text; text++)
                 buffer_putc(out, (unsigned char)*text < ' ' ? ' ' : *text);
 }
 
-/* "# rate: GFLOP/s, higher is better; …", or nothing. */
+/* Writes "# rate: GFLOP/s, higher is better; …", or nothing if the property has no description. */
 static void put_comment(Buffer *out, const char *mark, const Property *property) {
         const char *separator = ": ", *direction = indicator_model_direction_text(property->direction);
 
@@ -117,7 +120,7 @@ static void put_head(Buffer *out, const char *mark, const IndicatorModel *model)
 
 /* --- RDF ------------------------------------------------------------------------------------------ */
 
-/* Plain where it is a word, else an IRI, in which what may not stand there is %XX. */
+/* Writes a plain name if the name allows it, else an IRI with the reserved characters percent-encoded. */
 static void put_predicate(Buffer *out, const char *name) {
         static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
         bool is_word = strspn(name, word) == strlen(name) && !(*name >= '0' && *name <= '9');
@@ -150,16 +153,16 @@ static const char *rdf_type(unsigned types) {
                 return "bool";
         case PROPERTY_STR:
                 return "string";
-        default: /* several, or any: as text they can all be kept */
+        default: /* several types, or any type: a text column can store all of them */
                 return types ? "string" : "default";
         }
 }
 
-/* Types that all models together give a name: an RDF predicate has one type. */
+/* The merged type of a name over all models: an RDF predicate has one type. */
 typedef struct Predicate {
         unsigned types;
         bool is_any, is_indexed;
-        bool is_exact; /* one of the indexes is */
+        bool is_exact; /* at least one model asks for an exact index */
 } Predicate;
 
 static Predicate read_predicate(const IndicatorModel *models, size_t n, const char *name) {
@@ -193,7 +196,7 @@ static void put_predicate_line(Buffer *out, const IndicatorModel *models, size_t
         const char *type = rdf_type(predicate.types);
 
         if (predicate.is_indexed && strcmp(type, "default") == 0)
-                type = "string"; /* what has no type cannot be indexed */
+                type = "string"; /* Dgraph cannot index a predicate without a type */
         put_predicate(out, property->name);
         buffer_printf(out, ": %s", type);
         if (predicate.is_indexed)
@@ -201,7 +204,7 @@ static void put_predicate_line(Buffer *out, const IndicatorModel *models, size_t
         buffer_puts(out, " .\n");
 }
 
-/* The same name with two components is two types. */
+/* Writes the type name, which includes the component: the same name with two components makes two types. */
 static void put_type_name(Buffer *out, const IndicatorModel *model) {
         scoped(buffer_deinit) Buffer name = {};
 
@@ -211,7 +214,7 @@ static void put_type_name(Buffer *out, const IndicatorModel *model) {
         put_predicate(out, buffer_error(&name) == 0 ? name.text : model->name);
 }
 
-/* A predicate is all models', but its unit is that of one. */
+/* Predicates are shared by all models, but a unit belongs to one model and is written there. */
 void model_schema_write_rdf(const IndicatorModel *models, size_t n, Buffer *out) {
         for (size_t i = 0; i < n; i++)
                 for (size_t k = 0; k < models[i].n_properties; k++)
@@ -247,11 +250,11 @@ static void put_quoted(Buffer *out, char quote, const char *text) {
 }
 
 /*
- * Names of one kind. SQLite takes "PiMatmul" and "pimatmul" for one, quoted or not: the first keeps the name, and each later one gets
- * a number.
+ * Set of table or column names. SQLite treats "PiMatmul" and "pimatmul" as equal, quoted or not: the first name is
+ * used unchanged, and later ones get a number.
  */
 typedef struct NameSet {
-        void *tree; /* owned, of tsearch(3) */
+        void *tree; /* owned, root of tsearch(3) */
         bool has_failed;
 } NameSet;
 
@@ -263,7 +266,7 @@ static int compare_names(const void *a, const void *b) {
         return strcasecmp(a, b);
 }
 
-/* Borrowed until the set is gone. */
+/* The returned name is borrowed until the set is released. */
 __attribute__((format(printf, 2, 3))) static const char *name_set_add(NameSet *set, const char *format, ...) {
         scoped(freep) char *wanted = NULL;
         char **found = NULL;
@@ -298,7 +301,7 @@ static const char *sql_type(unsigned types) {
         }
 }
 
-/* Columns of every result. */
+/* Columns of every result table. */
 static const struct {
         const char *name, *type;
 } base[] = {
@@ -317,7 +320,7 @@ static void put_literal(Buffer *out, const Value *value) {
         value_write_json(value, &json);
 }
 
-/* A column that takes text because its values are of several types has them as text. */
+/* In a column of type TEXT for values of several types, the allowed values are written as text. */
 static void put_check(Buffer *out, const Property *property, const char *column) {
         bool is_text = strcmp(sql_type(property->types), "TEXT") == 0;
 
@@ -376,7 +379,7 @@ static void put_table(Buffer *out, const IndicatorModel *model, const char *tabl
         names->has_failed |= own.has_failed;
 }
 
-/* Names that begin with sqlite_ are reserved by SQLite. */
+/* Names that begin with "sqlite_" are reserved by SQLite. */
 void model_schema_write_sql(const IndicatorModel *models, size_t n, Buffer *out) {
         scoped(freep) const char **tables = calloc(n + 1, sizeof(*tables));
         scoped(name_set_deinit) NameSet names = { .has_failed = !tables };

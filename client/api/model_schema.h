@@ -4,15 +4,21 @@
 /*
  * Schemas: indicator models as JSON, RDF and SQL
  *
- * Names, units and help texts are escaped, so that their content stays inside its quotes or comment.
+ * Names, units and help texts are escaped, so that they cannot end the quotes or the comment around them.
  */
 
 #include "document/indicator_model.h"
 #include "util/buffer.h"
 
-/* {"models": [{"name", "component", "help", "parameters": […], "results": […]}]}, with every member in its long form. */
+/*
+ * Writes {"models": [{"name", "component", "help", "parameters": […], "results": […]}]}, with all members in long
+ * form.
+ */
 void model_schema_write_json(const IndicatorModel *models, size_t n, Buffer *out);
-/* A schema of Dgraph's: what each property is, once, then a type for each model. */
+/* Writes a Dgraph schema: the definition of each predicate, then a type for each model. */
 void model_schema_write_rdf(const IndicatorModel *models, size_t n, Buffer *out);
-/* A table for each model, and an index for each parameter that has one; for SQLite, PostgreSQL and their like. */
+/*
+ * Writes a table for each model, and an index for each indexed parameter; for SQLite, PostgreSQL and similar
+ * databases.
+ */
 void model_schema_write_sql(const IndicatorModel *models, size_t n, Buffer *out);

@@ -24,7 +24,7 @@ static int out_of_memory(void) {
         return EXIT_FAILED;
 }
 
-/* Room for one more, with an arena of so many bytes. 0 or -ENOMEM. */
+/* Allocates the next model and its arena, n_bytes larger than a model needs. Returns 0 or -ENOMEM. */
 static int make_room(ModelSet *set, size_t n_bytes) {
         if (ARRAY_EXTEND(set->models, set->n) < 0 || ARRAY_EXTEND(set->arenas, set->n) < 0)
                 return -ENOMEM;

@@ -2,23 +2,26 @@
 #pragma once
 
 /*
- * Model file: sets of indicator models, from files and from perfd
+ * Model set: indicator models read from files or from perfd
  */
 
 #include "client/api/api_query.h"
 #include "document/indicator_model.h"
 #include "util/arena.h"
 
-/* Owned by its user, zeroed at first. */
+/* Owned by the caller; initialize with zeros. */
 typedef struct ModelSet {
-        IndicatorModel *models; /* each in an arena */
+        IndicatorModel *models; /* models[i] is allocated in arenas[i] */
         size_t n;
-        Arena *arenas; /* as many */
+        Arena *arenas; /* n elements */
 } ModelSet;
 
 void model_set_deinit(ModelSet *set);
 
-/* Adds all of the files, and reports each error with its place. "-" is standard input. The last exit status that is not EXIT_DONE. */
+/*
+ * Adds the models of all files, and reports each error with its position. "-" is standard input. Returns EXIT_DONE,
+ * or the exit status of the last file that failed.
+ */
 int model_set_add_files(ModelSet *set, char *const *files, int n);
-/* Adds all models of an answer of perfd. */
+/* Adds all models in an answer of perfd. */
 int model_set_add_answer(ModelSet *set, const ApiQuery *query);

@@ -8,7 +8,7 @@
 #include "util/nearest.h"
 
 #define COMMANDS_MAX 128U
-#define HELP_COLUMN 29U /* of the text beside an option */
+#define HELP_COLUMN 29U /* column of the help text next to an option */
 #define SUMMARY_COLUMN 23U
 
 /* --- finding -------------------------------------------------------------------------------------- */
@@ -19,7 +19,7 @@ static bool has_first_word(const char *name, const char *word) {
         return strncmp(name, word, n) == 0 && (name[n] == '\0' || name[n] == ' ');
 }
 
-/* How many of the words the command takes, 0 when they name another. */
+/* Returns the number of words that match the command's name; 0 if they do not match. */
 static int match(const char *name, char *const *words, int n_words) {
         const char *space = strchr(name, ' ');
 
@@ -107,7 +107,7 @@ int command_refuse(const char *name, const char *format, ...) {
         return EXIT_USAGE;
 }
 
-/* The n-th placeholder of a synopsis: "JOB" is the first of "{JOB | --all-nodes FILE…}". */
+/* Writes the n-th placeholder of a synopsis: "JOB" is the first in "{JOB | --all-nodes FILE…}". */
 static void find_placeholder(const char *synopsis, int n, char ret[static COMMAND_NAME_MAX]) {
         snprintf(ret, COMMAND_NAME_MAX, "argument");
         for (const char *p = synopsis; *p;) {

@@ -4,7 +4,8 @@
 /*
  * Command: name, help, options and function of one command of perfctl
  *
- * Each command is one file that defines one `const Command cmd_…`. The functions below find commands in a list, and write their help.
+ * Each command has its own file, which defines `const Command cmd_…`. The functions below find commands in a list and
+ * write their help.
  */
 
 #include "client/cli/common_options.h"
@@ -20,37 +21,37 @@ enum {
 
 #define COMMAND_EXAMPLES_MAX 4
 #define COMMAND_NAME_MAX 64U
-#define COMMAND_OPTIONS_MAX 2048U /* bytes of a command's own options */
+#define COMMAND_OPTIONS_MAX 2048U /* maximum size of a command's own options */
 #define COMMAND_MANY (-1)         /* any number of arguments */
 
 typedef struct Command Command;
 
-/* A parsed command line; everything is borrowed. */
+/* A parsed command line; all pointers are borrowed. */
 typedef struct CommandLine {
         const Command *command;
         const void *options; /* the command's own struct */
         GlobalOptions global;
-        char **arguments;    /* end with NULL */
+        char **arguments;    /* NULL-terminated */
         int n_arguments;
-        int n_before_dashes; /* how many of them stood before `--`; -1: there was none */
+        int n_before_dashes; /* number of arguments before `--`; -1: no `--` */
 } CommandLine;
 
 struct Command {
-        const char *name;      /* one word or two, as "job list" */
-        const char *arguments; /* synopsis behind the options, as "NAME [COMPONENT]"; "" for none */
+        const char *name;      /* one or two words, for example "job list" */
+        const char *arguments; /* synopsis after the options, for example "NAME [COMPONENT]"; may be "" */
         const char *summary;   /* one line */
-        const char *help;      /* paragraph that is wrapped when it is shown; "" for none */
+        const char *help;      /* paragraph, wrapped when shown; may be "" */
         const char *examples[COMMAND_EXAMPLES_MAX];
-        const Option *options; /* besides the global ones; NULL: none */
-        size_t options_size;   /* of the struct that the table fills */
+        const Option *options; /* options besides the global ones; may be NULL */
+        size_t options_size;   /* size of the struct that `options` fills */
         int n_arguments_min, n_arguments_max;
-        OptionValue value;     /* what the arguments are completed to */
-        bool runs_command;     /* the arguments are a command, whose own may be empty */
+        OptionValue value;     /* kind of candidates for completing an argument */
+        bool runs_command;     /* the arguments are a command line, whose own arguments may be empty */
         bool stops_early;      /* option parsing stops at the first non-option */
-        int (*run)(const CommandLine *line); /* prints, and returns the exit status */
+        int (*run)(const CommandLine *line); /* does the work and returns the exit status */
 };
 
-/* `options` and `options_size` of a command. */
+/* Sets `options` and `options_size` of a command. */
 #define COMMAND_OPTIONS(type, table) .options = (table), .options_size = sizeof(type)
 
 /* One row of the list of commands: a heading of the overview, or a command. The list ends with {}. */
@@ -60,24 +61,26 @@ typedef struct CommandRow {
 } CommandRow;
 
 /*
- * The command that words[0] (and words[1]) name; *ret_n_words is how many it took. NULL when there is none, and then *ret_nearest is
- * the most similar name, or NULL.
+ * Finds the command that words[0] (and words[1]) name; *ret_n_words is the number of words in its name. If there is
+ * none, returns NULL and sets *ret_nearest to the most similar name, or NULL.
  */
 const Command *command_find(const CommandRow *rows, char *const *words, int n_words, int *ret_n_words, const char **ret_nearest);
-/* Whether commands of two words begin with this one. */
+/* Returns true if two-word commands begin with this word. */
 bool command_is_group(const CommandRow *rows, const char *word);
-/* "list, show, begin or end" */
+/* Writes the second words of a group: "list, show, begin or end". */
 void command_write_group_words(const CommandRow *rows, const char *group, Buffer *out);
 
-/* All options of a command; NULL bases when nothing is to be parsed. */
+/* Collects all options of a command. global, own: the structs that receive the values; NULL if nothing is parsed. */
 void command_fill_table(OptionTable *table, const Command *command, GlobalOptions *global, void *options);
 
-/* Checks the number of arguments, and that none of them is empty. EXIT_DONE, or EXIT_USAGE after a message. */
+/*
+ * Checks the number of arguments, and that none of them is empty. Returns EXIT_DONE, or EXIT_USAGE after a message.
+ */
 int command_check_arguments(const CommandLine *line, int n_min, int n_max);
-/* Prints what is wrong with the command line, and how to get help. Returns EXIT_USAGE. */
+/* Prints an error in the command line and how to get help. Returns EXIT_USAGE. */
 int command_refuse(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* group: NULL for all commands, else the first word of those that are listed. */
+/* group: first word of the commands to list; NULL for all commands. */
 void command_write_list(Screen *screen, const CommandRow *rows, const char *group);
 void command_write_options(Screen *screen, const OptionTable *table);
 void command_write_help(Screen *screen, const Command *command);

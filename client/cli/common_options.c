@@ -55,7 +55,7 @@ const Option json_options[] = {
         {},
 };
 
-/* which: from 0. n_all: 0 when it is not given. */
+/* which: index, from 0. n_all: total number, 0 if not given. */
 static int check_place(const char *name, const OptionNumber *which, const char *all_name, uint64_t n_all,
                        char ret_error[static OPTION_ERROR_MAX]) {
         if (!which->is_given || n_all == 0 || which->value < n_all)

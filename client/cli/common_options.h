@@ -2,15 +2,15 @@
 #pragma once
 
 /*
- * Options that several commands have in common: groups with a table each, and single rows
+ * Options shared by several commands: groups with a table each, and single rows
  *
- * An option has the same placeholder, letter and help in all commands.
+ * An option has the same placeholder, letter and help text in all commands.
  */
 
 #include "client/cli/options.h"
 #include "job/job.h"
 
-/* Accepted by every command, before its name as well. */
+/* Accepted by every command, also before the command's name. */
 typedef struct GlobalOptions {
         bool help, no_color;
         const char *socket, *http_socket;
@@ -18,7 +18,7 @@ typedef struct GlobalOptions {
 
 extern const Option global_options[];
 
-/* The place of a process in a parallel run. */
+/* Position of a process in a parallel run. */
 typedef struct PlaceOptions {
         OptionNumber rank, node;
         uint64_t n_ranks, n_nodes; /* 0: not given */
@@ -26,34 +26,37 @@ typedef struct PlaceOptions {
 
 extern const Option place_options[];
 
-/* Checks rank and node against the numbers of ranks and nodes. 0, or OPTION_WRONG with a sentence in ret_error. */
+/*
+ * Checks rank and node against the numbers of ranks and nodes. Returns 0, or OPTION_WRONG with a message in
+ * ret_error.
+ */
 int common_options_check_place(const PlaceOptions *place, char ret_error[static OPTION_ERROR_MAX]);
 
-/* Which results of an indicator are selected. */
+/* Selection of an indicator's results. */
 typedef struct SelectionOptions {
-        OptionTexts where; /* conditions, checked */
-        OptionNumber since_ns, until_ns; /* before now */
+        OptionTexts where; /* validated conditions */
+        OptionNumber since_ns, until_ns; /* age: nanoseconds before now */
 } SelectionOptions;
 
 extern const Option selection_options[];
 
-/* Names of a run that fails before it prints a document. NULL: not given. */
+/* Names for a run that fails before it prints a document; NULL if not given. */
 typedef struct FailedRunOptions {
         const char *indicator, *component;
 } FailedRunOptions;
 
 extern const Option failed_run_options[];
 
-/* Options of a command about perfd and the spool. */
+/* Options of commands that use perfd and the spool. */
 typedef struct SpoolOptions {
         uint64_t timeout_ns;
-        const char *spool; /* NULL: not given */
+        const char *spool; /* NULL if not given */
         bool json;
 } SpoolOptions;
 
 extern const Option spool_options[];
 
-/* Options of a command that has no other. */
+/* Options of a command whose only option is --json. */
 typedef struct JsonOptions {
         bool json;
 } JsonOptions;

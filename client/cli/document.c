@@ -8,7 +8,10 @@
 #include "document/value_parse.h"
 #include "text/yaml.h"
 
-/* Tries to read one complete JSON document; anything else is left to the YAML reader and its error messages. */
+/*
+ * Tries to parse the text as one complete JSON document; all other texts are left to the YAML parser, which reports
+ * errors.
+ */
 static int try_json(const Buffer *text, Arena *arena, const Value **ret) {
         const Value *value, *more;
         ValueReader reader;

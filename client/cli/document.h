@@ -4,7 +4,7 @@
 /*
  * Document: a YAML or JSON file written by a user
  *
- * JSON has its own reader, since YAML does not know surrogate escapes such as "\ud83d\ude00".
+ * JSON has a parser of its own, since YAML does not support surrogate escapes such as "\ud83d\ude00".
  */
 
 #include <stddef.h>
@@ -14,11 +14,13 @@
 #include "util/buffer.h"
 
 enum {
-        DOCUMENT_WRONG = 1, /* said, with the file, line and column */
+        DOCUMENT_WRONG = 1, /* an error was printed with file, line and column */
 };
 
-/* file: as messages call it. The tree lives in the arena. 0, DOCUMENT_WRONG, or a negative errno. */
+/*
+ * file: name for error messages. The tree is allocated in the arena. Returns 0, DOCUMENT_WRONG, or a negative errno.
+ */
 int document_parse(const Buffer *text, const char *file, Arena *arena, const Value **ret);
 
-/* Memory that the tree of n bytes can take at most. */
+/* Returns the maximum size of the tree of a document of n bytes. */
 size_t document_arena_size(size_t n);

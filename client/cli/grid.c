@@ -13,8 +13,8 @@
 #include "util/array.h"
 
 #define GAP 2U
-#define MINUTE_COLUMNS 16U /* of "2026-11-20 21:58" */
-#define WIDTH_MIN 8U /* that a column of text or bars keeps */
+#define MINUTE_COLUMNS 16U /* width of "2026-11-20 21:58" */
+#define WIDTH_MIN 8U /* minimum width of a text or bar column */
 #define BAR_COLUMNS_MAX 40U
 
 void grid_init(Grid *grid, size_t n_columns, size_t n_heads) {
@@ -115,7 +115,7 @@ void grid_value(Grid *grid, const Value *value) {
         }
 }
 
-/* Names of parameters are as scripts write them: n and N are two. */
+/* Parameter names keep their case: n and N are two parameters. */
 void grid_key(Grid *grid, const char *key) {
         static const char *const ours[][2] = {
                 { "component", "COMPONENT" }, { "version", "VERSION" }, { "hardware", "HARDWARE" },
@@ -127,7 +127,7 @@ void grid_key(Grid *grid, const char *key) {
         grid_text(grid, key);
 }
 
-/* Columns on the screen that a text takes. */
+/* Returns the number of screen columns of a text. */
 static size_t width_of(const Screen *screen, const char *text) {
         scoped(buffer_deinit) Buffer out = {};
         Screen aside = *screen;
@@ -136,29 +136,32 @@ static size_t width_of(const Screen *screen, const char *text) {
         return screen_text(&aside, text);
 }
 
-/* leasts: what a column of text can be cut to; numbers are never cut. */
-static void measure(const Grid *grid, const Screen *screen, size_t *widths, size_t *leasts) {
+/*
+ * Computes the full and the minimum width of each column. Text columns can be truncated; number columns have the same
+ * width in both.
+ */
+static void measure(const Grid *grid, const Screen *screen, size_t *widths, size_t *minimums) {
         bool are_text[GRID_COLUMNS_MAX] = {};
 
         for (size_t i = 0; i < grid->n_columns; i++)
-                widths[i] = leasts[i] = 0;
+                widths[i] = minimums[i] = 0;
         for (size_t i = 0; i < grid->n; i++) {
                 GridKind kind = grid->cells[i].kind;
                 size_t column = i % grid->n_columns, n = kind == GRID_BAR ? BAR_COLUMNS_MAX : width_of(screen, grid->cells[i].text);
 
                 if (n > widths[column])
                         widths[column] = n;
-                if ((kind == GRID_WHOLE || kind == GRID_NUMBER) && n > leasts[column])
-                        leasts[column] = n;
+                if ((kind == GRID_WHOLE || kind == GRID_NUMBER) && n > minimums[column])
+                        minimums[column] = n;
                 are_text[column] |= kind == GRID_TEXT || kind == GRID_BAR;
         }
         for (size_t i = 0; i < grid->n_columns; i++)
-                if (are_text[i] && leasts[i] < WIDTH_MIN)
-                        leasts[i] = WIDTH_MIN;
+                if (are_text[i] && minimums[i] < WIDTH_MIN)
+                        minimums[i] = WIDTH_MIN;
 }
 
-/* Takes from the widest column of text until the line fits. False: none has anything to give any more. */
-static bool fit(const Grid *grid, const Screen *screen, size_t *widths, const size_t *leasts) {
+/* Narrows the widest text column until the line fits. Returns false if all columns have their minimum width. */
+static bool narrow_columns(const Grid *grid, const Screen *screen, size_t *widths, const size_t *minimums) {
         size_t n = grid->indent + (grid->n_columns - 1) * GAP;
 
         for (size_t i = 0; i < grid->n_columns; i++)
@@ -167,7 +170,7 @@ static bool fit(const Grid *grid, const Screen *screen, size_t *widths, const si
                 size_t widest = SIZE_MAX;
 
                 for (size_t i = 0; i < grid->n_columns; i++)
-                        if (widths[i] > leasts[i] && (widest == SIZE_MAX || widths[i] > widths[widest]))
+                        if (widths[i] > minimums[i] && (widest == SIZE_MAX || widths[i] > widths[widest]))
                                 widest = i;
                 if (widest == SIZE_MAX)
                         return false;
@@ -177,7 +180,7 @@ static bool fit(const Grid *grid, const Screen *screen, size_t *widths, const si
         return true;
 }
 
-/* Returns the columns that it took. */
+/* Returns the number of columns written. */
 static size_t write_content(Screen *screen, const GridCell *cell, size_t width) {
         if (cell->kind != GRID_BAR)
                 return screen_text_cut(screen, cell->text, cell->kind == GRID_TEXT ? width : SIZE_MAX);
@@ -205,13 +208,16 @@ static void write_cell(const Grid *grid, Screen *screen, size_t i, size_t width)
                 screen_pad(screen, 0, GAP);
 }
 
-/* An empty cell at the end of a line leaves blanks. */
+/* Removes the blanks that an empty cell leaves at the end of a line. */
 static void trim(Buffer *out) {
         while (!out->failed && out->n > 0 && out->text[out->n - 1] == ' ')
                 out->text[--out->n] = '\0';
 }
 
-/* "median:rate  203.4 GFLOP/s": the cell of a row, its heading before it and what stands under that after it. */
+/*
+ * Writes a cell on a line of its own, with its heading before it and the unit from the second heading after it:
+ * "median:rate  203.4 GFLOP/s".
+ */
 static void write_labelled(const Grid *grid, Screen *screen, size_t row, size_t column, size_t width) {
         size_t n, n_left = screen->width > width + GAP + WIDTH_MIN ? screen->width - width - GAP : WIDTH_MIN;
         const GridCell *cell = &grid->cells[row * grid->n_columns + column];
@@ -233,8 +239,8 @@ static void write_labelled(const Grid *grid, Screen *screen, size_t row, size_t 
         buffer_putc(screen->out, '\n');
 }
 
-/* Writes each row as lines of its own, after an empty line. */
-static void write_rows_apart(const Grid *grid, Screen *screen) {
+/* Writes each cell on its own line, with an empty line before each row. */
+static void write_cells_on_lines(const Grid *grid, Screen *screen) {
         size_t width = 0, width_max = screen->width / 2;
 
         for (size_t column = 0; column < grid->n_columns && column < grid->n; column++) {
@@ -253,14 +259,14 @@ static void write_rows_apart(const Grid *grid, Screen *screen) {
 }
 
 int grid_write(const Grid *grid, Screen *screen, bool is_cut) {
-        size_t widths[GRID_COLUMNS_MAX], leasts[GRID_COLUMNS_MAX];
+        size_t widths[GRID_COLUMNS_MAX], minimums[GRID_COLUMNS_MAX];
 
         if (grid->has_failed)
                 return -ENOMEM;
 
-        measure(grid, screen, widths, leasts);
-        if (is_cut && !fit(grid, screen, widths, leasts)) {
-                write_rows_apart(grid, screen);
+        measure(grid, screen, widths, minimums);
+        if (is_cut && !narrow_columns(grid, screen, widths, minimums)) {
+                write_cells_on_lines(grid, screen);
                 return 0;
         }
 

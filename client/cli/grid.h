@@ -4,8 +4,8 @@
 /*
  * Grid: a table whose columns are as wide as their widest cell
  *
- * Text is aligned left, numbers right. Where a line does not fit the terminal, the widest columns of text are cut; where that is
- * not enough, each row is written as lines of its own, with the headings before the cells.
+ * Text is aligned left, numbers right. If a line does not fit the terminal, the widest text columns are truncated; if
+ * that is not enough, each cell is written on its own line after its heading.
  */
 
 #include <stdbool.h>
@@ -17,10 +17,10 @@
 #define GRID_COLUMNS_MAX 64U
 
 typedef enum GridKind {
-        GRID_TEXT,   /* aligned left, and cut where there is no room */
-        GRID_WHOLE,  /* aligned left, never cut */
-        GRID_NUMBER, /* aligned right, never cut */
-        GRID_BAR,    /* as wide as there is room */
+        GRID_TEXT,   /* aligned left, truncated if the line is too long */
+        GRID_WHOLE,  /* aligned left, never truncated */
+        GRID_NUMBER, /* aligned right, never truncated */
+        GRID_BAR,    /* fills the available width */
 } GridKind;
 
 typedef struct GridCell {
@@ -28,44 +28,44 @@ typedef struct GridCell {
         GridKind kind;
         bool has_style;
         Style style;
-        double ratio; /* of a bar */
+        double ratio; /* length of a bar, 0 to 1 */
 } GridCell;
 
 typedef struct Grid {
         size_t n_columns;
-        size_t n_heads; /* rows at the top that are headings: the first in bold, others dim */
-        size_t indent; /* of rows; headings begin at the left */
+        size_t n_heads; /* number of heading rows: the first is bold, the others dim */
+        size_t indent; /* of rows; headings are not indented */
         GridCell *cells; /* owned */
         size_t n;
-        bool has_failed; /* out of memory */
+        bool has_failed; /* memory allocation failed */
 } Grid;
 
 void grid_init(Grid *grid, size_t n_columns, size_t n_heads);
-/* heads: as "INDICATOR|>RESULTS", where > stands before the heading of numbers. */
+/* heads: for example "INDICATOR|>RESULTS"; > marks the heading of a number column. */
 void grid_init_heads(Grid *grid, const char *heads);
 void grid_deinit(Grid *grid);
 
-/* The next cell, row by row. Copied. */
+/* Adds the next cell, row by row. The text is copied. */
 void grid_text(Grid *grid, const char *text);
-/* Text that is never cut, as it is there to be copied. */
+/* Adds text that is never truncated, because users copy it. */
 void grid_whole(Grid *grid, const char *text);
-/* Style of the latest cell. */
+/* Sets the style of the latest cell. */
 void grid_style(Grid *grid, Style style);
-/* A bar that shows a ratio of 0 to 1. */
+/* Adds a bar that shows a ratio from 0 to 1. */
 void grid_bar(Grid *grid, double ratio);
-/* "-" when it is not finite. */
+/* Adds a number; "-" if it is not finite. */
 void grid_number(Grid *grid, double v);
 void grid_count(Grid *grid, uint64_t n);
-/* A time to the minute. */
+/* Adds a time with minute resolution. */
 void grid_minute(Grid *grid, uint64_t realtime_ms);
-/* A value of an answer: numbers are aligned right; null and NULL are shown as "-". */
+/* Adds a value of an answer: numbers are aligned right; null and NULL are shown as "-". */
 void grid_value(Grid *grid, const Value *value);
-/* The heading of a key that groups have in common, or alternatives differ in. */
+/* Adds the heading of a key that groups have in common, or in which alternatives differ. */
 void grid_key(Grid *grid, const char *key);
-/* A heading of numbers, or a number in words. */
+/* Adds right-aligned text: the heading of a number column, or a number with a unit. */
 void grid_right(Grid *grid, const char *text);
 
-/* is_cut: lines may not be longer than the screen. 0 or -ENOMEM. */
+/* is_cut: limit lines to the width of the screen. Returns 0 or -ENOMEM. */
 int grid_write(const Grid *grid, Screen *screen, bool is_cut);
-/* Prints the grid to standard output. EXIT_DONE, or EXIT_FAILED after a message. */
+/* Prints the grid to standard output. Returns EXIT_DONE, or EXIT_FAILED after a message. */
 int grid_print(const Grid *grid, bool no_color);

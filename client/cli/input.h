@@ -9,9 +9,11 @@
 
 #define INPUT_BYTES_MAX (64U * 1024U * 1024U)
 
-/* Name for messages: the file, or "standard input" for "-". Borrowed. */
+/* Returns the name for messages: the file name, or "standard input" for "-". Borrowed. */
 const char *input_name(const char *file);
-/* Appends all of a file. EXIT_DONE, or EXIT_FAILED after a message. */
+/* Appends the content of a file. Returns EXIT_DONE, or EXIT_FAILED after a message. */
 int input_read(const char *file, Buffer *ret);
-/* Appends all of what is open. 0, -EFBIG beyond INPUT_BYTES_MAX in `ret`, or another negative errno. */
+/*
+ * Reads an open file to its end. Returns 0, -EFBIG if `ret` would exceed INPUT_BYTES_MAX, or another negative errno.
+ */
 int input_read_fd(int fd, Buffer *ret);

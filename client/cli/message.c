@@ -17,7 +17,7 @@ void message_print(const char *format, ...) {
         (void)screen_text(&screen, text.text ? text.text : format);
         buffer_putc(&line, '\n');
 
-        /* One write, so that ranks that share a terminal do not mix their lines. */
+        /* A single write() keeps the lines of several ranks on one terminal apart. */
         if (buffer_error(&line) == 0)
                 (void)file_write_all(STDERR_FILENO, line.text, line.n);
 }

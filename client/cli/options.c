@@ -169,13 +169,13 @@ const OptionEntry *option_table_find_letter(const OptionTable *table, char lette
 
 /* --- the command line ----------------------------------------------------------------------------- */
 
-/* Not getopt_long(3), which takes any unambiguous beginning for an option and does not name the word that it refused. */
+/* getopt_long(3) is not used: it accepts abbreviated options and does not report the word that it rejects. */
 typedef struct OptionScan {
         const OptionTable *table;
         const char *command;
         char **words;
         int n, at;
-        char *error; /* of OPTION_ERROR_MAX bytes */
+        char *error; /* OPTION_ERROR_MAX bytes */
 } OptionScan;
 
 static int option_scan_unknown(OptionScan *scan, const char *word, size_t n) {
@@ -194,8 +194,8 @@ static int option_scan_unknown(OptionScan *scan, const char *word, size_t n) {
         return OPTION_WRONG;
 }
 
-/* value: the part after "=" or behind a letter, or NULL to take the next word. */
-static int option_scan_take(OptionScan *scan, const OptionEntry *entry, const char *value) {
+/* value: the text after "=" or after a letter; NULL: the value is the next word. */
+static int option_scan_value(OptionScan *scan, const OptionEntry *entry, const char *value) {
         const Option *option = entry->option;
 
         assert(entry->base);
@@ -213,15 +213,15 @@ static int option_scan_take(OptionScan *scan, const OptionEntry *entry, const ch
         return option->parse(option, value, entry->base + entry->offset, scan->error);
 }
 
-/* --name, --name=value */
+/* Parses --name or --name=value. */
 static int option_scan_name(OptionScan *scan, const char *word) {
         size_t n = strcspn(word, "=");
         const OptionEntry *entry = option_table_find(scan->table, word + 2, n - 2);
 
-        return entry ? option_scan_take(scan, entry, word[n] == '=' ? word + n + 1 : NULL) : option_scan_unknown(scan, word, n);
+        return entry ? option_scan_value(scan, entry, word[n] == '=' ? word + n + 1 : NULL) : option_scan_unknown(scan, word, n);
 }
 
-/* -x, -xvalue, -xyz */
+/* Parses -x, -xvalue or -xyz. */
 static int option_scan_letters(OptionScan *scan, const char *word) {
         for (const char *letter = word + 1; *letter; letter++) {
                 const OptionEntry *entry = option_table_find_letter(scan->table, *letter);
@@ -230,9 +230,9 @@ static int option_scan_letters(OptionScan *scan, const char *word) {
                 if (!entry)
                         return option_scan_unknown(scan, (char[]){ '-', *letter, '\0' }, 2);
                 if (entry->option->argument)
-                        return option_scan_take(scan, entry, letter[1] ? letter + 1 : NULL);
+                        return option_scan_value(scan, entry, letter[1] ? letter + 1 : NULL);
 
-                r = option_scan_take(scan, entry, NULL);
+                r = option_scan_value(scan, entry, NULL);
                 if (r != 0)
                         return r;
         }

@@ -2,20 +2,20 @@
 #pragma once
 
 /*
- * Options of a command line, as tables of rows
+ * Options of a command line, described by tables
  *
- * A row names an option, its parser and the member of the command's own struct that receives the value. A table ends with {} and may
- * include the table of a group that several commands share. Option names are never abbreviated, so that a new option cannot change
- * the meaning of an existing script.
+ * A row names an option, its parser and the member of the command's struct that receives the value. A table ends with
+ * {}, and may include the table of a group that several commands share. Option names cannot be abbreviated, so that a
+ * new option cannot change the meaning of an existing script.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define OPTIONS_MAX 64U      /* of a command, included tables and global options counted */
+#define OPTIONS_MAX 64U      /* maximum number of options of a command, including included tables and global options */
 #define OPTION_ERROR_MAX 320U
-#define OPTION_TEXTS_MAX 64U /* values of an option that may be repeated */
+#define OPTION_TEXTS_MAX 64U /* maximum number of values of a repeatable option */
 
 /* Kind of candidates for completing an option's value or a command's argument. */
 typedef enum OptionValue {
@@ -33,7 +33,10 @@ typedef enum OptionValue {
 
 typedef struct Option Option;
 
-/* Stores a value in `place`, the member that the row names. value: NULL for a flag. 0, or OPTION_WRONG with a sentence in ret_error. */
+/*
+ * Stores a value in `place`, the member that the row names. value: NULL for a flag. Returns 0, or OPTION_WRONG with a
+ * message in ret_error.
+ */
 typedef int OptionParse(const Option *option, const char *value, void *place, char ret_error[static OPTION_ERROR_MAX]);
 
 enum {
@@ -42,19 +45,20 @@ enum {
 
 struct Option {
         const char *name;
-        char letter;           /* 0: none */
-        const char *argument;  /* placeholder, as "SECONDS"; NULL for a flag */
-        const char *help;      /* values and default are added from the members below */
+        char letter;           /* 0 if there is none */
+        const char *argument;  /* placeholder, for example "SECONDS"; NULL for a flag */
+        const char *help;      /* allowed values and the default are appended from the members below */
         OptionParse *parse;
         size_t offset;         /* of the member in the command's struct */
-        const Option *rows;    /* an included table in place of an option */
-        uint64_t min, max;     /* of a number; max is the most bytes of a line, or the most texts */
-        const char *const *words; /* of a choice, ends with NULL */
-        const char *initial;   /* value of an option that is not given, parsed before the command line; NULL: zero */
-        OptionValue value;     /* of a flag: what the command's arguments are when the flag is given */
+        const Option *rows;    /* a table to include; then the row is not an option */
+        uint64_t min, max;     /* limits of a number; for a text, max is the maximum length in bytes; for texts, their
+                                * maximum number */
+        const char *const *words; /* allowed words of a choice, NULL-terminated */
+        const char *initial;   /* default, parsed before the command line; NULL: zero */
+        OptionValue value;     /* of a flag: kind of the command's arguments if the flag is given */
 };
 
-/* A number for which no value can stand for "not given". */
+/* A number and whether it was given: every value is valid. */
 typedef struct OptionNumber {
         bool is_given;
         uint64_t value;
@@ -66,10 +70,10 @@ typedef struct OptionTexts {
         size_t n;
 } OptionTexts;
 
-/* The offset of a member; does not compile unless the member has the type that the row's parser stores. */
+/* Offset of a member. Fails to compile if the member's type is not the type that the row's parser stores. */
 #define OPTION_PLACE(type, member, stored) (offsetof(type, member) + 0 * sizeof(char[_Generic(((type *)0)->member, stored: 1)]))
 
-/* The end of each row: parser, place and limits. */
+/* Second half of a row: parser, offset and limits. */
 #define OPTION_FLAG(type, member) .parse = option_parse_flag, .offset = OPTION_PLACE(type, member, bool)
 #define OPTION_TEXT(type, member) .parse = option_parse_text, .offset = OPTION_PLACE(type, member, const char *)
 #define OPTION_LINE(type, member, n_max) .parse = option_parse_line, .offset = OPTION_PLACE(type, member, const char *), .max = (n_max)
@@ -89,18 +93,18 @@ typedef struct OptionTexts {
 OptionParse option_parse_flag, option_parse_text, option_parse_line, option_parse_choice, option_parse_count, option_parse_number,
         option_parse_duration, option_parse_age;
 
-/* For parsers of a command's own: writes "--NAME expects EXPECTED, not 'VALUE'" and returns OPTION_WRONG. */
+/* For a command's own parsers: writes "--NAME expects EXPECTED, not 'VALUE'" and returns OPTION_WRONG. */
 int option_refuse(const Option *option, const char *value, const char *expected, char ret_error[static OPTION_ERROR_MAX]);
-/* Appends a checked value; OPTION_WRONG beyond option->max. */
+/* Appends a validated value. Returns OPTION_WRONG if there are already option->max values. */
 int option_add_text(const Option *option, const char *value, OptionTexts *texts, char ret_error[static OPTION_ERROR_MAX]);
 
 /* --- tables --------------------------------------------------------------------------------------- */
 
-/* An option and the struct that it is stored in. */
+/* An option, and the struct that receives its value. */
 typedef struct OptionEntry {
         const Option *option;
-        char *base;    /* NULL when nothing is to be parsed */
-        size_t offset; /* within it */
+        char *base;    /* NULL if nothing is parsed */
+        size_t offset; /* of the member in the struct */
 } OptionEntry;
 
 /* All options of one command. */
@@ -109,21 +113,25 @@ typedef struct OptionTable {
         size_t n;
 } OptionTable;
 
-/* Adds a table, the tables it includes and, unless base is NULL, stores the initial values in the struct at `base`. */
+/*
+ * Adds a table and the tables that it includes. Stores the initial values in the struct at `base`, unless base is
+ * NULL.
+ */
 void option_table_add(OptionTable *table, const Option *rows, void *base);
-/* By name, of n bytes, or by letter. NULL: no such option. */
+/* Finds an option by its name of n bytes or by its letter; NULL if there is none. */
 const OptionEntry *option_table_find(const OptionTable *table, const char *name, size_t n);
 const OptionEntry *option_table_find_letter(const OptionTable *table, char letter);
 
 typedef struct Arguments {
-        char **items; /* what is not an option; ends with NULL */
+        char **items; /* arguments that are not options; NULL-terminated */
         int n;
-        int n_before_dashes; /* how many of them stood before `--`; -1: there was none */
+        int n_before_dashes; /* number of arguments before `--`; -1: no `--` */
 } Arguments;
 
 /*
- * Parses argv[1…]. Options may stand anywhere before `--`; with stop_early, parsing stops at the first non-option. The arguments are
- * moved to the front of argv, argv[0] included. command: as error messages call it. 0, or OPTION_WRONG with a sentence in ret_error.
+ * Parses argv[1…]. Options may be anywhere before `--`; with stop_early, parsing stops at the first non-option. The
+ * arguments are moved to the front of argv, argv[0] included. command: name for error messages. Returns 0, or
+ * OPTION_WRONG with a message in ret_error.
  */
 int options_parse(const OptionTable *table, const char *command, int argc, char **argv, bool stop_early, Arguments *ret,
                   char ret_error[static OPTION_ERROR_MAX]);

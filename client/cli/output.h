@@ -5,7 +5,7 @@
 
 #include "util/buffer.h"
 
-/* Prints the whole buffer. EXIT_DONE, or EXIT_FAILED after a message. */
+/* Prints the whole buffer. Returns EXIT_DONE, or EXIT_FAILED after a message. */
 int output_print(const Buffer *out);
-/* Prints lines that quote others verbatim, such as CSV: on a terminal, control characters are escaped. */
+/* Prints lines that contain foreign text verbatim, such as CSV: on a terminal, control characters are escaped. */
 int output_print_lines(const Buffer *out);

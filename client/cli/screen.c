@@ -24,7 +24,7 @@ static bool is_set(const char *name) {
         return value && *value;
 }
 
-/* As setlocale(3) decides it, without loading a locale. */
+/* Follows the rules of setlocale(3) without loading a locale. */
 static bool locale_is_utf8(void) {
         const char *name = is_set("LC_ALL") ? getenv("LC_ALL") : is_set("LC_CTYPE") ? getenv("LC_CTYPE") : getenv("LANG");
 
@@ -56,14 +56,14 @@ void screen_init(Screen *screen, Buffer *out, int fd, bool no_color) {
         };
 }
 
-/* Columns of a character that is not a control. A character that the locale does not know takes one. */
+/* Returns the width of a character that is not a control character; 1 if the locale does not know the character. */
 static size_t columns_of(uint32_t c) {
         int n = wcwidth((wchar_t)c);
 
         return n < 0 ? 1 : (size_t)n;
 }
 
-/* One character of text, escaped where needed. Returns its bytes in the text. */
+/* Writes one character, escaped if necessary. Returns its length in bytes in the text. */
 static size_t put_character(Buffer *out, const char *text, size_t n, size_t *ret_columns) {
         char safe[UTF8_SAFE_MAX];
         size_t n_character = utf8_make_safe(text, n, safe), n_safe = strlen(safe);
@@ -87,7 +87,7 @@ size_t screen_text_cut(Screen *screen, const char *text, size_t n_columns) {
                         buffer_puts(screen->out, screen->has_unicode ? "…" : "~");
                         return fitting + 1;
                 }
-                /* as far as it may go when more follows */
+                /* last position at which an ellipsis still fits */
                 if (columns < n_columns) {
                         n_fitting = screen->out->n;
                         fitting = columns;
@@ -144,15 +144,15 @@ void screen_bar(Screen *screen, double ratio, size_t n_columns) {
         screen_style_end(screen);
 }
 
-/* Bytes of a sequence such as "\x1b[1m", which takes no columns; 0 where there is none. */
+/* Returns the length of an escape sequence such as "\x1b[1m", which has no width; 0 if there is none. */
 static size_t style_length(const char *text, size_t n) {
         const char *end = n > 1 && text[0] == '\x1b' ? memchr(text, 'm', n) : NULL;
 
         return end ? (size_t)(end - text) + 1 : 0;
 }
 
-/* Bytes of a line that fit, at least one character; *ret_rest: where the next line begins. */
-static size_t fit(const char *line, size_t n, size_t n_columns, size_t *ret_rest) {
+/* Returns the number of bytes of a line that fit, at least one character; *ret_rest: offset of the next line. */
+static size_t fold_length(const char *line, size_t n, size_t n_columns, size_t *ret_rest) {
         size_t columns = 0, blank = 0, i = strspn(line, " ") < n ? strspn(line, " ") : n;
 
         for (columns = i; i < n;) {
@@ -173,13 +173,13 @@ static size_t fit(const char *line, size_t n, size_t n_columns, size_t *ret_rest
         return n;
 }
 
-/* Continuation lines are indented further, up to a quarter of the width. */
+/* Indents continuation lines further, up to a quarter of the width. */
 static void fold_line(Screen *screen, const char *line, size_t n) {
         size_t indent = strspn(line, " ") + 4, rest;
 
         indent = indent < screen->width / 4 ? indent : screen->width / 4;
         for (size_t n_indent = 0; n > 0; n_indent = indent) {
-                size_t n_fitting = fit(line, n, screen->width - n_indent, &rest);
+                size_t n_fitting = fold_length(line, n, screen->width - n_indent, &rest);
 
                 screen_pad(screen, 0, n_indent);
                 buffer_put(screen->out, line, n_fitting);

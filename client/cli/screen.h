@@ -2,11 +2,10 @@
 #pragma once
 
 /*
- * Screen: text for terminals
+ * Screen: formats text for terminals
  *
- * Writes into a Buffer. Colours and block characters only where the terminal has them; what came
- * from elsewhere (names, commands, notes) goes through screen_text(), so that no control
- * character reaches the terminal.
+ * Writes into a Buffer. Colours and block characters are used only if the terminal supports them. Untrusted text
+ * (names, commands, notes) must be written with screen_text(), which escapes control characters.
  */
 
 #include <stdbool.h>
@@ -26,31 +25,37 @@ typedef enum Style {
 
 typedef struct Screen {
         Buffer *out; /* borrowed */
-        unsigned width; /* columns */
+        unsigned width; /* in columns */
         bool has_color;
         bool has_unicode;
-        bool can_move; /* it is a terminal that knows more than lines */
+        bool can_move; /* the terminal supports cursor movement */
 } Screen;
 
-/* Prepares output for the terminal, file or pipe `fd`. Reads TERM, NO_COLOR, COLUMNS and the locale's variables. */
+/* Prepares output to the terminal, file or pipe `fd`. Evaluates TERM, NO_COLOR, COLUMNS and the locale variables. */
 void screen_init(Screen *screen, Buffer *out, int fd, bool no_color);
 
-/* Escapes controls, DEL, C1, bidirectional overrides and what is not UTF-8 as \xNN or \u{NNNN}. Returns the columns it took. */
+/*
+ * Writes text with control characters (C0, DEL, C1), bidirectional overrides and invalid UTF-8 escaped as \xNN or
+ * \u{NNNN}. Returns the number of columns written.
+ */
 size_t screen_text(Screen *screen, const char *text);
-/* The same, cut with an ellipsis to n_columns. */
+/* As screen_text(), truncated to n_columns with an ellipsis. */
 size_t screen_text_cut(Screen *screen, const char *text, size_t n_columns);
 void screen_styled(Screen *screen, Style style, const char *text);
 void screen_style_begin(Screen *screen, Style style);
 void screen_style_end(Screen *screen);
 void screen_pad(Screen *screen, size_t n_taken, size_t n_columns);
-/* ratio 0…1 of n_columns. */
+/* Writes a bar of n_columns that shows a ratio from 0 to 1. */
 void screen_bar(Screen *screen, double ratio, size_t n_columns);
-/* Breaks what was written from byte `begin` of the buffer on into lines that fit, at blanks where there are any. */
+/* Folds the text from byte `begin` of the buffer into lines that fit the screen, at blanks if possible. */
 void screen_fold(Screen *screen, size_t begin);
-/* Writes the text in lines of words that end before the width, and go on at `indent`, which is also where the first begins. */
+/*
+ * Writes text wrapped at words; continuation lines are indented by `indent`, the column at which the first line
+ * begins.
+ */
 void screen_wrap(Screen *screen, const char *text, size_t indent);
-/* "Title" in bold on a line of its own, after an empty line unless it is the first. */
+/* Writes a bold title on a line of its own, after an empty line unless it is the first. */
 void screen_heading(Screen *screen, const char *text);
 
-/* Appends JSON text as it is, but for DEL and C1, which become \u00NN: they can only be inside strings. */
+/* Appends JSON text with DEL and C1 characters as \u00NN: in valid JSON these occur only inside strings. */
 void screen_json(Screen *screen, const char *text, size_t n);

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Text: numbers, times and words as a reader sees them */
+/* Text: formats numbers, times and words for display */
 
 #include <stdint.h>
 
 #include "util/buffer.h"
 
 #define TEXT_MAX 64U
-/* "250 ms", "12.3 s", "4 min 05 s", "3 h 02 min", "2 d 04 h" */
+/* Formats a duration: "250 ms", "12.3 s", "4 min 05 s", "3 h 02 min", "2 d 04 h". */
 void text_duration(uint64_t ns, char ret[static TEXT_MAX]);
-/* The same of what somebody else computed: "-" where it is no time. */
+/* As text_duration() for seconds from an answer: "-" if negative or not finite. */
 void text_seconds(double s, char ret[static TEXT_MAX]);
-/* Three or four significant digits: "0.0123", "12.3", "1234". */
+/* Formats with three or four significant digits: "0.0123", "12.3", "1234". */
 void text_number(double v, char ret[static TEXT_MAX]);
-/* "3.10", "12.5", "32" */
+/* Formats a number of CPUs: "3.10", "12.5", "32". */
 void text_cpus(double cpus, char ret[static TEXT_MAX]);
-/* Mebibytes as "512 KiB", "12.3 MiB", "1.50 TiB". */
+/* Formats mebibytes: "512 KiB", "12.3 MiB", "1.50 TiB". */
 void text_mib(double mib, char ret[static TEXT_MAX]);
-/* Local time, "2026-11-20 21:58:18". "-" for 0. */
+/* Formats local time: "2026-11-20 21:58:18"; "-" for 0. */
 void text_time(uint64_t realtime_ms, char ret[static TEXT_MAX]);
-/* Appends text with U+FFFD in place of each NUL and each byte that is not UTF-8. */
+/* Appends text with U+FFFD in place of each NUL and each byte that is not valid UTF-8. */
 void text_put_valid(Buffer *out, const char *text, size_t n);
-/* Appends a word as typed into a shell: unchanged where that is safe, else within '…'. */
+/* Appends a word for a shell: unchanged if that is safe, else within '…'. */
 void text_put_word(Buffer *out, const char *word);

@@ -24,7 +24,7 @@ static const Option options_table[] = {
 };
 
 /* Reports fields that are null: a reader such as perf.py takes the maximum of every field. */
-static void tell_unknown(const char *id, const PerfpySample *samples, size_t n) {
+static void report_unknown_fields(const char *id, const PerfpySample *samples, size_t n) {
         scoped(buffer_deinit) Buffer names = {};
 
         for (size_t field = 0; field < N_PERF_REPORT_FIELDS; field++) {
@@ -89,7 +89,7 @@ static int export(const CommandLine *line, const Value *job, const Value *timeli
                 return EXIT_FAILED;
         }
 
-        tell_unknown(id, samples, n);
+        report_unknown_fields(id, samples, n);
         return options->output ? write_file(options->output, &report) : print(&report);
 }
 

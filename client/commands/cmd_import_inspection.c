@@ -94,7 +94,7 @@ static void write_json(Json *json, const ImportCount *count) {
         json_put_uint(json, "skipped", count->n_skipped);
 }
 
-static void tell(Import *import, const Inspection *inspection, const ImportCount *count) {
+static void print_count(Import *import, const Inspection *inspection, const ImportCount *count) {
         char batch[RESULT_ID_TEXT_MAX];
 
         id_format_result(inspection->batch, batch);
@@ -112,7 +112,7 @@ static void tell(Import *import, const Inspection *inspection, const ImportCount
         write_text(&import->out, count);
 }
 
-static void count_in(Import *import, const ImportCount *count) {
+static void add_count(Import *import, const ImportCount *count) {
         import->n_inspections++;
         import->all.n_stored += count->n_stored;
         import->all.n_duplicate += count->n_duplicate;
@@ -153,8 +153,8 @@ static int import_inspection(Import *import, const char *directory) {
         if (r < 0)
                 return r;
 
-        tell(import, &inspection, &count);
-        count_in(import, &count);
+        print_count(import, &inspection, &count);
+        add_count(import, &count);
         return 0;
 }
 

@@ -150,7 +150,7 @@ static void fill_alternatives(Grid *grid, const Value *alternatives, const char 
 }
 
 /* "2 failed, 1 without rate", or nothing. */
-static void put_uncounted(Buffer *out, const Value *group, const char *objective) {
+static void put_excluded(Buffer *out, const Value *group, const char *objective) {
         double n_failed = answer_number_or_zero(group, "n_failed"), n_without = answer_number_or_zero(group, "n_without");
 
         if (n_failed > 0)
@@ -159,11 +159,11 @@ static void put_uncounted(Buffer *out, const Value *group, const char *objective
                 buffer_printf(out, "%s%.0f without %.80s", n_failed > 0 ? ", " : "", n_without, objective);
 }
 
-static void write_uncounted(Screen *screen, const Value *alternatives, const char *objective) {
+static void write_excluded(Screen *screen, const Value *alternatives, const char *objective) {
         for (size_t i = 0; i < answer_length(alternatives); i++) {
                 scoped(buffer_deinit) Buffer key = {}, why = {};
 
-                put_uncounted(&why, &alternatives->items[i], objective);
+                put_excluded(&why, &alternatives->items[i], objective);
                 put_members(&key, value_get(&alternatives->items[i], "key"), false);
                 if (why.n > 0)
                         write_line(screen, "Not counted: %s (%s)", key.text ?: "", why.text);
@@ -175,7 +175,7 @@ static void write_left_out(Screen *screen, const Value *left_out, const char *ob
                 const Value *group = &left_out->items[i];
                 scoped(buffer_deinit) Buffer key = {}, why = {};
 
-                put_uncounted(&why, group, objective);
+                put_excluded(&why, group, objective);
                 put_members(&key, value_get(group, "key"), false);
                 write_line(screen, "Left out: %s (%s: %.0f%s%s)", key.text ?: "", answer_text(group, "reason"),
                            answer_number_or_zero(group, "n"), why.n > 0 ? ", " : "", why.text ?: "");
@@ -186,7 +186,7 @@ static bool has_intervals(const Screen *screen) {
         return isatty(STDOUT_FILENO) != 1 || screen->width >= INTERVAL_COLUMNS;
 }
 
-static bool is_among(const Value *alternatives, const char *difference) {
+static bool has_alternative(const Value *alternatives, const char *difference) {
         for (size_t i = 0; i < answer_length(alternatives); i++)
                 if (strcmp(answer_text(&alternatives->items[i], "difference"), difference) == 0)
                         return true;
@@ -197,7 +197,7 @@ static bool is_among(const Value *alternatives, const char *difference) {
 static void write_needed(Screen *screen, const Value *ranking, const Value *answer) {
         const Value *alternatives = value_get(ranking, "alternatives");
 
-        if (is_among(alternatives, "too few runs"))
+        if (has_alternative(alternatives, "too few runs"))
                 write_line(screen, "Too few runs: distinguishing %zu alternatives at %g %% needs %.0f runs of each",
                            answer_length(alternatives), 100 * answer_number_or_zero(answer, "confidence"),
                            answer_number_or_zero(ranking, "runs_needed"));
@@ -213,7 +213,7 @@ static int write_ranking(Screen *screen, const Value *ranking, const Value *answ
         if (grid_write(&grid, screen, isatty(STDOUT_FILENO) == 1) < 0)
                 return EXIT_FAILED;
         write_needed(screen, ranking, answer);
-        write_uncounted(screen, alternatives, answer_text(answer, "objective"));
+        write_excluded(screen, alternatives, answer_text(answer, "objective"));
         write_left_out(screen, value_get(ranking, "left_out"), answer_text(answer, "objective"));
         return EXIT_DONE;
 }
@@ -251,7 +251,7 @@ static void write_alone(Screen *screen, const Value *ranking, const Value *answe
                 const Value *group = i < n_ranked ? &alternatives->items[i] : &left_out->items[i - n_ranked];
 
                 buffer_clear(&why);
-                put_uncounted(&why, group, answer_text(answer, "objective"));
+                put_excluded(&why, group, answer_text(answer, "objective"));
                 buffer_puts(&line, i > 0 ? "; " : "");
                 put_members(&line, value_get(group, "key"), false);
                 buffer_printf(&line, " (%.0f%s%s)", answer_number_or_zero(group, "n"), why.n > 0 ? ", " : "", why.text ? why.text : "");
@@ -284,7 +284,7 @@ static bool has_difference(const Value *answer, const char *difference) {
         const Value *rankings = value_get(answer, "rankings");
 
         for (size_t i = 0; i < answer_length(rankings); i++)
-                if (is_among(value_get(&rankings->items[i], "alternatives"), difference))
+                if (has_alternative(value_get(&rankings->items[i], "alternatives"), difference))
                         return true;
         return false;
 }

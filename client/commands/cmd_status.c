@@ -40,15 +40,15 @@ static void read_spool(const char *directory, Health *health) {
                 spool_entries_free(entries, health->n_spooled);
 }
 
-static bool is_node_well(const Value *node) {
+static bool is_node_healthy(const Value *node) {
         return answer_flag(value_get(node, "store"), "writable") && !*answer_text(value_get(node, "http"), "error");
 }
 
-static int judge(const Health *health) {
+static int exit_status_of(const Health *health) {
         if (health->error < 0 || !health->is_http_reachable)
                 return EXIT_UNREACHABLE;
 
-        return health->hello.status == STATUS_OK && health->node && is_node_well(health->node) ? EXIT_DONE : EXIT_FAILED;
+        return health->hello.status == STATUS_OK && health->node && is_node_healthy(health->node) ? EXIT_DONE : EXIT_FAILED;
 }
 
 static uint64_t now_realtime_ms(void) {
@@ -82,7 +82,7 @@ static void put_users_at_limit(Json *json, const Value *users) {
 
 static int print_json(const Health *health, const ApiQuery *query) {
         scoped(buffer_deinit) Buffer out = {};
-        int status = judge(health);
+        int status = exit_status_of(health);
         Json json;
 
         json_init(&json, &out);
@@ -111,7 +111,7 @@ static int print_json(const Health *health, const ApiQuery *query) {
 
 static void write_title(Screen *screen, const Health *health) {
         static const char *const words[] = { [EXIT_DONE] = "healthy", [EXIT_FAILED] = "not healthy", [EXIT_UNREACHABLE] = "unreachable" };
-        int status = judge(health);
+        int status = exit_status_of(health);
 
         screen_style_begin(screen, STYLE_BOLD);
         (void)screen_text(screen, health->error == 0 && health->hello.server[0] ? health->hello.server : "perfd");
@@ -216,7 +216,7 @@ static int print_text(const CommandLine *line, const Health *health, const ApiQu
         if (health->n_spooled > 0)
                 write_field(&screen, "spool", "%zu files in %s; send them with 'perfctl flush'", health->n_spooled, health->spool);
 
-        return output_print(&out) == EXIT_DONE ? judge(health) : EXIT_FAILED;
+        return output_print(&out) == EXIT_DONE ? exit_status_of(health) : EXIT_FAILED;
 }
 
 /* False: perfd does not tell. */

@@ -89,7 +89,7 @@ static int add_item(Intake *intake, const Origin *origin, Submission *item) {
 }
 
 /* The column only where others may begin on the same line. */
-static void complain(const Origin *origin, const Complaint *complaint) {
+static void print_complaint(const Origin *origin, const Complaint *complaint) {
         char column[16] = "";
 
         if (origin->column > 1)
@@ -112,7 +112,7 @@ static int take_document(Intake *intake, Arena *arena, const Origin *origin, con
         if (r == 0)
                 r = add_item(intake, origin, &item);
         if (r == INDICATOR_INVALID) {
-                complain(origin, &complaint);
+                print_complaint(origin, &complaint);
                 intake->n_complaints++;
         }
         return r < 0 ? r : 0;
@@ -161,7 +161,7 @@ static int take_numbers(Intake *intake, Arena *arena, const char *name, const Bu
         if (r == 0)
                 r = add_item(intake, &origin, &item);
         if (r == INDICATOR_INVALID) {
-                complain(&origin, &complaint);
+                print_complaint(&origin, &complaint);
                 intake->n_complaints++;
         }
         return r < 0 ? r : 0;
@@ -236,7 +236,7 @@ static int print_result(const SubmitOptions *options, const Delivery *delivery, 
         return output_print(&out);
 }
 
-static int keep(const SubmitOptions *options, const Intake *intake, const Delivery *delivery, const char *reason) {
+static int spool_rest(const SubmitOptions *options, const Intake *intake, const Delivery *delivery, const char *reason) {
         Batch rest = { .items = intake->items + delivery->n_acked, .n_items = intake->n_items - delivery->n_acked };
         char directory[PATH_MAX] = "", name[SPOOL_NAME_MAX];
         int r;
@@ -270,9 +270,9 @@ static void flush_spool(const SubmitOptions *options, Courier *courier) {
                               flush.reason);
 }
 
-static int refused(const Intake *intake, const Delivery *delivery, const char *reason) {
+static int report_refusal(const Intake *intake, const Delivery *delivery, const char *reason) {
         if (delivery->refused < intake->n_items)
-                complain(&intake->origins[delivery->refused], &delivery->reply.complaint);
+                print_complaint(&intake->origins[delivery->refused], &delivery->reply.complaint);
         else
                 message_print("%s", reason);
 
@@ -299,9 +299,9 @@ static int submit(const CommandLine *line, const Intake *intake) {
         if (delivery.remark[0])
                 message_print("%s; use --job to choose", delivery.remark);
         if (r == DELIVERY_AWAY)
-                return keep(options, intake, &delivery, reason);
+                return spool_rest(options, intake, &delivery, reason);
         if (r == DELIVERY_REFUSED)
-                return refused(intake, &delivery, reason);
+                return report_refusal(intake, &delivery, reason);
         if (r != 0) {
                 message_print("%s", reason);
                 return r == DELIVERY_HOPELESS ? EXIT_UNREACHABLE : EXIT_FAILED;

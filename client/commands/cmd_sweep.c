@@ -58,27 +58,27 @@ static void sweep_input_deinit(SweepInput *input) {
         buffer_deinit(&input->text);
 }
 
-static int tell(int error) {
+static int report_error(int error) {
         message_print("%s", strerrordesc_np(-error));
         return EXIT_FAILED;
 }
 
 /* --- the file ------------------------------------------------------------------------------------- */
 
-static size_t length(const char *text) {
+static size_t length_or_zero(const char *text) {
         return text ? strlen(text) : 0;
 }
 
 static int read_plan(SweepInput *input) {
         const SweepOptions *options = input->options;
-        size_t n = input->text.n + length(options->launcher) + length(options->nodelist);
+        size_t n = input->text.n + length_or_zero(options->launcher) + length_or_zero(options->nodelist);
         SweepError error;
         const Value *file;
         int r;
 
         r = arena_init(&input->arena, document_arena_size(input->text.n) + sweep_plan_arena_size(n));
         if (r < 0)
-                return tell(r);
+                return report_error(r);
         r = document_parse(&input->text, input->file, &input->arena, &file);
         if (r == 0) {
                 r = sweep_plan_read(file, options->launcher, options->nodelist, &input->arena, &input->plan, &error);
@@ -88,11 +88,11 @@ static int read_plan(SweepInput *input) {
                         sweep_text_check_spelling(file, input->text.text, input->text.n, &input->plan.warnings);
         }
         if (r < 0)
-                return tell(r);
+                return report_error(r);
         return r == 0 ? EXIT_DONE : EXIT_USAGE;
 }
 
-static void tell_warnings(SweepInput *input) {
+static void print_warnings(SweepInput *input) {
         char *rest = input->plan.warnings.text, *line;
 
         while ((line = strsep(&rest, "\n")))
@@ -124,7 +124,7 @@ static int read_file(SweepInput *input) {
         if (r != EXIT_DONE)
                 return r;
 
-        tell_warnings(input);
+        print_warnings(input);
         set_name(input);
         if (input->options->output_dir)
                 input->plan.output = input->options->output_dir;
@@ -172,7 +172,7 @@ static int list_points(const SweepOrder *order) {
                 int r = put_point(order, i, &out);
 
                 if (r < 0)
-                        return tell(r);
+                        return report_error(r);
         }
         return output_print(&out);
 }
@@ -196,7 +196,7 @@ static int find_program(SweepInput *input) {
         ssize_t n = readlink("/proc/self/exe", input->program, sizeof(input->program) - 1);
 
         if (n < 0)
-                return tell(-errno);
+                return report_error(-errno);
         input->program[n] = '\0';
         return EXIT_DONE;
 }

@@ -71,7 +71,7 @@ static void run_job_deinit(RunJob *run) {
 
 /* --- the end -------------------------------------------------------------------------------------- */
 
-static void keep(RunJob *run, const Batch *batch, const Delivery *delivery, const char *reason) {
+static void spool_batch(RunJob *run, const Batch *batch, const Delivery *delivery, const char *reason) {
         const char *what = batch->ended_job ? "end and results" : "results";
         Batch rest = *batch;
         char directory[PATH_MAX] = "", name[SPOOL_NAME_MAX];
@@ -92,7 +92,7 @@ static void keep(RunJob *run, const Batch *batch, const Delivery *delivery, cons
 }
 
 /* A result that perfd refuses, which is spoken of, takes none of the others with it. */
-static int deliver_good(RunJob *run, RunResults *results, Batch *batch, Delivery *ret) {
+static int deliver_valid(RunJob *run, RunResults *results, Batch *batch, Delivery *ret) {
         char reason[DELIVERY_TEXT_MAX];
         int r;
 
@@ -110,14 +110,14 @@ static int deliver_good(RunJob *run, RunResults *results, Batch *batch, Delivery
 }
 
 /* Sends results and end together, and the end alone if perfd refuses the results. */
-static int deliver_both(RunJob *run, RunResults *results, Batch *batch, Delivery *ret) {
+static int deliver_results_and_end(RunJob *run, RunResults *results, Batch *batch, Delivery *ret) {
         Batch alone = { .ended_job = batch->ended_job, .end = batch->end };
         char reason[DELIVERY_TEXT_MAX];
         int r;
 
         deliver_courier_allow(&run->courier, END_TIMEOUT_NS - run->announcement.spent_ns);
         run->courier.is_patient = run->announcement.is_begun; /* where it was away before, it is hardly just being restarted */
-        r = deliver_good(run, results, batch, ret);
+        r = deliver_valid(run, results, batch, ret);
         run->series.n_stored += ret->n_acked;
         if (r == DELIVERY_REFUSED || r == DELIVERY_HOPELESS)
                 run->series.n_lost += batch->n_items - ret->n_acked;
@@ -138,13 +138,13 @@ static int deliver_end(RunJob *run, RunResults *results, Batch *batch) {
         if (batch->n_items == 0 && !batch->ended_job)
                 return 0;
 
-        r = deliver_both(run, results, batch, &delivery);
+        r = deliver_results_and_end(run, results, batch, &delivery);
         if (r < 0)
                 return r;
         if (r > 0) {
                 delivery_explain(&delivery, &run->courier, reason);
                 if (r == DELIVERY_AWAY)
-                        keep(run, batch, &delivery, reason);
+                        spool_batch(run, batch, &delivery, reason);
                 else
                         message_print("the job's end or results were refused: %s", reason);
                 return 0;
@@ -162,7 +162,7 @@ static int deliver_end(RunJob *run, RunResults *results, Batch *batch) {
 }
 
 /* Sends the results of one run immediately, so that a later failure cannot lose them. */
-static int deliver_measured(RunJob *run, RunResults *results, bool is_last) {
+static int deliver_results(RunJob *run, RunResults *results, bool is_last) {
         Batch batch = { .items = results->items, .n_items = results->n_items };
         int r;
 
@@ -192,7 +192,7 @@ static int deliver_unnamed(RunJob *run) {
                 if (r == RUN_SERIES_NO_NAME)
                         message_print("failed run not recorded: '%s' is no name of an indicator; use --indicator-name", series->name);
                 else if (r == 0)
-                        r = deliver_measured(run, &series->unnamed[i], false);
+                        r = deliver_results(run, &series->unnamed[i], false);
         }
         return r < 0 ? r : 0;
 }
@@ -210,7 +210,7 @@ static int read_results(RunJob *run, const RunFacts *facts, uint64_t index, RunR
 }
 
 /* Records one run; the last run also ends the job. is_kept: the run has results. */
-static int take_run(RunJob *run, const RunFacts *facts, uint64_t index, bool is_kept, bool is_last) {
+static int process_run(RunJob *run, const RunFacts *facts, uint64_t index, bool is_kept, bool is_last) {
         scoped(run_results_deinit) RunResults results = {};
         int r = 0;
 
@@ -220,7 +220,7 @@ static int take_run(RunJob *run, const RunFacts *facts, uint64_t index, bool is_
                 r = run_series_add(&run->series, &results);
         if (r == 0 && is_last)
                 r = deliver_unnamed(run);
-        return r == 0 ? deliver_measured(run, &results, is_last) : r;
+        return r == 0 ? deliver_results(run, &results, is_last) : r;
 }
 
 /* Prints each line as a message, which escapes the control characters in the names that scripts print. */
@@ -375,7 +375,7 @@ static bool has_group(const RunJob *run) {
         return run->enclosed.kind == ENCLOSURE_SCOPE || run->enclosed.kind == ENCLOSURE_CGROUP;
 }
 
-static int begin(RunJob *run) {
+static int begin_job(RunJob *run) {
         run->announcement.info = &run->info;
         run->announcement.courier = &run->courier;
         run->announcement.is_id_given = run->options->job.id || !run->launch.job[0];
@@ -481,14 +481,14 @@ static int run_all(RunJob *run) {
                         continue;
                 run->series.n_runs += i >= n_warmups;
                 run->series.n_failed += i >= n_warmups && run->last.status != 0;
-                r = take_run(run, &facts, i - n_warmups, i >= n_warmups, is_last);
+                r = process_run(run, &facts, i - n_warmups, i >= n_warmups, is_last);
                 show_progress(run, is_last ? 0 : n - i - 1);
         }
         return r;
 }
 
 /* Called last, so that a process that ends a moment later than the command is not reported. */
-static void speak_of_left(const RunJob *run) {
+static void report_remaining_processes(const RunJob *run) {
         size_t n = child_count_left(&run->last);
 
         if (n == 1)
@@ -525,7 +525,7 @@ int run_job(const CommandLine *line, const RunOptions *options, char *const *com
                 r = prepare_measuring(&run);
         if (r == 0) {
                 enclose(&run);
-                r = begin(&run);
+                r = begin_job(&run);
         }
         if (r == 0)
                 r = set_environment(&run);
@@ -542,7 +542,7 @@ int run_job(const CommandLine *line, const RunOptions *options, char *const *com
         else if (run.is_ended && (options->verbose || isatty(STDERR_FILENO) == 1))
                 print_end(&run);
         if (run.announcement.is_begun)
-                speak_of_left(&run);
+                report_remaining_processes(&run);
 
         r = summarise(&run);
         return run.end.exit_status == 0 && r < 0 ? EXIT_FAILED : run.end.exit_status;

@@ -36,7 +36,7 @@ static void spec_run_deinit(SpecRun *run) {
 
 /* --- the file ------------------------------------------------------------------------------------- */
 
-static int tell(const char *what, int error) {
+static int print_failure(const char *what, int error) {
         message_print("%s: %s", what, strerrordesc_np(-error));
         return EXIT_FAILED;
 }
@@ -55,7 +55,7 @@ static int parse(SpecRun *run, const char *file) {
                         message_print("%s: %s", file, error.text);
         }
         if (r < 0)
-                return tell(file, r);
+                return print_failure(file, r);
         return r == 0 ? EXIT_DONE : EXIT_USAGE;
 }
 
@@ -124,7 +124,8 @@ static int make_scratch(SpecRun *run) {
         int n = snprintf(run->scratch, sizeof(run->scratch), "%s/perfd-run-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp"), r;
 
         if (n < 0 || (size_t)n >= sizeof(run->scratch) || !mkdtemp(run->scratch)) {
-                r = tell("cannot create a directory for the run", n < 0 || (size_t)n >= sizeof(run->scratch) ? -ENAMETOOLONG : -errno);
+                r = print_failure("cannot create a directory for the run",
+                                  n < 0 || (size_t)n >= sizeof(run->scratch) ? -ENAMETOOLONG : -errno);
                 run->scratch[0] = '\0';
                 return r;
         }
@@ -133,7 +134,7 @@ static int make_scratch(SpecRun *run) {
         (void)snprintf(run->script, sizeof(run->script), "%s/" SCRIPT, run->scratch);
         r = mkdir(path, 0700) < 0 ? -errno : write_file(run->script, run->spec.script, 0700);
         if (r < 0)
-                return tell(run->scratch, r);
+                return print_failure(run->scratch, r);
         return write_files(run) < 0 ? EXIT_FAILED : EXIT_DONE;
 }
 
@@ -206,7 +207,7 @@ static int set_options(SpecRun *run, RunOptions *ret, GlobalOptions *ret_global)
         return 0;
 }
 
-static int run_there(SpecRun *run) {
+static int run_in_scratch(SpecRun *run) {
         char *command[] = { run->script, NULL }, path[PATH_MAX + 16];
         CommandLine line = *run->line;
         RunOptions options;
@@ -217,7 +218,7 @@ static int run_there(SpecRun *run) {
         if (r == 0 && chdir(path) < 0)
                 r = -errno;
         if (r < 0)
-                return tell("cannot run the script", r);
+                return print_failure("cannot run the script", r);
 
         status = run_job(&line, &options, command);
         if (fchdir(run->here_fd) < 0)
@@ -231,12 +232,12 @@ int run_spec(const CommandLine *line, const RunOptions *options) {
         int r;
 
         if (run.here_fd < 0)
-                return tell("cannot open the working directory", -errno);
+                return print_failure("cannot open the working directory", -errno);
         r = read_spec(&run);
         if (r == EXIT_DONE)
                 r = make_scratch(&run);
         if (r == EXIT_DONE)
-                r = run_there(&run);
+                r = run_in_scratch(&run);
         remove_scratch(&run);
         return r;
 }

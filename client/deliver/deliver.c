@@ -13,9 +13,12 @@
 #include "util/clock.h"
 #include "util/utf8.h"
 
-/* Every perfd takes frames up to this size ([limits] frame_size cannot be less), so that its limit need not be asked for. */
+/*
+ * Every perfd accepts frames up to this size (the minimum of [limits] frame_size), so smaller requests need not ask
+ * for the limit.
+ */
 #define SMALL_BYTES 4096U
-#define ITEMS_MAX 10000U /* of one request to any perfd */
+#define ITEMS_MAX 10000U /* maximum number of items in one request */
 
 #define BACKOFF_FIRST_NS (10 * NS_PER_MS)
 #define BACKOFF_MAX_NS (500 * NS_PER_MS)
@@ -86,7 +89,10 @@ static int refuse_large(Delivery *delivery, size_t index, size_t n_bytes, size_t
         return DELIVERY_REFUSED;
 }
 
-/* Checks all items before the first is sent, so that no part of a batch is stored that cannot be stored whole. */
+/*
+ * Checks the size of all items before the first is sent: a batch with an item that is too large is not stored in
+ * part.
+ */
 static int check_sizes(Courier *courier, Batch *batch, Fitted *fitted, Delivery *delivery) {
         size_t n_max = SMALL_BYTES, size;
         bool is_asked = false;
@@ -111,7 +117,10 @@ static int check_sizes(Courier *courier, Batch *batch, Fitted *fitted, Delivery 
         return 0;
 }
 
-/* Finds the item of the batch that perfd refused; its path then begins inside that item. n_sent: items in the request. */
+/*
+ * Finds the item of the batch that perfd refused, and makes the complaint's path relative to that item. n_sent:
+ * number of items in the request.
+ */
 static void find_refused(Delivery *delivery, size_t n_sent) {
         char *path = delivery->reply.complaint.path, item[sizeof("submit.indicators[4294967295]")];
         size_t n;
@@ -127,7 +136,7 @@ static void find_refused(Delivery *delivery, size_t n_sent) {
         memmove(path, path + n, strlen(path + n) + 1);
 }
 
-/* Counts how many of the next items go into one request. */
+/* Counts how many of the next items fit into one request. */
 static int choose_part(Courier *courier, const Batch *batch, Delivery *delivery, size_t *ret) {
         size_t first = delivery->n_acked, n = 0, n_max = SMALL_BYTES, n_bytes = CODEC_SUBMIT_OVERHEAD, size;
         int r;
@@ -148,7 +157,7 @@ static int choose_part(Courier *courier, const Batch *batch, Delivery *delivery,
                         break;
         }
 
-        if (n == 0) /* perfd was restarted with a lower limit */
+        if (n == 0) /* perfd was restarted with a lower limit in the meantime */
                 return refuse_large(delivery, first, n_bytes + size, n_max);
 
         *ret = n;
@@ -200,8 +209,8 @@ static int send_end(Courier *courier, const Batch *batch, Delivery *delivery) {
         return r == 0 ? delivery_judge(&delivery->reply) : r;
 }
 
-/* True for errors that waiting does not change. */
-static bool is_hopeless(int error) {
+/* Returns true for errors that a retry cannot fix. */
+static bool is_permanent(int error) {
         return error == -EACCES || error == -EPERM || error == -ENAMETOOLONG || error == -EPROTOTYPE || error == -ENOTDIR;
 }
 
@@ -213,7 +222,7 @@ static int connect_once(Courier *courier, Delivery *delivery) {
         if (delivery->error == 0)
                 return 0;
 
-        return is_hopeless(delivery->error) ? DELIVERY_HOPELESS : DELIVERY_AWAY;
+        return is_permanent(delivery->error) ? DELIVERY_HOPELESS : DELIVERY_AWAY;
 }
 
 static int try_batch(Courier *courier, Batch *batch, Fitted *fitted, Delivery *delivery) {
@@ -232,10 +241,10 @@ static int try_batch(Courier *courier, Batch *batch, Fitted *fitted, Delivery *d
 }
 
 /*
- * Waits before another try: half to all of the backoff, so that clients that were turned away together do not come
- * back together. False when there is no time for another try.
+ * Waits before a retry for a random time, half to all of the backoff, so that clients that were refused together do
+ * not retry together. Returns false if the deadline leaves no time for a retry.
  */
-static bool wait_a_little(const Courier *courier, uint64_t *backoff_ns) {
+static bool wait_backoff(const Courier *courier, uint64_t *backoff_ns) {
         uint64_t ns = *backoff_ns / 2 + clock_realtime_ns() % (*backoff_ns / 2);
 
         if (!courier->is_patient || clock_boottime_ns() + ns >= courier->deadline_ns)
@@ -255,12 +264,12 @@ int deliver(Courier *courier, const Batch *batch, Delivery *ret) {
         *ret = (Delivery){};
         do
                 r = try_batch(courier, &sent, &fitted, ret);
-        while (r == DELIVERY_AWAY && wait_a_little(courier, &backoff_ns));
+        while (r == DELIVERY_AWAY && wait_backoff(courier, &backoff_ns));
 
         return r;
 }
 
-/* *ret_may_be_taken: perfd may have read a request to which no reply came. */
+/* *ret_may_be_taken: perfd may have read a request for which no reply arrived. */
 static int try_frame(Courier *courier, const Buffer *frame, uint64_t sequence, Delivery *delivery, bool *ret_may_be_taken) {
         size_t n_max = SMALL_BYTES;
         int r;
@@ -279,7 +288,10 @@ static int try_frame(Courier *courier, const Buffer *frame, uint64_t sequence, D
         return r == 0 ? delivery_judge(&delivery->reply) : r;
 }
 
-/* Delivers a single request. r: of its encoder. is_repeatable: the request does no harm if perfd takes it twice. */
+/*
+ * Delivers a single request. r: result of its encoder. is_repeatable: the request has no effect if perfd receives it
+ * a second time.
+ */
 static int deliver_frame(Courier *courier, int r, const Buffer *frame, uint64_t sequence, bool is_repeatable, Delivery *ret) {
         uint64_t backoff_ns = BACKOFF_FIRST_NS;
         bool may_be_taken = false;
@@ -291,7 +303,7 @@ static int deliver_frame(Courier *courier, int r, const Buffer *frame, uint64_t 
         assert(buffer_error(frame) == 0 && frame->n > 0);
         do
                 r = try_frame(courier, frame, sequence, ret, &may_be_taken);
-        while (r == DELIVERY_AWAY && (is_repeatable || !may_be_taken) && wait_a_little(courier, &backoff_ns));
+        while (r == DELIVERY_AWAY && (is_repeatable || !may_be_taken) && wait_backoff(courier, &backoff_ns));
 
         return r;
 }
@@ -317,7 +329,10 @@ int deliver_model_gone(Courier *courier, const char *name, const char *component
         return deliver_frame(courier, codec_encode_unregister(sequence, name, component, &frame), &frame, sequence, true, ret);
 }
 
-/* A mark that is taken twice ends the phase that it began, so that it is not repeated once perfd may have read it. */
+/*
+ * A mark that perfd receives twice would end the phase that it started; it is not repeated once perfd may have read
+ * it.
+ */
 int deliver_mark(Courier *courier, const JobRef *job, const char *name, double wall_seconds, MarkResult *ret, Delivery *ret_delivery) {
         scoped(buffer_deinit) Buffer frame = {};
         uint64_t sequence = wire_next_sequence(&courier->wire);
@@ -348,7 +363,7 @@ void delivery_explain(const Delivery *delivery, const Courier *courier, char ret
                          complaint->text[0] ? complaint->text : request_status_name(delivery->reply.status));
 }
 
-/* --- the spool ------------------------------------------------------------------------------------ */
+/* --- spool ---------------------------------------------------------------------------------------- */
 
 static int reject(const char *directory, const char *name, Flush *flush) {
         int r;

@@ -20,8 +20,8 @@ void fitted_deinit(Fitted *fitted) {
         free(fitted->items);
 }
 
-/* Replaces the items of the batch by a copy that may be changed. */
-static int take_items(Fitted *fitted, Batch *batch) {
+/* Makes a copy of the batch's items that can be modified. */
+static int copy_items(Fitted *fitted, Batch *batch) {
         if (fitted->items)
                 return 0;
 
@@ -52,7 +52,7 @@ int fitted_shorten(Fitted *fitted, Batch *batch, size_t i, size_t n_max) {
 
         if (!whole)
                 return FIT_TOO_LARGE;
-        r = take_items(fitted, batch);
+        r = copy_items(fitted, batch);
         if (r == 0)
                 r = codec_submission_size(&fitted->items[i], &size);
         if (r == 0)

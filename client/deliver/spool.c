@@ -14,7 +14,7 @@
 
 #define SUFFIX ".jsonl"
 
-/* --- where ---------------------------------------------------------------------------------------- */
+/* --- directory ------------------------------------------------------------------------------------ */
 
 int spool_find_directory(const char *given, char ret[static PATH_MAX]) {
         const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
@@ -39,9 +39,9 @@ int spool_find_directory(const char *given, char ret[static PATH_MAX]) {
         return k < 0 || k >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
-/* --- text ----------------------------------------------------------------------------------------- */
+/* --- format --------------------------------------------------------------------------------------- */
 
-/* Writes how the result was measured; for a failed run, also the name of its indicator. */
+/* Writes how the result was measured, and for a failed run the name of its indicator. */
 static void format_how(const Submission *item, Json *json) {
         char batch[RESULT_ID_TEXT_MAX];
 
@@ -336,7 +336,7 @@ int spool_open(const char *directory, const char *name, SpoolFile *ret) {
         if (file.fd < 0)
                 return errno == ENOENT ? SPOOL_GONE : -errno;
 
-        /* The previous holder of the lock may have removed the file. */
+        /* The file may have been removed by the previous holder of the lock. */
         r = flock(file.fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
         if (r == 0 && fstat(file.fd, &st) < 0)
                 r = -errno;

@@ -10,7 +10,7 @@
 #include "util/scan.h"
 #include "util/utf8.h"
 
-/* The mount table of a node with many containers is long. */
+/* the mount table of a node with many containers is long */
 #define TEXT_BYTES_MAX ((size_t)4 << 20)
 
 /* --- a check -------------------------------------------------------------------------------------- */
@@ -71,7 +71,7 @@ CheckState checks_worst(const Checks *checks) {
 
 /* --- files ---------------------------------------------------------------------------------------- */
 
-/* NULL when it cannot be read. Caller frees. */
+/* Returns the content of a file; NULL if it cannot be read. Caller frees. */
 static char *read_text(int root_fd, const char *path) {
         char *text;
 
@@ -82,7 +82,7 @@ static bool exists(int root_fd, const char *path) {
         return faccessat(root_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Whether `word` is one of the words of a text between any of `separators` or newlines. */
+/* Returns true if `word` is one of the words of a text, separated by any of `separators` or newlines. */
 static bool has_word(const char *text, const char *word, const char *separators) {
         size_t n = strlen(word);
 
@@ -100,12 +100,12 @@ static bool has_word(const char *text, const char *word, const char *separators)
 #define BLANKS " \t\n"
 
 typedef struct CheckMount {
-        char point[256]; /* escaped as in the file */
+        char point[256]; /* with the escapes of the file */
         char type[32];
-        char options[512]; /* of the file system, not of this mount */
+        char options[512]; /* of the file system, not of the mount */
 } CheckMount;
 
-/* A line of mountinfo: "22 27 0:21 / /proc rw,relatime shared:1 - proc proc rw,hidepid=invisible" */
+/* Parses a line of mountinfo: "22 27 0:21 / /proc rw,relatime shared:1 - proc proc rw,hidepid=invisible" */
 static bool mount_parse(const char *line, CheckMount *ret) {
         const char *newline = strchrnul(line, '\n'), *dash = strstr(line, " - ");
 
@@ -136,7 +136,7 @@ static void check_kernel(Checks *checks, int root_fd) {
                     "use Linux %u.%u or later", KERNEL_MAJOR_MIN, KERNEL_MINOR_MIN);
 }
 
-/* A kernel that has it switched off may have no such file, or one that cannot be opened or read. */
+/* A kernel with PSI disabled may lack the file, or refuse to open or read it. */
 static void check_pressure(Checks *checks, int root_fd) {
         static const char *const paths[] = { "proc/pressure/cpu", "proc/pressure/memory", "proc/pressure/io" };
         scoped(freep) char *command_line = NULL;
@@ -177,8 +177,8 @@ static void check_delays(Checks *checks, int root_fd) {
 #define OWN_NUMBERS "no CPU time, memory, I/O and number of processes of a job, only those of the node"
 
 typedef struct CheckCgroups {
-        char v2[256]; /* its mount point, "" without */
-        unsigned n_v1; /* hierarchies with a controller */
+        char v2[256]; /* mount point; "" if not mounted */
+        unsigned n_v1; /* number of hierarchies with a controller */
 } CheckCgroups;
 
 static void groups_find(const char *mounts, CheckCgroups *ret) {
@@ -190,7 +190,7 @@ static void groups_find(const char *mounts, CheckCgroups *ret) {
                         continue;
                 if (strcmp(mount.type, "cgroup2") == 0 && !ret->v2[0])
                         memcpy(ret->v2, mount.point, sizeof(ret->v2));
-                /* systemd's own has a name and no controller. */
+                /* systemd's own hierarchy has a name and no controller */
                 if (strcmp(mount.type, "cgroup") == 0 && !strstr(mount.options, "name="))
                         ret->n_v1++;
         }
@@ -217,7 +217,10 @@ static void check_layout(Checks *checks, const CheckCgroups *groups) {
                     "boot with systemd.unified_cgroup_hierarchy=1, or without systemd with cgroup_no_v1=all");
 }
 
-/* "io, memory": which of those that matter are not among the words. "" when all are. */
+/*
+ * Writes which of the required controllers are missing from a list of words, such as "io, memory"; "" if none is
+ * missing.
+ */
 static void list_absent(const char *words, char *ret, size_t n_ret) {
         static const char *const controllers[] = { "cpu", "io", "memory", "pids" };
         size_t n = 0;
@@ -255,8 +258,8 @@ static void check_controllers(Checks *checks, int root_fd, const CheckCgroups *g
 
 #define ACCOUNTING "CPUAccounting=yes IOAccounting=yes MemoryAccounting=yes TasksAccounting=yes"
 
-/* The creator of the group decides which controllers are enabled in it. */
-static void blame_group(Check *check, const char *effect, const char *group) {
+/* Chooses the fix for missing controllers, which depends on who created the group. */
+static void suggest_fix_of_group(Check *check, const char *effect, const char *group) {
         const char *unit = strrchr(group, '/');
         size_t n = strlen(group);
 
@@ -279,7 +282,7 @@ static void blame_group(Check *check, const char *effect, const char *group) {
                 check_blame(check, CHECK_LIMITED, effect, "start jobs in their own cgroup: systemd-run --scope perfctl run -- COMMAND");
 }
 
-/* Jobs begin where we are: the files of the group that this process is in are what can be read of them. */
+/* Jobs started from here use the cgroup of this process, whose files determine what perfd can measure. */
 static void check_own_group(Checks *checks, int root_fd, const CheckCgroups *groups) {
         scoped(freep) char *lines = read_text(root_fd, "proc/self/cgroup"), *words = NULL;
         const char *line = lines ? strstr(lines, "0::") : NULL;
@@ -288,7 +291,7 @@ static void check_own_group(Checks *checks, int root_fd, const CheckCgroups *gro
 
         if (!groups->v2[0] || groups->n_v1 > 0 || !line || sscanf(line, "0::%511[^\n]", group) != 1)
                 return;
-        /* Beyond the root of our namespace there is nothing to look at. */
+        /* Groups outside the cgroup namespace are not visible. */
         snprintf(path, sizeof(path), "%s%s/cgroup.controllers", groups->v2 + 1, group);
         words = strstr(group, "/..") ? NULL : read_text(root_fd, path);
         if (!words)
@@ -297,19 +300,19 @@ static void check_own_group(Checks *checks, int root_fd, const CheckCgroups *gro
         check = checks_add(checks, "own cgroup");
         if (strcmp(group, "/") == 0) {
                 check_detail(check, "processes of this user are in the root group");
-                blame_group(check, OWN_NUMBERS, group);
+                suggest_fix_of_group(check, OWN_NUMBERS, group);
                 return;
         }
         list_absent(words, absent, sizeof(absent));
         check_detail(check, "%s has %s%s", group, absent[0] ? "no " : "all controllers", absent);
         if (!absent[0])
                 return;
-        blame_group(check, "no metrics from these controllers for jobs started here", group);
+        suggest_fix_of_group(check, "no metrics from these controllers for jobs started here", group);
 }
 
-/* --- what else is mounted ------------------------------------------------------------------------- */
+/* --- other mounts --------------------------------------------------------------------------------- */
 
-/* "hidepid=invisible" or "hidepid=2": the value. "" without. */
+/* Writes the value of a mount option: "invisible" in "hidepid=invisible"; "" if the option is missing. */
 static void find_option(const char *options, const char *name, char *ret, size_t n_ret) {
         size_t n = strlen(name);
 
@@ -424,7 +427,7 @@ static bool is_masked(int root_fd, const char *unit) {
         return readlinkat(root_fd, path, target, sizeof(target) - 1) > 0 && strcmp(target, "/dev/null") == 0;
 }
 
-/* Finds the state that `systemctl is-enabled` shows, without asking systemd. */
+/* Finds the state that `systemctl is-enabled` shows, without contacting systemd. */
 static void check_unit(Checks *checks, int root_fd, const char *unit, const char *target) {
         Check *check = checks_add(checks, unit);
         char path[256];
@@ -444,7 +447,7 @@ static void check_unit(Checks *checks, int root_fd, const char *unit, const char
                 check_detail(check, "enabled");
 }
 
-/* --- all of them ---------------------------------------------------------------------------------- */
+/* --- all checks ----------------------------------------------------------------------------------- */
 
 void checks_add_tree(Checks *checks, int root_fd) {
         scoped(freep) char *mounts = read_text(root_fd, "proc/self/mountinfo");

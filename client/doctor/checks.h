@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Checks: what perfd cannot measure on this machine, and how to enable it
+ * Checks: find what perfd cannot measure on this machine, and how to enable it
  *
- * Checks of files: a check is a function that reads files below a root directory, which may be a captured
- * tree instead of the machine, and never blocks. Checks that need the running machine or perfd itself are in
- * checks_live.c; what perfd said of itself is judged apart from asking it.
+ * A check in checks.c is a function that reads files below a root directory, which may be a captured tree instead of
+ * the machine, and never blocks. Checks that need the running system or perfd are in checks_live.c; they evaluate
+ * answers that the caller has already requested from perfd.
  */
 
 #include <stdbool.h>
@@ -30,10 +30,10 @@ const char *check_state_name(CheckState state);
 typedef struct Check {
         const char *name; /* static */
         CheckState state;
-        /* Text of the finding; contains text of files and of perfd, which must be escaped for a terminal. */
+        /* The finding; contains text from files and from perfd, which must be escaped for a terminal. */
         char detail[CHECK_TEXT_MAX];
-        char effect[CHECK_TEXT_MAX];  /* function that does not work; "" when ok */
-        char fix[CHECK_TEXT_MAX];     /* action to take; "" when ok */
+        char effect[CHECK_TEXT_MAX];  /* what does not work; "" if ok */
+        char fix[CHECK_TEXT_MAX];     /* what to do; "" if ok */
 } Check;
 
 #define CHECKS_MAX 32U
@@ -43,37 +43,43 @@ typedef struct Checks {
         size_t n;
 } Checks;
 
-/* Appends a check in state ok and returns it, valid until the next call. At most CHECKS_MAX checks. */
+/*
+ * Appends a check in state ok and returns it; the pointer is valid until the next call. The last of CHECKS_MAX checks
+ * is overwritten.
+ */
 Check *checks_add(Checks *checks, const char *name);
-/* Sets the text of the finding. Each text is cut to fit. */
+/* Sets the finding. Each text is truncated to fit. */
 void check_detail(Check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* effect: what does not work. fix: format of what to do. */
+/* Sets the state, the effect, and the fix as a format. */
 void check_blame(Check *check, CheckState state, const char *effect, const char *fix, ...) __attribute__((format(printf, 4, 5)));
 
-/* Returns the worst state of all checks; CHECK_OK without checks. */
+/* Returns the worst state of all checks; CHECK_OK if there are none. */
 CheckState checks_worst(const Checks *checks);
 size_t checks_count(const Checks *checks, CheckState state);
 
-/* Adds all checks of files below root_fd. A check whose subject a tree does not have, such as systemd, is left out. */
+/*
+ * Adds all checks of files below root_fd. A check is omitted if its subject, such as systemd, is missing from the
+ * tree.
+ */
 void checks_add_tree(Checks *checks, int root_fd);
 
-/* --- what runs now: sockets, answers of perfd, the clock, the spool -------------------------------- */
+/* --- live checks: sockets, answers of perfd, the clock, the spool ---------------------------------- */
 
-/* A socket that is to be connected to: whether it is there, and this user may. `unit` is what makes it. */
+/* Checks that a socket exists and this user may connect. */
 void checks_live_add_socket(Checks *checks, const char *name, const char *path);
-/* Whether the clock that labels samples is synchronised. */
+/* Checks that the clock used for timestamps is synchronised. */
 void checks_live_add_clock(Checks *checks);
-/* directory: NULL when this user has none. */
+/* directory: NULL if this user has no home directory. */
 void checks_live_add_spool(Checks *checks, const char *directory);
 
-/* node: the answer to /api/v1/node; metrics: of /metrics, NUL-terminated, with perfd's own. */
+/* node: answer to /api/v1/node; metrics: NUL-terminated text of /metrics, including perfd's own metrics. */
 void checks_live_add_node(Checks *checks, const Value *node, const char *metrics, uint64_t now_ms);
 
-/* answer: to /api/v1/quota. */
+/* answer: of /api/v1/quota. */
 void checks_live_add_quota(Checks *checks, const Value *answer, uint64_t now_ms);
 
-/* answer: to /api/v1/models. */
+/* answer: of /api/v1/models. */
 void checks_live_add_models(Checks *checks, const Value *answer);
 
-/* The value of a metric without labels in a text exposition. False: it is not there. */
+/* Finds the value of a metric without labels in a text exposition. Returns false if it is missing. */
 bool checks_live_find_metric(const char *metrics, const char *name, double *ret);

@@ -14,7 +14,7 @@
 #include "util/clock.h"
 #include "util/scan.h"
 
-/* --- what a user may ------------------------------------------------------------------------------ */
+/* --- permissions of the user ---------------------------------------------------------------------- */
 
 void checks_live_add_socket(Checks *checks, const char *name, const char *path) {
         Check *check = checks_add(checks, name);
@@ -59,7 +59,7 @@ void checks_live_add_clock(Checks *checks) {
                     "timedatectl set-ntp true, or run chronyd");
 }
 
-/* Writable, or can be made there. */
+/* Returns true if the directory is writable, or can be created. */
 static bool can_write_below(const char *directory) {
         char path[PATH_MAX];
         const char *parent = path;
@@ -101,7 +101,7 @@ void checks_live_add_spool(Checks *checks, const char *directory) {
                     "perfctl flush");
 }
 
-/* --- what perfd says of itself -------------------------------------------------------------------- */
+/* --- answers of perfd ----------------------------------------------------------------------------- */
 
 bool checks_live_find_metric(const char *metrics, const char *name, double *ret) {
         size_t n = strlen(name);
@@ -144,7 +144,7 @@ static void check_store(Checks *checks, const Value *store) {
         }
 }
 
-/* The disk may damage other pages, too. */
+/* A failing disk may damage other pages as well. */
 static void check_damage(Checks *checks, const Value *store) {
         const char *sync_error = answer_text(store, "sync_error");
         Check *check;
@@ -189,7 +189,7 @@ static void check_durability(Checks *checks, const Value *store) {
                     "set volatile=no in [store] of perfd.conf, on a node with a disk");
 }
 
-/* A source that the kernel does not have is limited; any other error of a file is a failure. */
+/* A source that the kernel lacks limits perfd; any other read error is a failure. */
 static void check_sources(Checks *checks, const Value *sources) {
         Check *check = checks_add(checks, "sources");
         size_t n_detail = 0, n_down = 0;

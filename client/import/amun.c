@@ -12,22 +12,22 @@
 #include "util/nearest.h"
 #include "util/utf8.h"
 
-/* The part of a document that has what one run left behind, and what the part is called in messages. */
+/* The part of a document with the output and exit code of a run, and the path of its stdout for messages. */
 typedef struct AmunPart {
         const Value *value;
         const char *stdout_path;
-        bool is_top; /* the script's own members are among the runner's */
+        bool is_top; /* the script's members and the runner's are both at the top level */
 } AmunPart;
 
-/* Members of a runner's document that are not the script's when both are at the top level. */
-static bool is_runners(const char *key) {
+/* Returns true for members that the runner adds, where they are next to the script's at the top level. */
+static bool is_runner_key(const char *key) {
         static const char *const keys[] = { "hwinfo", "stdout", "stderr", "exit_code", "script_sha256", "usage", "datetime",
                                             "start_datetime", "end_datetime", "os_release", "runtime_environment", "hostname" };
 
         return nearest_is_among(key, keys, N_ELEMENTS(keys));
 }
 
-/* A script may print keys such as `hostname` itself, but hardly all that a runner does. */
+/* A script may print some of the runner's keys, such as `hostname`, but is unlikely to print these three. */
 static bool is_top_level(const Value *document) {
         const Value *exit_code = value_get(document, "exit_code"), *usage = value_get(document, "usage");
 
@@ -65,10 +65,10 @@ bool amun_is_result(const Value *document) {
         return document->type == VALUE_OBJECT && find_part(document, &part);
 }
 
-/* --- what the script printed ---------------------------------------------------------------------- */
+/* --- output of the script ------------------------------------------------------------------------- */
 
 static int parse_printed(const char *text, const char *path, Arena *arena, const Value **ret, Complaint *complaint) {
-        Capture capture = { .text = { .text = (char *)text, .n = strlen(text) } }; /* borrowed: never freed */
+        Capture capture = { .text = { .text = (char *)text, .n = strlen(text) } }; /* borrowed, not released */
         const Value *documents[CAPTURE_DOCUMENTS_MAX];
         CaptureLoss loss;
         size_t n;
@@ -90,8 +90,8 @@ static int parse_printed(const char *text, const char *path, Arena *arena, const
         return 0;
 }
 
-/* The script's members alone. */
-static int take_top_level(const Value *document, Arena *arena, const Value **ret) {
+/* Copies the script's members without the runner's. */
+static int copy_script_members(const Value *document, Arena *arena, const Value **ret) {
         Member *members = arena_alloc(arena, document->n_members * sizeof(*members));
         Value *printed = arena_alloc(arena, sizeof(*printed));
         size_t n = 0;
@@ -100,7 +100,7 @@ static int take_top_level(const Value *document, Arena *arena, const Value **ret
                 return -ENOMEM;
 
         for (size_t i = 0; i < document->n_members; i++)
-                if (!is_runners(document->members[i].key))
+                if (!is_runner_key(document->members[i].key))
                         members[n++] = document->members[i];
 
         *printed = (Value){ .type = VALUE_OBJECT, .members = members, .n_members = n };
@@ -108,7 +108,7 @@ static int take_top_level(const Value *document, Arena *arena, const Value **ret
         return 0;
 }
 
-static bool is_nothing(const Value *printed) {
+static bool is_empty_output(const Value *printed) {
         return !printed || printed->type == VALUE_NULL || (printed->type == VALUE_OBJECT && printed->n_members == 0) ||
                (printed->type == VALUE_STRING && !printed->string[strspn(printed->string, " \t\r\n")]);
 }
@@ -118,8 +118,8 @@ static int find_printed(const AmunPart *part, Arena *arena, const Value **ret, C
 
         *ret = NULL;
         if (part->is_top)
-                return take_top_level(part->value, arena, ret);
-        if (is_nothing(printed))
+                return copy_script_members(part->value, arena, ret);
+        if (is_empty_output(printed))
                 return 0;
         if (printed->type == VALUE_STRING)
                 return parse_printed(printed->string, part->stdout_path, arena, ret, complaint);
@@ -141,7 +141,7 @@ int amun_find_printed(const Value *document, Arena *arena, const Value **ret, Co
 
 /* --- the indicator -------------------------------------------------------------------------------- */
 
-/* "matmul" of https://example.org/tensorflow/matmul.py */
+/* Derives "matmul" from https://example.org/tensorflow/matmul.py. */
 static const char *name_of_script(const char *origin, Arena *arena) {
         const char *base = origin ? strrchr(origin, '/') : NULL, *dot;
         char *name;
@@ -154,8 +154,8 @@ static const char *name_of_script(const char *origin, Arena *arena) {
         return name && indicator_name_is_valid(name, NAME_MAX_BYTES) ? name : NULL;
 }
 
-/* The output of a failed run is used only if it is a valid document. */
-static int take_failed(const Value *printed, const AmunContext *context, const AmunPlace *place, Arena *arena, Indicator *ret,
+/* Makes the indicator of a failed run. The run's output is used only if it is a valid document. */
+static int make_failed_indicator(const Value *printed, const AmunContext *context, const AmunPlace *place, Arena *arena, Indicator *ret,
                        Complaint *complaint) {
         const IndicatorGiven given = {
                 .name = context->name ?: name_of_script(amun_run_origin(place), arena),
@@ -173,12 +173,13 @@ static int take_failed(const Value *printed, const AmunContext *context, const A
         return r;
 }
 
-static int take_good(const Value *printed, const AmunPart *part, const char *sha256, Arena *arena, Indicator *ret, Complaint *complaint) {
+static int make_indicator(const Value *printed, const AmunPart *part, const char *sha256, Arena *arena, Indicator *ret,
+                          Complaint *complaint) {
         char path[2 * COMPLAINT_PATH_MAX];
         Complaint inner;
         int r = 0;
 
-        if (sha256) /* is the version of what has none, as upstream has it */
+        if (sha256) /* as in Amun, the hash is the version if the script has none */
                 r = object_builder_complete(printed, "version", sha256, arena, &printed);
         if (r == 0)
                 r = indicator_from_value(printed, STRING_ANY_BYTES, ret, &inner);
@@ -189,10 +190,10 @@ static int take_good(const Value *printed, const AmunPart *part, const char *sha
         return indicator_complain(complaint, path, "%s", inner.text);
 }
 
-/* --- how it ended --------------------------------------------------------------------------------- */
+/* --- exit code ------------------------------------------------------------------------------------ */
 
-/* Python has a signal as a negative number, and a shell as 128 and it. */
-static int take_exit_code(const Value *part, Submission *ret, Complaint *complaint) {
+/* Python reports a signal as a negative number, a shell as 128 plus its number. */
+static int read_exit_code(const Value *part, Submission *ret, Complaint *complaint) {
         const Value *given = value_get(part, "exit_code");
         int64_t code;
 
@@ -222,10 +223,11 @@ int amun_read(const Value *document, const AmunContext *context, Arena *arena, S
                 return indicator_complain(ret_complaint, "", "is no result of Amun's: it has neither stdout nor exit_code");
 
         place.part = part.value;
-        r = take_exit_code(part.value, &submission, ret_complaint);
+        r = read_exit_code(part.value, &submission, ret_complaint);
         if (r == 0)
                 r = find_printed(&part, arena, &printed, ret_complaint);
-        if (r == INDICATOR_INVALID && submission_has_failed(&submission)) { /* whatever it was that it printed */
+        /* the output of a failed run need not be valid */
+        if (r == INDICATOR_INVALID && submission_has_failed(&submission)) {
                 printed = NULL;
                 r = 0;
         }
@@ -237,8 +239,8 @@ int amun_read(const Value *document, const AmunContext *context, Arena *arena, S
                 submission.exit_status = AMUN_PRINTED_NOTHING;
         }
         r = submission_has_failed(&submission) ?
-                    take_failed(printed, context, &place, arena, &submission.indicator, ret_complaint) :
-                    take_good(printed, &part, amun_run_text(&place, "script_sha256"), arena, &submission.indicator, ret_complaint);
+                    make_failed_indicator(printed, context, &place, arena, &submission.indicator, ret_complaint) :
+                    make_indicator(printed, &part, amun_run_text(&place, "script_sha256"), arena, &submission.indicator, ret_complaint);
         if (r == 0)
                 r = amun_run_make(&place, arena, &submission, ret_complaint);
         if (r != 0)
@@ -248,7 +250,7 @@ int amun_read(const Value *document, const AmunContext *context, Arena *arena, S
         return 0;
 }
 
-/* The tree, that of what a string held, and of a run everything that is copied. */
+/* Covers the tree, the tree of a string in it, and the copies made for the run. */
 size_t amun_arena_size(size_t n) {
         return 3 * value_parse_arena_size(n) + AMUN_RUN_ARENA_BYTES;
 }

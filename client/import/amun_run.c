@@ -22,9 +22,9 @@ const char *amun_run_origin(const AmunPlace *place) {
         return value_get_string(place->specification, "script");
 }
 
-/* --- when ----------------------------------------------------------------------------------------- */
+/* --- times ---------------------------------------------------------------------------------------- */
 
-static int take_time(const AmunPlace *place, const char *key, uint64_t *ret_ns, Complaint *complaint) {
+static int read_time(const AmunPlace *place, const char *key, uint64_t *ret_ns, Complaint *complaint) {
         const char *text = amun_run_text(place, key);
 
         if (!text)
@@ -37,16 +37,16 @@ static int take_time(const AmunPlace *place, const char *key, uint64_t *ret_ns, 
         return 0;
 }
 
-/* *ret_end_ns: 0 when nobody says. */
+/* *ret_end_ns: 0 if the end is unknown. */
 static int put_times(const AmunPlace *place, ObjectBuilder *run, uint64_t *ret_end_ns, Complaint *complaint) {
         uint64_t begin_ns = 0, end_ns = 0;
         int r;
 
-        r = take_time(place, "start_datetime", &begin_ns, complaint);
+        r = read_time(place, "start_datetime", &begin_ns, complaint);
         if (r == 0)
-                r = take_time(place, "end_datetime", &end_ns, complaint);
+                r = read_time(place, "end_datetime", &end_ns, complaint);
         if (r == 0 && end_ns == 0)
-                r = take_time(place, "datetime", &end_ns, complaint);
+                r = read_time(place, "datetime", &end_ns, complaint);
         if (r != 0)
                 return r;
 
@@ -58,7 +58,7 @@ static int put_times(const AmunPlace *place, ObjectBuilder *run, uint64_t *ret_e
         return 0;
 }
 
-/* --- what it used and said ------------------------------------------------------------------------ */
+/* --- usage and output ----------------------------------------------------------------------------- */
 
 static void put_rusage(const Value *usage, ObjectBuilder *run) {
         ObjectBuilder rusage;
@@ -78,7 +78,7 @@ static void put_rusage(const Value *usage, ObjectBuilder *run) {
         object_builder_put_object(run, "rusage", &rusage);
 }
 
-/* The end says more than the beginning. */
+/* Keeps the end of a long text, which is more useful than its beginning. */
 static void put_stderr(const char *text, ObjectBuilder *run) {
         size_t n = text ? strlen(text) : 0;
         bool is_cut = n > STRING_MAX_BYTES;
@@ -87,7 +87,7 @@ static void put_stderr(const char *text, ObjectBuilder *run) {
                 return;
         if (is_cut)
                 text += n - STRING_MAX_BYTES;
-        while (is_cut && ((unsigned char)*text & 0xc0) == 0x80) /* within a character */
+        while (is_cut && ((unsigned char)*text & 0xc0) == 0x80) /* skip the rest of a character that was cut */
                 text++;
 
         object_builder_put_text(run, "stderr", text);
@@ -110,7 +110,7 @@ static void put_script(const AmunPlace *place, ObjectBuilder *run) {
         object_builder_put_object(run, "script", &script);
 }
 
-/* --- on what -------------------------------------------------------------------------------------- */
+/* --- host ----------------------------------------------------------------------------------------- */
 
 static void copy_text(const Value *object, const char *key, char *ret, size_t n_ret) {
         const char *text = value_get_string(object, key);
@@ -133,14 +133,14 @@ static void copy_bytes(const Value *object, const char *key, uint64_t *ret) {
                 *ret = (uint64_t)v;
 }
 
-static void take_flags(const Value *list, CpuFacts *cpu) {
+static void read_flags(const Value *list, CpuFacts *cpu) {
         for (size_t i = 0; list && list->type == VALUE_LIST && i < list->n_items; i++)
                 if (list->items[i].type == VALUE_STRING)
                         cpu_facts_add_flag(cpu, list->items[i].string, strlen(list->items[i].string));
 }
 
-/* py-cpuinfo's names, with and without the _raw of its version 6. */
-static void take_cpu(const Value *hwinfo, CpuFacts *cpu) {
+/* Reads py-cpuinfo's keys, with and without the suffix _raw added in its version 6. */
+static void read_cpu(const Value *hwinfo, CpuFacts *cpu) {
         const Value *info = value_get(hwinfo, "cpu_info"), *features = value_get(hwinfo, "cpu_features");
         int count = 0;
 
@@ -153,7 +153,7 @@ static void take_cpu(const Value *hwinfo, CpuFacts *cpu) {
         copy_int(info, "stepping", &cpu->stepping);
         copy_int(info, "count", &count);
         cpu->threads = (unsigned)count;
-        take_flags(value_get(features, "flags"), cpu);
+        read_flags(value_get(features, "flags"), cpu);
         copy_bytes(features, "l1_data_cache_size", &cpu->l1d_bytes);
         copy_bytes(features, "l1_instruction_cache_size", &cpu->l1i_bytes);
         copy_bytes(features, "l2_cache_size", &cpu->l2_bytes);
@@ -171,7 +171,7 @@ static void put_host(const AmunPlace *place, ObjectBuilder *run) {
         copy_text(place->part, "hostname", facts.hostname, sizeof(facts.hostname));
         copy_int(value_get(runtime, "hardware"), "cpu_family", &facts.cpu.family);
         copy_int(value_get(runtime, "hardware"), "cpu_model", &facts.cpu.model_number);
-        take_cpu(hwinfo, &facts.cpu);
+        read_cpu(hwinfo, &facts.cpu);
         copy_text(value_get(hwinfo, "platform"), "release", facts.kernel, sizeof(facts.kernel));
         copy_text(value_get(runtime, "operating_system"), "name", facts.os_id, sizeof(facts.os_id));
         copy_text(value_get(runtime, "operating_system"), "version", facts.os_version, sizeof(facts.os_version));
@@ -191,9 +191,9 @@ static void put_runtime(const AmunPlace *place, ObjectBuilder *run) {
         object_builder_put_object(run, "runtime", &runtime);
 }
 
-/* --- as it was asked for -------------------------------------------------------------------------- */
+/* --- specification -------------------------------------------------------------------------------- */
 
-/* A quantity that cannot be read is kept as it was written. */
+/* A quantity that cannot be parsed is copied unchanged. */
 static void put_requests(const Value *requests, const char *key, ObjectBuilder *specification) {
         const Value *cpu = value_get(requests, "cpu"), *memory = value_get(requests, "memory");
         uint64_t bytes;
@@ -213,7 +213,7 @@ static void put_requests(const Value *requests, const char *key, ObjectBuilder *
         object_builder_put_object(specification, key, &object);
 }
 
-/* The last of several variables of one name wins, as in a pod. */
+/* Returns true if a later variable has the same name: the last one wins, as in a pod. */
 static bool is_given_later(const Value *list, size_t i, const char *name) {
         for (i++; i < list->n_items; i++) {
                 const char *other = value_get_string(&list->items[i], "name");

@@ -44,15 +44,16 @@ void inspection_derive_result_id(const char *inspection, uint32_t index, uint8_t
         derive(text, ret);
 }
 
-/* --- the tree ------------------------------------------------------------------------------------- */
+/* --- files of another user ------------------------------------------------------------------------ */
 
 /*
- * A user who reads what another user has laid out, above all root, must not be led to files that only this user can read, nor be
- * kept waiting: only regular files are opened, and no link is followed unless the directory is the user's own.
+ * The directory may belong to another user, and the reader may be root. Such a tree must not redirect the reader to
+ * files that only the reader can read, nor block it: only regular files are opened, and links are followed only if
+ * the directory belongs to the reader.
  */
 enum {
-        INPUT_NO_FILE = 1, /* a directory, a pipe, a device */
-        INPUT_LINK,        /* a link of another user, on the way or at its end */
+        INPUT_NO_FILE = 1, /* a directory, pipe or device */
+        INPUT_LINK,        /* a link of another user, at the end of the path or before */
 };
 
 static int open_tree(InputTree *ret, const char *directory) {
@@ -66,7 +67,10 @@ static int open_tree(InputTree *ret, const char *directory) {
         return 0;
 }
 
-/* Opens the directory at a path below, to be listed; the caller closes *ret_fd. 0, INPUT_LINK or a negative errno. */
+/*
+ * Opens the directory at the path `below` for listing; the caller closes *ret_fd. Returns 0, INPUT_LINK or a negative
+ * errno.
+ */
 static int open_directory(const InputTree *tree, const char *below, int *ret_fd) {
         scoped(closep) int found_fd = -1;
         int fd, r = 0;
@@ -86,7 +90,7 @@ static int open_directory(const InputTree *tree, const char *below, int *ret_fd)
         return 0;
 }
 
-/* Opens a file without waiting for the other end of a pipe. A terminal does not become the controlling one. */
+/* Opens a file without waiting for the other end of a pipe, and without acquiring a controlling terminal. */
 static int open_file(const InputTree *tree, const char *below, int *ret_fd) {
         const char *slash = strrchr(below, '/');
         scoped(closep) int directory_fd = -1;
@@ -108,7 +112,7 @@ static int open_file(const InputTree *tree, const char *below, int *ret_fd) {
         return 0;
 }
 
-/* Appends the whole file. 0, an outcome, -EFBIG beyond INPUT_BYTES_MAX, or another negative errno. */
+/* Appends the whole file. Returns 0, an outcome above, -EFBIG beyond INPUT_BYTES_MAX, or another negative errno. */
 static int read_file(const InputTree *tree, const char *below, Buffer *ret) {
         scoped(closep) int fd = -1;
         struct stat st;
@@ -124,9 +128,9 @@ static int read_file(const InputTree *tree, const char *below, Buffer *ret) {
 
 /* --- files ---------------------------------------------------------------------------------------- */
 
-/* Reports an error in a file once, not while looking ahead. */
-static void tell(const Inspection *inspection, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void tell(const Inspection *inspection, const char *format, ...) {
+/* Reports an error in a file. Quiet during the first pass over the files, so that each error is reported once. */
+static void report_error(const Inspection *inspection, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void report_error(const Inspection *inspection, const char *format, ...) {
         char text[PATH_MAX + VALUE_ERROR_TEXT_MAX + 64];
         va_list args;
 
@@ -138,7 +142,7 @@ static void tell(const Inspection *inspection, const char *format, ...) {
         message_print("%s", text);
 }
 
-/* Reads a file that holds one document. On an error, prints a message and leaves *ret unchanged. */
+/* Parses a file that must contain one document. On an error, prints a message and leaves *ret unchanged. */
 static int parse_file(const Inspection *inspection, const char *file, const Buffer *text, Arena *arena, const Value **ret) {
         const Value *document, *more;
         ValueReader reader;
@@ -148,26 +152,26 @@ static int parse_file(const Inspection *inspection, const char *file, const Buff
         value_parse_begin(&reader, text->text ? text->text : "", text->n);
         r = value_parse_next(&reader, arena, &document, &error);
         if (r == VALUE_END)
-                tell(inspection, "%s:1: is empty", file);
+                report_error(inspection, "%s:1: is empty", file);
         if (r == 0 && document->type != VALUE_OBJECT)
-                tell(inspection, "%s:%u: is %s, must be an object", file, reader.begin_line, value_type_text(document));
+                report_error(inspection, "%s:%u: is %s, must be an object", file, reader.begin_line, value_type_text(document));
         else if (r == 0) {
                 *ret = document;
                 r = value_parse_next(&reader, arena, &more, &error);
                 if (r == 0)
-                        tell(inspection, "%s:%u: holds more than one document: the first one is taken", file, reader.begin_line);
+                        report_error(inspection, "%s:%u: holds more than one document: the first one is taken", file, reader.begin_line);
         }
         if (r == VALUE_MALFORMED)
-                tell(inspection, "%s:%u:%u: %s", file, error.line, error.column, error.text);
+                report_error(inspection, "%s:%u:%u: %s", file, error.line, error.column, error.text);
 
         return r == VALUE_NO_ROOM ? -ENOMEM : 0;
 }
 
 enum {
-        FILE_UNREAD = 1, /* as has been said, unless it may be missing */
+        FILE_UNREAD = 1, /* not read; the error was reported, unless the file is optional and missing */
 };
 
-/* file: its path, as messages have it. */
+/* file: path for messages, below the inspection's directory. */
 static int read_text(const Inspection *inspection, const char *file, bool is_optional, Buffer *ret) {
         int r;
 
@@ -176,7 +180,7 @@ static int read_text(const Inspection *inspection, const char *file, bool is_opt
                 return r;
 
         if (r != -ENOENT || !is_optional)
-                tell(inspection, "cannot read %s: %s", file,
+                report_error(inspection, "cannot read %s: %s", file,
                      r == INPUT_NO_FILE ? "it is not a regular file" :
                      r == INPUT_LINK    ? "symbolic links in a directory of another user are not followed" :
                                           strerrordesc_np(-r));
@@ -226,7 +230,7 @@ static int read_run(Inspection *inspection, uint32_t index) {
         return r;
 }
 
-/* --- which runs there are --------------------------------------------------------------------------- */
+/* --- list of runs ----------------------------------------------------------------------------------- */
 
 static int compare(const void *a, const void *b) {
         const uint32_t *x = a, *y = b;
@@ -237,7 +241,7 @@ static int compare(const void *a, const void *b) {
 static int add_run(Inspection *inspection, const char *name) {
         uint64_t index;
 
-        /* 007 is none: it would be 7 twice */
+        /* "007" is not a run: it would be a second run 7 */
         if (parse_u64(name, &index) != 0 || index > UINT32_MAX || (name[0] == '0' && name[1]))
                 return 0;
         if (inspection->n_runs == INSPECTION_RUNS_MAX)
@@ -271,15 +275,15 @@ static int list_runs(Inspection *inspection) {
         return r;
 }
 
-/* --- what it is ------------------------------------------------------------------------------------- */
+/* --- id and names ----------------------------------------------------------------------------------- */
 
-/* The longest path below is that of a run. */
+/* The path of a run's result is the longest path below the directory. */
 static int find_id(Inspection *inspection) {
         char real[PATH_MAX];
 
         if (strlen(inspection->directory) + sizeof("/results/4294967295/result") > PATH_MAX)
                 return -ENAMETOOLONG;
-        if (!realpath(inspection->directory, real)) /* "." and a path that ends in a slash have a name, too */
+        if (!realpath(inspection->directory, real)) /* resolves "." and a trailing slash to a name */
                 return -errno;
 
         (void)snprintf(inspection->id, sizeof(inspection->id), "%s", strrchr(real, '/') + 1);
@@ -287,7 +291,7 @@ static int find_id(Inspection *inspection) {
         return 0;
 }
 
-static int keep(const char *text, char **ret, const char **ret_name) {
+static int store_name(const char *text, char **ret, const char **ret_name) {
         if (!text || *ret_name)
                 return 0;
 
@@ -296,21 +300,24 @@ static int keep(const char *text, char **ret, const char **ret_name) {
         return *ret ? 0 : -ENOMEM;
 }
 
-static int keep_names(Inspection *inspection, const Indicator *indicator) {
+static int store_names(Inspection *inspection, const Indicator *indicator) {
         AmunContext *context = &inspection->context;
         int r;
 
-        r = keep(indicator->name, &inspection->said[0], &context->name);
+        r = store_name(indicator->name, &inspection->said[0], &context->name);
         if (r == 0)
-                r = keep(indicator->component, &inspection->said[1], &context->component);
+                r = store_name(indicator->component, &inspection->said[1], &context->component);
         if (r == 0)
-                r = keep(indicator->version, &inspection->said[2], &context->version);
+                r = store_name(indicator->version, &inspection->said[2], &context->version);
         if (r == 0)
                 r = kept_parameters_add(&inspection->parameters, indicator);
         return r == 0 ? kept_parameters_document(&inspection->parameters, &context->printed) : r;
 }
 
-/* Takes names and parameters from the first run that printed them: all runs of an inspection have the same script and environment. */
+/*
+ * Takes names and parameters from the first run that printed a valid indicator: all runs have the same script and
+ * environment.
+ */
 static int find_names(Inspection *inspection) {
         InspectionRun *run = &inspection->run;
         const Value *printed;
@@ -328,7 +335,7 @@ static int find_names(Inspection *inspection) {
                 if (r < 0)
                         return r;
                 if (r == 0 && printed && indicator_from_value(printed, STRING_ANY_BYTES, &indicator, &ignored) == 0)
-                        return keep_names(inspection, &indicator);
+                        return store_names(inspection, &indicator);
         }
         return 0;
 }
@@ -364,9 +371,9 @@ void inspection_deinit(Inspection *inspection) {
         closep(&inspection->tree.fd);
 }
 
-/* --- its runs --------------------------------------------------------------------------------------- */
+/* --- submissions ------------------------------------------------------------------------------------ */
 
-/* 0, INDICATOR_INVALID after saying why, or a negative errno. */
+/* Returns 0, INDICATOR_INVALID after a message, or a negative errno. */
 static int make_submission(Inspection *inspection) {
         InspectionRun *run = &inspection->run;
         Complaint complaint;

@@ -2,10 +2,11 @@
 #pragma once
 
 /*
- * Inspection: Amun's directories of results
+ * Inspection: reads a directory of Amun results
  *
- * DIRECTORY/build/specification and DIRECTORY/results/N/{result,hwinfo,log}, N from 0, with gaps where runs left nothing. One is a
- * batch. Its id and those of its results follow from the directory's name and N alone, so that the same again is known as such.
+ * An inspection consists of DIRECTORY/build/specification and DIRECTORY/results/N/{result,hwinfo,log}, where N counts
+ * from 0, with gaps for runs without files. It becomes one batch. The ids of the batch and of its results are derived
+ * from the directory's name and N, so that a second import of the same directory yields duplicates.
  */
 
 #include <limits.h>
@@ -20,17 +21,17 @@
 
 /* Files below a directory that may belong to another user. */
 typedef struct InputTree {
-        int fd; /* owned; of the directory, -1: not open */
+        int fd; /* owned; the open directory, or -1 */
         bool is_own;
 } InputTree;
 
-/* Only one run is in memory at a time. */
+/* A run; only one is in memory at a time. */
 typedef struct InspectionRun {
         uint32_t index;
-        char file[PATH_MAX];  /* its result's */
-        Arena arena;          /* in which the rest lives */
-        const Value *result;  /* as it was read; NULL: it was not */
-        const Value *hwinfo;  /* NULL: none */
+        char file[PATH_MAX];  /* path of its result */
+        Arena arena;          /* memory of the members below */
+        const Value *result;  /* parsed result; NULL if it could not be read */
+        const Value *hwinfo;  /* NULL if there is none */
         Submission submission;
 } InspectionRun;
 
@@ -39,21 +40,22 @@ typedef struct Inspection {
         uint8_t batch[RESULT_ID_BYTES];
         const char *directory; /* borrowed */
         InputTree tree;
-        Arena arena;          /* in which the specification lives */
+        Arena arena;          /* memory of the specification */
         AmunContext context;
-        char *said[3];        /* owned: name, component and version that a run of it has said */
-        KeptParameters parameters; /* and those */
-        uint32_t *indices;    /* owned, of all runs, in order */
+        char *said[3];        /* owned: name, component and version that a run printed */
+        KeptParameters parameters; /* parameters of that run */
+        uint32_t *indices;    /* owned, indices of all runs, sorted */
         size_t n_runs, n_allocated, n_read;
-        size_t n_skipped;     /* of those read, spoken of */
-        InspectionRun run;    /* the one read last */
-        bool is_quiet;        /* its turn to be spoken of has not come */
+        size_t n_skipped;     /* runs read so far that were skipped with a message */
+        InspectionRun run;    /* latest run */
+        bool is_quiet;        /* suppress messages during the first pass */
 } Inspection;
 
 /*
- * Finds the runs and what they have in common. What is wrong with a file is said on standard error with its place, and the others
- * are taken. name, component: of failed runs, where neither they nor the first that says what it is say; may be NULL. They and
- * directory are borrowed. 0, or a negative errno, -ENODATA when there are no results at all; *ret needs inspection_deinit() either way.
+ * Finds the runs, their specification and their names. Errors in a file are reported on standard error, and the other
+ * files are used. name, component: for failed runs, if neither the run nor the first valid run has them; may be NULL.
+ * All strings are borrowed. Returns 0, or a negative errno: -ENODATA if there are no results. Call
+ * inspection_deinit() in all cases.
  */
 int inspection_open(Inspection *ret, const char *directory, const char *name, const char *component);
 void inspection_deinit(Inspection *inspection);
@@ -62,9 +64,12 @@ enum {
         INSPECTION_END = 1,
 };
 
-/* The next run whose submission is complete, valid until the next call. 0, INSPECTION_END or a negative errno. */
+/*
+ * Reads the next run with a complete submission, valid until the next call. Returns 0, INSPECTION_END or a negative
+ * errno.
+ */
 int inspection_next(Inspection *inspection, const InspectionRun **ret);
 
-/* 128 bits of a digest, in the form of a UUID of version 8. */
+/* Derives 128 bits from a SHA-256 digest, in the form of a UUID version 8. */
 void inspection_derive_id(const char *inspection, uint8_t ret[static RESULT_ID_BYTES]);
 void inspection_derive_result_id(const char *inspection, uint32_t index, uint8_t ret[static RESULT_ID_BYTES]);

@@ -12,10 +12,10 @@
 #include "util/scoped.h"
 
 #define NAME "inference_latency"
-#define COMPONENT "inference" /* where the input names none */
+#define COMPONENT "inference" /* default component */
 #define SHAPE "{\"time_per_batch\": [0.0123, …], \"batch_length\": 8}"
 #define EXPECTED "expected one number of seconds on each line, or " SHAPE
-#define SECONDS_MAX 1e9 /* thirty years */
+#define SECONDS_MAX 1e9 /* about thirty years */
 #define NUMBER_BYTES_MAX 64U
 
 static void free_batches(LatencyInput *batches) {
@@ -23,12 +23,12 @@ static void free_batches(LatencyInput *batches) {
         free(batches->lengths);
 }
 
-/* The densest text, {"time_per_batch":[0,0]} again and again, makes some 800 bytes out of 24. */
+/* The densest input, {"time_per_batch":[0,0]} repeated, needs about 800 bytes of memory for 24 bytes of text. */
 size_t latencies_arena_size(size_t n) {
         return 65536 + 40 * n;
 }
 
-/* --- what was read -------------------------------------------------------------------------------- */
+/* --- input ---------------------------------------------------------------------------------------- */
 
 static int check_seconds(double seconds, const char *path, Complaint *complaint) {
         if (seconds < 0)
@@ -38,7 +38,7 @@ static int check_seconds(double seconds, const char *path, Complaint *complaint)
         return 0;
 }
 
-static int take_seconds(const Value *list, LatencyInput *ret, Complaint *complaint) {
+static int read_seconds(const Value *list, LatencyInput *ret, Complaint *complaint) {
         char path[48];
         int r;
 
@@ -67,8 +67,8 @@ static int take_seconds(const Value *list, LatencyInput *ret, Complaint *complai
         return 0;
 }
 
-/* 8.0 is as good as 8: many languages write whole floats so. */
-static int take_length(const Value *value, const char *path, uint64_t *ret, Complaint *complaint) {
+/* Accepts 8.0 for 8: many languages print integral floats this way. */
+static int read_length(const Value *value, const char *path, uint64_t *ret, Complaint *complaint) {
         double length = value->type == VALUE_INT ? (double)value->integer : value->type == VALUE_DOUBLE ? value->number : 0;
 
         if (!(length >= 1 && length <= LATENCY_LENGTH_MAX && length == floor(length)))
@@ -79,7 +79,7 @@ static int take_length(const Value *value, const char *path, uint64_t *ret, Comp
         return 0;
 }
 
-static int take_lengths(const Value *list, LatencyInput *ret, Complaint *complaint) {
+static int read_lengths(const Value *list, LatencyInput *ret, Complaint *complaint) {
         char path[48];
         int r;
 
@@ -94,7 +94,7 @@ static int take_lengths(const Value *list, LatencyInput *ret, Complaint *complai
 
         for (size_t i = 0; i < ret->n; i++) {
                 snprintf(path, sizeof(path), "batch_length[%zu]", i);
-                r = take_length(&list->items[i], path, &ret->lengths[i], complaint);
+                r = read_length(&list->items[i], path, &ret->lengths[i], complaint);
                 if (r != 0)
                         return r;
         }
@@ -102,7 +102,7 @@ static int take_lengths(const Value *list, LatencyInput *ret, Complaint *complai
 }
 
 /* Reads the batch length; the default is 1, as in log_inferencing_latencies(). */
-static int take_batch_length(const Value *document, uint64_t given, LatencyInput *ret, Complaint *complaint) {
+static int read_batch_length(const Value *document, uint64_t given, LatencyInput *ret, Complaint *complaint) {
         const Value *value = value_get(document, "batch_length");
 
         ret->length = given > 0 ? given : 1;
@@ -111,13 +111,13 @@ static int take_batch_length(const Value *document, uint64_t given, LatencyInput
         if (given > 0)
                 return indicator_complain(complaint, "batch_length", "is given here and by --batch-length: leave one of them out");
 
-        return value->type == VALUE_LIST ? take_lengths(value, ret, complaint) :
-                                           take_length(value, "batch_length", &ret->length, complaint);
+        return value->type == VALUE_LIST ? read_lengths(value, ret, complaint) :
+                                           read_length(value, "batch_length", &ret->length, complaint);
 }
 
 /* --- the indicator -------------------------------------------------------------------------------- */
 
-/* Members that mean in the input what they mean in every indicator. */
+/* Returns true for members that have the same meaning in every indicator. */
 static bool is_of_indicator(const char *key) {
         static const char *const keys[] = { "component", "framework", "version", "overall_score" };
 
@@ -128,7 +128,7 @@ static bool is_input(const char *key) {
         return strcmp(key, "time_per_batch") == 0 || strcmp(key, "batch_length") == 0;
 }
 
-/* A number where it is the same for all; a list as long as the input would be no parameter. */
+/* Adds the batch length if all batches have the same; a list as long as the input is not useful as a parameter. */
 static void put_lengths(ObjectBuilder *parameters, const LatencyInput *batches) {
         uint64_t min = UINT64_MAX, max = 0;
 
@@ -163,14 +163,14 @@ static int put_result(const LatencyInput *batches, ObjectBuilder *indicator) {
         }
         object_builder_put_object(indicator, "@result", &result);
 
-        /* The one unit that is not in the name. */
+        /* the only unit that is not part of a name */
         object_builder_init(&units, indicator->arena, 1);
         object_builder_put_text(&units, latency_name(LATENCY_AVERAGE), "us");
         object_builder_put_object(indicator, "units", &units);
         return 0;
 }
 
-/* document: what else the input had to say; NULL: nothing. */
+/* document: the other members of the input; NULL if there are none. */
 static int make_indicator(const Value *document, const LatencyInput *batches, Arena *arena, const Value **ret) {
         size_t n_more = document ? document->n_members : 0;
         Value *value = arena_alloc(arena, sizeof(*value));
@@ -223,9 +223,9 @@ int latencies_from_value(const Value *document, uint64_t batch_length, Arena *ar
 
         r = check_members(document, ret_complaint);
         if (r == 0)
-                r = take_seconds(value_get(document, "time_per_batch"), &batches, ret_complaint);
+                r = read_seconds(value_get(document, "time_per_batch"), &batches, ret_complaint);
         if (r == 0)
-                r = take_batch_length(document, batch_length, &batches, ret_complaint);
+                r = read_batch_length(document, batch_length, &batches, ret_complaint);
 
         return r == 0 ? make_indicator(document, &batches, arena, ret) : r;
 }
@@ -244,8 +244,8 @@ static bool is_blank(char c) {
         return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* line: without its newline, blanks around a number are none of it. */
-static int take_line(const char *line, size_t n, LatencyInput *batches, Complaint *complaint) {
+/* line: without its newline; may have blanks around the number. */
+static int parse_line(const char *line, size_t n, LatencyInput *batches, Complaint *complaint) {
         char number[NUMBER_BYTES_MAX];
         int r;
 
@@ -266,7 +266,7 @@ static int take_line(const char *line, size_t n, LatencyInput *batches, Complain
         return r;
 }
 
-static int take_lines(const char *text, size_t n, LatencyInput *batches, Complaint *complaint, unsigned *ret_line) {
+static int parse_lines(const char *text, size_t n, LatencyInput *batches, Complaint *complaint, unsigned *ret_line) {
         unsigned line = 1;
         int r;
 
@@ -279,7 +279,7 @@ static int take_lines(const char *text, size_t n, LatencyInput *batches, Complai
                 size_t end = newline ? (size_t)(newline - text) : n;
 
                 *ret_line = line;
-                r = take_line(text + at, end - at, batches, complaint);
+                r = parse_line(text + at, end - at, batches, complaint);
                 if (r != 0)
                         return r;
                 at = end + 1;
@@ -294,6 +294,6 @@ int latencies_from_lines(const char *text, size_t n, uint64_t batch_length, Aren
         scoped(free_batches) LatencyInput batches = { .length = batch_length > 0 ? batch_length : 1 };
         int r;
 
-        r = take_lines(text, n, &batches, ret_complaint, ret_line);
+        r = parse_lines(text, n, &batches, ret_complaint, ret_line);
         return r == 0 ? make_indicator(NULL, &batches, arena, ret) : r;
 }

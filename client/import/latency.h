@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Latency: what the times of its batches say of a model's predictions
+ * Latency: statistics of a model's batch times
  *
- * The numbers that lightgbm-benchmark's log_inferencing_latencies() logs, under its names and in its units: how many batches
- * and queries, microseconds for a query on average, and percentiles over batches (as they are) and over queries (a batch's
- * time divided by its length, each batch counted once however long it is). Percentiles are interpolated linearly
- * between the two nearest, as numpy.percentile() does.
+ * The metrics of lightgbm-benchmark's log_inferencing_latencies(), with its names and units: the number of batches
+ * and of queries, the average time per query in microseconds, and percentiles of batch times and of query times (a
+ * batch's time divided by its length; each batch counts once, regardless of its length). Percentiles are interpolated
+ * linearly between the two nearest values, as numpy.percentile() does.
  */
 
 #include <stddef.h>
@@ -35,17 +35,20 @@ const char *latency_name(LatencyMetric metric); /* "prediction_batches", "batch_
 #define LATENCY_LENGTH_MAX INT32_MAX
 
 typedef struct LatencyInput {
-        double *seconds; /* of each batch; finite, 0 or more */
+        double *seconds; /* time of each batch, finite and not negative */
         size_t n;
-        uint64_t *lengths; /* queries in each batch, 1…LATENCY_LENGTH_MAX; NULL: `length` in all of them */
+        uint64_t *lengths; /* queries in each batch, 1…LATENCY_LENGTH_MAX; NULL if each batch has `length` queries */
         uint64_t length;
 } LatencyInput;
 
-/* The first n are known: the two counts always, the average from one batch on, percentiles from two on. */
+/*
+ * The first n metrics are available: the two counts always, the average with at least one batch, percentiles with at
+ * least two.
+ */
 typedef struct LatencySet {
         size_t n;
         double value[N_LATENCY_METRICS];
 } LatencySet;
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int latency_compute(const LatencyInput *input, LatencySet *ret);

@@ -9,7 +9,7 @@
 
 /* --- writing -------------------------------------------------------------------------------------- */
 
-/* Fields in the artifact's order, with their offsets in a sample. */
+/* Fields in the order of the perf.py artifact, with their offsets in a sample. */
 static const struct {
         const char *name;
         size_t offset;
@@ -39,7 +39,10 @@ double perf_report_field(const PerfpySample *sample, size_t field) {
         return v;
 }
 
-/* Formats as Python's repr(), with the fewest digits that read back as the same number: "59.2", "1700000000.0", "1e-05", "1.5e+16". */
+/*
+ * Formats as Python's repr(): the shortest text that parses to the same number, such as "59.2", "1700000000.0",
+ * "1e-05", "1.5e+16".
+ */
 static void put_double(Buffer *out, double v) {
         int precision = 0, exponent;
         char text[32];
@@ -86,14 +89,15 @@ void perf_report_end(Buffer *out) {
         buffer_puts(out, "\n}");
 }
 
-/* --- from a timeline ------------------------------------------------------------------------------ */
+/* --- reading a timeline --------------------------------------------------------------------------- */
 
 /* Totals of the whole job in perf.py's units; NAN if unknown. */
 typedef struct Whole {
         bool is_compat;
         double cpu_mean, cpu_min, cpu_max, memory, disk_usage;
-        double delta_mib[N_BOOT_COUNTERS]; /* since its begin */
-        double end_mib[N_BOOT_COUNTERS];   /* what its last sample shows: the same, or since boot */
+        double delta_mib[N_BOOT_COUNTERS]; /* since the job began */
+        double end_mib[N_BOOT_COUNTERS];   /* value of the last sample: since the job began, or in compat mode since
+                                            * boot */
 } Whole;
 
 /* One series of the timeline. */
@@ -107,7 +111,7 @@ typedef struct Timetable {
         Track tracks[N_SERIES];
 } Timetable;
 
-/* The series whose rate a counter of N_BOOT_COUNTERS grows with; N_SERIES: there is none. */
+/* Series whose rate is the rate of change of a counter of N_BOOT_COUNTERS; N_SERIES: no series. */
 static const Series counter_series[N_BOOT_COUNTERS] = {
         SERIES_DISK_READ, SERIES_DISK_WRITE, N_SERIES, N_SERIES, SERIES_NET_SENT, SERIES_NET_RECEIVED,
 };
@@ -154,7 +158,7 @@ static void read_whole(const Value *job, bool is_compat, Whole *ret) {
         }
 }
 
-/* When the job ended, or for one that runs, what its numbers are of. */
+/* Returns the end of the job; of a running job, the time of its latest metrics. */
 static double find_end_ms(const Value *job, double begin_ms) {
         const Value *metrics = value_get(job, "metrics");
         double end_ms;
@@ -190,7 +194,7 @@ static double point_end_ms(const Timetable *timetable, size_t i) {
         return fmin(timetable->begin_ms + (double)(i + 1) * timetable->interval_ms, timetable->end_ms);
 }
 
-/* Bytes that a rate comes to in a point. */
+/* Returns the number of bytes that a rate amounts to over a point of the timeline. */
 static double point_bytes(const Timetable *timetable, Series series, size_t i) {
         double seconds = (point_end_ms(timetable, i) - timetable->begin_ms - (double)i * timetable->interval_ms) / 1e3;
         double rate = series < N_SERIES ? number_at(timetable->tracks[series].mean, i) : NAN;
@@ -205,12 +209,12 @@ static bool is_observed(const Timetable *timetable, size_t i) {
         return false;
 }
 
-/* Rounds to three decimals, which is more than a timeline keeps. */
+/* Rounds to three decimals; a timeline has a lower resolution. */
 static double percent(double ratio) {
         return rint(ratio * 1e5) / 1e3;
 }
 
-/* Totals of the whole job are in every sample: perf.py only takes their maximum. */
+/* Puts totals of the whole job into every sample: perf.py uses only their maximum. */
 static void fill_sample(const Whole *whole, const Timetable *timetable, size_t i, PerfpySample *ret) {
         double memory = number_at(timetable->tracks[SERIES_MEMORY].max, i);
 
@@ -224,7 +228,10 @@ static void fill_sample(const Whole *whole, const Timetable *timetable, size_t i
         };
 }
 
-/* The last sample has the totals and the end; those before have their share of what was counted in between. */
+/*
+ * The last sample gets the total and the end time; earlier samples get a share in proportion to the bytes up to their
+ * time.
+ */
 static void fill_counters(const Whole *whole, const Timetable *timetable, const size_t *points, size_t n, PerfpySample *samples) {
         for (size_t c = 0; c < N_BOOT_COUNTERS; c++) {
                 double sum = 0, so_far = 0, delta;
@@ -245,14 +252,14 @@ static void fill_counters(const Whole *whole, const Timetable *timetable, const 
         samples[n - 1].timestamp_s = timetable->end_ms / 1e3;
 }
 
-static bool is_known(const PerfpySample *sample) {
+static bool has_fields(const PerfpySample *sample) {
         for (size_t i = 0; i + 1 < N_PERF_REPORT_FIELDS; i++)
                 if (!isnan(perf_report_field(sample, i)))
                         return true;
         return false;
 }
 
-/* Makes samples of a job too short to be observed from its totals. */
+/* Makes the only sample of a job too short for a timeline, from the job's totals. */
 static void fill_only_sample(const Whole *whole, const Timetable *timetable, PerfpySample *ret) {
         *ret = (PerfpySample){
                 .cpu_avg = whole->cpu_mean,
@@ -289,7 +296,7 @@ int perf_report_samples(const Value *job, const Value *timeline, bool is_compat,
                 fill_counters(&whole, &timetable, points, n, samples);
         else {
                 fill_only_sample(&whole, &timetable, &samples[n++]);
-                if (!is_known(&samples[0]))
+                if (!has_fields(&samples[0]))
                         return PERF_REPORT_EMPTY;
         }
 

@@ -3,7 +3,7 @@
 
 #include "util/clock.h"
 
-/* --- what was measured ---------------------------------------------------------------------------- */
+/* --- results -------------------------------------------------------------------------------------- */
 
 static void write_result(Screen *screen, const ReportResult *result) {
         size_t n_name = screen->width > 2 * SHEET_INDENT ? screen->width / 2 - 2 : SHEET_INDENT, n;
@@ -53,7 +53,7 @@ static void write_advice(Screen *screen, const Value *job) {
         }
 }
 
-/* --- the whole ------------------------------------------------------------------------------------ */
+/* --- report --------------------------------------------------------------------------------------- */
 
 void report_write_legend(const Sheet *sheet) {
         uint64_t interval_ms = answer_time(sheet->on, "interval_ms");
@@ -68,7 +68,7 @@ void report_write_legend(const Sheet *sheet) {
         buffer_putc(sheet->screen->out, '\n');
 }
 
-/* Numbers of its own there are, or there is a reason why not. */
+/* Returns true if the job has a cgroup of its own. */
 static bool has_group(const Value *job) {
         return *answer_text(job, "cgroup") != '\0';
 }

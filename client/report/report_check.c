@@ -7,7 +7,7 @@
 
 typedef enum MemberKind {
         KIND_TEXT,
-        KIND_COUNT, /* a whole number from 0 */
+        KIND_COUNT, /* a whole number of at least 0 */
         KIND_NUMBER,
         KIND_LIST,
         KIND_OBJECT,
@@ -16,7 +16,7 @@ typedef enum MemberKind {
 typedef struct Expected {
         const char *key;
         MemberKind kind;
-        bool is_needed; /* may be neither absent nor null */
+        bool is_needed; /* must be present and not null */
 } Expected;
 
 static const Expected of_report[] = {
@@ -62,7 +62,7 @@ static const Expected of_advice[] = {
         { "text", KIND_TEXT, true },
 };
 
-static bool is_of(const Value *value, MemberKind kind) {
+static bool is_of_kind(const Value *value, MemberKind kind) {
         switch (kind) {
         case KIND_TEXT:
                 return value->type == VALUE_STRING;
@@ -84,24 +84,24 @@ typedef struct ReportCheck {
         size_t n;
 } ReportCheck;
 
-static void note(ReportCheck *check, const char *before, const char *key) {
+static void add_invalid(ReportCheck *check, const char *before, const char *key) {
         if (check->n < NAMES_MAX)
                 buffer_printf(check->names, "%s%s%s", check->n > 0 ? ", " : "", before, key);
         check->n++;
 }
 
-/* The object is `value`, in the report as `before`: "", "on.", "metrics[3].". */
+/* Checks the object `value`, whose path in the report is `before`: "", "on.", "metrics[3].". */
 static void check_object(ReportCheck *check, const Value *value, const char *before, const Expected *members, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 const Value *member = value_get(value, members[i].key);
                 bool is_there = member && member->type != VALUE_NULL;
 
-                if (is_there ? !is_of(member, members[i].kind) : members[i].is_needed)
-                        note(check, before, members[i].key);
+                if (is_there ? !is_of_kind(member, members[i].kind) : members[i].is_needed)
+                        add_invalid(check, before, members[i].key);
         }
 }
 
-/* A member that is no object was already reported. */
+/* A member that is not an object has already been reported. */
 static void check_member(ReportCheck *check, const Value *report, const char *key, const Expected *members, size_t n) {
         const Value *value = value_get(report, key);
         char before[32];
@@ -118,7 +118,7 @@ static void check_list(ReportCheck *check, const Value *report, const char *key,
         for (size_t i = 0; list && list->type == VALUE_LIST && i < list->n_items; i++) {
                 (void)snprintf(before, sizeof(before), "%s[%zu]", key, i);
                 if (list->items[i].type != VALUE_OBJECT) {
-                        note(check, before, "");
+                        add_invalid(check, before, "");
                         continue;
                 }
                 strcat(before, ".");

@@ -2,14 +2,14 @@
 #pragma once
 
 /*
- * Report check: which members of a report are not as perfd writes them
+ * Report check: finds members of a report whose type is not what perfd writes
  *
- * A report that went through other hands may be damaged, and a member of another type counts as not there. That is not to
- * pass unseen, where its number is missing in a sum.
+ * A report file may have been damaged or edited. A member of the wrong type is treated as missing, which would
+ * silently change a sum; it is reported for this reason.
  */
 
 #include "document/value.h"
 #include "util/buffer.h"
 
-/* Appends "rank, on.cpus, metrics[3].value and 5 more". Returns how many there are. */
+/* Appends "rank, on.cpus, metrics[3].value and 5 more". Returns the number of invalid members. */
 size_t report_check(const Value *report, Buffer *ret);

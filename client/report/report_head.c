@@ -7,9 +7,9 @@
 #include "util/clock.h"
 
 #define NAME_COLUMNS_MIN 12U
-#define SHELL_SIGNALS 128 /* a shell adds a signal's number to it */
+#define SHELL_SIGNALS 128 /* a shell reports a signal as 128 plus its number */
 
-/* --- how it ended --------------------------------------------------------------------------------- */
+/* --- exit status ---------------------------------------------------------------------------------- */
 
 static const char *signal_words(int64_t signal) {
         return signal > 0 && signal < NSIG ? sigdescr_np((int)signal) : NULL;
@@ -19,7 +19,7 @@ const char *report_signal_name(int64_t signal) {
         return signal > 0 && signal < NSIG ? sigabbrev_np((int)signal) : NULL;
 }
 
-/* Meaning of an exit status that a shell or perfctl sets. */
+/* Explains an exit status that a shell or perfctl uses. */
 static const char *status_words(int64_t status) {
         if (status == 126)
                 return "cannot be executed";
@@ -70,14 +70,14 @@ static void write_title(Screen *screen, const Value *job) {
         buffer_putc(screen->out, '\n');
 }
 
-/* --- what ran, where and when --------------------------------------------------------------------- */
+/* --- command, place and time ---------------------------------------------------------------------- */
 
 static void write_text(Screen *screen, const char *label, const char *text) {
         if (*text)
                 sheet_row_write(screen, label, NULL, text);
 }
 
-/* "rank 3 of 8", "rank 3", or nothing. */
+/* Writes "rank 3 of 8" or "rank 3", or nothing if the rank is unknown. */
 static void put_index(SheetRow *row, const char *words, const Value *job, const char *key, const char *total_key) {
         int64_t index, total;
 
@@ -129,12 +129,12 @@ void report_write_time(Screen *screen, uint64_t begin_ms, uint64_t end_ms, uint6
         if (is_running) {
                 sheet_row_put_words(&row, "since");
                 sheet_row_put_words(&row, from);
-        } else /* the date only once */
+        } else /* same day: the date is shown once */
                 sheet_row_printf(&row, "%s to %s", from, strncmp(from, to, 11) == 0 ? to + 11 : to);
         sheet_row_end(&row);
 }
 
-/* Writes the end of a path that is too long for the line. */
+/* Writes a path; if it does not fit the line, only its end. */
 static void write_path(Screen *screen, const char *path, const char *remark) {
         scoped(buffer_deinit) Buffer text = {};
         size_t n_room = screen->width > SHEET_INDENT + 20 ? screen->width - SHEET_INDENT : 20;
@@ -169,7 +169,7 @@ static void write_enclosure(Screen *screen, const Value *job) {
         case ENCLOSURE_FOUND:
                 write_path(screen, path, " (existed before)");
                 break;
-        default: /* an older perfd, or a newer one */
+        default: /* a state of another version of perfd */
                 break;
         }
 }

@@ -7,9 +7,9 @@
 #define LABEL_COLUMNS 22U
 #define VALUE_COLUMNS 10U
 #define BAR_COLUMNS_MAX 40U
-#define PAIR_WIDTH_MIN 68U /* of the screen, for two numbers on a line */
+#define PAIR_WIDTH_MIN 68U /* minimum screen width for two numbers on a line */
 
-/* --- in four lines -------------------------------------------------------------------------------- */
+/* --- brief ---------------------------------------------------------------------------------------- */
 
 static const struct {
         const char *label;
@@ -51,7 +51,7 @@ static void write_brief(Sheet *sheet) {
                 write_brief_row(sheet, i);
 }
 
-/* --- whole ---------------------------------------------------------------------------------------- */
+/* --- full ----------------------------------------------------------------------------------------- */
 
 typedef struct Line {
         const char *label;
@@ -74,7 +74,7 @@ static const Line room_lines[] = {
         { "file system /, peak", "max_t_disk_usage_percent" },
 };
 
-/* Two numbers of one kind on a line. */
+/* Pairs of related numbers that share a line. */
 static const struct {
         const char *label;
         const char *words[2];
@@ -122,7 +122,7 @@ static void write_bar_line(Sheet *sheet, const Line *line) {
         buffer_putc(screen->out, '\n');
 }
 
-/* A job shorter than the interval has none of these: then one line says so. */
+/* A job shorter than the sampling interval has none of these metrics; one line says so. */
 static bool are_all_absent(const Sheet *sheet, const Line *lines, size_t n) {
         char first[TEXT_MAX], reason[TEXT_MAX];
         AnswerMetric value;

@@ -4,14 +4,14 @@
 
 #include "client/report/report.h"
 
-/* Share from which a warning is shown. */
+/* Pressure, as a share of the job's time, that is shown as a warning. */
 #define WAITING_HIGH 0.25
 #define THROTTLED_HIGH 0.10
 #define STALLED_SHOWN 0.05
 
 /* --- cores ---------------------------------------------------------------------------------------- */
 
-/* CPUs the job had: its own, else those of the node. */
+/* Returns the CPUs that the job was allowed to use: its own limit, else all CPUs of the node. */
 static bool find_given(const Sheet *sheet, double *ret) {
         AnswerMetric given;
 
@@ -135,18 +135,18 @@ static void write_processes(Sheet *sheet) {
         sheet_row_end(&row);
 }
 
-/* --- waiting -------------------------------------------------------------------------------------- */
+/* --- pressure ------------------------------------------------------------------------------------- */
 
 static const struct {
         const char *words;
-        const char *some, *full; /* keys; full NULL: there is none */
+        const char *some, *full; /* keys of the metrics; full may be NULL */
 } pressures[] = {
         { "CPUs", "job_psi_cpu_some_seconds", NULL },
         { "memory", "job_psi_memory_some_seconds", "job_psi_memory_full_seconds" },
         { "I/O", "job_psi_io_some_seconds", "job_psi_io_full_seconds" },
 };
 
-/* Ratio of the job's time. */
+/* Returns the pressure as a share of the job's time. */
 static bool find_share(const Sheet *sheet, const char *key, double seconds, AnswerMetric *ret) {
         if (!key || !(seconds > 0) || !answer_metric(sheet->job, key, ret))
                 return false;
@@ -243,7 +243,7 @@ static void write_io(Sheet *sheet) {
         sheet_row_end(&row);
 }
 
-/* --- what is not known ---------------------------------------------------------------------------- */
+/* --- unavailable metrics -------------------------------------------------------------------------- */
 
 static const struct {
         const char *words;
@@ -264,7 +264,7 @@ static const char *find_absence(const Sheet *sheet, size_t i, char ret[static TE
         return answer_metric(sheet->job, unknowns[i].key, &value) ? NULL : sheet_absence(sheet, unknowns[i].key, ret);
 }
 
-static bool was_said(const Sheet *sheet, size_t n, const char *reason) {
+static bool is_repeated(const Sheet *sheet, size_t n, const char *reason) {
         char before[TEXT_MAX];
 
         for (size_t i = 0; i < n; i++)
@@ -280,13 +280,13 @@ static void put_reason(SheetRow *row, const char *reason) {
         sheet_row_put_words(row, words);
 }
 
-/* A line for each reason. */
+/* Writes a line for each reason. */
 static void write_unknown(Sheet *sheet) {
         for (size_t i = 0; i < N_ELEMENTS(unknowns); i++) {
                 char reason[TEXT_MAX], other[TEXT_MAX], first[TEXT_MAX];
                 SheetRow row;
 
-                if (!find_absence(sheet, i, reason) || was_said(sheet, i, reason))
+                if (!find_absence(sheet, i, reason) || is_repeated(sheet, i, reason))
                         continue;
 
                 sheet_row_begin(&row, sheet->screen, "");

@@ -6,15 +6,15 @@
 #include "client/report/report.h"
 
 #define PHASES_SHOWN 6U
-#define NAMES_MAX 256U /* different ones; those after them count with the rest */
+#define NAMES_MAX 256U /* maximum number of names; further names are only counted */
 
-/* All phases of one name: a phase that a loop marks repeatedly is one line. */
+/* All phases with the same name: a phase that a loop marks repeatedly is one line. */
 typedef struct PhaseLine {
         const char *name;
         unsigned n;
         double seconds;
-        double cpu_seconds;   /* in `cores_seconds` of them */
-        double cores_seconds; /* of those with a number of cores */
+        double cpu_seconds;   /* CPU time in the phases counted in cores_seconds */
+        double cores_seconds; /* duration of the phases whose number of cores is known */
         bool is_exact;
         bool is_lasting;
         bool is_shown;
@@ -23,10 +23,10 @@ typedef struct PhaseLine {
 typedef struct PhaseLines {
         PhaseLine items[NAMES_MAX];
         size_t n;
-        size_t n_hidden;  /* names that are not shown */
-        double seconds;   /* of all */
+        size_t n_hidden;  /* number of names that are not shown */
+        double seconds;   /* duration of all phases */
         bool has_cores;
-        bool is_of_node;  /* cores: the node's, since the job has no numbers of its own */
+        bool is_of_node;  /* cores are those of the node: the job has no metrics of its own */
 } PhaseLines;
 
 static bool find_cores(const Sheet *sheet, const Value *phase, bool is_of_node, AnswerMetric *ret) {
@@ -48,7 +48,10 @@ static double find_seconds(const Sheet *sheet, const Value *phase) {
         if (begin_ms > 0 && end_ms > begin_ms)
                 lasted = (double)(end_ms - begin_ms) / 1e3;
 
-        /* The seconds of a block around others are of all of it, and stand at its last part. */
+        /*
+         * For a block with nested blocks, the reported seconds cover the whole block and belong to its last part: the
+         * shorter duration is correct.
+         */
         return seconds >= 0 && (lasted == 0 || seconds < lasted) ? seconds : lasted;
 }
 
@@ -85,7 +88,7 @@ static void add_phase(const Sheet *sheet, PhaseLines *phases, const Value *value
         phase->is_exact &= cores.is_exact;
 }
 
-/* The longest; in the order of time all the same. */
+/* Selects the longest phases; they are still shown in chronological order. */
 static void choose_shown(PhaseLines *phases) {
         for (size_t k = 0; k < PHASES_SHOWN && k < phases->n; k++) {
                 PhaseLine *longest = NULL;
@@ -103,7 +106,9 @@ static void choose_shown(PhaseLines *phases) {
 /* --- the table ------------------------------------------------------------------------------------ */
 
 static void format_name(const PhaseLine *phase, Buffer *ret) {
-        /* `perfctl time` goes back to what was before it. */
+        /*
+         * after a block, `perfctl time` returns to the previous phase, so a phase without a name may occur repeatedly
+         */
         buffer_puts(ret, *phase->name ? phase->name : phase->n > 1 ? "outside other phases" : "before the first mark");
         if (phase->n > 1)
                 buffer_printf(ret, " (%u times%s)", phase->n, phase->is_lasting ? " so far" : "");

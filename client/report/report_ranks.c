@@ -4,10 +4,10 @@
 
 #include "client/report/report_run.h"
 
-/* Ranges, as the kernel writes lists of CPUs. */
+/* List of ranges, in the format of the kernel's CPU lists. */
 typedef struct Ranges {
         Buffer *out;
-        int64_t first, last; /* of the range that may go on; first -1: none */
+        int64_t first, last; /* the current range; first -1: none */
 } Ranges;
 
 static void ranges_end(Ranges *ranges) {

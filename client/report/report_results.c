@@ -5,10 +5,10 @@
 #include "client/cli/command.h"
 #include "util/utf8.h"
 
-#define QUESTIONS_MAX 32U /* more indicators than that were seldom measured within one job */
+#define QUESTIONS_MAX 32U /* limits the number of queries; a job rarely has results of more indicators */
 #define NUMBERS_SHOWN 3U
 
-/* --- in words ------------------------------------------------------------------------------------- */
+/* --- formatting ----------------------------------------------------------------------------------- */
 
 static void put_number(Buffer *out, const char *name, const Value *value) {
         char number[TEXT_MAX];
@@ -47,7 +47,7 @@ void report_results_format(const Value *result, ReportResult *ret) {
         utf8_copy(ret->text, sizeof(ret->text), text.text ? text.text : "no number");
 }
 
-/* --- asking --------------------------------------------------------------------------------------- */
+/* --- queries -------------------------------------------------------------------------------------- */
 
 void report_results_ask(ApiQuery *indicators, ApiQuery *results, const Value *job, ReportResults *ret) {
         const Value *list;

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Results of a job: what was measured in it
+ * Results of a job: the indicators measured in the job
  *
- * Of each indicator the latest result: its score, or the first numbers of its @result.
+ * Each indicator is represented by its latest result: the score, or the first numbers of its @result.
  */
 
 #include "client/api/api_query.h"
@@ -24,9 +24,9 @@ typedef struct ReportResults {
 } ReportResults;
 
 /*
- * Asks perfd; both queries are initialised. What cannot be asked, since it is older or busy, is left out: a report without results is
- * still one.
+ * Requests the results from perfd; both queries must be initialised. Failures are ignored: an older or busy perfd
+ * yields a report without results.
  */
 void report_results_ask(ApiQuery *indicators, ApiQuery *results, const Value *job, ReportResults *ret);
-/* Summary of a result of /api/v1/indicators/NAME/results. */
+/* Summarises a result of /api/v1/indicators/NAME/results. */
 void report_results_format(const Value *result, ReportResult *ret);

@@ -10,7 +10,10 @@
 #include "document/value_parse.h"
 #include "util/array.h"
 
-/* Ranks that share neither id nor name are of one run only when they ran together, give or take the clocks. */
+/*
+ * Ranks without a common id or name belong to one run only if their times overlap, with this tolerance for clock
+ * differences.
+ */
 #define APART_MS_MAX 60000U
 
 void report_run_deinit(ReportRun *run) {
@@ -35,7 +38,7 @@ __attribute__((format(printf, 2, 3))) static int refuse(ReportRun *run, const ch
 
 static const char expected[] = "expected the output of 'perfctl report --json JOB'";
 
-/* NULL, or what is wrong with a document. */
+/* Returns what is wrong with a document, or NULL. */
 static const char *find_fault(const Value *document) {
         const Value *metrics = value_get(document, "metrics"), *reports = value_get(document, "reports");
         const char *id = answer_text(document, "id");
@@ -140,7 +143,7 @@ int report_run_add(ReportRun *run, const char *file, const char *text, size_t n)
         return r == VALUE_NO_ROOM ? -ENOMEM : 0;
 }
 
-/* --- about one ------------------------------------------------------------------------------------ */
+/* --- one rank ------------------------------------------------------------------------------------- */
 
 uint64_t report_run_rank_end_ms(const RankReport *report) {
         uint64_t end_ms = report->end_ms ?: answer_time(report->on, "time_ms");
@@ -172,9 +175,9 @@ bool report_run_rank_is_good(const RankReport *report) {
         return strcmp(answer_text(report->job, "state"), "interrupted") != 0;
 }
 
-/* --- one run? ------------------------------------------------------------------------------------- */
+/* --- same run ------------------------------------------------------------------------------------- */
 
-/* Length of an id without ".RANK" or what else is between them. */
+/* Returns the length of an id without its suffix ".RANK" or a suffix with another separator. */
 static size_t base_length(const RankReport *report) {
         char rank[24];
         size_t n = strlen(report->id), n_rank;
@@ -185,7 +188,7 @@ static size_t base_length(const RankReport *report) {
                 return n;
 
         n -= n_rank;
-        while (n > 1 && report->id[n - 1] == '0') /* as in "train-0003" */
+        while (n > 1 && report->id[n - 1] == '0') /* leading zeros, as in "train-0003" */
                 n--;
         return strchr(".:_-", report->id[n - 1]) && n > 1 ? n - 1 : strlen(report->id);
 }
@@ -196,8 +199,8 @@ static bool has_same_id(const RankReport *a, const RankReport *b) {
         return n == base_length(b) && memcmp(a->id, b->id, n) == 0;
 }
 
-/* Whether anything but their ids says that they are of one run. */
-static bool agree(const RankReport *a, const RankReport *b) {
+/* Returns true if properties other than the ids show that both belong to one run. */
+static bool has_same_properties(const RankReport *a, const RankReport *b) {
         const char *name_a = answer_text(a->job, "name"), *name_b = answer_text(b->job, "name");
         const char *command_a = answer_text(a->job, "command"), *command_b = answer_text(b->job, "command");
         int64_t n_ranks_a = index_get(a->job, "ranks"), n_ranks_b = index_get(b->job, "ranks");
@@ -211,7 +214,7 @@ static bool agree(const RankReport *a, const RankReport *b) {
                (n_ranks_a > 1 && n_ranks_a == n_ranks_b && a->rank >= 0 && b->rank >= 0);
 }
 
-/* Two machines may have one name, but not one index within the run. */
+/* Two machines may have the same host name, but not the same node index in a run. */
 static bool has_same_host(const RankReport *a, const RankReport *b) {
         if (a->node >= 0 && b->node >= 0 && a->node != b->node)
                 return false;
@@ -233,7 +236,7 @@ static int by_id(const void *a, const void *b) {
 
 static int by_rank(const void *a, const void *b) {
         const RankReport *left = a, *right = b;
-        int r = compare((uint64_t)left->rank, (uint64_t)right->rank); /* -1 is the last */
+        int r = compare((uint64_t)left->rank, (uint64_t)right->rank); /* sorts -1 (no rank) last */
 
         r = r != 0 ? r : strcmp(left->hostname, right->hostname);
         return r != 0 ? r : compare(left->begin_ms, right->begin_ms);
@@ -245,12 +248,12 @@ static int by_begin(const void *a, const void *b) {
         return compare(left->begin_ms, right->begin_ms);
 }
 
-static int refuse_two(ReportRun *run, const RankReport *a, const RankReport *b, const char *why) {
+static int refuse_pair(ReportRun *run, const RankReport *a, const RankReport *b, const char *why) {
         return refuse(run, "%s:%u: job '%s' on %s belongs to another run than job '%s' on %s in %s:%u: %s", b->file, b->line, b->id,
                       *b->hostname ? b->hostname : "?", a->id, *a->hostname ? a->hostname : "?", a->file, a->line, why);
 }
 
-/* A job that was reported twice counts as the later report has it. */
+/* Drops all but the latest report of each job. */
 static int drop_duplicates(ReportRun *run) {
         size_t n = 0;
 
@@ -263,7 +266,7 @@ static int drop_duplicates(ReportRun *run) {
                         continue;
                 }
                 if (last->begin_ms != report->begin_ms)
-                        return refuse_two(run, last, report, "same id and host, but another begin time");
+                        return refuse_pair(run, last, report, "same id and host, but another begin time");
                 *last = *report;
                 run->n_duplicates++;
         }
@@ -272,8 +275,8 @@ static int drop_duplicates(ReportRun *run) {
         return 0;
 }
 
-/* Number of ranks or nodes that the launcher reported. */
-static int take_total(ReportRun *run, const RankReport *first, const RankReport *report, const char *key, uint32_t *total) {
+/* Reads the number of ranks or nodes that the launcher reported. */
+static int read_total(ReportRun *run, const RankReport *first, const RankReport *report, const char *key, uint32_t *total) {
         int64_t n = index_get(report->job, key);
 
         if (n <= 0 || n > UINT32_MAX)
@@ -286,20 +289,20 @@ static int take_total(ReportRun *run, const RankReport *first, const RankReport 
         return 0;
 }
 
-static int take_totals(ReportRun *run) {
+static int read_totals(ReportRun *run) {
         int r = 0;
 
         for (size_t i = 0; i < run->n_reports && r == 0; i++) {
                 const RankReport *report = &run->reports[i];
 
-                r = take_total(run, &run->reports[0], report, "ranks", &run->n_ranks);
+                r = read_total(run, &run->reports[0], report, "ranks", &run->n_ranks);
                 if (r == 0)
-                        r = take_total(run, &run->reports[0], report, "nodes", &run->n_nodes);
+                        r = read_total(run, &run->reports[0], report, "nodes", &run->n_nodes);
         }
         return r;
 }
 
-/* Sorted by rank. */
+/* The reports are sorted by rank. */
 static int check_ranks(ReportRun *run) {
         for (size_t i = 0; i < run->n_reports; i++) {
                 const RankReport *report = &run->reports[i], *last = i > 0 ? report - 1 : NULL;
@@ -308,12 +311,12 @@ static int check_ranks(ReportRun *run) {
                         return refuse(run, "%s:%u: has rank %" PRId64 " of a run of %" PRIu32 " ranks, which count from 0", report->file,
                                       report->line, report->rank, run->n_ranks);
                 if (last && report->rank >= 0 && report->rank == last->rank)
-                        return refuse_two(run, last, report, "same rank");
+                        return refuse_pair(run, last, report, "same rank");
         }
         return 0;
 }
 
-static int check_apart(ReportRun *run) {
+static int check_times(ReportRun *run) {
         uint64_t end_ms = 0;
 
         qsort(run->reports, run->n_reports, sizeof(*run->reports), by_begin);
@@ -322,27 +325,27 @@ static int check_apart(ReportRun *run) {
                 uint64_t report_end_ms = report_run_rank_end_ms(report);
 
                 if (i > 0 && report->begin_ms > end_ms + APART_MS_MAX)
-                        return refuse_two(run, report - 1, report,
+                        return refuse_pair(run, report - 1, report,
                                           "it began more than a minute after the other had ended, and their ids differ");
                 end_ms = report_end_ms > end_ms ? report_end_ms : end_ms;
         }
         return 0;
 }
 
-static int check_belonging(ReportRun *run) {
+static int check_same_run(ReportRun *run) {
         const RankReport *first = &run->reports[0];
         bool is_one = true;
 
         for (size_t i = 1; i < run->n_reports; i++) {
                 if (has_same_id(first, &run->reports[i]))
                         continue;
-                if (!agree(first, &run->reports[i]))
-                        return refuse_two(run, first, &run->reports[i],
+                if (!has_same_properties(first, &run->reports[i]))
+                        return refuse_pair(run, first, &run->reports[i],
                                           "neither ids (apart from the rank at the end) nor names and commands agree");
                 is_one = false;
         }
 
-        return is_one ? 0 : check_apart(run);
+        return is_one ? 0 : check_times(run);
 }
 
 /* --- hosts ---------------------------------------------------------------------------------------- */
@@ -356,7 +359,7 @@ static RunHost *find_host(ReportRun *run, const RankReport *report) {
         return &run->hosts[run->n_hosts++];
 }
 
-static void see_report(RunHost *host, const RankReport *report) {
+static void host_add_report(RunHost *host, const RankReport *report) {
         uint64_t end_ms = report_run_rank_end_ms(report);
 
         if (!host->record || report_run_rank_seconds(report) > report_run_rank_seconds(host->record))
@@ -383,13 +386,15 @@ static int find_hosts(ReportRun *run) {
                 if (!*report->hostname && report->node < 0)
                         continue;
                 host = find_host(run, report);
-                see_report(host, report);
+                host_add_report(host, report);
                 report->host = (size_t)(host - run->hosts);
         }
         return 0;
 }
 
-/* Two reports of one cgroup, as of two steps in the group of their job, have the same numbers. */
+/*
+ * Reports of the same cgroup, such as of two steps of one job, contain the same metrics; only the first is counted.
+ */
 static bool is_first_of_group(const ReportRun *run, const RankReport *report) {
         const char *cgroup = answer_text(report->job, "cgroup");
 
@@ -409,9 +414,9 @@ int report_run_join(ReportRun *run) {
 
         r = drop_duplicates(run);
         if (r == 0)
-                r = take_totals(run);
+                r = read_totals(run);
         if (r == 0)
-                r = check_belonging(run);
+                r = check_same_run(run);
         if (r != 0)
                 return r;
 
@@ -427,7 +432,7 @@ int report_run_join(ReportRun *run) {
         return 0;
 }
 
-/* --- about all ------------------------------------------------------------------------------------ */
+/* --- whole run ------------------------------------------------------------------------------------ */
 
 void report_run_id(const ReportRun *run, Buffer *ret) {
         const RankReport *first = &run->reports[0];

@@ -2,11 +2,10 @@
 #pragma once
 
 /*
- * Report of a run: the reports of all ranks of one run, or of all its nodes
+ * Report of a run: merges the reports of all ranks or nodes of one run
  *
- * Read from what `perfctl report --json` printed on each node, checked to be of one run, put in the order of their
- * ranks. Several ranks of one host share one record of what its node did: that of the rank that was there
- * longest.
+ * Reads the output of `perfctl report --json` from each node, checks that all reports belong to one run, and sorts
+ * them by rank. Ranks on the same host share the host's node metrics, which are taken from the rank that ran longest.
  */
 
 #include <stdbool.h>
@@ -18,87 +17,94 @@
 #include "util/arena.h"
 #include "util/json.h"
 
-/* Everything borrowed: from the run's arenas, `file` from whoever added it. */
+/* All pointers are borrowed: from the run's arenas; `file` from the caller. */
 typedef struct RankReport {
-        const char *file;          /* as messages call it */
-        unsigned line;             /* at which its document begins */
-        const Value *job;          /* the answer to /api/v1/jobs/ID */
-        const Value *on;           /* its node, or NULL */
-        const char *id, *hostname; /* hostname "" when it does not say */
-        int64_t rank, node;        /* -1: not given */
-        uint64_t begin_ms, end_ms; /* end 0: it ran when it was asked for */
-        size_t host;               /* of the run's; SIZE_MAX: it does not say */
-        bool counts;               /* false: another report has the numbers of the same cgroup */
+        const char *file;          /* name for messages */
+        unsigned line;             /* line at which the document begins */
+        const Value *job;          /* in the format of /api/v1/jobs/ID */
+        const Value *on;           /* node of the job, or NULL */
+        const char *id, *hostname; /* hostname: "" if unknown */
+        int64_t rank, node;        /* -1: unknown */
+        uint64_t begin_ms, end_ms; /* end 0: the job was running when the report was written */
+        size_t host;               /* index in the run's hosts; SIZE_MAX: unknown */
+        bool counts;               /* false: another report has the metrics of the same cgroup */
 } RankReport;
 
 typedef struct RunHost {
-        const char *name;         /* "" when only its index is known */
-        int64_t node;             /* -1: not given */
-        const RankReport *record; /* whose numbers of the node count */
+        const char *name;         /* "" if only the index is known */
+        int64_t node;             /* -1: unknown */
+        const RankReport *record; /* report whose node metrics are used */
         size_t n_reports;
-        uint64_t begin_ms, end_ms; /* of the reports */
+        uint64_t begin_ms, end_ms; /* first begin and last end of its reports */
 } RunHost;
 
 typedef struct ReportRun {
-        Arena *arenas; /* one for each text */
+        Arena *arenas; /* one per input text */
         size_t n_arenas;
         RankReport *reports; /* owned */
         size_t n_reports;
         RunHost *hosts; /* owned */
         size_t n_hosts;
-        uint32_t n_ranks, n_nodes; /* that there should be; 0: not known */
-        size_t n_duplicates;       /* reports that were given more than once, left out */
+        uint32_t n_ranks, n_nodes; /* expected number; 0: unknown */
+        size_t n_duplicates;       /* number of duplicate reports that were dropped */
         char error[512];
 } ReportRun;
 
 void report_run_deinit(ReportRun *run);
 
 enum {
-        RUN_INVALID = 1, /* `error` says where, what, and what to do */
+        RUN_INVALID = 1, /* `error` has the position, the error and a fix */
 };
 
 /*
- * Adds the reports in a text: documents one after the other, or lists of them. 0, RUN_INVALID, or a negative
- * errno. After the last text report_run_join() once; then the run can be asked.
+ * Adds the reports in a text: one or more documents, or lists of them. Returns 0, RUN_INVALID, or a negative errno.
+ * After the last text, call report_run_join() once; then the functions below can be used.
  */
 int report_run_add(ReportRun *run, const char *file, const char *text, size_t n);
-/* Checks that the reports are of one run, sorts them by rank, and finds the hosts. 0, RUN_INVALID, or a negative errno. */
+/*
+ * Checks that the reports belong to one run, sorts them by rank, and finds the hosts. Returns 0, RUN_INVALID, or a
+ * negative errno.
+ */
 int report_run_join(ReportRun *run);
 
-/* When it ran at the time of the report, then. */
+/* Returns the end of the job; for a running job, the time of the report. */
 uint64_t report_run_rank_end_ms(const RankReport *report);
 double report_run_rank_seconds(const RankReport *report);
 bool report_run_rank_is_running(const RankReport *report);
-bool report_run_rank_is_good(const RankReport *report); /* it runs, or ended with 0 */
+/* Returns true if the job is running or exited with 0. */
+bool report_run_rank_is_good(const RankReport *report);
 
-/* A text that all reports share; "" where they differ. The id is without the rank at its end. */
+/* Writes a text that all reports have in common; "" if they differ. The id is written without the rank at its end. */
 void report_run_id(const ReportRun *run, Buffer *ret);
 const char *report_run_text(const ReportRun *run, const char *key);
 
-/* "3,5-7": those that no report is of. "" when none is missing, or nobody knows how many there should be. */
+/*
+ * Writes the ranks or nodes without a report, as in "3,5-7"; "" if none is missing, or the expected number is
+ * unknown.
+ */
 void report_run_missing_ranks(const ReportRun *run, Buffer *ret);
 typedef enum RankKind {
         RANKS_FAILED,
         RANKS_RUNNING,
         RANKS_ALL,
 } RankKind;
-/* Likewise those of a kind that have a rank; *ret_n counts those without one as well. */
+/* Writes the ranks of a kind in the same format; *ret_n also counts reports without a rank. */
 void report_run_ranks(const ReportRun *run, RankKind kind, Buffer *ret, size_t *ret_n);
-/* Text of the rule for this report, or NULL. */
+/* Returns the text of a rule's advice in a report, or NULL. */
 const char *report_run_rank_advice(const RankReport *report, const char *rule);
-/* Likewise the ranks that got the advice of that rule. */
+/* Writes the ranks with advice from a rule. */
 void report_run_advised_ranks(const ReportRun *run, const char *rule, Buffer *ret);
-/* "rank 3", or the host where it has no rank. */
+/* Writes "rank 3", or the host if the rank is unknown. */
 void report_run_rank_name(const RankReport *report, Buffer *ret);
 
-/* Writes the report for a screen; is_whole: with all ranks. */
+/* Writes the report for a terminal. is_whole: list all ranks. */
 void report_run_write(Screen *screen, const ReportRun *run, bool is_whole);
 /* Writes the report as one document, described in perfctl-report(1). */
 void report_run_write_json(const ReportRun *run, Json *json);
 
-/* --- parts of the screen that are about all ranks ------------------------------------------------- */
+/* --- parts of the screen about all ranks ---------------------------------------------------------- */
 
-/* Sums and maxima over the ranks, and how different these are. Nothing where no rank has numbers of its own. */
+/* Writes sums and maxima over the ranks, and their spread. Writes nothing if no rank has metrics of its own. */
 void report_run_write_together(Sheet *sheet, const ReportRun *run);
 /* Writes the nodes during the run, each counted once. */
 void report_run_write_nodes(Sheet *sheet, const ReportRun *run);

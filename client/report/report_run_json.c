@@ -24,7 +24,7 @@ static void put_time(Json *json, const char *key, uint64_t ms) {
                 json_put_string(json, key, NULL);
 }
 
-/* A member as the report has it. */
+/* Copies a member of the report. */
 static void put_member(Json *json, const char *key, const Value *from) {
         const Value *value = value_get(from, key);
 
@@ -35,7 +35,7 @@ static void put_member(Json *json, const char *key, const Value *from) {
                 json_null(json);
 }
 
-/* --- the run -------------------------------------------------------------------------------------- */
+/* --- run ------------------------------------------------------------------------------------------ */
 
 static const char *run_state(const ReportRun *run) {
         const char *state = "finished";
@@ -94,7 +94,7 @@ static void write_run(const ReportRun *run, Json *json) {
         json_object_end(json);
 }
 
-/* --- its parts ------------------------------------------------------------------------------------ */
+/* --- ranks and hosts ------------------------------------------------------------------------------ */
 
 /* Copies the metrics of the scope. Metrics without a scope are those of a node. */
 static void write_metrics(Json *json, const Value *job, const char *scope) {
@@ -149,7 +149,7 @@ static void write_host(Json *json, const ReportRun *run, size_t i) {
         json_object_end(json);
 }
 
-/* --- together ------------------------------------------------------------------------------------- */
+/* --- totals --------------------------------------------------------------------------------------- */
 
 static void write_total(Json *json, const MetricInfo *info, TotalOf parts, const char *of, const ReportTotal *total) {
         json_object_begin(json);
@@ -165,7 +165,7 @@ static void write_total(Json *json, const MetricInfo *info, TotalOf parts, const
         json_object_end(json);
 }
 
-/* Whether the numbers of several ranks, or hosts, add up. What waits, waits at the same time. */
+/* Returns true if the metric can be summed over ranks or hosts. Pressure cannot: ranks wait at the same time. */
 static bool is_summed(const MetricInfo *info) {
         bool is_cpu_time = strcmp(info->key_unit, "h") == 0;
 
@@ -188,7 +188,7 @@ static void write_own_total(const ReportRun *run, Json *json, UsageMetric metric
                 if (report_total_given(run, false, &total))
                         write_total(json, info, TOTAL_OF_RANKS, "sum", &total);
                 return;
-        case USAGE_CPU_UNUSED: /* of what they were given together */
+        case USAGE_CPU_UNUSED: /* computed from the resources of all ranks together */
         case USAGE_CPU_RATIO:
         case USAGE_MEMORY_LIMIT:
                 return;

@@ -8,7 +8,7 @@
 
 #define RANKS_SHOWN 16U
 
-/* --- what ran ------------------------------------------------------------------------------------- */
+/* --- head ----------------------------------------------------------------------------------------- */
 
 static void write_title(Screen *screen, const ReportRun *run) {
         scoped(buffer_deinit) Buffer id = {}, failed = {}, running = {}, text = {};
@@ -97,9 +97,9 @@ static void write_head(Screen *screen, const ReportRun *run) {
         write_missing(screen, run);
 }
 
-/* --- a row for each rank -------------------------------------------------------------------------- */
+/* --- rank table ----------------------------------------------------------------------------------- */
 
-#define WIDTH_WIDE 80U /* of a screen that has room for shares and sums given */
+#define WIDTH_WIDE 80U /* minimum screen width for shares and sums */
 
 static void format_exit(const RankReport *report, char ret[static TEXT_MAX]) {
         const Value *exit = value_get(report->job, "exit");
@@ -170,7 +170,7 @@ static void put_rank(Grid *grid, Screen *screen, const RankReport *report, bool 
         *is_marked |= sheet.is_marked;
 }
 
-/* Selects failed ranks first, then the lowest of the others, and shows them in the order of ranks. */
+/* Selects failed ranks first, then the others by rank; the selection is shown sorted by rank. */
 static bool is_shown(const ReportRun *run, size_t i, bool is_whole, size_t n_failed) {
         bool is_good = report_run_rank_is_good(&run->reports[i]);
         size_t n_before = 0;

@@ -8,7 +8,7 @@
 #define IMBALANCE_HIGH 1.25
 #define RULES_MAX 16U
 
-/* --- used ----------------------------------------------------------------------------------------- */
+/* --- usage ---------------------------------------------------------------------------------------- */
 
 static void write_cores(Sheet *sheet, const ReportRun *run) {
         char used_text[TEXT_MAX], given_text[TEXT_MAX], text[2 * TEXT_MAX + 8];
@@ -31,8 +31,8 @@ static void write_cpu_time(Sheet *sheet, const ReportRun *run) {
         sheet_cpu_time_row(sheet, used.value, report_total_given(run, true, &given) ? given.value : NAN, used.is_exact, "");
 }
 
-/* "31.0 GiB~ in rank 3"; nothing is nowhere */
-static void put_at(Sheet *sheet, SheetRow *row, const char *before, const char *text, const char *after, const ReportTotal *total) {
+/* Writes "31.0 GiB~ in rank 3"; without a rank if the value is 0. */
+static void put_with_rank(Sheet *sheet, SheetRow *row, const char *before, const char *text, const char *after, const ReportTotal *total) {
         scoped(buffer_deinit) Buffer where = {};
 
         if (total->value > 0) {
@@ -52,10 +52,10 @@ static void write_memory(Sheet *sheet, const ReportRun *run) {
 
         sheet_row_begin(&row, sheet->screen, "memory");
         text_mib(peak.value / 1048576, text);
-        put_at(sheet, &row, "peak ", text, "", &peak);
+        put_with_rank(sheet, &row, "peak ", text, "", &peak);
         if (report_total_max(run, TOTAL_OF_RANKS, "job_memory_peak_ratio", &ratio)) {
                 sheet_text_share(ratio.value, text);
-                put_at(sheet, &row, "at most ", text, " of what it may use", &ratio);
+                put_with_rank(sheet, &row, "at most ", text, " of what it may use", &ratio);
         }
         sheet_row_end(&row);
 }
@@ -72,7 +72,7 @@ static void write_kills(Sheet *sheet, const ReportRun *run) {
         sheet_row_write(sheet->screen, "", &(Style){ STYLE_BAD }, text);
 }
 
-/* Highest share of a rank's time. */
+/* Finds the highest pressure among the ranks, as a share of the rank's time. */
 static bool find_waiting(const ReportRun *run, const char *key, ReportTotal *ret) {
         AnswerMetric value;
 
@@ -112,7 +112,7 @@ static void write_waiting(Sheet *sheet, const ReportRun *run) {
                 if (!find_waiting(run, pressures[i].key, &waiting))
                         continue;
                 sheet_text_share(waiting.value, text);
-                put_at(sheet, &row, pressures[i].words, text, row.has_pieces ? "" : " of the time", &waiting);
+                put_with_rank(sheet, &row, pressures[i].words, text, row.has_pieces ? "" : " of the time", &waiting);
         }
         sheet_row_end(&row);
 }
@@ -127,7 +127,7 @@ static void write_throttling(Sheet *sheet, const ReportRun *run) {
 
         sheet_text_share(ratio.value, text);
         sheet_row_begin(&row, sheet->screen, "throttled");
-        put_at(sheet, &row, "at most ", text, " of its quota's periods", &ratio);
+        put_with_rank(sheet, &row, "at most ", text, " of its quota's periods", &ratio);
         sheet_row_end(&row);
 }
 

@@ -3,9 +3,9 @@
 
 #include <math.h>
 
-/* --- over ranks or hosts -------------------------------------------------------------------------- */
+/* --- sums and maxima ------------------------------------------------------------------------------ */
 
-/* The report that has the number of the i-th rank or host. NULL: none has it. */
+/* Returns the report with the metric of the i-th rank or host; NULL if the metric is missing. */
 static const RankReport *find_part(const ReportRun *run, TotalOf of, size_t i, const char *key, AnswerMetric *ret) {
         const RankReport *report = of == TOTAL_OF_HOSTS ? run->hosts[i].record : &run->reports[i];
 
@@ -49,7 +49,7 @@ bool report_total_max(const ReportRun *run, TotalOf of, const char *key, ReportT
         return ret->n > 0;
 }
 
-/* --- given ---------------------------------------------------------------------------------------- */
+/* --- allocated resources -------------------------------------------------------------------------- */
 
 static bool find_given(const ReportRun *run, size_t i, bool is_seconds, AnswerMetric *ret) {
         AnswerMetric unused;
@@ -65,7 +65,7 @@ static bool find_given(const ReportRun *run, size_t i, bool is_seconds, AnswerMe
         return true;
 }
 
-/* Resources of a host for all of its ranks. INFINITY: unknown. */
+/* Returns the CPUs or CPU seconds that a host has for all of its ranks; INFINITY if unknown. */
 static double host_capacity(const RunHost *host, bool is_seconds) {
         double cpus = answer_number(host->record->on, "cpus");
 
@@ -87,7 +87,10 @@ static void add_given(const ReportRun *run, size_t host, double capacity, bool i
                 n++;
         }
 
-        /* The clock of begin and end is not that of the numbers: one rank is believed. */
+        /*
+         * Begin and end are measured with another clock than CPU time, so a single rank may exceed the capacity
+         * slightly.
+         */
         total->value += n > 1 && sum > capacity ? capacity : sum;
         total->n += n;
 }

@@ -2,31 +2,31 @@
 #pragma once
 
 /*
- * Totals: what the ranks of a run come to together
+ * Totals: sums and maxima over the ranks of a run
  *
- * A sum where the parts add up, the highest where they do not (peaks at different times, shares). What two ranks have
- * in common counts once: a cgroup, and the node they are on.
+ * A metric is summed if its parts add up; otherwise (shares, peaks at different times) the maximum is used. Metrics
+ * shared by several ranks, of a cgroup or a node, are counted once.
  */
 
 #include "client/report/report_run.h"
 
 typedef struct ReportTotal {
         double value;
-        bool is_exact;        /* all parts are */
-        size_t n;             /* reports, or hosts, that had it */
-        const RankReport *at; /* of a maximum: where it was */
+        bool is_exact;        /* all parts are exact */
+        size_t n;             /* number of reports or hosts with the metric */
+        const RankReport *at; /* of a maximum: the report that has it */
 } ReportTotal;
 
 typedef enum TotalOf {
-        TOTAL_OF_RANKS, /* of a number of the job itself */
-        TOTAL_OF_HOSTS, /* of a number of the node */
+        TOTAL_OF_RANKS, /* a metric of the job itself */
+        TOTAL_OF_HOSTS, /* a metric of the node */
 } TotalOf;
 
-/* False: none has it. */
+/* Return false if no report has the metric. */
 bool report_total_sum(const ReportRun *run, TotalOf of, const char *key, ReportTotal *ret);
 bool report_total_max(const ReportRun *run, TotalOf of, const char *key, ReportTotal *ret);
 
-/* CPUs, or CPU seconds, that the ranks were given: on each host at most what it has. */
+/* Computes the CPUs or CPU seconds allocated to the ranks, limited on each host to what the host has. */
 bool report_total_given(const ReportRun *run, bool is_seconds, ReportTotal *ret);
 
 /* Range of the values of all ranks. */
@@ -37,7 +37,7 @@ typedef struct Spread {
         size_t n;
 } Spread;
 
-/* key: of a number of the job itself; NULL: how long it took. False: fewer than two have it. */
+/* key: a metric of the job itself; NULL: the duration. Returns false if fewer than two ranks have it. */
 bool report_total_spread(const ReportRun *run, const char *key, Spread *ret);
-/* Highest by mean: 1 where all are the same. NAN: all are 0. */
+/* Returns maximum divided by mean: 1 if all are equal, NAN if all are 0. */
 double report_total_imbalance(const Spread *spread);

@@ -7,9 +7,9 @@
 
 #define NUMBER_COLUMNS 25U
 #define WORDS_COLUMNS 18U
-#define WORDS_WIDTH_MIN 76U /* of the screen: below that a share has no words */
+#define WORDS_WIDTH_MIN 76U /* minimum screen width for words after a share */
 #define SHARE_COLUMNS 6U
-#define CPU_HOURS_MIN_S 3600.0 /* what is paid for in hours is shown in hours */
+#define CPU_HOURS_MIN_S 3600.0 /* CPU time is shown in hours from one hour on */
 #define BAR_COLUMNS_MIN 8U
 #define BAR_COLUMNS_MAX 40U
 
@@ -57,7 +57,7 @@ bool sheet_text_get(Sheet *sheet, const char *key, char ret[static TEXT_MAX]) {
         return true;
 }
 
-/* The reasons are sentences; here they follow what they are about. */
+/* Reasons are full sentences; they are changed here to follow the name of a metric. */
 const char *sheet_absence(const Sheet *sheet, const char *key, char ret[static TEXT_MAX]) {
         const Value *absent = value_get(sheet->job, "absent");
         const char *reason = NULL;
@@ -106,21 +106,21 @@ void sheet_row_begin_item(SheetRow *row, Screen *screen, Style style, char mark)
         buffer_putc(screen->out, ' ');
 }
 
-static size_t room(const SheetRow *row) {
+static size_t piece_width_max(const SheetRow *row) {
         return row->screen->width > row->indent + 8 ? row->screen->width - row->indent : 8;
 }
 
-/* A piece is measured before it is put. Without colours it is what it will be. */
+/* Formats a piece without colours, and returns its width. */
 static size_t measure(const SheetRow *row, const char *text, Buffer *ret) {
         Screen plain = { .out = ret, .has_unicode = row->screen->has_unicode };
 
-        return screen_text_cut(&plain, text, room(row));
+        return screen_text_cut(&plain, text, piece_width_max(row));
 }
 
 static void put_piece(SheetRow *row, const Style *style, const char *separator, const char *text) {
         scoped(buffer_deinit) Buffer piece = {};
         size_t n = measure(row, text, &piece), n_separator = row->has_pieces ? strlen(separator) : 0;
-        size_t n_end = strlen(separator) > 1 ? 1 : 0; /* the comma of the next */
+        size_t n_end = strlen(separator) > 1 ? 1 : 0; /* space for the comma before the next piece */
 
         if (row->has_pieces && row->column + n_separator + n + n_end > row->screen->width) {
                 if (n_separator > 1)
@@ -202,7 +202,7 @@ static double clamp(double ratio) {
         return !(ratio > 0) ? 0 : ratio < 1 ? ratio : 1;
 }
 
-/* The cell in which the ratio ends is drawn with it; those up to the peak follow. */
+/* Draws the ratio with partial cells, then the cells up to the peak in a lighter shade. */
 static void write_bar(Screen *screen, double ratio, double peak_ratio, size_t n) {
         double cells = clamp(ratio) * (double)n;
         size_t n_ratio = (size_t)ceil(cells - 1.0 / 16), n_peak = (size_t)lround(clamp(peak_ratio) * (double)n);

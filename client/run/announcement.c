@@ -65,7 +65,7 @@ static int extend_id(JobInfo *info) {
 }
 
 /* Waits between half and all of the backoff, so that the ranks of a node do not retry at the same time. */
-static void try_later(Announcement *announcement, uint64_t now_ns) {
+static void schedule_retry(Announcement *announcement, uint64_t now_ns) {
         uint64_t half_ns = announcement->backoff_ns / 2;
 
         assert(half_ns > 0);
@@ -102,7 +102,7 @@ int announcement_begin(Announcement *announcement) {
                               r == DELIVERY_AWAY ? " unless perfd can be reached before the job ends" : "");
         if (r == DELIVERY_AWAY && !announcement->is_begun) {
                 announcement->backoff_ns = BACKOFF_FIRST_NS;
-                try_later(announcement, clock_boottime_ns());
+                schedule_retry(announcement, clock_boottime_ns());
         }
         return 0;
 }
@@ -123,7 +123,7 @@ int announcement_timeout_ms(const Announcement *announcement) {
         return announcement->next_ns > now_ns ? (int)((announcement->next_ns - now_ns) / NS_PER_MS) + 1 : 0;
 }
 
-static void take_reply(Announcement *announcement, const Reply *reply, uint64_t now_ns) {
+static void handle_reply(Announcement *announcement, const Reply *reply, uint64_t now_ns) {
         int r = delivery_judge(reply);
 
         assert(announcement->sequence > 0);
@@ -134,24 +134,24 @@ static void take_reply(Announcement *announcement, const Reply *reply, uint64_t 
         if (r == 0)
                 announcement->is_begun = announcement->is_begin_known = announcement->is_begun || reply->status == STATUS_OK;
         else if (r == DELIVERY_AWAY)
-                try_later(announcement, now_ns);
+                schedule_retry(announcement, now_ns);
         else
                 announcement->is_begun = false;
 }
 
 /* r: outcome of the request; only the reply may still be missing. */
-static void go_on_after(Announcement *announcement, int r, const Reply *reply, uint64_t now_ns) {
+static void handle_exchange(Announcement *announcement, int r, const Reply *reply, uint64_t now_ns) {
         if (r == 0)
-                take_reply(announcement, reply, now_ns);
+                handle_reply(announcement, reply, now_ns);
         else if (!wire_is_connected(&announcement->wire)) {
                 announcement->is_begun = true; /* possibly: the request may have been processed */
                 announcement->sequence = 0;
-                try_later(announcement, now_ns);
+                schedule_retry(announcement, now_ns);
         }
 }
 
 /* Does not block: a local connection succeeds or fails at once, and the first request fits the socket buffer. */
-static void try_again(Announcement *announcement, uint64_t now_ns) {
+static void retry_begin(Announcement *announcement, uint64_t now_ns) {
         scoped(buffer_deinit) Buffer frame = {};
         const JobBegin begin = job_begin(announcement, now_ns);
         Wire *wire = &announcement->wire;
@@ -160,12 +160,12 @@ static void try_again(Announcement *announcement, uint64_t now_ns) {
 
         announcement->next_ns = 0;
         if (codec_encode_job_begin(sequence, &begin, &frame) < 0 || wire_connect(wire, announcement->courier->path, now_ns) < 0) {
-                try_later(announcement, now_ns);
+                schedule_retry(announcement, now_ns);
                 return;
         }
 
         announcement->sequence = sequence;
-        go_on_after(announcement, wire_exchange(wire, &frame, announcement->sequence, now_ns, &reply), &reply, now_ns);
+        handle_exchange(announcement, wire_exchange(wire, &frame, announcement->sequence, now_ns, &reply), &reply, now_ns);
 }
 
 void announcement_go_on(Announcement *announcement) {
@@ -179,9 +179,9 @@ void announcement_go_on(Announcement *announcement) {
         now_ns = clock_boottime_ns();
         if (announcement->sequence > 0) {
                 r = wire_receive(&announcement->wire, announcement->sequence, now_ns, &reply);
-                go_on_after(announcement, r, &reply, now_ns);
+                handle_exchange(announcement, r, &reply, now_ns);
         } else if (now_ns >= announcement->next_ns)
-                try_again(announcement, now_ns);
+                retry_begin(announcement, now_ns);
 }
 
 /* --- the end -------------------------------------------------------------------------------------- */

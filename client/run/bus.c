@@ -207,7 +207,7 @@ static int make_request(Bus *bus, const ScopeRequest *request, bool has_oom_poli
 }
 
 /* Converts a D-Bus error into an outcome. */
-static int judge(Bus *bus, const sd_bus_error *error, int r) {
+static int outcome_of_error(Bus *bus, const sd_bus_error *error, int r) {
         if (r == -ETIMEDOUT || left_us(bus) == 0)
                 return fail(bus, BUS_LATE, "systemd did not answer in time");
 
@@ -230,7 +230,7 @@ static int ask(Bus *bus, const ScopeRequest *request, bool has_oom_policy) {
                 r = bus->job ? 0 : -ENOMEM;
         } else if (r != -ENOMEM) {
                 is_unknown = bus->sd_bus_error_has_name(&error, SD_BUS_ERROR_PROPERTY_READ_ONLY);
-                r = judge(bus, &error, r);
+                r = outcome_of_error(bus, &error, r);
         }
 
         bus->sd_bus_error_free(&error);
@@ -261,7 +261,7 @@ static int start(Bus *bus, const ScopeRequest *request) {
         r = bus->sd_bus_match_signal_async(bus->bus, NULL, bus->is_direct ? NULL : DESTINATION, OBJECT, INTERFACE, "JobRemoved",
                                            on_job_removed, NULL, bus);
         if (r < 0)
-                return r == -ENOMEM ? r : judge(bus, &SD_BUS_ERROR_NULL, r);
+                return r == -ENOMEM ? r : outcome_of_error(bus, &SD_BUS_ERROR_NULL, r);
 
         r = ask(bus, request, true);
         while (r == 0 && !bus->result[0])
@@ -270,7 +270,7 @@ static int start(Bus *bus, const ScopeRequest *request) {
         if (r == BUS_LATE || r == -ETIMEDOUT)
                 return fail(bus, BUS_LATE, "systemd did not answer in time");
         if (r < 0 && r != -ENOMEM)
-                return judge(bus, &SD_BUS_ERROR_NULL, r);
+                return outcome_of_error(bus, &SD_BUS_ERROR_NULL, r);
         if (r == 0 && strcmp(bus->result, "done") != 0)
                 return fail(bus, BUS_REFUSED, "systemd could not start the scope; see journalctl");
         return r;

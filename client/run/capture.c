@@ -82,7 +82,7 @@ static bool seek_object(ValueReader *reader) {
 }
 
 /* A document ends where the next one may begin. */
-static void note_loss(CaptureLoss *loss, const ValueReader *reader, const ValueError *error) {
+static void record_loss(CaptureLoss *loss, const ValueReader *reader, const ValueError *error) {
         const char *begin = reader->text + reader->at;
         size_t n = reader->n - reader->at;
         const char *next = memmem(begin, n, "\n{", 2);
@@ -119,7 +119,7 @@ int capture_find(const Capture *capture, Arena *arena, const Value *ret[static C
                         n++;
                 if (r == VALUE_MALFORMED) {
                         n_wasted += error.at - reader.at;
-                        note_loss(ret_loss, &reader, &error);
+                        record_loss(ret_loss, &reader, &error);
                         reader.at++; /* past the brace, so that the search goes on */
                         reader.column++;
                 }

@@ -102,7 +102,7 @@ static bool is_at_or_above(const char *path, const char *other) {
 }
 
 /* systemd puts a process at or above its unit's path in each hierarchy. Elsewhere it is by somebody else's doing. */
-static bool is_apart(const char *lines, const char *unit) {
+static bool is_outside_unit(const char *lines, const char *unit) {
         GroupLine line;
 
         for (const char *p = lines; *p; p = scan_line_end(p))
@@ -212,7 +212,7 @@ static bool belongs_to(int fd, const char *path, uint32_t uid) {
         return fstatat(fd, path, &st, AT_EMPTY_PATH) == 0 && st.st_uid == uid;
 }
 
-static void look_at_group(CgroupContext *ret, int root_fd, const char *mount, const char *path) {
+static void read_group(CgroupContext *ret, int root_fd, const char *mount, const char *path) {
         scoped(closep) int fd = -1;
 
         /* Beyond the root of our namespace. */
@@ -266,11 +266,11 @@ int cgroup_context_read(CgroupContext *ret, int root_fd, uint32_t uid) {
 
         find_unit(lines, mount, ret->unit);
         scope_place_find(ret->unit, uid, &ret->scope);
-        ret->is_apart = is_apart(lines, ret->unit);
+        ret->is_apart = is_outside_unit(lines, ret->unit);
         ret->is_limited = ret->scope.manager != SCOPE_MANAGER_NONE && find_limits(root_fd, lines, mount, ret->scope.n_kept);
         ret->tasks_max = read_tasks_max(root_fd, lines, mount);
         if (mount && find_path(lines, "", path))
-                look_at_group(ret, root_fd, mount, path);
+                read_group(ret, root_fd, mount, path);
 
         ret->has_systemd = exists(root_fd, "run/systemd/system");
         ret->has_system_manager = ret->has_systemd && is_manager_ours(root_fd, mount);

@@ -147,7 +147,7 @@ static void reap(Child *child) {
 }
 
 /* Stops itself by the same signal: the kernel discards SIGTSTP in an orphaned process group. */
-static void stop_as_well(void) {
+static void stop_self(void) {
         sigset_t mask;
 
         sigemptyset(&mask);
@@ -157,7 +157,7 @@ static void stop_as_well(void) {
         (void)sigprocmask(SIG_BLOCK, &mask, NULL);
 }
 
-static void pass_on(Child *child, const struct signalfd_siginfo *info) {
+static void forward_signal(Child *child, const struct signalfd_siginfo *info) {
         int signal = (int)info->ssi_signo;
 
         if (signal == SIGCHLD)
@@ -173,14 +173,14 @@ static void pass_on(Child *child, const struct signalfd_siginfo *info) {
         if (info->ssi_code != SI_KERNEL)
                 (void)kill(child->pid, signal);
         if (signal == SIGTSTP)
-                stop_as_well();
+                stop_self();
 }
 
 static void take_signal_events(Child *child) {
         struct signalfd_siginfo info;
 
         while (read(child->signal_fd, &info, sizeof(info)) == sizeof(info))
-                pass_on(child, &info);
+                forward_signal(child, &info);
         reap(child);
 }
 
@@ -275,7 +275,7 @@ static void wait_for_room(int fd) {
         (void)poll(&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, -1);
 }
 
-static void keep(Stream *stream, const char *bytes, size_t n) {
+static void store_output(Stream *stream, const char *bytes, size_t n) {
         assert(!stream->capture != !stream->tail);
         if (stream->capture)
                 capture_add(stream->capture, bytes, n);
@@ -284,16 +284,16 @@ static void keep(Stream *stream, const char *bytes, size_t n) {
 }
 
 /* Reads and keeps n bytes that are known to be in the pipe. */
-static void read_and_keep(Stream *stream, size_t n) {
+static void read_to_buffer(Stream *stream, size_t n) {
         char chunk[CHUNK_BYTES];
         ssize_t k = read(stream->pipe_fd, chunk, n < sizeof(chunk) ? n : sizeof(chunk));
 
         if (k > 0)
-                keep(stream, chunk, (size_t)k);
+                store_output(stream, chunk, (size_t)k);
 }
 
 /* Moves pages from pipe to pipe, without blocking on a slow reader. */
-static ssize_t move_on(Stream *stream) {
+static ssize_t splice_output(Stream *stream) {
         ssize_t k;
 
         if (stream->capture && stream->capture->names_result)
@@ -301,11 +301,11 @@ static ssize_t move_on(Stream *stream) {
 
         k = tee(stream->pipe_fd, stream->to_fd, CHUNK_BYTES, SPLICE_F_NONBLOCK);
         if (k > 0)
-                read_and_keep(stream, (size_t)k);
+                read_to_buffer(stream, (size_t)k);
         return k;
 }
 
-static ssize_t copy_on(Stream *stream) {
+static ssize_t copy_output(Stream *stream) {
         char chunk[CHUNK_BYTES];
         ssize_t n = read(stream->pipe_fd, chunk, sizeof(chunk)), at = 0;
 
@@ -323,7 +323,7 @@ static ssize_t copy_on(Stream *stream) {
                         return -1;
         }
 
-        keep(stream, chunk, (size_t)n);
+        store_output(stream, chunk, (size_t)n);
         return n;
 }
 
@@ -343,7 +343,7 @@ static Pumped pump(Child *child, Stream *stream) {
         if (poll(&pollfd, 1, 0) <= 0)
                 return PUMPED_EMPTY;
 
-        k = stream->is_fifo ? move_on(stream) : copy_on(stream);
+        k = stream->is_fifo ? splice_output(stream) : copy_output(stream);
         if (k > 0)
                 return PUMPED_SOME;
         if (k < 0 && errno == EINTR)
@@ -411,7 +411,7 @@ static void run_until_ended(Child *child) {
 }
 
 /* Processes that outlive the command keep its standard output and error: a helper process continues to write. */
-static void leave_pump_behind(Child *child) {
+static void fork_pump(Child *child) {
         Pumped output, error;
         pid_t pid = fork();
 
@@ -441,7 +441,7 @@ static void leave_pump_behind(Child *child) {
 /* --- remaining processes -------------------------------------------------------------------------- */
 
 /* Adds the CPU time of processes that still run, which wait4(2) does not report. */
-static void add_living(Child *child) {
+static void add_running_processes(Child *child) {
         scoped(closep) int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         double per_s = (double)sysconf(_SC_CLK_TCK);
         Descendants living;
@@ -502,9 +502,9 @@ int child_run(char *const *command, const ChildPlan *plan, ChildEnd *ret) {
 
         run_until_ended(&child);
         if (plan->adds_up)
-                add_living(&child);
+                add_running_processes(&child);
         if ((child.output.pipe_fd >= 0 || child.error.pipe_fd >= 0) && !child.is_told_to_end)
-                leave_pump_behind(&child);
+                fork_pump(&child);
         if (ret->exec_error)
                 ret->status = ret->exec_error == ENOENT ? 127 : 126;
         else if (ret->output_error && ret->status == 0)

@@ -66,7 +66,7 @@ static void remove_leftovers(int fd) {
 /* --- the group of this run ------------------------------------------------------------------------ */
 
 /* Makes a new group. An empty group of the same name is removed first: it has the counters of another job. */
-static int make_anew(int fd, const char *name) {
+static int make_group(int fd, const char *name) {
         scoped(closep) int group_fd = -1;
 
         if (mkdirat(fd, name, 0755) < 0) {
@@ -94,7 +94,7 @@ int child_group_enter(ChildGroup *ret, int root_fd, const char *directory, const
 
         remove_leftovers(fd);
         snprintf(group.name, sizeof(group.name), SCOPE_PREFIX "%s", job);
-        r = make_anew(fd, group.name);
+        r = make_group(fd, group.name);
         if (r < 0)
                 return r;
 

@@ -41,7 +41,7 @@ void output_tail_add(OutputTail *tail, const void *bytes, size_t n) {
 }
 
 /* Returns the bytes in order of arrival. */
-static void unroll(const OutputTail *tail, Buffer *ret) {
+static void linearize(const OutputTail *tail, Buffer *ret) {
         size_t at = tail->n_all % OUTPUT_TAIL_BYTES_MAX;
 
         assert(tail->bytes && tail->n_all > 0);
@@ -50,7 +50,7 @@ static void unroll(const OutputTail *tail, Buffer *ret) {
         buffer_put(ret, tail->bytes, tail->n_all > OUTPUT_TAIL_BYTES_MAX ? at : (size_t)tail->n_all);
 }
 
-static bool goes_on(char c) {
+static bool is_continuation(char c) {
         return ((unsigned char)c & 0xc0) == 0x80;
 }
 
@@ -62,15 +62,15 @@ void output_tail_text(const OutputTail *tail, Buffer *ret, bool *ret_is_cut) {
         if (tail->failed || tail->n_all == 0)
                 return;
 
-        unroll(tail, &bytes);
-        while (*ret_is_cut && first < 3 && first < bytes.n && goes_on(bytes.text[first]))
+        linearize(tail, &bytes);
+        while (*ret_is_cut && first < 3 && first < bytes.n && is_continuation(bytes.text[first]))
                 first++;
         text_put_valid(&text, bytes.text + first, bytes.n - first);
 
         /* U+FFFD takes more bytes than what it replaces. */
         first = text.n > OUTPUT_TAIL_BYTES_MAX ? text.n - OUTPUT_TAIL_BYTES_MAX : 0;
         *ret_is_cut |= first > 0;
-        while (first > 0 && first < text.n && goes_on(text.text[first]))
+        while (first > 0 && first < text.n && is_continuation(text.text[first]))
                 first++;
         if (text.n > 0)
                 buffer_put(ret, text.text + first, text.n - first);

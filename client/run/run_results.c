@@ -138,7 +138,7 @@ void run_results_deinit(RunResults *results) {
 }
 
 /* Reports output that resembles an indicator and is none, and missing indicators where one is required. */
-static void speak_of_loss(const Capture *capture, const CaptureLoss *loss, bool is_wanted) {
+static void report_lost_output(const Capture *capture, const CaptureLoss *loss, bool is_wanted) {
         if (capture->is_too_long && (is_wanted || capture->names_result))
                 message_print("no indicator submitted: the output is longer than %u KiB", CAPTURE_BYTES_MAX / 1024);
         else if (loss->error.line > 0 && (is_wanted || loss->names_result))
@@ -190,7 +190,7 @@ static int take_documents(RunResults *results, const RunResultsPlan *plan, const
         return 0;
 }
 
-static int take_nothing(RunResults *results, const Submission *common) {
+static int add_failed_run(RunResults *results, const Submission *common) {
         results->items[0] = *common;
         results->n_items = 1;
         results->is_unnamed = true;
@@ -218,7 +218,7 @@ int run_results_read(RunResults *ret, const RunResultsPlan *plan, const Capture 
         if (r == 0)
                 r = capture_find(capture, &ret->arena, documents, &n, &loss);
         if (r == 0)
-                speak_of_loss(capture, &loss, plan->is_wanted && n == 0 && exit_status == 0);
+                report_lost_output(capture, &loss, plan->is_wanted && n == 0 && exit_status == 0);
         if (r == 0 && n == 0 && exit_status == 0 && plan->benchmark && !capture->names_result && !loss.names_result) {
                 r = command_result_make(plan->benchmark, facts, &ret->arena, &documents[0]);
                 n = 1;
@@ -234,5 +234,5 @@ int run_results_read(RunResults *ret, const RunResultsPlan *plan, const Capture 
         if (!ret->items)
                 return -ENOMEM;
         r = take_documents(ret, plan, &common, documents, n);
-        return r == 0 && ret->n_items == 0 && plan->keeps_failed && exit_status != 0 ? take_nothing(ret, &common) : r;
+        return r == 0 && ret->n_items == 0 && plan->keeps_failed && exit_status != 0 ? add_failed_run(ret, &common) : r;
 }

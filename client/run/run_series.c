@@ -19,7 +19,7 @@ void run_series_deinit(RunSeries *series) {
 }
 
 /* Takes the name and component from the first run that has them. */
-static void learn_name(RunSeries *series, const Indicator *indicator) {
+static void set_names(RunSeries *series, const Indicator *indicator) {
         if (!series->name[0])
                 (void)snprintf(series->name, sizeof(series->name), "%s", indicator->name);
         if (!series->component[0] && indicator->component)
@@ -28,11 +28,11 @@ static void learn_name(RunSeries *series, const Indicator *indicator) {
                 series->version = strdup(indicator->version); /* without memory it is not known */
 }
 
-static int learn(RunSeries *series, const RunResults *results) {
+static int update_from_results(RunSeries *series, const RunResults *results) {
         int r = 0;
 
         if (results->n_items > 0)
-                learn_name(series, &results->items[0].indicator);
+                set_names(series, &results->items[0].indicator);
         for (size_t i = 0; i < results->n_items && r == 0; i++) {
                 r = kept_parameters_add(&series->parameters, &results->items[i].indicator);
                 if (r == 0 && !submission_has_failed(&results->items[i]))
@@ -41,7 +41,7 @@ static int learn(RunSeries *series, const RunResults *results) {
         return r;
 }
 
-static int put_off(RunSeries *series, RunResults *results) {
+static int defer_unnamed(RunSeries *series, RunResults *results) {
         if (ARRAY_RESERVE(series->unnamed, series->n_allocated, series->n_unnamed + 1) < 0)
                 return -ENOMEM;
         series->unnamed[series->n_unnamed++] = *results;
@@ -50,7 +50,7 @@ static int put_off(RunSeries *series, RunResults *results) {
 }
 
 int run_series_add(RunSeries *series, RunResults *results) {
-        return results->is_unnamed ? put_off(series, results) : learn(series, results);
+        return results->is_unnamed ? defer_unnamed(series, results) : update_from_results(series, results);
 }
 
 void run_series_complete(RunSeries *series, const char *name, const char *component, const char *file) {

@@ -15,7 +15,7 @@ typedef struct UnitPart {
 
 #define PART_FORMAT(part) (int)((part).n < 80 ? (part).n : 80), (part).text
 
-static bool part_is(UnitPart part, const char *text) {
+static bool part_equals(UnitPart part, const char *text) {
         return part.n == strlen(text) && memcmp(part.text, text, part.n) == 0;
 }
 
@@ -160,7 +160,7 @@ void scope_place_find(const char *path, uint32_t uid, ScopePlace *ret) {
 
         first = next_part(&p);
         slice = next_part(&p);
-        if (part_is(first, "user.slice") && part_uid(slice, "user-", ".slice", &owner)) {
+        if (part_equals(first, "user.slice") && part_uid(slice, "user-", ".slice", &owner)) {
                 find_of_user(path, p, slice, owner, uid, ret);
                 return;
         }

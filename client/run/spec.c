@@ -178,22 +178,22 @@ static int take_requests(const Value *value, Spec *spec, SpecError *error) {
 
 /* --- the rest ------------------------------------------------------------------------------------- */
 
-static void leave_aside(Spec *spec, const char *key) {
+static void add_ignored(Spec *spec, const char *key) {
         buffer_printf(&spec->left_aside, "%s%.60s", spec->left_aside.n > 0 ? ", " : "", key);
 }
 
 /* Members that begin with @ are annotations of the server. */
-static void name_others(const Value *value, Spec *spec) {
+static void list_ignored_members(const Value *value, Spec *spec) {
         static const char *const ours[] = { "identifier", "batch_size", "run", "files", "environment", "script" };
 
         for (size_t i = 0; i < value->n_members; i++) {
                 const char *key = value->members[i].key;
 
                 if (!nearest_is_among(key, ours, N_ELEMENTS(ours)) && *key != '@' && is_there(&value->members[i].value))
-                        leave_aside(spec, key);
+                        add_ignored(spec, key);
         }
         if (is_there(value_get(value_get(value_get(value, "run"), "requests"), "hardware")))
-                leave_aside(spec, "run.requests.hardware");
+                add_ignored(spec, "run.requests.hardware");
 }
 
 int spec_read(const Value *value, Spec *ret, SpecError *ret_error) {
@@ -218,7 +218,7 @@ int spec_read(const Value *value, Spec *ret, SpecError *ret_error) {
                 return r;
 
         spec.identifier = value_get_string(value, "identifier");
-        name_others(value, &spec);
+        list_ignored_members(value, &spec);
         r = buffer_error(&spec.left_aside);
         if (r < 0)
                 return r;

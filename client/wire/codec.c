@@ -48,7 +48,7 @@ int codec_decode_reply(const Frame *frame, Reply *ret) {
         if (!wire)
                 return CODEC_MALFORMED;
 
-        /* The status of a newer perfd is a refusal, of a kind that this client does not know. */
+        /* A newer perfd may send a status that this client does not know; all statuses but OK are refusals. */
         *ret = (Reply){ .sequence = wire->sequence, .status = STATUS_UNSUPPORTED };
         if ((unsigned)wire->status < N_STATUSES)
                 ret->status = (Status)wire->status;

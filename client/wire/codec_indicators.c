@@ -13,7 +13,7 @@ static void put_object(const Value *object, Buffer *out) {
         value_write_json(object, &json);
 }
 
-/* The texts of items one after the other, to which their messages point once all are written. */
+/* The texts of the items, concatenated. Pointers in the messages are set after all texts are written. */
 typedef struct ItemTexts {
         Buffer text; /* owned */
         size_t n_taken;
@@ -27,7 +27,7 @@ static ProtobufCBinaryData next_text(ItemTexts *texts, size_t n) {
         return data;
 }
 
-/* Sets only the lengths of the texts. */
+/* Sets only the lengths of the texts; their addresses change until all texts are written. */
 static void item_to_wire(const Submission *item, ItemTexts *texts, Perfd__V1__Indicator *ret) {
         const Indicator *indicator = &item->indicator;
         size_t n_before = texts->text.n;
@@ -47,7 +47,7 @@ static void item_to_wire(const Submission *item, ItemTexts *texts, Perfd__V1__In
                 ret->batch.len = sizeof(item->batch);
                 ret->index = item->batch_index;
         }
-        if (submission_has_failed(item)) { /* its document need not have them */
+        if (submission_has_failed(item)) { /* the document of a failed run may lack name and component */
                 ret->name = (char *)indicator->name;
                 if (indicator->component)
                         ret->component = (char *)indicator->component;
@@ -103,7 +103,7 @@ int codec_submission_size(const Submission *item, size_t *ret) {
         item_to_wire(item, &texts, &indicator);
         r = buffer_error(&texts.text);
         buffer_deinit(&texts.text);
-        if (r == 0) /* with the item's own tag and length */
+        if (r == 0) /* adds the tag and length of the item */
                 *ret = perfd__v1__indicator__get_packed_size(&indicator) + 1 + FRAME_HEADER_MAX;
         return r;
 }

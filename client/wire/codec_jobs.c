@@ -53,7 +53,7 @@ int codec_encode_mark(uint64_t sequence, const JobRef *job, const char *name, do
         mark.job = (char *)job->id;
         mark.inherited = job->is_inherited;
         mark.name = (char *)name;
-        if (wall_seconds >= 0) { /* which NAN is not */
+        if (wall_seconds >= 0) { /* false for NAN */
                 mark.seconds_given_case = PERFD__V1__MARK__SECONDS_GIVEN_SECONDS;
                 mark.seconds = wall_seconds;
         }

@@ -2,9 +2,9 @@
 /*
  * libperfd
  *
- * A client is a mutex, a connection and the last error message. Every call is one request and its
- * reply. All requests except a mark can be sent twice without harm (a job and a result have ids), so that a
- * lost connection needs no more than another try.
+ * A client consists of a mutex, a connection and the last error message. Each call sends one request and receives its
+ * reply. All requests except a mark can be sent twice without harm (jobs and results have ids), so the library
+ * repeats them when the connection is lost.
  */
 
 #include "client/wire/perfd.h"
@@ -31,7 +31,7 @@ struct PerfdClient {
         pthread_mutex_t lock;
         char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
         uint64_t timeout_ns;
-        pid_t pid; /* of the process that connected: a forked child must not use its parent's connection */
+        pid_t pid; /* process that connected: a forked child must not use its parent's connection */
         Wire wire;
         char error[COMPLAINT_PATH_MAX + COMPLAINT_TEXT_MAX + 64];
 };
@@ -121,19 +121,19 @@ typedef enum Repetition {
         REPETITION_COUNTS,
 } Repetition;
 
-/* True where perfd had closed the connection, as when it was restarted, and the request may be sent again. */
+/* Returns true if perfd closed the connection, for example for a restart, and the request may be sent again. */
 static bool may_repeat(Repetition repetition, int r) {
         return r == -EPIPE || (r == -ECONNRESET && repetition == REPETITION_HARMLESS);
 }
 
-/* The number for a request. A forked child leaves the connection to its parent. */
+/* Returns the number of the next request. In a forked child, closes the copy of the parent's connection first. */
 static uint64_t next_sequence(PerfdClient *client) {
         if (client->pid != getpid())
                 wire_deinit(&client->wire);
         return wire_next_sequence(&client->wire);
 }
 
-/* Called with the lock held. r: of the encoder. */
+/* Caller holds the lock. r: result of the encoder. */
 static int ask_perfd(PerfdClient *client, int r, const Buffer *frame, uint64_t sequence, Repetition repetition) {
         uint64_t deadline_ns = clock_boottime_ns() + client->timeout_ns;
         bool is_fresh = !wire_is_connected(&client->wire);
@@ -210,7 +210,10 @@ static int check_job(PerfdClient *client, const char *what, const char *job) {
         return fail(client, PERFD_INVALID, "%s: expected 1…%u characters of [A-Za-z0-9_.:-]", what, JOB_ID_MAX - 1);
 }
 
-/* job NULL: the job that this process is in. perfd looks at the cgroup, and uses the environment's job where the cgroup is no job's. */
+/*
+ * job NULL: the job of this process. perfd determines this job by the cgroup, and uses $PERFD_JOB if the cgroup
+ * belongs to no job.
+ */
 static int find_job(PerfdClient *client, const char *job, JobRef *ret) {
         const char *named = job ? job : getenv("PERFD_JOB");
         int r = 0;
@@ -222,7 +225,7 @@ static int find_job(PerfdClient *client, const char *job, JobRef *ret) {
         return r;
 }
 
-/* Sets the job's place in a run of several nodes and ranks. */
+/* Sets the job's rank and node in a run of several nodes and ranks. */
 static int set_place(PerfdClient *client, JobInfo *info, const PerfdJob *job) {
         if (job->has_rank && job->rank < 0)
                 return fail(client, PERFD_INVALID, "rank: expected 0 or more");
@@ -321,7 +324,7 @@ int perfd_mark(PerfdClient *client, const char *job, const char *name) {
         return ask_perfd(client, codec_encode_mark(sequence, &marked, name, NAN, &frame), &frame, sequence, REPETITION_COUNTS);
 }
 
-/* Reads one document with nothing after it. */
+/* Parses exactly one document; a second one is an error. */
 static int read_document(PerfdClient *client, const char *json, Arena *arena, const Value **ret) {
         ValueReader reader;
         ValueError error;

@@ -3,14 +3,13 @@
 #define PERFD_H
 
 /*
- * libperfd: say to perfd what a program has measured
+ * libperfd: client library of perfd, the performance daemon
  *
- * One PerfdClient is one connection. It may be used from several threads at once; calls
- * on it take turns. There is no global state and no thread behind the scenes. Every function
- * returns 0 or a positive status that perfd answered (PERFD_DUPLICATE counts as done), or a
- * negative errno: -ECONNREFUSED, -ENOENT, -ETIMEDOUT, … when perfd could not be asked. After
- * either, perfd_client_error() has the sentence. Nothing here waits longer than the timeout.
- * libperfd(3) has a complete example.
+ * A PerfdClient is one connection to the daemon. Several threads may use one client; their calls are serialized. The
+ * library keeps no global state and starts no threads. Functions that return int return 0 on success, a positive
+ * PERFD_… status from perfd or from the library's own checks (PERFD_DUPLICATE is not a failure), or a negative errno
+ * if perfd could not be reached: -ECONNREFUSED, -ENOENT, -ETIMEDOUT, … In both cases, perfd_client_error() returns a
+ * message. No call takes longer than the client's timeout. libperfd(3) has a complete example.
  */
 
 #include <stddef.h>
@@ -37,20 +36,23 @@ enum {
 };
 
 /*
- * A client for the socket: NULL for $PERFD_SOCKET, else /run/perfd/perfd.sock. It connects when it
- * is first used, and again when the connection was lost. timeout_ms: for all of one call; 0: 5000.
- * 0, -ENAMETOOLONG or -ENOMEM.
+ * Creates a client. socket_path: path of the submission socket; NULL for $PERFD_SOCKET, else /run/perfd/perfd.sock.
+ * timeout_ms: timeout of each later call, including the time to connect; 0 means 5000. Does not connect: the first
+ * call that needs a connection connects, and later calls reconnect if the connection was lost. Returns 0,
+ * -ENAMETOOLONG or -ENOMEM.
  */
 PERFD_API int perfd_client_open(PerfdClient **ret, const char *socket_path, unsigned timeout_ms);
-/* Accepts NULL. */
+/* Closes the connection and releases the client, which may be NULL. */
 PERFD_API void perfd_client_close(PerfdClient *client);
-/* The sentence of the last call that did not return 0, or of which perfd remarked something; "" before. Valid until the next
- * call on this client in any thread. */
+/*
+ * Returns a message about the last call that did not return 0, or that returned 0 with a remark from perfd; "" if
+ * there was none. Valid until the next call on this client from any thread.
+ */
 PERFD_API const char *perfd_client_error(const PerfdClient *client);
 
 /*
- * Description of a job besides its id. Zeroed members are left out; rank, node and uid count only with their has_….
- * Initialize all of it, as with {} or designated initializers.
+ * Description of a job. Members that are zero are not sent; rank, node and uid are used only if the corresponding
+ * has_… member is set. Initialize the whole structure, with {} or designated initializers.
  */
 typedef struct PerfdJob {
         const char *name;
@@ -58,45 +60,53 @@ typedef struct PerfdJob {
         const char *const *labels; /* "key=value", NULL-terminated, or NULL */
         int64_t rank;
         int has_rank;
-        int32_t pid; /* process that stands for the job, 0: none; perfd closes the job when it goes away */
-        /* A process in a cgroup that only this job's processes are in, 0: none; the job's own numbers are that cgroup's. */
+        int32_t pid; /* process that represents the job, 0: none; if the process ends first, the job is interrupted */
+        /*
+         * Process in a cgroup that belongs to this job only, 0: none. The job's own numbers are read from that
+         * cgroup.
+         */
         int32_t member_pid;
-        int fresh; /* that cgroup was made for the job: whatever it has used, the job has */
-        /* One run on several nodes, or of several ranks on one. */
+        int fresh; /* the cgroup was created for the job: all resources it has used belong to the job */
+        /* For a run on several nodes, or with several ranks on one node. */
         int has_node;
-        int32_t node;           /* which node this is, from 0 */
-        uint32_t nodes, ranks;  /* of the whole run */
+        int32_t node;           /* index of this node, from 0 */
+        uint32_t nodes, ranks;  /* number of nodes and of ranks in the whole run */
         int has_uid;
-        uint32_t uid;           /* whose job it is: for root and the administrators' group, who begin jobs for others */
-        uint64_t reserved[4];   /* 0 */
+        uint32_t uid;           /* owner, if root or a member of the administrators' group begins the job for another
+                                 * user */
+        uint64_t reserved[4];   /* must be 0 */
 } PerfdJob;
 
-/* Begins a job. Beginning a running job of one's own again is PERFD_DUPLICATE. job may be NULL. */
+/*
+ * Begins a job. id: 1 to 128 characters from A-Z a-z 0-9 _ . : -, unique on the node. job may be NULL. Returns
+ * PERFD_DUPLICATE if this job of the same user is already running.
+ */
 PERFD_API int perfd_job_begin(PerfdClient *client, const char *id, const PerfdJob *job);
-/* Ends it. exit_status: 0…255, or -1 when there is none to report. */
+/* Ends a job. exit_status: 0 to 255, or -1 if no exit status is known. */
 PERFD_API int perfd_job_end(PerfdClient *client, const char *id, int exit_status);
 
 /*
- * Below, job may be NULL: then it is the one that this process is in, by its cgroup. Where that is not known it is the one of
- * $PERFD_JOB, which perfctl run sets, unless that job has ended; or none. Where $PERFD_JOB names another job than the one that
- * is taken, perfd_client_error() says so.
+ * If job is NULL in the functions below, perfd determines the job by the cgroup of this process; otherwise the job is
+ * the one in $PERFD_JOB, which perfctl run sets, unless that job has ended. If another job than the one in $PERFD_JOB
+ * is used, the function returns 0 and perfd_client_error() names the job.
  */
 
 /*
- * Ends one phase of a running job and begins the next, of this name (at most 64 bytes of UTF-8 without control
- * characters; "" for one without a name). A job that is never marked has no phases. PERFD_NOT_FOUND without one.
- * Not sent again when the connection is lost before the reply: -ECONNRESET, and perfd may have taken it.
+ * Ends the current phase of a running job and starts a phase with this name: at most 64 bytes of UTF-8 without
+ * control characters; may be empty. A job without marks has no phases. Returns PERFD_NOT_FOUND if there is no such
+ * job. A mark is not repeated if the connection is lost before the reply: the call returns -ECONNRESET, and perfd may
+ * or may not have accepted the mark.
  */
 PERFD_API int perfd_mark(PerfdClient *client, const char *job, const char *name);
 
 /*
- * Submits one indicator: a JSON object as in perfctl-submit's manual, checked before it is sent.
- * Returns when it is on disk. job: the job it belongs to. Sent again after a lost connection
- * under the same id, so it is stored once.
+ * Submits one indicator, a JSON object as described in perfctl-submit(1), which is checked before it is sent. On 0,
+ * the indicator has been written to disk. job: the job that produced it. After a lost connection, the indicator is
+ * sent again with the same id, and is stored once.
  */
 PERFD_API int perfd_submit_json(PerfdClient *client, const char *job, const char *json);
 
-/* "0.1.0" */
+/* Returns the version of the library, for example "0.1.0". */
 PERFD_API const char *perfd_version(void);
 
 #ifdef __cplusplus

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Name of a user, "" when it cannot be known without asking the network: nothing may wait for a directory server. */
+/*
+ * Finds the name of a user; "" if it cannot be found without the network. perfd must not wait for a directory server.
+ */
 
 #include <stddef.h>
 #include <sys/types.h>

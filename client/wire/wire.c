@@ -60,7 +60,7 @@ static int wait_for(int fd, short events, uint64_t deadline_ns) {
         return r == 0 ? -ETIMEDOUT : 0;
 }
 
-/* Waits after a failed send() or recv(). 0: the call can be repeated. */
+/* Waits after a failed send() or recv(). Returns 0 if the call can be repeated. */
 static int wait_after_error(int fd, short events, uint64_t deadline_ns) {
         if (errno == EINTR)
                 return 0;
@@ -68,11 +68,11 @@ static int wait_after_error(int fd, short events, uint64_t deadline_ns) {
 }
 
 /*
- * Waits for room in the listener's backlog. connect() must block for that: without blocking it fails with EAGAIN, and
- * cannot be polled. SO_SNDTIMEO bounds it.
+ * Waits until the listener's backlog has space. connect() must block for this: a non-blocking connect() fails with
+ * EAGAIN and cannot be polled. SO_SNDTIMEO limits the time.
  */
 static int connect_until(int fd, const struct sockaddr_un *address, uint64_t deadline_ns) {
-        uint64_t us = left_ns(deadline_ns) / NS_PER_US + 1; /* 0 would mean no limit */
+        uint64_t us = left_ns(deadline_ns) / NS_PER_US + 1; /* 0 would mean no timeout */
         struct timeval left = { .tv_sec = (time_t)(us / 1000000), .tv_usec = (suseconds_t)(us % 1000000) };
         int r;
 
@@ -134,7 +134,7 @@ static int send_all(Wire *wire, const Buffer *frame, uint64_t deadline_ns) {
         return 0;
 }
 
-/* Takes the first reply from the buffer. FRAME_PENDING when it is incomplete. */
+/* Removes the first reply from the buffer. Returns FRAME_PENDING if it is incomplete. */
 static int take_reply(Wire *wire, Reply *ret) {
         Frame frame;
         int r;
@@ -175,7 +175,7 @@ static int receive(Wire *wire, uint64_t deadline_ns, Reply *ret) {
         }
 }
 
-/* Skips replies that came too late for their own exchange. */
+/* Skips late replies to earlier requests. */
 static int receive_reply(Wire *wire, uint64_t sequence, uint64_t deadline_ns, Reply *ret) {
         Reply reply;
         int r;
@@ -201,7 +201,7 @@ int wire_receive(Wire *wire, uint64_t sequence, uint64_t deadline_ns, Reply *ret
 int wire_exchange(Wire *wire, const Buffer *frame, uint64_t sequence, uint64_t deadline_ns, Reply *ret) {
         int r, sent;
 
-        /* perfd may have sent a reason before it closed the connection. */
+        /* If sending fails, perfd may have sent a reason before it closed the connection. */
         sent = send_all(wire, frame, deadline_ns);
         r = sent == -EPIPE || sent == -ECONNRESET ? 0 : sent;
         if (r == 0)

@@ -4,8 +4,8 @@
 /*
  * Wire: one connection to perfd's socket
  *
- * No function waits beyond its deadline (CLOCK_BOOTTIME) or raises SIGPIPE. Requests are numbered from 1. Replies come in
- * order; the next exchange skips a reply that came too late for its own.
+ * No function waits beyond its deadline (CLOCK_BOOTTIME) or raises SIGPIPE. Requests are numbered from 1. Replies
+ * come in order; an exchange skips late replies to earlier requests.
  */
 
 #include <stdbool.h>
@@ -24,7 +24,7 @@ typedef struct Wire {
         uint8_t in[WIRE_REPLY_MAX];
 } Wire;
 
-/* The path of the socket: `path`, else $PERFD_SOCKET, else /run/perfd/perfd.sock. */
+/* Returns the path of the socket: `path`, else $PERFD_SOCKET, else /run/perfd/perfd.sock. */
 const char *wire_path(const char *path);
 
 void wire_init(Wire *wire);
@@ -35,23 +35,26 @@ static inline bool wire_is_connected(const Wire *wire) {
 }
 
 #define WIRE_ERROR_MAX 384U
-/* Why perfd cannot be reached at `path`: error is a negative errno of the functions below. */
+/* Writes why perfd cannot be reached at `path`. error: negative errno from one of the functions below. */
 void wire_explain(const char *path, int error, char ret[static WIRE_ERROR_MAX]);
 
-/* 0 or a negative errno; -ETIMEDOUT when the deadline passes. */
+/* Returns 0 or a negative errno; -ETIMEDOUT if the deadline passes. */
 int wire_connect(Wire *wire, const char *path, uint64_t deadline_ns);
 
-/* The number for the next request: 1, 2, …, over all connections. */
+/* Returns the number of the next request: 1, 2, …, counted over all connections. */
 uint64_t wire_next_sequence(Wire *wire);
 
 /*
- * Sends a frame, and waits for the reply to its sequence. -ECONNRESET: perfd closed the connection; -EPROTO: the peer does
- * not speak this protocol. An error closes the connection, except where only the reply did not come in time:
- * then perfd has the request, and the next request comes after it.
+ * Sends a frame, and waits for the reply with the given sequence number. Returns -ECONNRESET if perfd closed the
+ * connection, and -EPROTO if the peer does not speak this protocol. Every error closes the connection, except a
+ * timeout while waiting for the reply: perfd has the request then, and wire_receive() can still receive the reply.
  */
 int wire_exchange(Wire *wire, const Buffer *frame, uint64_t sequence, uint64_t deadline_ns, Reply *ret);
-/* The reply to a request of which only the reply did not come in time. Errors as of wire_exchange(). */
+/* Receives the late reply to a request whose exchange timed out. Errors as of wire_exchange(). */
 int wire_receive(Wire *wire, uint64_t sequence, uint64_t deadline_ns, Reply *ret);
 
-/* Asks perfd who it is, over a connection of its own. 0, or before the deadline a negative errno: then nobody answers at `path`. */
+/*
+ * Sends a hello over a separate connection. Returns 0, or a negative errno if nothing answered at `path` before the
+ * deadline.
+ */
 int wire_ask_hello(const char *path, uint64_t deadline_ns, Reply *ret);

@@ -48,7 +48,7 @@ void csv_json(Csv *csv, JsonText value) {
                 begin_cell(csv);
                 buffer_put(csv->out, value.text, value.n);
         } else {
-                json_text_say(value, &text);
+                json_text_decode(value, &text);
                 csv_text(csv, text.text ? text.text : "");
         }
 }

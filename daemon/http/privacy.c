@@ -39,7 +39,7 @@ void privacy_put_run(Json *json, JsonText run) {
 
                 if (is_private(key))
                         continue;
-                json_text_say(key, &name);
+                json_text_decode(key, &name);
                 json_key(json, name.text ?: "");
                 json_text_write(value, json);
         }

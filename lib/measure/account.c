@@ -15,13 +15,13 @@ static const Source kernel_sources[N_KERNEL_COUNTERS] = {
 #undef X
 };
 
-/* Order of a disk's counters: read bytes, written bytes, reads, writes. N_TOTALS: not kept. */
+/* Order of a disk's counters: read bytes, written bytes, reads, writes. N_TOTALS: not recorded. */
 static const Total disk_totals[N_DISK_CLASSES][DEVICE_COUNTERS_MAX] = {
         [DISK_PHYSICAL] = { TOTAL_DISK_READ_BYTES, TOTAL_DISK_WRITE_BYTES, TOTAL_DISK_READS, TOTAL_DISK_WRITES },
         [DISK_VIRTUAL] = { TOTAL_VIRT_DISK_READ_BYTES, TOTAL_VIRT_DISK_WRITE_BYTES, N_TOTALS, N_TOTALS },
 };
 
-/* The block layer counts in unsigned long: 32 bits of sectors and of requests on a 32-bit kernel. */
+/* The block layer counts in unsigned long: on a 32-bit kernel, sectors and requests wrap at 2^32. */
 static const DeviceUnit disk_units[] = {
         { .unit = 512, .max_per_s = 2 * GIB },
         { .unit = 512, .max_per_s = 2 * GIB },
@@ -51,7 +51,7 @@ void account_deinit(Account *account) {
         *account = (Account){};
 }
 
-/* Devices of a sample are mostly those of the last one, but all of them can be new. */
+/* A sample usually has the same devices as the last one, but all of them can be new. */
 int account_reserve(Account *account, const Sample *sample) {
         size_t n_disks = sample_has(sample, SOURCE_DISKSTATS) ? sample->n_disks : 0;
         size_t n_nets = sample_has(sample, SOURCE_NETDEV) ? sample->n_nets : 0;
@@ -61,7 +61,7 @@ int account_reserve(Account *account, const Sample *sample) {
         return r < 0 ? r : ARRAY_RESERVE(account->nets.devices, account->nets.n_allocated, account->nets.n + n_nets);
 }
 
-static bool knows(const Account *account, Source source) {
+static bool has_read(const Account *account, Source source) {
         return account->known & (1U << source);
 }
 
@@ -70,8 +70,8 @@ static void advance_cpu(Account *account, const Sample *sample) {
                 Total total = (Total)(TOTAL_CPU_USER + mode);
                 uint64_t *raw = &account->raw[total], now = sample->cpu.ticks[mode];
 
-                if (!knows(account, SOURCE_STAT) || now >= *raw) {
-                        account->totals.value[total] += knows(account, SOURCE_STAT) ? now - *raw : 0;
+                if (!has_read(account, SOURCE_STAT) || now >= *raw) {
+                        account->totals.value[total] += has_read(account, SOURCE_STAT) ? now - *raw : 0;
                         *raw = now;
                 } else if (*raw - now >= ACCOUNT_CPU_RESET_TICKS) {
                         account->n_counter_resets++;
@@ -86,7 +86,7 @@ static void advance_counters(Account *account, const Sample *sample) {
 
                 if (!sample_has(sample, kernel_sources[counter]))
                         continue;
-                if (knows(account, kernel_sources[counter])) {
+                if (has_read(account, kernel_sources[counter])) {
                         account->totals.value[counter] += now >= *raw ? now - *raw : 0;
                         account->n_counter_resets += now < *raw;
                 }
@@ -153,10 +153,10 @@ static void advance_nets(Account *account, const Sample *sample, bool was_read) 
         device_reading_end(&reading);
 }
 
-/* The mean of the CPUs online at both ends of the interval. */
+/* Adds the mean number of CPUs online at both ends of the interval, times the interval. */
 static void advance_capacity(Account *account, const Sample *sample) {
         uint32_t n_now = sample_has(sample, SOURCE_STAT) ? sample->n_online : account->n_online;
-        uint32_t n_both = n_now + (knows(account, SOURCE_STAT) ? account->n_online : n_now);
+        uint32_t n_both = n_now + (has_read(account, SOURCE_STAT) ? account->n_online : n_now);
         uint64_t elapsed_ns = sample->boottime_ns - account->totals.boottime_ns;
 
         if (account->totals.boottime_ns > 0)
@@ -182,7 +182,7 @@ void account_advance(Account *account, const Sample *sample) {
         account->known |= sample->have;
 }
 
-/* --- as a record ------------------------------------------------------------------------------ */
+/* --- record ----------------------------------------------------------------------------------- */
 
 #define DEVICES_STORED_MAX 65536U
 

@@ -2,16 +2,14 @@
 #pragma once
 
 /*
- * Account: kernel counters into totals
+ * Account: adds kernel counters to totals
  *
- * The exact half of a Meter. Every counter is compared with its value when its file was
- * last read, however long ago that is: what the kernel counted while a file could not
- * be read is added when it can be again. No counter ever takes anything off a total.
+ * The exact part of a Meter. Each counter is compared with its value when its file was last read, however long ago:
+ * what the kernel counted while a file could not be read is added at the next successful read. Totals never decrease.
  *
- * CPU time goes by the kernel's own sum over all possible CPUs. Idle, iowait and steal
- * may go back a little (proc_pid_stat(5)): that adds nothing until the old value
- * is passed. Back by 3 s or more is a CPU that was plugged in again, and the counter is
- * taken up from its new value.
+ * CPU time is taken from the kernel's sum over all possible CPUs. Idle, iowait and steal may decrease slightly
+ * (proc_pid_stat(5)): nothing is added until the old value is exceeded. A decrease of 3 s or more means that a CPU
+ * was plugged in again; counting continues from the new value.
  */
 
 #include <stdint.h>
@@ -21,27 +19,27 @@
 #include "measure/totals.h"
 #include "util/record.h"
 
-/* How far CPU time may go back and be the same counter. */
+/* Maximum decrease of CPU time that is not a counter reset. */
 #define ACCOUNT_CPU_RESET_TICKS (3 * TICKS_PER_S)
 
-/* Totals that follow one counter of the kernel: those of the kernel's counters, then those of the CPU modes. */
+/* Number of totals that follow a single kernel counter: KERNEL_COUNTERS, then the CPU modes. */
 #define ACCOUNT_N_RAW (TOTAL_CPU_GUEST_NICE + 1)
 
-/* A zeroed one is empty. */
+/* Initialize with zeros. */
 typedef struct Account {
         Totals totals;
-        uint32_t known;         /* bit per Source that has been read in this boot: its counters below mean something */
-        uint64_t raw[ACCOUNT_N_RAW]; /* latest value of the kernel's counter behind each of the first totals */
+        uint32_t known;         /* bit per Source that was read since boot: the counters below are valid */
+        uint64_t raw[ACCOUNT_N_RAW]; /* latest kernel counter of each of the first totals */
         DeviceTable disks, nets;
-        uint32_t n_online; /* CPUs, when last read */
+        uint32_t n_online; /* number of CPUs at the last read */
         uint64_t n_counter_resets;
 } Account;
 
 void account_deinit(Account *account);
-/* Room for all of the sample's devices. 0 or -ENOMEM. */
+/* Allocates entries for all devices of the sample. Returns 0 or -ENOMEM. */
 int account_reserve(Account *account, const Sample *sample);
-/* Adds what was counted since the last sample. Room must have been reserved. */
+/* Adds the counts since the last sample. Call account_reserve() first. */
 void account_advance(Account *account, const Sample *sample);
 
-/* A checkpoint of everything but n_counter_resets. */
+/* Record for checkpoints; without n_counter_resets. */
 extern const Record account_record;

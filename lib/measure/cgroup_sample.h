@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * CgroupSample: what the kernel said of one control group at one instant
+ * CgroupSample: counters and gauges of one control group at one time
  *
- * Raw, as Sample is for the node. A controller that is not enabled leaves its parts out of
- * `have`: they are absent with a reason, never zero. cgroup v1's files are read into the same fields.
+ * Raw kernel values, as in Sample for the node. The parts of a controller that is not enabled are missing from
+ * `have`, never zero. The files of cgroup v1 are read into the same fields.
  */
 
 #include <stdbool.h>
@@ -15,10 +15,11 @@
 
 /* One bit each in CgroupSample.have. */
 typedef enum CgroupPart {
-        CGROUP_CPU,          /* usage, user, system: cpu.stat (v2, without a controller too); cpuacct.usage, cpuacct.stat (v1) */
+        CGROUP_CPU,          /* usage, user, system: cpu.stat (v2, present without a controller as well);
+                              * cpuacct.usage, cpuacct.stat (v1) */
         CGROUP_THROTTLING,   /* periods, throttled: cpu.stat (cpu controller) */
         CGROUP_CPU_LIMIT,    /* quota: cpu.max; cpu.cfs_quota_us and cpu.cfs_period_us (v1) */
-        CGROUP_CPUSET,       /* CPUs it may use: cpuset.cpus.effective; cpuset.effective_cpus (v1) */
+        CGROUP_CPUSET,       /* number of allowed CPUs: cpuset.cpus.effective; cpuset.effective_cpus (v1) */
         CGROUP_MEMORY,       /* memory.current; memory.usage_in_bytes (v1) */
         CGROUP_MEMORY_PEAK,  /* memory.peak (from 5.19); memory.max_usage_in_bytes (v1) */
         CGROUP_MEMORY_LIMIT, /* memory.max; memory.limit_in_bytes (v1) */
@@ -36,8 +37,8 @@ extern const char *const cgroup_part_names[N_CGROUP_PARTS]; /* "cpu", "throttlin
 #define CGROUP_NO_LIMIT UINT64_MAX
 
 /*
- * The values of a sample. X(member, part, kind): the difference of a COUNTER between two samples is what happened, a GAUGE is
- * as it was at the sample.
+ * The values of a sample. X(member, part, kind): a COUNTER is used as the difference between two samples, a GAUGE as
+ * the value at one sample.
  */
 #define CGROUP_VALUES(X)                                                                                     \
         X(usage_us,           CPU,           COUNTER)                                                        \
@@ -46,16 +47,16 @@ extern const char *const cgroup_part_names[N_CGROUP_PARTS]; /* "cpu", "throttlin
         X(n_periods,          THROTTLING,    COUNTER)                                                        \
         X(n_throttled,        THROTTLING,    COUNTER)                                                        \
         X(throttled_us,       THROTTLING,    COUNTER)                                                        \
-        X(quota_us,           CPU_LIMIT,     GAUGE) /* CGROUP_NO_LIMIT: none */                              \
+        X(quota_us,           CPU_LIMIT,     GAUGE) /* CGROUP_NO_LIMIT if unlimited */                       \
         X(period_us,          CPU_LIMIT,     GAUGE)                                                          \
         X(memory_bytes,       MEMORY,        GAUGE)                                                          \
         X(memory_peak_bytes,  MEMORY_PEAK,   GAUGE)                                                          \
-        X(memory_limit_bytes, MEMORY_LIMIT,  GAUGE) /* CGROUP_NO_LIMIT: none */                              \
-        X(n_memory_high,      MEMORY_EVENTS, COUNTER) /* events since the cgroup was made */                 \
+        X(memory_limit_bytes, MEMORY_LIMIT,  GAUGE) /* CGROUP_NO_LIMIT if unlimited */                       \
+        X(n_memory_high,      MEMORY_EVENTS, COUNTER) /* events since the cgroup was created */              \
         X(n_memory_max,       MEMORY_EVENTS, COUNTER)                                                        \
         X(n_oom,              MEMORY_EVENTS, COUNTER)                                                        \
         X(n_oom_kill,         MEMORY_EVENTS, COUNTER)                                                        \
-        X(read_bytes,         IO,            COUNTER) /* of devices at the bottom: stacked ones are not added again */ \
+        X(read_bytes,         IO,            COUNTER) /* without stacked devices: no I/O is counted twice */ \
         X(write_bytes,        IO,            COUNTER)                                                        \
         X(reads,              IO,            COUNTER)                                                        \
         X(writes,             IO,            COUNTER)                                                        \
@@ -67,9 +68,9 @@ extern const char *const cgroup_part_names[N_CGROUP_PARTS]; /* "cpu", "throttlin
         X(psi_io_full_us,     PSI_IO,        COUNTER)
 
 typedef struct CgroupSample {
-        uint64_t boottime_ns; /* when it was read */
+        uint64_t boottime_ns; /* time of reading */
         uint32_t have;        /* bit per CgroupPart */
-        uint32_t n_cpus;      /* in the cpuset */
+        uint32_t n_cpus;      /* number of CPUs in the cpuset */
 #define X(member, ...) uint64_t member;
         CGROUP_VALUES(X)
 #undef X

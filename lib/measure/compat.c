@@ -6,7 +6,7 @@
 
 #include "util/clock.h"
 
-/* NaN stays NaN. */
+/* Preserves NaN. */
 static double rounded_percent(double ratio) {
         return rint(ratio * 1000) / 10;
 }
@@ -25,8 +25,8 @@ void compat_sample(const Observation *observation, uint64_t realtime_ns, PerfpyS
         memcpy(ret->boot_mib, o->boot_mib, sizeof(ret->boot_mib));
 }
 
-/* Keeps the larger; the first counts whatever it is, NaN never. */
-static void take_max(double *max, bool *has, double v) {
+/* Updates a maximum. The first value is always used, NaN never. */
+static void update_max(double *max, bool *has, double v) {
         if (isnan(v))
                 return;
         if (!*has || v > *max)
@@ -35,7 +35,7 @@ static void take_max(double *max, bool *has, double v) {
 }
 
 static void add_cpu(Compat *compat, const PerfpySample *sample) {
-        /* A mean of values rounded to 0.1 can be a hair under the 100 it is on paper. */
+        /* allows for rounding: a mean of values rounded to 0.1 can be slightly below 100 */
         double u = sample->cpu_avg + 1e-9;
 
         compat->n++;
@@ -50,7 +50,7 @@ static void add_boot_counters(Compat *compat, const double mib[static N_BOOT_COU
         for (size_t i = 0; i < N_BOOT_COUNTERS; i++) {
                 bool has = i < 2 ? compat->has_disk_io : compat->has_net_io;
 
-                take_max(&compat->boot_mib_max[i], &has, mib[i]);
+                update_max(&compat->boot_mib_max[i], &has, mib[i]);
         }
 
         compat->has_disk_io |= !isnan(mib[0]);
@@ -66,11 +66,11 @@ void compat_add(Compat *compat, const PerfpySample *sample) {
                 add_cpu(compat, sample);
         }
 
-        take_max(&compat->cpu_min_max, &has_min, sample->cpu_min);
-        take_max(&compat->cpu_max_max, &has_max, sample->cpu_max);
-        take_max(&compat->cpu_max, &compat->has_cpu, sample->cpu_avg);
-        take_max(&compat->memory_max, &compat->has_memory, sample->memory);
-        take_max(&compat->disk_usage_max, &compat->has_disk_usage, sample->disk_usage);
+        update_max(&compat->cpu_min_max, &has_min, sample->cpu_min);
+        update_max(&compat->cpu_max_max, &has_max, sample->cpu_max);
+        update_max(&compat->cpu_max, &compat->has_cpu, sample->cpu_avg);
+        update_max(&compat->memory_max, &compat->has_memory, sample->memory);
+        update_max(&compat->disk_usage_max, &compat->has_disk_usage, sample->disk_usage);
         add_boot_counters(compat, sample->boot_mib);
 }
 

@@ -4,9 +4,9 @@
 /*
  * Compat: the eighteen metrics as perf.py computes them
  *
- * perf.py is the sampler of lightgbm-benchmark. This module computes what perf.py would have logged: unweighted means over samples,
- * and disk and network counters since boot. It leaves out perf.py's decimation, which loses samples of long runs. `window.h` has
- * corrected versions of the same eighteen metrics.
+ * perf.py is the sampler of lightgbm-benchmark. This module computes what perf.py would have logged: unweighted means
+ * over samples, and disk and network counters since boot. It omits perf.py's decimation, which loses samples of long
+ * runs. `window.h` has corrected versions of the same eighteen metrics.
  */
 
 #include <stdbool.h>
@@ -25,7 +25,7 @@ typedef struct PerfpySample {
         double timestamp_s;
 } PerfpySample;
 
-/* The samples so far. A zeroed Compat is empty. */
+/* Accumulated samples. Initialize with zeros. */
 typedef struct Compat {
         uint64_t n; /* samples with CPU times */
         double first_timestamp_s;
@@ -36,13 +36,16 @@ typedef struct Compat {
         bool has_cpu, has_memory, has_disk_usage, has_disk_io, has_net_io;
 } Compat;
 
-/* Gives the sample that perf.py would have taken at the end of an observation. Percentages are rounded to 0.1 as in psutil. */
+/*
+ * Returns the sample that perf.py would have taken at the end of an observation. Percentages are rounded to 0.1 as in
+ * psutil.
+ */
 void compat_sample(const Observation *observation, uint64_t realtime_ns, PerfpySample *ret);
 void compat_add(Compat *compat, const PerfpySample *sample);
 
 /*
- * Computes the eighteen metrics as perf.py would log them at reporting time, in MLflow's units. Where perf.py would have crashed
- * (no sample, an unreadable counter), ret_has is false and ret is 0.
+ * Computes the eighteen metrics as perf.py would log them at reporting time, in MLflow's units. If perf.py would have
+ * crashed (no sample, an unreadable counter), ret_has is false and ret is 0.
  */
 void compat_metrics(const Compat *compat, double reporting_time_s, uint32_t n_cpus,
                     double ret[static N_PERFPY_METRICS], bool ret_has[static N_PERFPY_METRICS]);

@@ -10,14 +10,14 @@
 #define HALF_OF_32_BITS (UINT64_C(1) << 31)
 #define ALL_OF_32_BITS (UINT64_C(1) << 32)
 
-/* Nothing counts faster: 128 GiB/s is more than the fastest interface or disk there is. */
+/* upper limit of a plausible rate: 128 GiB/s is more than any interface or disk reaches */
 #define MAX_PER_S (UINT64_C(1) << 37)
 
 typedef enum Step {
         STEP_UP,
-        STEP_ROUND,
-        STEP_BACK_A_LITTLE,
-        STEP_ANEW,
+        STEP_WRAP,
+        STEP_DECREASE,
+        STEP_RESET,
 } Step;
 
 void device_table_deinit(DeviceTable *table) {
@@ -38,14 +38,14 @@ static Device *device_find(DeviceTable *table, const char *name) {
         return NULL;
 }
 
-/* Whether `amount` can be counted since the last reading at so much a second. */
+/* Returns true if `amount` can be counted at max_per_s since the last reading. */
 static bool is_plausible(const DeviceReading *reading, uint64_t amount, uint64_t max_per_s) {
         double seconds = (double)(reading->boottime_ns - reading->table->read_ns) / (double)NS_PER_S;
 
         return (double)amount <= seconds * (double)max_per_s;
 }
 
-static bool goes_round(const DeviceReading *reading, const DeviceUnit *unit, uint64_t before, uint64_t now) {
+static bool is_wrap(const DeviceReading *reading, const DeviceUnit *unit, uint64_t before, uint64_t now) {
         uint64_t old = before / unit->unit, new = now / unit->unit;
 
         return old >= HALF_OF_32_BITS && old < ALL_OF_32_BITS && new < HALF_OF_32_BITS &&
@@ -55,14 +55,14 @@ static bool goes_round(const DeviceReading *reading, const DeviceUnit *unit, uin
 static Step step_of(const DeviceReading *reading, size_t counter, uint64_t before, uint64_t now) {
         if (now >= before)
                 return STEP_UP;
-        if (goes_round(reading, &reading->units[counter], before, now))
-                return STEP_ROUND;
+        if (is_wrap(reading, &reading->units[counter], before, now))
+                return STEP_WRAP;
         if (before - now < before / 100)
-                return STEP_BACK_A_LITTLE;
-        return STEP_ANEW;
+                return STEP_DECREASE;
+        return STEP_RESET;
 }
 
-/* Everything the device has counted is new, unless it cannot be. */
+/* Counts everything since the device appeared, unless the amount is implausible. */
 static void count_all(const DeviceReading *reading, const Device *now, uint64_t ret[static DEVICE_COUNTERS_MAX]) {
         for (size_t i = 0; i < reading->n_counters; i++)
                 if (!is_plausible(reading, now->counters[i], MAX_PER_S))
@@ -70,14 +70,14 @@ static void count_all(const DeviceReading *reading, const Device *now, uint64_t 
         memcpy(ret, now->counters, reading->n_counters * sizeof(*ret));
 }
 
-static bool began_anew(const DeviceReading *reading, const Device *before, const Device *now) {
+static bool was_reset(const DeviceReading *reading, const Device *before, const Device *now) {
         for (size_t i = 0; i < reading->n_counters; i++)
-                if (step_of(reading, i, before->counters[i], now->counters[i]) == STEP_ANEW)
+                if (step_of(reading, i, before->counters[i], now->counters[i]) == STEP_RESET)
                         return true;
         return false;
 }
 
-/* Counters that went on: what was counted, while `device` takes up the new values. */
+/* Counts the differences of counters that continued, and stores the new values in `device`. */
 static void count_steps(const DeviceReading *reading, Device *device, const Device *now,
                         uint64_t ret[static DEVICE_COUNTERS_MAX]) {
         for (size_t i = 0; i < reading->n_counters; i++) {
@@ -87,11 +87,11 @@ static void count_steps(const DeviceReading *reading, Device *device, const Devi
                 case STEP_UP:
                         ret[i] = after - before;
                         break;
-                case STEP_ROUND:
+                case STEP_WRAP:
                         ret[i] = after + ALL_OF_32_BITS * reading->units[i].unit - before;
                         break;
-                case STEP_BACK_A_LITTLE:
-                case STEP_ANEW:
+                case STEP_DECREASE:
+                case STEP_RESET:
                         continue;
                 }
                 device->counters[i] = after;
@@ -129,7 +129,7 @@ bool device_reading_add(const DeviceReading *reading, const Device *now, uint64_
                 return false;
         }
 
-        if (began_anew(reading, device, now)) {
+        if (was_reset(reading, device, now)) {
                 count_all(reading, now, ret);
                 device_replace(device, now);
                 return true;

@@ -2,26 +2,26 @@
 #pragma once
 
 /*
- * Devices: counters of disks and interfaces, followed by name
+ * Devices: counters of disks and interfaces, tracked by name
  *
- * Each device counts from 0 since it was plugged in. What it counted between two
- * readings is not always the difference:
+ * Counters of a device start at 0 when it is plugged in. The amount counted between two readings is not always their
+ * difference:
  *
- *   went up              the difference
- *   went round           a counter of 32 bits (of sectors, for a disk's bytes) that was in its upper
- *                        half and is in its lower now, at a rate such hardware can reach: the
- *                        difference modulo 2^32
- *   went back a little   by less than 1 %, which some drivers' sums do: nothing, until it passes
- *                        its old value
- *   began anew           anything else: the device counts from 0, all its counters do, so the new
- *                        values are what it counted
- *   appeared             likewise, if the list could be read last time; else it may have been there
- *                        before, and starts at its present values
+ *   increased            the difference
+ *   wrapped              a 32-bit counter (of sectors, for a disk's bytes) was in its upper half and is
+ *                        now in its lower half, at a rate such hardware can reach: the difference
+ *                        modulo 2^32
+ *   decreased slightly   by less than 1 %, as sums of some drivers do: nothing, until the old value is
+ *                        exceeded
+ *   reset                all other decreases: the device and all its counters started at 0 again, so
+ *                        the new values are counted
+ *   appeared             as a reset, if the list could be read last time; otherwise the device may have
+ *                        existed before, and counting starts at its present values
  *
- * A value that no device can have reached since the last reading (an interface that comes out of a
- * container) was not counted from 0: the device starts at its present values. So does one whose
- * class changed. A physical device that is gone is remembered, since interfaces lent to a container
- * come back with their counters; a virtual one is forgotten, since their names do not end.
+ * If a value is too large to have been counted since the last reading (an interface that leaves a container),
+ * counting starts at the present values. The same applies if the class changes. A physical device that disappears is
+ * kept, since an interface lent to a container returns with its counters; a virtual one is dropped, since the number
+ * of virtual names is unbounded.
  */
 
 #include <stdbool.h>
@@ -35,40 +35,40 @@
 typedef struct Device {
         char name[DEVICE_NAME_MAX];
         uint8_t class; /* DiskClass or NetClass */
-        bool is_present;    /* in the reading that is going on */
+        bool is_present;    /* listed in the current reading */
         uint64_t counters[DEVICE_COUNTERS_MAX];
 } Device;
 
-/* A zeroed one is empty. */
+/* Initialize with zeros. */
 typedef struct DeviceTable {
         Device *devices; /* owned */
         size_t n, n_allocated;
-        size_t next;      /* where the next device probably is: they come in the same order each time */
-        uint64_t read_ns; /* of the last reading, CLOCK_BOOTTIME */
+        size_t next;      /* expected index of the next device: the order rarely changes */
+        uint64_t read_ns; /* time of the last reading, CLOCK_BOOTTIME */
 } DeviceTable;
 
-/* Gone devices kept in the hope that they come back. */
+/* Maximum number of disappeared devices to keep. */
 #define DEVICES_GONE_MAX 256U
 
 void device_table_deinit(DeviceTable *table);
 
 typedef struct DeviceUnit {
-        uint64_t unit;      /* what the hardware counts in, in that of our value: 512 for bytes counted in sectors */
-        uint64_t max_per_s; /* which hardware with counters of 32 bits cannot exceed */
+        uint64_t unit;      /* size of the hardware's unit in units of the value: 512 for bytes counted in sectors */
+        uint64_t max_per_s; /* maximum rate of hardware with 32-bit counters */
 } DeviceUnit;
 
 typedef struct DeviceReading {
         DeviceTable *table;
-        const DeviceUnit *units; /* one for each counter */
+        const DeviceUnit *units; /* one per counter */
         size_t n_counters;
-        uint8_t remembered_class; /* devices of this class are kept when they are gone */
+        uint8_t remembered_class; /* devices of this class are kept after they disappear */
         uint64_t boottime_ns;
-        bool was_read; /* the list could be read last time as well */
+        bool was_read; /* the list could be read the last time as well */
 } DeviceReading;
 
 /*
- * One reading: begin, add each device, end. device_reading_add() gives what the device counted since
- * the last reading; true when its counters began anew. Room must have been reserved.
+ * One reading: begin, add each device, end. device_reading_add() writes what the device counted since the last
+ * reading, and returns true if its counters were reset. The table must have been reserved.
  */
 void device_reading_begin(const DeviceReading *reading);
 bool device_reading_add(const DeviceReading *reading, const Device *now, uint64_t ret[static DEVICE_COUNTERS_MAX]);

@@ -4,13 +4,14 @@
 /*
  * Counters that the kernel keeps for the whole node since boot, one number each
  *
- * A row is everything about a counter but its place in the kernel's text: Sample has a value, the meter a total, a window a
- * metric and /metrics a family for each row. To add a counter: add a row here and read the value in daemon/sample/.
+ * A row defines all properties of a counter except its position in the kernel's text. Each row becomes a value of
+ * Sample, a total of the meter, a metric of a window and a family of /metrics. To add a counter: add a row here and
+ * read the value in daemon/sample/.
  *
  *   X(ID, source, decimals, key, key_unit, family, unit, help)
  *
- * The kernel counts in units of 10^-decimals of the base unit. `key` is the MLflow key of the metric; `family` is the OpenMetrics
- * family, without prefix and _total. tests/unit/test_sampler.c fails for a counter that is not read.
+ * The kernel counts in units of 10^-decimals of the base unit. `key` is the MLflow key of the metric; `family` is the
+ * OpenMetrics family, without prefix and _total. tests/unit/test_sampler.c fails for a counter that is not read.
  */
 
 #define KERNEL_COUNTERS(X) \

@@ -15,7 +15,7 @@
 #define GAP_INTERVALS 3
 #define CLOCK_STEP_NS NS_PER_S
 
-/* The counters behind the rates of an Observation, in the order of its members. */
+/* Counters of the rates of an Observation, in the order of its members. */
 static const struct {
         Total total;
         Source source;
@@ -80,8 +80,8 @@ const MeterEvents *meter_events(const Meter *meter) {
 /* --- observations --------------------------------------------------------------------------- */
 
 /*
- * Gives the busy share of one CPU between two readings. False when the share is unknown: no time was accounted
- * (an idle CPU's ticks may stand still), or idle time went back because the CPU was plugged in again.
+ * Computes the busy share of one CPU between two readings. Returns false if the share is unknown: no time was
+ * accounted (ticks of an idle CPU may stop), or idle time decreased because the CPU was plugged in again.
  */
 static bool cpu_share(const CpuTimes *before, const CpuTimes *after, double *ret) {
         uint64_t total = 0, idle = 0;
@@ -186,7 +186,7 @@ static void observe_boot_counters(const Sample *sample, Observation *ret) {
 /* Adds the time at or above each threshold, by the mean, by all and by any of the CPUs. */
 static void count_thresholds(Totals *totals, const Observation *observation) {
         static const double thresholds[] = { METER_AT100_RATIO, 0.8, 0.4, 0.2 };
-        const double hair = 1e-9; /* a mean of shares that is equal on paper must count as reached */
+        const double hair = 1e-9; /* tolerance for rounding in the mean of shares */
         uint64_t elapsed_ns = observation->end_ns - observation->begin_ns;
 
         assert(observation->end_ns > observation->begin_ns);
@@ -216,7 +216,7 @@ static void observe(Meter *meter, const Sample *sample, Observation *ret) {
                 count_thresholds(&meter->account.totals, ret);
 }
 
-/* --- from sample to sample ------------------------------------------------------------------ */
+/* --- advancing ------------------------------------------------------------------------------ */
 
 static bool is_online(const SampleCpu *cpus, size_t n, size_t cpu) {
         return cpu < n && cpus[cpu].online;
@@ -231,7 +231,7 @@ static uint64_t count_cpu_changes(const Base *base, const Sample *sample) {
         return n_changes;
 }
 
-/* Begins the next observation at this sample. */
+/* Starts the next observation at this sample. */
 static void base_restart(Meter *meter, const Sample *sample) {
         Base *base = &meter->base;
 
@@ -248,7 +248,7 @@ static void base_restart(Meter *meter, const Sample *sample) {
                 base->rate_totals[i] = meter->account.totals.value[rates[i].total];
 }
 
-/* True if the offset of REALTIME to BOOTTIME changed, as it does when the clock is set. */
+/* Returns true if the offset of REALTIME to BOOTTIME changed, which means that the clock was set. */
 static bool clock_stepped(const Totals *before, const Sample *sample) {
         int64_t boottime_ns = (int64_t)(sample->boottime_ns - before->boottime_ns);
         int64_t realtime_ns = (int64_t)(sample->realtime_ns - before->realtime_ns);
@@ -301,7 +301,7 @@ int meter_advance(Meter *meter, const Sample *sample, Observation *ret_observati
                 return r;
 
         if (!meter->is_started) {
-                /* Readings of another boot cannot begin an observation in this boot. */
+                /* an observation cannot begin at a reading of another boot */
                 totals->boottime_ns = 0;
                 totals->have = 0;
                 account_advance(&meter->account, sample);
@@ -326,7 +326,7 @@ typedef struct Checkpoint {
         char boot_id[64];
         uint64_t base_ns;
         MeterEvents events;
-        Account account; /* owned when it was parsed */
+        Account account; /* owned after parsing */
 } Checkpoint;
 
 static const RecordField fields[] = {
@@ -363,7 +363,7 @@ static bool has_names(const DeviceTable *table) {
         return true;
 }
 
-/* True if all times can be compared without overflow and all devices can be found. */
+/* Returns true if all times can be compared without overflow and all devices are valid. */
 static bool is_sane(const Checkpoint *checkpoint) {
         const Totals *totals = &checkpoint->account.totals;
 
@@ -384,7 +384,7 @@ int meter_restore(Meter *meter, const char *text, const char *boot_id) {
 
         same_boot = boot_id[0] && strcmp(checkpoint.boot_id, boot_id) == 0;
         if (!same_boot) {
-                /* The counters belong to a kernel that no longer runs. */
+                /* the counters belong to the previous boot */
                 Totals totals = checkpoint.account.totals;
 
                 account_deinit(&checkpoint.account);

@@ -4,16 +4,16 @@
 /*
  * The metrics of a window
  *
- * Each row has the MLflow key and unit as perf.py of lightgbm-benchmark named them, and the OpenMetrics family with its base
- * unit. Exposition, JSON, the store and the report are written from this table. Each row of KERNEL_COUNTERS is a metric too.
+ * Each row has the MLflow key and unit as named by perf.py of lightgbm-benchmark, and the OpenMetrics family with its
+ * base unit. Exposition, JSON, the store and the report use this table. Each row of KERNEL_COUNTERS is a metric too.
  *
  *   X(ID, mlflow_key, mlflow_unit, scale, family, unit, type, label, help, derivation)
  *
- * A window computes in base units (ratio 0…1, seconds, bytes); the MLflow value is the base value × scale.
- * `label` distinguishes rows of one family and is "" for the others; only the first row of a family has a help text.
- * The derivation is for window.c: SUM(source, unit, totals…) adds differences of totals, which count in that many base units;
- * SHARE(total) is a total's share of the observed time; window.c computes what is OWN by itself.
- * The first N_PERFPY_METRICS rows are perf.py's eighteen, in its order.
+ * A window computes in base units (ratio 0…1, seconds, bytes); the MLflow value is the base value × scale. `label`
+ * distinguishes rows of one family and is "" for the others; only the first row of a family has a help text. The
+ * derivation is used by window.c: SUM(source, unit, totals…) adds differences of totals, which count in units of
+ * `unit` base units; SHARE(total) is a total's share of the observed time; rows marked OWN have a function in
+ * window.c. The first N_PERFPY_METRICS rows are perf.py's eighteen, in its order.
  */
 
 #include <stdbool.h>
@@ -81,49 +81,55 @@ typedef enum MetricType {
 
 typedef struct MetricInfo {
         const char *key;         /* MLflow name */
-        const char *key_unit;    /* of the MLflow value: %, h, MiB, s, 1 */
+        const char *key_unit;    /* unit of the MLflow value: %, h, MiB, s, 1 */
         double scale;            /* MLflow value = base value × scale */
-        const char *family;      /* OpenMetrics, without prefix and _total */
-        const char *unit;        /* OpenMetrics, "" for none */
+        const char *family;      /* OpenMetrics family, without prefix and _total */
+        const char *unit;        /* OpenMetrics unit; may be "" */
         MetricType type;
         const char *label;       /* name="value" pairs, or "" */
-        const char *help;        /* "" where an earlier line of the family has it */
+        const char *help;        /* "" if an earlier row of the family has the text */
 } MetricInfo;
 
 extern const MetricInfo metric_info[N_METRICS];
 
-/* The name perf.py used before it sanitised it: "max_t_(cpu_pct_per_cpu_avg)"; the key itself for all others. */
+/*
+ * Returns the key before perf.py's renaming for MLflow, "max_t_(cpu_pct_per_cpu_avg)"; all other metrics have only
+ * one key.
+ */
 const char *metric_raw_key(Metric metric);
-/* -1 when no metric has that MLflow key. */
+/* Returns the metric with an MLflow key, or -1. */
 int metric_find(const char *key);
 
-/* How much a number can be trusted, or why there is none. */
+/* Accuracy of a value, or the reason why it is missing. */
 typedef enum Quality {
-        QUALITY_UNKNOWN_SOURCE, /* absent: the kernel did not tell it at the start or the end, or its file could not be read */
+        QUALITY_UNKNOWN_SOURCE, /* absent: the kernel lacked the value at the start or the end, or its file could not
+                                 * be read */
         QUALITY_TOO_SHORT,      /* absent: no observation fell into the window */
-        QUALITY_LOST,           /* absent: not known across a reboot or a lost checkpoint */
+        QUALITY_LOST,           /* absent: lost by a reboot or with a checkpoint */
         QUALITY_NO_GROUP,       /* absent: the job has no cgroup of its own */
-        QUALITY_NOT_ENABLED,    /* absent: the cgroup lacks the controller that would tell it */
-        QUALITY_NO_LIMIT,       /* absent: nothing below what the node has is set */
-        QUALITY_SAMPLED,        /* from observations: short events between two of them are not seen */
+        QUALITY_NOT_ENABLED,    /* absent: the controller is not enabled in the cgroup */
+        QUALITY_NO_LIMIT,       /* absent: no limit is set below the resources of the node */
+        QUALITY_SAMPLED,        /* from observations: events between two observations are missed */
         QUALITY_EXACT,          /* difference of kernel counters read at the start and the end */
         N_QUALITIES,
 } Quality;
 
-/* "exact", "sampled", or "absent". */
+/* Returns "exact", "sampled", or "absent". */
 const char *metric_quality_name(Quality quality);
-/* A sentence why the value is absent, of at most 50 characters; NULL when it is there. */
+/* Returns why the value is absent, a sentence of at most 50 characters; NULL if the value is present. */
 const char *metric_quality_reason(Quality quality);
 
 static inline bool quality_is_present(Quality quality) {
         return quality >= QUALITY_SAMPLED;
 }
 
-/* The values of one window, base units. value[i] means something only where quality[i] is present. */
+/* Values of one window in base units. value[i] is valid only if quality[i] is present. */
 typedef struct MetricSet {
         double value[N_METRICS];
         uint8_t quality[N_METRICS]; /* Quality */
-        /* perf.py's own reading of its eighteen (MLflow units): unweighted means, totals since boot. */
+        /*
+         * the first eighteen metrics as perf.py computes them, in MLflow units: unweighted means, totals since boot
+         */
         double compat[N_PERFPY_METRICS];
         bool has_compat[N_PERFPY_METRICS];
 } MetricSet;

@@ -79,7 +79,7 @@ double sample_filesystem_used_ratio(const SampleFilesystem *filesystem) {
         return for_users > 0 ? (double)used / (double)for_users : 0;
 }
 
-/* An empty array may have no memory. */
+/* Accepts an empty array whose pointer is NULL. */
 static void *copy_array(void *to, const void *from, size_t n_bytes) {
         return n_bytes > 0 ? memcpy(to, from, n_bytes) : to;
 }

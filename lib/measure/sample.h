@@ -2,12 +2,11 @@
 #pragma once
 
 /*
- * Sample: what the kernel said at one instant
+ * Sample: counters and gauges of the node at one time
  *
- * Raw counters and gauges, unconverted: no rates, no percentages, no differences.
- * A Sample owns its arrays; they grow when hardware appears and are reused from
- * tick to tick, so that sampling allocates nothing in the steady state. What could
- * not be read is marked absent in `have`; the rest of the sample is still good.
+ * Raw kernel values: no rates, percentages or differences. A Sample owns its arrays; they grow when hardware appears
+ * and are reused at each tick, so that sampling allocates nothing in the steady state. A source that could not be
+ * read is missing from `have`; the rest of the sample is valid.
  */
 
 #include <stdbool.h>
@@ -31,13 +30,13 @@ typedef enum Source {
         N_SOURCES,
 } Source;
 
-/* "stat", "meminfo", …: as in labels, messages and stored texts. */
+/* Names of the sources in labels, messages and stored texts: "stat", "meminfo", …. */
 extern const char *const sample_source_names[N_SOURCES];
-/* The file under the root, "proc/stat", …. */
+/* Paths below the root directory: "proc/stat", …. */
 extern const char *const sample_source_paths[N_SOURCES];
 
 typedef enum CpuMode {
-        CPU_USER, /* without guest, which the kernel counts in user as well */
+        CPU_USER, /* without guest time, which the kernel includes in user */
         CPU_NICE, /* without guest_nice */
         CPU_SYSTEM,
         CPU_IDLE,
@@ -50,7 +49,7 @@ typedef enum CpuMode {
         N_CPU_MODES,
 } CpuMode;
 
-extern const char *const sample_cpu_mode_names[N_CPU_MODES]; /* "user", … */
+extern const char *const sample_cpu_mode_names[N_CPU_MODES]; /* Names of the modes: "user", …. */
 
 /* Clock ticks (1/100 s, USER_HZ) since boot. */
 typedef struct CpuTimes {
@@ -60,20 +59,21 @@ typedef struct CpuTimes {
 #define TICKS_PER_S 100U
 
 typedef struct SampleCpu {
-        bool online; /* has a line in proc/stat */
+        bool online; /* listed in proc/stat */
         CpuTimes times;
 } SampleCpu;
 
 typedef enum DiskClass {
-        DISK_PHYSICAL, /* whole device with hardware behind it */
-        DISK_VIRTUAL,  /* dm, md, loop, zram, ram, nbd without device: lies on others or on nothing */
+        DISK_PHYSICAL, /* whole disk backed by hardware */
+        DISK_VIRTUAL,  /* dm, md, loop, zram, ram, nbd without device: backed by other disks or by memory */
         N_DISK_CLASSES,
 } DiskClass;
 
 typedef enum NetClass {
         NET_LOOPBACK,
         NET_PHYSICAL,
-        NET_VIRTUAL, /* bridge, veth, bond, vlan, tun …: traffic that is counted on a physical one too, or never leaves */
+        NET_VIRTUAL, /* bridge, veth, bond, vlan, tun …: traffic that a physical interface counts as well, or that
+                      * never leaves the node */
         N_NET_CLASSES,
 } NetClass;
 
@@ -86,7 +86,7 @@ typedef struct SampleDisk {
         char name[DEVICE_NAME_MAX];
         DiskClass class;
         uint64_t read_bytes, write_bytes; /* sectors × 512 */
-        uint64_t reads, writes;           /* completed */
+        uint64_t reads, writes;           /* completed requests */
         uint64_t io_ms;                   /* time with at least one I/O in flight */
 } SampleDisk;
 
@@ -101,11 +101,11 @@ typedef struct SampleNet {
 #define MOUNT_POINT_MAX 256
 
 typedef struct SampleFilesystem {
-        char mount_point[MOUNT_POINT_MAX]; /* cut when longer */
+        char mount_point[MOUNT_POINT_MAX]; /* truncated if longer */
         char type[DEVICE_NAME_MAX];
         uint64_t size_bytes;
-        uint64_t free_bytes;      /* for root */
-        uint64_t available_bytes; /* for users */
+        uint64_t free_bytes;      /* available to root */
+        uint64_t available_bytes; /* available to users */
 } SampleFilesystem;
 
 typedef struct SampleMemory {
@@ -113,10 +113,10 @@ typedef struct SampleMemory {
         uint64_t swap_total_bytes, swap_free_bytes;
 } SampleMemory;
 
-/* proc/loadavg. */
+/* Content of proc/loadavg. */
 typedef struct SampleLoad {
         double average1, average5, average15; /* over 1, 5 and 15 minutes */
-        uint32_t n_running; /* runnable threads, without the one that reads */
+        uint32_t n_running; /* runnable threads, excluding the reading thread */
         uint32_t n_threads;
 } SampleLoad;
 
@@ -126,16 +126,16 @@ typedef struct SampleAllocated {
 } SampleAllocated;
 
 typedef struct Sample {
-        uint64_t boottime_ns; /* CLOCK_BOOTTIME: order and distance */
-        uint64_t realtime_ns; /* CLOCK_REALTIME: label */
+        uint64_t boottime_ns; /* CLOCK_BOOTTIME, for order and distance */
+        uint64_t realtime_ns; /* CLOCK_REALTIME, for timestamps only */
         uint32_t have;        /* bit per Source */
 
-        CpuTimes cpu;     /* the kernel's own sum over all possible CPUs: keeps counting through hot-plug */
-        SampleCpu *cpus;  /* owned; by CPU number */
-        size_t n_cpus;    /* highest number seen + 1 */
+        CpuTimes cpu;     /* the kernel's sum over all possible CPUs, not affected by hot-plug */
+        SampleCpu *cpus;  /* owned; indexed by CPU number */
+        size_t n_cpus;    /* highest CPU number + 1 */
         uint32_t n_online;
 
-        uint64_t counter[N_KERNEL_COUNTERS]; /* since boot, by KernelCounter */
+        uint64_t counter[N_KERNEL_COUNTERS]; /* since boot, indexed by KernelCounter */
         SampleMemory memory;
         SampleLoad load;
 
@@ -160,12 +160,12 @@ static inline void sample_set(Sample *sample, Source source) {
 /* Releases the arrays. The struct itself may be embedded; a zeroed one is valid and empty. */
 void sample_deinit(Sample *sample);
 
-/* Used share of memory, (total − available) / total, 0…1. Only with SOURCE_MEMINFO and total > 0. */
+/* Returns the used share of memory, (total − available) / total, 0…1. Requires SOURCE_MEMINFO and total > 0. */
 double sample_memory_ratio(const Sample *sample);
-/* The file system mounted at `/`, or NULL. Borrowed from the sample. */
+/* Returns the file system mounted at `/`, or NULL. Borrowed from the sample. */
 const SampleFilesystem *sample_root_filesystem(const Sample *sample);
-/* used / (used + available to users), 0…1: as df(1) does. */
+/* Returns used / (used + available to users), 0…1, as df(1) does. */
 double sample_filesystem_used_ratio(const SampleFilesystem *filesystem);
 
-/* Copies everything into the storage that `to` has, which grows where needed. 0 or -ENOMEM. */
+/* Copies all values and arrays; the arrays of `to` grow if necessary. Returns 0 or -ENOMEM. */
 int sample_copy(const Sample *from, Sample *to);

@@ -31,7 +31,7 @@ int usage_find(const char *key) {
         return -1;
 }
 
-/* --- the fields of a sample --------------------------------------------------------------------- */
+/* --- fields of a sample ------------------------------------------------------------------------- */
 
 typedef enum UsageFieldKind {
         FIELD_COUNTER,
@@ -41,7 +41,7 @@ typedef enum UsageFieldKind {
 typedef struct UsageField {
         CgroupPart part;
         UsageFieldKind kind;
-        size_t offset; /* of a uint64_t in CgroupSample */
+        size_t offset; /* offset of a uint64_t in CgroupSample */
 } UsageField;
 
 static const UsageField fields[] = {
@@ -58,13 +58,13 @@ static uint64_t field_value(const CgroupSample *sample, const UsageField *field)
         return *(const uint64_t *)(const void *)((const char *)sample + field->offset);
 }
 
-/* --- following ---------------------------------------------------------------------------------- */
+/* --- advancing ---------------------------------------------------------------------------------- */
 
 static uint64_t max_of(uint64_t a, uint64_t b) {
         return a > b ? a : b;
 }
 
-static void see(Usage *usage, const CgroupSample *sample) {
+static void record_parts(Usage *usage, const CgroupSample *sample) {
         usage->seen |= sample->have;
         if (cgroup_sample_has(sample, CGROUP_MEMORY))
                 usage->memory_max_bytes = max_of(usage->memory_max_bytes, sample->memory_bytes);
@@ -72,14 +72,17 @@ static void see(Usage *usage, const CgroupSample *sample) {
                 usage->pids_max = max_of(usage->pids_max, sample->n_pids);
 }
 
-/* Keeps the last value of a part that this sample lacks: a later sample may have the part again. */
-static void take_field(Usage *usage, const CgroupSample *now, const UsageField *field) {
+/*
+ * Updates a field. If this sample lacks the part, the last value is preserved, as a later sample may have the part
+ * again.
+ */
+static void advance_field(Usage *usage, const CgroupSample *now, const UsageField *field) {
         uint64_t *last = field_of(&usage->last, field), value = field_value(now, field);
 
         if (!cgroup_sample_has(now, field->part))
                 return;
 
-        /* The difference stays the same. The arithmetic is modular, since `begin` may fall below zero. */
+        /* keeps the difference unchanged; the arithmetic is modular, since `begin` may fall below zero */
         if (field->kind == FIELD_COUNTER && value < *last)
                 *field_of(&usage->begin, field) -= *last - value;
         *last = value;
@@ -93,7 +96,7 @@ static void base_cpu(Usage *usage, const CgroupSample *now) {
         };
 }
 
-static void see_cpu(Usage *usage, const CgroupSample *now) {
+static void update_cpu_max(Usage *usage, const CgroupSample *now) {
         const CgroupSample *base = &usage->cpu_base;
         uint64_t elapsed_ns = now->boottime_ns - base->boottime_ns;
         double cpus;
@@ -126,7 +129,7 @@ void usage_begin(Usage *usage, const CgroupSample *sample, bool is_fresh) {
         }
 
         base_cpu(usage, sample);
-        see(usage, sample);
+        record_parts(usage, sample);
 }
 
 static bool is_pressure(const UsageField *field) {
@@ -147,10 +150,10 @@ void usage_begin_earlier(Usage *usage, uint64_t ns) {
         usage->begin.boottime_ns -= ns < usage->begin.boottime_ns ? ns : usage->begin.boottime_ns - 1;
 }
 
-static void take(Usage *usage, const CgroupSample *sample) {
-        see(usage, sample);
+static void update_fields(Usage *usage, const CgroupSample *sample) {
+        record_parts(usage, sample);
         for (size_t i = 0; i < N_ELEMENTS(fields); i++)
-                take_field(usage, sample, &fields[i]);
+                advance_field(usage, sample, &fields[i]);
         if (cgroup_sample_has(sample, CGROUP_CPUSET))
                 usage->last.n_cpus = sample->n_cpus;
 
@@ -162,13 +165,16 @@ void usage_advance(Usage *usage, const CgroupSample *sample) {
         if (sample->boottime_ns < usage->last.boottime_ns)
                 return;
 
-        see_cpu(usage, sample);
-        take(usage, sample);
+        update_cpu_max(usage, sample);
+        update_fields(usage, sample);
 }
 
 /* --- another group ------------------------------------------------------------------------------ */
 
-/* True if the kernel's peak belongs to the job: the peak covers the group's whole life, unless it rose since the start. */
+/*
+ * Returns true if the kernel's peak belongs to the job: the peak covers the whole life of the group, unless it rose
+ * since the start.
+ */
 static bool is_peak_known(const Usage *usage) {
         if (!cgroup_sample_has(&usage->last, CGROUP_MEMORY_PEAK))
                 return false;
@@ -177,7 +183,7 @@ static bool is_peak_known(const Usage *usage) {
 }
 
 /* Saves the peak of the previous group, which the kernel's peak of the next group does not include. */
-static void keep_peak(Usage *usage) {
+static void store_peak(Usage *usage) {
         bool is_known = is_peak_known(usage);
 
         if (is_known)
@@ -187,12 +193,12 @@ static void keep_peak(Usage *usage) {
         usage->is_fresh = is_known;
 }
 
-/* Counters of a new group begin at 0; the arithmetic is modular, as in take_field(). */
+/* Counters of a new group start at 0; the arithmetic is modular, as in advance_field(). */
 void usage_continue(Usage *usage, const CgroupSample *sample) {
         if (sample->boottime_ns < usage->last.boottime_ns)
                 return;
 
-        keep_peak(usage);
+        store_peak(usage);
         for (size_t i = 0; i < N_ELEMENTS(fields); i++) {
                 if (fields[i].kind != FIELD_COUNTER)
                         continue;
@@ -201,15 +207,15 @@ void usage_continue(Usage *usage, const CgroupSample *sample) {
         }
 
         base_cpu(usage, sample);
-        take(usage, sample);
+        update_fields(usage, sample);
 }
 
 /* --- metrics ------------------------------------------------------------------------------------ */
 
-/* The counter whose difference is the metric. With unit 0, a function below computes the metric. */
+/* Counter whose difference is the metric. Metrics with unit 0 are computed by functions below. */
 static const struct {
         CgroupPart part;
-        double unit; /* base units of the metric in one unit of the counter */
+        double unit; /* size of the counter's unit in base units of the metric */
         size_t offset;
 } derivations[N_USAGES] = {
 #define OWN
@@ -220,7 +226,7 @@ static const struct {
 #undef X
 };
 
-static uint64_t counted(const Usage *usage, size_t offset) {
+static uint64_t count_of(const Usage *usage, size_t offset) {
         UsageField field = { .offset = offset };
 
         return field_value(&usage->last, &field) - field_value(&usage->begin, &field);
@@ -235,7 +241,7 @@ static Quality why_absent(const Usage *usage, CgroupPart part) {
         return usage->seen & (1U << part) ? QUALITY_UNKNOWN_SOURCE : QUALITY_NOT_ENABLED;
 }
 
-static Quality exactness(const Usage *usage, CgroupPart part) {
+static Quality quality_of(const Usage *usage, CgroupPart part) {
         return has_both(usage, part) ? QUALITY_EXACT : why_absent(usage, part);
 }
 
@@ -248,11 +254,11 @@ static void put(UsageSet *set, UsageMetric metric, double value, Quality quality
 static void put_counted(const Usage *usage, UsageSet *ret) {
         for (UsageMetric metric = 0; metric < N_USAGES; metric++)
                 if (derivations[metric].unit > 0)
-                        put(ret, metric, (double)counted(usage, derivations[metric].offset) * derivations[metric].unit,
-                            exactness(usage, derivations[metric].part));
+                        put(ret, metric, (double)count_of(usage, derivations[metric].offset) * derivations[metric].unit,
+                            quality_of(usage, derivations[metric].part));
 }
 
-/* Returns the job's CPUs by the last quota and cpuset. 0 when the number of the node's CPUs is unknown. */
+/* Returns the number of CPUs allowed by the last quota and cpuset. 0 if the number of the node's CPUs is unknown. */
 static double cpus_given(const CgroupSample *last, uint32_t n_node_cpus) {
         double given = n_node_cpus;
 
@@ -278,13 +284,13 @@ static void put_cpu_shares(double used_s, double elapsed_s, double given, Qualit
 
 static void put_cpu(const Usage *usage, uint32_t n_node_cpus, UsageSet *ret) {
         double elapsed_s = (double)(usage->last.boottime_ns - usage->begin.boottime_ns) / (double)NS_PER_S;
-        uint64_t used_us = counted(usage, offsetof(CgroupSample, usage_us));
+        uint64_t used_us = count_of(usage, offsetof(CgroupSample, usage_us));
         double used_s = (double)(used_us > usage->unseen_us ? used_us - usage->unseen_us : 0) / 1e6;
-        Quality quality = exactness(usage, CGROUP_CPU);
+        Quality quality = quality_of(usage, CGROUP_CPU);
 
         put_cpu_shares(used_s, elapsed_s, cpus_given(&usage->last, n_node_cpus), quality, ret);
         if (usage->has_cpu_max) {
-                /* Only the mean includes the time before the first reading and after the last. */
+                /* only the mean includes the time before the first reading and after the last */
                 double mean = quality_is_present(ret->quality[USAGE_CPU_MEAN]) ? ret->value[USAGE_CPU_MEAN] : 0;
 
                 put(ret, USAGE_CPU_MAX, usage->cpu_max > mean ? usage->cpu_max : mean, QUALITY_SAMPLED);
@@ -294,13 +300,13 @@ static void put_cpu(const Usage *usage, uint32_t n_node_cpus, UsageSet *ret) {
 }
 
 /*
- * The kernel counts periods only in the group that has the quota. When the quota belongs to a parent group, the counters of this group
- * do not show the job's throttling: they count no period during a time that spans several.
+ * The kernel counts throttled periods only in the group with the quota. If a parent group has the quota, the counters
+ * of this group do not show the job's throttling: they count no period in a time of several periods.
  */
 static void put_throttling(const Usage *usage, UsageSet *ret) {
         const CgroupSample *last = &usage->last;
-        uint64_t n_periods = counted(usage, offsetof(CgroupSample, n_periods));
-        uint64_t n_throttled = counted(usage, offsetof(CgroupSample, n_throttled));
+        uint64_t n_periods = count_of(usage, offsetof(CgroupSample, n_periods));
+        uint64_t n_throttled = count_of(usage, offsetof(CgroupSample, n_throttled));
         bool is_limited = cgroup_sample_has(last, CGROUP_CPU_LIMIT) && last->quota_us != CGROUP_NO_LIMIT;
         bool is_elsewhere = is_limited && last->n_periods == 0 &&
                             (last->boottime_ns - usage->begin.boottime_ns) / NS_PER_US >= 2 * last->period_us;
@@ -383,7 +389,7 @@ void usage_of_process_tree(double user_s, double system_s, double duration_s, ui
         put_cpu_shares(user_s + system_s, duration_s, n_node_cpus, QUALITY_EXACT, ret);
 }
 
-/* --- as a record ------------------------------------------------------------------------------ */
+/* --- record ----------------------------------------------------------------------------------- */
 
 static const RecordField record_fields[] = {
         RECORD_STRUCT(Usage, begin, &cgroup_sample_record),

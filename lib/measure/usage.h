@@ -2,16 +2,16 @@
 #pragma once
 
 /*
- * Usage: resources that a job itself used
+ * Usage: resources used by a job itself
  *
- * A window over the job's own control group, from its first sample to its last: totals are differences of
- * the kernel's counters and exact; peaks are the kernel's where available (memory.peak) and sampled otherwise. Utilization
- * is relative to the CPUs given to the job: the least of the node's CPUs, the job's cpuset and the job's quota.
+ * A window over the job's own control group, from its first sample to its last: totals are differences of the
+ * kernel's counters and exact; peaks are the kernel's if available (memory.peak) and sampled otherwise. Utilization
+ * is relative to the CPUs the job may use: the minimum of the node's CPUs, the job's cpuset and the job's quota.
  *
  *   X(ID, key, unit, family, family_unit, type, help, derivation)
  *
- * Values are in base units everywhere. The derivation is for usage.c: COUNTED(part, unit, member) is the difference of a
- * counter in units of `unit` base units. Separate functions in usage.c compute the metrics marked OWN.
+ * Values are in base units. The derivation is used by usage.c: COUNTED(part, unit, member) is the difference of a
+ * counter in units of `unit` base units. Metrics marked OWN have a function in usage.c.
  */
 
 #include <stdbool.h>
@@ -66,24 +66,35 @@ typedef struct UsageSet {
 } UsageSet;
 
 typedef struct Usage {
-        CgroupSample begin;        /* counters that went back are adjusted here, so that the difference to `last` stays the same */
+        CgroupSample begin;        /* counters that decreased are adjusted here, so that the difference to `last`
+                                    * stays the same */
         CgroupSample last;         /* missing parts keep their previous values */
-        double cpu_max;            /* CPUs, highest between two samples at least METER_OBSERVATION_MIN_NS apart */
+        double cpu_max;            /* in CPUs: highest mean between two samples at least METER_OBSERVATION_MIN_NS
+                                    * apart */
         bool has_cpu_max;
         uint64_t unseen_us;        /* CPU time used by the job before the first sample; not part of rates since then */
         CgroupSample cpu_base;     /* CPU counters and time at the start of the next interval for cpu_max; other members unused */
         uint64_t memory_max_bytes; /* highest memory.current seen */
         uint64_t pids_max;
-        bool is_fresh;             /* the group was made for the job: its memory.peak and events belong to the job */
+        bool is_fresh;             /* the group was created for the job: its memory.peak and events belong to the job */
         uint32_t seen;             /* parts present in any sample so far */
 } Usage;
 
 void usage_begin(Usage *usage, const CgroupSample *sample, bool is_fresh);
-/* Excludes pressure accumulated before the job began. Call directly after usage_begin(), when the job has just begun. */
+/*
+ * Excludes pressure accumulated before the job began. Call directly after usage_begin() for a job that has just
+ * begun.
+ */
 void usage_drop_pressure(Usage *usage);
-/* Moves the start back by `ns`, to the time when the fresh group was made with its job. Call directly after usage_begin(). */
+/*
+ * Moves the start back by `ns`, to the time when the fresh group was created with its job. Call directly after
+ * usage_begin().
+ */
 void usage_begin_earlier(Usage *usage, uint64_t ns);
-/* Adds the next sample. An older sample is ignored. Counters that went back add nothing and are counted from their new value. */
+/*
+ * Adds the next sample. An older sample is ignored. A counter that decreased adds nothing and is counted from its new
+ * value.
+ */
 void usage_advance(Usage *usage, const CgroupSample *sample);
 /*
  * Computes the metrics from the first sample to the last. n_node_cpus, node_memory_bytes: size of the node; limits at or above
@@ -98,17 +109,22 @@ void usage_advance(Usage *usage, const CgroupSample *sample);
 void usage_metrics(const Usage *usage, uint32_t n_node_cpus, uint64_t node_memory_bytes, UsageSet *ret);
 
 /*
- * Continues with a new cgroup of the same job, as when a scheduler removed the previous cgroup between two steps. `sample` is the first
- * of the new cgroup. All its counts are added, since the cgroup was made for the job. The time between the two cgroups is not
- * covered. An older sample is ignored.
+ * Continues with a new cgroup of the same job, for example when a scheduler replaced the cgroup between two steps.
+ * `sample` is the first of the new cgroup. All its counts are added, since the cgroup was created for the job. The
+ * time between the two cgroups is not covered. An older sample is ignored.
  */
 void usage_continue(Usage *usage, const CgroupSample *sample);
-/* Marks used amounts as sampled, a lower bound: the final counters were not read. Amounts given to the job stay exact. */
+/*
+ * Marks used amounts as sampled, a lower bound, because the final counters were not read. Allocated amounts stay
+ * exact.
+ */
 void usage_cut(UsageSet *usage);
-/* Gives the metrics of a job without its own cgroup: all are absent, with the reason. */
+/* Writes the metrics of a job without its own cgroup: all are absent, with the reason. */
 void usage_none(UsageSet *ret);
-/* Like usage_none(), with the exact CPU time of the process tree from wait4(2). The CPUs given are those of the node. */
+/*
+ * As usage_none(), with the exact CPU time of the process tree from wait4(2). The allowed CPUs are those of the node.
+ */
 void usage_of_process_tree(double user_s, double system_s, double duration_s, uint32_t n_node_cpus, UsageSet *ret);
 
-/* Fields for checkpoints. */
+/* Record for checkpoints. */
 extern const Record usage_record;

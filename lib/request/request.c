@@ -14,5 +14,6 @@ const char *request_status_name(Status status) {
                 [STATUS_UNSUPPORTED] = "UNSUPPORTED",
         };
 
-        return (unsigned)status < N_STATUSES ? names[status] : "UNKNOWN"; /* status of a newer daemon */
+        /* a newer daemon may send a status that is unknown here */
+        return (unsigned)status < N_STATUSES ? names[status] : "UNKNOWN";
 }

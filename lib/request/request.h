@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Request and Answer: the wire, past the door
+ * Request and Answer: decoded messages of the submission protocol
  *
- * ingest/codec.c turns frames into Requests; everything after speaks these.
+ * ingest/codec.c converts frames to Requests; all later stages use these types.
  */
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 #include "job/job.h"
 #include "util/json_text.h"
 
-/* Numbers are the wire's. */
+/* Numbers as in the protocol. */
 typedef enum Status {
         STATUS_OK,
         STATUS_DUPLICATE,
@@ -30,7 +30,7 @@ typedef enum Status {
         N_STATUSES,
 } Status;
 
-const char *request_status_name(Status status); /* "OK", "DUPLICATE", … */
+const char *request_status_name(Status status); /* Returns "OK", "DUPLICATE", …. */
 
 typedef enum RequestKind {
         REQUEST_HELLO,
@@ -47,20 +47,25 @@ typedef enum RequestKind {
 
 typedef struct Submission {
         uint8_t id[RESULT_ID_BYTES];
-        const char *job; /* "" when none */
-        bool is_job_inherited; /* it is that of an environment, which may be another job's */
-        uint64_t time_ms; /* 0: on arrival */
-        uint64_t claimed_ms; /* the time that the sender gave, where perfd uses the arrival instead; else 0 */
-        Indicator indicator; /* of a failed run: name and component; the rest only where it printed it, else NULL */
+        const char *job; /* "" if there is none */
+        bool is_job_inherited; /* `job` is from $PERFD_JOB; the cgroup may determine another job */
+        uint64_t time_ms; /* 0: the time of arrival */
+        uint64_t claimed_ms; /* the sender's time if perfd uses the arrival time instead; else 0 */
+        Indicator indicator; /* of a failed run: name and component; other members only if the run printed them, else
+                              * NULL */
         bool has_exit_status;
-        int32_t exit_status; /* not 0: the run failed, and has no result */
+        int32_t exit_status; /* other than 0: the run failed and has no result */
         bool has_batch;
         uint8_t batch[RESULT_ID_BYTES];
         uint32_t batch_index;
-        const Value *run; /* how it was measured: an object, or NULL */
-        /* The two objects as received; text NULL where value_write_json() would write another text, which then is kept instead. */
+        const Value *run; /* run record: an object, or NULL */
+        /*
+         * Both objects as received; text is NULL if value_write_json() would write another text, which is stored
+         * instead.
+         */
         JsonText document_text, run_text;
-        const IndicatorModel *model; /* that it is judged and indexed by; NULL: none. The daemon's; borrowed */
+        const IndicatorModel *model; /* model used for validation, scoring and indexing, or NULL. Borrowed from the
+                                      * daemon */
 } Submission;
 
 static inline bool submission_has_failed(const Submission *submission) {
@@ -70,17 +75,20 @@ static inline bool submission_has_failed(const Submission *submission) {
 /* Sender of a request, from the kernel. */
 typedef struct Peer {
         uint32_t uid, gid;
-        int32_t pid;  /* when it connected; 0: of a pid namespace we do not see */
-        int pidfd;    /* the same process, unmistakably; -1: not known. Borrowed from its connection */
-        bool is_vouched; /* for this request: the client is in the jobs that it names */
-        bool is_admin; /* root, or a member of the administrators' group: may act for others' jobs */
+        int32_t pid;  /* pid at connect(); 0: not visible in this pid namespace */
+        int pidfd;    /* refers to the same process without reuse; -1: unknown. Borrowed from the connection */
+        bool is_vouched; /* for this request: the client was found to be inside the jobs that it names */
+        bool is_admin; /* root or a member of the administrators' group, who may act on jobs of others */
 } Peer;
 
-/* Names one unanswered request. Stays valid, and harmless, after its connection is gone. All zero: no request. */
+/*
+ * Reference to one unanswered request. A ticket may outlive its connection; it then refers to no request. All zero:
+ * no request.
+ */
 typedef struct Ticket {
-        uint32_t connection; /* number of the connection; numbers are used again */
-        uint32_t generation; /* of that number, from 1 on */
-        uint64_t number;     /* of the request on its connection */
+        uint32_t connection; /* number of the connection; numbers are reused */
+        uint32_t generation; /* generation of that number, from 1 */
+        uint64_t number;     /* sequence number of the request on its connection */
 } Ticket;
 
 static inline bool ticket_is_set(Ticket ticket) {
@@ -95,28 +103,29 @@ typedef struct Request {
                         const char *client;
                 } hello;
                 struct {
-                        JobInfo *info; /* borrowed; uid as asked for, else the peer's; gid the peer's; labels in the arena; cgroup NULL */
-                        int32_t member_pid; /* a process in the cgroup that is the job's own; 0: none is named */
-                        bool is_fresh;      /* that cgroup was made for the job */
-                        uint64_t late_ms;   /* how long ago it began, as the client says; 0: now */
+                        JobInfo *info; /* borrowed; uid as requested, else the peer's; gid is the peer's; labels in
+                                        * the arena; cgroup NULL */
+                        int32_t member_pid; /* a process in the job's cgroup; 0: the job has no cgroup of its own */
+                        bool is_fresh;      /* the cgroup was created for the job */
+                        uint64_t late_ms;   /* time since the job began, as reported by the client; 0: it begins now */
                 } job_begin;
                 struct {
                         const char *job;
                         JobEnd end;
                 } job_end;
                 struct {
-                        const char *job; /* "": the one the peer is in */
-                        bool is_job_inherited; /* as a Submission's */
-                        const char *name; /* of the phase that begins; "" for one without a name */
+                        const char *job; /* "": the job of the peer, determined by its cgroup */
+                        bool is_job_inherited; /* as in Submission */
+                        const char *name; /* of the phase that begins; may be "" */
                         bool has_wall_seconds;
-                        double wall_seconds; /* of the phase that ends */
+                        double wall_seconds; /* duration of the phase that ends */
                 } mark;
                 struct {
                         IndicatorModel *model; /* borrowed */
                 } register_model;
                 struct {
                         const char *name;
-                        const char *component; /* NULL: the one that names none */
+                        const char *component; /* NULL: the model without a component */
                 } unregister_model;
                 struct {
                         Submission *items;
@@ -127,9 +136,9 @@ typedef struct Request {
 
 typedef struct Answer {
         Status status;
-        Complaint complaint; /* path and sentence when not OK; else "", or a sentence of what is remarkable */
+        Complaint complaint; /* path and message if the status is not OK; else "" or a remark */
         bool has_item;
-        uint32_t item;       /* which indicator of a submission is refused, from 0 */
-        char job[JOB_ID_MAX];           /* of a mark: whose it was; else "" */
-        char phase[PHASE_NAME_MAX];     /* of a mark: name of the phase that it ended; else "" */
+        uint32_t item;       /* index of the refused indicator of a submission, from 0 */
+        char job[JOB_ID_MAX];           /* mark: the job that was marked; else "" */
+        char phase[PHASE_NAME_MAX];     /* mark: name of the phase that ended; else "" */
 } Answer;

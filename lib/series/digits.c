@@ -6,7 +6,7 @@
 
 #include "util/parse.h"
 
-/* Printable ASCII without '"' and '\\' (for JSON and shells), and without the two that are no digits. */
+/* Printable ASCII without '"' and '\\' (for JSON and shells), and without the two reserved characters. */
 static const char digits[] = "!#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_`abcdefghijklmnopqrstuvwxyz{|";
 _Static_assert(sizeof(digits) - 1 == DIGITS_BASE, "one character for each digit");
 
@@ -34,7 +34,7 @@ bool digit_take(DigitReader *reader, char c) {
         return true;
 }
 
-/* How many of the digits stand for themselves when n numbers must be told apart in two characters at most. */
+/* Returns how many of the digits represent a number on their own, so that n numbers need at most two characters. */
 static unsigned n_single(unsigned n) {
         return n <= DIGITS_BASE ? DIGITS_BASE : (DIGITS_N_MAX - n) / (DIGITS_BASE - 1);
 }
@@ -67,7 +67,7 @@ int digits_get(DigitReader *reader, unsigned n, unsigned *ret) {
         return 0;
 }
 
-/* As 0, -1, 1, -2, … */
+/* Maps to unsigned in the order 0, -1, 1, -2, … */
 void digits_put_signed(Buffer *out, int v, unsigned n) {
         digits_put(out, v < 0 ? (unsigned)(-v) * 2 - 1 : (unsigned)v * 2, 2 * n - 1);
 }

@@ -4,8 +4,8 @@
 /*
  * Digits: numbers as printable characters
  *
- * A number less than n takes one character if small and two otherwise. The smaller n, the more numbers take one character. Two
- * characters are reserved for callers: DIGIT_UNKNOWN and DIGIT_RUN.
+ * A number less than n takes one character if it is small and two otherwise. The smaller n, the more numbers take one
+ * character. Two characters are reserved for callers: DIGIT_UNKNOWN and DIGIT_RUN.
  */
 
 #include "util/buffer.h"
@@ -16,22 +16,22 @@
 #define DIGIT_UNKNOWN '}'
 #define DIGIT_RUN '~'
 
-/* The text that is left to read. */
+/* The text that remains to be read. */
 typedef struct DigitReader {
         const char *p, *end;
 } DigitReader;
 
-/* Appends one character, v < DIGITS_BASE. */
+/* Appends one character; v < DIGITS_BASE. */
 void digit_put(Buffer *out, unsigned v);
 /* Returns 0 or PARSE_MALFORMED, like all functions that read. */
 int digit_get(DigitReader *reader, unsigned *ret);
 /* Consumes the next character if it is c. */
 bool digit_take(DigitReader *reader, char c);
 
-/* v < n ≤ DIGITS_N_MAX. */
+/* Appends a number; v < n ≤ DIGITS_N_MAX. */
 void digits_put(Buffer *out, unsigned v, unsigned n);
 int digits_get(DigitReader *reader, unsigned n, unsigned *ret);
 
-/* -n < v < n, 2 n - 1 ≤ DIGITS_N_MAX. */
+/* Appends a signed number; -n < v < n, 2 n - 1 ≤ DIGITS_N_MAX. */
 void digits_put_signed(Buffer *out, int v, unsigned n);
 int digits_get_signed(DigitReader *reader, unsigned n, int *ret);

@@ -10,7 +10,7 @@
 #include "util/parse.h"
 #include "util/record.h"
 
-/* The logarithm between the two in steps; below is 0, which is step 0. */
+/* Range of values with logarithmic steps; smaller values are 0, which is step 0. */
 #define VALUE_MIN 1e-9
 #define VALUE_MAX 1e30
 #define N_DIGITS 4U
@@ -18,8 +18,9 @@
 
 typedef struct PointText {
         uint64_t boottime_ns, realtime_ns, interval_ns;
-        uint64_t unobserved_ns; /* of the interval */
-        char series[N_SERIES][3 * N_DIGITS + 1]; /* mean, or mean, min and max; "" for a series that is unknown */
+        uint64_t unobserved_ns; /* part of the interval */
+        char series[N_SERIES][3 * N_DIGITS + 1]; /* digits of the mean, or of mean, min and max; "" if the series is
+                                                  * unknown */
 } PointText;
 
 static const RecordField fields[] = {

@@ -6,14 +6,15 @@
  *
  *   {"boot_ns":…,"real_ns":…,"step_ns":…,"unobserved_ns":…,"c":"…","m":"…",…}
  *
- * A day of the node's history has thousands of these: four characters (digits.h) for each of mean, min and max, or for all
- * three where they are equal. A value is a step of its logarithm, which keeps six digits whatever the value's size. A series
- * without a member is unknown. timeline_format() and timeline_parse() use this form.
+ * A day of the node's history has thousands of these texts: each of mean, min and max takes four characters
+ * (digits.h), or all three together if they are equal. Values are rounded to logarithmic steps, which preserve six
+ * digits at any magnitude. A missing member means that the series is unknown. timeline_format() and timeline_parse()
+ * use this format for single points.
  */
 
 #include "series/timeline.h"
 
-/* The timeline has one point. 0 or -ENOMEM; caller frees *ret. */
+/* The timeline must have one point. Returns 0 or -ENOMEM; caller frees *ret. */
 int point_text_format(const Timeline *timeline, char **ret);
-/* 0, PARSE_MALFORMED or -ENOMEM; *ret is written on success only, caller deinits. */
+/* Returns 0, PARSE_MALFORMED or -ENOMEM; *ret is written on success only, caller deinits. */
 int point_text_parse(const char *text, Timeline *ret);

@@ -4,25 +4,25 @@
 #include <assert.h>
 #include <math.h>
 
-/* log1p: a rate of 0 is frequent, and 1 byte/s is as good as 0. */
-static double bend(const Scale *scale, double v) {
+/* log1p() can represent a rate of 0, which is frequent; 1 byte/s is negligible. */
+static double transform(const Scale *scale, double v) {
         return scale->is_logarithmic ? log1p(v) : v;
 }
 
 int scale_step(const Scale *scale, double v) {
-        double lo = bend(scale, scale->lo), hi = bend(scale, scale->hi), at;
+        double lo = transform(scale, scale->lo), hi = transform(scale, scale->hi), at;
 
         if (!(hi > lo))
                 return 0;
 
         assert(scale->levels >= 2);
-        /* The ends are rounded when they are printed, so a value can be a little outside. */
-        at = (bend(scale, v) - lo) / (hi - lo) * (scale->levels - 1);
+        /* The limits are rounded when printed, so a value can be slightly outside. */
+        at = (transform(scale, v) - lo) / (hi - lo) * (scale->levels - 1);
         return (int)lrint(fmin(fmax(at, 0), scale->levels - 1));
 }
 
 float scale_value(const Scale *scale, int step) {
-        double lo = bend(scale, scale->lo), hi = bend(scale, scale->hi), v;
+        double lo = transform(scale, scale->lo), hi = transform(scale, scale->hi), v;
 
         if (step == 0)
                 return (float)scale->lo;
@@ -31,7 +31,7 @@ float scale_value(const Scale *scale, int step) {
         return (float)(scale->is_logarithmic ? expm1(v) : v);
 }
 
-/* 0, 1, 2, … and, once that is more, equal factors up to the largest distance there is. */
+/* The distances are 0, 1, 2, …, then grow by a constant factor up to the largest distance. */
 void scale_fill_about(Scale *scale) {
         for (unsigned i = 0; i < DIGITS_BASE; i++) {
                 unsigned power = (unsigned)lrint(pow(scale->levels - 1, (double)i / (DIGITS_BASE - 1)));

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Scale: values as whole steps between a lowest and a highest
+ * Scale: maps values to integer steps between a lowest and a highest value
  *
- * Linear, or by the logarithm for what spans decades. Distances between steps can be told in one
- * digit (digits.h), exactly while they are small and within 4 % when they are not.
+ * The mapping is linear, or logarithmic for values that span decades. A distance between steps can be written as one
+ * digit (digits.h): small distances exactly, larger ones within 4 %.
  */
 
 #include <stdbool.h>
@@ -15,14 +15,14 @@
 typedef struct Scale {
         bool is_logarithmic;
         double lo, hi;              /* 0 ≤ lo ≤ hi */
-        unsigned levels;            /* steps are 0…levels - 1; at least 2 */
-        unsigned about[DIGITS_BASE]; /* the distance each digit stands for, once filled */
+        unsigned levels;            /* number of steps, at least 2 */
+        unsigned about[DIGITS_BASE]; /* distance that each digit represents; set by scale_fill_about() */
 } Scale;
 
-/* The nearest step, and back. */
+/* Return the step nearest to a value, and the value of a step. */
 int scale_step(const Scale *scale, double v);
 float scale_value(const Scale *scale, int step);
 
 void scale_fill_about(Scale *scale);
-/* The digit for the distance; about[] of it is near. */
+/* Returns the digit whose distance about[] is nearest. */
 unsigned scale_about(const Scale *scale, unsigned distance);

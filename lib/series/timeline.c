@@ -80,7 +80,7 @@ void timeline_merge_point(TimelinePoint *a, const TimelinePoint *b) {
 
 /* --- JSON ----------------------------------------------------------------------------------- */
 
-/* Five digits draw any plot. */
+/* Writes five digits, which is enough for plots. */
 static void put_float(Json *json, float v) {
         char text[32];
 

@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * Timeline: history for plots, in equal intervals
+ * Timeline: history for plots, in intervals of equal length
  *
- * Mean, min and max of each. Never feeds a total. recording.h makes one of observations, timeline_parse() one of what the store has.
+ * Contains mean, min and max of each interval. Totals are never computed from a timeline. recording.h makes timelines
+ * from observations, timeline_parse() from stored texts.
  */
 
 #include <stdbool.h>
@@ -16,8 +17,8 @@
 #define TIMELINE_POINTS_MAX 10000U
 
 /*
- * X(ID, name, unit, key): the key is for stored texts, of which a day has thousands. CPU is the mean over CPUs; disks and
- * interfaces are physical ones. Ratios come first.
+ * X(ID, name, unit, key): the short key is for stored texts, of which a day has thousands. CPU is the mean over all
+ * CPUs; disk and network series cover physical devices. Ratios come first.
  */
 #define SERIES(X)                                                    \
         X(CPU,          "cpu",          "ratio",            "c")     \
@@ -34,19 +35,19 @@ typedef enum Series {
         N_SERIES,
 } Series;
 
-const char *timeline_series_name(Series series); /* "cpu", "memory", "disk_read", … */
-const char *timeline_series_unit(Series series); /* "ratio", "bytes_per_second" */
+const char *timeline_series_name(Series series); /* Returns "cpu", "memory", "disk_read", … */
+const char *timeline_series_unit(Series series); /* Returns "ratio" or "bytes_per_second" */
 
 static inline bool series_is_ratio(Series series) {
         return series <= SERIES_MEMORY;
 }
 
 typedef struct TimelineValue {
-        float mean, min, max; /* NaN: nothing observed */
+        float mean, min, max; /* NaN if nothing was observed */
 } TimelineValue;
 
 typedef struct TimelinePoint {
-        uint64_t observed_ns; /* time observed within the interval; 0: a hole */
+        uint64_t observed_ns; /* observed part of the interval; 0: a gap */
         TimelineValue series[N_SERIES];
 } TimelinePoint;
 
@@ -55,27 +56,29 @@ extern const TimelinePoint timeline_hole;
 typedef struct Timeline {
         uint64_t begin_boottime_ns;
         uint64_t begin_realtime_ns;
-        uint64_t interval_ns; /* of one point */
+        uint64_t interval_ns; /* length of one point's interval */
         size_t n, n_allocated;
         TimelinePoint *points; /* owned */
 } Timeline;
 
 void timeline_deinit(Timeline *timeline);
-/* Makes the points exist up to the n-th; new ones are holes. 0 or -ENOMEM. */
+/* Extends the timeline to n points; new points are gaps. Returns 0 or -ENOMEM. */
 int timeline_reserve(Timeline *timeline, size_t n);
 
 /*
- * Takes `b` into `a`. The weights are those of the points: where a source came and went within one point, its mean is off by
- * the time it was away.
+ * Merges `b` into `a`. Each series is weighted by the observed time of its point: if a source was unavailable for
+ * part of a point, its mean is inaccurate.
  */
 void timeline_merge_point(TimelinePoint *a, const TimelinePoint *b);
 
 /*
- * Compact text for the store (the format: timeline_text.c; of a single point: point_text.h), and back: 0, PARSE_MALFORMED or
- * -ENOMEM. Caller frees *ret / deinits *ret.
+ * Formats and parses the compact text for the store (format: see timeline_text.c; of a single point: point_text.h).
+ * Returns 0, PARSE_MALFORMED or -ENOMEM. Caller frees *ret / deinits *ret.
  */
 int timeline_format(const Timeline *timeline, char **ret);
 int timeline_parse(const char *text, Timeline *ret);
 
-/* {"begin_ms":…,"interval_ms":…,"series":{"cpu":{"unit":…,"mean":[…],"min":[…],"max":[…]},…}}; holes are null. */
+/*
+ * Writes {"begin_ms":…,"interval_ms":…,"series":{"cpu":{"unit":…,"mean":[…],"min":[…],"max":[…]},…}}; gaps are null.
+ */
 void timeline_json(const Timeline *timeline, Buffer *out);

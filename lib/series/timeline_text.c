@@ -38,16 +38,16 @@
 #include "util/parse.h"
 #include "util/record.h"
 
-/* Precisions from fine to coarse: number of different values in a series, and whether min is exact. */
+/* Precisions from fine to coarse: number of distinct values in a series, and whether min is exact. */
 static const struct {
         unsigned levels;
         bool is_about;
 } precisions[] = { { 4000, false }, { 1000, false }, { 1000, true }, { 500, true }, { 300, true } };
 #define LEVELS_MAX 4000U
-#define VALUE_MAX 1e30 /* a float holds it */
+#define VALUE_MAX 1e30 /* fits a float */
 #define SERIES_KEY "series"
 
-/* 2 KiB for 120 points; the rest of the text takes 0.5 KiB. Pure noise takes 3 KiB at any precision. */
+/* 2 KiB for 120 points; the rest of the text takes 0.5 KiB. White noise takes 3 KiB at any precision. */
 #define CODES_TARGET(n) (19 * (n) - 19 * (n) / 16)
 
 /* --- values as steps ------------------------------------------------------------------------ */
@@ -59,7 +59,7 @@ typedef enum Detail {
         N_DETAILS,
 } Detail;
 
-/* A series: codes of one detail, or no codes if the value is `lo` everywhere. */
+/* A series: digits of one detail, or none if all points have the value `lo`. */
 typedef struct SeriesText {
         double lo, hi;
         uint32_t levels;
@@ -178,7 +178,7 @@ static bool has_only_means(const Timeline *timeline, Series series, const Scale 
         return true;
 }
 
-/* True if all points have the same value and none is unknown. */
+/* Returns true if all points have the same value and none is unknown. */
 static bool is_constant(const Timeline *timeline, Series series, const Scale *scale) {
         for (size_t i = 0; i < timeline->n; i++)
                 if (timeline->points[i].observed_ns > 0 && isnan(timeline->points[i].series[series].mean))
@@ -239,7 +239,7 @@ static void put_codes(const Timeline *timeline, Series series, const Coding *cod
         put_run(out, &n_run);
 }
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 static int write_series(const Timeline *timeline, Series series, size_t precision, SeriesText *ret) {
         Coding coding = { .scale = scale_of(timeline, series, precisions[precision].levels) };
         scoped(buffer_deinit) Buffer codes = {};
@@ -261,7 +261,7 @@ static int write_series(const Timeline *timeline, Series series, size_t precisio
         return ret->codes[coding.detail] ? 0 : -ENOMEM;
 }
 
-/* Returns the observed share of a point in DIGITS_BASE - 1 steps; at least 1 if any of the point was observed. */
+/* Returns the observed share of a point in DIGITS_BASE - 1 steps; at least 1 if any part was observed. */
 static unsigned share_of(const Timeline *timeline, size_t at) {
         uint64_t observed_ns = timeline->points[at].observed_ns;
         double share = fmin((double)observed_ns / (double)timeline->interval_ns, 1);
@@ -270,7 +270,7 @@ static unsigned share_of(const Timeline *timeline, size_t at) {
         return observed_ns > 0 && step == 0 ? 1 : step;
 }
 
-/* Sets *ret to NULL if all points were observed in full. 0 or -ENOMEM. */
+/* Sets *ret to NULL if all points were observed in full. Returns 0 or -ENOMEM. */
 static int write_observed(const Timeline *timeline, char **ret) {
         scoped(buffer_deinit) Buffer shares = {};
         unsigned before = DIGITS_BASE - 1, n_run = 0;
@@ -298,7 +298,7 @@ static int write_observed(const Timeline *timeline, char **ret) {
         return *ret ? 0 : -ENOMEM;
 }
 
-/* Returns the number of bytes of the codes, without the members that every series has. */
+/* Returns the length of the digits, without the members that every series has. */
 static size_t codes_length(const SeriesText *series) {
         size_t n = 0;
 
@@ -384,7 +384,7 @@ static int read_begin(const TimelineText *text, Timeline *timeline) {
         return 0;
 }
 
-/* Reads the length of a run of points equal to the previous point, or 0 without a run. */
+/* Reads the length of a run of points equal to the previous point; 0 if there is no run. */
 static int get_run(DigitReader *reader, unsigned *ret) {
         if (!digit_take(reader, DIGIT_RUN))
                 return 0;
@@ -405,7 +405,7 @@ static int read_observed(const char *shares, Timeline *timeline) {
                         n_run--;
                 else if (digit_get(&reader, &share) != 0)
                         return PARSE_MALFORMED;
-                /* Rounds up, so that a partly observed point is not a hole. */
+                /* Rounds up, so that a partly observed point does not become a gap. */
                 timeline->points[i].observed_ns = (timeline->interval_ns * share + DIGITS_BASE - 2) / (DIGITS_BASE - 1);
         }
 
@@ -481,7 +481,7 @@ static void set_constant(Timeline *timeline, Series series, float v) {
                         timeline->points[i].series[series] = (TimelineValue){ v, v, v };
 }
 
-/* Returns the only detail with codes, or N_DETAILS. */
+/* Returns the only detail with digits, or N_DETAILS. */
 static Detail detail_of(const SeriesText *text) {
         Detail detail = 0;
 
@@ -513,7 +513,7 @@ static int read_series(const SeriesText *text, Series series, Timeline *timeline
         return get_codes(&reader, &coding, series, timeline);
 }
 
-/* Reads the observed shares first: the series have codes for observed points only. */
+/* Reads the observed shares first: the series have digits for observed points only. */
 static int read_timeline(const TimelineText *text, Timeline *timeline) {
         int r;
 

@@ -104,7 +104,7 @@ static const char *fix_encoding(const Builder *builder) {
         return "not UTF-8: save the file as UTF-8";
 }
 
-/* begin: first character of the token that could not be read. */
+/* begin: first character of the invalid token. */
 static const char *fix_token(char begin, char c) {
         if (begin == '"' || begin == '\'')
                 return c == '\0' ? "a quote is not closed" : "write a backslash as two, or use single quotes";
@@ -135,7 +135,10 @@ static const char *fix_structure(const yaml_parser_t *parser, char begin) {
         return "keys of one mapping begin in one column, and a quoted text ends at its quote";
 }
 
-/* Returns a fix for the author of the text, by the kind of error and the characters at its marks; NULL without a known fix. */
+/*
+ * Returns a fix for the author of the text, chosen by the kind of error and the characters at its marks; NULL if no
+ * fix is known.
+ */
 static const char *find_fix(const Builder *builder) {
         char begin = char_at(builder, builder->parser.context_mark), c = char_at(builder, builder->parser.problem_mark);
 
@@ -212,7 +215,7 @@ static bool looks_like_float(const char *text) {
         return !*text;
 }
 
-static int take_integer(Builder *builder, const char *text, const char *digits, int base, Value *ret) {
+static int convert_integer(Builder *builder, const char *text, const char *digits, int base, Value *ret) {
         errno = 0;
         ret->integer = strtoll(digits, NULL, base);
         if (errno == ERANGE)
@@ -222,8 +225,8 @@ static int take_integer(Builder *builder, const char *text, const char *digits, 
         return 0;
 }
 
-/* Converts a plain scalar by YAML 1.2's core schema. */
-static int take_plain(Builder *builder, const char *text, Value *ret) {
+/* Converts a plain scalar by the core schema of YAML 1.2. */
+static int convert_plain(Builder *builder, const char *text, Value *ret) {
         if (IS_ONE_OF(text, "", "~", "null", "Null", "NULL")) {
                 ret->type = VALUE_NULL;
                 return 0;
@@ -233,11 +236,11 @@ static int take_plain(Builder *builder, const char *text, Value *ret) {
                 return 0;
         }
         if (looks_like_integer(text))
-                return take_integer(builder, text, text, 10, ret);
+                return convert_integer(builder, text, text, 10, ret);
         if (strncmp(text, "0x", 2) == 0 && text[2] && strspn(text + 2, "0123456789abcdefABCDEF") == strlen(text + 2))
-                return take_integer(builder, text, text + 2, 16, ret);
+                return convert_integer(builder, text, text + 2, 16, ret);
         if (strncmp(text, "0o", 2) == 0 && text[2] && strspn(text + 2, "01234567") == strlen(text + 2))
-                return take_integer(builder, text, text + 2, 8, ret);
+                return convert_integer(builder, text, text + 2, 8, ret);
         if (looks_like_float(text)) {
                 *ret = (Value){ .type = VALUE_DOUBLE, .number = strtod(text, NULL) };
                 if (isinf(ret->number))
@@ -269,7 +272,7 @@ static int refuse_tag(Builder *builder, const yaml_char_t *tag) {
         return refuse_at(builder, builder->event.start_mark, "unknown tag %.60s: remove it", (const char *)tag);
 }
 
-static int take_scalar(Builder *builder, Value *ret) {
+static int read_scalar(Builder *builder, Value *ret) {
         const char *text;
         int r;
 
@@ -279,7 +282,7 @@ static int take_scalar(Builder *builder, Value *ret) {
         if (r != 0)
                 return r;
         if (builder->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
-                return take_plain(builder, text, ret);
+                return convert_plain(builder, text, ret);
 
         *ret = (Value){ .type = VALUE_STRING, .string = text };
         return 0;
@@ -287,7 +290,7 @@ static int take_scalar(Builder *builder, Value *ret) {
 
 /* --- collections -------------------------------------------------------------------------------- */
 
-static int take_node(Builder *builder, unsigned depth, Value *ret);
+static int read_node(Builder *builder, unsigned depth, Value *ret);
 
 /* Members are collected in a list in the arena, and copied to an array when their number is known. */
 typedef struct Link Link;
@@ -307,7 +310,7 @@ static int add_link(Builder *builder, Link ***end, Link **ret) {
         return 0;
 }
 
-static int take_items(Builder *builder, unsigned depth, Value *ret) {
+static int read_items(Builder *builder, unsigned depth, Value *ret) {
         Link *first = NULL, **end = &first, *link;
         size_t n = 0;
         Value *items;
@@ -316,7 +319,7 @@ static int take_items(Builder *builder, unsigned depth, Value *ret) {
         while ((r = step(builder)) == 0 && builder->event.type != YAML_SEQUENCE_END_EVENT) {
                 r = add_link(builder, &end, &link);
                 if (r == 0)
-                        r = take_node(builder, depth, &link->member.value);
+                        r = read_node(builder, depth, &link->member.value);
                 if (r != 0)
                         return r;
                 n++;
@@ -333,7 +336,7 @@ static int take_items(Builder *builder, unsigned depth, Value *ret) {
         return 0;
 }
 
-static int take_key(Builder *builder, const Link *first, const char **ret) {
+static int read_key(Builder *builder, const Link *first, const char **ret) {
         int r;
 
         if (builder->event.type != YAML_SCALAR_EVENT)
@@ -348,7 +351,7 @@ static int take_key(Builder *builder, const Link *first, const char **ret) {
         return 0;
 }
 
-static int take_members(Builder *builder, unsigned depth, Value *ret) {
+static int read_members(Builder *builder, unsigned depth, Value *ret) {
         Link *first = NULL, **end = &first, *link;
         Member *members;
         size_t n = 0;
@@ -359,7 +362,7 @@ static int take_members(Builder *builder, unsigned depth, Value *ret) {
 
                 if (n == YAML_KEYS_MAX)
                         return refuse_at(builder, builder->event.start_mark, "a mapping has more than %u keys", YAML_KEYS_MAX);
-                r = take_key(builder, first, &key);
+                r = read_key(builder, first, &key);
                 if (r == 0)
                         r = add_link(builder, &end, &link);
                 if (r == 0)
@@ -367,7 +370,7 @@ static int take_members(Builder *builder, unsigned depth, Value *ret) {
                 if (r != 0)
                         return r;
                 link->member.key = key;
-                r = take_node(builder, depth, &link->member.value);
+                r = read_node(builder, depth, &link->member.value);
                 if (r != 0)
                         return r;
                 n++;
@@ -384,8 +387,8 @@ static int take_members(Builder *builder, unsigned depth, Value *ret) {
         return 0;
 }
 
-/* Reads the node that the current event begins; afterwards the current event is the last of the node. */
-static int take_node(Builder *builder, unsigned depth, Value *ret) {
+/* Reads the node that starts at the current event; afterwards the current event is the last of the node. */
+static int read_node(Builder *builder, unsigned depth, Value *ret) {
         int r;
 
         if (depth > VALUE_DEPTH_MAX)
@@ -394,13 +397,13 @@ static int take_node(Builder *builder, unsigned depth, Value *ret) {
         *ret = (Value){};
         switch ((int)builder->event.type) {
         case YAML_SCALAR_EVENT:
-                return take_scalar(builder, ret);
+                return read_scalar(builder, ret);
         case YAML_SEQUENCE_START_EVENT:
                 r = refuse_tag(builder, builder->event.data.sequence_start.tag);
-                return r != 0 ? r : take_items(builder, depth + 1, ret);
+                return r != 0 ? r : read_items(builder, depth + 1, ret);
         case YAML_MAPPING_START_EVENT:
                 r = refuse_tag(builder, builder->event.data.mapping_start.tag);
-                return r != 0 ? r : take_members(builder, depth + 1, ret);
+                return r != 0 ? r : read_members(builder, depth + 1, ret);
         case YAML_ALIAS_EVENT:
                 return refuse_at(builder, builder->event.start_mark, "aliases (*name) are not supported: repeat the aliased part");
         }
@@ -408,7 +411,7 @@ static int take_node(Builder *builder, unsigned depth, Value *ret) {
         return refuse_at(builder, builder->event.start_mark, "not YAML");
 }
 
-static int take_document(Builder *builder, Value *ret) {
+static int read_document(Builder *builder, Value *ret) {
         int r;
 
         do
@@ -419,7 +422,7 @@ static int take_document(Builder *builder, Value *ret) {
         if (builder->event.type == YAML_STREAM_END_EVENT)
                 return 0;
 
-        r = take_node(builder, 0, ret);
+        r = read_node(builder, 0, ret);
         while (r == 0 && builder->event.type != YAML_STREAM_END_EVENT) {
                 r = step(builder);
                 if (r == 0 && builder->event.type == YAML_DOCUMENT_START_EVENT)
@@ -441,7 +444,7 @@ int yaml_read(const char *text, size_t n, Arena *arena, const Value **ret, YamlE
         if (!value)
                 return YAML_TOO_LARGE;
         *value = (Value){ .type = VALUE_NULL };
-        r = take_document(&builder, value);
+        r = read_document(&builder, value);
         if (r != 0)
                 return r;
 
@@ -450,24 +453,24 @@ int yaml_read(const char *text, size_t n, Arena *arena, const Value **ret, YamlE
 }
 
 size_t yaml_arena_size(size_t n) {
-        /* The most memory per byte of text is taken by a list of lists, "[[],[],": a link, an item and its alignment for three bytes. */
+        /* The densest text is a list of lists, "[[],[],": a link, an item and padding for three bytes. */
         return 4096 + n * (sizeof(Link) + sizeof(Member) + 32);
 }
 
-/* --- places --------------------------------------------------------------------------------------- */
+/* --- positions ------------------------------------------------------------------------------------ */
 
 #define LOCATE_PATH_MAX 1024U
 
-/* A list or mapping that the walk is in. */
+/* A list or mapping that contains the current event. */
 typedef struct YamlLevel {
         bool is_mapping, has_key;
-        size_t n_items, n_path; /* n_path: length of the path to the list or mapping */
+        size_t n_items, n_path; /* n_path: length of the path of the list or mapping */
 } YamlLevel;
 
 typedef struct YamlWalk {
         YamlLevel levels[VALUE_DEPTH_MAX + 1];
         size_t n_levels;
-        char path[LOCATE_PATH_MAX]; /* of the current node */
+        char path[LOCATE_PATH_MAX]; /* path of the current node */
 } YamlWalk;
 
 static void walk_name(YamlWalk *walk, const YamlLevel *level, const char *key) {
@@ -479,7 +482,7 @@ static void walk_name(YamlWalk *walk, const YamlLevel *level, const char *key) {
                 (void)snprintf(end, LOCATE_PATH_MAX - level->n_path, "[%zu]", level->n_items);
 }
 
-/* True when the event is a key or an item of a list, whose places are searched; walk->path is then its path. */
+/* Returns true if the event is a key or an item of a list, which have a path; walk->path is then that path. */
 static bool walk_enter(YamlWalk *walk, const yaml_event_t *event) {
         YamlLevel *level = walk->n_levels > 0 ? &walk->levels[walk->n_levels - 1] : NULL;
         bool is_key = level && level->is_mapping && !level->has_key;
@@ -500,7 +503,7 @@ static bool walk_enter(YamlWalk *walk, const yaml_event_t *event) {
         return level && (is_key || !level->is_mapping);
 }
 
-/* Returns the length of the wanted path that leads to the current node; 0 for none. */
+/* Returns the length of the part of the wanted path that the current node matches; 0 if none. */
 static size_t walk_match(const YamlWalk *walk, const char *wanted) {
         size_t n = strlen(walk->path);
 

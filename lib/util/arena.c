@@ -10,7 +10,8 @@
 
 /* Maps the block instead of using malloc(): untouched pages cost nothing, and used pages can be returned to the kernel. */
 int arena_init(Arena *arena, size_t n_wanted) {
-        size_t n_max = (n_wanted + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1); /* what is pushed at the end is aligned, too */
+        /* keeps memory that is pushed at the end aligned */
+        size_t n_max = (n_wanted + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
         void *bytes = mmap(NULL, n_max, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
@@ -56,7 +57,7 @@ char *arena_strndup(Arena *arena, const char *text, size_t n) {
         return copy;
 }
 
-/* Pages beyond this size, touched by an unusually large request, are returned to the kernel at a reset. */
+/* A reset returns pages beyond this size, touched by an unusually large request, to the kernel. */
 #define KEEP_BYTES (256U * 1024U)
 
 void arena_reset(Arena *arena) {

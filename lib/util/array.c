@@ -12,7 +12,7 @@ int array_reserve(void **items, size_t *n_allocated, size_t n, size_t n_item_byt
         if (n <= *n_allocated)
                 return 0;
         if (n > PTRDIFF_MAX / 2 / n_item_bytes)
-                return -ENOMEM; /* no object is so large */
+                return -ENOMEM; /* larger than any object */
         while (n_new < n)
                 n_new *= 2;
 

@@ -15,7 +15,7 @@
 static int outcome(int error) {
         switch (error) {
         case ENOENT:
-        case ENODEV: /* a cgroup that is being removed */
+        case ENODEV: /* a cgroup in removal */
                 return BENEATH_NONE;
         case ELOOP:
         case EXDEV:
@@ -33,8 +33,8 @@ static bool is_same_filesystem(int a_fd, int b_fd) {
         return fstat(a_fd, &a) == 0 && fstat(b_fd, &b) == 0 && a.st_dev == b.st_dev;
 }
 
-/* One name of the path, from *at to *next. */
-static int step(int at_fd, const char *name, size_t n, int *ret_fd) {
+/* Opens one name of the path, the n bytes at `name`, relative to at_fd. */
+static int open_component(int at_fd, const char *name, size_t n, int *ret_fd) {
         char text[NAME_BYTES];
         int fd;
 
@@ -45,7 +45,7 @@ static int step(int at_fd, const char *name, size_t n, int *ret_fd) {
         if (strcmp(text, "..") == 0)
                 return BENEATH_OUTSIDE;
 
-        /* With O_PATH and O_NOFOLLOW a link would be opened itself, but it is no directory. */
+        /* With O_PATH and O_NOFOLLOW, a symbolic link would be opened itself; O_DIRECTORY rejects the link. */
         fd = openat(at_fd, n > 0 ? text : ".", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0)
                 return outcome(errno);
@@ -65,7 +65,7 @@ int beneath_walk(int dir_fd, const char *path, bool one_filesystem, int *ret_fd)
                 size_t n = strcspn(path, "/");
                 int next_fd;
 
-                r = step(at_fd >= 0 ? at_fd : dir_fd, path, n, &next_fd);
+                r = open_component(at_fd >= 0 ? at_fd : dir_fd, path, n, &next_fd);
                 if (r != 0)
                         return r;
 
@@ -93,7 +93,7 @@ int beneath_open(int dir_fd, const char *path, bool one_filesystem, int *ret_fd)
                 return 0;
         }
 
-        /* EAGAIN: something was renamed or mounted just then. EPERM is a sandbox's way to say ENOSYS. */
+        /* EAGAIN: a concurrent rename or mount. EPERM: some sandboxes return EPERM for unknown system calls. */
         if (errno == ENOSYS || errno == EPERM || errno == EAGAIN)
                 return beneath_walk(dir_fd, path, one_filesystem, ret_fd);
         return outcome(errno);

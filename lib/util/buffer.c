@@ -145,7 +145,10 @@ void buffer_put_decimal(Buffer *buffer, uint64_t v, unsigned n_decimals) {
         buffer_put(buffer, p, (size_t)(end - p));
 }
 
-/* Appends a whole number without floating-point formatting; most counters are whole. */
+/*
+ * Appends a whole number without floating-point formatting; most counter values are whole. Returns false for other
+ * numbers.
+ */
 static bool put_whole(Buffer *buffer, double v) {
         if (!(fabs(v) < 1e15) || v != floor(v) || (v == 0 && signbit(v)))
                 return false;

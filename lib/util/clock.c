@@ -52,8 +52,8 @@ void clock_format_utc(uint64_t realtime_ns, char ret[static CLOCK_TEXT_MAX]) {
         (void)snprintf(ret + n, CLOCK_TEXT_MAX - n, ".%03uZ", (unsigned)(realtime_ns / NS_PER_MS % 1000));
 }
 
-/* Exactly n digits. */
-static const char *take_digits(const char *p, unsigned n, int *ret) {
+/* Parses exactly n digits. */
+static const char *parse_digits(const char *p, unsigned n, int *ret) {
         int v = 0;
 
         for (; p && n > 0; p++, n--) {
@@ -66,21 +66,21 @@ static const char *take_digits(const char *p, unsigned n, int *ret) {
         return p;
 }
 
-static const char *take_character(const char *p, const char *of) {
+static const char *parse_character(const char *p, const char *of) {
         return p && *p && strchr(of, *p) ? p + 1 : NULL;
 }
 
-/* "2020-08-18T16:33:32" */
-static const char *take_date_and_time(const char *p, struct tm *ret) {
-        p = take_digits(p, 4, &ret->tm_year);
-        p = take_digits(take_character(p, "-"), 2, &ret->tm_mon);
-        p = take_digits(take_character(p, "-"), 2, &ret->tm_mday);
-        p = take_digits(take_character(p, "Tt "), 2, &ret->tm_hour);
-        p = take_digits(take_character(p, ":"), 2, &ret->tm_min);
-        return take_digits(take_character(p, ":"), 2, &ret->tm_sec);
+/* Parses "2020-08-18T16:33:32". */
+static const char *parse_date_and_time(const char *p, struct tm *ret) {
+        p = parse_digits(p, 4, &ret->tm_year);
+        p = parse_digits(parse_character(p, "-"), 2, &ret->tm_mon);
+        p = parse_digits(parse_character(p, "-"), 2, &ret->tm_mday);
+        p = parse_digits(parse_character(p, "Tt "), 2, &ret->tm_hour);
+        p = parse_digits(parse_character(p, ":"), 2, &ret->tm_min);
+        return parse_digits(parse_character(p, ":"), 2, &ret->tm_sec);
 }
 
-static const char *take_fraction(const char *p, uint64_t *ret_ns) {
+static const char *parse_fraction(const char *p, uint64_t *ret_ns) {
         uint64_t ns = 0, unit = NS_PER_S / 10;
 
         if (*p != '.')
@@ -94,7 +94,7 @@ static const char *take_fraction(const char *p, uint64_t *ret_ns) {
         return p;
 }
 
-static const char *take_zone(const char *p, int64_t *ret_s) {
+static const char *parse_zone(const char *p, int64_t *ret_s) {
         int sign = *p == '-' ? -1 : 1, hours, minutes;
 
         if (*p == '\0')
@@ -102,8 +102,8 @@ static const char *take_zone(const char *p, int64_t *ret_s) {
         if (*p == 'Z' || *p == 'z')
                 return p + 1;
 
-        p = take_digits(take_character(p, "+-"), 2, &hours);
-        p = take_digits(take_character(p, ":"), 2, &minutes);
+        p = parse_digits(parse_character(p, "+-"), 2, &hours);
+        p = parse_digits(parse_character(p, ":"), 2, &minutes);
         if (p)
                 *ret_s = sign * (hours * 3600 + minutes * 60);
         return p;
@@ -115,11 +115,11 @@ int clock_parse_utc(const char *text, uint64_t *ret_realtime_ns) {
         uint64_t ns = 0;
         const char *p;
 
-        p = take_date_and_time(text, &tm);
+        p = parse_date_and_time(text, &tm);
         if (p)
-                p = take_fraction(p, &ns);
+                p = parse_fraction(p, &ns);
         if (p)
-                p = take_zone(p, &zone_s);
+                p = parse_zone(p, &zone_s);
         if (!p || *p || tm.tm_year < 1970 || tm.tm_year > 2553)
                 return CLOCK_MALFORMED;
 
@@ -127,7 +127,7 @@ int clock_parse_utc(const char *text, uint64_t *ret_realtime_ns) {
         tm.tm_mon -= 1;
         same = tm;
         s = timegm(&same) - zone_s;
-        /* timegm() makes the 31st of February the third of March */
+        /* timegm() normalizes the 31st of February to the third of March */
         if (same.tm_mon != tm.tm_mon || same.tm_mday != tm.tm_mday || same.tm_hour != tm.tm_hour || same.tm_min != tm.tm_min ||
             same.tm_sec != tm.tm_sec || s < 0)
                 return CLOCK_MALFORMED;

@@ -4,8 +4,8 @@
 /*
  * Clocks
  *
- * CLOCK_BOOTTIME orders and measures (it counts through suspend and never steps);
- * CLOCK_REALTIME only labels.
+ * Use CLOCK_BOOTTIME to order and measure (it counts during suspend and is never set), CLOCK_REALTIME only for
+ * timestamps.
  */
 
 #include <stdint.h>
@@ -17,15 +17,15 @@
 
 uint64_t clock_boottime_ns(void);
 uint64_t clock_realtime_ns(void);
-uint64_t clock_monotonic_ns(void); /* for the service manager only */
-/* A moment of CLOCK_MONOTONIC, for pthread_cond_timedwait(). */
+uint64_t clock_monotonic_ns(void); /* only for the service manager's protocol */
+/* Returns the time of CLOCK_MONOTONIC after wait_ns, for pthread_cond_timedwait(). */
 struct timespec clock_monotonic_after(uint64_t wait_ns);
-/* CPU time of this process / this thread. */
+/* Return the CPU time of this process and of this thread. */
 uint64_t clock_process_cpu_ns(void);
 uint64_t clock_thread_cpu_ns(void);
 
 #define CLOCK_TEXT_MAX 32
-/* "2026-11-20T21:58:18.123Z", UTC, milliseconds. */
+/* Formats "2026-11-20T21:58:18.123Z": UTC with milliseconds. */
 void clock_format_utc(uint64_t realtime_ns, char ret[static CLOCK_TEXT_MAX]);
 
 enum {
@@ -33,7 +33,7 @@ enum {
 };
 
 /*
- * "2020-08-18T16:33:32.052043" and what RFC 3339 makes of it: a blank for the T, up to nine decimals or none, and Z or an offset
- * such as +02:00 at the end. Without one it is UTC. From 1970 to 2554.
+ * Parses RFC 3339 times such as "2020-08-18T16:33:32.052043": with T or a blank, up to nine decimals, and an optional
+ * Z or offset such as +02:00. The default is UTC. Range: 1970 to 2554.
  */
 int clock_parse_utc(const char *text, uint64_t *ret_realtime_ns);

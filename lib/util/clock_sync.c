@@ -6,8 +6,9 @@
 #include <unistd.h>
 
 bool clock_sync_is_on(void) {
-        struct timex state = { .modes = 0 }; /* only reads */
-        long r = syscall(SYS_adjtimex, &state); /* glibc calls clock_adjtime(2), which perfd.service does not allow */
+        struct timex state = { .modes = 0 }; /* modes 0: read only */
+        long r = syscall(SYS_adjtimex, &state); /* glibc's adjtimex() calls clock_adjtime(2), which the system call
+                                                 * filter of perfd.service denies */
 
         return r >= 0 && r != TIME_ERROR && !(state.status & STA_UNSYNC);
 }

@@ -3,5 +3,8 @@
 
 #include <stdbool.h>
 
-/* True if a time service, such as chrony or systemd-timesyncd, keeps the wall clock synchronised; see adjtimex(2). */
+/*
+ * Returns true if a time service, such as chrony or systemd-timesyncd, keeps the wall clock synchronised; see
+ * adjtimex(2).
+ */
 bool clock_sync_is_on(void);

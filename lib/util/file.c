@@ -54,7 +54,7 @@ DIR *file_open_list(int dir_fd, const char *path) {
         DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
 
         if (list)
-                (void)TAKE_FD(fd); /* the list's now */
+                (void)TAKE_FD(fd); /* owned by the list now */
         return list;
 }
 
@@ -75,7 +75,7 @@ int file_write_all(int fd, const void *bytes, size_t n) {
         return 0;
 }
 
-/* The rename is on disk only when its directory is. */
+/* A rename is durable only after fsync() of the directory. */
 static int sync_directory_of(const char *path) {
         scoped(closep) int fd = -1;
         const char *slash = strrchr(path, '/');

@@ -2,10 +2,9 @@
 #pragma once
 
 /*
- * Files
+ * Files: small helpers for descriptors
  *
- * Small helpers around descriptors. Functions take a directory descriptor, so that
- * they read a captured tree as well as the machine.
+ * Functions take a directory descriptor, so that they work on a captured tree as well as on the machine.
  */
 
 #include <dirent.h>
@@ -14,25 +13,29 @@
 
 #include "util/scoped.h"
 
-/* Reads a whole small file relative to dir_fd; *ret is NUL-terminated, caller frees.
- * -EFBIG beyond n_max bytes, else a negative errno. ret_n may be NULL. Waits for nobody to write into a FIFO. */
+/*
+ * Reads a whole small file relative to dir_fd; *ret is NUL-terminated, caller frees. Returns 0, -EFBIG beyond n_max
+ * bytes, or another negative errno. ret_n may be NULL. Does not wait for a writer of a FIFO.
+ */
 int file_read_at(int dir_fd, const char *path, size_t n_max, char **ret, size_t *ret_n);
 
-/* A directory relative to dir_fd, to be listed. NULL with errno set. Caller closes it. */
+/* Opens a directory relative to dir_fd for listing. Returns NULL with errno set on failure. Caller closes. */
 DIR *file_open_list(int dir_fd, const char *path);
 static inline void closedirp(DIR **list) {
         if (*list)
                 closedir(*list);
 }
 
-/* Writes all of it, or fails with a negative errno (EINTR and short writes are handled). */
+/* Writes all bytes; handles EINTR and short writes. Returns 0 or a negative errno. */
 int file_write_all(int fd, const void *bytes, size_t n);
 
-/* Writes a temporary file beside `path` and renames it over: readers see the old or the new one. fsyncs when durable. */
+/*
+ * Replaces a file atomically: writes a temporary file in the same directory and renames it. Calls fsync() if durable.
+ */
 int file_replace(const char *path, const void *bytes, size_t n, unsigned mode, bool durable);
 
-/* After a fork(): closes all descriptors from 3 on but these two; -1: there is no such one. */
+/* Closes all descriptors from 3 on except a and b (-1: unused). For use after fork(). */
 void file_close_others(int a, int b);
 
-/* mkdir -p. 0 when it exists as a directory already. */
+/* Creates a directory and its parents. Returns 0 if the directory already exists. */
 int file_make_dirs(const char *path, unsigned mode);

@@ -89,7 +89,7 @@ void json_string_n(Json *json, const char *text, size_t n) {
                         buffer_puts(json->out, UTF8_REPLACEMENT);
                 else if (k == 1)
                         put_escape(json->out, (unsigned char)*p);
-                else if (utf8_is_unsafe(utf8_decode(p, k))) /* JSON is printed to terminals as well */
+                else if (utf8_is_unsafe(utf8_decode(p, k))) /* JSON may be printed on terminals */
                         buffer_printf(json->out, "\\u%04x", utf8_decode(p, k));
                 else
                         buffer_put(json->out, p, k);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Escapes in strings of JSON (RFC 8259, section 7). */
+/* Escape sequences in JSON strings (RFC 8259, section 7). */
 
 #include <stddef.h>
 #include <stdint.h>
 
 /*
- * Reads one escape behind its backslash, of which n bytes are left. Two \u escapes that make up one character count as one.
- * Returns how many bytes the escape has, or 0 when it is malformed; *ret is its code point, half of a surrogate pair where
- * the other half is missing.
+ * Reads one escape sequence; text: after the backslash, n bytes long. A surrogate pair of two \u sequences counts as
+ * one sequence. Returns the length in bytes, or 0 if the sequence is malformed. *ret is the code point; of an
+ * incomplete surrogate pair, the surrogate.
  */
 size_t json_escape_read(const char *text, size_t n, uint32_t *ret);
 

@@ -8,7 +8,7 @@
 
 #include "util/json_escape.h"
 
-#define NUMBER_MAX 64 /* our writer's are shorter by far */
+#define NUMBER_MAX 64 /* perfd's own writer needs far fewer */
 
 static bool is_blank(char c) {
         return c == ' ' || c == '\n' || c == '\t' || c == '\r';
@@ -20,7 +20,7 @@ static const char *skip_blanks(const char *p, const char *end) {
         return p;
 }
 
-/* Past the closing quote; NULL when there is none. */
+/* Returns the position after the closing quote; NULL if there is none. */
 static const char *skip_string(const char *p, const char *end) {
         for (p++; p < end; p++) {
                 if (*p == '"')
@@ -31,7 +31,7 @@ static const char *skip_string(const char *p, const char *end) {
         return NULL;
 }
 
-/* Past the bracket that closes the one at p; NULL when there is none. */
+/* Returns the position after the bracket that closes the bracket at p; NULL if there is none. */
 static const char *skip_nest(const char *p, const char *end) {
         size_t depth = 0;
 
@@ -146,7 +146,7 @@ JsonKind json_text_kind(JsonText text) {
 
 /* --- numbers ------------------------------------------------------------------------------------- */
 
-/* Neither strtod() nor strtoll() can be told where the text ends. */
+/* strtod() and strtoll() need a NUL-terminated copy: they take no length. */
 static bool copy_number(JsonText text, char ret[static NUMBER_MAX]) {
         if (json_text_kind(text) != JSON_KIND_NUMBER || text.n >= NUMBER_MAX)
                 return false;
@@ -189,8 +189,11 @@ bool json_text_int(JsonText text, int64_t *ret) {
 
 /* --- strings ------------------------------------------------------------------------------------- */
 
-/* Reads one character of a string, p before end; returns the next. A malformed escape is taken for what follows its backslash. */
-static const char *say_character(const char *p, const char *end, char ret[static 4], size_t *ret_n) {
+/*
+ * Decodes one character of a string, p before end, and returns the position after it. A malformed escape yields the
+ * character after its backslash.
+ */
+static const char *decode_character(const char *p, const char *end, char ret[static 4], size_t *ret_n) {
         uint32_t code_point;
         size_t n;
 
@@ -227,7 +230,7 @@ bool json_text_is_string(JsonText text, const char *plain, size_t n) {
                 char character[4];
                 size_t k;
 
-                p = say_character(p, end, character, &k);
+                p = decode_character(p, end, character, &k);
                 if ((size_t)(plain_end - plain) < k || memcmp(plain, character, k) != 0)
                         return false;
                 plain += k;
@@ -235,8 +238,8 @@ bool json_text_is_string(JsonText text, const char *plain, size_t n) {
         return plain == plain_end;
 }
 
-/* Most keys are spelt as they are; an escape is longer than what it says. */
-static bool is_key(JsonText name, const char *key, size_t n) {
+/* Most keys have no escapes and can be compared directly; an escape is longer than the character it encodes. */
+static bool key_equals(JsonText name, const char *key, size_t n) {
         if (name.n == n + 2)
                 return memcmp(name.text + 1, key, n) == 0 && !memchr(key, '\\', n);
         return name.n > n + 2 && json_text_is_string(name, key, n);
@@ -248,12 +251,12 @@ JsonText json_text_find(JsonText object, const char *key) {
         JsonText name = {}, value;
 
         while (walk.is_object && json_text_walk_next(&walk, &name, &value))
-                if (is_key(name, key, n))
+                if (key_equals(name, key, n))
                         return value;
         return (JsonText){};
 }
 
-void json_text_say(JsonText text, Buffer *out) {
+void json_text_decode(JsonText text, Buffer *out) {
         const char *end = text.text + text.n;
 
         if (json_text_kind(text) != JSON_KIND_STRING) {
@@ -267,7 +270,7 @@ void json_text_say(JsonText text, Buffer *out) {
                 char character[4];
                 size_t n;
 
-                p = say_character(p, end, character, &n);
+                p = decode_character(p, end, character, &n);
                 buffer_put(out, character, n);
         }
 }
@@ -285,7 +288,7 @@ static int on_compare(const void *a, const void *b) {
         return r != 0 ? r : x->n < y->n ? -1 : x->n > y->n;
 }
 
-/* 512.0 and 5.12e2 as 512, where that loses nothing. */
+/* Writes 512.0 and 5.12e2 as 512 if that is exact. */
 static void put_value(JsonText value, Buffer *out) {
         int64_t integer;
         double number;

@@ -4,8 +4,8 @@
 /*
  * JSON text, read in place
  *
- * For texts written by util/json.h: nothing is copied, built or checked. A malformed text ends at the first error, as if the
- * rest were absent.
+ * For texts written by util/json.h: values are not copied, converted or validated. A malformed text is read up to the
+ * first error, as if it ended there.
  */
 
 #include <stdbool.h>
@@ -15,9 +15,9 @@
 #include "util/buffer.h"
 #include "util/json.h"
 
-/* The text of a value, or of a key with its quotes. Borrowed; not NUL-terminated. */
+/* The text of a value, or of a key including its quotes. Borrowed; not NUL-terminated. */
 typedef struct JsonText {
-        const char *text; /* NULL: absent */
+        const char *text; /* NULL if absent */
         size_t n;
 } JsonText;
 
@@ -30,15 +30,15 @@ typedef struct JsonWalk {
         bool is_broken; /* the walk ended early, or skipped a character other than a comma */
 } JsonWalk;
 
-/* Begins a walk over the members of an object or the items of a list; an empty walk for other values. */
+/* Starts iterating over the members of an object or the items of a list; other values have none. */
 JsonWalk json_text_walk(JsonText text);
-/* Gives the next member or item; ret_key is untouched in a list. False at the end. */
+/* Returns the next member or item, or false at the end; ret_key is unchanged in a list. */
 bool json_text_walk_next(JsonWalk *walk, JsonText *ret_key, JsonText *ret_value);
 
 bool json_text_equals(JsonText a, JsonText b);
 /* Returns the member of an object with that key; `text` is NULL if absent. */
 JsonText json_text_find(JsonText object, const char *key);
-/* True for a JSON string whose decoded value equals `plain`, of n bytes. */
+/* Returns true for a JSON string whose decoded value equals the n bytes of `plain`. */
 bool json_text_is_string(JsonText text, const char *plain, size_t n);
 
 typedef enum JsonKind {
@@ -52,17 +52,17 @@ typedef enum JsonKind {
 } JsonKind;
 
 JsonKind json_text_kind(JsonText text);
-/* False unless the text is a finite number. */
+/* Returns false if the text is not a finite number. */
 bool json_text_double(JsonText text, double *ret);
-/* False unless the text is a number without point and exponent that fits *ret. */
+/* Returns false if the text is not an integer in the range of *ret, or has a point or exponent. */
 bool json_text_int(JsonText text, int64_t *ret);
 /* Appends the decoded value of a string, or the text of any other value. */
-void json_text_say(JsonText text, Buffer *out);
-/* Writes the text as the next value of a document; null if absent. */
+void json_text_decode(JsonText text, Buffer *out);
+/* Writes the text as the next value of a document; null if the text is absent. */
 void json_text_write(JsonText text, Json *json);
 
 /*
- * Appends an object with its members sorted by key and whole numbers without a point, so that equal objects have equal texts.
- * 0 or -ENOMEM.
+ * Appends an object with its members sorted by key, and whole numbers without a point, so that equal objects have
+ * equal texts. Returns 0 or -ENOMEM.
  */
 int json_text_put_sorted(JsonText object, Buffer *out);

@@ -9,7 +9,10 @@ static unsigned min3(unsigned a, unsigned b, unsigned c) {
         return m < c ? m : c;
 }
 
-/* Damerau-Levenshtein distance, neighbours swapped once (optimal string alignment). */
+/*
+ * Computes the Damerau-Levenshtein distance, restricted to one swap per pair of neighbours (optimal string
+ * alignment).
+ */
 unsigned nearest_distance(const char *a, const char *b) {
         unsigned cost[NEAREST_WORD_MAX + 1][NEAREST_WORD_MAX + 1];
         size_t n_a = strlen(a), n_b = strlen(b);
@@ -34,7 +37,7 @@ unsigned nearest_distance(const char *a, const char *b) {
 
 const char *nearest_word(const char *word, const char *const *words, size_t n) {
         const char *nearest = NULL;
-        unsigned best = strlen(word) < 4 ? 2 : 3; /* one below is still a typo */
+        unsigned best = strlen(word) < 4 ? 2 : 3; /* a smaller distance is considered a typo */
 
         for (size_t i = 0; i < n; i++) {
                 unsigned distance = nearest_distance(word, words[i]);

@@ -31,7 +31,7 @@ int parse_double(const char *text, double *ret) {
         char *end;
         double v;
 
-        /* strtod() also takes hexadecimal, infinities and leading blanks; people mean none of them here. */
+        /* strtod() also accepts hexadecimal numbers, infinities and leading blanks, which are errors here. */
         if (*text == '\0' || strspn(text, "0123456789.eE+-") != strlen(text))
                 return PARSE_MALFORMED;
 
@@ -65,7 +65,7 @@ typedef struct Unit {
         double factor;
 } Unit;
 
-/* number, blanks, one of the units */
+/* Parses a number, optional blanks and a unit. */
 static int parse_with_unit(const char *text, const Unit *units, size_t n_units, uint64_t *ret) {
         size_t n_number = strspn(text, "0123456789.");
         const char *unit = scan_blanks(text + n_number);
@@ -87,7 +87,7 @@ static int parse_with_unit(const char *text, const Unit *units, size_t n_units, 
                         continue;
                 if (v * units[i].factor >= 18446744073709549568.0)
                         return PARSE_OUT_OF_RANGE;
-                *ret = (uint64_t)round(v * units[i].factor); /* llround() ends at half of it */
+                *ret = (uint64_t)round(v * units[i].factor); /* llround() covers only half of the range of uint64_t */
                 return 0;
         }
 

@@ -34,7 +34,9 @@ bool peer_groups_have(int fd, uint32_t gid) {
         if (errno != ERANGE)
                 return false;
 
-        /* n says now how many bytes it takes: at most NGROUPS_MAX groups, 256 KiB. They do not change any more. */
+        /*
+         * n is now the required size: at most NGROUPS_MAX groups, 256 KiB. The groups of a connection do not change.
+         */
         many = malloc(n);
         return many && getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, many, &n) == 0 && contains(many, n, gid);
 }

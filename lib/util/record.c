@@ -201,7 +201,7 @@ int record_format(const Record *record, const void *object, char **ret) {
 
 static int parse_object(const Record *record, JsonText text, void *object);
 
-/* True after a walk if the text was neither cut short nor malformed. */
+/* Returns true after a walk if the text was neither truncated nor malformed. */
 static bool is_whole(const JsonWalk *walk, JsonText text, char closing) {
         return text.n > 1 && text.text[text.n - 1] == closing && !walk->is_broken;
 }
@@ -251,7 +251,7 @@ static int parse_string(JsonText text, char **ret) {
         if (json_text_kind(text) != JSON_KIND_STRING)
                 return PARSE_MALFORMED;
 
-        json_text_say(text, &said);
+        json_text_decode(text, &said);
         n = said.n;
         string = buffer_take(&said);
         if (!string)
@@ -298,7 +298,7 @@ static int parse_name(const RecordField *field, JsonText text, uint8_t *ret) {
         return 0;
 }
 
-/* Reads a list of names as bits. Names from a later version are skipped. */
+/* Reads a list of names as bits. Unknown names, from a later version, are skipped. */
 static int parse_bits(const RecordField *field, JsonText text, uint32_t *ret) {
         JsonWalk walk = json_text_walk(text);
         JsonText key, value;
@@ -349,7 +349,7 @@ static int parse_list(const RecordField *field, JsonText text, void *object) {
                         return -ENOMEM;
 
                 memset(*items + *n * size, 0, size);
-                (*n)++; /* a malformed item is freed with the others */
+                (*n)++; /* count a malformed item, so that it is freed with the others */
                 r = parse_object(field->record, value, *items + (*n - 1) * size);
                 if (r != 0)
                         return r;
@@ -402,7 +402,10 @@ static int parse_member(const RecordField *field, JsonText text, void *object) {
         return PARSE_MALFORMED;
 }
 
-/* Finds the field of a key; NULL if the table has none. The search begins after the last field found: members mostly come in order. */
+/*
+ * Finds the field of a key; NULL if the table has none. The search starts after the last field found, since members
+ * are usually in table order.
+ */
 static const RecordField *field_find(const Record *record, JsonText key, size_t *next) {
         for (size_t i = 0; i < record->n_fields; i++) {
                 const RecordField *field = &record->fields[(*next + i) % record->n_fields];

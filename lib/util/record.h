@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Record: a struct as JSON text, written and parsed by one table of its fields
+ * Record: a struct as JSON text, written and parsed by a table of its fields
  *
- * The persistent form of checkpoints and of the parts of a stored job. Members whose value is zero or empty are left out, and
- * a member that is missing is zero when it is read; members that the table does not have are skipped, whatever their value. So
- * a reader reads what older and newer versions wrote. A name, once written, keeps its meaning.
+ * The persistent format of checkpoints and of the parts of a stored job. Members whose value is zero or empty are
+ * omitted, and missing members are read as zero; unknown members are skipped, whatever their value. Each version can
+ * therefore read what older and newer versions wrote. The meaning of a name must never change.
  *
  *   static const RecordField fields[] = {
  *           RECORD_VALUE(Window, lost),
@@ -14,7 +14,7 @@
  *   };
  *   const Record window_record = RECORD(Window, fields);
  *
- * The compiler takes the type of a number from the member. Doubles must be finite to be kept.
+ * The macros determine the type of a number from the member. Only finite doubles are preserved.
  */
 
 #include <stdbool.h>
@@ -34,28 +34,28 @@ typedef enum RecordType {
         RECORD_I64,
         RECORD_DOUBLE,
         RECORD_TEXT,    /* char[n] */
-        RECORD_STRING,  /* char *, owned; NULL: none */
-        RECORD_NAME,    /* uint8_t, an index of `names` */
+        RECORD_STRING,  /* char *, owned; may be NULL */
+        RECORD_NAME,    /* uint8_t, an index into `names` */
         RECORD_BITS,    /* uint32_t, a bit for each of `names` */
-        RECORD_COUNTS,  /* uint64_t[n], each with its own of `names` */
-        RECORD_RECORD,  /* a struct, embedded */
-        RECORD_LIST,    /* Type *, owned, with n items at most; their number is the size_t at `count` */
+        RECORD_COUNTS,  /* uint64_t[n], with one name of `names` each */
+        RECORD_RECORD,  /* an embedded struct */
+        RECORD_LIST,    /* Type *, owned, with at most n items; the number of items is the size_t at offset `count` */
 } RecordType;
 
 typedef struct RecordField {
         const char *name;
         RecordType type;
         size_t offset;
-        size_t n;                 /* bytes of a RECORD_TEXT, number of names, most items of a list */
+        size_t n;                 /* size of a RECORD_TEXT, number of names, maximum number of items of a list */
         const char *const *names;
-        const Record *record;     /* of a struct or the items of a list */
+        const Record *record;     /* of a struct, or of the items of a list */
         size_t count;
-        bool is_optional;         /* a struct that is there only if the bool at `has` is true */
+        bool is_optional;         /* present only if the bool at offset `has` is true */
         size_t has;
 } RecordField;
 
 struct Record {
-        size_t size; /* of the struct */
+        size_t size; /* size of the struct */
         const RecordField *fields;
         size_t n_fields;
 };
@@ -92,12 +92,13 @@ struct Record {
 
 /* Appends the struct as a JSON object. */
 void record_put(const Record *record, const void *object, Buffer *out);
-/* The same as a text of its own. 0 or -ENOMEM; caller frees *ret. */
+/* As record_put(), into a new text. Returns 0 or -ENOMEM; caller frees *ret. */
 int record_format(const Record *record, const void *object, char **ret);
 
 /*
- * Fills all of `ret`, which owns its strings and lists then. 0, -ENOMEM, or PARSE_MALFORMED: the text is not an object, is cut
- * short, or has a member whose value does not fit its field. `ret` is written on success only.
+ * Fills all of `ret`, which then owns its strings and lists. Returns 0, -ENOMEM, or PARSE_MALFORMED if the text is
+ * not an object, is truncated, or has a member whose value does not match its field. `ret` is written on success
+ * only.
  */
 int record_parse(const Record *record, const char *text, void *ret);
 /* Frees the strings and lists of a struct. */

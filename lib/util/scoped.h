@@ -4,8 +4,8 @@
 /*
  * Scoped ownership
  *
- * A scoped variable owns what it refers to and releases it when the scope ends.
- * TAKE() moves the value out, so that the scope has nothing left to release.
+ * A scoped variable owns its object and releases it at the end of the scope. TAKE() moves the object out of the
+ * variable, which then has nothing to release.
  */
 
 #include <stdio.h>

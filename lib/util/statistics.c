@@ -22,7 +22,7 @@ double statistics_quantile_of_sorted(const double *values, size_t n, double q) {
 
         low = values[(size_t)below];
         high = values[(size_t)below + 1 < n ? (size_t)below + 1 : n - 1];
-        /* From the nearer neighbour, so that a part of 1 is the next value and not a rounding error beside it. */
+        /* Interpolates from the nearer neighbour, so that a fraction of 1 yields the next value exactly. */
         return part < 0.5 ? low + (high - low) * part : high - (high - low) * (1 - part);
 }
 
@@ -33,7 +33,10 @@ static void swap(double *a, double *b) {
         *b = kept;
 }
 
-/* Hoare's: the k-th smallest goes to its place, what is not larger before it and what is not smaller behind it. */
+/*
+ * Quickselect (Hoare): moves the k-th smallest value to index k, with no larger value before it and no smaller value
+ * after it.
+ */
 static void select_place(double *values, size_t n, size_t k) {
         ptrdiff_t low = 0, high = (ptrdiff_t)n - 1, place = (ptrdiff_t)k;
 
@@ -76,7 +79,7 @@ double statistics_median_in_place(double *values, size_t n) {
         return statistics_quantile_of_sorted(pair, 2, 0.5);
 }
 
-/* Sums of powers of the distances from the mean. */
+/* Sums powers of the deviations from the mean. */
 static void sum_distances(const double *values, size_t n, double mean, double *ret_squares, double *ret_cubes) {
         double squares = 0, cubes = 0;
 
@@ -126,7 +129,7 @@ void statistics_of(double *values, size_t n, Statistics *ret) {
         ret->n = n;
         ret->min = values[0];
         ret->max = values[n - 1];
-        /* Rounding must not make of equal values a spread. */
+        /* avoids a spread of equal values due to rounding */
         ret->mean = ret->min < ret->max ? mean_of(values, n) : ret->min;
         ret->median = statistics_quantile_of_sorted(values, n, 0.5);
         ret->q1 = statistics_quantile_of_sorted(values, n, 0.25);

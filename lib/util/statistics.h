@@ -2,20 +2,20 @@
 #pragma once
 
 /*
- * Statistics of one sample, the summary of a batch of runs
+ * Statistics of one sample, for the summary of a batch of runs
  *
- * Definitions are those of numpy and pandas: quantiles interpolate linearly, the standard deviation divides by n - 1, the skew is
- * bias-corrected and 0 for constants.
+ * Definitions are those of numpy and pandas: quantiles are interpolated linearly, the standard deviation divides by n
+ * - 1, the skew is bias-corrected and 0 for constants.
  */
 
 #include <stddef.h>
 
 typedef struct Statistics {
         size_t n;
-        double mean, median, sd, standard_error, min, max, q1, q3, iqr; /* NAN when n is too small */
+        double mean, median, sd, standard_error, min, max, q1, q3, iqr; /* NAN if n is too small */
         double cov;  /* sd / mean */
         double covm; /* iqr / median */
-        double skew; /* from n = 3 */
+        double skew; /* requires n >= 3 */
 } Statistics;
 
 /* Sorts finite values in ascending order. */
@@ -27,5 +27,5 @@ void statistics_of(double *values, size_t n, Statistics *ret);
 /* Computes statistics_quantile_of_sorted(values, n, 0.5) of unsorted values and changes their order; faster than sorting. */
 double statistics_median_in_place(double *values, size_t n);
 
-/* Computes the quantile q in 0…1 of sorted values. NAN for n = 0. */
+/* Computes the quantile q, 0…1, of sorted values. NAN for n = 0. */
 double statistics_quantile_of_sorted(const double *values, size_t n, double q);

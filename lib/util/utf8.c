@@ -41,7 +41,7 @@ bool utf8_is_valid(const char *text, size_t n) {
                 uint64_t eight;
                 size_t k;
 
-                /* Nearly all text is ASCII: eight bytes at a time. */
+                /* fast path for ASCII, eight bytes at a time */
                 if (n - i >= sizeof(eight)) {
                         memcpy(&eight, text + i, sizeof(eight));
                         if (!(eight & UINT64_C(0x8080808080808080))) {
@@ -59,7 +59,7 @@ bool utf8_is_valid(const char *text, size_t n) {
         return true;
 }
 
-/* U+0080 to U+009F, which terminals take for commands as well, are C2 80 to C2 9F. */
+/* U+0080 to U+009F, which terminals also interpret as commands, are encoded as C2 80 to C2 9F. */
 static bool is_control(const char *p) {
         unsigned char first = (unsigned char)p[0], second = (unsigned char)p[1];
 

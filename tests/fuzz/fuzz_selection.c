@@ -48,7 +48,7 @@ static void check_walk(JsonText text) {
                 scoped(buffer_deinit) Buffer said = {};
 
                 assert(value.n > 0 && value.text >= text.text && value.text + value.n <= text.text + text.n);
-                json_text_say(value, &said);
+                json_text_decode(value, &said);
                 if (json_text_kind(value) == JSON_KIND_STRING)
                         assert(json_text_is_string(value, said.text ? said.text : "", said.n));
         }

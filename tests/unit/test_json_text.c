@@ -20,7 +20,7 @@ static void assert_says(JsonText value, const char *expected) {
         scoped(buffer_deinit) Buffer out = {};
 
         assert_non_null(value.text);
-        json_text_say(value, &out);
+        json_text_decode(value, &out);
         assert_string_equal(out.text ? out.text : "", expected);
         assert_true(json_text_kind(value) != JSON_KIND_STRING || json_text_is_string(value, expected, strlen(expected)));
 }

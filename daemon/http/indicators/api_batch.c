@@ -109,7 +109,7 @@ static int add_numbers(BatchTable *batch, JsonText object) {
 
                 if (!json_text_double(value, &number))
                         continue;
-                json_text_say(key, &name);
+                json_text_decode(key, &name);
                 r = buffer_error(&name);
                 if (r == 0)
                         r = add_value(batch, name.text ? name.text : "", number);

@@ -63,7 +63,7 @@ static void put_values(Buffer *out, JsonText list, const char *separator) {
                 }
                 if (out->n > begin)
                         buffer_puts(out, separator);
-                json_text_say(value, out);
+                json_text_decode(value, out);
         }
 }
 
@@ -76,7 +76,7 @@ void declaration_put_expected(JsonText declaration, Buffer *out) {
         if (json_text_kind(types) == JSON_KIND_LIST)
                 put_values(out, types, " or ");
         else
-                json_text_say(types, out);
+                json_text_decode(types, out);
         if (json_text_kind(values) != JSON_KIND_LIST)
                 return;
 

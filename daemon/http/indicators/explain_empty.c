@@ -65,7 +65,7 @@ static int find_parameters(Exchange *exchange, const char *name, const char *key
                 value = json_text_find(parameters, key);
                 if (!value.text)
                         continue;
-                json_text_say(value, &text);
+                json_text_decode(value, &text);
                 if (buffer_error(&text) == 0)
                         values_add(values, text.text ?: "");
         }

@@ -192,7 +192,7 @@ static void write_differing_parameters(Json *json, const Group *groups, size_t n
         for (size_t i = 0; i < differing.n; i++) {
                 scoped(buffer_deinit) Buffer name = {};
 
-                json_text_say(differing.keys[i], &name);
+                json_text_decode(differing.keys[i], &name);
                 json_string(json, name.text ?: "");
         }
 }

@@ -103,7 +103,7 @@ static void names_add_members(Names *names, JsonText object) {
         while (walk.is_object && json_text_walk_next(&walk, &key, &unused)) {
                 scoped(buffer_deinit) Buffer name = {};
 
-                json_text_say(key, &name);
+                json_text_decode(key, &name);
                 names_add(names, buffer_error(&name) == 0 && name.text ? name.text : "");
         }
 }
@@ -251,7 +251,7 @@ int vocabulary_say(const Vocabulary *vocabulary, const char *key, const char *me
                 found = value;
         }
         if (json_text_kind(found) == JSON_KIND_STRING)
-                json_text_say(found, out);
+                json_text_decode(found, out);
         else if (strcmp(key, SCORE_KEY) == 0 && strcmp(member, "direction") == 0)
                 buffer_puts(out, "higher");
         else

@@ -75,7 +75,7 @@ static int add_keys(IndicatorPage *page, JsonText object) {
                 if (json_text_kind(value) == JSON_KIND_NUMBER) {
                         scoped(buffer_deinit) Buffer text = {};
 
-                        json_text_say(key, &text);
+                        json_text_decode(key, &text);
                         r = buffer_error(&text);
                         if (r == 0)
                                 r = add_key(page, text.text ?: "");

@@ -32,7 +32,7 @@ const GroupFields ranking_fields = {
 static void put_text(Buffer *out, JsonText text) {
         scoped(buffer_deinit) Buffer plain = {};
 
-        json_text_say(text, &plain);
+        json_text_decode(text, &plain);
         html_text(out, plain.text ?: "");
 }
 

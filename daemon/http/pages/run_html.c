@@ -28,7 +28,7 @@ static void put_numbers(Buffer *out, const ResultRow *row, const Vocabulary *voc
                         buffer_puts(out, ", …");
                         return;
                 }
-                json_text_say(key, &name);
+                json_text_decode(key, &name);
                 buffer_puts(out, n > 1 ? ", " : "");
                 html_text(out, name.text ?: "");
                 buffer_printf(out, " %.5g", number);
@@ -46,7 +46,7 @@ static void put_last_line(Buffer *out, const char *run) {
 
         if (!run)
                 return;
-        json_text_say(json_text_find(json_text(run, strlen(run)), "stderr"), &text);
+        json_text_decode(json_text_find(json_text(run, strlen(run)), "stderr"), &text);
         if (text.n == 0)
                 return;
 

@@ -101,7 +101,7 @@ static Field field_of(JsonText value, Buffer *text) {
                 return field_i64(integer);
         if (json_text_double(value, &number))
                 return field_double(number);
-        json_text_say(value, text);
+        json_text_decode(value, text);
         return field_buffer(text);
 }
 
@@ -117,7 +117,7 @@ static int insert_property(Database *database, const SeriesKey *key, int64_t id,
         Field field;
         int r;
 
-        json_text_say(name, &plain);
+        json_text_decode(name, &plain);
         r = buffer_error(&plain);
         if (r < 0 || plain.n == 0)
                 return r;

@@ -90,7 +90,7 @@ static void put_gpus(JsonText gpus, Buffer *out) {
                 if (json_text_kind(model) != JSON_KIND_STRING)
                         continue;
                 buffer_puts(out, ", ");
-                json_text_say(model, out);
+                json_text_decode(model, out);
         }
 }
 
@@ -101,7 +101,7 @@ bool shape_put_hardware(JsonText run, Buffer *out) {
         if (json_text_kind(model) != JSON_KIND_STRING)
                 return false;
 
-        json_text_say(model, out);
+        json_text_decode(model, out);
         if (json_text_kind(cores) == JSON_KIND_NUMBER)
                 buffer_printf(out, ", %.*s cores", (int)cores.n, cores.text);
         put_gpus(json_text_find(json_text_find(run, "host"), "gpus"), out);
