@@ -65,9 +65,9 @@ const Command cmd_run = {
         .arguments = "{[--] COMMAND [ARGUMENT]… | --spec FILE}",
         .summary = "Run a command as a job",
         .help = "The command keeps its input, output and terminal, gets $PERFD_JOB, and perfctl exits as the command did. A perfd "
-                "that is down, slow or full does not delay or end the command, or change its exit status. Unless standard output is a terminal, "
-                "indicators that the command prints there are submitted for the job, with a record of the run. --repeat runs the "
-                "command several times, as a batch.",
+                "that is down, slow or full does not delay or end the command, or change its exit status. Unless standard output is "
+                "a terminal, indicators that the command prints there are submitted for the job, with a record of the run. --repeat "
+                "runs the command several times, as a batch.",
         .examples = {
                 "perfctl run -- python3 train.py --epochs 3",
                 "perfctl run --name resnet50 --label batch=256 -- ./train.sh > train.log",

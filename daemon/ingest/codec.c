@@ -64,13 +64,15 @@ static void *unpack_alloc(void *userdata, size_t n) {
         return p;
 }
 
-/* The arena is given back as a whole. */
+/* The arena is released as a whole. */
 static void unpack_free(void *userdata, void *p) {
         (void)userdata;
         (void)p;
 }
 
-/* The sequence of a request that is not unpacked. Encoders write fields in order, so the sequence comes first if it is there. */
+/*
+ * Reads the sequence of a request that is not unpacked. Encoders write fields in order, so the sequence comes first if present.
+ */
 static uint64_t peek_sequence(const Frame *frame) {
         uint64_t sequence = 0;
 

@@ -22,14 +22,14 @@
 #define CODEC_REPLY_MAX 1024U  /* bytes of one reply with its frame header */
 
 enum {
-        CODEC_REFUSED = 1, /* the request is not valid: `refusal` says why */
-        CODEC_GARBAGE,     /* not a perfd request at all; *ret is untouched */
+        CODEC_REFUSED = 1, /* the request is not valid: `refusal` has the reason */
+        CODEC_GARBAGE,     /* not a perfd request; *ret is unchanged */
 };
 
-/* Resets the arena; what *ret points to lives until the next call. */
+/* Resets the arena; the data in *ret live until the next call. */
 int codec_decode(Arena *arena, const Frame *frame, const Peer *peer, size_t string_max, Decoded *ret);
 
-/* The reply to hello. */
+/* Formats the reply to hello. */
 typedef struct Greeting {
         const char *server, *node;
         uint32_t frame_max_bytes, in_flight_max;

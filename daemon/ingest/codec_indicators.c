@@ -15,7 +15,7 @@
 
 /* --- documents ----------------------------------------------------------------------------------- */
 
-/* A JSON object in a field of the i-th indicator. ret_text: its text, where that can be kept as it is. */
+/* Decodes a JSON object in a field of the i-th indicator. ret_text: the object's text, if it can be stored unchanged. */
 static int parse_field(Decoded *decoded, const DecodeContext *context, const ProtobufCBinaryData *from, size_t i, const char *field,
                        const Value **ret, JsonText *ret_text) {
         ValueError error;
@@ -32,7 +32,7 @@ static int parse_field(Decoded *decoded, const DecodeContext *context, const Pro
         return 0;
 }
 
-/* complaint: with the place inside the object; field: the object's own place. */
+/* complaint: with a place inside the object; field: the place of the object. */
 static int refuse_inside(Decoded *decoded, size_t i, const char *before, const Complaint *complaint, const char *field) {
         char path[16 + COMPLAINT_PATH_MAX];
 
@@ -60,7 +60,7 @@ static int take_document(Decoded *decoded, const DecodeContext *context, const P
         return r == 0 ? 0 : refuse_inside(decoded, i, "", &complaint, "document");
 }
 
-/* The runner wrote the texts in the record, so a text that is too long is cut, where the script's own would be refused. */
+/* Cuts texts in the record that are too long, because the runner wrote them; in the script's own document, they are refused. */
 static int take_run(Decoded *decoded, const DecodeContext *context, const Perfd__V1__Indicator *from, size_t i, Submission *ret) {
         const Value *whole;
         Complaint complaint;

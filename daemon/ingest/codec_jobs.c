@@ -65,13 +65,13 @@ static int check_job_texts(Decoded *decoded, const Perfd__V1__JobBegin *from) {
         if (r != 0)
                 return r;
 
-        /* A command that is too long is cut, and many have line breaks. */
+        /* Cuts a command that is too long, and replaces line breaks, which many commands have. */
         if (!utf8_is_valid(from->command, strlen(from->command)))
                 return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.command", "is not valid UTF-8");
         return 0;
 }
 
-/* Checks which part of a run of several nodes and ranks the job is. */
+/* Checks the job's place in a run of several nodes and ranks. */
 static int check_job_place(Decoded *decoded, const Perfd__V1__JobBegin *from) {
         if (HAS_RANK(from) && from->rank < 0)
                 return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.rank", "is negative: ranks count from 0");
@@ -87,7 +87,7 @@ static int check_job_place(Decoded *decoded, const Perfd__V1__JobBegin *from) {
         return 0;
 }
 
-/* Checks which processes the job is, and whose. */
+/* Checks the processes of the job, and their owner. */
 static int check_job_processes(Decoded *decoded, const Perfd__V1__JobBegin *from) {
         const Peer *peer = &decoded->request.peer;
 
@@ -115,7 +115,7 @@ static Enclosure take_enclosure(const Perfd__V1__JobBegin *from) {
                 return has_member ? ENCLOSURE_CGROUP : ENCLOSURE_NONE;
         case PERFD__V1__ENCLOSURE__SUBREAPER:
                 return ENCLOSURE_SUBREAPER;
-        default: /* a newer client's */
+        default: /* an enclosure of a newer client */
                 return ENCLOSURE_NONE;
         }
 }

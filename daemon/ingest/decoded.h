@@ -8,7 +8,7 @@
 #include "request/request.h"
 
 typedef struct Decoded {
-        uint64_t sequence; /* 0 when it could not be read */
+        uint64_t sequence; /* 0 if unreadable */
         Request request;   /* in the arena, except for `peer` */
         Answer refusal;    /* set when the request is refused */
 } Decoded;

@@ -10,9 +10,11 @@
 #include "ingest/ingest_state.h"
 
 #define EVENTS_PER_TURN 64
-/* Bytes that ingest_next() hands out in one turn of the loop: a few milliseconds of work, so that no sample is late. */
+/*
+ * Limits the bytes that ingest_next() takes in one turn of the loop to a few milliseconds of work, so that no sample is late.
+ */
 #define TURN_BYTES_MAX (512U * 1024U)
-#define REQUEST_BYTES 512U /* what a request costs beside its bytes */
+#define REQUEST_BYTES 512U /* overhead of a request besides its bytes */
 
 /* --- connections --------------------------------------------------------------------------------- */
 
@@ -38,7 +40,7 @@ static void client_set_starved(IngestClient *client, bool is_starved) {
                 TAILQ_REMOVE(&client->ingest->starved, client, starved);
 }
 
-/* Charges the part of a buffer beyond the smallest. False: the share is used up, and the charge is as before. */
+/* Charges the part of a buffer beyond the smallest size. False: the share is used up, and the charge is unchanged. */
 static bool client_charge_input(IngestClient *client, size_t n_buffer) {
         size_t n = n_buffer > CONNECTION_IN_BYTES_MIN ? n_buffer : 0;
 
@@ -48,10 +50,8 @@ static bool client_charge_input(IngestClient *client, size_t n_buffer) {
         return shares_resize(&client->input_charge, n) == 0;
 }
 
-/*
- * The parent may hold the last request until the store has room for it, longer than its connection lives. Its pidfd
- * must not become somebody else's under the parent's hands.
- */
+/* The parent may hold the last request until the store has room, longer than the connection lives. The pidfd must not be closed
+ * meanwhile, since its number could be reused. */
 static void client_leave_pidfd(IngestClient *client) {
         Peer *peer = &client->connection.peer;
 
@@ -102,7 +102,7 @@ static int client_listen(IngestClient *client) {
         return r;
 }
 
-/* Decides after each operation on a connection what it waits for next, or ends it. */
+/* Decides after each operation on a connection which events it waits for, or ends it. */
 static void client_settle(IngestClient *client) {
         const IngestConfig *config = &client->ingest->config;
         Frame unused;
@@ -128,7 +128,7 @@ static void client_read(IngestClient *client) {
         size_t n_wanted = connection_input_size(connection, frame_max_bytes, true);
         int r;
 
-        /* A buffer that only serves speed is given up first. */
+        /* Releases a buffer that only serves speed first. */
         if (n_wanted > connection->in_size && !client_charge_input(client, n_wanted)) {
                 n_wanted = connection_input_size(connection, frame_max_bytes, false);
                 if (n_wanted > connection->in_size && !client_charge_input(client, n_wanted)) {
@@ -144,7 +144,7 @@ static void client_read(IngestClient *client) {
         (void)client_charge_input(client, connection->in_size);
 }
 
-/* Lets clients that wait for a buffer try again, after others have freed theirs. */
+/* Lets clients that wait for a buffer try again after other clients released theirs. */
 static void ingest_feed_starved(Ingest *ingest) {
         IngestClient *client, *next;
 
@@ -159,7 +159,7 @@ static void ingest_feed_starved(Ingest *ingest) {
 }
 
 static void client_serve(IngestClient *client, uint32_t events) {
-        /* After a peer hung up, reading finds what it has left, and sending whether it still reads. */
+        /* After a hang-up, reading finds remaining bytes, and sending finds out whether the peer still reads. */
         if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
                 client_send(client);
         if ((events & ~(uint32_t)EPOLLOUT) && (client->events & EPOLLIN))
@@ -168,7 +168,7 @@ static void client_serve(IngestClient *client, uint32_t events) {
         client_settle(client);
 }
 
-/* Each client has one event at most, and none ends another. */
+/* Each client has at most one event, and handling an event ends no other client. */
 static int on_poller(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         struct epoll_event events[EVENTS_PER_TURN];
         Ingest *ingest = userdata;
@@ -201,14 +201,14 @@ static int on_listen(sd_event_source *source, int fd, uint32_t events, void *use
         return 0;
 }
 
-/* Does nothing: the turn of the loop lets the parent call ingest_next(). */
+/* Does nothing: after this turn of the loop, the parent calls ingest_next(). */
 static int on_wake(sd_event_source *source, void *userdata) {
         (void)source;
         (void)userdata;
         return 0;
 }
 
-/* --- building ------------------------------------------------------------------------------------ */
+/* --- start --------------------------------------------------------------------------------------- */
 
 static int ingest_attach(Ingest *ingest) {
         int r;
@@ -304,9 +304,11 @@ void ingest_configure(Ingest *ingest, const IngestConfig *config) {
                 }
 }
 
-/* --- requests in --------------------------------------------------------------------------------- */
+/* --- incoming requests --------------------------------------------------------------------------- */
 
-/* frame_max_bytes may have grown; not done in ingest_configure(), as the last request may still be looked at. */
+/*
+ * Resizes the arena if frame_max_bytes has grown. ingest_configure() cannot do this, as the last request may still be in use.
+ */
 static int fit_arena(Ingest *ingest) {
         size_t n = ingest->config.frame_max_bytes * CODEC_ARENA_FACTOR;
         Arena arena;
@@ -369,7 +371,7 @@ static int client_expect(IngestClient *client, uint64_t sequence, size_t n_bytes
         return 0;
 }
 
-/* Bytes after a malformed frame cannot be understood: sends a last reply, after the replies that are still due. */
+/* The bytes after a malformed frame cannot be decoded: sends a last reply, after the replies that are still due. */
 static void client_put_last_words(IngestClient *client, int outcome) {
         Ingest *ingest = client->ingest;
         Answer answer = { .status = STATUS_INVALID };
@@ -395,7 +397,7 @@ static IngestClient *client_of_turn(TurnEntry *entry) {
         return (IngestClient *)((char *)entry - offsetof(IngestClient, turn));
 }
 
-/* 0: *ret and *ret_ticket are set. CLIENT_DONE: there was nothing for the parent in this frame. */
+/* 0: *ret and *ret_ticket are set. CLIENT_DONE: the frame had no request for the parent. */
 enum {
         CLIENT_DONE = 1,
 };
@@ -465,7 +467,7 @@ int ingest_next(Ingest *ingest, Request *ret, Ticket *ret_ticket) {
                 if (!entry && TAILQ_EMPTY(&ingest->unsent))
                         break;
                 if (!entry)
-                        ingest_flush(ingest); /* what waited for room to answer may go on */
+                        ingest_flush(ingest); /* requests that waited for answers may continue */
         }
 
         ingest->n_turn_bytes = 0;
@@ -475,7 +477,7 @@ int ingest_next(Ingest *ingest, Request *ret, Ticket *ret_ticket) {
         return INGEST_IDLE;
 }
 
-/* --- answers out --------------------------------------------------------------------------------- */
+/* --- outgoing answers ---------------------------------------------------------------------------- */
 
 void ingest_answer(Ingest *ingest, Ticket ticket, const Answer *answer) {
         const ReplySlot *slot;
@@ -492,7 +494,7 @@ void ingest_flush(Ingest *ingest) {
 
         while ((client = TAILQ_FIRST(&ingest->unsent))) {
                 if (client->is_waiting)
-                        client_set_unsent(client, false); /* the loop says when there is room */
+                        client_set_unsent(client, false); /* the event loop reports when the socket is writable */
                 else
                         client_send(client);
                 client_settle(client);

@@ -4,15 +4,15 @@
 #include <assert.h>
 #include <errno.h>
 
-#define REQUESTS_PER_ENTRY 64U /* of one connection, before the user's next connection comes */
+#define REQUESTS_PER_ENTRY 64U /* requests of one connection before it is the turn of the user's next connection */
 
 struct TurnUser {
         Account *account; /* a reference */
         unsigned n_entries;
         Charge charge;        /* at least n_unanswered, unless the share is exceeded by the last request */
         size_t n_unanswered;  /* bytes */
-        size_t n_turn_bytes;  /* of the present turn */
-        bool is_waiting;      /* for answers: its share is used up */
+        size_t n_turn_bytes;  /* bytes in the current turn */
+        bool is_waiting;      /* the share is used up: waits for answers */
         bool is_in_order;
         TAILQ_HEAD(, TurnEntry) ready;
         TAILQ_ENTRY(TurnUser) order;
@@ -62,7 +62,7 @@ static void remove_user(TurnUser *user) {
         free(user);
 }
 
-/* Puts a user into the order, or takes it out, as its state demands. */
+/* Adds a user to the order, or removes it, depending on its state. */
 static void settle_user(Turns *turns, TurnUser *user) {
         bool belongs = !TAILQ_EMPTY(&user->ready) && !user->is_waiting;
 
@@ -129,9 +129,9 @@ TurnEntry *turns_next(const Turns *turns) {
         return user ? TAILQ_FIRST(&user->ready) : NULL;
 }
 
-/* --- work ------------------------------------------------------------------------------------------ */
+/* --- requests ------------------------------------------------------------------------------------ */
 
-/* Charges what is unanswered, in steps. False: the share is used up. */
+/* Charges unanswered requests, in steps. False: the share is used up. */
 static bool charge_user(TurnUser *user) {
         size_t n = (user->n_unanswered + TURNS_CHARGE_STEP_BYTES - 1) / TURNS_CHARGE_STEP_BYTES * TURNS_CHARGE_STEP_BYTES;
 
@@ -169,7 +169,7 @@ void turns_answered(Turns *turns, TurnEntry *entry, size_t n_bytes) {
 
         assert(user->n_unanswered >= n_bytes);
         user->n_unanswered -= n_bytes;
-        /* A user whose share has shrunk below what it holds still goes on when nothing is unanswered. */
+        /* A user whose share has shrunk below what the user holds may continue when nothing is unanswered. */
         user->is_waiting = !charge_user(user) && user->n_unanswered > 0;
         settle_user(turns, user);
 }

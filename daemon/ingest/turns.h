@@ -2,13 +2,14 @@
 #pragma once
 
 /*
- * Turns: which connection may hand in the next request
+ * Turns: decides which connection may pass on the next request
  *
- * Users with complete requests come in turn (deficit round robin): a user's turn ends after TURNS_QUANTUM_BYTES of work, so that a user
- * with many connections or large requests gets no more than a user with one. Within a turn, the user's connections come in turn.
+ * Users with complete requests come in turn (deficit round robin): a user's turn ends after TURNS_QUANTUM_BYTES of work, so
+ * that a user with many connections or large requests gets no more than a user with one. Within a turn, the user's connections
+ * come in turn.
  *
- * The bytes of a user's unanswered requests are charged to RESOURCE_REQUESTS. A user whose share is used up waits until requests are
- * answered; nothing is refused, as the further requests stay in the kernel's buffers.
+ * The bytes of a user's unanswered requests are charged to RESOURCE_REQUESTS. A user whose share is used up waits until
+ * requests are answered; nothing is refused, as further requests stay in the kernel's buffers.
  */
 
 #include <stdbool.h>
@@ -19,16 +20,16 @@
 #include "shares/shares.h"
 
 #define TURNS_QUANTUM_BYTES 16384U
-/* Charges are made in steps, which saves most of the calls. */
+/* Step of a charge, so that few requests change the charge. */
 #define TURNS_CHARGE_STEP_BYTES 65536U
 
 typedef struct TurnUser TurnUser;
 
-/* A connection's place in the order; embedded in the connection. */
+/* Position of a connection in the order; embedded in the connection. */
 typedef struct TurnEntry {
-        TurnUser *user; /* NULL: did not join */
+        TurnUser *user; /* NULL: not joined */
         bool is_ready;
-        unsigned n_taken; /* requests in the user's present turn */
+        unsigned n_taken; /* requests in the user's current turn */
         TAILQ_ENTRY(TurnEntry) ready;
 } TurnEntry;
 
@@ -47,11 +48,11 @@ int turns_join(Turns *turns, Account *account, TurnEntry *entry);
 void turns_leave(Turns *turns, TurnEntry *entry);
 Account *turns_account(const TurnEntry *entry);
 
-/* Says whether a connection has a complete request. */
+/* Sets whether a connection has a complete request. */
 void turns_set_ready(Turns *turns, TurnEntry *entry, bool is_ready);
-/* The connection whose request is next; NULL: there is none, or all users wait for answers. */
+/* Returns the connection whose request is next; NULL: no request is complete, or all users wait for answers. */
 TurnEntry *turns_next(const Turns *turns);
 
-/* Accounts for a request that was taken from the entry of turns_next(). An answered one is given back to turns_answered(). */
+/* Accounts for a request that was taken from the entry of turns_next(). Call turns_answered() when it is answered. */
 void turns_taken(Turns *turns, TurnEntry *entry, size_t n_bytes);
 void turns_answered(Turns *turns, TurnEntry *entry, size_t n_bytes);

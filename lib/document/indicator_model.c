@@ -46,15 +46,15 @@ const char *indicator_model_direction_text(Direction direction) {
         return direction == DIRECTION_HIGHER ? "higher" : direction == DIRECTION_LOWER ? "lower" : NULL;
 }
 
-/* --- the declaration ------------------------------------------------------------------------------ */
+/* --- reading the declaration ---------------------------------------------------------------------- */
 
-/* Position in the declaration, and destination of complaints. */
+/* Position in the declaration, and the complaint to set. */
 typedef struct Reader {
         Complaint *complaint;
         char path[PATH_ROOM];
 } Reader;
 
-/* A complaint of the member `key` of where the reader is, or of that itself (NULL). */
+/* Sets a complaint about the member `key` of the current object, or about the object itself (NULL). */
 static int __attribute__((format(printf, 3, 4)))
 wrong(Reader *reader, const char *key, const char *format, ...) {
         char path[2 * PATH_ROOM], text[4 * COMPLAINT_TEXT_MAX];
@@ -85,7 +85,7 @@ static size_t find_word(const char *word, const char *const *words, size_t n) {
         return i;
 }
 
-/* As a complaint lists them. */
+/* Writes a list of words for a complaint. */
 static void join_words(const char *const *words, size_t n_words, char ret[static WORDS_TEXT_MAX]) {
         int n = 0;
 
@@ -107,10 +107,8 @@ static int check_keys(Reader *reader, const Value *object, const char *const *ke
         return 0;
 }
 
-/*
- * YAML takes U+2028 and U+2029 for line breaks, and U+FEFF, U+FFFE and U+FFFF for no characters, quoted or not: a
- * declaration that is kept as JSON would not be read as it was.
- */
+/* YAML treats U+2028 and U+2029 as line breaks, and U+FEFF, U+FFFE and U+FFFF as invalid, quoted or not: a declaration that is
+ * kept as JSON would be read back differently. */
 static bool is_yaml(const char *text) {
         static const char *const odd[] = { "\xe2\x80\xa8", "\xe2\x80\xa9", "\xef\xbb\xbf", "\xef\xbf\xbe", "\xef\xbf\xbf" };
 
@@ -124,7 +122,7 @@ static bool is_line(const char *text) {
         return utf8_is_line(text) && is_yaml(text);
 }
 
-/* The same, but for line breaks and tabs. */
+/* As the function above, but allows line breaks and tabs. */
 static bool is_text(const char *text) {
         for (const unsigned char *p = (const unsigned char *)text; *p; p++)
                 if ((*p < ' ' && *p != '\n' && *p != '\t') || *p == 0x7f || (p[0] == 0xc2 && p[1] < 0xa0))
@@ -163,7 +161,7 @@ static int take_bool(Reader *reader, const Value *object, const char *key, bool 
         return 0;
 }
 
-/* *ret: index of the word in `words`; left alone when the key is not given. */
+/* ret: index of the word in `words`; unchanged if the key is absent. */
 static int take_word(Reader *reader, const Value *object, const char *key, const char *const *words, size_t n_words, unsigned *ret) {
         const Value *value = get_given(object, key);
         size_t i = value && value->type == VALUE_STRING ? find_word(value->string, words, n_words) : n_words;
@@ -218,7 +216,7 @@ static bool is_whole(double number) {
         return number == trunc(number) && number >= -0x1p63 && number < 0x1p63;
 }
 
-/* 30.0 is an integer as well: many languages write whole floats so. */
+/* 30.0 is an integer, too: many languages print whole floats in this form. */
 static bool is_of_types(const Value *value, unsigned wanted) {
         switch (value->type) {
         case VALUE_STRING:
@@ -385,7 +383,7 @@ static int compare_names(const void *a, const void *b) {
         return strcmp((*left)->name, (*right)->name);
 }
 
-/* Each list has its names once: indicator_check_object() saw to that. */
+/* Each list has unique names: indicator_check_object() checked that. */
 static int sort_properties(Reader *reader, IndicatorModel *model) {
         for (size_t i = 0; i < model->n_properties; i++)
                 model->by_name[i] = &model->properties[i];
@@ -497,20 +495,20 @@ const Property *indicator_model_find(const IndicatorModel *model, const char *na
         return property && property->is_result == is_result ? property : NULL;
 }
 
-/* --- judging -------------------------------------------------------------------------------------- */
+/* --- checking results ------------------------------------------------------------------------------ */
 
 typedef struct Judgement {
         const IndicatorModel *model;
         Complaint *complaint;
         size_t n_odd;
-        bool seen[MODEL_PROPERTIES_MAX]; /* by place in by_name */
+        bool seen[MODEL_PROPERTIES_MAX]; /* by index in by_name */
 } Judgement;
 
 static const char *list_of(bool is_result) {
         return is_result ? "@result" : "@parameters";
 }
 
-/* Only the first is put into words. */
+/* Only the first deviation is described. */
 static void __attribute__((format(printf, 4, 5)))
 odd(Judgement *judgement, bool is_result, const char *key, const char *format, ...) {
         char path[PATH_ROOM + 16], text[4 * COMPLAINT_TEXT_MAX];

@@ -34,10 +34,10 @@ static const char *const texts[] = {
         [VALUE_ERROR_UTF16] = "looks like UTF-16: save it as UTF-8",
 };
 
-/* Fixes by what stands in the place of a value, a key, a comma or a digit. */
+/* Fixes, by the text found in place of a value, a key, a comma or a digit. */
 static const struct {
         const char *found, *fix;
-        ValueErrorCode only; /* 0: any of them */
+        ValueErrorCode only; /* 0: any error */
 } fixes[] = {
         { "]", "remove the comma before it", VALUE_ERROR_NO_VALUE },
         { "}", "a value is missing before '}'", VALUE_ERROR_NO_VALUE },
