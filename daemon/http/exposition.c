@@ -144,11 +144,19 @@ void exposition_label_i64(Exposition *exposition, const char *key, int64_t value
 }
 
 void exposition_labels(Exposition *exposition, const char *text) {
-        if (!*text)
+        size_t n = strlen(text);
+        char *p;
+
+        if (n == 0)
                 return;
 
-        put_separator(exposition);
-        buffer_puts(exposition->out, text);
+        p = buffer_extend(exposition->out, n + 1);
+        if (!p)
+                return;
+
+        *p = exposition->has_labels ? ',' : '{';
+        memcpy(p + 1, text, n);
+        exposition->has_labels = true;
 }
 
 static void put_labels_end(Exposition *exposition) {

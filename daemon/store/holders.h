@@ -20,6 +20,7 @@ extern const StoreSubject holders_subject;
 
 /* Size of a result besides its texts: of its row, its entries in indexes, and its point. */
 #define HOLDER_RESULT_BYTES 256
+#define HOLDER_RESULT_BYTES_TEXT "256"
 
 /*
  * Results of a user within a block of rows. An index of results by user would make each result dearer to store; instead the table

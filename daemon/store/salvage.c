@@ -20,7 +20,6 @@
 
 #define STEP_ROWS 512
 #define STEP_BYTES (256 * 1024)
-#define COLUMNS_MAX 32
 
 /* --- names of files ------------------------------------------------------------------------------ */
 
@@ -131,68 +130,63 @@ int salvage_end(Salvage *salvage, char **ret_note) {
         return 0;
 }
 
-/* --- one row ------------------------------------------------------------------------------------- */
+/* --- rows ---------------------------------------------------------------------------------------- */
 
-/* A row of the damaged file: columns in the order of the table, the first of which is the rowid; NULL behind the last. */
-typedef struct Columns {
-        Field fields[COLUMNS_MAX];
-        size_t n;
-} Columns;
+/* A table or index whose rows are read, and the statements that store them (store_subject.h). */
+typedef struct SalvagePlan {
+        const char *name; /* of the table or index */
+        const Statement *before, *insert, *after; /* after: an array that ends with {} */
+        const Statement *always;
+} SalvagePlan;
 
-/* A value that the table cannot have is damaged: the row is left out. */
-static int run_for(Database *database, const Statement *statement, const Columns *columns, bool *ret_changed) {
-        Prepared *prepared = database_prepare(database, statement, NULL, 0);
-        int n = sqlite3_bind_parameter_count(prepared->handle), r;
+static SalvagePlan plan_table(const StoreTable *table, const Statement *insert) {
+        return (SalvagePlan){ table->name, table->salvage_before, insert, table->salvage_after, NULL };
+}
 
-        assert(n <= COLUMNS_MAX);
-        statement_bind(prepared, columns->fields, (size_t)n, false);
+static SalvagePlan plan_index(const StoreIndex *index) {
+        return (SalvagePlan){ index->name, NULL, index->salvage, NULL, index->after };
+}
+
+/* A value that the table cannot have is damaged: the row is left out. NULL: runs nothing. */
+static int run_for(Database *database, const Statement *statement, const DamagedValues *values, bool *ret_changed) {
+        Prepared *prepared;
+        int n, r;
+
+        *ret_changed = false;
+        if (!statement)
+                return 0;
+        prepared = database_prepare(database, statement, NULL, 0);
+        n = sqlite3_bind_parameter_count(prepared->handle);
+        assert(n <= DAMAGED_COLUMNS_MAX);
+        statement_bind(prepared, values->fields, (size_t)n, false);
         r = database_finish(database, prepared);
         *ret_changed = r == 0 && database_changes(database) > 0;
         return r == DATABASE_REFUSED ? 0 : r;
 }
 
-static int put_row(Salvage *salvage, Database *database, const StoreTable *table, const Statement *insert, const Columns *columns) {
-        bool has_changed;
-        int r = 0;
+static int put_row(Salvage *salvage, Database *database, const SalvagePlan *plan, const DamagedValues *values) {
+        bool has_changed, unused;
+        int r;
 
-        if (table->salvage_before)
-                r = run_for(database, table->salvage_before, columns, &has_changed);
+        r = run_for(database, plan->before, values, &unused);
         if (r == 0)
-                r = run_for(database, insert, columns, &has_changed);
-        if (r != 0 || !has_changed)
+                r = run_for(database, plan->insert, values, &has_changed);
+        if (r != 0)
                 return r;
 
-        salvage->n_rows++;
-        return table->salvage_after ? run_for(database, table->salvage_after, columns, &has_changed) : 0;
+        salvage->n_rows += has_changed;
+        for (const Statement *after = plan->after; r == 0 && has_changed && after && after->sql; after++)
+                r = run_for(database, after, values, &unused);
+        return r == 0 ? run_for(database, plan->always, values, &unused) : r;
 }
-
-/* The row of a table has no value for its rowid; the row of an index has the rowid last. */
-static bool read_columns(const DamagedRow *row, bool is_index, Columns *ret) {
-        Field last;
-
-        *ret = (Columns){};
-        ret->n = damaged_page_fields(row, ret->fields, N_ELEMENTS(ret->fields));
-        if (ret->n < 2)
-                return false;
-        if (!is_index) {
-                ret->fields[0] = field_i64(row->rowid);
-                return true;
-        }
-        last = ret->fields[ret->n - 1];
-        memmove(&ret->fields[1], &ret->fields[0], (ret->n - 1) * sizeof(ret->fields[0]));
-        ret->fields[0] = last;
-        return last.type == FIELD_INTEGER;
-}
-
-/* --- one table ----------------------------------------------------------------------------------- */
 
 static void row_deinit(DamagedRow *row) {
         buffer_deinit(&row->payload);
 }
 
 /* Stores the rows of a page, last row first, at most n_max rows. *ret_n: rows read. */
-static int put_page(Salvage *salvage, Database *database, const StoreTable *table, const Statement *insert, uint32_t number,
-                    bool is_index, size_t n_max, size_t *ret_n) {
+static int put_page(Salvage *salvage, Database *database, const SalvagePlan *plan, const DamagedSource *source, uint32_t number,
+                    size_t n_max, size_t *ret_n) {
         scoped(row_deinit) DamagedRow row = {};
         uint8_t page[DAMAGED_PAGE_BYTES];
         size_t n = 0;
@@ -202,84 +196,37 @@ static int put_page(Salvage *salvage, Database *database, const StoreTable *tabl
                 n = damaged_page_count(number, page);
         *ret_n = 0;
         for (size_t i = n; r == 0 && i > 0 && *ret_n < n_max; i--) {
-                Columns columns;
+                DamagedValues values;
 
                 r = damaged_page_row(&salvage->file, number, page, i - 1, &row);
                 if (r < 0)
                         return r;
-                if (r == DAMAGED_ROW_LOST || !read_columns(&row, is_index, &columns)) {
+                if (r == DAMAGED_ROW_LOST || !damaged_schema_read(source, &row, &values)) {
                         r = 0;
                         continue;
                 }
-                r = put_row(salvage, database, table, insert, &columns);
+                r = put_row(salvage, database, plan, &values);
                 ++*ret_n;
         }
         return r;
 }
 
-static int put_all(Salvage *salvage, Database *database, const StoreTable *table, const Statement *insert, uint32_t root,
-                   bool is_index, size_t n_max) {
+static int put_all(Salvage *salvage, Database *database, const SalvagePlan *plan, size_t n_max) {
+        DamagedSource source;
         DamagedTree leaves;
         size_t n = 0;
         int r;
 
-        r = damaged_tree_find(&salvage->file, root, &leaves);
-        for (size_t i = 0; r == 0 && i < leaves.n && n_max > 0; i++, n_max -= n)
-                r = put_page(salvage, database, table, insert, leaves.pages[i], is_index, n_max, &n);
-        damaged_tree_deinit(&leaves);
-        return r;
-}
-
-/* --- roots --------------------------------------------------------------------------------------- */
-
-enum { SCHEMA_NAME = 1, SCHEMA_ROOT = 3, N_SCHEMA_COLUMNS = 5 };
-
-static bool is_named(const Columns *columns, const char *name) {
-        const Field *field = &columns->fields[SCHEMA_NAME];
-
-        return columns->n == N_SCHEMA_COLUMNS && field->type == FIELD_TEXT && (size_t)field->n == strlen(name) &&
-               memcmp(field->text, name, (size_t)field->n) == 0;
-}
-
-/* The root in the schema of the damaged file; *ret stays as it is when the schema does not have the name. */
-static int find_old_root(const DamagedFile *file, const char *name, uint32_t *ret) {
-        scoped(row_deinit) DamagedRow row = {};
-        uint8_t page[DAMAGED_PAGE_BYTES];
-        DamagedTree leaves;
-        int r;
-
-        r = damaged_tree_find(file, 1, &leaves);
-        for (size_t i = 0; r == 0 && i < leaves.n; i++) {
-                size_t n = damaged_file_read(file, leaves.pages[i], page) ? damaged_page_count(leaves.pages[i], page) : 0;
-
-                for (size_t k = 0; r == 0 && k < n; k++) {
-                        Columns columns;
-
-                        r = damaged_page_row(file, leaves.pages[i], page, k, &row);
-                        columns.n = r == 0 ? damaged_page_fields(&row, columns.fields, COLUMNS_MAX) : 0;
-                        if (is_named(&columns, name))
-                                *ret = (uint32_t)columns.fields[SCHEMA_ROOT].integer;
-                        if (r == DAMAGED_ROW_LOST)
-                                r = 0;
-                }
-        }
-        damaged_tree_deinit(&leaves);
-        return r;
-}
-
-STATEMENT root_of = { "SELECT rootpage FROM sqlite_schema WHERE name = ?1", 1 };
-
-/* Files of one version have the same roots, so that the new file knows what the damaged file does not say any more. */
-static int find_root(const Salvage *salvage, Database *database, const char *name, uint32_t *ret) {
-        int64_t root = 0;
-        int r;
-
-        r = database_get(database, &root_of, FIELDS(field_string(name)), &root);
+        r = damaged_schema_find(&salvage->file, database, plan->name, &source);
+        if (r == 0)
+                r = damaged_tree_find(&salvage->file, source.root, &leaves);
         if (r != 0)
                 return r;
 
-        *ret = (uint32_t)root;
-        return find_old_root(&salvage->file, name, ret);
+        for (size_t i = 0; r == 0 && i < leaves.n && n_max > 0; i++, n_max -= n)
+                r = put_page(salvage, database, plan, &source, leaves.pages[i], n_max, &n);
+        damaged_tree_deinit(&leaves);
+        return r;
 }
 
 /* --- all tables ---------------------------------------------------------------------------------- */
@@ -293,17 +240,22 @@ static const StoreTable *nth_table(size_t n) {
 }
 
 static int put_table(Salvage *salvage, Database *database, const StoreTable *table, const Statement *insert, size_t n_max) {
-        uint32_t root;
+        SalvagePlan plan = plan_table(table, insert);
+
+        return put_all(salvage, database, &plan, n_max);
+}
+
+/* A table that is salvaged at once. */
+static int put_small_table(Salvage *salvage, Database *database, const StoreTable *table) {
         int r;
 
-        r = find_root(salvage, database, table->name, &root);
-        if (r == 0)
-                r = put_all(salvage, database, table, insert, root, false, n_max);
-        if (r != 0 || !table->salvage_index)
-                return r;
+        r = put_table(salvage, database, table, table->salvage_first, SIZE_MAX);
+        for (const StoreIndex *index = table->salvage_indexes; r == 0 && index && index->name; index++) {
+                SalvagePlan plan = plan_index(index);
 
-        r = find_root(salvage, database, table->salvage_index, &root);
-        return r == 0 ? put_all(salvage, database, table, insert, root, true, n_max) : r;
+                r = put_all(salvage, database, &plan, SIZE_MAX);
+        }
+        return r;
 }
 
 static int put_first(Salvage *salvage, Database *database) {
@@ -313,7 +265,7 @@ static int put_first(Salvage *salvage, Database *database) {
         /* Small tables, to which the rows of others refer; then those of others that are needed at once. */
         for (size_t i = 0; r == 0 && (table = nth_table(i)); i++)
                 if (table->salvage_first && !table->salvage)
-                        r = put_table(salvage, database, table, table->salvage_first, SIZE_MAX);
+                        r = put_small_table(salvage, database, table);
         for (size_t i = 0; r == 0 && (table = nth_table(i)); i++)
                 if (table->salvage_first && table->salvage)
                         r = put_table(salvage, database, table, table->salvage_first, SIZE_MAX);
@@ -343,29 +295,49 @@ int salvage_begin(Salvage *salvage, Database *database) {
         return r != 0 ? r : end_transaction(database, put_first(salvage, database));
 }
 
-/* 0 with the leaves of the next table, or with *ret NULL after the last table. */
-static int next_table(Salvage *salvage, Database *database, const StoreTable **ret) {
+/* The plan of the table or index that is being read; false behind the last index of the table. */
+static bool find_plan(const Salvage *salvage, const StoreTable *table, SalvagePlan *ret) {
+        const StoreIndex *index = table->salvage_indexes;
+
+        if (!table->salvage)
+                return false;
+        if (salvage->index == 0) {
+                *ret = plan_table(table, table->salvage);
+                return true;
+        }
+        for (size_t i = 1; index && index->name && i < salvage->index; i++)
+                index++;
+        if (!index || !index->name)
+                return false;
+        *ret = plan_index(index);
+        return true;
+}
+
+/* 0 with a leaf that is next; or with *ret_has_more false after the last table. */
+static int find_leaf(Salvage *salvage, Database *database, SalvagePlan *ret, bool *ret_has_more) {
         const StoreTable *table;
-        uint32_t root;
         int r;
 
-        while ((table = nth_table(salvage->table)) && (!table->salvage || salvage->next_leaf == salvage->leaves.n)) {
-                bool is_new = table->salvage && !salvage->leaves.pages;
-
-                if (is_new) {
-                        r = find_root(salvage, database, table->name, &root);
+        while ((table = nth_table(salvage->table))) {
+                if (!find_plan(salvage, table, ret)) {
+                        salvage->index = 0;
+                        salvage->table++;
+                        continue;
+                }
+                if (!salvage->leaves.pages) {
+                        r = damaged_schema_find(&salvage->file, database, ret->name, &salvage->source);
                         if (r == 0)
-                                r = damaged_tree_find(&salvage->file, root, &salvage->leaves);
+                                r = damaged_tree_find(&salvage->file, salvage->source.root, &salvage->leaves);
                         if (r != 0)
                                 return r;
-                        if (salvage->leaves.n > 0)
-                                break;
                 }
+                if (salvage->next_leaf < salvage->leaves.n)
+                        break;
                 damaged_tree_deinit(&salvage->leaves);
                 salvage->next_leaf = 0;
-                salvage->table++;
+                salvage->index++;
         }
-        *ret = table;
+        *ret_has_more = table;
         return 0;
 }
 
@@ -373,24 +345,19 @@ static int put_some(Salvage *salvage, Database *database, bool *ret_has_more) {
         size_t n_rows = 0, n;
 
         for (size_t n_bytes = 0; n_rows < STEP_ROWS && n_bytes < STEP_BYTES; n_bytes += DAMAGED_PAGE_BYTES) {
-                const StoreTable *table;
+                SalvagePlan plan;
                 int r;
 
-                r = next_table(salvage, database, &table);
-                if (r != 0)
+                r = find_leaf(salvage, database, &plan, ret_has_more);
+                if (r != 0 || !*ret_has_more)
                         return r;
-                if (!table) {
-                        *ret_has_more = false;
-                        return 0;
-                }
 
-                r = put_page(salvage, database, table, table->salvage, salvage->leaves.pages[salvage->next_leaf], false, SIZE_MAX, &n);
+                r = put_page(salvage, database, &plan, &salvage->source, salvage->leaves.pages[salvage->next_leaf], SIZE_MAX, &n);
                 if (r != 0)
                         return r;
                 n_rows += n;
                 salvage->next_leaf++;
         }
-        *ret_has_more = true;
         return 0;
 }
 

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "store/damaged_schema.h"
 #include "store/damaged_tree.h"
 #include "store/database.h"
 #include "store/store_subject.h"
@@ -22,8 +23,9 @@ int salvage_put_aside(const char *path, uint64_t now_realtime_ns, const char *re
 typedef struct Salvage {
         char *path; /* owned; the damaged file. NULL: there is nothing to salvage */
         DamagedFile file;
-        size_t table;         /* number of the table that is being read, over all subjects */
-        DamagedTree leaves;   /* of the table */
+        size_t table, index;  /* number of the table that is being read, over all subjects; of its index from 1 on, 0: the table itself */
+        DamagedSource source; /* of the table or index */
+        DamagedTree leaves;
         size_t next_leaf;
         uint64_t n_rows; /* rows stored since the file was opened */
 } Salvage;

@@ -37,7 +37,7 @@ typedef struct Prepared {
         int code;             /* of SQLite: why handle is NULL */
 } Prepared;
 
-#define STATEMENT_CACHE_SLOTS 128
+#define STATEMENT_CACHE_SLOTS 192
 
 /* Prepared statements of one connection, by the number of the statement. */
 typedef struct StatementCache {

@@ -20,6 +20,13 @@ typedef struct Database Database;
 
 #define TABLE_CHECKS_MAX 6
 
+/* An index in whose rows, the rowid as ?1 and the index's columns as ?2 and so on, salvage finds what the table has lost. */
+typedef struct StoreIndex {
+        const char *name;
+        const Statement *salvage; /* stores the row if the table does not have it */
+        const Statement *after;   /* or NULL: runs then, also for a row that was there */
+} StoreIndex;
+
 /* A table of the database. */
 typedef struct StoreTable {
         const char *name;
@@ -42,10 +49,11 @@ typedef struct StoreTable {
          * without any is made again from the rows of others.
          */
         const Statement *salvage_first; /* stores the row if it is needed before other rows are stored */
-        const Statement *salvage_before, *salvage, *salvage_after; /* store any row; salvage_after runs when the row was stored */
+        const Statement *salvage_before, *salvage; /* store any row */
+        const Statement *salvage_after; /* run when the row was stored; an array that ends with {} */
         const Statement *salvage_tidy;  /* runs after the first rows of all tables were stored */
         bool keeps_rowids;              /* other tables refer to rows, or their order counts */
-        const char *salvage_index;      /* an index with all columns, in which rows are found as well */
+        const StoreIndex *salvage_indexes; /* or NULL: an array that ends with {} */
 } StoreTable;
 
 typedef struct StoreSubject {

@@ -89,7 +89,7 @@ static void advance_field(Usage *usage, const CgroupSample *now, const UsageFiel
 }
 
 static void base_cpu(Usage *usage, const CgroupSample *now) {
-        usage->cpu_base = (CgroupSample){
+        usage->cpu_base = (UsageCpuBase){
                 .boottime_ns = now->boottime_ns,
                 .have = now->have & (1U << CGROUP_CPU),
                 .usage_us = cgroup_sample_has(now, CGROUP_CPU) ? now->usage_us : 0,
@@ -97,13 +97,13 @@ static void base_cpu(Usage *usage, const CgroupSample *now) {
 }
 
 static void update_cpu_max(Usage *usage, const CgroupSample *now) {
-        const CgroupSample *base = &usage->cpu_base;
+        const UsageCpuBase *base = &usage->cpu_base;
         uint64_t elapsed_ns = now->boottime_ns - base->boottime_ns;
         double cpus;
 
         if (!cgroup_sample_has(now, CGROUP_CPU))
                 return;
-        if (!cgroup_sample_has(base, CGROUP_CPU) || now->usage_us < base->usage_us) {
+        if (!(base->have & (1U << CGROUP_CPU)) || now->usage_us < base->usage_us) {
                 base_cpu(usage, now);
                 return;
         }
@@ -391,10 +391,18 @@ void usage_of_process_tree(double user_s, double system_s, double duration_s, ui
 
 /* --- record ----------------------------------------------------------------------------------- */
 
+static const RecordField cpu_base_fields[] = {
+        RECORD_VALUE(UsageCpuBase, boottime_ns),
+        RECORD_BITS_OF(UsageCpuBase, have, N_CGROUP_PARTS, cgroup_part_names),
+        RECORD_VALUE(UsageCpuBase, usage_us),
+};
+
+static const Record cpu_base_record = RECORD(UsageCpuBase, cpu_base_fields);
+
 static const RecordField record_fields[] = {
         RECORD_STRUCT(Usage, begin, &cgroup_sample_record),
         RECORD_STRUCT(Usage, last, &cgroup_sample_record),
-        RECORD_STRUCT(Usage, cpu_base, &cgroup_sample_record),
+        RECORD_STRUCT(Usage, cpu_base, &cpu_base_record),
         RECORD_VALUE(Usage, has_cpu_max),
         RECORD_VALUE(Usage, cpu_max),
         RECORD_VALUE(Usage, memory_max_bytes),

@@ -65,6 +65,12 @@ typedef struct UsageSet {
         uint8_t quality[N_USAGES]; /* Quality */
 } UsageSet;
 
+/* Start of the interval for cpu_max. */
+typedef struct UsageCpuBase {
+        uint64_t boottime_ns, usage_us;
+        uint32_t have; /* CGROUP_CPU or nothing */
+} UsageCpuBase;
+
 typedef struct Usage {
         CgroupSample begin;        /* counters that decreased are adjusted here, so that the difference to `last`
                                     * stays the same */
@@ -73,7 +79,7 @@ typedef struct Usage {
                                     * apart */
         bool has_cpu_max;
         uint64_t unseen_us;        /* CPU time used by the job before the first sample; not part of rates since then */
-        CgroupSample cpu_base;     /* CPU counters and time at the start of the next interval for cpu_max; other members unused */
+        UsageCpuBase cpu_base;
         uint64_t memory_max_bytes; /* highest memory.current seen */
         uint64_t pids_max;
         bool is_fresh;             /* the group was created for the job: its memory.peak and events belong to the job */

@@ -102,16 +102,6 @@ def kept(rows, damaged):
     return {(table, rowid) for table, found in rows.items() for rowid, pages in found.items() if not pages & damaged}
 
 
-def add_jobs(rows, path):
-    """A timeline or a phase without its job says nothing: the pages of the job count as theirs."""
-    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)) as database:
-        phases = dict(database.execute("SELECT row, job FROM phase"))
-    jobs = rows["job"]
-    more = {"timeline": {part: pages | jobs[part // 3] for part, pages in rows["timeline"].items()},
-            "phase": {row: pages | jobs[phases[row]] for row, pages in rows["phase"].items()}}
-    return {**rows, **more}
-
-
 def found_in(path, rows):
     """(table, key) of the rows in a salvaged file; a phase has another rowid there."""
     with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:

@@ -180,6 +180,24 @@ static inline int64_t ask_place(const Place *place, const char *sql) {
         return v;
 }
 
+/* What users hold (holders.h) is the sum of their rows. */
+static inline void assert_held_as_stored(const Place *place) {
+        assert_int_equal(ask_place(place,
+                                   "SELECT count(*) FROM (SELECT uid, sum(n) AS n FROM"
+                                   " (SELECT uid, 256 + length(CAST(document AS BLOB)) + ifnull(length(CAST(run AS BLOB)), 0) AS n"
+                                   " FROM result UNION ALL SELECT uid, 4096 + 1024 * n_phases FROM job) GROUP BY uid) AS r"
+                                   " FULL JOIN (SELECT * FROM holder WHERE n_bytes <> 0) AS h ON h.uid = r.uid WHERE h.n_bytes IS NOT r.n"),
+                         0);
+        assert_int_equal(ask_place(place,
+                                   "SELECT count(*) FROM (SELECT uid, row / 1024 AS block, count(*) AS n FROM result GROUP BY 1, 2) AS r"
+                                   " FULL JOIN holding AS h ON h.uid = r.uid AND h.block = r.block WHERE h.n_rows IS NOT r.n"),
+                         0);
+        assert_int_equal(ask_place(place,
+                                   "SELECT count(*) FROM holder AS h WHERE n_names <> (SELECT count(*) FROM indicator WHERE uid = h.uid)"
+                                   " OR n_series <> (SELECT count(*) FROM series WHERE uid = h.uid)"),
+                         0);
+}
+
 /* The first statement after `of` (NULL: of all) whose SQL has this text. */
 static inline const Statement *next_statement(const Statement *of, const char *text) {
         for (of = of ? of + 1 : __start_statements; of < __stop_statements; of++)

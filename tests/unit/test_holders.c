@@ -67,21 +67,6 @@ static StoreOutcome put(Fixture *f, const Peer *sender, const char *name, size_t
         return done.outcome;
 }
 
-static void assert_counted(Fixture *f) {
-        assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM (SELECT uid, sum(256 + length(CAST(document AS BLOB)) +"
-                                              " ifnull(length(CAST(run AS BLOB)), 0)) AS n FROM result GROUP BY uid) AS r"
-                                              " LEFT JOIN holder AS h ON h.uid = r.uid WHERE h.n_bytes IS NOT"
-                                              " r.n + 4096 * (SELECT count(*) FROM job WHERE job.uid = r.uid)"), 0);
-        assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM (SELECT uid, row / 1024 AS block, count(*) AS n FROM result"
-                                              " GROUP BY uid, row / 1024) AS r FULL JOIN holding AS h"
-                                              " ON h.uid = r.uid AND h.block = r.block"
-                                              " WHERE h.n_rows IS NOT r.n"), 0);
-        assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM holder AS h WHERE n_names <>"
-                                              " (SELECT count(*) FROM indicator WHERE uid = h.uid)"), 0);
-        assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM holder AS h WHERE n_series <>"
-                                              " (SELECT count(*) FROM series WHERE uid = h.uid)"), 0);
-}
-
 static void the_sizes_are_those_of_the_rows(void **state) {
         Fixture *f = *state;
 
@@ -90,13 +75,13 @@ static void the_sizes_are_those_of_the_rows(void **state) {
                 assert_int_equal(put(f, &(Peer){ .uid = 1000 }, "A", 50, NULL), STORE_DONE);
                 assert_int_equal(put(f, &(Peer){ .uid = 1001 + (uint32_t)i % 20 }, i % 2 ? "A" : "\xc3\xbc", 3, NULL), STORE_DONE);
         }
-        assert_counted(f);
+        assert_held_as_stored(&f->place);
 
         /* Also after rows were removed, and after a restart. */
         for (int i = 0; i < 60; i++)
                 assert_int_equal(put(f, &(Peer){ .uid = 1000 }, "A", 64, NULL), STORE_DONE);
         assert_true(ask_place(&f->place, "SELECT min(row) FROM result WHERE uid = 1000") > 1);
-        assert_counted(f);
+        assert_held_as_stored(&f->place);
 }
 
 static void the_rows_of_who_exceeds_the_share_go_first(void **state) {
@@ -119,7 +104,7 @@ static void the_rows_of_who_exceeds_the_share_go_first(void **state) {
         assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM job"), 1);
         assert_in_range(ask_place(&f->place, "SELECT count(*) FROM result WHERE uid = 1001"), 500, 64 * 199);
         assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM result WHERE id = (SELECT max(id) FROM result)"), 1);
-        assert_counted(f);
+        assert_held_as_stored(&f->place);
 }
 
 static void jobs_count_as_well(void **state) {
@@ -182,7 +167,7 @@ static void names_have_a_share(void **state) {
         assert_int_equal(put(f, &(Peer){ .uid = 0 }, "N13", 1, NULL), STORE_DONE);
         assert_int_equal(put(f, &(Peer){ .uid = 1000, .is_admin = true }, "N14", 1, NULL), STORE_DONE);
         assert_int_equal(put(f, &(Peer){ .uid = 1000 }, "N15", 1, NULL), STORE_QUOTA);
-        assert_counted(f);
+        assert_held_as_stored(&f->place);
         {
                 ResourceStats stats[N_RESOURCES];
 
@@ -207,7 +192,7 @@ static void series_have_a_share(void **state) {
         }
         assert_int_equal(outcome, STORE_QUOTA);
         assert_int_equal(ask_place(&f->place, "SELECT n_series FROM holder WHERE uid = 1000"), 6);
-        assert_counted(f);
+        assert_held_as_stored(&f->place);
 }
 
 static void users_are_charged_for_what_they_hold(void **state) {

@@ -249,7 +249,7 @@ static void an_indexed_parameter_is_a_search_in_an_index(void **state) {
                     "SEARCH p USING PRIMARY KEY (name=? AND component=? AND uid=? AND key=? AND value>? AND value<?)");
         assert_plan(place, statement_with("FROM point WHERE series = ? AND time_ms"),
                     "SEARCH point USING PRIMARY KEY (series=? AND time_ms>? AND (time_ms,row)<(?,?))");
-        assert_plan(place, statement_with("FROM result INDEXED BY result_by_name"),
+        assert_plan(place, statement_with("exit_status, run, document FROM result INDEXED BY result_by_name"),
                     "SEARCH result USING INDEX result_by_name (name=? AND time_ms>? AND time_ms<?)");
         assert_plan(place, statement_with("SELECT parameters FROM series INDEXED BY"), "SEARCH series USING INDEX series_by_pair (name=?)");
         assert_plan(place, statement_with("WHERE r.row = ?"), "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A database with damaged pages: a new file takes its place at once, and has the rows of all other pages in the end. */
-/* tests: daemon/store/salvage.c daemon/store/damaged_file.c daemon/store/damaged_page.c daemon/store/damaged_tree.c */
+/* tests: daemon/store/salvage.c daemon/store/damaged_schema.c daemon/store/damaged_file.c daemon/store/damaged_page.c
+    daemon/store/damaged_tree.c */
 
 #include "store/indicators/result_reader.h"
 #include "store/jobs/job_reader.h"
@@ -124,6 +125,7 @@ static void running_jobs_and_their_phases_outlive_damage(void **state) {
         assert_int_equal(ask_place(place, "SELECT count(*) FROM job"), 4);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM phase JOIN job ON job.row = phase.job WHERE id = 'b'"), 1);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM timeline JOIN job ON job.row = part / 3 WHERE id IN ('a', 'b')"), 6);
+        assert_held_as_stored(place);
 }
 
 /* A page of 16 rows or so is lost of some thousand, wherever the page is. */
@@ -151,6 +153,8 @@ static void only_the_rows_of_damaged_pages_are_lost(void **state) {
         free(open_with_note(place, 0));
         assert_salvaged(place, 1);
         assert_in_range(count_results(place->reader, &(ResultFilter){ .name = "PiMatmul" }), n_left - 50, n_left);
+        assert_true(ask_place(place, "SELECT n_bytes FROM holder") > 0);
+        assert_held_as_stored(place);
 }
 
 static void a_salvage_that_was_interrupted_is_repeated(void **state) {
@@ -172,6 +176,79 @@ static void a_salvage_that_was_interrupted_is_repeated(void **state) {
         assert_salvaged(place, 0);
         assert_int_equal(count_results(place->reader, &(ResultFilter){}), 50);
         assert_int_equal(ask_place(place, "SELECT n_results FROM indicator"), 50);
+        assert_held_as_stored(place);
+}
+
+/* As another version of perfd may have made the file. */
+static void columns_are_known_by_their_names(void **state) {
+        Place *place = *state;
+        char before[256];
+
+        place_open(place);
+        for (uint64_t n = 1; n <= 20; n++)
+                assert_int_equal(put_number(place->store, n, n), STORE_DONE);
+        assert_int_equal(store_put(place->store, pack_begin_row(&(JobInfo){ .id = "a", .uid = 7 }, 1, "b", "w", "m", cookie_of(5))), 0);
+        assert_int_equal(outcome_of(place->store, 5), STORE_DONE);
+        place_close(place);
+#define RESULTS "SELECT sum(time_ms) + sum(uid) + total(length(document)) + count(version IS NULL) + count(exit_status) FROM result"
+        (void)snprintf(before, sizeof(before), "SELECT (" RESULTS ") = %lld", (long long)ask_place(place, RESULTS));
+
+        change_place(place, "ALTER TABLE result RENAME TO sound;"
+                            "CREATE TABLE result (document TEXT NOT NULL, time_ms INTEGER NOT NULL, uid INTEGER NOT NULL, run TEXT,"
+                            " row INTEGER PRIMARY KEY, job TEXT, id BLOB NOT NULL, name INTEGER, component INTEGER, batch_index INTEGER,"
+                            " score REAL, exit_status INTEGER, version TEXT, series INTEGER, job_row INTEGER, batch BLOB) STRICT;"
+                            "INSERT INTO result SELECT document, time_ms, uid, run, row, job, id, name, component, batch_index, score,"
+                            " exit_status, version, series, job_row, batch FROM sound;"
+                            "DROP TABLE sound;"
+                            "ALTER TABLE job DROP COLUMN by_admin;");
+        damage_root(place, "job_by_user");
+        damage_root(place, "term");
+
+        free(open_with_note(place, 0));
+        assert_salvaged(place, 1);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){}), 20);
+        assert_int_equal(ask_place(place, before), 1);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM result WHERE claimed_ms IS NULL"), 20);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM job WHERE id = 'a' AND uid = 7 AND by_admin = 0"), 1);
+}
+
+/* Indexes tell which jobs there were, so that phases and timelines outside of damaged pages stay. */
+static void jobs_of_a_damaged_page_are_restored_from_indexes(void **state) {
+        PhaseView phase = { .index = 2, .name = "load", .begin_realtime_ms = 11, .end_realtime_ms = 15 };
+        StorePhase mark = { .phase = &phase, .progress = "w", .boot_id = "b", .meter = "m" };
+        StoreJobEnd over = { .state = JOB_FINISHED, .end_realtime_ms = 20, .end = &(JobEnd){}, .timeline = "points" };
+        Place *place = *state;
+        JobRow row;
+
+        place_open(place);
+        for (int i = 1; i <= 10; i++) {
+                JobInfo info = { .name = "train", .user = "alice", .uid = 1000 };
+
+                (void)snprintf(info.id, sizeof(info.id), "job-%d", i);
+                mark.job = over.job = info.id;
+                assert_int_equal(store_put(place->store, pack_begin_row(&info, 10, "b", "w", "m", cookie_of(1))), 0);
+                assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
+                assert_int_equal(store_put(place->store, job_rows_pack_phase(&mark, cookie_of(2))), 0);
+                assert_int_equal(outcome_of(place->store, 2), STORE_DONE);
+                if (i == 10)
+                        break;
+                assert_int_equal(store_put(place->store, job_rows_pack_end(&over, cookie_of(3))), 0);
+                assert_int_equal(outcome_of(place->store, 3), STORE_DONE);
+        }
+        place_close(place);
+        damage_root(place, "job");
+
+        free(open_with_note(place, 0));
+        assert_salvaged(place, 1);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM job WHERE name = 'train' AND user = 'alice' AND uid = 1000 AND n_phases = 3"
+                                          " AND begin_ms = 10 AND note LIKE 'restored from indexes%'"), 10);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM job WHERE state = 'finished' AND id GLOB 'job-[1-9]'"), 9);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM job WHERE state = 'interrupted' AND id = 'job-10'"), 1);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM phase JOIN job ON job.row = phase.job"), 10);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM timeline JOIN job ON job.row = part / 3"), 3 * 9);
+        assert_held_as_stored(place);
+        assert_int_equal(job_reader_find(place->reader, "job-1", &row), 0);
+        assert_int_equal(row.view.state, JOB_FINISHED);
 }
 
 static void copy_file(const char *from, const char *to) {
@@ -214,6 +291,8 @@ int main(void) {
                 TEST(running_jobs_and_their_phases_outlive_damage),
                 TEST(only_the_rows_of_damaged_pages_are_lost),
                 TEST(a_salvage_that_was_interrupted_is_repeated),
+                TEST(columns_are_known_by_their_names),
+                TEST(jobs_of_a_damaged_page_are_restored_from_indexes),
                 TEST(rows_in_the_log_are_salvaged_as_well),
         };
 

@@ -12,6 +12,7 @@
 /* An exposed job with its metrics as of the snapshot. */
 typedef struct ExposedJob {
         const JobRecord *record;
+        size_t label; /* its position in the labels */
         MetricSet metrics;
         UsageSet usage;
 } ExposedJob;
@@ -19,6 +20,7 @@ typedef struct ExposedJob {
 typedef struct ExposedJobs {
         ExposedJob *jobs;
         size_t n;
+        const char *labels; /* job="ID" of each job, escaped once for all its samples */
 } ExposedJobs;
 
 /* Only this family has names and users: queries join the other families with it by job. */
@@ -63,7 +65,7 @@ static ScopeMetrics metric_scope_of_line(const ExposedJob *job, size_t line) {
         return line < N_METRICS ? metric_scope_of_node(&job->metrics) : metric_scope_of_job(&job->usage);
 }
 
-static void put_job_line(Exposition *exposition, const ExposedJob *job, size_t line) {
+static void put_job_line(Exposition *exposition, const ExposedJob *job, const char *label, size_t line) {
         const ScopeMetrics scope_metrics = metric_scope_of_line(job, line);
         size_t i = line < N_METRICS ? line : line - N_METRICS;
 
@@ -72,7 +74,7 @@ static void put_job_line(Exposition *exposition, const ExposedJob *job, size_t l
                 return;
 
         exposition_sample(exposition);
-        exposition_label(exposition, "job", job->record->info.id);
+        exposition_labels(exposition, label);
         exposition_labels(exposition, scope_metrics.scope == SCOPE_NODE ? "scope=\"node\"" : "scope=\"job\"");
         exposition_labels(exposition, scope_metrics.info[i].label);
         exposition_double(exposition, scope_metrics.value[i]);
@@ -99,7 +101,7 @@ static void put_family(Exposition *exposition, const ExposedJobs *exposed, size_
 
                 n_bytes[line] = 0;
                 for (size_t i = 0; i < exposed->n; i++)
-                        put_job_line(exposition, &exposed->jobs[i], line);
+                        put_job_line(exposition, &exposed->jobs[i], exposed->labels + exposed->jobs[i].label, line);
         }
 }
 
@@ -113,20 +115,35 @@ static void put_families(Exposition *exposition, const ExposedJobs *exposed) {
                         put_family(exposition, exposed, line, n_bytes);
 }
 
+/* Sets a job, and appends its label and a NUL. */
+static void expose(ExposedJob *job, const JobRecord *record, const NodeSnapshot *node, Buffer *labels) {
+        Exposition label;
+
+        exposition_init(&label, labels, true);
+        exposition_label(&label, "job", record->info.id);
+        buffer_putc(labels, '\0');
+        job->record = record;
+        jobs_snapshot_record_metrics(record, node, &job->metrics, &job->usage);
+}
+
 int jobs_subject_metrics(Exposition *exposition, const Exchange *exchange) {
         const Snapshot *snapshot = exchange->snapshot;
         const size_t n = jobs_snapshot_n_exposed(&snapshot->jobs);
         scoped(freep) ExposedJob *jobs = reallocarray(NULL, n + 1, sizeof(*jobs));
-        const ExposedJobs exposed = { jobs, n };
+        scoped(buffer_deinit) Buffer labels = {};
+        ExposedJobs exposed = { .jobs = jobs, .n = n };
 
         if (!jobs)
                 return -ENOMEM;
 
         for (size_t i = 0; i < n; i++) {
-                jobs[i].record = &snapshot->jobs.records[i];
-                jobs_snapshot_record_metrics(jobs[i].record, &snapshot->node, &jobs[i].metrics, &jobs[i].usage);
+                jobs[i].label = labels.n + strlen("{");
+                expose(&jobs[i], &snapshot->jobs.records[i], &snapshot->node, &labels);
         }
+        if (buffer_error(&labels) < 0)
+                return -ENOMEM;
 
+        exposed.labels = labels.text;
         exposition_single(exposition, "perfd_jobs_running", FAMILY_GAUGE, "Running jobs", snapshot->jobs.n_running);
         exposition_single(exposition, "perfd_jobs_not_exposed", FAMILY_GAUGE,
                           "Jobs omitted because of the limit on their number; the JSON API has them",

@@ -43,13 +43,12 @@ enum {
         N_UNINDEXED_COLUMNS,
 };
 
-/* One row at a time, downwards. */
-STATEMENT unindexed_next = {
+STATEMENT unindexed_row = {
         "SELECT r.row, r.time_ms, r.name, r.component, r.uid, r.score, r.version, r.exit_status, r.series,"
         " r.run, r.document, s.keys FROM result AS r"
         " CROSS JOIN indicator AS i ON i.name = r.name AND i.component = r.component AND i.uid = r.uid"
         " CROSS JOIN shape AS s ON s.id = i.shape"
-        " WHERE r.row >= ?1 AND r.row <= ?2 AND r.row < i.indexed_from ORDER BY r.row DESC LIMIT 1",
+        " WHERE r.row = ?1",
         N_UNINDEXED_COLUMNS,
 };
 
@@ -114,70 +113,116 @@ static int write_row(Database *database, Catalog *catalog, Unindexed *row) {
 
 /* --- steps --------------------------------------------------------------------------------------- */
 
-/* Indexes the highest row of [low, *top] that needs it, and moves *top below. DATABASE_ROW, 0 when there is none, or an outcome. */
-static int index_next(Database *database, Catalog *catalog, int64_t low, int64_t *top) {
-        Prepared *next = database_prepare(database, &unindexed_next, FIELDS(field_i64(low), field_i64(*top)));
+static int index_row(Database *database, Catalog *catalog, int64_t number) {
+        Prepared *find = database_prepare(database, &unindexed_row, FIELDS(field_i64(number)));
         scoped(unindexed_deinit) Unindexed row = {};
         int r, of_end;
 
-        r = database_step(database, next);
+        r = database_step(database, find);
         if (r != DATABASE_ROW)
                 return r;
 
-        r = read_row(next, &row);
-        of_end = database_finish(database, next);
+        r = read_row(find, &row);
+        of_end = database_finish(database, find);
         if (r == 0)
                 r = of_end;
-        if (r == 0)
-                r = write_row(database, catalog, &row);
-        if (r != 0)
-                return r;
-
-        assert(row.point.row >= low && row.point.row <= *top);
-        *top = row.point.row - 1;
-        return DATABASE_ROW;
+        return r == 0 ? write_row(database, catalog, &row) : r;
 }
 
-/* Last row that is not indexed yet. */
-STATEMENT unindexed_top = {
-        "SELECT max(row) FROM result WHERE row < (SELECT max(indexed_from) FROM indicator"
-        " WHERE shape IS NOT NULL AND indexed_from > 0)",
-        1,
-};
+/* The results of a name that are before this place by time are still to be indexed. */
+typedef struct Walk {
+        int64_t name, time_ms, row; /* name 0: none */
+} Walk;
 
-STATEMENT unindexed_done = {
-        "UPDATE indicator SET indexed_from = ?1 WHERE shape IS NOT NULL AND indexed_from > 0 AND indexed_from > ?1",
-        0,
-};
+enum { WALK_NAME, WALK_TIME, WALK_ROW, N_WALK_COLUMNS };
+STATEMENT walk_find = { "SELECT name, time_ms, row FROM indexing", N_WALK_COLUMNS };
+STATEMENT walk_put = { "INSERT OR REPLACE INTO indexing VALUES (1, ?1, ?2, ?3)", 0 };
+STATEMENT walk_remove = { "DELETE FROM indexing", 0 };
 
-int indexing_find(Database *database, bool *ret_has_work) {
-        int64_t top = 0;
+STATEMENT name_next = {
+        "SELECT name FROM indicator WHERE shape IS NOT NULL AND indexed_from > 0 ORDER BY indexed_from DESC LIMIT 1", 1,
+};
+STATEMENT name_done = { "UPDATE indicator SET indexed_from = 0 WHERE name = ?1 AND shape IS NOT NULL AND indexed_from > 0", 0 };
+
+static int find_walk(Database *database, Walk *ret) {
+        Prepared *find = database_prepare(database, &walk_find, NULL, 0);
         int r;
 
-        r = database_get(database, &unindexed_top, NULL, 0, &top);
+        *ret = (Walk){ .time_ms = INT64_MAX, .row = INT64_MAX };
+        r = database_step(database, find);
         if (r == 0)
-                *ret_has_work = top > 0;
+                return database_get(database, &name_next, NULL, 0, &ret->name);
+        if (r != DATABASE_ROW)
+                return r;
+
+        *ret = (Walk){ column_i64(find, WALK_NAME), column_i64(find, WALK_TIME), column_i64(find, WALK_ROW) };
+        return database_finish(database, find);
+}
+
+/* The next results of a name, some of which need points. */
+typedef struct Stretch {
+        int64_t rows[STEP_ROWS]; /* that need points */
+        size_t n, n_seen;
+} Stretch;
+
+enum { NEXT_ROW, NEXT_TIME, NEXT_IS_UNINDEXED, N_NEXT_COLUMNS };
+STATEMENT walk_next = {
+        "SELECT e.row, e.time_ms, i.name IS NOT NULL FROM"
+        " (SELECT row, time_ms, name, component, uid FROM result INDEXED BY result_by_name"
+        "  WHERE name = ?1 AND (time_ms, row) < (?2, ?3) ORDER BY time_ms DESC, row DESC LIMIT ?4) AS e"
+        " LEFT JOIN indicator AS i ON i.name = e.name AND i.component = e.component AND i.uid = e.uid"
+        " AND i.shape IS NOT NULL AND e.row < i.indexed_from ORDER BY e.time_ms DESC, e.row DESC",
+        N_NEXT_COLUMNS,
+};
+
+/* Moves the walk behind the stretch. */
+static int read_stretch(Database *database, Walk *walk, Stretch *ret) {
+        Prepared *next = database_prepare(database, &walk_next, FIELDS(field_i64(walk->name), field_i64(walk->time_ms),
+                                                                       field_i64(walk->row), field_i64(STEP_ROWS)));
+        int r;
+
+        ret->n = ret->n_seen = 0;
+        while ((r = database_step(database, next)) == DATABASE_ROW) {
+                assert(ret->n_seen < STEP_ROWS);
+                ret->n_seen++;
+                walk->row = column_i64(next, NEXT_ROW);
+                walk->time_ms = column_i64(next, NEXT_TIME);
+                if (column_i64(next, NEXT_IS_UNINDEXED))
+                        ret->rows[ret->n++] = walk->row;
+        }
+        return r;
+}
+
+static int end_name(Database *database, int64_t name) {
+        int r = database_run(database, &name_done, FIELDS(field_i64(name)));
+
+        return r != 0 ? r : database_run(database, &walk_remove, NULL, 0);
+}
+
+int indexing_find(Database *database, bool *ret_has_work) {
+        int64_t name = 0;
+        int r;
+
+        r = database_get(database, &name_next, NULL, 0, &name);
+        if (r == 0)
+                *ret_has_work = name != 0;
         return r;
 }
 
 int indexing_step(Database *database, Catalog *catalog, bool *ret_has_more) {
-        int64_t top = 0, low;
+        Stretch stretch;
+        Walk walk;
         int r;
 
-        r = database_get(database, &unindexed_top, NULL, 0, &top);
-        if (r != 0)
+        r = find_walk(database, &walk);
+        if (r != 0 || walk.name == 0)
                 return r;
-
-        low = top > STEP_ROWS ? top - STEP_ROWS : 0;
-        do
-                r = index_next(database, catalog, low, &top);
-        while (r == DATABASE_ROW);
-        if (r != 0)
-                return r;
-
-        /* Rows are numbered from 1: an indicator that is indexed from row 0 is indexed whole. */
-        r = database_run(database, &unindexed_done, FIELDS(field_i64(low)));
-        if (r == 0)
-                *ret_has_more = low > 0;
-        return r;
+        r = read_stretch(database, &walk, &stretch);
+        for (size_t i = 0; r == 0 && i < stretch.n; i++)
+                r = index_row(database, catalog, stretch.rows[i]);
+        if (r == 0 && stretch.n_seen < STEP_ROWS)
+                r = end_name(database, walk.name);
+        else if (r == 0)
+                r = database_run(database, &walk_put, FIELDS(field_i64(walk.name), field_i64(walk.time_ms), field_i64(walk.row)));
+        return r == 0 ? indexing_find(database, ret_has_more) : r;
 }

@@ -4,7 +4,9 @@
 /*
  * Indexing: stores points of results that were stored before their model
  *
- * A step takes some rows, from the newest downwards, when no other rows wait. The database has how far each indicator is indexed.
+ * A step takes some results of one name, from the newest downwards, when no other rows wait: the work is that of this name, however
+ * many results there are of others. The table `indexing` has how far the name is done; queries look results up in their documents until
+ * the last one has its point. A change of what is to be indexed begins the name again.
  */
 
 #include <stdbool.h>

@@ -57,7 +57,7 @@ STATEMENT models_apply = { MODELS_APPLY(""), 0 };
 STATEMENT model_apply = { MODELS_APPLY(" WHERE i.name = (SELECT id FROM term WHERE text = ?2)"), 0 };
 
 /*
- * From here on, results that are stored already are looked up in their documents, and indexed from the next row downwards. name: of
+ * From here on, results that are stored already are looked up in their documents until they are indexed. name: of
  * one model, or NULL for all.
  */
 static int apply_models(Database *database, const Field *name) {
@@ -70,24 +70,6 @@ static int apply_models(Database *database, const Field *name) {
         if (name)
                 return database_run(database, &model_apply, FIELDS(field_i64(next), *name));
         return database_run(database, &models_apply, FIELDS(field_i64(next)));
-}
-
-/* Far more shapes than models, so that the search for unused ones is rare. */
-STATEMENT shapes_are_many = { "SELECT (SELECT count(*) FROM shape) > 64 + 2 * (SELECT count(*) FROM model)", 1 };
-
-STATEMENT shapes_tidy = {
-        "DELETE FROM shape WHERE id NOT IN (SELECT shape FROM model"
-        " UNION SELECT shape FROM indicator WHERE shape IS NOT NULL UNION SELECT shape FROM series)",
-        0,
-};
-
-/* Drops the shapes of replaced models once no result is indexed by them: a user may replace a model any number of times. */
-static int drop_shapes(Database *database) {
-        int64_t are_many = 0;
-        int r;
-
-        r = database_get(database, &shapes_are_many, NULL, 0, &are_many);
-        return r == 0 && are_many ? database_run(database, &shapes_tidy, NULL, 0) : r;
 }
 
 STATEMENT model_remove = {
@@ -137,9 +119,7 @@ static int apply_put(RowSet *set, Database *database, Catalog *catalog, bool is_
         int r;
 
         r = begin_change(set, database, catalog);
-        if (r == 0)
-                r = put_models(set, database, is_declared);
-        return r != 0 ? r : drop_shapes(database);
+        return r != 0 ? r : put_models(set, database, is_declared);
 }
 
 static int apply_model(RowSet *set, Database *database, void *catalog) {
@@ -154,9 +134,7 @@ static int apply_removal(RowSet *set, Database *database, void *catalog) {
         int r;
 
         r = begin_change(set, database, catalog);
-        if (r == 0)
-                r = remove_model(set, database);
-        return r != 0 ? r : drop_shapes(database);
+        return r != 0 ? r : remove_model(set, database);
 }
 
 const RowKind model_rows_kind = { "model", apply_model };

@@ -8,8 +8,8 @@
  * of its results in the order of the series' shape. A shape is what a model indexes (shape.h). Points are clustered by series and time,
  * so that a query reads no document.
  *
- * Of an indicator with a shape, the results from row indexed_from on have points. The results before are indexed step by step from
- * there downwards; until then they are looked up in their documents.
+ * Of an indicator with a shape, the results from row indexed_from on have points. The results before are looked up in their documents
+ * until all of them are indexed (indexing.h).
  */
 #include "store/indicators/store_indicators.h"
 
@@ -29,10 +29,9 @@
 
 enum { REMOVED_NAME, REMOVED_COMPONENT, REMOVED_UID, REMOVED_BLOCK, REMOVED_BYTES, N_REMOVED_COLUMNS };
 
-/* The size is that which result_rows.c counted. */
-#define REMOVED                                                                                                            \
-        " RETURNING name, component, uid, row / " HOLDING_BLOCK_TEXT ", length(CAST(document AS BLOB)) +"                  \
-        " ifnull(length(CAST(run AS BLOB)), 0)"
+/* The size that result_rows.c counted. */
+#define SIZE_OF_RESULT HOLDER_RESULT_BYTES_TEXT " + length(CAST(document AS BLOB)) + ifnull(length(CAST(run AS BLOB)), 0)"
+#define REMOVED " RETURNING name, component, uid, row / " HOLDING_BLOCK_TEXT ", " SIZE_OF_RESULT
 
 STATEMENT result_remove = {
         "DELETE FROM result WHERE row IN (SELECT row FROM result ORDER BY row LIMIT ?1)" REMOVED,
@@ -91,7 +90,7 @@ static int run_removal(Database *database, Prepared *removal, int64_t *ret_n) {
                         removed = (Removed){ .name = name, .component = component, .holding = holding };
                 }
                 removed.holding.n_rows++;
-                removed.holding.n_bytes += HOLDER_RESULT_BYTES + column_i64(removal, REMOVED_BYTES);
+                removed.holding.n_bytes += column_i64(removal, REMOVED_BYTES);
                 n++;
         }
         sqlite3_reset(removal->handle);
@@ -132,16 +131,20 @@ STATEMENT result_salvage = {
         0,
 };
 
-/* The result is looked up in its document until it is indexed. */
-STATEMENT result_salvaged = {
-        "INSERT INTO indicator (name, component, uid, n_results, latest_ms, shape, indexed_from)"
-        " SELECT r.name, r.component, r.uid, 1, r.time_ms,"
-        " (SELECT m.shape FROM model AS m WHERE m.name = n.text AND (m.component IS NULL OR m.component = c.text)"
-        "  AND m.owner IN (-1, r.uid) ORDER BY m.component IS NULL, m.is_declared DESC, m.owner LIMIT 1), r.row + 1"
-        " FROM result AS r JOIN term AS n ON n.id = r.name JOIN term AS c ON c.id = r.component WHERE r.row = ?1"
-        " ON CONFLICT (name, component, uid) DO UPDATE SET n_results = n_results + 1, latest_ms = max(latest_ms, excluded.latest_ms),"
-        " indexed_from = max(indexed_from, excluded.indexed_from)",
-        0,
+/* Counts the result as the writer does. The result is looked up in its document until it is indexed. */
+STATEMENT result_salvaged[] = {
+        { "INSERT INTO indicator (name, component, uid, n_results, latest_ms, shape, indexed_from)"
+          " SELECT r.name, r.component, r.uid, 1, r.time_ms,"
+          " (SELECT m.shape FROM model AS m WHERE m.name = n.text AND (m.component IS NULL OR m.component = c.text)"
+          "  AND m.owner IN (-1, r.uid) ORDER BY m.component IS NULL, m.is_declared DESC, m.owner LIMIT 1), r.row + 1"
+          " FROM result AS r JOIN term AS n ON n.id = r.name JOIN term AS c ON c.id = r.component WHERE r.row = ?1"
+          " ON CONFLICT (name, component, uid) DO UPDATE SET n_results = n_results + 1, latest_ms = max(latest_ms, excluded.latest_ms),"
+          " indexed_from = max(indexed_from, excluded.indexed_from)", 0 },
+        { "INSERT INTO holder (uid, n_bytes) SELECT uid, " SIZE_OF_RESULT " FROM result WHERE row = ?1"
+          " ON CONFLICT DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes", 0 },
+        { "INSERT INTO holding (uid, block, n_rows) SELECT uid, row / " HOLDING_BLOCK_TEXT ", 1 FROM result WHERE row = ?1"
+          " ON CONFLICT DO UPDATE SET n_rows = n_rows + 1", 0 },
+        {},
 };
 
 STATEMENT model_salvage = {
@@ -149,6 +152,7 @@ STATEMENT model_salvage = {
         " WHERE EXISTS (SELECT 1 FROM shape WHERE id = ?9)", 0,
 };
 STATEMENT shape_salvage = { "INSERT OR IGNORE INTO shape VALUES (?1, ?2)", 0 };
+static const StoreIndex shape_indexes[] = { { "sqlite_autoindex_shape_1", &shape_salvage, NULL }, {} };
 
 /* --- tables -------------------------------------------------------------------------------------- */
 
@@ -158,6 +162,12 @@ static const StoreTable term_table = {
         .schema = "CREATE TABLE term (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT;",
         .checks = { "SELECT max(id) FROM term" },
 };
+
+/* A shape goes with the last row that refers to it: a user may replace a model any number of times. */
+#define DROP_SHAPE                                                                                                     \
+        " BEGIN DELETE FROM shape WHERE id = old.shape AND NOT EXISTS (SELECT 1 FROM model WHERE shape = old.shape)"   \
+        " AND NOT EXISTS (SELECT 1 FROM indicator WHERE shape = old.shape)"                                            \
+        " AND NOT EXISTS (SELECT 1 FROM series WHERE shape = old.shape); END;"
 
 /*
  * Each user's results of an indicator are counted and indexed apart, since each may be judged by another model. The writer asks again and
@@ -171,11 +181,28 @@ static const StoreTable indicator_table = {
                 " n_results INTEGER NOT NULL, latest_ms INTEGER NOT NULL, shape INTEGER, indexed_from INTEGER,"
                 " PRIMARY KEY (name, component, uid)) STRICT, WITHOUT ROWID;"
                 "CREATE INDEX indicator_unindexed ON indicator (indexed_from) WHERE shape IS NOT NULL AND indexed_from > 0;"
+                "CREATE INDEX indicator_by_shape ON indicator (shape) WHERE shape IS NOT NULL;"
+                "CREATE TRIGGER indicator_reshaped AFTER UPDATE OF shape ON indicator WHEN new.shape IS NOT old.shape" DROP_SHAPE
+                "CREATE TRIGGER indicator_unshaped AFTER DELETE ON indicator" DROP_SHAPE
                 "CREATE TRIGGER indicator_added AFTER INSERT ON indicator BEGIN"
                 " INSERT INTO holder (uid, n_names) VALUES (new.uid, 1) ON CONFLICT DO UPDATE SET n_names = n_names + 1; END;"
                 "CREATE TRIGGER indicator_removed AFTER DELETE ON indicator BEGIN"
-                " UPDATE holder SET n_names = n_names - 1 WHERE uid = old.uid; END;",
+                " UPDATE holder SET n_names = n_names - 1 WHERE uid = old.uid; END;"
+                "CREATE TRIGGER indicator_added_unindexed AFTER INSERT ON indicator WHEN new.indexed_from > 0 BEGIN"
+                " DELETE FROM indexing WHERE name = new.name; END;"
+                "CREATE TRIGGER indicator_unindexed_again AFTER UPDATE OF indexed_from ON indicator WHEN new.indexed_from > 0 BEGIN"
+                " DELETE FROM indexing WHERE name = new.name; END;",
         .checks = { "SELECT count(*) FROM indicator" },
+};
+
+/* How far the results of a name are indexed (indexing.h): one row or none. */
+static const StoreTable indexing_table = {
+        .name = "indexing",
+        .schema =
+                "CREATE TABLE indexing ("
+                " only INTEGER PRIMARY KEY CHECK (only = 1), name INTEGER NOT NULL, time_ms INTEGER NOT NULL,"
+                " row INTEGER NOT NULL) STRICT;",
+        .checks = { "SELECT count(*) FROM indexing" },
 };
 
 /*
@@ -217,7 +244,7 @@ static const StoreTable result_table = {
         .tidy = tidy,
         .salvage_before = &terms_salvage,
         .salvage = &result_salvage,
-        .salvage_after = &result_salvaged,
+        .salvage_after = result_salvaged,
         .keeps_rowids = true,
 };
 
@@ -230,7 +257,10 @@ static const StoreTable model_table = {
                 " owner INTEGER NOT NULL, uid INTEGER NOT NULL, by_admin INTEGER NOT NULL, time_ms INTEGER NOT NULL,"
                 " shape INTEGER NOT NULL,"
                 " results TEXT NOT NULL, document TEXT NOT NULL) STRICT;"
-                "CREATE UNIQUE INDEX model_by_name ON model (name, ifnull(component, ''), owner, is_declared);",
+                "CREATE UNIQUE INDEX model_by_name ON model (name, ifnull(component, ''), owner, is_declared);"
+                "CREATE INDEX model_by_shape ON model (shape);"
+                "CREATE TRIGGER model_reshaped AFTER UPDATE OF shape ON model WHEN new.shape <> old.shape" DROP_SHAPE
+                "CREATE TRIGGER model_removed AFTER DELETE ON model" DROP_SHAPE,
         .checks = { "SELECT total(length(document)) FROM model" },
         .salvage_first = &model_salvage,
 };
@@ -240,7 +270,7 @@ static const StoreTable shape_table = {
         .schema = "CREATE TABLE shape (id INTEGER PRIMARY KEY, keys TEXT NOT NULL UNIQUE) STRICT;",
         .checks = { "SELECT max(id) FROM shape" },
         .salvage_first = &shape_salvage,
-        .salvage_index = "sqlite_autoindex_shape_1",
+        .salvage_indexes = shape_indexes,
 };
 
 static const StoreTable series_table = {
@@ -251,6 +281,8 @@ static const StoreTable series_table = {
                 " shape INTEGER NOT NULL, version TEXT, hardware TEXT, parameters TEXT NOT NULL) STRICT;"
                 "CREATE INDEX series_by_hash ON series (hash);"
                 "CREATE INDEX series_by_pair ON series (name, component, uid, shape);"
+                "CREATE INDEX series_by_shape ON series (shape);"
+                "CREATE TRIGGER series_unshaped AFTER DELETE ON series" DROP_SHAPE
                 "CREATE TRIGGER series_added AFTER INSERT ON series BEGIN"
                 " INSERT INTO holder (uid, n_series) VALUES (new.uid, 1) ON CONFLICT DO UPDATE SET n_series = n_series + 1; END;"
                 "CREATE TRIGGER series_removed AFTER DELETE ON series BEGIN"
@@ -282,7 +314,8 @@ static const StoreTable point_table = {
 };
 
 static const StoreTable *const tables[] = {
-        &term_table, &indicator_table, &result_table, &shape_table, &model_table, &series_table, &property_table, &point_table, NULL,
+        &term_table,   &indicator_table, &indexing_table, &result_table, &shape_table, &model_table,
+        &series_table, &property_table,  &point_table,    NULL,
 };
 
 static const RowKind *const kinds[] = {

@@ -59,6 +59,31 @@ STATEMENT job_salvage = {
         0,
 };
 
+/*
+ * A job whose row is lost, so that its phases and its timeline keep a job: its indexes tell what it was. Those with the time
+ * come first, because retention may look at the job in between.
+ */
+#define RESTORED "'restored from indexes after damage of the database: the command, labels and numbers of the job are lost'"
+STATEMENT job_restore = {
+        "INSERT OR IGNORE INTO job (row, id, name, user, state, begin_ms, uid, gid, pid, pid_start_ticks, rank, node, n_nodes, n_ranks,"
+        " enclosure, note, command, labels) SELECT ?1, 'lost-id-' || ?1, '', '', 'interrupted', 0, 0, 0, 0, 0, -1, -1, 0, 0,"
+        " 'none', " RESTORED ", '', '{}'", 0,
+};
+#define JOB_RESTORE(columns) "UPDATE OR IGNORE job SET " columns " WHERE row = ?1 AND note = " RESTORED
+STATEMENT job_restore_id = { JOB_RESTORE("id = ?2"), 0 };
+STATEMENT job_restore_name = { JOB_RESTORE("name = ?2, begin_ms = ?3, end_ms = ?3"), 0 };
+STATEMENT job_restore_user = { JOB_RESTORE("user = ?2, begin_ms = ?3, end_ms = ?3"), 0 };
+STATEMENT job_restore_state = { JOB_RESTORE("state = iif(?2 = 'running', 'interrupted', ?2), begin_ms = ?3, end_ms = ?3"), 0 };
+STATEMENT job_restore_uid = { JOB_RESTORE("uid = ?2"), 0 };
+static const StoreIndex job_indexes[] = {
+        { "job_by_name", &job_restore, &job_restore_name },
+        { "job_by_user", &job_restore, &job_restore_user },
+        { "job_by_state", &job_restore, &job_restore_state },
+        { "job_by_id", &job_restore, &job_restore_id },
+        { "job_by_uid", &job_restore, &job_restore_uid },
+        {},
+};
+
 /* A job that was lost may give its number to another job. */
 STATEMENT running_salvage = {
         "INSERT OR IGNORE INTO running SELECT ?1, ?2, ?3, ?4 WHERE EXISTS (SELECT 1 FROM job WHERE row = ?1 AND state = 'running')", 0,
@@ -76,7 +101,9 @@ STATEMENT phase_salvage = {
         " WHERE EXISTS (SELECT 1 FROM job WHERE row = ?2 AND begin_ms <= ?5)",
         0,
 };
+STATEMENT phase_salvaged[] = { { "UPDATE job SET n_phases = ?3 + 1 WHERE row = ?2 AND n_phases <= ?3", 0 }, {} };
 STATEMENT layout_salvage = { "INSERT OR IGNORE INTO layout VALUES (?1, ?2)", 0 };
+static const StoreIndex layout_indexes[] = { { "sqlite_autoindex_layout_1", &layout_salvage, NULL }, {} };
 STATEMENT meter_salvage = { "INSERT OR IGNORE INTO meter VALUES (?1, ?2, ?3, ?4)", 0 };
 
 /* --- tables -------------------------------------------------------------------------------------- */
@@ -131,6 +158,7 @@ static const StoreTable job_table = {
         .run = run_removal,
         .salvage_first = &job_salvage_running,
         .salvage = &job_salvage,
+        .salvage_indexes = job_indexes,
         .keeps_rowids = true,
 };
 
@@ -177,6 +205,7 @@ static const StoreTable phase_table = {
         },
         .salvage_first = &phase_salvage,
         .salvage = &phase_salvage,
+        .salvage_after = phase_salvaged,
 };
 
 /* The keys of stored metrics and usage (job_text.h): a few rows, shared by all jobs and phases. */
@@ -185,7 +214,7 @@ static const StoreTable layout_table = {
         .schema = "CREATE TABLE layout (id INTEGER PRIMARY KEY, keys TEXT NOT NULL UNIQUE) STRICT;",
         .checks = { "SELECT count(*) FROM (SELECT * FROM layout)" },
         .salvage_first = &layout_salvage,
-        .salvage_index = "sqlite_autoindex_layout_1",
+        .salvage_indexes = layout_indexes,
 };
 
 /* The node meter's account, from which the jobs' progress counts: one row. */

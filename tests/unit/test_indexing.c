@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The work of registering a model is that of the results of its name: counted in steps of SQLite's virtual machine. */
+/* tests: daemon/store/indicators/indexing.c daemon/store/indicators/model_rows.c */
+
+#include "run_results_fixture.h"
+
+#include "store/indicators/catalog.h"
+#include "store/indicators/indexing.h"
+#include "store/indicators/model_rows.h"
+#include "store/opening.h"
+
+#define N_OWN 600 /* results of the name whose model is registered */
+
+/* A database with N_OWN results of PiMatmul by three users, which lie among two results of each of n_others other names. */
+typedef struct Fixture {
+        Place place;
+        Database database;
+        Catalog *catalog;
+} Fixture;
+
+static void fill(const Place *place, int n_others) {
+        char sql[2048];
+        int n_rows = 2 * n_others + N_OWN;
+
+        (void)snprintf(sql, sizeof(sql),
+                       "INSERT INTO term VALUES (1, 'PiMatmul'), (2, 'c');"
+                       "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
+                       " INSERT INTO term SELECT 2 + i, 'other-' || i FROM n;"
+                       "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
+                       " INSERT INTO result (row, id, time_ms, name, component, uid, document)"
+                       " SELECT i, randomblob(16), 5000 + (i * 7919) %% 100000,"
+                       "  iif((i - 1) %% %d = 0 AND (i - 1) / %d < %d, 1, 3 + i %% %d), 2, 1000 + i %% 3,"
+                       "  '{\"@parameters\":{\"matrix_size\":' || (i %% 4) || '},\"@result\":{\"rate\":2.5},\"name\":\"x\"}' FROM n;"
+                       "INSERT INTO indicator (name, component, uid, n_results, latest_ms)"
+                       " SELECT name, component, uid, count(*), max(time_ms) FROM result GROUP BY name, component, uid;",
+                       n_others, n_rows, n_rows / N_OWN, n_rows / N_OWN, N_OWN, n_others);
+        change_place(place, sql);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM result WHERE name = 1"), N_OWN);
+}
+
+static void set_up(Fixture *f, int n_others) {
+        char path[PATH_MAX];
+
+        *f = (Fixture){};
+        place_make(&f->place);
+        place_path(&f->place, "perfd.db", path);
+        assert_int_equal(opening_open_file(path, &f->database), 0);
+        database_close(&f->database);
+        fill(&f->place, n_others);
+        assert_int_equal(opening_open_file(path, &f->database), 0);
+        assert_int_equal(database_exec(&f->database, "PRAGMA synchronous = OFF"), 0);
+        assert_int_equal(catalog_new(&f->catalog, NULL), 0);
+}
+
+static void tear_down(Fixture *f) {
+        f->catalog = catalog_free(f->catalog);
+        database_close(&f->database);
+        place_remove(&f->place);
+}
+
+/* Steps since the last call. */
+static int64_t count_steps(Fixture *f) {
+        int64_t n = 0;
+
+        for (size_t i = 0; i < STATEMENT_CACHE_SLOTS; i++) {
+                sqlite3_stmt *handle = f->database.statements.slots[i].handle;
+
+                n += handle ? sqlite3_stmt_status(handle, SQLITE_STMTSTATUS_VM_STEP, 1) : 0;
+        }
+        return n;
+}
+
+/* Registers a model as an administrator does, and indexes until nothing is left. Returns the steps of both. */
+static int64_t count_registering(Fixture *f, PropertyIndex index) {
+        scoped(rowset_freep) RowSet *set = NULL;
+        Property properties[5];
+        IndicatorModel model = matmul_model(properties);
+        bool has_more = true;
+        int r = 0;
+
+        properties[0].index = index;
+        set = model_rows_pack(&(StoreModel){ .model = &model, .by_admin = true }, 1, cookie_of(1));
+        assert_non_null(set);
+        (void)count_steps(f);
+        assert_int_equal(database_begin(&f->database), 0);
+        assert_int_equal(set->kind->apply(set, &f->database, f->catalog), 0);
+        assert_int_equal(database_commit(&f->database), 0);
+
+        for (int i = 0; r == 0 && has_more; i++) {
+                has_more = false;
+                assert_true(i < 100000);
+                assert_int_equal(database_begin(&f->database), 0);
+                r = indexing_step(&f->database, f->catalog, &has_more);
+                assert_int_equal(r, 0);
+                assert_int_equal(database_commit(&f->database), 0);
+                catalog_forget(f->catalog);
+        }
+        return count_steps(f);
+}
+
+static void registering_costs_the_results_of_the_name(void **state) {
+        static const int n_others[] = { 300, 30000 };
+        int64_t n_first[2], n_again[2];
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(n_others); i++) {
+                Fixture f;
+
+                set_up(&f, n_others[i]);
+                n_first[i] = count_registering(&f, INDEX_INT);
+                assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM point"), N_OWN);
+                n_again[i] = count_registering(&f, INDEX_NONE);
+                assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM point"), N_OWN);
+                assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM indicator WHERE indexed_from = 0"), 3);
+                assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM indexing"), 0);
+                assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM shape"), 1);
+                print_message("%d other names: %ld steps, registered again %ld steps\n", n_others[i], (long)n_first[i], (long)n_again[i]);
+                tear_down(&f);
+        }
+
+        /* Searches become deeper by a level. */
+        assert_true(n_first[1] < n_first[0] + n_first[0] / 10);
+        assert_true(n_again[1] < n_again[0] + n_again[0] / 10);
+}
+
+/* A name that is begun again, because another model came or rows were salvaged, leaves no result without its point. */
+static void a_change_while_a_name_is_indexed_begins_the_name_again(void **state) {
+        scoped(rowset_freep) RowSet *set = NULL;
+        Property properties[5];
+        IndicatorModel model = matmul_model(properties);
+        bool has_more = false;
+        Fixture f;
+
+        (void)state;
+        set_up(&f, 300);
+        set = model_rows_pack(&(StoreModel){ .model = &model, .by_admin = true }, 1, cookie_of(1));
+        assert_int_equal(set->kind->apply(set, &f.database, f.catalog), 0);
+        assert_int_equal(indexing_step(&f.database, f.catalog, &has_more), 0);
+        assert_true(has_more);
+        assert_int_equal(ask_place(&f.place, "SELECT name FROM indexing"), 1);
+
+        /* A row with the latest time, as salvage adds it. */
+        change_place(&f.place, "INSERT INTO result (row, id, time_ms, name, component, uid, document)"
+                               " VALUES (100000, randomblob(16), 1000000, 1, 2, 1000, '{}');"
+                               "UPDATE indicator SET indexed_from = 100001 WHERE name = 1 AND uid = 1000");
+        assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM indexing"), 0);
+        for (int i = 0; has_more; i++) {
+                assert_true(i < 100);
+                assert_int_equal(indexing_step(&f.database, f.catalog, &has_more), 0);
+                catalog_forget(f.catalog);
+        }
+        assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM point"), N_OWN + 1);
+        assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM result WHERE name = 1 AND series IS NULL"), 0);
+        tear_down(&f);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(registering_costs_the_results_of_the_name),
+                cmocka_unit_test(a_change_while_a_name_is_indexed_begins_the_name_again),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
