@@ -168,7 +168,7 @@ static void sample(Bench *bench, size_t k) {
         (void)k;
         bench->now_ns += NS_PER_S;
         for (size_t g = 0; g < bench->n_groups; g++)
-                if (cgroup_glance(bench->groups[g].cgroup, bench->now_ns, &taken) != 0)
+                if (cgroup_refresh(bench->groups[g].cgroup, bench->now_ns, &taken) != 0)
                         abort();
 }
 

@@ -26,11 +26,11 @@ typedef enum SettingType {
         TYPE_MODE,
         TYPE_PATH,   /* absolute */
         TYPE_LISTEN, /* ADDRESS:PORT or off */
-        TYPE_PATTERNS, /* of cgroups that are jobs, separated by blanks */
-        TYPE_GROUP,  /* name or number, or empty */
-        TYPE_HOSTS,  /* names, separated by blanks */
-        TYPE_CHOICE, /* a word of `expected`, "A or B": its index */
-        TYPE_WEIGHTS, /* see weights.h */
+        TYPE_PATTERNS, /* cgroup patterns, separated by blanks */
+        TYPE_GROUP,  /* group name or number, or empty */
+        TYPE_HOSTS,  /* host names, separated by blanks */
+        TYPE_CHOICE, /* one of the words in `expected`, "A or B"; stored as an index */
+        TYPE_WEIGHTS, /* see the syntax in weights.h */
 } SettingType;
 
 typedef struct Setting {
@@ -38,8 +38,8 @@ typedef struct Setting {
         SettingType type;
         size_t offset, size;
         const char *initial;
-        uint64_t min, max;    /* in ns, bytes, or itself */
-        const char *expected; /* for the error, after "expected " */
+        uint64_t min, max;    /* limits in ns, bytes, or the number itself */
+        const char *expected; /* follows "expected " in error messages */
         bool needs_restart;
 } Setting;
 
@@ -51,7 +51,10 @@ typedef struct Setting {
 #define AT(field) offsetof(Config, field), sizeof(((Config *)NULL)->field)
 #define PATTERNS "patterns of at most 255 bytes"
 
-/* All settings of perfd.conf and their places in the configurations of the subsystems. A reload applies those without needs_restart. */
+/*
+ * All settings of perfd.conf, with their locations in the configurations of the subsystems. A reload applies only
+ * settings without needs_restart.
+ */
 static const Setting settings[] = {
         { "sampling", "interval", TYPE_DURATION, AT(node.interval_ns), "1s", 100 * MS, 60 * S, "a time from 100ms to 60s", false },
         { "sampling", "filesystems_interval", TYPE_DURATION, AT(node.filesystems_interval_ns), "10s", S, 3600 * S, "a time from 1s to 1h", true },
@@ -124,7 +127,7 @@ static int parse_group(const char *text, uint64_t *ret) {
         return 0;
 }
 
-/* Checks the form only: listening shows whether the address exists. */
+/* Checks the syntax only: whether the address exists is known when it is bound. */
 static bool listen_is_valid(const char *text) {
         const char *colon = strrchr(text, ':');
         char address[CONFIG_TEXT_MAX];
@@ -149,7 +152,7 @@ static bool listen_is_valid(const char *text) {
         return inet_pton(AF_INET, address, &in) == 1;
 }
 
-/* Letters of names of hosts, and blanks between them. */
+/* Characters of host names, and the blank between names. */
 static const char host_letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._ \t";
 
 static int setting_parse_text(const Setting *setting, const char *text, char *ret) {
@@ -225,7 +228,7 @@ static bool is_text(const Setting *setting) {
                setting->type == TYPE_HOSTS;
 }
 
-/* The field is a bool, an unsigned or an enum, or a uint64_t or size_t. */
+/* The field is a bool, an unsigned, an enum, a uint64_t or a size_t. */
 static void setting_store(const Setting *setting, uint64_t v, void *field) {
         if (setting->size == sizeof(bool))
                 *(bool *)field = v != 0;
@@ -265,7 +268,7 @@ static const Setting *setting_find(const char *section, const char *key) {
         return NULL;
 }
 
-/* Lists the valid names: the sections, or the keys of the section. */
+/* Lists the valid names: the sections, or the keys of a section. */
 static void complain_unknown(const char *section, const char *key, ConfigError *ret) {
         const char *last = "";
         bool section_exists = false;
@@ -292,7 +295,7 @@ static void complain_unknown(const char *section, const char *key, ConfigError *
         }
 }
 
-/* Returns false when the patterns are not the error. */
+/* Returns false if the patterns have no error. */
 static bool complain_patterns(const Setting *setting, const char *text, ConfigError *ret) {
         char error[PATTERN_ERROR_MAX];
 
@@ -318,13 +321,13 @@ int config_set(Config *config, const char *section, const char *key, const char 
         return CONFIG_INVALID;
 }
 
-/* State of one file's parsing. inih does not tell its handler the line number, so the reader counts lines. */
+/* State of parsing one file. inih does not pass the line number to its handler, so the reader counts lines. */
 typedef struct Parse {
         FILE *file;
         Config *config;
         ConfigError *error;
         unsigned line;
-        unsigned set_at[N_ELEMENTS(settings)]; /* line, 0: not set in this file */
+        unsigned set_at[N_ELEMENTS(settings)]; /* line of each setting; 0: not set in this file */
         bool failed;
 } Parse;
 
@@ -344,7 +347,7 @@ static char *on_line(char *line, int n_max, void *userdata) {
                 return NULL;
         }
 
-        /* inih would read an indented line as the continuation of the previous line. */
+        /* inih would treat an indented line as a continuation of the previous line */
         memmove(line, scan_blanks(line), strlen(scan_blanks(line)) + 1);
         return line;
 }

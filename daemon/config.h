@@ -4,9 +4,9 @@
 /*
  * Configuration
  *
- * perfd.conf and its drop-ins, read with inih into the configurations of the subsystems. One table (config.c) holds
- * every setting with its type, default and limits; perfd.conf(5) has a paragraph for each of its lines. A file is
- * taken whole or not at all.
+ * Reads perfd.conf and its drop-ins with inih into the configurations of the subsystems. The table in config.c
+ * contains each setting with its type, default and limits; perfd.conf(5) has a paragraph for each row. A file with an
+ * error is rejected as a whole.
  */
 
 #include <stddef.h>
@@ -46,24 +46,33 @@ typedef struct ConfigError {
 void config_defaults(Config *ret);
 
 /*
- * Reads `path` (NULL: CONFIG_DEFAULT_PATH, which may be absent) and then PATH.d/ *.conf in lexical order,
- * later files override earlier ones. 0, CONFIG_INVALID with *ret_error, or a negative errno. *ret is written on success only.
+ * Reads `path` (NULL: CONFIG_DEFAULT_PATH, which may be absent), then PATH.d/ *.conf in lexical order; later files
+ * override earlier ones. Returns 0, CONFIG_INVALID with *ret_error, or a negative errno. *ret is written on success
+ * only.
  */
 enum {
         CONFIG_INVALID = 1,
 };
 int config_load(const char *path, Config *ret, ConfigError *ret_error);
 
-/* Sets one setting as a line of the file does; for the command line. 0 or CONFIG_INVALID with ret_error->text. */
+/*
+ * Sets one setting from the command line, with the syntax of the file. Returns 0, or CONFIG_INVALID with
+ * ret_error->text.
+ */
 int config_set(Config *config, const char *section, const char *key, const char *text, ConfigError *ret_error);
 
-/* Places a volatile store without a configured directory beside the socket, in memory like /run. Call after all settings are set. */
+/*
+ * Sets the directory of a volatile store without a configured directory: next to the socket, on a memory file system
+ * such as /run. Call after all settings are set.
+ */
 void config_place_volatile_store(Config *config);
 
-/* Copies the settings that may change while perfd runs from `fresh` into `config`. Names the other settings that differ in
- * `ret_restart` ("http.listen, …"). */
+/*
+ * Copies the settings that may change at runtime from `fresh` to `config`. Writes the names of the other settings
+ * that differ to `ret_restart` ("http.listen, …").
+ */
 void config_apply(Config *config, const Config *fresh, Buffer *ret_restart);
 
-/* Patterns for a Finder, in the order of the settings. Borrows the texts. Returns their number. */
+/* Returns the number of patterns for a Finder, in the order of the settings. The texts are borrowed. */
 #define CONFIG_PATTERNS_MAX 7
 size_t config_patterns(const PatternsConfig *config, FinderPattern ret[static CONFIG_PATTERNS_MAX]);

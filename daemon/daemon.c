@@ -12,7 +12,7 @@
 #include "util/clock.h"
 #include "util/file.h"
 
-/* Time for which a shutdown waits for requests in progress. */
+/* Maximum time that a shutdown waits for requests in progress. */
 #define DRAIN_NS (5 * NS_PER_S)
 
 typedef struct Daemon {
@@ -25,7 +25,7 @@ typedef struct Daemon {
         uint64_t tick_deadline_us; /* time of the next tick */
 } Daemon;
 
-/* --- the loop's events ------------------------------------------------------------------------ */
+/* --- event handlers --------------------------------------------------------------------------- */
 
 static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         Daemon *daemon = userdata;
@@ -53,7 +53,10 @@ static void notify_status(const Daemon *daemon) {
                          rooms->stored.is_writable ? "" : "; the store cannot be written");
 }
 
-/* Keeps the grid of the previous checkpoint, unless the next time has passed: the machine slept, or the interval changed. */
+/*
+ * Keeps the times of the previous schedule, unless the next one has passed: the machine was suspended, or the
+ * interval changed.
+ */
 static uint64_t next_checkpoint_us(const Daemon *daemon, uint64_t last_us) {
         uint64_t interval_us = daemon->rooms.config.jobs.checkpoint_interval_ns / NS_PER_US;
         uint64_t now_us = clock_boottime_ns() / NS_PER_US;
@@ -85,7 +88,7 @@ static int on_store(sd_event_source *source, int fd, uint32_t revents, void *use
         return rooms_take_completions(&daemon->rooms);
 }
 
-/* After each turn of the loop: handles the requests that have arrived. */
+/* Called after each iteration of the loop: handles the requests that have arrived. */
 static int on_turn(sd_event_source *source, void *userdata) {
         Daemon *daemon = userdata;
         int r;
@@ -117,7 +120,7 @@ static int daemon_drain(Daemon *daemon) {
 
         log_info("Shutting down: finishing requests in progress.");
         (void)sd_notify(0, "STOPPING=1");
-        /* The last checkpoint includes the time since the last tick. */
+        /* the last checkpoint includes the time since the last tick */
         r = rooms_tick(&daemon->rooms);
         if (r < 0)
                 return r;
@@ -157,7 +160,7 @@ static int daemon_read_config(const Options *options, Config *ret, ConfigError *
         return r;
 }
 
-/* Starts new intervals now instead of after the old ones, which may be long. */
+/* Restarts the timers now, not after their old intervals, which may be long. */
 static void restart_timers(Daemon *daemon, const Config *before) {
         const Config *config = &daemon->rooms.config;
         uint64_t now_ns = clock_boottime_ns();
@@ -210,7 +213,7 @@ static int on_reload_signal(sd_event_source *source, const struct signalfd_sigin
         return 0;
 }
 
-/* --- building --------------------------------------------------------------------------------- */
+/* --- setup ------------------------------------------------------------------------------------ */
 
 static int add_timers(Daemon *daemon) {
         const Config *config = &daemon->rooms.config;
@@ -234,8 +237,11 @@ static int add_timers(Daemon *daemon) {
         return sd_event_source_set_exit_on_failure(daemon->checkpoint, true);
 }
 
-/* Gives a source to the loop for its lifetime. A failing handler ends the loop; sd-event would only disable the source. */
-static void leave_to_loop(sd_event_source *source) {
+/*
+ * Transfers ownership of a source to the loop. A failing handler ends the loop; sd-event's default is to disable the
+ * source.
+ */
+static void give_to_loop(sd_event_source *source) {
         (void)sd_event_source_set_floating(source, true);
         (void)sd_event_source_set_exit_on_failure(source, true);
         sd_event_source_unref(source);
@@ -247,7 +253,7 @@ static int add_signal(Daemon *daemon, int number, sd_event_signal_handler_t on_s
 
         r = sd_event_add_signal(daemon->event, &source, number, on_signal, daemon);
         if (r >= 0)
-                leave_to_loop(source);
+                give_to_loop(source);
         return r;
 }
 
@@ -258,12 +264,12 @@ static int add_events(Daemon *daemon) {
         r = sd_event_add_io(daemon->event, &source, store_fd(daemon->rooms.store), EPOLLIN, on_store, daemon);
         if (r < 0)
                 return r;
-        leave_to_loop(source);
+        give_to_loop(source);
 
         r = sd_event_add_post(daemon->event, &source, on_turn, daemon);
         if (r < 0)
                 return r;
-        leave_to_loop(source);
+        give_to_loop(source);
 
         r = add_signal(daemon, SIGTERM, on_end_signal);
         if (r >= 0)
@@ -331,7 +337,7 @@ static int daemon_open(Daemon *daemon) {
         return 0;
 }
 
-static void say_ready(Daemon *daemon) {
+static void notify_ready(Daemon *daemon) {
         const Rooms *rooms = &daemon->rooms;
         const char *address = rooms->http_port.address;
 
@@ -346,7 +352,7 @@ static void say_ready(Daemon *daemon) {
 static int daemon_loop(Daemon *daemon) {
         int r;
 
-        say_ready(daemon);
+        notify_ready(daemon);
         self_trim_memory();
         r = sd_event_loop(daemon->event);
         if (r < 0)
@@ -354,7 +360,10 @@ static int daemon_loop(Daemon *daemon) {
         return r < 0 ? EXIT_FAILURE : 0;
 }
 
-/* Blocks the signals that the loop's signalfd receives, before the first thread starts: all threads inherit it. */
+/*
+ * Blocks the signals that the loop receives through a signalfd. Called before the first thread starts, since threads
+ * inherit the mask.
+ */
 static void block_signals(void) {
         sigset_t set;
 
@@ -370,7 +379,7 @@ static void daemon_close(Daemon *daemon) {
         daemon->tick = sd_event_source_disable_unref(daemon->tick);
         daemon->checkpoint = sd_event_source_disable_unref(daemon->checkpoint);
         daemon->drain = sd_event_source_disable_unref(daemon->drain);
-        /* Removes the names while perfd still listens: later the names may belong to the next perfd. */
+        /* removes the socket files while perfd still listens: later they may belong to the next instance */
         sockets_close(&daemon->sockets);
         rooms_close(&daemon->rooms);
         sd_event_unref(daemon->event);
@@ -391,7 +400,7 @@ static int daemon_start(Daemon *daemon) {
         return r != 0 ? r : daemon_loop(daemon);
 }
 
-/* Checks the models of indicators; the configuration itself has no errors. */
+/* Checks the indicator models, after the configuration was found valid. */
 static int check_models(const Config *config) {
         Models models = {};
         int r;

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Daemon: starts all parts, runs the event loop, stops all parts
+ * Daemon: starts all subsystems, runs the event loop, stops all subsystems
  *
- * Connects descriptors, timers and signals to the functions of rooms.h. The loop waits for events only, and feeds the
- * watchdog.
+ * Connects descriptors, timers and signals to the functions of rooms.h. The loop blocks only to wait for events, and
+ * feeds the watchdog.
  */
 
 #include "options.h"

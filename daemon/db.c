@@ -34,7 +34,7 @@ int db_run(const char *directory, const char *command, char *const *files) {
         if (snprintf(path, sizeof(path), "%s/perfd.db", directory) >= (int)sizeof(path))
                 return finish(-ENAMETOOLONG, &text);
 
-        /* Copies have the results of all users. */
+        /* a copy contains the results of all users */
         umask(0077);
         if (strcmp(command, "check") == 0 && n <= 1)
                 r = maintenance_check(n == 1 ? files[0] : path, &text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Db: the work of `perfd --db`, which `perfctl db` starts, because only perfd speaks to SQLite */
+/* Db: implements `perfd --db`, which `perfctl db` runs, since only perfd uses SQLite */
 
-/* directory: of the store. Prints what was done, and returns the exit status. */
+/* Runs a command on the database in `directory`. Prints the result, and returns the exit status. */
 int db_run(const char *directory, const char *command, char *const *files);

@@ -21,8 +21,8 @@ typedef struct JournalRecord {
 struct Journal {
         int fd;
         struct sockaddr_un address;
-        FILE *stream;        /* owned; in place of stderr. Its lock guards all below */
-        FILE *former_stream; /* borrowed; stderr of the C library */
+        FILE *stream;        /* owned; replaces stderr. The lock of the stream protects all members below */
+        FILE *former_stream; /* borrowed; the original stderr */
         JournalRecord queue[JOURNAL_QUEUE_MAX];
         size_t first, n;
         uint64_t n_dropped, n_dropped_reported;
@@ -42,7 +42,10 @@ bool journal_is_connected(void) {
         return st.st_dev == device && st.st_ino == inode;
 }
 
-/* False: journald has no room for the record, or is being restarted. A record that can never be sent counts as dropped. */
+/*
+ * Returns false if journald has no space for the record, or is being restarted. A record that can never be sent
+ * counts as dropped.
+ */
 static bool journal_send(Journal *journal, const char *text, size_t n) {
         static const char identifier[] = "SYSLOG_IDENTIFIER=perfd\n";
         struct iovec parts[] = { { (void *)identifier, sizeof(identifier) - 1 }, { (void *)text, n } };
@@ -71,7 +74,7 @@ static void journal_enqueue(Journal *journal, const char *text, size_t n) {
         journal->queue[(journal->first + journal->n++) % JOURNAL_QUEUE_MAX] = record;
 }
 
-/* Once journald takes messages again. */
+/* Reports dropped messages after journald accepts messages again. */
 static void journal_report_dropped(Journal *journal) {
         char text[200];
         int n;

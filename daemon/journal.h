@@ -2,14 +2,14 @@
 #pragma once
 
 /*
- * Journal: log messages with fields, while perfd runs under systemd
+ * Journal: log messages with fields when perfd runs under systemd
  *
- * Takes the place of stderr as a stream and sends each record of util/log.h to journald as a datagram (systemd's "Native Journal
- * Protocol"). A send never waits: a datagram that journald has no room for is kept in a bounded queue and sent again by
- * journal_flush(), and what the queue has no room for is counted and reported later. Anything else that is written to the
- * stream, such as the text of a failed assertion, goes to the descriptor of stderr at once.
+ * Replaces stderr by a stream that sends each record of util/log.h to journald as a datagram (systemd's "Native
+ * Journal Protocol"). Sending never blocks: if journald has no space for a datagram, the record is queued and sent
+ * again by journal_flush(); the queue is bounded, and records that do not fit are counted and reported later. All
+ * other text written to the stream, such as the text of a failed assertion, goes to the descriptor of stderr at once.
  *
- * sd_journal_send(3) would need a thread instead, since it waits for journald.
+ * sd_journal_send(3) blocks until journald accepts the message, and would require a thread.
  */
 
 #include <stdbool.h>
@@ -18,20 +18,23 @@
 #include "util/scoped.h"
 
 #define JOURNAL_SOCKET "/run/systemd/journal/socket"
-#define JOURNAL_QUEUE_MAX 512U /* records */
+#define JOURNAL_QUEUE_MAX 512U /* in records */
 
 typedef struct Journal Journal;
 
-/* True when stderr is connected to the journal: $JOURNAL_STREAM names its device and inode. */
+/* Returns true if stderr is connected to the journal: $JOURNAL_STREAM has the device and inode of stderr. */
 bool journal_is_connected(void);
 
-/* Call before other threads start. 0, or a negative errno: stderr is unchanged. Caller frees. */
+/* Call before other threads start. Returns 0, or a negative errno with stderr unchanged. Caller frees. */
 int journal_new(Journal **ret, const char *socket_path);
-/* Sends what it can without waiting, and gives stderr back. Call after other threads have ended. */
+/*
+ * Sends the queued records that can be sent without blocking, and restores stderr. Call after other threads have
+ * ended.
+ */
 Journal *journal_free(Journal *journal);
 DEFINE_SCOPED(Journal, journal_free);
 
-/* Sends what is queued, as far as journald takes it. */
+/* Sends queued records until journald accepts no more. */
 void journal_flush(Journal *journal);
-/* Messages that were dropped since journal_new(). */
+/* Returns the number of messages dropped since journal_new(). */
 uint64_t journal_n_dropped(const Journal *journal);

@@ -28,7 +28,7 @@ static const char usage[] =
         "Try it:  perfd --socket /tmp/perfd/perfd.sock --state /tmp/perfd/state\n"
         "Manuals: perfd(8), perfd.conf(5), perfctl(1)\n";
 
-/* Paths must not depend on the working directory of perfd's start. */
+/* Makes paths independent of the working directory. */
 static int make_absolute(const char *path, char ret[static CONFIG_TEXT_MAX]) {
         char cwd[PATH_MAX];
         int n;
@@ -60,7 +60,7 @@ static int options_finish(Options *options, int argc, char *argv[]) {
 }
 
 int options_from_arguments(Options *ret, int argc, char *argv[]) {
-        /* The value of an option with a text is its number here. */
+        /* An option with an argument has its index in this table as its value. */
         const char **const texts[] = { &ret->config_path, &ret->socket, &ret->http, &ret->state, &ret->root, &ret->db };
         const struct option longs[] = {
                 { "config", required_argument, NULL, 0 },
@@ -101,7 +101,7 @@ int options_from_arguments(Options *ret, int argc, char *argv[]) {
 
 int options_apply(const Options *options, Config *config, ConfigError *ret_error) {
         const struct {
-                const char *section, *key, *text; /* NULL: as configured */
+                const char *section, *key, *text; /* NULL: keep the configured value */
         } rows[] = {
                 { "socket", "path", options->socket ? options->socket_path : NULL },
                 { "http", "listen", options->http },

@@ -15,19 +15,19 @@ enum {
 typedef struct Options {
         const char *config_path; /* NULL: the default file, if it exists */
         const char *root;
-        const char *socket, *http, *state; /* NULL: as configured */
-        const char *db;      /* what is to be done with the database instead of serving; NULL: nothing */
-        char **db_files;     /* arguments of it; end with NULL */
+        const char *socket, *http, *state; /* NULL: as in the configuration */
+        const char *db;      /* database command to run instead of the daemon; NULL: none */
+        char **db_files;     /* arguments of `db`; NULL-terminated */
         bool is_volatile, check_config;
-        char socket_path[CONFIG_TEXT_MAX], state_path[CONFIG_TEXT_MAX]; /* made absolute */
+        char socket_path[CONFIG_TEXT_MAX], state_path[CONFIG_TEXT_MAX]; /* absolute paths */
 } Options;
 
-/* 0: continue. OPTIONS_DONE: --help or --version was printed. OPTIONS_USAGE: the error was printed on stderr. */
+/* 0: continue. OPTIONS_DONE: --help or --version was printed. OPTIONS_USAGE: an error was printed on stderr. */
 enum {
         OPTIONS_DONE = 1,
         OPTIONS_USAGE,
 };
 int options_from_arguments(Options *ret, int argc, char *argv[]);
 
-/* Overrides settings of a configuration with those of the command line. 0 or CONFIG_INVALID. */
+/* Overrides settings of a configuration with those of the command line. Returns 0 or CONFIG_INVALID. */
 int options_apply(const Options *options, Config *config, ConfigError *ret_error);

@@ -35,7 +35,7 @@ void rooms_publish(Rooms *rooms) {
         Snapshot *snapshot = publisher_begin(rooms->publisher);
 
         if (!snapshot)
-                return; /* out of memory: the former snapshot stays current */
+                return; /* out of memory: the previous snapshot remains current */
 
         if (fill_snapshot(rooms, snapshot) < 0)
                 publisher_abandon(rooms->publisher, snapshot);
@@ -43,7 +43,7 @@ void rooms_publish(Rooms *rooms) {
                 publisher_publish(rooms->publisher, snapshot);
 }
 
-/* --- the loop's calls ------------------------------------------------------------------------- */
+/* --- functions for the loop ------------------------------------------------------------------- */
 
 int rooms_take_requests(Rooms *rooms) {
         return desk_take_requests(&rooms->desk, rooms->ingest);
@@ -83,7 +83,7 @@ static int check_store(Rooms *rooms) {
         return registry_restore(&rooms->indicators.registry);
 }
 
-/* Once a minute at most, as the next. */
+/* Logs at most once a minute, like log_expiry(). */
 static void log_exhaustion(Rooms *rooms) {
         HttpStats http;
         uint64_t n;
@@ -186,7 +186,7 @@ int rooms_configure(Rooms *rooms) {
         return result;
 }
 
-/* --- start and end ---------------------------------------------------------------------------- */
+/* --- start and stop --------------------------------------------------------------------------- */
 
 /* Lists the kinds of requests that perfd serves. */
 static void init_desk(Rooms *rooms) {
@@ -200,7 +200,7 @@ static void init_desk(Rooms *rooms) {
         desk_init(&rooms->desk, rows, N_ELEMENTS(rows));
 }
 
-/* Resumes the jobs of the last perfd, and takes the first sample; called before any request. */
+/* Resumes the jobs of the previous perfd, and takes the first sample; called before any request. */
 static int start(Rooms *rooms) {
         Node *node = &rooms->node;
         int r;
@@ -264,7 +264,8 @@ int rooms_open(Rooms *rooms, sd_event *event, const char *root, Sockets *sockets
         r = node_init(&rooms->node, root, &config->node);
         if (r < 0)
                 return r;
-        r = job_room_init(&rooms->jobs, &jobs, "/"); /* the pids of peers are valid for "/" */
+        /* pids of peers refer to the /proc of "/", whatever root is sampled */
+        r = job_room_init(&rooms->jobs, &jobs, "/");
         if (r < 0)
                 return r;
         indicator_room_init(&rooms->indicators, &config->indicators, &config->store, rooms->store, rooms->shares,
@@ -291,5 +292,5 @@ void rooms_close(Rooms *rooms) {
         store_free(rooms->store);
         node_deinit(&rooms->node);
         self_deinit(&rooms->self);
-        shares_free(rooms->shares); /* all charges are released */
+        shares_free(rooms->shares); /* all charges have been released */
 }

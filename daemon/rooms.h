@@ -4,8 +4,9 @@
 /*
  * Rooms: creates and connects all subsystems of perfd
  *
- * Embeds the rooms of the subjects and owns the store, the sockets of clients and the HTTP server. daemon.c calls these functions from
- * timers and descriptors, in the loop's thread only. Rooms get the parts that they need, never this struct.
+ * Embeds the rooms of the subsystems and owns the store, the client sockets and the HTTP server. daemon.c calls these
+ * functions from timers and descriptors, in the loop's thread only. Each room gets the parts that it needs, never
+ * this struct.
  */
 
 #include "base/log.h"
@@ -24,37 +25,43 @@ typedef struct Rooms {
         JobRoom jobs;
         IndicatorRoom indicators;
         Desk desk;
-        Shares *shares;       /* owned, as the following */
+        Shares *shares;       /* owned, like the following */
         Store *store;
         Ingest *ingest;
         Publisher *publisher;
         Http *http;           /* reads published snapshots */
         HttpPortStats http_port;
         StoreStats stored;    /* state of the store at the last tick */
-        ExpiryStats expiry;   /* as logged */
-        uint64_t expiry_logging_ns; /* no message about expired rows before */
-        uint64_t n_exhausted; /* IngestStats' and HttpStats', as logged */
+        ExpiryStats expiry;   /* values at the last log message */
+        uint64_t expiry_logging_ns; /* earliest time of the next message about expired rows */
+        uint64_t n_exhausted; /* sum of IngestStats' and HttpStats' counters at the last log message */
         LogLimit exhaustion_limit;
 } Rooms;
 
 /*
- * Resumes the jobs of the last perfd, takes the first sample, and takes ownership of the sockets. The configuration, the
- * shares and the store are open already. 0 or < 0.
+ * Resumes the jobs of the previous perfd, takes the first sample, and takes ownership of the sockets. The
+ * configuration, the shares and the store must be open. Returns 0 or a negative errno.
  */
 int rooms_open(Rooms *rooms, sd_event *event, const char *root, Sockets *sockets);
 void rooms_close(Rooms *rooms);
 
-/* Applies rooms->config after a reload. 0, or < 0: some settings could not be applied, and errors were logged. */
+/*
+ * Applies rooms->config after a reload. Returns 0, or a negative errno if settings could not be applied; errors are
+ * logged.
+ */
 int rooms_configure(Rooms *rooms);
 
 /* Shows the state to HTTP: the other functions call this as needed, except after rooms_configure(). */
 void rooms_publish(Rooms *rooms);
 
-/* Takes a sample, performs the periodic work, and publishes, at each tick. 0 or a negative errno. */
+/* Called at each tick: takes a sample, performs periodic work, and publishes. Returns 0 or a negative errno. */
 int rooms_tick(Rooms *rooms);
-/* Puts the node's history and the jobs' progress, at each checkpoint interval and, with is_last, when perfd stops. 0 or < 0. */
+/*
+ * Stores the node's history and the progress of jobs; called at each checkpoint interval, and with is_last at
+ * shutdown. Returns 0 or a negative errno.
+ */
 int rooms_checkpoint(Rooms *rooms, bool is_last);
-/* Places the requests that have arrived, after every turn of the loop. 0 or < 0. */
+/* Places the requests that have arrived; called after each iteration of the loop. Returns 0 or a negative errno. */
 int rooms_take_requests(Rooms *rooms);
-/* Answers the requests whose rows are stored, when store_fd() is readable. 0 or < 0. */
+/* Answers the requests whose rows are stored; called when store_fd() is readable. Returns 0 or a negative errno. */
 int rooms_take_completions(Rooms *rooms);

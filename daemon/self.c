@@ -19,12 +19,15 @@
 #include "util/scan.h"
 #include "util/scoped.h"
 
-/* Before Linux 6.2, counting open descriptors takes a directory listing. */
+/* Before Linux 6.2, counting open descriptors requires a directory listing. */
 #define TICKS_PER_FD_COUNT 10
 
 #define TIMER_SLACK_NS 1000000UL
 
-/* The soft limit is meant for programs that use select(2), which fails for larger descriptors; perfd uses epoll(7). */
+/*
+ * The default soft limit exists for programs that use select(2), which fails for larger descriptors; perfd uses
+ * epoll(7).
+ */
 static void raise_descriptor_limit(SelfStats *stats) {
         struct rlimit limit;
 
@@ -39,7 +42,7 @@ static void raise_descriptor_limit(SelfStats *stats) {
         stats->n_fds_max = limit.rlim_cur;
 }
 
-/* Without journald's socket, the service manager still reads plain lines from stderr. */
+/* Without journald's socket, the service manager reads plain lines from stderr. */
 static Journal *open_journal(void) {
         Journal *journal = NULL;
         int r;
@@ -60,7 +63,7 @@ void self_init(Self *self) {
         };
         (void)prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
         (void)umask(0022);
-        /* perfd has few threads and small allocations: two arenas suffice, and memory of a burst is returned. */
+        /* perfd has few threads and small allocations: two arenas suffice, and return memory after a burst */
         (void)mallopt(M_ARENA_MAX, 2);
         (void)mallopt(M_TRIM_THRESHOLD, 128 * 1024);
         raise_descriptor_limit(&self->stats);
@@ -74,7 +77,7 @@ void self_deinit(Self *self) {
         self->journal = journal_free(self->journal);
 }
 
-/* Segments that were never writable equal their file: dropping their pages loses nothing. */
+/* Segments that were never writable are identical to the file: their pages can be dropped without loss. */
 static int on_object(struct dl_phdr_info *info, size_t size, void *userdata) {
         uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 
@@ -120,7 +123,7 @@ void self_count_reload(Self *self, bool is_ok) {
         self->stats.config_reload_ok = is_ok;
 }
 
-/* With a buffer on the stack: opendir(3) allocates one. */
+/* Uses a buffer on the stack: opendir(3) would allocate memory. */
 static size_t count_entries(int fd) {
         alignas(struct dirent64) char entries[4096];
         ssize_t n_bytes;
@@ -141,7 +144,7 @@ static void count_open_fds(SelfStats *stats) {
         struct stat st;
         size_t n;
 
-        /* Linux 6.2 and later have the number as the directory's size; a listing of ten thousand takes 1 ms. */
+        /* since Linux 6.2, the size of the directory is the number of descriptors; listing ten thousand takes 1 ms */
         if (stat("/proc/self/fd", &st) == 0 && st.st_size > 0) {
                 stats->n_open_fds = (size_t)st.st_size;
                 return;
@@ -155,7 +158,7 @@ static void count_open_fds(SelfStats *stats) {
                 stats->n_open_fds = n - 3; /* ".", "..", and the descriptor of the listing */
 }
 
-/* Pages in all and pages resident. */
+/* Reads the total and the resident number of pages. */
 static void read_memory(int statm_fd, SelfStats *stats) {
         uint64_t virtual_pages, resident_pages, page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
         const char *p;

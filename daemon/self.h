@@ -4,7 +4,7 @@
 /*
  * Self: perfd's own process
  *
- * Its limits, memory, log and CPU time, and how punctual its ticks are.
+ * Manages its limits, memory and log, and measures its CPU time and the delay of its ticks.
  */
 
 #include "journal.h"
@@ -16,22 +16,25 @@ typedef struct Self {
         Journal *journal; /* owned; NULL: log messages are plain lines on stderr */
 } Self;
 
-/* Sets limits and the allocator up, and opens the log. Call before other threads start. */
+/* Sets limits, configures the allocator, and opens the log. Call before other threads start. */
 void self_init(Self *self);
 /* Call after other threads have ended. */
 void self_deinit(Self *self);
 
 /*
- * Drops the clean pages of all loaded objects and returns free memory: loading two dozen libraries and starting touches megabytes
- * of code that does not run again. What is needed later comes back from the page cache. Resident memory on a machine with two
- * CPUs: 5.3 instead of 8.9 MB after the start, and 7.5 instead of 10.5 MB after seven minutes with 100 jobs, scrapes and
- * submissions, for the same CPU time.
+ * Drops the clean pages of all loaded objects and returns free memory to the kernel: loading two dozen libraries and
+ * starting touches megabytes of code that does not run again. Pages needed later are read from the page cache.
+ * Resident memory on a machine with two CPUs: 5.3 instead of 8.9 MB after the start, and 7.5 instead of 10.5 MB after
+ * seven minutes with 100 jobs, scrapes and submissions, with equal CPU time.
  */
 void self_trim_memory(void);
 
-/* At each tick: counts the delay of the tick that was due at deadline_us. Returns the next deadline, on the same grid. */
+/*
+ * Called at each tick: records the delay of the tick that was due at deadline_us. Returns the next deadline on the
+ * same schedule.
+ */
 uint64_t self_count_tick(Self *self, uint64_t deadline_us, uint64_t now_us, uint64_t interval_us);
-/* The configuration was read again. */
+/* Counts a reload of the configuration. */
 void self_count_reload(Self *self, bool is_ok);
 
 /* Reads memory, CPU time and the log's state, and at every tenth tick the number of open descriptors. */

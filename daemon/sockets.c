@@ -21,15 +21,15 @@ static int fail(char *ret_error, const char *what, const char *where, const char
         return SOCKETS_FAILED;
 }
 
-/* True when a process listens on the socket: a file left behind refuses connections. */
+/* Returns true if a process listens on the socket. A socket file without a process refuses connections. */
 static bool is_listening(const struct sockaddr_un *address) {
         scoped(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
         return fd >= 0 && (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 || errno == EAGAIN);
 }
 
-/* Removes a socket that an earlier perfd left behind; any other file of that name stays. */
-static int remove_left_over(const char *path) {
+/* Removes a stale socket of an earlier perfd; any other file of that name is left unchanged. */
+static int remove_stale(const char *path) {
         struct stat st;
 
         if (lstat(path, &st) < 0)
@@ -66,13 +66,13 @@ static int listen_unix(const char *path, mode_t mode, int *ret_fd, char *ret_err
                 return fail(ret_error, "make the directory of", path, advice);
         }
 
-        memcpy(address.sun_path, path, strlen(path) + 1); /* at most 107 bytes: config checks */
+        memcpy(address.sun_path, path, strlen(path) + 1); /* at most 107 bytes: checked by config.c */
         if (is_listening(&address)) {
                 errno = EADDRINUSE;
                 return fail(ret_error, "listen on", path, "another process listens on it");
         }
 
-        r = remove_left_over(path);
+        r = remove_stale(path);
         if (r < 0) {
                 errno = -r;
                 return fail(ret_error, "listen on", path, r == -EEXIST ? "the file is not a socket: choose another with --socket" : advice);
@@ -88,7 +88,7 @@ static int listen_unix(const char *path, mode_t mode, int *ret_fd, char *ret_err
         return 0;
 }
 
-/* text is ADDRESS:PORT or [IPV6]:PORT and was checked when the configuration was read. */
+/* text: ADDRESS:PORT or [IPV6]:PORT, validated when the configuration was read. */
 static socklen_t parse_address(const char *text, struct sockaddr_storage *ret) {
         const char *colon = strrchr(text, ':');
         uint16_t port = htons((uint16_t)strtoul(colon + 1, NULL, 10));
@@ -168,7 +168,7 @@ int sockets_listen_tcp(const char *text, char ret_address[static SOCKETS_ADDRESS
 }
 
 /* Assigns the sockets that the service manager passed, in the order of its unit. The socket units of earlier versions passed others. */
-static int take_passed(Sockets *sockets) {
+static int adopt_passed(Sockets *sockets) {
         char **names = NULL;
         int n = sd_listen_fds_with_names(1, &names);
 
@@ -227,7 +227,7 @@ int sockets_open(Sockets *ret, const SocketsConfig *config, char ret_error[stati
         *ret = (Sockets){ .submit_fd = -1, .http_unix_fd = -1 };
         ret_error[0] = '\0';
 
-        r = take_passed(ret);
+        r = adopt_passed(ret);
         if (r == 0)
                 r = open_missing(ret, config, ret_error);
         return r;

@@ -24,12 +24,13 @@ typedef struct SocketsConfig {
 typedef struct Sockets {
         int submit_fd;    /* Unix stream */
         int http_unix_fd; /* Unix stream */
-        char submit_path[SOCKETS_PATH_MAX], http_path[SOCKETS_PATH_MAX]; /* created here and removed at the end; "" when passed */
+        /* created here and removed at shutdown; "" if the socket was passed */
+        char submit_path[SOCKETS_PATH_MAX], http_path[SOCKETS_PATH_MAX];
 } Sockets;
 
 #define SOCKETS_ERROR_MAX 400
 
-/* 0, SOCKETS_FAILED with a sentence in ret_error and its reason in errno, or a negative errno. */
+/* 0, SOCKETS_FAILED with a message in ret_error and the error in errno, or a negative errno. */
 enum {
         SOCKETS_FAILED = 1,
 };
@@ -39,5 +40,5 @@ int sockets_open(Sockets *ret, const SocketsConfig *config, char ret_error[stati
  * descriptor, or a negative errno with the reason and its fix in ret_error.
  */
 int sockets_listen_tcp(const char *text, char ret_address[static SOCKETS_ADDRESS_MAX], char ret_error[static SOCKETS_ERROR_MAX]);
-/* Closes the sockets that were not taken over, and removes the files that sockets_open() created. */
+/* Closes the sockets whose ownership was not transferred, and removes the files created by sockets_open(). */
 void sockets_close(Sockets *sockets);

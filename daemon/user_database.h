@@ -2,16 +2,16 @@
 #pragma once
 
 /*
- * User database: numbers of the users and groups that settings name
+ * User database: resolves user and group names in settings
  *
- * The files of this machine are read first: unlike a directory service, they never make the caller wait. Only the loop's thread may call
- * these functions, while a configuration is read. A name of digits is a number.
+ * Reads the files of this machine first: unlike a directory service, they never block. Only the loop's thread may
+ * call these functions, while it reads a configuration. A name of digits is a number.
  */
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* 0, or USER_DATABASE_UNKNOWN: there is none with that name. A number need not exist. */
+/* Returns 0, or USER_DATABASE_UNKNOWN if there is no such name. A number need not exist. */
 enum {
         USER_DATABASE_UNKNOWN = 1,
 };
@@ -19,7 +19,7 @@ int user_database_find_user(const char *name, uint32_t *ret);
 int user_database_find_group(const char *name, uint32_t *ret);
 
 /*
- * Gives up to n_max members of a group that exists, as its entry lists them: users whose primary group it is need not be among them.
- * Members that do not exist are left out. *ret_n is the number of all.
+ * Returns up to n_max members of an existing group, as listed in its entry: users whose primary group it is may be
+ * missing. Members that do not exist are skipped. *ret_n is the number of all members.
  */
 int user_database_list_members(const char *group, uint32_t *ret, size_t n_max, size_t *ret_n);

@@ -14,7 +14,7 @@ static int add_users(SharesWeights *weights, const uint32_t *uids, size_t n, uin
         return 0;
 }
 
-/* "ci=4" */
+/* Parses an entry such as "ci=4". */
 static int add_entry(SharesWeights *weights, char *entry) {
         char *equals = strchr(entry, '=');
         uint32_t uids[SHARES_WEIGHTS_MAX];

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Hash: FNV-1a, of 64 bits
+ * Hash: 64-bit FNV-1a
  *
- * For tables that look at the key itself in the end: it is short and spreads well, and does not hold against somebody who makes
- * keys that collide. Some are kept in the database (series): it must stay as it is.
+ * For hash tables, which also compare the key: fast and well distributed, but not resistant to deliberate collisions.
+ * Some hashes are stored in the database (series), so the function must not change.
  */
 
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 #define HASH_BEGIN UINT64_C(14695981039346656037)
 
-/* `hash`: HASH_BEGIN, or what came of what goes before. */
+/* hash: HASH_BEGIN, or the hash of the preceding bytes. */
 static inline uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n) {
         const unsigned char *p = bytes;
 
@@ -22,7 +22,7 @@ static inline uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n) {
         return hash;
 }
 
-/* Without the NUL: what follows is to be told apart otherwise where that matters. */
+/* Excludes the NUL: callers that hash several texts must separate them. */
 static inline uint64_t hash_text(uint64_t hash, const char *text) {
         for (; *text; text++)
                 hash = hash_bytes(hash, text, 1);

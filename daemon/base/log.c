@@ -13,13 +13,16 @@
 
 #define MESSAGE_MAX 1024
 
-/* Text that grows in place up to its limit. */
+/* Text of limited length, truncated if it does not fit. */
 typedef struct LogText {
         char text[LOG_RECORD_MAX];
         size_t n;
 } LogText;
 
-/* Messages quote names that others chose: bytes that could pass for another line or for a terminal's command are escaped. */
+/*
+ * Escapes control characters and line breaks: messages contain names chosen by others, which must not forge log lines
+ * or control a terminal.
+ */
 static void put_safe(LogText *out, const char *text) {
         size_t n = strlen(text), i = 0;
         char safe[UTF8_SAFE_MAX];
@@ -61,7 +64,7 @@ static void write_record(LogLevel level, const LogField *fields, const char *mes
         for (; fields && fields->name; fields++)
                 put_field(&out, fields);
 
-        /* An unbuffered stream hands a record to its writer in one call. */
+        /* an unbuffered stream passes a record to its writer in one call */
         (void)fwrite(out.text, 1, out.n, stderr);
 }
 
@@ -69,7 +72,7 @@ static void write_line(LogLevel level, const char *message) {
         LogText out = {};
         char prefix[8];
 
-        /* $JOURNAL_STREAM is set where the service manager reads our stderr. */
+        /* $JOURNAL_STREAM is set if the service manager reads stderr */
         if (getenv("JOURNAL_STREAM")) {
                 (void)snprintf(prefix, sizeof(prefix), "<%d>", (int)level);
                 put_safe(&out, prefix);
@@ -78,7 +81,7 @@ static void write_line(LogLevel level, const char *message) {
 
         put_safe(&out, message);
         put_end(&out);
-        /* One write, so that lines of several threads do not mix. There is nowhere to report that stderr cannot be written. */
+        /* a single write() keeps lines of several threads apart; a failure cannot be reported anywhere */
         if (write(STDERR_FILENO, out.text, out.n) < 0)
                 return;
 }

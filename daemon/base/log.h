@@ -4,11 +4,11 @@
 /*
  * Log
  *
- * A message is one line on stderr: with the priority prefix <N> of sd-daemon(3) when $JOURNAL_STREAM is set, else plain, and
- * then without debug messages. When stderr is a stream without a descriptor (daemon/journal.c puts one in its place), a message
- * is one write of a record in journald's native format: "PRIORITY=…\nMESSAGE=…\nNAME=value\n…".
+ * A message is one line on stderr: with the priority prefix <N> of sd-daemon(3) if $JOURNAL_STREAM is set, else plain
+ * and without debug messages. If stderr is a stream without a descriptor (see daemon/journal.c), a message is a
+ * single write of a record in journald's native format: "PRIORITY=…\nMESSAGE=…\nNAME=value\n…".
  *
- * Only upper folders log above debug. A message says what was tried and what happens next.
+ * Only the upper folders log above debug level. A message says what failed and what happens next.
  */
 
 #include <stdbool.h>
@@ -23,11 +23,14 @@ typedef enum LogLevel {
         LOG_LEVEL_DEBUG = 7,
 } LogLevel;
 
-/* Start of each record, and the largest record. */
+/* First bytes and maximum size of a record. */
 #define LOG_RECORD_PREFIX "PRIORITY="
 #define LOG_RECORD_MAX 4096
 
-/* A field of the journal. Name: capital letters, digits and '_'. The value is `text`, or `number` when that is NULL. */
+/*
+ * A journal field. The name consists of capital letters, digits and '_'. The value is `text`, or `number` if text is
+ * NULL.
+ */
 typedef struct LogField {
         const char *name;
         const char *text;
@@ -37,7 +40,7 @@ typedef struct LogField {
 #define LOG_TEXT(field, value) { .name = (field), .text = (value) }
 #define LOG_NUMBER(field, value) { .name = (field), .number = (value) }
 
-/* Logs a message with fields; an entry without a name ends them. NULL: none. */
+/* Logs a message with fields, an array that ends with an entry without a name; may be NULL. */
 void log_struct(LogLevel level, const LogField *fields, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #define log_err(...) log_struct(LOG_LEVEL_ERR, NULL, __VA_ARGS__)
@@ -46,7 +49,10 @@ void log_struct(LogLevel level, const LogField *fields, const char *format, ...)
 #define log_info(...) log_struct(LOG_LEVEL_INFO, NULL, __VA_ARGS__)
 #define log_debug(...) log_struct(LOG_LEVEL_DEBUG, NULL, __VA_ARGS__)
 
-/* Limits one kind of message to LOG_LIMIT_BURST in LOG_LIMIT_INTERVAL_NS. Zeroed by its owner, which has one for each kind. */
+/*
+ * Rate limit for one kind of message: LOG_LIMIT_BURST per LOG_LIMIT_INTERVAL_NS. The owner embeds one for each kind,
+ * initially zero.
+ */
 #define LOG_LIMIT_INTERVAL_NS (60 * UINT64_C(1000000000))
 #define LOG_LIMIT_BURST 10U
 
@@ -56,9 +62,12 @@ typedef struct LogLimit {
         unsigned n_suppressed;
 } LogLimit;
 
-/* True: log the message now. False: it is counted in n_suppressed, which whoever logs the next one reports and resets. */
+/*
+ * Returns true if the message may be logged now. Otherwise the message is counted in n_suppressed; the next message
+ * reports and resets this number.
+ */
 bool log_limit_pass(LogLimit *limit, uint64_t now_ns, uint64_t interval_ns, unsigned burst);
 
-/* As log_struct(), within the limit. The first message after suppressed ones ends with their number. */
+/* As log_struct(), with a rate limit. The first message after suppressed ones ends with their number. */
 void log_limited(LogLimit *limit, LogLevel level, const LogField *fields, const char *format, ...)
         __attribute__((format(printf, 4, 5)));

@@ -4,12 +4,12 @@
 #include <assert.h>
 #include <stdio.h>
 
-/* Maximum number of requests that a turn of the loop places, so that timers are served in between. */
+/* Maximum number of requests placed per iteration of the loop, so that timers are not delayed. */
 #define REQUESTS_PER_TURN 256
 
-/* --- the rooms' kinds ------------------------------------------------------------------------------ */
+/* --- kinds of requests ----------------------------------------------------------------------------- */
 
-/* Returns the kind that serves a request, and its row; NULL: no kind. */
+/* Returns the kind that serves a request, and its row; NULL if there is none. */
 static const Kind *find_by_request(const Desk *desk, RequestKind request, const DeskRow **ret_row) {
         for (const DeskRow *row = desk->rows; row < desk->rows + desk->n_rows; row++)
                 for (const Kind *kind = row->kinds; kind < row->kinds + row->n_kinds; kind++)
@@ -47,7 +47,7 @@ void desk_init(Desk *desk, const DeskRow *rows, size_t n_rows) {
                 assert(count_kinds(desk, request) == 1 && "every kind of request has exactly one Kind");
 }
 
-/* --- turns of the loop ----------------------------------------------------------------------------- */
+/* --- placing and completing ------------------------------------------------------------------------ */
 
 static int place(const Desk *desk, Ingest *ingest, const Request *request, Ticket ticket) {
         const DeskRow *row = NULL;
@@ -83,7 +83,7 @@ int desk_take_requests(Desk *desk, Ingest *ingest) {
                         return r;
                 desk->has_held = r == DESK_FULL;
                 if (desk->has_held)
-                        break; /* back-pressure: no request is read until the store has room */
+                        break; /* back-pressure: no further request is read until the store has space */
         }
 
         ingest_flush(ingest);
@@ -123,7 +123,7 @@ int desk_take_completions(Desk *desk, Store *store, Ingest *ingest) {
         return has_changed ? DESK_CHANGED : 0;
 }
 
-/* --- for rooms ------------------------------------------------------------------------------------ */
+/* --- functions for rooms -------------------------------------------------------------------------- */
 
 int desk_pending(int r) {
         if (r < 0)

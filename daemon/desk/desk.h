@@ -2,10 +2,11 @@
 #pragma once
 
 /*
- * Desk: hands requests to the rooms and brings their answers back
+ * Desk: dispatches requests to rooms and returns their answers
  *
- * A room (jobs, indicators) serves kinds of requests, each described by a Kind. The desk takes requests from ingest in turn, has the
- * room place each, and answers at once or when the store has completed the rows. The desk knows no kind by name.
+ * A room (jobs, indicators) serves kinds of requests, each described by a Kind. The desk reads requests from ingest
+ * one at a time, has the room place each, and answers at once or when the store has completed the rows. The desk
+ * itself names no kind.
  */
 
 #include "ingest/ingest.h"
@@ -14,16 +15,18 @@
 #include "util/scoped.h"
 
 typedef struct Kind {
-        RequestKind request; /* REQUEST_HELLO, which ingest answers: the kind has completions only */
+        RequestKind request; /* REQUEST_HELLO, which ingest answers itself: the kind has completions only */
         const char *name;
         /*
-         * Decides about a request. 0: *ret is the answer. DESK_PENDING: rows with a cookie of this kind are queued, and their completion
-         * provides the answer. DESK_FULL: the store has no room, nothing changed, and the request is placed again. Or a negative errno.
+         * Handles a request. Returns 0: *ret is the answer; DESK_PENDING: rows with a cookie of this kind are queued,
+         * and their completion provides the answer; DESK_FULL: the store has no space, nothing changed, and the
+         * request will be placed again; or a negative errno.
          */
         int (*place)(void *state, const Request *request, Ticket ticket, Answer *ret);
         /*
-         * Completes the rows of a cookie of this kind, which are stored or have failed. Always fills *ret, the answer for the cookie's
-         * ticket if set. 0; DESK_CHANGED: HTTP must show the change before the answer is sent; or a negative errno. NULL: no rows are put.
+         * Completes the rows of a cookie of this kind, which were stored or failed. Always fills *ret, the answer for
+         * the cookie's ticket if set. Returns 0; DESK_CHANGED if HTTP must show the change before the answer is sent;
+         * or a negative errno. NULL: the kind stores no rows.
          */
         int (*complete)(void *state, const StoreDone *done, Answer *ret);
 } Kind;
@@ -36,7 +39,7 @@ enum {
 
 /* Kinds with a common state. */
 typedef struct DeskRow {
-        const Kind *kinds; /* borrowed, as is the state */
+        const Kind *kinds; /* borrowed, like the state */
         size_t n_kinds;
         void *state; /* first argument of the kinds' functions */
 } DeskRow;
@@ -47,7 +50,10 @@ typedef struct DeskRow {
 typedef struct Desk {
         DeskRow rows[DESK_ROWS_MAX];
         size_t n_rows;
-        /* Request for which the store had no room; borrowed from ingest until its next request. No request is read meanwhile. */
+        /*
+         * Request that waits for space in the store; borrowed from ingest until its next request. No request is read
+         * in the meantime.
+         */
         Request held;
         Ticket held_ticket;
         bool has_held;
@@ -56,17 +62,20 @@ typedef struct Desk {
 /* Sets the rows. Exactly one Kind must serve each kind of request. */
 void desk_init(Desk *desk, const DeskRow *rows, size_t n_rows);
 
-/* Places the requests that have arrived; called after every turn of the loop. 0 or < 0. */
+/* Places the requests that have arrived; called after each iteration of the loop. Returns 0 or a negative errno. */
 int desk_take_requests(Desk *desk, Ingest *ingest);
-/* Answers requests whose rows are complete, when store_fd() is readable; ingest_flush() sends the answers. 0, DESK_CHANGED or < 0. */
+/*
+ * Answers requests whose rows are complete; called when store_fd() is readable. ingest_flush() sends the answers.
+ * Returns 0, DESK_CHANGED or a negative errno.
+ */
 int desk_take_completions(Desk *desk, Store *store, Ingest *ingest);
 
-/* --- for rooms ------------------------------------------------------------------------------------ */
+/* --- functions for rooms -------------------------------------------------------------------------- */
 
-/* Converts the result of store_put() into that of place(): DESK_PENDING, DESK_FULL or < 0. */
+/* Converts the result of store_put() to that of place(): DESK_PENDING, DESK_FULL or a negative errno. */
 int desk_pending(int r);
 
-/* Fills an answer. path and text: the invalid field and the fix; with STATUS_OK "", or a remark. Returns 0. */
+/* Fills an answer. path and text: the invalid field and the fix; with STATUS_OK, "" or a remark. Returns 0. */
 int desk_answer(Answer *ret, Status status, const char *path, const char *text);
-/* Fills an answer UNAVAILABLE with the reason of the store. Returns 0. */
+/* Fills an answer UNAVAILABLE with the error of the store. Returns 0. */
 int desk_answer_store_failed(Answer *ret, Store *store);

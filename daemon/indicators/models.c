@@ -87,7 +87,7 @@ int64_t model_owner(const Model *model) {
 
 /* --- lists ---------------------------------------------------------------------------------------- */
 
-/* Compares a model with a name, a component and an owner; NULL, any component, and MODEL_OF_ALL sort first. */
+/* Compares a model with a name, a component and an owner; NULL (any component) and MODEL_OF_ALL sort first. */
 static int compare(const Model *model, const char *name, const char *component, int64_t owner) {
         int order = strcmp(model->model.name, name);
 
@@ -100,7 +100,9 @@ static int compare_models(const Model *a, const Model *b) {
         return compare(a, b->model.name, b->model.component, model_owner(b));
 }
 
-/* Searches the sorted list. True: *ret_at is the index of the model; false: the index at which to insert the model. */
+/*
+ * Searches the sorted list. Returns true with the index of the model, or false with the index at which to insert it.
+ */
 static bool list_search(const ModelList *list, const char *name, const char *component, int64_t owner, size_t *ret_at) {
         size_t low = 0, high = list->n;
 
@@ -168,7 +170,7 @@ enum {
         FILE_BAD = 1, /* the reason was logged */
 };
 
-/* Logs a complaint and keeps it for /api/v1/models. Always returns FILE_BAD. */
+/* Logs a complaint and stores it for /api/v1/models. Always returns FILE_BAD. */
 static int __attribute__((format(printf, 2, 3)))
 log_complaint(ModelList *list, const char *format, ...) {
         scoped(freep) char *text = NULL;
@@ -334,7 +336,7 @@ const Model *models_find_registered_any(const Models *models, const char *name, 
         const ModelList *list = &models->registered;
         size_t at;
 
-        /* The owners' models are neighbours. */
+        /* the models of several owners are adjacent */
         (void)list_search(list, name, component, MODEL_OF_ALL, &at);
         return at < list->n && compare(list->items[at], name, component, model_owner(list->items[at])) == 0 ? list->items[at] : NULL;
 }

@@ -4,10 +4,10 @@
 /*
  * Models: the table of indicator models
  *
- * The models are declared in the files of a directory, or registered by clients, and are found by name and component. A model owns its
- * text and tree. If several models have the same name and component, the model registered by an administrator takes effect, then the
- * model of the file. These two apply to the results of all users. The model that a user registered comes last, and applies to the results
- * of this user only.
+ * Models are declared in the files of a directory, or registered by clients, and are found by name and component. A
+ * model owns its text and tree. If several models have the same name and component, the model registered by an
+ * administrator takes precedence, then the model of the file. Both apply to the results of all users. A model
+ * registered by a user comes last, and applies only to that user's results.
  */
 
 #include <stdbool.h>
@@ -21,9 +21,9 @@
 #include "util/scoped.h"
 
 #define MODELS_MAX 1024U         /* limit of models from files, and of registered models */
-#define MODEL_CHARGE_BYTES 4096U /* what a registered model is charged besides its JSON text */
+#define MODEL_CHARGE_BYTES 4096U /* charge for a registered model in addition to its JSON text */
 #define MODEL_FILE_BYTES_MAX (256U * 1024U)
-#define MODEL_COMPLAINTS_MAX 16U /* limit of complaints that are kept; all complaints are logged */
+#define MODEL_COMPLAINTS_MAX 16U /* maximum number of complaints that are stored; all complaints are logged */
 
 #define MODELS_DIRECTORY_MAX 256
 
@@ -39,14 +39,17 @@ typedef struct Model {
         char *json;   /* owned; the declaration */
         uint32_t uid; /* user who registered the model */
         bool by_admin; /* an administrator registered the model */
-        Charge charge; /* of RESOURCE_MODELS, to the user; {}: of a file */
+        Charge charge; /* of RESOURCE_MODELS, to the user; {} for a model of a file */
 } Model;
 
-/* The user to whose results alone a model applies; MODEL_OF_ALL: to the results of all users. */
+/*
+ * Owner of a model that applies to the results of all users; otherwise the owner is the user to whose results the
+ * model applies.
+ */
 #define MODEL_OF_ALL MODEL_ROWS_OF_ALL
 int64_t model_owner(const Model *model);
 
-/* Makes a model from JSON or YAML text, which is copied. 0; MODEL_INVALID: the complaint says why; or -ENOMEM. */
+/* Makes a model from JSON or YAML text, which is copied. Returns 0; MODEL_INVALID with a complaint; or -ENOMEM. */
 int model_new(Model **ret, const char *text, size_t n, Complaint *ret_complaint, unsigned *ret_line, unsigned *ret_column);
 Model *model_free(Model *model);
 DEFINE_SCOPED(Model, model_free);
@@ -65,8 +68,8 @@ typedef struct Models {
 void models_deinit(Models *models);
 
 /*
- * Replaces the models of files by the models that the *.yaml files of the directory declare; "": no directory. Logs an error for each
- * invalid file. Returns the number of invalid files, or a negative errno: nothing was changed.
+ * Replaces the models of files with those declared in the *.yaml files of the directory; "": no directory. Logs an
+ * error for each invalid file. Returns the number of invalid files, or a negative errno without a change.
  */
 int models_read_files(Models *models, const char *directory);
 
@@ -76,17 +79,26 @@ enum {
 };
 int models_add_registered(Models *models, Model **model);
 
-/* Returns the model in effect for a user's results of a name and component (NULL: unknown), or NULL. Borrowed until the models change. */
+/*
+ * Returns the model in effect for a user's results with a name and component (NULL: unknown), or NULL. Borrowed until
+ * the models change.
+ */
 const Model *models_find(const Models *models, uint32_t uid, const char *name, const char *component);
 /* Removes a registered model from the table. The caller frees the returned model. */
 Model *models_remove_registered(Models *models, const Model *model);
 /* Returns the registered model with exactly this name, component and owner, or NULL. */
 Model *models_find_registered(const Models *models, int64_t owner, const char *name, const char *component);
-/* Returns a registered model with exactly this name and component, whoever owns it; that of all users first. NULL: none. */
+/*
+ * Returns a registered model with exactly this name and component and any owner, preferring the one for all users;
+ * NULL if there is none.
+ */
 const Model *models_find_registered_any(const Models *models, const char *name, const char *component);
 /* Returns the file's model with exactly this name and component, or NULL. */
 const Model *models_find_file(const Models *models, const char *name, const char *component);
-/* True if no other model with the same name and component takes precedence for the results that the model applies to. */
+/*
+ * Returns true if no other model with the same name and component takes precedence for the results that the model
+ * applies to.
+ */
 bool models_is_effective(const Models *models, const Model *model);
 
 /* Writes {"policy": …, "models": […], "complaints": […]}, the answer of /api/v1/models. */

@@ -14,7 +14,7 @@
 
 /* --- the table ------------------------------------------------------------------------------------ */
 
-/* Puts the models that are declared in files. 0, STORE_QUEUE_FULL, or < 0. */
+/* Stores the models declared in files. Returns 0, STORE_QUEUE_FULL, or a negative errno. */
 static int put_declared(const Registry *registry) {
         const ModelList *files = &registry->models.files;
         scoped(freep) const IndicatorModel **models = NULL;
@@ -30,7 +30,10 @@ static int put_declared(const Registry *registry) {
         return store_put(registry->store, model_rows_pack_declared(models, n, clock_realtime_ns() / NS_PER_MS));
 }
 
-/* Formats the JSON text of the changed table, and puts the models of files if the store indexes results by others than before. */
+/*
+ * Formats the JSON text of the changed table. Stores the models of files if the change affects how the store indexes
+ * results.
+ */
 static int apply_change(Registry *registry, bool is_declaration_due) {
         Buffer text = {};
         char *json;
@@ -80,7 +83,10 @@ int registry_configure(Registry *registry) {
         return apply_change(registry, true);
 }
 
-/* Charges a model to the user who registered it, without asking if it is stored. 0; SHARES_REFUSED with the reason; or -ENOMEM. */
+/*
+ * Charges a model to the user who registered it; a stored model is charged without a check. Returns 0; SHARES_REFUSED
+ * with the reason; or -ENOMEM.
+ */
 static int charge_model(const Registry *registry, Model *model, bool is_stored, char ret_reason[static SHARES_REASON_MAX]) {
         Account *account = shares_open_account(registry->shares, &(Owner){ .uid = model->uid, .is_admin = model->by_admin });
         uint64_t n_bytes = MODEL_CHARGE_BYTES + strlen(model->json);
@@ -94,7 +100,7 @@ static int charge_model(const Registry *registry, Model *model, bool is_stored, 
                 shares_set(&model->charge, n_bytes);
         else
                 shares_explain(account, RESOURCE_MODELS, ret_reason);
-        shares_close_account(account); /* the charge has a reference */
+        shares_close_account(account); /* the charge holds a reference */
         return r;
 }
 
@@ -106,7 +112,7 @@ static int add_stored(Registry *registry, const StoredModel *stored) {
         int r;
 
         r = model_new(&model, stored->document, strlen(stored->document), &complaint, &line, &column);
-        if (r == MODEL_INVALID) { /* a later version wrote the model */
+        if (r == MODEL_INVALID) { /* the model was written by a later version */
                 log_warning("Ignoring a registered model that this version cannot read: %s: %s", complaint.path, complaint.text);
                 return 0;
         }
@@ -138,7 +144,7 @@ int registry_start(Registry *registry) {
         return r < 0 ? r : registry_configure(registry);
 }
 
-/* Puts all models again, because the store lost the rows that were put before it had a database. */
+/* Stores all models again, because rows put before the store had a database were lost. */
 int registry_restore(Registry *registry) {
         int r;
 
@@ -154,7 +160,7 @@ void registry_deinit(Registry *registry) {
 
 /* --- registering ---------------------------------------------------------------------------------- */
 
-/* Checks whether the peer may declare this name. 0, or REGISTRY_REFUSED after answering. */
+/* Checks whether the peer may declare this name. Returns 0, or REGISTRY_REFUSED after filling the answer. */
 static int check_right(const Registry *registry, const Request *request, Answer *ret) {
         const IndicatorModel *asked = request->register_model.model;
         const Model *present = models_find(&registry->models, request->peer.uid, asked->name, asked->component);
@@ -169,14 +175,14 @@ static int check_right(const Registry *registry, const Request *request, Answer 
         return REGISTRY_REFUSED;
 }
 
-/* 0; SHARES_REFUSED after answering; or -ENOMEM. */
+/* Returns 0; SHARES_REFUSED after filling the answer; or -ENOMEM. */
 static int check_limits(const Registry *registry, Model *asked, Answer *ret) {
         Model *replaced = models_find_registered(&registry->models, model_owner(asked), asked->model.name, asked->model.component);
         uint64_t n_before = replaced ? replaced->charge.amount : 0;
         char text[SHARES_REASON_MAX];
         int r = SHARES_REFUSED;
 
-        /* A model takes the place of the former one, which is not paid for while the other is asked for. */
+        /* A replaced model is not charged while the charge for its replacement is checked. */
         if (replaced)
                 shares_set(&replaced->charge, 0);
         if (registry->models.registered.n >= MODELS_MAX && !replaced)
@@ -191,8 +197,8 @@ static int check_limits(const Registry *registry, Model *asked, Answer *ret) {
 }
 
 /*
- * Makes the model from the text that will be stored, so that an accepted model can be read at the next start. 0; REGISTRY_REFUSED
- * after answering; or < 0.
+ * Makes the model from the text that will be stored, so that an accepted model can be read at the next start. Returns
+ * 0; REGISTRY_REFUSED after filling the answer; or a negative errno.
  */
 static int copy_model(const Request *request, Answer *ret_answer, Model **ret) {
         scoped(buffer_deinit) Buffer text = {};
@@ -261,7 +267,10 @@ static int place_register(void *state, const Request *request, Ticket ticket, An
         return desk_pending(r);
 }
 
-/* The model that a peer may remove: an administrator that of all users, then the own one, then those of others one by one. */
+/*
+ * Returns the model that a peer may remove: for an administrator first the model of all users, then the peer's own,
+ * then one of another user.
+ */
 static const Model *find_removable(const Registry *registry, const Request *request) {
         const char *name = request->unregister_model.name, *component = request->unregister_model.component;
         const Models *models = &registry->models;
@@ -289,7 +298,10 @@ static void refuse_removal(const Registry *registry, const Request *request, Ans
         desk_answer(ret, present ? STATUS_DENIED : STATUS_NOT_FOUND, "unregister.name", text);
 }
 
-/* Removes the model from the table at once; complete() adds it again if the store fails. No result is checked in between. */
+/*
+ * Removes the model from the table at once; complete() restores it if the store fails. No result is checked in
+ * between.
+ */
 static int place_unregister(void *state, const Request *request, Ticket ticket, Answer *ret) {
         Registry *registry = state;
         const Model *model;
@@ -323,7 +335,7 @@ static void log_change(const Model *model, bool is_gone) {
                 log_info("User %u registered the model of %s%s%s.", model->uid, model->model.name, of, component);
 }
 
-/* Writes a remark if the new model changes the unit of stored results; "": all units are unchanged. */
+/* Writes a remark if the new model changes the unit of stored results; "" if all units are unchanged. */
 static void explain_changed_unit(const Models *models, uint32_t uid, const IndicatorModel *model, char ret[static COMPLAINT_TEXT_MAX]) {
         const Model *before = models_find(models, uid, model->name, model->component);
 
@@ -358,7 +370,7 @@ static int complete(void *state, const StoreDone *done, Answer *ret) {
         hides_file = model->by_admin && models_find_file(&registry->models, model->model.name, model->model.component);
         if (is_done != is_removal)
                 r = models_add_registered(&registry->models, &model);
-        assert(r <= 0); /* the limit was checked before the row was put, and no other model was added since */
+        assert(r <= 0); /* the limit was checked before the row was queued, and no other model was added since */
         if (r == 0 && is_done)
                 r = apply_change(registry, hides_file);
         if (r < 0)

@@ -4,8 +4,8 @@
 /*
  * Registry: loads, registers and applies indicator models
  *
- * Reads the models at start and at each reload, accepts the models that clients register, puts the models by which the store indexes
- * results, and checks submitted results.
+ * Reads the models at start and at each reload, accepts models registered by clients, passes the models to the store,
+ * which indexes results by them, and checks submitted results.
  */
 
 #include "desk/desk.h"
@@ -13,7 +13,7 @@
 #include "snapshot/indicators_snapshot.h"
 
 typedef struct Registry {
-        const IndicatorsConfig *config; /* borrowed, as are the next two */
+        const IndicatorsConfig *config; /* borrowed, like the next two */
         Store *store;
         Shares *shares;
         Models models;
@@ -27,28 +27,31 @@ typedef struct Registry {
 /* Kinds of requests; their state is a Registry. */
 extern const Kind registry_kinds[2];
 
-/* Reads the registered models from the store, and the others from files. 0 or < 0. */
+/* Reads registered models from the store, and the others from files. Returns 0 or a negative errno. */
 int registry_start(Registry *registry);
-/* Reads the files of the models again after a reload. 0 or < 0. */
+/* Reads the files of the models again after a reload. Returns 0 or a negative errno. */
 int registry_configure(Registry *registry);
 void registry_deinit(Registry *registry);
-/* Puts the models again when the store has become writable, and reads registered models if its database was opened late. 0 or < 0. */
+/*
+ * Stores the models again when the store becomes writable, and reads registered models if the database was opened
+ * late. Returns 0 or a negative errno.
+ */
 int registry_restore(Registry *registry);
-/* Puts, at each tick, the models for which the store had no room. 0 or < 0. */
+/* Called at each tick: stores the models for which the store had no space. Returns 0 or a negative errno. */
 int registry_tick(Registry *registry);
 
-/* True while a model is queued for the store: later results and models wait. */
+/* Returns true while a model is queued for the store: later results and models must wait. */
 bool registry_is_busy(const Registry *registry);
 
 /* A result that does not conform to its model. */
 typedef struct RegistryComplaint {
         size_t i_item;
-        Complaint complaint; /* the path begins at the item */
+        Complaint complaint; /* the path begins with the index of the item */
 } RegistryComplaint;
 
 /*
- * Sets the model of each item of a user. 0 with the number of keys that the models do not declare; or REGISTRY_REFUSED: the policy is
- * strict, and an item does not conform.
+ * Sets the model of each item of a user. Returns 0 with the number of keys that are missing from the models, or
+ * REGISTRY_REFUSED if the policy is strict and an item does not conform.
  */
 enum {
         REGISTRY_REFUSED = 1,

@@ -23,7 +23,7 @@ void results_deinit(Results *results) {
 
 /* --- checks --------------------------------------------------------------------------------------- */
 
-/* Answers that an item is not valid. path: relative to the item. */
+/* Answers that an item is invalid. path: relative to the item. */
 static void refuse_item(Results *results, const Request *request, size_t i, const char *path, const char *text, Answer *ret) {
         const Indicator *indicator = &request->submit.items[i].indicator;
         char whole[COMPLAINT_PATH_MAX];
@@ -40,7 +40,7 @@ static void refuse_item(Results *results, const Request *request, size_t i, cons
         ret->item = (uint32_t)i;
 }
 
-/* Refuses results that are older than the retention time, which counts from the measurement. */
+/* Refuses results that are older than the retention time, measured from their own time. */
 static bool is_too_old(Results *results, const Request *request, Answer *ret) {
         uint64_t now_ns = clock_realtime_ns(), keep_ns = results->store_config->keep_results_ns;
         char measured[CLOCK_TEXT_MAX], text[COMPLAINT_TEXT_MAX];
@@ -63,8 +63,9 @@ static bool is_too_old(Results *results, const Request *request, Answer *ret) {
 }
 
 /*
- * Judges times that lie more than an hour ahead, which would be the newest for years. A synchronised clock is right, and the result is
- * refused; otherwise the arrival counts, and the sender's time is kept beside it.
+ * Handles times more than an hour in the future, which would stay the newest for a long time. If the clock is
+ * synchronised, the result is refused; otherwise the time of arrival is used, and the sender's time is stored as a
+ * claim.
  */
 static bool is_ahead(Results *results, const Request *request, Answer *ret) {
         uint64_t latest_ms = clock_realtime_ns() / NS_PER_MS + AHEAD_MAX_MS;
@@ -123,7 +124,10 @@ static const Job *choose_job(Results *results, const Request *request, Ticket ti
         return job;
 }
 
-/* Finds the job of each item: the named job, else the job of the sender. False after answering that the sender may not act for it. */
+/*
+ * Finds the job of each item: the named job, else the job of the sender. Returns false after answering that the
+ * sender may not act for the job.
+ */
 static bool choose_jobs(Results *results, const Request *request, Ticket ticket, bool *ret_is_vouched, Answer *ret) {
         *ret_is_vouched = true;
         for (size_t i = 0; i < request->submit.n_items; i++) {
@@ -149,7 +153,7 @@ static bool choose_jobs(Results *results, const Request *request, Ticket ticket,
 
 /* --- requests ------------------------------------------------------------------------------------- */
 
-/* Puts the results, and adds them to the tally, which counts them on completion. */
+/* Queues the results for the store, and adds them to the tally, which counts them on completion. */
 static int put(Results *results, const Request *request, const Peer *sender, Ticket ticket, size_t n_odd) {
         const Submission *items = request->submit.items;
         size_t n_items = request->submit.n_items;
@@ -191,7 +195,7 @@ static int place(void *state, const Request *request, Ticket ticket, Answer *ret
         if (is_refused(results, request, &n_odd, ret))
                 return 0;
 
-        sender.is_vouched = is_vouched; /* the store does not know which processes are in a job */
+        sender.is_vouched = is_vouched; /* the store cannot check which processes belong to a job */
         return put(results, request, &sender, ticket, n_odd);
 }
 

@@ -4,7 +4,7 @@
 /*
  * Results: submissions of indicators
  *
- * Finds the job that each result belongs to, checks results by their models, puts them into the store, and counts them.
+ * Finds the job of each result, checks results against their models, stores them, and counts them.
  */
 
 #include "desk/desk.h"
@@ -12,15 +12,18 @@
 #include "indicators/tally.h"
 #include "jobs/identity.h"
 
-/* Job chosen for the last request. The desk may place a request several times, and the job may end before the store has room. */
+/*
+ * Job chosen for the last request. The desk may place a request several times, and the job may end before the store
+ * has space.
+ */
 typedef struct ResultsJob {
         Ticket ticket;        /* of the last request */
         char id[JOB_ID_MAX];
-        bool is_other;        /* the job is not the job that the request names */
+        bool is_other;        /* the job is not the one named in the request */
 } ResultsJob;
 
 typedef struct Results {
-        const StoreConfig *store_config; /* borrowed, as are the next four */
+        const StoreConfig *store_config; /* borrowed, like the next four */
         Store *store;
         Shares *shares;
         Identity *identity;
@@ -31,5 +34,8 @@ typedef struct Results {
 
 void results_deinit(Results *results);
 
-/* Kinds of requests; their state is a Results. The second kind has completions only, for results of a job other than the named job. */
+/*
+ * Kinds of requests; their state is a Results. The second kind has completions only, for results whose job is not the
+ * named one.
+ */
 extern const Kind results_kinds[2];

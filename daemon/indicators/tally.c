@@ -23,7 +23,7 @@ static uint32_t next_bucket(uint32_t at) {
         return (at + 1) % TALLY_BUCKETS;
 }
 
-/* Returns the bucket of a series, or the free bucket for it. */
+/* Returns the bucket of a series, or the free bucket in which to insert it. */
 static uint32_t find_bucket(const Tally *tally, const char *name, const char *component) {
         uint32_t at = (uint32_t)(hash_text(hash_text(HASH_BEGIN, name), component) % TALLY_BUCKETS);
 
@@ -36,7 +36,7 @@ static uint32_t find_bucket(const Tally *tally, const char *name, const char *co
         return at;
 }
 
-/* Frees a bucket, and moves what follows to where a search finds it. */
+/* Frees a bucket, and moves the following entries to where a search finds them. */
 static void free_bucket(Tally *tally, uint32_t at) {
         tally->buckets[at] = 0;
         for (at = next_bucket(at); tally->buckets[at]; at = next_bucket(at)) {
@@ -47,7 +47,10 @@ static void free_bucket(Tally *tally, uint32_t at) {
         }
 }
 
-/* Returns the series that is unused for longest, of the user with the most series; 0 if the store has yet to complete each of them. */
+/*
+ * Returns the least recently used series of the user with the most series; 0 if each of them has entries queued for
+ * the store.
+ */
 static uint32_t find_victim(const Tally *tally, uint32_t uid) {
         uint8_t n_of_user[256] = {}, n_most;
         uint32_t victim = 0;
@@ -71,7 +74,9 @@ static uint32_t find_victim(const Tally *tally, uint32_t uid) {
 
 _Static_assert(INDICATOR_SERIES_MAX < UINT8_MAX, "the series of a user and one more fit into a byte");
 
-/* Gives a series to another indicator. Its counts go to the series of all others, so that no sum decreases. */
+/*
+ * Reuses a series for another indicator. Its counts are added to the series of all others, so that no sum decreases.
+ */
 static uint32_t vacate_series(Tally *tally, uint32_t uid) {
         uint32_t i = find_victim(tally, uid);
         TallySeries *series = &tally->series[i];
@@ -219,7 +224,7 @@ void tally_count_refused(Tally *tally, uint32_t uid, const char *name, const cha
 
 /* --- publishing ----------------------------------------------------------------------------------- */
 
-/* Copies the names: an HTTP thread may read a snapshot for longer than the series exists. */
+/* Copies the names: an HTTP thread may hold a snapshot for longer than the series exists. */
 static int publish_names(const Tally *tally, IndicatorsSnapshot *ret) {
         scoped(buffer_deinit) Buffer names = {};
         char *p;

@@ -4,9 +4,9 @@
 /*
  * Tally: numbers of results stored, failed and refused since start, by indicator and component
  *
- * A submission is added when it is put into the store, and counted when the store reports its rows as stored; the store completes rows
- * in the order in which they were put. The number of series, pairs of indicator and component with counters of their own, is limited.
- * For a further pair, the user with the most series loses the series that is unused for longest.
+ * A submission is added when it is queued for the store, and counted when the store reports its rows as stored; the
+ * store completes rows in queue order. The number of series, pairs of indicator and component with their own
+ * counters, is limited. A further pair replaces the least recently used series of the user with the most series.
  */
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 #include "request/request.h"
 #include "snapshot/indicators_snapshot.h"
 
-#define INDICATOR_SERIES_MAX 200U /* limit of pairs of name and component with counters of their own */
+#define INDICATOR_SERIES_MAX 200U /* maximum number of pairs of name and component with their own counters */
 #define TALLY_BUCKETS 512U
 
 /* Consecutive results of a submission with the same series and outcome. */
@@ -30,15 +30,15 @@ typedef struct TallyEntry {
 typedef struct TallySeries {
         IndicatorCount count;
         char *text;      /* owned: the name and the component */
-        uint32_t uid;    /* of the first result */
-        uint64_t used;   /* a larger number was used later */
-        size_t n_queued; /* entries that name this series */
+        uint32_t uid;    /* uid of the user of the first result */
+        uint64_t used;   /* sequence number of the last use */
+        size_t n_queued; /* number of queued entries of this series */
 } TallySeries;
 
 typedef struct Tally {
-        TallySeries series[INDICATOR_SERIES_MAX + 1]; /* the first counts the results of all that have no series of their own */
+        TallySeries series[INDICATOR_SERIES_MAX + 1]; /* the first counts the results of all pairs without a series */
         size_t n_series;
-        uint64_t n_uses, version; /* version: of the names */
+        uint64_t n_uses, version; /* version: incremented when a name changes */
         uint16_t buckets[TALLY_BUCKETS]; /* indices of series, by hash; 0: free */
         TallyEntry *entries; /* owned; from `first` on: submissions that are queued for the store, oldest first */
         size_t first, n_entries, n_allocated;
@@ -47,13 +47,16 @@ typedef struct Tally {
 
 void tally_deinit(Tally *tally);
 
-/* Adds a submission that is about to be put into the store. 0 or -ENOMEM. */
+/* Adds a submission before it is queued for the store. Returns 0 or -ENOMEM. */
 int tally_add(Tally *tally, uint32_t uid, const Submission *items, size_t n_items);
-/* Removes the submission added last: the store had no room. */
+/* Removes the submission added last, because the store had no space. */
 void tally_cancel_last(Tally *tally);
-/* Counts the oldest submission as stored. old: a bit for each result that was stored before and is not counted; NULL: none was. */
+/*
+ * Counts the oldest submission as stored. old: a bit for each result that was stored before and is not counted again;
+ * may be NULL.
+ */
 void tally_count_stored(Tally *tally, const uint8_t *old);
-/* Removes the oldest submission: nothing of it was stored. */
+/* Removes the oldest submission, of which nothing was stored. */
 void tally_discard(Tally *tally);
 
 /* Counts a refused result. component: NULL if unknown. */

@@ -154,7 +154,7 @@ static int read_group(Job *job, bool is_whole) {
 
         if (!job->group.cgroup)
                 return job->info.cgroup ? GROUPS_GONE : 0;
-        if ((is_whole ? cgroup_read(job->group.cgroup, now_ns, &sample) : cgroup_glance(job->group.cgroup, now_ns, &sample)) != 0) {
+        if ((is_whole ? cgroup_read(job->group.cgroup, now_ns, &sample) : cgroup_refresh(job->group.cgroup, now_ns, &sample)) != 0) {
                 close_group(job);
                 /* Counters since the last reading are lost, unless the cgroup was empty, or the totals are already final. */
                 job->group.is_usage_cut = job->group.is_usage_cut || (!job->group.is_empty && !job->final);

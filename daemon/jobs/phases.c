@@ -129,8 +129,8 @@ static int mark_job(const Phases *phases, Job *job, const Request *request, Tick
                 return r;
 
         /* The next phase begins with this sample, and no phase may have a peak above the peak of its job. */
-        window_see(&job->window, &node->sample);
-        window_see(&job->phase->window, &node->sample);
+        window_add_gauges(&job->window, &node->sample);
+        window_add_gauges(&job->phase->window, &node->sample);
 
         job_end_phase_view(job, node, &ended);
         ended.has_wall_seconds = request->mark.has_wall_seconds;

@@ -10,10 +10,10 @@
 #include "store/node/store_node.h"
 #include "util/clock.h"
 
-/* Capacity of a point of the history in intervals; the last observation may come late. */
+/* Maximum length of a point of the history in intervals, since the last observation may be late. */
 #define POINT_INTERVALS 16
 
-/* The host's name without its domain, as uname(2) returns it. */
+/* Reads the host name without its domain, as returned by uname(2). */
 static void read_identity(NodeIdentity *ret) {
         struct utsname name = {};
 
@@ -54,7 +54,7 @@ void node_configure(Node *node, const NodeConfig *config) {
 }
 
 int node_reset_meter(Node *node) {
-        assert(node->cost.n_samples == 0); /* the window since start counts from the meter */
+        assert(node->cost.n_samples == 0); /* the window since start needs a new meter's totals */
 
         meter_free(TAKE(node->meter));
         return meter_new(&node->meter, node->config.interval_ns);
@@ -116,7 +116,7 @@ void node_put_interval(Node *node, Store *store, uint64_t next_length_ns) {
         uint64_t begin_ms = point->begin_realtime_ns / NS_PER_MS;
         scoped(freep) char *text = NULL;
 
-        /* A column of the row contains the start; the text does not. */
+        /* the start is stored in a column of the row, not in the text */
         point->begin_boottime_ns = point->begin_realtime_ns = 0;
         if (point->n > 0 && recording_format(point, &text) == 0)
                 (void)store_put(store, store_node_pack(begin_ms, node->interval.length_ns / NS_PER_MS, text));

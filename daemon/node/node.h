@@ -23,7 +23,7 @@ typedef struct NodeConfig {
 /* The current point of the node's history: observations are collected for a checkpoint interval. */
 typedef struct NodeInterval {
         Recording point;
-        uint64_t length_ns; /* 0: not begun */
+        uint64_t length_ns; /* 0: no interval has begun */
 } NodeInterval;
 
 /* CPU time that the loop's thread spent sampling. */
@@ -33,10 +33,10 @@ typedef struct NodeCost {
 
 typedef struct Node {
         Sampler *sampler;   /* owned */
-        Sampler *processes; /* owned; reads "/", because the pids of peers are valid there whatever root is sampled */
+        Sampler *processes; /* owned; always reads "/", where the pids of peers are valid, whatever root is sampled */
         Meter *meter;       /* owned */
         Sample sample;      /* the latest sample */
-        Observation observation; /* the latest observation; end_ns 0: none yet */
+        Observation observation; /* latest observation; end_ns 0: none yet */
         Window window;           /* since perfd started */
         uint64_t window_begin_realtime_ns; /* 0: before the first sample */
         NodeInterval interval;

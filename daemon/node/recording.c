@@ -9,12 +9,17 @@
 
 #define BLOCK_POINTS 24U
 
-/* Steps of shares and of observed time. Thousandths, and 1 s as a share of an interval doubled nine times, have no remainder. */
+/*
+ * Number of steps of shares and of observed time. Thousandths, and 1 s as a share of an interval doubled nine times,
+ * are exact.
+ */
 #define STEPS 64000U
 #define CODE_UNKNOWN UINT16_MAX
 #define CODE_MAX (UINT16_MAX - 1U)
 
-/* The code of a rate is the exponent of the float and the first ten bits of its fraction, counted from 2^-16. */
+/*
+ * The code of a rate consists of the exponent of the float and the first ten bits of its fraction, relative to 2^-16.
+ */
 #define RATE_MIN 0x1p-16F
 #define RATE_BITS 10U
 #define FLOAT_BITS 23U
@@ -22,7 +27,7 @@
 #define RATE_CODE_OFFSET (((FLOAT_EXPONENT_OF_1 - 16U) << RATE_BITS) - 1U)
 
 struct ClosedPoint {
-        uint16_t observed; /* of the interval, in STEPS; 0: a hole */
+        uint16_t observed; /* observed share of the interval, in STEPS; 0: a gap */
         uint16_t mean[N_SERIES], min[N_SERIES], max[N_SERIES];
 };
 
@@ -47,7 +52,7 @@ void recording_deinit(Recording *recording) {
         *recording = (Recording){};
 }
 
-/* --- a point and its code --------------------------------------------------------------------- */
+/* --- encoding of a point ---------------------------------------------------------------------- */
 
 static uint16_t code_of_share(float v) {
         long code = v > 0 ? lrintf(v * STEPS) : 0;
@@ -142,7 +147,7 @@ static int reserve_closed(Recording *recording, size_t n) {
         return 0;
 }
 
-/* Allocates all points up to the n-th; new points are holes. */
+/* Allocates all points up to the n-th; new points are gaps. */
 static int reserve(Recording *recording, size_t n) {
         int r;
 
@@ -210,8 +215,8 @@ static void merge_at(Recording *recording, size_t at, const TimelinePoint *point
 }
 
 /*
- * Spreads the observation over the intervals that it overlaps, and adds points as needed. A point is closed when its whole interval has
- * passed. from_ns, to_ns: time since the start.
+ * Distributes the observation over the intervals that it overlaps, and adds points if necessary. A point is closed
+ * when its interval has ended. from_ns, to_ns: time since the start.
  */
 static int spread(Recording *recording, const Observation *observation, uint64_t from_ns, uint64_t to_ns) {
         TimelinePoint point;

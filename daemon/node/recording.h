@@ -2,20 +2,21 @@
 #pragma once
 
 /*
- * Recording: a timeline that grows with each observation
+ * Recording: a timeline that is extended by each observation
  *
- * All intervals are equal. When all points are used, neighbours merge pairwise (mean, min and max are kept) and the interval doubles.
- * No total is computed from a recording. A recording grows in blocks of one size, so that a short job's recording is small and the
- * blocks of ended jobs fit new jobs.
+ * All intervals have the same length. When all points are used, adjacent points are merged in pairs (mean, min and
+ * max are preserved) and the interval doubles. Totals are never computed from a recording. A recording is allocated
+ * in blocks of one size, so that recordings of short jobs are small and the blocks of ended jobs can be reused.
  *
- * A thousand jobs have a recording each, so points are kept small. The last point is exact. Earlier points, which only a doubling
- * changes, take 38 bytes instead of 80. Their precision is
+ * There is a recording for each of a thousand jobs, so points are compact. The last point is exact. Earlier points,
+ * which change only when the interval doubles, take 38 bytes instead of 80. Their precision is
  *
  *   shares (cpu, memory)   1/128000
  *   rates                  1/2048 of the rate; rates below 2^-16 bytes/s become 0, rates above 2^48 become 2^48
  *   time observed          1/128000 of the interval
  *
- * which is finer than in the row of a finished job (timeline_text.c). Min and max are rounded once, a mean at each doubling.
+ * which exceeds the precision in the row of a finished job (timeline_text.c). Min and max are rounded once, a mean at
+ * each doubling.
  */
 
 #include "measure/meter.h"
@@ -26,20 +27,20 @@ typedef struct ClosedPoint ClosedPoint;
 typedef struct Recording {
         uint64_t begin_boottime_ns;
         uint64_t begin_realtime_ns;
-        uint64_t interval_ns; /* of one point; the initial interval times a power of two */
+        uint64_t interval_ns; /* length of one point; the initial interval times a power of two */
         uint32_t n, n_max;
         uint32_t n_allocated; /* number of closed points */
-        ClosedPoint **blocks; /* owned, and each block is owned; all points but the last */
-        TimelinePoint last;   /* valid when n > 0 */
+        ClosedPoint **blocks; /* array and blocks owned; all points but the last */
+        TimelinePoint last;   /* valid if n > 0 */
 } Recording;
 
-/* n_max: even, 2…TIMELINE_POINTS_MAX. No allocation until the second point. */
+/* n_max: even, 2…TIMELINE_POINTS_MAX. Allocates nothing before the second point. */
 void recording_init(Recording *recording, uint64_t begin_boottime_ns, uint64_t begin_realtime_ns, uint64_t interval_ns, size_t n_max);
 void recording_deinit(Recording *recording);
-/* 0 or -ENOMEM (then the observation is left out). */
+/* Returns 0, or -ENOMEM if the observation was dropped. */
 int recording_add(Recording *recording, const Observation *observation);
 
-/* Copies the points so far to *ret; caller deinits *ret. 0 or -ENOMEM. */
+/* Copies the points to *ret; caller deinits *ret. Returns 0 or -ENOMEM. */
 int recording_timeline(const Recording *recording, Timeline *ret);
-/* Formats the points so far with timeline_format(). Caller frees *ret. */
+/* Formats the points with timeline_format(). Caller frees *ret. */
 int recording_format(const Recording *recording, char **ret);

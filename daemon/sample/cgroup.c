@@ -11,25 +11,29 @@
 #include "sample/text.h"
 #include "util/clock.h"
 
-/* Groups opened together do not have what is dear about them read in the same sample: a second further each. */
+/*
+ * Number of seconds over which the expensive reads of groups opened together are spread: each group is read a second
+ * later than the one before.
+ */
 #define TURNS 60
 
 struct Cgroup {
-        CgroupTree *tree; /* not owned */
+        CgroupTree *tree; /* borrowed */
         int fds[N_CGROUP_FILES];
-        int events_fd;    /* v2; -1 where v2 is not read */
-        uint32_t lacking; /* parts of v1 of which one of two files is missing */
+        int events_fd;    /* v2; -1 if v2 is not used */
+        uint32_t lacking; /* v1 parts that need two files, one of which is missing */
         CgroupLimits limits;
         CgroupSample last;
         uint64_t turn_ns;
-        uint64_t id; /* inode of the directory that it has its name from: the kernel counts them up over all files of a hierarchy */
-        bool is_peak_enough; /* of memory */
+        uint64_t id; /* inode of the group's directory in its main hierarchy: the kernel assigns increasing numbers
+                      * over all files of a hierarchy */
+        bool is_peak_enough; /* the kernel's peak of memory suffices */
 };
 
 /*
- * Names, the second when the first is not there, and the part that cannot be had without the file. The often ones are what
- * a peak is found by, or what nobody could do without if the group were gone at the next sample. The kernel sums up pressure
- * over all CPUs whenever it is read.
+ * File name, an alternative if the file does not exist, and the part that requires the file. Files with is_often set
+ * are needed to find a peak, or for the final values if the group is gone at the next sample. Pressure is expensive:
+ * the kernel sums it over all CPUs at each read.
  */
 static const struct {
         Hierarchy hierarchy;
@@ -53,18 +57,21 @@ static const struct {
         [CGROUP_FILE_V1_MEMORY_PEAK] = { HIERARCHY_MEMORY, CGROUP_MEMORY_PEAK, true, "memory.max_usage_in_bytes", NULL },
         [CGROUP_FILE_V1_OOM] = { HIERARCHY_MEMORY, CGROUP_MEMORY_EVENTS, false, "memory.oom_control", NULL },
         [CGROUP_FILE_V1_FAILURES] = { HIERARCHY_MEMORY, CGROUP_MEMORY_EVENTS, false, "memory.failcnt", NULL },
-        /* The plain ones are without the groups below: there is nothing better in older kernels. */
+        /* The alternatives exclude the groups below; older kernels have no other files. */
         [CGROUP_FILE_V1_IO_BYTES] = { HIERARCHY_BLKIO, CGROUP_IO, true, "blkio.throttle.io_service_bytes_recursive",
                                       "blkio.throttle.io_service_bytes" },
         [CGROUP_FILE_V1_IO_COUNTS] = { HIERARCHY_BLKIO, CGROUP_IO, true, "blkio.throttle.io_serviced_recursive",
                                        "blkio.throttle.io_serviced" },
         [CGROUP_FILE_V1_PIDS] = { HIERARCHY_PIDS, CGROUP_PIDS, true, "pids.current", NULL },
-        /* Those without a name are limits, and for cgroup_limits.c. */
+        /* Files without a name are limits, read by cgroup_limits.c. */
 };
 
 /* --- opening ------------------------------------------------------------------------------------ */
 
-/* 0: *ret_fd is the file, or -1 when there is none to be read. */
+/*
+ * Returns 0 and the open file in *ret_fd, or -1 if it cannot be opened; a negative errno if descriptors or memory are
+ * exhausted.
+ */
 static int open_file(int dir_fd, const char *name, int *ret_fd) {
         int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
@@ -83,7 +90,10 @@ static int open_either(int dir_fd, const char *name, const char *other_name, int
         return open_file(dir_fd, other_name, ret_fd);
 }
 
-/* One call: the kernel hands out all of such a file at once, if there is room. 0, or an errno. */
+/*
+ * Reads with a single call: the kernel returns the whole content of such a file if the buffer is large enough.
+ * Returns 0 or a positive errno.
+ */
 static int read_text(int fd, char *text, size_t n_max) {
         ssize_t n;
 
@@ -100,8 +110,8 @@ static int read_text(int fd, char *text, size_t n_max) {
 }
 
 /*
- * Several kernels (6.1 is one) count v1's I/O only where it is throttled, and say 0 otherwise. A machine has read from its
- * disks before it runs jobs: where not even the root has counted anything, nothing is counted.
+ * Several kernels (such as 6.1) count v1's I/O only for throttled groups, and report 0 otherwise. A machine has read
+ * from its disks before it runs jobs: if even the root group has counted nothing, counting is off.
  */
 static bool is_io_counted(CgroupTree *tree) {
         char *text = cgroup_tree_text(tree), path[CGROUP_PATH_MAX];
@@ -221,8 +231,9 @@ Cgroup *cgroup_free(Cgroup *cgroup) {
 /* --- reading ------------------------------------------------------------------------------------ */
 
 /*
- * A file says ENODEV when its group was removed, and also when the controller was switched off for it, which v2 can do
- * at any time. What stays as long as the group is cgroup.events. v1 has no such file, and cannot switch off.
+ * Reading a file fails with ENODEV if its group was removed, but also if the controller was disabled, which is
+ * possible in v2 at any time. cgroup.events exists as long as the group. v1 has no such file, and cannot disable a
+ * controller.
  */
 static bool is_removed(const Cgroup *cgroup) {
         char text[4096];
@@ -243,7 +254,7 @@ static int parse_file(Cgroup *cgroup, CgroupFile file, CgroupSample *sample) {
         return cgroup_parse_file(file, text, sample);
 }
 
-/* 0, CGROUP_GONE, or -ENOMEM. What cannot be read, or not be understood, is added to *lacking. */
+/* Returns 0, CGROUP_GONE, or -ENOMEM. The part of a file that cannot be read or parsed is added to *lacking. */
 static int read_file(Cgroup *cgroup, CgroupFile file, CgroupSample *sample, uint32_t *lacking) {
         int error, r;
 
@@ -263,7 +274,7 @@ static int read_file(Cgroup *cgroup, CgroupFile file, CgroupSample *sample, uint
         return 0;
 }
 
-/* cpu.stat has two. */
+/* cpu.stat contains two parts. */
 static uint32_t parts_of(CgroupFile file) {
         return 1U << files[file].part | (file == CGROUP_FILE_CPU_STAT ? 1U << CGROUP_THROTTLING : 0);
 }
@@ -272,7 +283,7 @@ static bool is_often(const Cgroup *cgroup, CgroupFile file) {
         return files[file].is_often && !(cgroup->is_peak_enough && files[file].part == CGROUP_MEMORY);
 }
 
-/* Those that are read often, or the others. What was there before is cleared: it is of another time. */
+/* Reads the files with is_often equal to `often`. The old values of their parts are invalidated first. */
 static int read_files(Cgroup *cgroup, bool often, CgroupSample *sample) {
         uint32_t lacking = cgroup->lacking;
         int r;
@@ -293,7 +304,7 @@ static int read_files(Cgroup *cgroup, bool often, CgroupSample *sample) {
         return 0;
 }
 
-/* The limits of a removed group are unknown: only those of the groups above it could be read. */
+/* Limits of a removed group are unknown: only the limits of the groups above could be read. */
 static void read_limits(const Cgroup *cgroup, CgroupSample *sample) {
         CgroupSample limits = *sample;
 
@@ -327,7 +338,7 @@ int cgroup_read(Cgroup *cgroup, uint64_t boottime_ns, CgroupSample *ret) {
         return read_some(cgroup, boottime_ns, true, true, ret);
 }
 
-int cgroup_glance(Cgroup *cgroup, uint64_t boottime_ns, CgroupSample *ret) {
+int cgroup_refresh(Cgroup *cgroup, uint64_t boottime_ns, CgroupSample *ret) {
         return read_some(cgroup, boottime_ns, is_due(cgroup, boottime_ns, CGROUP_SELDOM_NS),
                          is_due(cgroup, boottime_ns, CGROUP_LIMITS_NS), ret);
 }
@@ -338,7 +349,7 @@ void cgroup_trust_peak(Cgroup *cgroup, bool is_enough) {
         cgroup->is_peak_enough = is_enough && has_peak;
 }
 
-/* --- being there -------------------------------------------------------------------------------- */
+/* --- events and identity ------------------------------------------------------------------------ */
 
 int cgroup_events_fd(const Cgroup *cgroup) {
         return cgroup->events_fd;

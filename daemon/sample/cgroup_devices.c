@@ -28,9 +28,9 @@ void cgroup_devices_deinit(CgroupDevices *devices) {
         *devices = (CgroupDevices){ .block_fd = -1 };
 }
 
-/* --- what sysfs says of a device ---------------------------------------------------------------- */
+/* --- device properties in sysfs ----------------------------------------------------------------- */
 
-/* "8:0" in a file. */
+/* Parses "8:0". */
 static bool read_number(int dir_fd, const char *path, uint64_t *ret_major, uint64_t *ret_minor) {
         scoped(closep) int fd = -1;
         char text[NUMBER_TEXT_MAX];
@@ -47,7 +47,7 @@ static bool read_number(int dir_fd, const char *path, uint64_t *ret_major, uint6
         return p && *p == ':' && scan_u64(p + 1, ret_minor);
 }
 
-/* A partition's I/O is counted for its disk, whose directory is the one above. */
+/* Adds a device below. I/O of a partition is counted for its disk, whose directory is the parent directory. */
 static void add_lower(CgroupDevice *device, int lower_fd) {
         bool is_partition = faccessat(lower_fd, "partition", F_OK, 0) == 0;
         uint64_t major, minor;
@@ -62,7 +62,7 @@ static void add_lower(CgroupDevice *device, int lower_fd) {
         device->n_lower++;
 }
 
-/* Goes down through slaves/, whose entries are links to the devices' directories. */
+/* Follows slaves/ recursively; its entries are links to the directories of devices. */
 static void add_lowers(CgroupDevice *device, int dir_fd, unsigned depth) {
         scoped(closedirp) DIR *list = depth < DEPTH_MAX ? file_open_list(dir_fd, "slaves") : NULL;
         const struct dirent *entry;
@@ -116,7 +116,7 @@ static void classify(CgroupDevice *device, int block_fd, uint64_t now_ns) {
                 add_lowers(device, dir_fd, 0);
 }
 
-/* --- the devices seen so far -------------------------------------------------------------------- */
+/* --- known devices ------------------------------------------------------------------------------ */
 
 static int find(CgroupDevices *devices, const CgroupIo *io, uint64_t now_ns, const CgroupDevice **ret) {
         CgroupDevice *device = NULL;
@@ -141,7 +141,7 @@ static int find(CgroupDevices *devices, const CgroupIo *io, uint64_t now_ns, con
         return 0;
 }
 
-/* --- adding up ---------------------------------------------------------------------------------- */
+/* --- sums --------------------------------------------------------------------------------------- */
 
 static bool counts_anything(const CgroupIo *io) {
         return (io->read_bytes | io->write_bytes | io->reads | io->writes) != 0;
@@ -163,7 +163,7 @@ static bool is_counted_below(const CgroupDevice *device, CgroupFile file, const 
         return false;
 }
 
-static void take_sum(CgroupFile file, const CgroupIo *sum, CgroupSample *ret) {
+static void add_sum(CgroupFile file, const CgroupIo *sum, CgroupSample *ret) {
         if (file != CGROUP_FILE_V1_IO_COUNTS) {
                 ret->read_bytes = sum->read_bytes;
                 ret->write_bytes = sum->write_bytes;
@@ -199,6 +199,6 @@ int cgroup_devices_sum(CgroupDevices *devices, CgroupFile file, const char *text
         if (r != CGROUP_TEXT_END)
                 return r;
 
-        take_sum(file, &sum, ret);
+        add_sum(file, &sum, ret);
         return 0;
 }

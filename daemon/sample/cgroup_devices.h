@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Cgroup devices: which disks of a group's I/O count
+ * Cgroup devices: selects the disks whose I/O counts for a group
  *
- * I/O to a stacked device (LVM, md, multipath) is counted for it and for the disks below. It counts once, at the
- * bottom: where any disk below has counted something for the group, the stacked one does not. Loop devices and disks
- * in memory never count: theirs is the I/O of a file, or none.
+ * The kernel counts I/O to a stacked device (LVM, md, multipath) for the device and for the disks below. It is
+ * included once, at the lowest level: a stacked device is excluded if any disk below has counted I/O of the group.
+ * Loop devices and memory disks are always excluded: their I/O is that of a file, or none.
  */
 
 #include <stddef.h>
@@ -14,27 +14,30 @@
 
 #include "sample/cgroup_parse.h"
 
-/* Devices can be taken away and their numbers given to others. */
+/* Interval between checks of a device: a device number may be reused for another device. */
 #define CGROUP_DEVICE_RECHECK_NS (60 * UINT64_C(1000000000))
 #define CGROUP_DEVICE_LOWER_MAX 32
 
 typedef struct CgroupDevice {
         uint64_t major, minor;
         uint64_t checked_ns;
-        bool is_disk;                                             /* neither a file nor memory */
+        bool is_disk;                                             /* not a loop device or a memory disk */
         size_t n_lower;
-        struct { uint64_t major, minor; } lower[CGROUP_DEVICE_LOWER_MAX]; /* all below, at any depth; more are not needed */
+        /* all devices below, at any depth; further ones are ignored */
+        struct { uint64_t major, minor; } lower[CGROUP_DEVICE_LOWER_MAX];
 } CgroupDevice;
 
 typedef struct CgroupDevices {
         CgroupDevice *items; /* owned */
         size_t n, n_allocated;
-        int block_fd; /* owned: sys/dev/block; -1 where there is no sysfs: then every device counts */
+        int block_fd; /* owned: sys/dev/block; -1 without sysfs: all devices are included */
 } CgroupDevices;
 
 void cgroup_devices_init(CgroupDevices *devices, int root_fd);
 void cgroup_devices_deinit(CgroupDevices *devices);
 
-/* Adds up the text of io.stat or of blkio's files into the fields that the file has. ret->boottime_ns is now. 0,
- * TEXT_MALFORMED (then *ret is untouched) or -ENOMEM. Allocates only for a device never seen before. */
+/*
+ * Sums up the text of io.stat or of blkio's files into the fields of the file. ret->boottime_ns must be the current
+ * time. Returns 0, TEXT_MALFORMED (*ret is unchanged) or -ENOMEM. Allocates only for a new device.
+ */
 int cgroup_devices_sum(CgroupDevices *devices, CgroupFile file, const char *text, CgroupSample *ret);

@@ -9,9 +9,9 @@
 #include "sample/cgroup_parse.h"
 #include "util/scoped.h"
 
-/* The longest are lists of CPUs. */
+/* the longest texts are CPU lists */
 #define LIMIT_TEXT_MAX 4096
-/* Groups above that are looked at; a path has room for more. */
+/* maximum number of levels above that are read; longer paths are possible */
 #define ABOVE_MAX 64
 #define UP "../"
 
@@ -36,7 +36,7 @@ void cgroup_limits_add(CgroupLimits *limits, Hierarchy hierarchy, int fd, unsign
         limits->directories[hierarchy].n_above = n_above < ABOVE_MAX ? n_above : ABOVE_MAX;
 }
 
-/* A file of the group so many levels up. False: it is not there, or says nothing that can be understood. */
+/* Reads a file of the group n_up levels above. Returns false if the file is missing or malformed. */
 static bool read_file(int dir_fd, unsigned n_up, CgroupFile file, const char *name, CgroupSample *ret) {
         char path[ABOVE_MAX * (sizeof(UP) - 1) + 32], text[LIMIT_TEXT_MAX];
         scoped(closep) int fd = -1;
@@ -115,12 +115,12 @@ static void find_memory(int dir_fd, unsigned n_above, Hierarchy hierarchy, Cgrou
 
 /* --- CPU sets ----------------------------------------------------------------------------------- */
 
-/* v1 has what remains since 4.2; before, there is what was asked for. */
+/* Since 4.2, v1 has a file with the effective CPUs; older kernels have only the configured CPUs. */
 static void find_cpuset(int dir_fd, unsigned n_above, Hierarchy hierarchy, CgroupSample *ret) {
         CgroupSample level = {};
         bool has = false;
 
-        /* Without the controller, the groups above have told what the ones below may use. */
+        /* without the controller, the nearest group above that has the file determines the CPUs */
         for (unsigned n_up = 0; n_up <= n_above && !has; n_up++)
                 has = hierarchy == HIERARCHY_V2
                               ? read_file(dir_fd, n_up, CGROUP_FILE_CPUSET, "cpuset.cpus.effective", &level)

@@ -7,32 +7,32 @@
 #include "util/scan.h"
 #include "util/scoped.h"
 
-/* v1 counts modes of CPU time in clock ticks (USER_HZ). */
+/* v1 counts CPU time by mode in clock ticks (USER_HZ). */
 #define TICK_US (1000000 / TICKS_PER_S)
 #define US_NS 1000
 
-/* v1's "no limit": the most that a signed number of bytes can hold, in whole pages (of 64 KiB at most). */
+/* "No limit" in v1: the maximum of a signed 64-bit number, rounded down to whole pages of at most 64 KiB. */
 #define V1_NO_LIMIT ((UINT64_C(1) << 63) - 65536)
 
-/* More CPUs than this are none that a kernel can have. */
+/* Higher CPU numbers are malformed: no kernel supports as many. */
 #define CPU_NUMBER_MAX (UINT64_C(1) << 20)
 
 static uint64_t *value_at(CgroupSample *sample, size_t offset) {
         return (uint64_t *)(void *)((char *)sample + offset);
 }
 
-/* --- lines of "name number" --------------------------------------------------------------------- */
+/* --- "name number" lines ------------------------------------------------------------------------ */
 
 typedef struct Key {
         const char *name;
-        size_t offset; /* of a uint64_t in CgroupSample */
+        size_t offset; /* offset of a uint64_t in CgroupSample */
         CgroupPart part;
         uint64_t factor, divisor;
 } Key;
 
 #define KEY(name, member, part) { name, offsetof(CgroupSample, member), CGROUP_##part, 1, 1 }
 
-/* Without the cpu controller there are no periods. */
+/* There are no periods without the cpu controller. */
 static const Key cpu_stat[] = {
         KEY("usage_usec", usage_us, CPU),
         KEY("user_usec", user_us, CPU),
@@ -60,14 +60,17 @@ static const Key v1_cpu_modes[] = {
         { "system", offsetof(CgroupSample, system_us), CGROUP_CPU, TICK_US, 1 },
 };
 
-/* From 4.13. v1 has no memory.high, so nothing was ever slowed down by it. */
+/* Since 4.13. v1 has no memory.high, so the number of its events is 0. */
 static const Key v1_oom[] = {
         KEY("oom_kill", n_oom, MEMORY_EVENTS),
         KEY("oom_kill", n_oom_kill, MEMORY_EVENTS),
 };
 
-/* The bits of the keys in the line; a line of another key is none. False: the key has no number. */
-static bool take_line(const char *line, const Key *keys, size_t n_keys, CgroupSample *ret, uint32_t *found) {
+/*
+ * Parses a line, and adds the bits of its keys to *found. A line with an unknown key is ignored. Returns false if a
+ * known key has no valid number.
+ */
+static bool parse_line(const char *line, const Key *keys, size_t n_keys, CgroupSample *ret, uint32_t *found) {
         size_t n = strcspn(line, " \n");
 
         for (size_t i = 0; i < n_keys; i++) {
@@ -85,12 +88,15 @@ static bool take_line(const char *line, const Key *keys, size_t n_keys, CgroupSa
         return true;
 }
 
-/* A part needs all of its keys. False: the part of the first key is absent, or a line is malformed. */
+/*
+ * A part is present if all of its keys are. Returns false if the part of the first key is missing, or a line is
+ * malformed.
+ */
 static bool parse_keys(const char *text, const Key *keys, size_t n_keys, CgroupSample *ret) {
         uint32_t found = 0, parts = 0, lacking = 0;
 
         for (; text && *text; text = text_next_line(text))
-                if (!take_line(text, keys, n_keys, ret, &found))
+                if (!parse_line(text, keys, n_keys, ret, &found))
                         return false;
 
         for (size_t i = 0; i < n_keys; i++)
@@ -116,7 +122,7 @@ static bool parse_number(const char *text, uint64_t *ret) {
         return p && *p == '\n';
 }
 
-/* A number, or no limit: "max" in v2, a very large number in v1. And then `end`. */
+/* Parses a number or "no limit" ("max" in v2, a very large number in v1), followed by `end`. */
 static const char *scan_limit(const char *p, char end, uint64_t *ret) {
         const char *past = text_skip(p, "max");
 
@@ -134,7 +140,7 @@ static bool parse_cpu_max(const char *text, CgroupSample *ret) {
         return p && parse_number(p, &ret->period_us) && ret->period_us > 0;
 }
 
-/* "0-3,8" */
+/* Counts the CPUs of a list such as "0-3,8". */
 static bool parse_cpus(const char *text, uint32_t *ret) {
         uint64_t n = 0;
 
@@ -158,12 +164,12 @@ static bool parse_cpus(const char *text, uint32_t *ret) {
 }
 
 typedef enum Form {
-        FORM_NONE, /* of disks: read a line at a time */
+        FORM_NONE, /* files of disks, read line by line */
         FORM_KEYS,
         FORM_NUMBER,
         FORM_NANOSECONDS,
         FORM_LIMIT,
-        FORM_QUOTA, /* of v1: -1 is no limit */
+        FORM_QUOTA, /* v1: -1 means no limit */
         FORM_CPU_MAX,
         FORM_CPUS,
         FORM_PRESSURE,
@@ -172,7 +178,8 @@ typedef enum Form {
 static const struct {
         Form form;
         CgroupPart part;
-        size_t offset, full_offset; /* of the value; of a pressure's full line, 0 where it is not read */
+        size_t offset, full_offset; /* offset of the value; full_offset: of the total in a pressure file's "full"
+                                     * line, 0 if not read */
         const Key *keys;
         size_t n_keys;
 } files[N_CGROUP_FILES] = {
@@ -248,7 +255,7 @@ int cgroup_parse_file(CgroupFile file, const char *text, CgroupSample *ret) {
 
 /* --- disks -------------------------------------------------------------------------------------- */
 
-/* "8:16". Past it, or NULL. */
+/* Parses "8:16". Returns the position after it, or NULL. */
 static const char *scan_device(const char *p, CgroupIo *io) {
         p = *p >= '0' && *p <= '9' ? scan_u64(p, &io->major) : NULL;
         if (!p || *p != ':' || p[1] < '0' || p[1] > '9')
@@ -257,7 +264,10 @@ static const char *scan_device(const char *p, CgroupIo *io) {
         return p && (*p == ' ' || *p == '\n') ? p : NULL;
 }
 
-/* "rbytes=1"; other names, of later kernels and other policies, are skipped with whatever they have. Past the word, or NULL. */
+/*
+ * Parses "rbytes=1". Other names, of later kernels and other policies, are skipped with their values. Returns the
+ * position after the word, or NULL.
+ */
 static const char *scan_io_word(const char *p, CgroupIo *io) {
         const struct {
                 const char *name;
@@ -277,7 +287,7 @@ static const char *scan_io_word(const char *p, CgroupIo *io) {
         return end;
 }
 
-/* Kernels before 6.0 put idle devices in front of the next one, on its line: "8:16 8:0 rbytes=…". */
+/* Before Linux 6.0, idle devices are on the line of the next device: "8:16 8:0 rbytes=…". */
 static int io_stat_next(const char **p, CgroupIo *ret) {
         const char *at = scan_device(*p, ret);
 
@@ -296,7 +306,9 @@ static int io_stat_next(const char **p, CgroupIo *ret) {
         return 0;
 }
 
-/* "8:0 Read 4096", or the sum over devices, "Total 4096". Returns the start of the next line, or NULL. */
+/*
+ * Parses "8:0 Read 4096", or the total over all devices, "Total 4096". Returns the start of the next line, or NULL.
+ */
 static const char *scan_blkio_line(const char *p, CgroupIo *io, const char **ret_operation, uint64_t *ret) {
         const char *at = scan_device(p, io);
 
@@ -305,7 +317,7 @@ static const char *scan_blkio_line(const char *p, CgroupIo *io, const char **ret
         return at && *at == '\n' ? at + 1 : NULL;
 }
 
-/* Sync, Async, Discard and Total are counted among reads and writes, or neither. */
+/* Sync, Async, Discard and Total are skipped: they are included in reads and writes, or in neither. */
 static int blkio_next(CgroupFile file, const char **p, CgroupIo *ret) {
         while (**p) {
                 const char *operation;

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * The texts of control groups
+ * Parsers for the files of control groups
  *
- * Every file of a group has its number here, v2's and v1's alike; both say the same things in
- * different units, and a CgroupSample has v2's.
+ * Each file of v2 and of v1 has a number here. The files of both versions contain the same values in different units;
+ * CgroupSample uses those of v2.
  */
 
 #include <stdbool.h>
@@ -27,7 +27,7 @@ typedef enum CgroupFile {
         CGROUP_FILE_CPU_PRESSURE,
         CGROUP_FILE_MEMORY_PRESSURE,
         CGROUP_FILE_IO_PRESSURE,
-        /* v1 */
+        /* v1 files from here on */
         CGROUP_FILE_V1_CPU_USAGE,
         CGROUP_FILE_V1_CPU_MODES,
         CGROUP_FILE_V1_THROTTLING,
@@ -45,31 +45,35 @@ typedef enum CgroupFile {
         N_CGROUP_FILES,
 } CgroupFile;
 
-/* Fills the file's fields and says so in ret->have; TEXT_MALFORMED leaves *ret alone. Not for the files of disks.
- * Where v1 has two files for a part, each of them sets its bit: the caller knows whether both were read. */
+/*
+ * Parses a file into its fields and sets the bits of its parts in ret->have; TEXT_MALFORMED leaves *ret unchanged.
+ * Not for files of disks. If a v1 part has two files, each sets the bit: the caller checks that both were read.
+ */
 int cgroup_parse_file(CgroupFile file, const char *text, CgroupSample *ret);
 
-/* One device's line of io.stat, or of blkio's files: these have one number a line. */
+/* A device of io.stat, or a line of blkio's files, which have one number per line. */
 typedef struct CgroupIo {
         uint64_t major, minor;
         uint64_t read_bytes, write_bytes, reads, writes;
 } CgroupIo;
 
 enum {
-        CGROUP_TEXT_END = 100, /* nothing further in the text */
+        CGROUP_TEXT_END = 100, /* end of text */
 };
 
-/* The next device, past which *p moves. 0, CGROUP_TEXT_END or TEXT_MALFORMED: then *p is not to be used any more. */
+/* Parses the next device and advances *p. Returns 0, CGROUP_TEXT_END or TEXT_MALFORMED, after which *p is invalid. */
 int cgroup_parse_next_io(CgroupFile file, const char **p, CgroupIo *ret);
 
-/* A line of proc/PID/cgroup: "4:cpu,cpuacct:/path". Neither is NUL-terminated. */
+/* A line of proc/PID/cgroup: "4:cpu,cpuacct:/path". The texts are not NUL-terminated. */
 typedef struct CgroupLine {
-        const char *controllers, *path; /* v2: no controllers */
+        const char *controllers, *path; /* controllers: empty in v2 */
         size_t n_controllers, n_path;
 } CgroupLine;
 
-/* 0, CGROUP_TEXT_END or TEXT_MALFORMED. */
+/* Returns 0, CGROUP_TEXT_END or TEXT_MALFORMED. */
 int cgroup_parse_next_line(const char **p, CgroupLine *ret);
 
-/* Whether the text of cgroup.events says that the group has processes, or does not say. */
+/*
+ * Returns true if the text of cgroup.events says that the group has processes, or does not contain this information.
+ */
 bool cgroup_parse_populated(const char *text);

@@ -13,25 +13,26 @@
 #include "util/file.h"
 
 #define MOUNTINFO_MAX ((size_t)16 << 20)
-/* A path for each of v1's hierarchies. */
+/* limits the text of proc/PID/cgroup: a path for each v1 hierarchy */
 #define PLACE_TEXT_MAX ((size_t)16 << 10)
 
 typedef struct CgroupMount {
         int fd;                     /* owned; -1: not mounted */
-        char root[CGROUP_PATH_MAX]; /* the group that is seen at the mount: "/" unless a container has a part only */
+        char root[CGROUP_PATH_MAX]; /* path of the group at the mount point: "/" except for part of a hierarchy
+                                     * mounted in a container */
 } CgroupMount;
 
 struct CgroupTree {
         int root_fd;
         CgroupMount mounts[N_HIERARCHIES];
         CgroupDevices devices;
-        unsigned n_opened; /* groups, ever */
-        char *text; /* owned; CGROUP_TEXT_MAX bytes, what was read last */
+        unsigned n_opened; /* number of groups opened so far */
+        char *text; /* owned; CGROUP_TEXT_MAX bytes: the last text read */
 };
 
 static const struct {
         const char *controller;
-        size_t offset; /* of the path in CgroupPlace */
+        size_t offset; /* offset of the path in CgroupPlace */
 } hierarchies[N_HIERARCHIES] = {
         [HIERARCHY_V2] = { NULL, offsetof(CgroupPlace, v2) },
         [HIERARCHY_CPU] = { "cpu", offsetof(CgroupPlace, cpu) },
@@ -42,7 +43,7 @@ static const struct {
         [HIERARCHY_PIDS] = { "pids", offsetof(CgroupPlace, pids) },
 };
 
-/* --- words between commas ----------------------------------------------------------------------- */
+/* --- comma-separated words ---------------------------------------------------------------------- */
 
 static bool lists_word(const char *list, size_t n_list, const char *word) {
         const char *end = list + n_list;
@@ -61,7 +62,10 @@ static bool lists_word(const char *list, size_t n_list, const char *word) {
 
 /* --- paths -------------------------------------------------------------------------------------- */
 
-/* As the kernel writes them: "/a/b", and nothing that leads elsewhere. "/../a" is one outside of our cgroup namespace. */
+/*
+ * Returns true for a path as written by the kernel, "/a/b", without components such as "..". "/../a" is outside the
+ * cgroup namespace.
+ */
 static bool is_plain(const char *path) {
         if (*path != '/' || strlen(path) >= CGROUP_PATH_MAX)
                 return false;
@@ -76,7 +80,7 @@ static bool is_plain(const char *path) {
         return true;
 }
 
-/* Returns the part of the path below the mount, "" for the mount itself; NULL: the path is outside the mount. */
+/* Returns the part of the path below the mount point; "" for the mount point itself, NULL if the path is outside. */
 static const char *below_mount(const CgroupMount *mount, const char *path) {
         size_t n = strcmp(mount->root, "/") == 0 ? 0 : strlen(mount->root);
 
@@ -125,12 +129,12 @@ static bool is_of(const Mount *mount, Hierarchy hierarchy) {
                lists_word(mount->options.text, mount->options.n, hierarchies[hierarchy].controller);
 }
 
-/* Something else may have been mounted over it. */
+/* Returns false if another file system was mounted over the hierarchy. */
 static bool is_hierarchy(int fd) {
         return faccessat(fd, "cgroup.procs", F_OK, 0) == 0;
 }
 
-/* One that cannot be used is left for the next one. */
+/* Opens a mount; if it cannot be used, a later mount of the same hierarchy is tried. */
 static void try_mount(CgroupTree *tree, const Mount *mount, Hierarchy hierarchy) {
         CgroupMount *to = &tree->mounts[hierarchy];
         scoped(closep) int fd = -1;
@@ -146,7 +150,7 @@ static void try_mount(CgroupTree *tree, const Mount *mount, Hierarchy hierarchy)
         memcpy(to->root, root, sizeof(root));
 }
 
-/* Whole hierarchies first: a container's part of one may be mounted somewhere as well. */
+/* Prefers mounts of whole hierarchies: a container's part may be mounted elsewhere as well. */
 static void find_mounts(CgroupTree *tree, const MountList *list) {
         for (int is_part = 0; is_part < 2; is_part++)
                 for (size_t i = 0; i < list->n; i++)
@@ -156,7 +160,7 @@ static void find_mounts(CgroupTree *tree, const MountList *list) {
                                         try_mount(tree, &list->items[i], h);
 }
 
-/* Under another root, the mounts of process 1 are meant, as for the sampler. */
+/* With another root, reads the mounts of process 1, like the sampler. */
 static int read_mountinfo(const CgroupTree *tree, bool is_machine, char **ret) {
         int r = -ENOENT;
 
@@ -326,7 +330,7 @@ int cgroup_tree_find_process(const CgroupTree *tree, int32_t pid, CgroupPlace *r
         r = file_read_at(tree->root_fd, path, PLACE_TEXT_MAX, &text, NULL);
         if (r == -EFBIG)
                 return CGROUP_MALFORMED;
-        /* ESRCH: it ended while the file was open. */
+        /* ESRCH: the process ended while the file was open */
         if (r == -ENOENT || r == -ESRCH)
                 return CGROUP_GONE;
         return r < 0 ? r : parse_place(tree, text, ret);
@@ -334,7 +338,7 @@ int cgroup_tree_find_process(const CgroupTree *tree, int32_t pid, CgroupPlace *r
 
 /* --- names -------------------------------------------------------------------------------------- */
 
-/* The root is the node, not a job. */
+/* Returns false for the root, which is the node, not a job. */
 static bool is_group(const char *path) {
         return *path && strcmp(path, "/") != 0;
 }
@@ -345,7 +349,7 @@ static bool is_at_or_above(const char *path, const char *of) {
         return strncmp(path, of, n) == 0 && (of[n] == '/' || of[n] == '\0');
 }
 
-/* Beside v1, a job is in v2 where the service manager put it, or where somebody made a group for it. */
+/* On a machine with v1, a job's group in v2 was created by the service manager, or for the job. */
 bool cgroup_tree_place_is_own(const CgroupPlace *place, Hierarchy hierarchy) {
         bool is_in_cpuacct = is_group(place->cpuacct);
         bool is_in_v2 = is_group(place->v2) && (!is_in_cpuacct || is_at_or_above(place->cpuacct, place->v2));
@@ -357,7 +361,7 @@ bool cgroup_tree_place_is_own(const CgroupPlace *place, Hierarchy hierarchy) {
         return is_group(cgroup_tree_place_path(place, hierarchy));
 }
 
-/* A group has its name from the first of these that it is in. */
+/* Order in which the hierarchies are tried for the name of a group. */
 static const Hierarchy order[N_HIERARCHIES] = {
         HIERARCHY_V2, HIERARCHY_CPUACCT, HIERARCHY_MEMORY, HIERARCHY_CPU, HIERARCHY_CPUSET, HIERARCHY_BLKIO, HIERARCHY_PIDS,
 };
@@ -380,7 +384,7 @@ int cgroup_tree_place_name(const CgroupPlace *place, char ret[static CGROUP_NAME
         return 0;
 }
 
-/* The hierarchy before the colon, and the path behind it. */
+/* Splits a name into the hierarchy before the colon and the path after it. */
 static Hierarchy split_name(const char *name, const char **ret_path) {
         size_t n = strcspn(name, ":/");
 

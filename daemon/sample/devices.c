@@ -55,7 +55,7 @@ bool device_has_entries(int dir_fd, const char *name, const char *leaf) {
         snprintf(path, sizeof(path), "%s/%s", name, leaf);
         list = file_open_list(dir_fd, path);
 
-        /* Nothing in sysfs starts with a dot. */
+        /* no entry of sysfs starts with a dot, except "." and ".." */
         while (list && !found && (entry = readdir(list)))
                 found = entry->d_name[0] != '.';
         return found;

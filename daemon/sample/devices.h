@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Device list: what sysfs says about the devices of a kernel file
+ * Device list: properties of devices found in sysfs
  *
- * One entry per line of proc/diskstats or proc/net/dev, in the order of the file. Looking into sysfs
- * costs more than everything else in a tick, and the answer never changes for a device: so a parser
- * compares each line with the entry at its place, and only other names make the list be built again.
+ * Contains one entry per line of proc/diskstats or proc/net/dev, in the order of the file. Reading sysfs costs more
+ * than all other work of a tick, and the properties of a device never change: a parser compares each line with the
+ * entry at the same index, and rebuilds the list only if a name differs.
  */
 
 #include <stdbool.h>
@@ -17,8 +17,8 @@
 typedef struct DeviceListEntry {
         char name[DEVICE_NAME_MAX];
         size_t n_name;
-        bool left_out; /* its line is stepped over: a partition, a hidden path */
-        bool without_medium; /* has no size: left out until it has done I/O */
+        bool left_out; /* the line is skipped: a partition, or a path hidden by multipath */
+        bool without_medium; /* size 0: skipped until the device has done I/O */
         union {
                 DiskClass disk;
                 NetClass net;
@@ -30,22 +30,23 @@ typedef struct DeviceList {
         size_t n, n_allocated;
 } DeviceList;
 
-/* A zeroed list is valid and empty. */
+/* Releases a list; an empty list is all zeros. */
 void device_list_deinit(DeviceList *list);
 /*
- * The device at place i, n_name < DEVICE_NAME_MAX. `is_new`: puts a device there with nothing but its name, and ends the list with
- * it. 0, DEVICE_LIST_OTHER when another device is there, or -ENOMEM. *ret is borrowed until the next device.
+ * Returns the device at index i; n_name < DEVICE_NAME_MAX. is_new: replaces the entry with an empty one of this name,
+ * and truncates the list after it. Returns 0, DEVICE_LIST_OTHER if the entry is another device, or -ENOMEM. *ret is
+ * borrowed until the next device.
  */
 enum {
-        DEVICE_LIST_OTHER = 100, /* clear of the outcomes of texts */
+        DEVICE_LIST_OTHER = 100, /* distinct from the outcomes in text.h */
 };
 int device_list_take(DeviceList *list, size_t i, const char *name, size_t n_name, bool is_new, DeviceListEntry **ret);
 
 /*
- * Questions to a sysfs directory, sys/block or sys/class/net. A device's leaf may be a link
- * to somewhere: that it is there is what counts, not where it leads.
+ * Queries for a sysfs directory, sys/block or sys/class/net. Only the existence of a device's leaf matters, not the
+ * target if it is a link.
  */
 bool device_has(int dir_fd, const char *name, const char *leaf);
 bool device_has_entries(int dir_fd, const char *name, const char *leaf);
-/* The number in a file; 0 when there is none. */
+/* Returns the number in a file; 0 if there is none. */
 uint64_t device_number(int dir_fd, const char *name, const char *leaf);

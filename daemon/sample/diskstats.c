@@ -9,10 +9,10 @@
 #include "util/array.h"
 #include "util/scan.h"
 
-/* The unit of the counters, whatever the device's own sector size. */
+/* The counters use this unit, whatever the sector size of the device. */
 #define SECTOR_BYTES 512U
 
-/* The first eleven columns; discards (4.18) and flushes (5.5) follow. Before 2.6.25 a partition had four. */
+/* The first eleven columns; discards (4.18) and flushes (5.5) follow. Before 2.6.25, partitions had four columns. */
 enum {
         COLUMN_READS,
         COLUMN_READS_MERGED,
@@ -30,7 +30,7 @@ enum {
 
 /* --- parsing ------------------------------------------------------------------------------------ */
 
-/* Steps over "  8       0 sda". Returns the end of the name, or NULL. */
+/* Parses "  8       0 sda". Returns the end of the name, or NULL. */
 static const char *scan_name(const char *p, const char **ret_name, size_t *ret_n) {
         uint64_t number;
         size_t n;
@@ -76,7 +76,10 @@ static const char *scan_counters(const char *p, SampleDisk *disk, bool *ret_idle
         return text_next_line(p);
 }
 
-/* Adds a device that is shown to the sample, if there is anything to show. Returns the start of the next line, or NULL. */
+/*
+ * Adds a device to the sample unless it is hidden or has nothing to show. Returns the start of the next line, or
+ * NULL.
+ */
 static const char *scan_disk(const char *p, const DeviceListEntry *device, Sample *sample) {
         SampleDisk *disk = &sample->disks[sample->n_disks];
         bool idle;
@@ -97,7 +100,7 @@ static bool is_under_virtual(int block_fd, const char *name) {
         char target[256];
         ssize_t n;
 
-        /* Not a link: a kernel or a captured tree that has the directory itself here. */
+        /* EINVAL: not a link, but the directory itself, in some kernels and captured trees */
         n = readlinkat(block_fd, name, target, sizeof(target) - 1);
         if (n < 0)
                 return true;
@@ -109,7 +112,7 @@ static void classify_by_sysfs(DeviceListEntry *device, int block_fd) {
         char name[DEVICE_NAME_MAX];
         struct stat st;
 
-        /* sysfs has "cciss!c0d0" for cciss/c0d0. */
+        /* sysfs writes cciss/c0d0 as "cciss!c0d0" */
         for (size_t i = 0; i < sizeof(name); i++)
                 name[i] = device->name[i] == '/' ? '!' : device->name[i];
 
@@ -139,7 +142,10 @@ static bool starts_with_any(const char *name, const char *const *prefixes, size_
         return false;
 }
 
-/* sda1, xvda1; and, where the disk's own name ends in a digit, nvme0n1p1, mmcblk0p1, cciss/c0d0p1, md0p1. */
+/*
+ * Returns true for sda1, xvda1, and, if the disk's own name ends with a digit, nvme0n1p1, mmcblk0p1, cciss/c0d0p1,
+ * md0p1.
+ */
 static bool is_partition_name(const char *name) {
         static const char *const lettered[] = { "sd", "hd", "vd", "xvd", "dasd" };
         size_t n = strlen(name), n_stem = n;
@@ -153,7 +159,7 @@ static bool is_partition_name(const char *name) {
         return starts_with_any(name, lettered, N_ELEMENTS(lettered));
 }
 
-/* nvme0c0n1: one of several ways to the namespace nvme0n1. */
+/* Returns true for nvme0c0n1, one of several paths to the namespace nvme0n1. */
 static bool is_nvme_path_name(const char *name) {
         const char *p = text_skip(name, "nvme");
         uint64_t number;
@@ -169,7 +175,7 @@ static void classify_by_name(DeviceListEntry *device) {
         device->left_out = is_partition_name(device->name) || is_nvme_path_name(device->name);
         device->class.disk = starts_with_any(device->name, virtuals, N_ELEMENTS(virtuals)) ? DISK_VIRTUAL
                                                                                             : DISK_PHYSICAL;
-        /* The size is not known here: one that never did I/O has nothing to show. */
+        /* the size is unknown here; a virtual device that never did I/O is hidden */
         device->without_medium = device->class.disk == DISK_VIRTUAL;
 }
 
@@ -180,9 +186,9 @@ static void classify(DeviceListEntry *device, int block_fd) {
                 classify_by_name(device);
 }
 
-/* --- the list ----------------------------------------------------------------------------------- */
+/* --- list --------------------------------------------------------------------------------------- */
 
-/* `is_new`: the list is built anew. */
+/* is_new: rebuild the list. */
 static int parse_devices(const char *p, bool is_new, int block_fd, DeviceList *list, Sample *sample, const char **ret_fault) {
         size_t i;
 

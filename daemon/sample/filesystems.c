@@ -14,8 +14,8 @@ void filesystems_deinit(Filesystems *filesystems) {
         *filesystems = (Filesystems){};
 }
 
-/* False: it does not answer, or it has no blocks to count. */
-static bool ask(const Mount *mount, const char *root, SampleFilesystem *ret) {
+/* Returns false if statvfs(3) fails, or the file system has no blocks. */
+static bool query(const Mount *mount, const char *root, SampleFilesystem *ret) {
         char path[PATH_MAX];
         struct statvfs st;
         size_t n = strlen(root);
@@ -54,7 +54,7 @@ int filesystems_update(Filesystems *filesystems, const char *text, const char *r
                 return r;
 
         for (size_t i = 0; i < mounts->n_chosen; i++)
-                filesystems->n += ask(&mounts->items[mounts->chosen[i]], root,
+                filesystems->n += query(&mounts->items[mounts->chosen[i]], root,
                                       &filesystems->items[filesystems->n]);
         filesystems->boottime_ns = boottime_ns;
         return 0;

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * File systems: how full they are
+ * File systems: used space
  *
- * Asked with statvfs(3) once in a while, not every tick: nobody needs it finer, and a mount table can be
- * long. In between, every sample gets the numbers of the last time, with that time.
+ * Calls statvfs(3) at a longer interval than the tick, which is sufficient; a mount table can be long. Samples in
+ * between contain the last values with their time.
  */
 
 #include <stdint.h>
@@ -17,16 +17,18 @@ typedef struct Filesystems {
         MountList mounts;
         SampleFilesystem *items; /* owned */
         size_t n, n_allocated;
-        uint64_t boottime_ns; /* when they were asked; 0: never, or in vain the last time */
+        uint64_t boottime_ns; /* time of the last successful read; 0: never, or the last read failed */
 } Filesystems;
 
-/* A zeroed one is valid and was never asked. */
+/* Releases the arrays; a zeroed struct is valid. */
 void filesystems_deinit(Filesystems *filesystems);
 
-/* Asks those of the mount table `text` that can be asked. `root` is what to put before a mount point,
- * "" for the machine itself. What does not answer is left out. 0, TEXT_MALFORMED or -ENOMEM. */
+/*
+ * Reads the file systems that mounts_choose() selects from the mount table `text`. root: prefix of mount points, ""
+ * for the machine itself. A file system that returns an error is skipped. Returns 0, TEXT_MALFORMED or -ENOMEM.
+ */
 int filesystems_update(Filesystems *filesystems, const char *text, const char *root, uint64_t boottime_ns,
                        const char **ret_fault);
 
-/* Copies the latest numbers. 0 or -ENOMEM. */
+/* Copies the latest values. Returns 0 or -ENOMEM. */
 int filesystems_copy(const Filesystems *filesystems, Sample *sample);

@@ -16,20 +16,21 @@
 #include "util/file.h"
 
 #define EVENTS (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO)
-/* Bytes read by one scan: a few hundred events, so that the loop is not held up. */
+/* Size of one read of inotify events: a few hundred, so that the loop is not delayed. */
 #define EVENTS_BYTES ((size_t)16 << 10)
 
 struct Finder {
-        CgroupTree *cgroups; /* not owned */
+        CgroupTree *cgroups; /* borrowed */
         FinderTree tree;
         FinderRules rules;
-        PatternStates *states; /* owned; of the directory that is judged */
-        dev_t devices[N_HIERARCHIES]; /* of the roots */
+        PatternStates *states; /* owned; of the directory being evaluated */
+        dev_t devices[N_HIERARCHIES]; /* devices of the mount points */
         int fd, timer_fd, epoll_fd;
-        bool is_to_read_all; /* nothing was read yet, or events were lost */
-        TAILQ_HEAD(, FinderNode) scans; /* to be read */
-        TAILQ_HEAD(FoundList, FinderNode) waiting, found; /* for other hierarchies; to be handed out */
-        TAILQ_HEAD(, FinderNode) ended; /* in which a step has ended */
+        bool needs_full_scan; /* all directories must be scanned: at the start, or after lost events */
+        TAILQ_HEAD(, FinderNode) scans; /* directories to scan */
+        /* groups that wait for other hierarchies; groups to return */
+        TAILQ_HEAD(FoundList, FinderNode) waiting, found;
+        TAILQ_HEAD(, FinderNode) ended; /* groups in which a step has ended */
         FinderStats stats;
         char events[EVENTS_BYTES] __attribute__((aligned(__alignof__(struct inotify_event))));
 };
@@ -61,35 +62,35 @@ static void unqueue_ended(Finder *finder, FinderNode *node) {
 }
 
 static void unqueue_found(Finder *finder, FinderNode *node) {
-        if (node->is_to_hand)
+        if (node->is_found)
                 TAILQ_REMOVE(&finder->found, node, in_found);
         if (node->is_waiting)
                 TAILQ_REMOVE(&finder->waiting, node, in_found);
-        node->is_to_hand = node->is_waiting = node->is_old = false;
+        node->is_found = node->is_waiting = node->is_old = false;
 }
 
 static void queue_found(Finder *finder, FinderNode *node) {
         unqueue_found(finder, node);
         TAILQ_INSERT_TAIL(&finder->found, node, in_found);
-        node->is_to_hand = true;
+        node->is_found = true;
 }
 
-static void arm(Finder *finder) {
+static void arm_timer(Finder *finder) {
         const struct itimerspec once = { .it_value = { .tv_nsec = FINDER_WAIT_MS * 1000000L } };
 
-        /* It can only be that the time is none. */
+        /* cannot fail: the time is valid */
         (void)timerfd_settime(finder->timer_fd, 0, &once, NULL);
 }
 
 static void queue_waiting(Finder *finder, FinderNode *node) {
         if (TAILQ_EMPTY(&finder->waiting))
-                arm(finder);
+                arm_timer(finder);
         TAILQ_INSERT_TAIL(&finder->waiting, node, in_found);
         node->is_waiting = true;
 }
 
-/* The same group in the other hierarchies. Returns how many there are. */
-static size_t find_twins(const Finder *finder, const FinderNode *node, FinderNode *ret[static N_HIERARCHIES]) {
+/* Finds the same group in the other hierarchies. Returns their number. */
+static size_t find_counterparts(const Finder *finder, const FinderNode *node, FinderNode *ret[static N_HIERARCHIES]) {
         char path[CGROUP_PATH_MAX];
         size_t n = 0;
 
@@ -103,7 +104,7 @@ static size_t find_twins(const Finder *finder, const FinderNode *node, FinderNod
         return n;
 }
 
-/* Whether the group exists in each hierarchy that has the first directory of its path. */
+/* Returns true if the group exists in each hierarchy that contains the first directory of its path. */
 static bool is_everywhere(const Finder *finder, const FinderNode *node) {
         const FinderNode *first = node;
         char path[CGROUP_PATH_MAX];
@@ -122,15 +123,15 @@ static bool is_everywhere(const Finder *finder, const FinderNode *node) {
         return true;
 }
 
-static void take_job(Finder *finder, FinderNode *node) {
-        FinderNode *twins[N_HIERARCHIES];
-        size_t n = find_twins(finder, node, twins);
+static void add_job(Finder *finder, FinderNode *node) {
+        FinderNode *counterparts[N_HIERARCHIES];
+        size_t n = find_counterparts(finder, node, counterparts);
         bool was_found = false;
 
         for (size_t i = 0; i < n; i++) {
-                if (twins[i]->is_waiting && is_everywhere(finder, twins[i]))
-                        queue_found(finder, twins[i]);
-                was_found = was_found || twins[i]->was_found;
+                if (counterparts[i]->is_waiting && is_everywhere(finder, counterparts[i]))
+                        queue_found(finder, counterparts[i]);
+                was_found = was_found || counterparts[i]->was_found;
         }
 
         node->was_found = true;
@@ -142,23 +143,24 @@ static void take_job(Finder *finder, FinderNode *node) {
                 queue_waiting(finder, node);
 }
 
-/* When a group is removed in one hierarchy, it may be about to be made anew in all. */
+/* Forgets a node without children. A group removed in one hierarchy may soon be created again in all. */
 static void forget_one(Finder *finder, FinderNode *node) {
-        bool was_queued = node->is_to_hand || node->is_waiting;
-        FinderNode *twins[N_HIERARCHIES];
-        size_t n_twins = node->rule >= 0 ? find_twins(finder, node, twins) : 0;
+        bool was_queued = node->is_found || node->is_waiting;
+        FinderNode *counterparts[N_HIERARCHIES];
+        size_t n_counterparts = node->rule >= 0 ? find_counterparts(finder, node, counterparts) : 0;
 
         unqueue_scan(finder, node);
         unqueue_found(finder, node);
         unqueue_ended(finder, node);
         if (node->watch >= 0)
-                (void)inotify_rm_watch(finder->fd, node->watch); /* which the kernel did itself when the directory is gone */
+                /* fails if the kernel has removed the watch with the directory */
+                (void)inotify_rm_watch(finder->fd, node->watch);
         finder_tree_remove(&finder->tree, node);
 
-        for (size_t i = 0; i < n_twins; i++)
-                twins[i]->was_found = twins[i]->is_to_hand || twins[i]->is_waiting;
-        if (was_queued && n_twins > 0)
-                take_job(finder, twins[0]);
+        for (size_t i = 0; i < n_counterparts; i++)
+                counterparts[i]->was_found = counterparts[i]->is_found || counterparts[i]->is_waiting;
+        if (was_queued && n_counterparts > 0)
+                add_job(finder, counterparts[0]);
 }
 
 static void forget(Finder *finder, FinderNode *node) {
@@ -174,15 +176,15 @@ static void forget(Finder *finder, FinderNode *node) {
         forget_one(finder, node);
 }
 
-/* --- what a directory is ------------------------------------------------------------------------ */
+/* --- evaluating a directory --------------------------------------------------------------------- */
 
-static void take_unrecognized(Finder *finder, const FinderNode *node) {
-        FinderNode *twins[N_HIERARCHIES];
+static void count_unrecognized(Finder *finder, const FinderNode *node) {
+        FinderNode *counterparts[N_HIERARCHIES];
 
-        finder->stats.n_unrecognized += find_twins(finder, node, twins) == 0;
+        finder->stats.n_unrecognized += find_counterparts(finder, node, counterparts) == 0;
 }
 
-/* A directory that was not known. */
+/* Adds a new directory. */
 static int add(Finder *finder, FinderNode *parent, const char *name, uint64_t inode) {
         FinderNode *node;
         FinderVerdict verdict;
@@ -192,7 +194,7 @@ static int add(Finder *finder, FinderNode *parent, const char *name, uint64_t in
                 return 0;
         }
         verdict = finder_rules_judge(&finder->rules, parent->states, name, finder->states);
-        if (verdict.rule < 0 && !verdict.leads_on && !verdict.is_unrecognized)
+        if (verdict.rule < 0 && !verdict.may_contain_jobs && !verdict.is_unrecognized)
                 return 0;
 
         node = finder_tree_add(&finder->tree, parent, parent->hierarchy, name);
@@ -203,16 +205,16 @@ static int add(Finder *finder, FinderNode *parent, const char *name, uint64_t in
         node->is_seen = true;
         node->rule = verdict.rule;
         if (verdict.rule >= 0)
-                take_job(finder, node);
-        if (verdict.leads_on)
+                add_job(finder, node);
+        if (verdict.may_contain_jobs)
                 queue_scan(finder, node);
         if (verdict.is_unrecognized)
-                take_unrecognized(finder, node);
+                count_unrecognized(finder, node);
         return 0;
 }
 
-/* Whatever an event said: what is there now? */
-static int look(Finder *finder, FinderNode *parent, int parent_fd, const char *name) {
+/* Compares a name with the directory's present content, whatever the event was. */
+static int check_entry(Finder *finder, FinderNode *parent, int parent_fd, const char *name) {
         FinderNode *node = finder_tree_find(&finder->tree, parent, name);
         struct stat st;
         bool is_there = fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
@@ -228,7 +230,10 @@ static int look(Finder *finder, FinderNode *parent, int parent_fd, const char *n
 
 /* --- directories -------------------------------------------------------------------------------- */
 
-/* The node's own directory: another one of its name is none. 0, or an outcome or error that comes to the same: it is not there. */
+/*
+ * Opens the directory of a node, unless the name now belongs to another directory. Returns 0; all other results mean
+ * that the node no longer exists.
+ */
 static int open_node(const Finder *finder, const FinderNode *node, int *ret_fd) {
         char path[CGROUP_PATH_MAX], full[CGROUP_PATH_MAX];
         scoped(closep) int fd = -1;
@@ -254,7 +259,7 @@ static void count_not_watched(Finder *finder, FinderNode *node) {
         node->is_counted = true;
 }
 
-/* False: not possible. */
+/* Returns false if the directory cannot be watched. */
 static bool watch(Finder *finder, FinderNode *node, int fd) {
         char path[32];
         int wd;
@@ -269,7 +274,7 @@ static bool watch(Finder *finder, FinderNode *node, int fd) {
         return wd >= 0;
 }
 
-static int look_at_all(Finder *finder, FinderNode *node, DIR *directory) {
+static int check_entries(Finder *finder, FinderNode *node, DIR *directory) {
         const struct dirent *entry;
         FinderNode *child, *next;
         int r = 0;
@@ -279,7 +284,7 @@ static int look_at_all(Finder *finder, FinderNode *node, DIR *directory) {
         while (r == 0 && (entry = readdir(directory)))
                 if ((entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN) && strcmp(entry->d_name, ".") != 0 &&
                     strcmp(entry->d_name, "..") != 0)
-                        r = look(finder, node, dirfd(directory), entry->d_name);
+                        r = check_entry(finder, node, dirfd(directory), entry->d_name);
 
         for (child = LIST_FIRST(&node->children); r == 0 && child; child = next) {
                 next = LIST_NEXT(child, in_parent);
@@ -294,13 +299,13 @@ static int scan_directory(Finder *finder, FinderNode *node) {
         scoped(closep) int fd = -1;
 
         if (open_node(finder, node, &fd) != 0)
-                return 0; /* its parent's watch tells */
-        if (!watch(finder, node, fd)) /* before it is read, so that nothing falls between */
+                return 0; /* the watch of the parent directory reports the removal */
+        if (!watch(finder, node, fd)) /* watch before reading, so that no change is missed */
                 count_not_watched(finder, node);
 
         directory = file_open_list(fd, ".");
         if (directory)
-                return look_at_all(finder, node, directory);
+                return check_entries(finder, node, directory);
 
         count_not_watched(finder, node);
         return 0;
@@ -319,7 +324,7 @@ static int scan_queued(Finder *finder) {
 
 /* --- hierarchies -------------------------------------------------------------------------------- */
 
-/* cpu and cpuacct are often one mount. */
+/* Returns false for a second hierarchy on the same mount, such as cpu and cpuacct. */
 static bool is_other_mount(const Finder *finder, const struct stat *st) {
         for (Hierarchy h = 0; h < N_HIERARCHIES; h++)
                 if (finder->tree.roots[h] && finder->tree.roots[h]->inode == st->st_ino && finder->devices[h] == st->st_dev)
@@ -382,7 +387,7 @@ int finder_new(Finder **ret, CgroupTree *tree, const FinderPattern *patterns, si
         TAILQ_INIT(&finder->found);
         TAILQ_INIT(&finder->ended);
         finder->cgroups = tree;
-        finder->is_to_read_all = true;
+        finder->needs_full_scan = true;
         finder->fd = finder->timer_fd = finder->epoll_fd = -1;
         r = open_fds(finder);
         if (r < 0)
@@ -424,8 +429,8 @@ int finder_fd(const Finder *finder) {
         return finder->epoll_fd;
 }
 
-/* Ends the wait of groups that have waited for a whole interval. */
-static void take_time(Finder *finder) {
+/* Stops waiting for groups that have waited for at least one interval. */
+static void expire_waiting(Finder *finder) {
         FinderNode *node, *next;
         uint64_t n_times;
 
@@ -440,10 +445,10 @@ static void take_time(Finder *finder) {
                         node->is_old = true;
         }
         if (!TAILQ_EMPTY(&finder->waiting))
-                arm(finder);
+                arm_timer(finder);
 }
 
-static bool leads_on(const Finder *finder, const FinderNode *node) {
+static bool has_states(const Finder *finder, const FinderNode *node) {
         for (size_t i = 0; i < finder->rules.n; i++)
                 if (node->states[i])
                         return true;
@@ -455,21 +460,21 @@ static void queue_tree(Finder *finder, FinderNode *node) {
 
         queue_scan(finder, node);
         LIST_FOREACH(child, &node->children, in_parent)
-                if (leads_on(finder, child))
+                if (has_states(finder, child))
                         queue_tree(finder, child);
 }
 
-static int take_event(Finder *finder, const struct inotify_event *event) {
+static int process_event(Finder *finder, const struct inotify_event *event) {
         scoped(closep) int fd = -1;
         FinderNode *node;
 
         if (event->mask & IN_Q_OVERFLOW) {
-                finder->is_to_read_all = true;
+                finder->needs_full_scan = true;
                 return 0;
         }
         node = finder_tree_find_watch(&finder->tree, event->wd);
         if (!node)
-                return 0; /* of a directory that is forgotten */
+                return 0; /* the watch of a removed node */
         if (event->mask & IN_IGNORED) {
                 finder_tree_set_watch(&finder->tree, node, -1);
                 return 0;
@@ -478,12 +483,12 @@ static int take_event(Finder *finder, const struct inotify_event *event) {
                 return 0;
         if (node->rule >= 0 && event->mask & IN_DELETE)
                 queue_ended(finder, node);
-        if (!leads_on(finder, node) || open_node(finder, node, &fd) != 0)
+        if (!has_states(finder, node) || open_node(finder, node, &fd) != 0)
                 return 0;
-        return look(finder, node, fd, event->name);
+        return check_entry(finder, node, fd, event->name);
 }
 
-static int take_events(Finder *finder) {
+static int process_events(Finder *finder) {
         ssize_t n;
         int r = 0;
 
@@ -494,7 +499,7 @@ static int take_events(Finder *finder) {
         for (const char *p = finder->events; r == 0 && p < finder->events + n;) {
                 const struct inotify_event *event = (const void *)p;
 
-                r = take_event(finder, event);
+                r = process_event(finder, event);
                 p += sizeof(*event) + event->len;
         }
         return r;
@@ -503,26 +508,26 @@ static int take_events(Finder *finder) {
 int finder_scan(Finder *finder) {
         int r;
 
-        r = take_events(finder);
+        r = process_events(finder);
         if (r < 0)
                 return r;
 
-        if (finder->is_to_read_all)
+        if (finder->needs_full_scan)
                 for (Hierarchy h = 0; h < N_HIERARCHIES; h++)
                         if (finder->tree.roots[h])
                                 queue_tree(finder, finder->tree.roots[h]);
-        finder->is_to_read_all = false;
+        finder->needs_full_scan = false;
         r = scan_queued(finder);
         if (r < 0)
                 return r;
 
-        take_time(finder);
+        expire_waiting(finder);
         return 0;
 }
 
-/* --- handing out -------------------------------------------------------------------------------- */
+/* --- results ------------------------------------------------------------------------------------ */
 
-/* False: it is gone, or its id would be too long. */
+/* Returns false if the group is gone, or its id would be too long. */
 static bool find_group(Finder *finder, const FinderNode *node, FoundGroup *ret) {
         char path[CGROUP_PATH_MAX];
         int r;
@@ -545,7 +550,8 @@ int finder_next(Finder *finder, FoundGroup *ret) {
                 if (!find_group(finder, node, ret))
                         continue;
                 if (open_node(finder, node, &fd) == 0)
-                        (void)watch(finder, node, fd); /* its steps; without it they are not told of */
+                        /* reports the end of steps; without a watch, they are not reported */
+                        (void)watch(finder, node, fd);
                 finder->stats.n_found++;
                 return 0;
         }

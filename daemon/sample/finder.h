@@ -2,14 +2,14 @@
 #pragma once
 
 /*
- * Finder: cgroups that are jobs
+ * Finder: finds the cgroups of jobs
  *
- * Watches the cgroup tree for groups whose path matches a pattern of the configuration: jobs of a scheduler, pods,
- * units. The kernel tells of new groups through inotify; nothing is polled. What lies where a pattern expects a job
- * but has another name is counted, since it may be a layout nobody knew of.
+ * Watches the cgroup tree for groups whose path matches a configured pattern: jobs of a scheduler, pods, units. New
+ * groups are reported by inotify, without polling. A directory next to jobs with an unknown name is counted, since it
+ * may belong to an unknown layout.
  *
- * Every hierarchy is watched, v1's and v2's. A group is handed out with all the hierarchies it is in. v1's come one after
- * the other, so one that is not yet where others like it are is waited for, but not for ever.
+ * Watches every hierarchy of v1 and v2, and returns a group with all hierarchies that contain it. v1 hierarchies are
+ * created one after the other: a group that is not yet in all of them is returned after a limited time.
  */
 
 #include <stddef.h>
@@ -20,34 +20,48 @@
 #include "snapshot/stats.h"
 #include "util/scoped.h"
 
-/* Limits of what other users can make the finder hold. Directories beyond the limits are not found, and counted in n_not_watched. */
+/*
+ * Limits of the memory that other users can make the finder use. Directories beyond the limits are ignored, and
+ * counted in n_not_watched.
+ */
 #define FINDER_WATCHES_MAX 4096U
 #define FINDER_GROUPS_MAX 32768U
 
-/* How long a group is waited for in more hierarchies, at least; at most it is twice that. Nothing is lost meanwhile: its counters
- * begin with it. */
+/*
+ * Minimum time to wait for a group in more hierarchies; the maximum is twice this. No data is lost, since the group's
+ * counters start at 0.
+ */
 #define FINDER_WAIT_MS 500U
 
 typedef struct Finder Finder;
 
-/* Patterns are copied and have been checked by pattern_check(). The tree must outlive it. 0 or < 0. */
+/*
+ * Patterns are copied and must be valid, see pattern_check(). The tree must outlive the finder. Returns 0 or a
+ * negative errno.
+ */
 int finder_new(Finder **ret, CgroupTree *tree, const FinderPattern *patterns, size_t n_patterns);
 Finder *finder_free(Finder *finder);
 DEFINE_SCOPED(Finder, finder_free);
 
-/* Readable when something has changed, or a group was waited for long enough. Borrowed. */
+/* Readable after changes, or when the wait for a group has ended. Borrowed. */
 int finder_fd(const Finder *finder);
-/* Takes what has changed since; the first call looks at everything. When very much has changed it takes a part, and the
- * descriptor stays readable. 0 or < 0. What it found is handed out by finder_next(). */
+/*
+ * Processes the changes; the first call scans all directories. After very many changes, processes a part, and the
+ * descriptor stays readable. finder_next() returns the groups found. Returns 0 or a negative errno.
+ */
 int finder_scan(Finder *finder);
-/* The next group that is new, each once; one that was removed and made anew is new. 0 or FINDER_NONE. */
+/*
+ * Returns the next new group, each group once; a group that was removed and created again is new. Returns 0 or
+ * FINDER_NONE.
+ */
 enum {
         FINDER_NONE = 1,
 };
 int finder_next(Finder *finder, FoundGroup *ret);
 /*
- * The next group that was handed out and in which, since, a group was removed: a step of the job has ended. What the step used
- * is counted in the job's group still, which a scheduler removes soon after the last of them. 0 or FINDER_NONE.
+ * Returns the next of the returned groups in which a subgroup was removed, which means that a step of the job has
+ * ended. The resources used by the step are still counted in the job's group, which a scheduler removes soon after
+ * the last step. Returns 0 or FINDER_NONE.
  */
 int finder_next_step_end(Finder *finder, CgroupPlace *ret);
 void finder_stats(const Finder *finder, FinderStats *ret);

@@ -17,7 +17,7 @@ static size_t count_patterns(const FinderPattern *patterns, size_t n_patterns) {
         return n;
 }
 
-/* As many as were counted. */
+/* Adds the rules of a setting; count_patterns() has determined the size of the array. */
 static void read_setting(FinderRules *rules, const FinderPattern *setting) {
         char error[PATTERN_ERROR_MAX];
         const char *p = setting->text;
@@ -32,7 +32,7 @@ static void read_setting(FinderRules *rules, const FinderPattern *setting) {
 }
 
 int finder_rules_init(FinderRules *rules, const FinderPattern *patterns, size_t n_patterns) {
-        /* One more, where reading finds out that there is none. */
+        /* plus one: the item to which the end of a text is parsed */
         rules->items = calloc(count_patterns(patterns, n_patterns) + 1, sizeof(*rules->items));
         if (!rules->items)
                 return -ENOMEM;
@@ -98,7 +98,7 @@ FinderVerdict finder_rules_judge(const FinderRules *rules, const PatternStates *
 
         cut(rules, ret_states);
         for (size_t i = 0; i < rules->n; i++)
-                verdict.leads_on = verdict.leads_on || ret_states[i] != 0;
-        verdict.is_unrecognized = is_expected && verdict.rule < 0 && !verdict.leads_on;
+                verdict.may_contain_jobs = verdict.may_contain_jobs || ret_states[i] != 0;
+        verdict.is_unrecognized = is_expected && verdict.rule < 0 && !verdict.may_contain_jobs;
         return verdict;
 }

@@ -11,7 +11,10 @@
 
 #define HOST_NAME_BYTES 65
 
-/* All hierarchies that it is in, and the owner, root where they do not agree. False: it is in none any more. */
+/*
+ * Finds the hierarchies that contain the group, and its owner; the owner is root if the hierarchies differ. Returns
+ * false if the group no longer exists.
+ */
 static bool find_place(const CgroupTree *tree, const char *path, CgroupPlace *ret, uint32_t *ret_owner) {
         bool is_there = false;
 
@@ -30,7 +33,10 @@ static bool find_place(const CgroupTree *tree, const char *path, CgroupPlace *re
         return is_there;
 }
 
-/* Packages of Slurm that can do with several slurmd name the node even when there is one, as this machine. */
+/*
+ * Returns true for the name of this machine: packages of Slurm that support several slurmd name the node even if
+ * there is only one.
+ */
 static bool is_host(const char *node) {
         char host[HOST_NAME_BYTES] = "";
         size_t n;

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Found group: a cgroup that is a job's, as its path tells
+ * Found group: a cgroup that belongs to a job according to its path
  */
 
 #include <stdbool.h>
@@ -13,27 +13,31 @@
 #include "snapshot/job_description.h"
 
 typedef struct FoundGroup {
-        CgroupPlace place;            /* cut to the job's own level */
-        char job[JOB_ID_MAX];         /* the id that the path tells, with ".NODE" behind it when node is not this machine's name */
-        char path_job[JOB_ID_MAX];    /* the same without a node */
-        char node[JOB_ID_MAX];        /* of several daemons of a scheduler on this machine; "" when the path tells none */
+        CgroupPlace place;            /* truncated to the level of the job's group */
+        char job[JOB_ID_MAX];         /* job id from the path, with ".NODE" appended if node is not the name of this
+                                       * machine */
+        char path_job[JOB_ID_MAX];    /* job id without the node */
+        char node[JOB_ID_MAX];        /* one of several scheduler daemons on this machine; "" if the path has none */
         bool is_sluid;                /* path_job is Slurm's SLUID */
-        bool has_uid;                 /* the path tells whose it is */
+        bool has_uid;                 /* the path contains the owner's uid */
         uint32_t uid;
-        uint32_t owner_uid;           /* of its directory: who made it, or whom it was given to */
-        char pattern[32];             /* name of the setting that found it: "slurm", "kubernetes" */
+        uint32_t owner_uid;           /* owner of the directory: its creator, or the user it was delegated to */
+        char pattern[32];             /* name of the setting with the pattern: "slurm", "kubernetes" */
 } FoundGroup;
 
 /*
- * Whether a job that was announced is the one that was found. It is when the ids are the same, or when its labels say so:
- * "sluid" for a SLUID, else "slurm_job" for the job and, if it is there, "slurm_node" for the node. Slurm's prolog sets them,
- * since a job that was requeued has an id of its own.
+ * Returns true if a begun job is the found one: the ids are equal, or its labels match: "sluid" for a SLUID, else
+ * "slurm_job" for the job and, if present, "slurm_node" for the node. Slurm's prolog sets these labels, since a
+ * requeued job has an id of its own.
  */
 bool found_group_is_of(const FoundGroup *found, const JobDescription *job);
 
-/* Describes the group of a path below the mounts of the hierarchies ("/a/b") that the rule's pattern matches. 0, or an outcome. */
+/*
+ * Describes the group with a path below the mount points ("/a/b") that matches the rule's pattern. Returns 0, or an
+ * outcome.
+ */
 enum {
-        FOUND_GROUP_GONE = 1, /* it is in no hierarchy any more */
-        FOUND_GROUP_NAMELESS, /* what the path tells is too long for an id, or no uid */
+        FOUND_GROUP_GONE = 1, /* the group no longer exists in any hierarchy */
+        FOUND_GROUP_NAMELESS, /* the captured text is too long for an id, or not a uid */
 };
 int found_group_find(const CgroupTree *tree, const FinderRule *rule, const char *path, FoundGroup *ret);

@@ -7,7 +7,7 @@
 #include "util/scoped.h"
 
 #define TEXT_FIRST ((size_t)16 << 10)
-/* The least that the kernel hands out at a time when there is more to come is a page, but for one line. */
+/* If a file has more than one line, the kernel returns at least a page per read, unless it is the end. */
 #define PAGE_MIN 4096
 #define LINE_MAX_BYTES 1024
 
@@ -39,7 +39,7 @@ void kernel_file_deinit(KernelFile *file) {
         file->fd = -1;
 }
 
-/* 0, or the errno of the first path. */
+/* Returns 0, or the errno of the first path. */
 static int open_any(KernelFile *file, int root_fd) {
         int error = 0;
 
@@ -52,7 +52,7 @@ static int open_any(KernelFile *file, int root_fd) {
         return error;
 }
 
-/* Whether the bytes read so far are the whole file, so that no further call is needed. */
+/* Returns true if the bytes read so far are the whole file, so that no further call is needed. */
 static bool is_whole(const KernelFile *file, size_t n_asked, size_t n_read) {
         return n_read == 0 || (n_read < n_asked && n_read + LINE_MAX_BYTES <= PAGE_MIN && !file->long_lines);
 }
@@ -115,7 +115,7 @@ int kernel_file_read(KernelFile *file, int root_fd, uint64_t now_ns, KernelText 
         if (r != KERNEL_FILE_FAILED)
                 return r;
 
-        /* Opened anew the next time; pressure that is switched off says so only when read. */
+        /* Closes the file, so that it is opened again later; if PSI is disabled, only reading fails. */
         kernel_file_deinit(file);
         if (*ret_error == EOPNOTSUPP)
                 file->retry_ns = now_ns + KERNEL_FILE_RETRY_NS;

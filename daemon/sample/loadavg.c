@@ -4,7 +4,7 @@
 #include "sample/text.h"
 #include "util/scan.h"
 
-/* "0.05 ": two decimals, always. Independent of the locale, unlike strtod(). */
+/* Parses "0.05 ", always with two decimals. Independent of the locale, unlike strtod(). */
 static const char *scan_load(const char *p, double *ret) {
         uint64_t whole, hundredths;
         const char *point;

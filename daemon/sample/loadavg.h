@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * proc/loadavg: load averages, runnable and existing threads
+ * proc/loadavg: load averages, runnable threads and all threads
  */
 
 #include "measure/sample.h"
 
-/* Takes the reader's own running thread off n_running. 0, or TEXT_MALFORMED and *ret untouched. */
+/* Subtracts the reader's own running thread from n_running. Returns 0, or TEXT_MALFORMED with *ret unchanged. */
 int loadavg_parse(const char *text, SampleLoad *ret, const char **ret_fault);

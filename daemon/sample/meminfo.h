@@ -4,11 +4,11 @@
 /*
  * proc/meminfo: memory and swap
  *
- * Kernels before 3.14 have no MemAvailable. An estimate of it would be ours, not the kernel's:
- * the source counts as malformed there. A kernel without swap has zeros.
+ * Kernels before 3.14 lack MemAvailable. perfd makes no estimate of its own: the source is reported as malformed.
+ * Without swap, the values are 0.
  */
 
 #include "measure/sample.h"
 
-/* 0, or TEXT_MALFORMED and *ret untouched. */
+/* Returns 0, or TEXT_MALFORMED with *ret unchanged. */
 int meminfo_parse(const char *text, SampleMemory *ret, const char **ret_fault);

@@ -15,14 +15,14 @@ void mount_list_deinit(MountList *list) {
 
 /* --- parsing ------------------------------------------------------------------------------------ */
 
-/* The next word of the line; blanks between words are single. NULL: there is none. */
+/* Returns the end of the next word of the line; NULL if there is none. Words are separated by single blanks. */
 static const char *scan_word(const char *p, Word *ret) {
         p = scan_blanks(p);
         *ret = (Word){ p, strcspn(p, " \n") };
         return ret->n > 0 ? p + ret->n : NULL;
 }
 
-/* "98:0" */
+/* Parses "98:0". */
 static const char *scan_device(const char *p, Mount *mount) {
         p = scan_u64(p, &mount->major);
         if (!p || *p != ':')
@@ -30,7 +30,7 @@ static const char *scan_device(const char *p, Mount *mount) {
         return scan_u64(p + 1, &mount->minor);
 }
 
-/* Returns the last word of the rest of a line; empty when there is none. */
+/* Returns the last word of a line; empty if there is none. */
 static Word last_word(const char *p) {
         Word word = { p, 0 }, next;
 
@@ -39,8 +39,10 @@ static Word last_word(const char *p) {
         return word;
 }
 
-/* "36 35 98:0 /root /point options optional… - type source options".
- * Returns the start of the next line, or NULL. */
+/*
+ * Parses "36 35 98:0 /root /point options optional… - type source options". Returns the start of the next line, or
+ * NULL.
+ */
 static const char *scan_mount(const char *p, Mount *mount) {
         Word word;
 
@@ -50,7 +52,7 @@ static const char *scan_mount(const char *p, Mount *mount) {
         p = p ? scan_word(p, &mount->root) : NULL;
         p = p ? scan_word(p, &mount->point) : NULL;
 
-        /* Any number of optional fields, ended by a dash. */
+        /* skips the optional fields up to the dash */
         do
                 p = p ? scan_word(p, &word) : NULL;
         while (p && !(word.n == 1 && *word.text == '-'));
@@ -59,7 +61,7 @@ static const char *scan_mount(const char *p, Mount *mount) {
         if (!p)
                 return NULL;
 
-        /* The source may be empty, so what follows is not counted from the left. */
+        /* taken from the end of the line, since the source may be empty */
         mount->options = last_word(p);
         return text_next_line(p);
 }
@@ -108,20 +110,20 @@ size_t mounts_unescape(Word word, char *ret, size_t n_max) {
         return n;
 }
 
-/* --- choosing ----------------------------------------------------------------------------------- */
+/* --- selection ---------------------------------------------------------------------------------- */
 
-static bool is(Word word, const char *text) {
+static bool word_equals(Word word, const char *text) {
         return strlen(text) == word.n && memcmp(word.text, text, word.n) == 0;
 }
 
 static bool is_one_of(Word word, const char *const *texts, size_t n) {
         for (size_t i = 0; i < n; i++)
-                if (is(word, texts[i]))
+                if (word_equals(word, texts[i]))
                         return true;
         return false;
 }
 
-/* On a disk of this machine. */
+/* Returns true if the file system is on a disk of this machine. */
 static bool is_local(const Mount *mount) {
         static const char *const types[] = {
                 "ext4", "xfs", "btrfs", "zfs", "vfat", "ext3", "ext2", "f2fs", "bcachefs",
@@ -130,8 +132,10 @@ static bool is_local(const Mount *mount) {
         return is_one_of(mount->type, types, N_ELEMENTS(types));
 }
 
-/* In memory, or on top of others: never waits for a server, so a path may lead through it. */
-static bool is_harmless(const Mount *mount) {
+/*
+ * Returns true if the file system is in memory or stacked on others: path lookup through it never waits for a server.
+ */
+static bool is_nonblocking(const Mount *mount) {
         static const char *const types[] = {
                 "overlay", "tmpfs", "rootfs", "ramfs", "devtmpfs", "squashfs", "erofs",
         };
@@ -140,14 +144,14 @@ static bool is_harmless(const Mount *mount) {
 }
 
 static bool is_wanted(const Mount *mount) {
-        if (is(mount->point, "/"))
-                return is_local(mount) || is(mount->type, "overlay") || is(mount->type, "tmpfs");
+        if (word_equals(mount->point, "/"))
+                return is_local(mount) || word_equals(mount->type, "overlay") || word_equals(mount->type, "tmpfs");
         return is_local(mount);
 }
 
-/* Whether looking up `path` passes the directory `point`. */
-static bool leads_through(Word path, Word point) {
-        if (is(point, "/"))
+/* Returns true if the lookup of `path` passes the directory `point`. */
+static bool is_on_path(Word path, Word point) {
+        if (word_equals(point, "/"))
                 return true;
         return point.n <= path.n && memcmp(point.text, path.text, point.n) == 0 &&
                (point.n == path.n || path.text[point.n] == '/');
@@ -160,8 +164,8 @@ static const Mount *find(const MountList *list, uint64_t id) {
         return NULL;
 }
 
-/* Whether `below` is one of the mounts that this one stands on. Bounded, for a text whose parents go round. */
-static bool stands_on(const MountList *list, const Mount *mount, const Mount *below) {
+/* Returns true if `below` is an ancestor of the mount. The depth is limited, in case the parent ids form a cycle. */
+static bool is_mounted_on(const MountList *list, const Mount *mount, const Mount *below) {
         for (size_t depth = 0; mount && depth < 64; depth++) {
                 if (mount->parent_id == below->id)
                         return true;
@@ -170,14 +174,16 @@ static bool stands_on(const MountList *list, const Mount *mount, const Mount *be
         return false;
 }
 
-/* Everything mounted at or above the mount point must be below this mount (else it may cover it) and local. */
+/*
+ * Returns true if all mounts at or above the mount point are ancestors (others may cover the mount) and cannot block.
+ */
 static bool is_safe(const MountList *list, const Mount *mount) {
         for (size_t i = 0; i < list->n; i++) {
                 const Mount *other = &list->items[i];
 
-                if (other == mount || !leads_through(mount->point, other->point))
+                if (other == mount || !is_on_path(mount->point, other->point))
                         continue;
-                if (!stands_on(list, mount, other) || !(is_local(other) || is_harmless(other)))
+                if (!is_mounted_on(list, mount, other) || !(is_local(other) || is_nonblocking(other)))
                         return false;
         }
         return true;
@@ -201,9 +207,9 @@ typedef enum Rank {
 } Rank;
 
 static Rank rank(const Mount *mount) {
-        if (is(mount->point, "/"))
+        if (word_equals(mount->point, "/"))
                 return RANK_ROOT;
-        return is(mount->root, "/") ? RANK_WHOLE : RANK_PART;
+        return word_equals(mount->root, "/") ? RANK_WHOLE : RANK_PART;
 }
 
 void mounts_choose(MountList *list) {

@@ -9,7 +9,7 @@
 
 #define TYPE_LOOPBACK 772 /* ARPHRD_LOOPBACK */
 
-/* Both directions have eight columns; of sending, the first three are read. */
+/* Each direction has eight columns; of the sent ones, the first three are read. */
 enum {
         COLUMN_RECEIVED_BYTES,
         COLUMN_RECEIVED_PACKETS,
@@ -20,7 +20,7 @@ enum {
         N_COLUMNS,
 };
 
-/* Past the two lines of headings, or NULL. */
+/* Returns the position after the two header lines, or NULL. */
 static const char *skip_headings(const char *p) {
         p = text_skip(p, "Inter-|");
         p = p ? text_next_line(p) : NULL;
@@ -28,7 +28,7 @@ static const char *skip_headings(const char *p) {
         return p ? text_next_line(p) : NULL;
 }
 
-/* Returns what follows the colon (old kernels leave no blank there: "eth0:1234"), or NULL. */
+/* Returns the position after the colon (old kernels write no blank: "eth0:1234"), or NULL. */
 static const char *scan_name(const char *p, const char **ret_name, size_t *ret_n) {
         size_t n;
 
@@ -75,7 +75,7 @@ static NetClass classify(const char *name, int net_fd) {
         return NET_PHYSICAL;
 }
 
-/* `is_new`: the list is built anew. */
+/* is_new: rebuild the list. */
 static int parse_devices(const char *p, bool is_new, int net_fd, DeviceList *list, Sample *sample, const char **ret_fault) {
         p = skip_headings(p);
         if (!p)

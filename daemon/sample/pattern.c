@@ -7,7 +7,7 @@
 #include "util/scan.h"
 #include "util/scoped.h"
 
-#define NAME_BYTES_MAX 255U    /* of a directory */
+#define NAME_BYTES_MAX 255U    /* maximum length of a directory name */
 #define SLUID_CHARACTERS 14U
 #define PATH_COMPONENTS_MAX 256U
 
@@ -20,14 +20,14 @@ static const char *const captures[N_PATTERN_KINDS] = {
         [PATTERN_NODE] = "{node}",
 };
 
-/* --- reading a pattern -------------------------------------------------------------------------- */
+/* --- parser ------------------------------------------------------------------------------------- */
 
-/* One pattern on its way from the text of a setting into a Pattern. */
+/* State of parsing one pattern of a setting. */
 typedef struct Reading {
         Pattern *pattern;
-        size_t n_before; /* characters before it in the setting */
-        const char *p;   /* in the pattern's own copy of its text */
-        unsigned found;  /* bits of PatternKind */
+        size_t n_before; /* number of characters before the pattern in the setting */
+        const char *p;   /* position in the pattern's own copy of its text */
+        unsigned found;  /* captures found so far: bits of PatternKind */
         char *error;
 } Reading;
 
@@ -103,7 +103,7 @@ static bool is_name(const char *p, const char *name) {
         return n == strlen(name) && memcmp(p, name, n) == 0;
 }
 
-/* The name at p, behind its slash. */
+/* Parses the name at p, after the slash. */
 static int read_component(Reading *r) {
         Pattern *pattern = r->pattern;
         size_t n_elements = 0, first = pattern->n_elements;
@@ -180,16 +180,19 @@ int pattern_check(const char *text, char ret_error[static PATTERN_ERROR_MAX]) {
         return outcome == PATTERN_END ? 0 : outcome;
 }
 
-/* --- a name ------------------------------------------------------------------------------------- */
+/* --- matching a name ---------------------------------------------------------------------------- */
 
-/* at[p]: what is left of a name's elements matches the name from p on. There is one for each element and one for the end. */
+/*
+ * at[p]: the name from offset p matches the rest of the elements. There is a Rest for each element and one for the
+ * end.
+ */
 typedef struct Rest {
         bool at[NAME_BYTES_MAX + 1];
 } Rest;
 
 /* Position of a capture. */
 typedef struct PatternCapture {
-        const char *text; /* NULL: nowhere */
+        const char *text; /* NULL: not captured */
         size_t n;
 } PatternCapture;
 
@@ -197,7 +200,7 @@ static bool is_digit(char c) {
         return c >= '0' && c <= '9';
 }
 
-/* 0…9 and A…Z without I, L, O and U, in capitals or not. */
+/* Crockford's base 32: 0…9 and A…Z without I, L, O and U, in either case. */
 static bool is_base32(char c) {
         return c != '\0' && strchr("0123456789ABCDEFGHJKMNPQRSTVWXYZabcdefghjkmnpqrstvwxyz", c);
 }
@@ -211,7 +214,10 @@ static bool is_sluid(const char *text, size_t n) {
         return true;
 }
 
-/* Whether an element matches at p, when `next` is what comes after it and `own` is known from p + 1 on. */
+/*
+ * Returns true if the elements from `element` on match at p. next: the results of the following elements; own: the
+ * results of this element, known from p + 1 on.
+ */
 static bool matches_at(const Pattern *pattern, size_t element, PatternCapture name, size_t p, const Rest *next, const Rest *own) {
         const char *text = pattern->text + pattern->elements[element].at;
         size_t n = pattern->elements[element].n, n_left = name.n - p;
@@ -234,7 +240,7 @@ static bool matches_at(const Pattern *pattern, size_t element, PatternCapture na
         return false;
 }
 
-/* Returns the end of the shortest match of an element that begins at p. */
+/* Returns the end of the shortest match of an element that starts at p. */
 static size_t end_of(const Pattern *pattern, size_t element, size_t p, const Rest *next) {
         switch (pattern->elements[element].kind) {
         case PATTERN_TEXT:
@@ -255,20 +261,23 @@ static size_t end_of(const Pattern *pattern, size_t element, size_t p, const Res
         return p;
 }
 
-/* Most names are not even near. */
-static bool begins_otherwise(const Pattern *pattern, size_t element, PatternCapture name) {
+/*
+ * Returns true if the name does not start with the literal text of its first element: a quick test that rejects most
+ * names.
+ */
+static bool has_other_prefix(const Pattern *pattern, size_t element, PatternCapture name) {
         const char *text = pattern->text + pattern->elements[element].at;
         size_t n = pattern->elements[element].n;
 
         return pattern->elements[element].kind == PATTERN_TEXT && (n > name.n || memcmp(text, name.text, n) != 0);
 }
 
-/* Whether the component has this name. spans, by kind, is written to when it is not NULL and there are captures. */
+/* Returns true if the name matches the component. spans: receives captures, indexed by kind; may be NULL. */
 static bool match_name(const Pattern *pattern, size_t component, PatternCapture name, PatternCapture *spans) {
         size_t first = pattern->components[component].first, n = pattern->components[component].n;
         Rest rests[PATTERN_NAME_ELEMENTS_MAX + 1];
 
-        if (name.n > NAME_BYTES_MAX || begins_otherwise(pattern, first, name))
+        if (name.n > NAME_BYTES_MAX || has_other_prefix(pattern, first, name))
                 return false;
 
         for (size_t p = 0; p <= name.n; p++)
@@ -288,10 +297,10 @@ static bool match_name(const Pattern *pattern, size_t component, PatternCapture 
         return true;
 }
 
-/* --- a tree ------------------------------------------------------------------------------------- */
+/* --- matching level by level -------------------------------------------------------------------- */
 
-/* ** is also no name at all: who is before it is behind it as well. */
-static PatternStates with_none(const Pattern *pattern, PatternStates states) {
+/* ** also matches no name at all: a state before it implies the state after it. */
+static PatternStates add_skipped_levels(const Pattern *pattern, PatternStates states) {
         for (size_t i = 0; i < pattern->n_components; i++)
                 if (pattern->components[i].is_any_number && states & (1U << i))
                         states |= 1U << (i + 1);
@@ -310,11 +319,11 @@ static PatternStates step(const Pattern *pattern, PatternStates states, PatternC
                         next |= 1U << (i + 1);
         }
 
-        return with_none(pattern, next);
+        return add_skipped_levels(pattern, next);
 }
 
 PatternStates pattern_begin(const Pattern *pattern) {
-        return with_none(pattern, 1);
+        return add_skipped_levels(pattern, 1);
 }
 
 PatternStates pattern_step(const Pattern *pattern, PatternStates states, const char *name) {
@@ -329,9 +338,9 @@ bool pattern_expects_job(const Pattern *pattern, PatternStates states) {
         return states & (1U << (pattern->n_components - 1));
 }
 
-/* --- a path ------------------------------------------------------------------------------------- */
+/* --- matching a path ---------------------------------------------------------------------------- */
 
-/* The names of a path, up to the first that is a match, and the states behind each; states[0] are the root's. */
+/* The names of a path, up to the first match, and the states after each; states[0] is that of the root. */
 typedef struct PatternPath {
         PatternCapture names[PATH_COMPONENTS_MAX];
         PatternStates states[PATH_COMPONENTS_MAX + 1];
@@ -355,7 +364,7 @@ static bool walk_path(const Pattern *pattern, const char *path, PatternPath *wal
         return false;
 }
 
-/* One of the ways that led to the match, from its end: to every state that was reached there is one. */
+/* Reconstructs one of the possible matches, from its end: each state that was reached has a predecessor. */
 static void find_spans(const Pattern *pattern, const PatternPath *walk, PatternCapture spans[static N_PATTERN_KINDS]) {
         size_t depth = walk->n, state = pattern->n_components;
 
@@ -368,26 +377,26 @@ static void find_spans(const Pattern *pattern, const PatternPath *walk, PatternC
                 else if (!is_any_number && came_before && match_name(pattern, state - 1, walk->names[depth - 1], spans))
                         state--, depth--;
                 else
-                        depth--; /* a name more of the ** behind */
+                        depth--; /* this name was matched by the ** */
         }
 }
 
-static bool is_of_id(char c) {
+static bool is_id_character(char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || (c != '\0' && strchr("_.:-", c));
 }
 
-/* As an id. False: too long. */
-static bool take_id(PatternCapture span, char ret[static JOB_ID_MAX]) {
+/* Copies a capture as an id. Returns false if it is too long. */
+static bool copy_id(PatternCapture span, char ret[static JOB_ID_MAX]) {
         if (span.n >= JOB_ID_MAX)
                 return false;
 
         for (size_t i = 0; i < span.n; i++)
-                ret[i] = is_of_id(span.text[i]) ? span.text[i] : '_';
+                ret[i] = is_id_character(span.text[i]) ? span.text[i] : '_';
         ret[span.n] = '\0';
         return true;
 }
 
-static PatternCapture without_dashes(PatternCapture span) {
+static PatternCapture strip_underscores(PatternCapture span) {
         if (span.n > 0 && span.text[0] == '_')
                 span = (PatternCapture){ span.text + 1, span.n - 1 };
         if (span.n > 0 && span.text[span.n - 1] == '_')
@@ -407,8 +416,8 @@ static bool take_uid(PatternCapture digits, uint32_t *ret) {
 static bool take_spans(const PatternCapture spans[static N_PATTERN_KINDS], PatternMatch *match) {
         match->is_sluid = spans[PATTERN_SLUID].text;
         match->has_uid = spans[PATTERN_UID].text;
-        return take_id(spans[match->is_sluid ? PATTERN_SLUID : PATTERN_JOB], match->job) &&
-               take_id(without_dashes(spans[PATTERN_NODE]), match->node) && take_uid(spans[PATTERN_UID], &match->uid);
+        return copy_id(spans[match->is_sluid ? PATTERN_SLUID : PATTERN_JOB], match->job) &&
+               copy_id(strip_underscores(spans[PATTERN_NODE]), match->node) && take_uid(spans[PATTERN_UID], &match->uid);
 }
 
 int pattern_match(const Pattern *pattern, const char *path, PatternMatch *ret) {

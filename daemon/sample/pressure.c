@@ -4,7 +4,7 @@
 #include "sample/text.h"
 #include "util/scan.h"
 
-/* The total of the line that p is in. Returns the start of the next line, or NULL. */
+/* Parses the total of the line at p. Returns the start of the next line, or NULL. */
 static const char *scan_total(const char *p, uint64_t *ret_us) {
         const char *next = text_next_line(p);
         const char *at;

@@ -4,14 +4,14 @@
 /*
  * proc/pressure/: pressure stall information
  *
- * Reads the totals only: averages over a job are exact differences of totals, whereas the
- * kernel's own avg10, avg60 and avg300 decay.
+ * Reads only the totals: the average over a job is an exact difference of totals, while the kernel's avg10, avg60 and
+ * avg300 are decaying averages.
  */
 
 #include <stdint.h>
 
 /*
- * Microseconds since boot. ret_full_us is NULL where only the some line is read: the full line of cpu is always 0, and old
- * kernels have none. 0, or TEXT_MALFORMED and nothing returned.
+ * Reads microseconds since boot. ret_full_us: NULL to read only the "some" line: the "full" line of cpu is always 0,
+ * and old kernels lack it. Returns 0, or TEXT_MALFORMED without results.
  */
 int pressure_parse(const char *text, uint64_t *ret_some_us, uint64_t *ret_full_us, const char **ret_fault);

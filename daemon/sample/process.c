@@ -4,7 +4,10 @@
 #include "sample/text.h"
 #include "util/scan.h"
 
-/* Counted as in proc(5). Field 2, the name, is in parentheses and may hold anything, parentheses too. */
+/*
+ * Field numbers of proc(5). Field 2, the name, is in parentheses and may contain any character, including
+ * parentheses.
+ */
 #define FIELD_STATE 3
 #define FIELD_START 22
 

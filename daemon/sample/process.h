@@ -2,15 +2,15 @@
 #pragma once
 
 /*
- * proc/PID/stat: when a process started
+ * proc/PID/stat: start time of a process
  *
- * Together with its number that names a process for good, where a number alone is used again.
+ * A pid and a start time together identify a process; a pid alone is reused.
  */
 
 #include <stdint.h>
 
-/* The start in clock ticks since boot. 0, TEXT_MALFORMED, or PROCESS_ENDED: only its exit status is left, for its parent. */
+/* Returns the start time in clock ticks since boot. 0, TEXT_MALFORMED, or PROCESS_ENDED for a zombie process. */
 enum {
-        PROCESS_ENDED = 100, /* clear of the outcomes of texts */
+        PROCESS_ENDED = 100, /* distinct from the outcomes in text.h */
 };
 int process_stat_parse(const char *text, uint64_t *ret_start_ticks);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sampler reads one file after the other; one that fails costs the sample its part and nothing else.
+ * The sampler reads one file after the other; a file that fails affects only its own part of the sample.
  */
 
 #include "sample/sampler.h"
@@ -25,21 +25,21 @@
 #include "util/file.h"
 
 struct Sampler {
-        char *root; /* what to put before a mount point: "" for the machine itself */
+        char *root; /* prefix of mount points: "" for the machine itself */
         int root_fd;
         uint64_t filesystems_interval_ns;
         KernelFile files[N_SOURCES];
-        KernelText text; /* of the file being read */
+        KernelText text; /* text of the file being read */
         DeviceList disks, nets;
         Filesystems filesystems;
         SamplerStats stats;
 };
 
-/* --- building ----------------------------------------------------------------------------------- */
+/* --- setup -------------------------------------------------------------------------------------- */
 
 /*
- * proc/self and proc/net mean the reader's own mounts and network. Under another root, the host's as a
- * container sees them for instance, those of process 1 are meant; a captured tree may have either.
+ * proc/self and proc/net are the mounts and the network of the reading process. With another root, such as the host's
+ * in a container, those of process 1 are needed; a captured tree may have either.
  */
 static void init_files(Sampler *sampler, bool is_machine) {
         static const char *const of_init[N_SOURCES] = {
@@ -110,11 +110,11 @@ static int parse_filesystems(Sampler *sampler, Sample *sample, const char **ret_
         return filesystems_copy(&sampler->filesystems, sample);
 }
 
-/* 0, TEXT_MALFORMED or -ENOMEM. */
+/* Returns 0, TEXT_MALFORMED or -ENOMEM. */
 static int parse(Sampler *sampler, Source source, Sample *sample, const char **ret_fault) {
         const char *text = sampler->text.bytes;
 
-        /* In a file with optional lines, a line that is cut off would pass for a line that this kernel does not have. */
+        /* in a file with optional lines, a truncated line could be mistaken for a missing one */
         if (sampler->text.n > 0 && text[sampler->text.n - 1] != '\n')
                 return text_malformed("truncated in the middle of a line", ret_fault);
 
@@ -182,7 +182,7 @@ static int read_source(Sampler *sampler, Source source, Sample *sample) {
         return 0;
 }
 
-/* The numbers of the last time, while they are not too old. */
+/* Uses the values of the last read until they are too old. */
 static int read_filesystems(Sampler *sampler, Sample *sample) {
         const Filesystems *filesystems = &sampler->filesystems;
         int r;
@@ -197,7 +197,7 @@ static int read_filesystems(Sampler *sampler, Sample *sample) {
         return r;
 }
 
-/* Keeps the memory of the arrays and nothing else. */
+/* Clears the sample, but keeps the allocated arrays. */
 static void clear(Sample *sample) {
         *sample = (Sample){
                 .cpus = sample->cpus,
@@ -227,7 +227,7 @@ const SamplerStats *sampler_stats(const Sampler *sampler) {
         return &sampler->stats;
 }
 
-/* --- once in a while ---------------------------------------------------------------------------- */
+/* --- other queries ------------------------------------------------------------------------------ */
 
 void sampler_boot_id(const Sampler *sampler, char ret[static BOOT_ID_MAX]) {
         scoped(freep) char *text = NULL;
@@ -252,7 +252,10 @@ int sampler_process_start(const Sampler *sampler, int32_t pid, uint64_t *ret_tic
         uint64_t ticks;
         int r;
 
-        /* The directory is owned by the process's user always, its files by root when the process forbids dumps. */
+        /*
+         * The directory always belongs to the user of the process; its files belong to root if the process is not
+         * dumpable.
+         */
         snprintf(path, sizeof(path), "proc/%d", pid);
         dir_fd = openat(sampler->root_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (dir_fd < 0 || fstat(dir_fd, &st) < 0)

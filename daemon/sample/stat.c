@@ -8,16 +8,18 @@
 #include "util/scan.h"
 #include "util/scoped.h"
 
-/* user, nice, system and idle: every kernel has them. */
+/* user, nice, system and idle: present in all kernels */
 #define N_COLUMNS_MIN 4
-/* Twice the most that a kernel can be built for; a higher number is garbage, and must not become memory. */
+/*
+ * twice the maximum of any kernel configuration; a higher number is malformed and must not cause a large allocation
+ */
 #define N_CPUS_MAX 16384
 
 static uint64_t without(uint64_t all, uint64_t part) {
-        return all > part ? all - part : 0; /* the kernel updates the two one after the other */
+        return all > part ? all - part : 0; /* the kernel updates both counters one after the other */
 }
 
-/* The columns are in the order of CpuMode. Returns the start of the next line, or NULL. */
+/* Parses the columns, which are in the order of CpuMode. Returns the start of the next line, or NULL. */
 static const char *scan_times(const char *p, CpuTimes *ret) {
         CpuTimes times = {};
         uint64_t v;
@@ -39,7 +41,7 @@ static const char *scan_times(const char *p, CpuTimes *ret) {
         return p + 1;
 }
 
-/* The entry of a CPU that was not seen yet in this text; those it steps over are offline. */
+/* Adds the entry of a CPU that is new in this text; skipped CPU numbers are offline. */
 static int new_cpu(Sample *sample, size_t *n_cpus, uint64_t number, SampleCpu **ret) {
         int r;
 
@@ -57,7 +59,7 @@ static int new_cpu(Sample *sample, size_t *n_cpus, uint64_t number, SampleCpu **
         return 0;
 }
 
-/* The lines "cpuN …" from *p on, which it moves behind them. */
+/* Parses the lines "cpuN …" from *p on, and advances *p past them. */
 static int parse_cpus(const char **p, Sample *sample, size_t *ret_n_cpus, const char **ret_fault) {
         const char *at;
         size_t n_cpus = 0;
@@ -93,7 +95,7 @@ static const TextField counters[] = {
         { "\nctxt ", offsetof(Sample, counter[KERNEL_CONTEXT_SWITCHES]), "no ctxt line" },
 };
 
-/* Behind the lines of the CPUs. */
+/* Lines after those of the CPUs. */
 static const TextTable counter_table = { counters, N_ELEMENTS(counters), "\n", 1, "a ctxt line that is not a number" };
 
 static int parse_all(const char *text, Sample *sample, size_t *ret_n_cpus, const char **ret_fault) {

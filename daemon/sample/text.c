@@ -5,7 +5,7 @@
 
 #include "util/scan.h"
 
-/* Past the key in the line that begins with it, at p or later; NULL: there is none. */
+/* Returns the position after the key of the first line at or after p that starts with it; NULL if there is none. */
 static const char *find_key(const char *p, const char *key) {
         size_t n_key = strlen(key);
 

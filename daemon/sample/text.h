@@ -2,11 +2,10 @@
 #pragma once
 
 /*
- * Kernel text: what all parsers of this folder share
+ * Kernel text: common functions of the parsers in this folder
  *
- * A parser takes the whole text of one file, NUL-terminated, and fills its part of
- * a Sample, or none of it. Every line must end in a newline: one that does not was
- * cut off somewhere, perhaps in the middle of a number.
+ * A parser gets the whole text of one file, NUL-terminated, and fills its part of a Sample, or nothing. All lines
+ * must end with a newline: otherwise the text was truncated, perhaps within a number.
  */
 
 #include <stddef.h>
@@ -15,9 +14,9 @@
 
 #include "util/scoped.h"
 
-/* All positive: outcomes, see conventions. */
+/* All positive: outcomes, see the conventions on errors. */
 enum {
-        TEXT_MALFORMED = 1, /* *ret_fault says what is wrong, a static string */
+        TEXT_MALFORMED = 1, /* *ret_fault has the reason, a static string */
 };
 
 static inline int text_malformed(const char *fault, const char **ret_fault) {
@@ -25,7 +24,7 @@ static inline int text_malformed(const char *fault, const char **ret_fault) {
         return TEXT_MALFORMED;
 }
 
-/* Past the newline that ends this line. NULL: the text ends before it does. */
+/* Returns the position after the newline of this line. NULL if the text has no further newline. */
 static inline const char *text_next_line(const char *p) {
         p = strchr(p, '\n');
         return p ? p + 1 : NULL;
@@ -34,23 +33,23 @@ static inline const char *text_next_line(const char *p) {
 #define TEXT_FIELDS_MAX 16
 
 typedef struct TextField {
-        const char *key;     /* with the newline before it, and what separates it from the number */
-        size_t offset;       /* of a uint64_t in the struct to be filled */
-        const char *missing; /* the fault when there is no such line; NULL: the number is 0 then */
+        const char *key;     /* preceded by a newline, and followed by the separator before the number */
+        size_t offset;       /* offset of a uint64_t in the struct */
+        const char *missing; /* error if the line is missing; NULL: the value is 0 then */
 } TextField;
 
-/* Lines of a key and a number, in the order of the file, which is walked once. */
+/* Lines with a key and a number, in the order of the file, which is read once. */
 typedef struct TextTable {
         const TextField *fields;
         size_t n;
-        const char *end;       /* of each line, behind the number */
-        uint64_t factor;       /* of each number */
-        const char *malformed; /* the fault when a line has no number that fits */
+        const char *end;       /* end of each line, after the number */
+        uint64_t factor;       /* multiplier of each number */
+        const char *malformed; /* error if a line has no valid number */
 } TextTable;
 
-/* Fills the fields of the struct. 0, or TEXT_MALFORMED and nothing filled. */
+/* Fills the fields of the struct. Returns 0, or TEXT_MALFORMED without changes. */
 int text_parse_table(const TextTable *table, const char *text, void *ret, const char **ret_fault);
 
-/* Past the literal at p; NULL when something else is there. */
+/* Returns the position after the literal at p; NULL if the text differs. */
 #define text_skip(p, literal) \
         (strncmp((p), (literal), sizeof(literal) - 1) == 0 ? (p) + sizeof(literal) - 1 : NULL)

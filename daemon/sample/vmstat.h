@@ -4,11 +4,11 @@
 /*
  * proc/vmstat: major faults, swapping, OOM kills
  *
- * Four lines of some two hundred. A kernel without swap has no pswpin and pswpout, one before
- * 4.13 no oom_kill: they are 0 then.
+ * Reads four of about two hundred lines. A kernel without swap lacks pswpin and pswpout, a kernel before 4.13 lacks
+ * oom_kill: the values are 0 then.
  */
 
 #include "measure/sample.h"
 
-/* 0, or TEXT_MALFORMED and the sample untouched. */
+/* Returns 0, or TEXT_MALFORMED with the sample unchanged. */
 int vmstat_parse(const char *text, Sample *sample, const char **ret_fault);

@@ -9,34 +9,38 @@
 typedef enum IndicatorOutcome {
         INDICATOR_STORED,
         INDICATOR_FAILED,  /* the result is stored, but the run failed */
-        INDICATOR_REFUSED, /* the model refused the result */
+        INDICATOR_REFUSED, /* the result does not conform to its model */
         N_INDICATOR_OUTCOMES,
 } IndicatorOutcome;
 
 /* Results of one indicator and component since start. */
 typedef struct IndicatorCount {
-        const char *name, *component; /* in a snapshot: of its names, or "" */
+        const char *name, *component; /* borrowed from `names` in a snapshot; component may be "" */
         uint64_t n[N_INDICATOR_OUTCOMES];
 } IndicatorCount;
 
 /* Counters since start. */
 typedef struct IndicatorsStats {
         uint64_t n_stored;
-        uint64_t n_odd_keys; /* keys of results that the models do not declare, or declare differently */
+        uint64_t n_odd_keys; /* keys of results that are missing from the model or have another type */
 } IndicatorsStats;
 
 typedef struct IndicatorsSnapshot {
-        IndicatorCount *counts; /* owned; the last element may count all other results, with empty names */
+        IndicatorCount *counts; /* owned; the last element may count all results without a series of their own, with
+                                 * empty names */
         size_t n, n_allocated;
-        char *names; /* owned; of the counts */
+        char *names; /* owned; texts of the counts */
         uint64_t names_version;
         IndicatorsStats stats;
-        char *models; /* owned; JSON, as /api/v1/models returns; NULL: out of memory */
+        char *models; /* owned; JSON of /api/v1/models; NULL if out of memory */
         uint64_t models_version;
 } IndicatorsSnapshot;
 
 void indicators_snapshot_deinit(IndicatorsSnapshot *indicators);
-/* Makes room for n counts. 0 or -ENOMEM. */
+/* Allocates n counts. Returns 0 or -ENOMEM. */
 int indicators_snapshot_reserve(IndicatorsSnapshot *indicators, size_t n);
-/* Copies the models unless the snapshot has this version. Out of memory: the snapshot has no models until the next call. */
+/*
+ * Copies the models unless the snapshot already has this version. If out of memory, the snapshot has no models until
+ * the next call.
+ */
 void indicators_snapshot_set_models(IndicatorsSnapshot *indicators, const char *models, uint64_t version);

@@ -6,27 +6,27 @@
 #include <string.h>
 
 struct DescriptionBlock {
-        size_t n_cards; /* that share it */
+        size_t n_references; /* number of descriptions that share the block */
         DescriptionLabel labels[];
-        /* and after them the texts */
+        /* followed by the texts */
 };
 
-void job_description_deinit(JobDescription *card) {
-        if (card->block && --card->block->n_cards == 0)
-                free(card->block);
-        *card = (JobDescription){};
+void job_description_deinit(JobDescription *description) {
+        if (description->block && --description->block->n_references == 0)
+                free(description->block);
+        *description = (JobDescription){};
 }
 
 void job_description_share(const JobDescription *from, JobDescription *to) {
         if (from->block != to->block) {
                 if (from->block)
-                        from->block->n_cards++;
+                        from->block->n_references++;
                 job_description_deinit(to);
         }
         *to = *from;
 }
 
-/* --- a new block ------------------------------------------------------------------------------ */
+/* --- building a block ------------------------------------------------------------------------- */
 
 static size_t n_bytes_of(const JobDescription *from) {
         const char *const texts[] = { from->id, from->name, from->command, from->user, from->cgroup, from->note };
@@ -49,30 +49,30 @@ static const char *put_text(char **at, const char *text) {
         return begin;
 }
 
-/* A card like `from`, whose texts may lie anywhere, in a block of its own. */
+/* Makes a copy of `from`, whose texts may be in several places, with a block of its own. */
 static int make(const JobDescription *from, JobDescription *ret) {
         DescriptionBlock *block = malloc(n_bytes_of(from));
-        JobDescription card = *from;
+        JobDescription description = *from;
         char *at;
 
         if (!block)
                 return -ENOMEM;
 
-        block->n_cards = 1;
+        block->n_references = 1;
         at = (char *)(block->labels + from->n_labels);
-        card.block = block;
-        card.id = put_text(&at, from->id);
-        card.name = put_text(&at, from->name);
-        card.command = put_text(&at, from->command);
-        card.user = put_text(&at, from->user);
-        card.cgroup = put_text(&at, from->cgroup);
-        card.note = put_text(&at, from->note);
-        card.labels = block->labels;
+        description.block = block;
+        description.id = put_text(&at, from->id);
+        description.name = put_text(&at, from->name);
+        description.command = put_text(&at, from->command);
+        description.user = put_text(&at, from->user);
+        description.cgroup = put_text(&at, from->cgroup);
+        description.note = put_text(&at, from->note);
+        description.labels = block->labels;
         for (size_t i = 0; i < from->n_labels; i++) {
                 block->labels[i].key = put_text(&at, from->labels[i].key);
                 block->labels[i].value = put_text(&at, from->labels[i].value);
         }
-        *ret = card;
+        *ret = description;
         return 0;
 }
 
@@ -97,7 +97,7 @@ int job_description_make(const JobInfo *info, JobDescription *ret) {
         return make(&from, ret);
 }
 
-static int remake(JobDescription *card, const JobDescription *changed) {
+static int remake(JobDescription *description, const JobDescription *changed) {
         JobDescription made;
         int r;
 
@@ -105,74 +105,74 @@ static int remake(JobDescription *card, const JobDescription *changed) {
         if (r < 0)
                 return r;
 
-        job_description_deinit(card);
-        *card = made;
+        job_description_deinit(description);
+        *description = made;
         return 0;
 }
 
-int job_description_set_id(JobDescription *card, const char *id) {
-        JobDescription changed = *card;
+int job_description_set_id(JobDescription *description, const char *id) {
+        JobDescription changed = *description;
 
         changed.id = id;
-        return remake(card, &changed);
+        return remake(description, &changed);
 }
 
-int job_description_set_cgroup(JobDescription *card, const char *cgroup) {
-        JobDescription changed = *card;
+int job_description_set_cgroup(JobDescription *description, const char *cgroup) {
+        JobDescription changed = *description;
 
         changed.cgroup = cgroup;
-        return remake(card, &changed);
+        return remake(description, &changed);
 }
 
-int job_description_set_note(JobDescription *card, const char *note) {
-        JobDescription changed = *card;
+int job_description_set_note(JobDescription *description, const char *note) {
+        JobDescription changed = *description;
 
         changed.note = note;
-        return remake(card, &changed);
+        return remake(description, &changed);
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-const char *job_description_label(const JobDescription *card, const char *key) {
-        for (size_t i = 0; i < card->n_labels; i++)
-                if (strcmp(card->labels[i].key, key) == 0)
-                        return card->labels[i].value;
+const char *job_description_label(const JobDescription *description, const char *key) {
+        for (size_t i = 0; i < description->n_labels; i++)
+                if (strcmp(description->labels[i].key, key) == 0)
+                        return description->labels[i].value;
         return NULL;
 }
 
-/* Everything fitted when the card was made. */
-static int copy_labels(const JobDescription *card, JobInfo *info) {
-        if (card->n_labels == 0)
+/* Cannot truncate: all texts fitted when the description was made. */
+static int copy_labels(const JobDescription *description, JobInfo *info) {
+        if (description->n_labels == 0)
                 return 0;
 
-        info->labels = calloc(card->n_labels, sizeof(*info->labels));
+        info->labels = calloc(description->n_labels, sizeof(*info->labels));
         if (!info->labels)
                 return -ENOMEM;
 
-        for (; info->n_labels < card->n_labels; info->n_labels++) {
-                strcpy(info->labels[info->n_labels].key, card->labels[info->n_labels].key);
-                strcpy(info->labels[info->n_labels].value, card->labels[info->n_labels].value);
+        for (; info->n_labels < description->n_labels; info->n_labels++) {
+                strcpy(info->labels[info->n_labels].key, description->labels[info->n_labels].key);
+                strcpy(info->labels[info->n_labels].value, description->labels[info->n_labels].value);
         }
         return 0;
 }
 
-int job_description_info(const JobDescription *card, JobInfo *ret) {
+int job_description_info(const JobDescription *description, JobInfo *ret) {
         scoped(job_info_deinit) JobInfo info = {
-                .uid = card->uid, .gid = card->gid, .pid = card->pid, .pid_start_ticks = card->pid_start_ticks,
-                .rank = card->rank, .node = card->node, .n_nodes = card->n_nodes, .n_ranks = card->n_ranks,
-                .enclosure = card->enclosure,
+                .uid = description->uid, .gid = description->gid, .pid = description->pid, .pid_start_ticks = description->pid_start_ticks,
+                .rank = description->rank, .node = description->node, .n_nodes = description->n_nodes, .n_ranks = description->n_ranks,
+                .enclosure = description->enclosure,
         };
         int r;
 
-        strcpy(info.id, card->id);
-        strcpy(info.name, card->name);
-        strcpy(info.command, card->command);
-        strcpy(info.user, card->user);
-        r = copy_labels(card, &info);
+        strcpy(info.id, description->id);
+        strcpy(info.name, description->name);
+        strcpy(info.command, description->command);
+        strcpy(info.user, description->user);
+        r = copy_labels(description, &info);
         if (r < 0)
                 return r;
-        if (card->cgroup) {
-                info.cgroup = strdup(card->cgroup);
+        if (description->cgroup) {
+                info.cgroup = strdup(description->cgroup);
                 if (!info.cgroup)
                         return -ENOMEM;
         }

@@ -2,11 +2,12 @@
 #pragma once
 
 /*
- * JobDescription: what was said of a job, kept small
+ * JobDescription: a compact copy of a JobInfo
  *
- * A JobInfo has room for the longest of texts, which a thousand running jobs do not need. A card's texts lie in one block that
- * fits them. A block never changes: whoever shows the job shares it, and it goes with the last card that does. All cards that
- * share one belong to one thread; others may read.
+ * JobInfo has fixed arrays for the longest texts, which would waste memory for a thousand running jobs. The texts of
+ * a description are in one block of the necessary size. A block is immutable and shared by all copies, and is
+ * released with the last of them. All descriptions that share a block must be released by one thread; others may
+ * read.
  */
 
 #include <stdint.h>
@@ -19,12 +20,12 @@ typedef struct DescriptionLabel {
         const char *key, *value;
 } DescriptionLabel;
 
-/* The members are JobInfo's. Those without a pointer may be changed in place. */
+/* The members are those of JobInfo. Members that are not pointers may be changed in place. */
 typedef struct JobDescription {
-        DescriptionBlock *block;                       /* shared; NULL of a zeroed card */
-        const char *id, *name, *command, *user; /* "" when not given */
-        const char *cgroup;                     /* NULL when it has none */
-        const char *note;                       /* what must be known of its numbers; "" */
+        DescriptionBlock *block;                       /* shared; NULL if the description is zeroed */
+        const char *id, *name, *command, *user; /* "" if not given */
+        const char *cgroup;                     /* NULL if there is none */
+        const char *note;                       /* remark on the accuracy of the job's numbers; may be "" */
         const DescriptionLabel *labels;
         uint32_t n_labels;
         uint32_t uid, gid;
@@ -36,18 +37,21 @@ typedef struct JobDescription {
         Enclosure enclosure;
 } JobDescription;
 
-/* A card of its own, without a note. 0 or -ENOMEM. Caller deinits. */
+/* Makes a description with a block of its own and without a note. Returns 0 or -ENOMEM. Caller deinits. */
 int job_description_make(const JobInfo *info, JobDescription *ret);
-void job_description_deinit(JobDescription *card);
-/* *to becomes the same as *from; what it had is given back. */
+void job_description_deinit(JobDescription *description);
+/* Makes *to a copy of *from that shares its block; releases the previous content of *to. */
 void job_description_share(const JobDescription *from, JobDescription *to);
 
-/* The card gets a block of its own, with that. cgroup NULL: none. 0, or -ENOMEM: nothing has changed. */
-int job_description_set_id(JobDescription *card, const char *id);
-int job_description_set_cgroup(JobDescription *card, const char *cgroup);
-int job_description_set_note(JobDescription *card, const char *note);
+/*
+ * Give the description a new block with the changed member. cgroup may be NULL. Return 0, or -ENOMEM without a
+ * change.
+ */
+int job_description_set_id(JobDescription *description, const char *id);
+int job_description_set_cgroup(JobDescription *description, const char *cgroup);
+int job_description_set_note(JobDescription *description, const char *note);
 
-/* NULL when it has no such label. */
-const char *job_description_label(const JobDescription *card, const char *key);
-/* The other way: 0 or -ENOMEM. Caller deinits. */
-int job_description_info(const JobDescription *card, JobInfo *ret);
+/* Returns the value of a label; NULL if there is none. */
+const char *job_description_label(const JobDescription *description, const char *key);
+/* Converts back to a JobInfo. Returns 0 or -ENOMEM. Caller deinits. */
+int job_description_info(const JobDescription *description, JobInfo *ret);

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * JobView: a job with its metrics, as of now (running) or at its end
+ * JobView: a job with its metrics, current (running) or final
  *
- * The store's readers return it, and jobs_snapshot_record_view() makes it from a snapshot.
+ * Returned by the store's readers, and made from a snapshot by jobs_snapshot_record_view().
  */
 
 #include <stdint.h>
@@ -15,7 +15,7 @@
 typedef struct JobView {
         JobDescription info; /* the only member to deinit */
         JobState state;
-        uint32_t n_phases;                           /* begun so far; 0: the job was never marked */
+        uint32_t n_phases;                           /* number of phases begun; 0: the job has no marks */
         uint64_t begin_realtime_ms, end_realtime_ms; /* end 0: the job is running */
         JobEnd end;                                  /* all zero while the job is running */
         MetricSet metrics;

@@ -118,7 +118,7 @@ void jobs_snapshot_record_view(const JobRecord *record, const NodeSnapshot *node
                 .begin_realtime_ms = record->begin_realtime_ms,
                 .end_realtime_ms = record->end_realtime_ms,
         };
-        ret->info.block = NULL; /* the reference of the record keeps the texts */
+        ret->info.block = NULL; /* the record's reference keeps the texts valid */
         if (record->state != JOB_RUNNING)
                 ret->end = record->result->end;
         jobs_snapshot_record_metrics(record, node, &ret->metrics, &ret->usage);

@@ -4,9 +4,9 @@
 /*
  * JobsSnapshot: the jobs' part of a Snapshot
  *
- * The record of a running job points to copies of its counters, from which the metrics are computed on request. The record of a job
- * that has ended points to its final metrics. The copies are in arrays that are sized before the snapshot is filled, and reused when it
- * is filled again.
+ * The record of a running job points to copies of its counters, from which the metrics are computed on request. The
+ * record of a finished job points to its final metrics. The copies are in arrays that are allocated before the
+ * snapshot is filled, and are reused when it is filled again.
  */
 
 #include <stdbool.h>
@@ -45,8 +45,8 @@ typedef struct JobRecord {
         uint64_t begin_realtime_ms, end_realtime_ms; /* end 0: the job is running */
         bool is_usage_cut;       /* the cgroup was removed before its last counters were read */
         const Window *window;    /* NULL: the record has a result */
-        const Usage *usage;      /* NULL: the record has a result, or the job never had its own cgroup */
-        const Phase *phase;      /* the current phase; NULL: the job was never marked, or has ended */
+        const Usage *usage;      /* NULL: the record has a result, or the job has no cgroup of its own */
+        const Phase *phase;      /* the current phase; NULL: the job has no marks, or has ended */
         const JobResult *result; /* NULL: the counters still change */
 } JobRecord;
 
@@ -68,18 +68,23 @@ typedef struct JobsSnapshot {
         JobResult *results;
         JobsSize allocated, used;
         size_t n_running;
-        size_t n_exposed_max; /* limit of records in /metrics, which shows the first records */
+        size_t n_exposed_max; /* maximum number of records in /metrics, which shows the first records */
         JobsStats stats;
         FinderStats finder;
 } JobsSnapshot;
 
 void jobs_snapshot_deinit(JobsSnapshot *jobs);
 
-/* Empties the snapshot and makes room for `size`; pointers of former records are invalid. 0 or -ENOMEM: the snapshot is empty. */
+/*
+ * Empties the snapshot and allocates arrays for `size`; pointers of previous records are invalid. Returns 0, or
+ * -ENOMEM with an empty snapshot.
+ */
 int jobs_snapshot_begin(JobsSnapshot *jobs, const JobsSize *size);
-/* Returns the next record, empty except for a former info, which the caller replaces by job_description_share(). */
+/*
+ * Returns the next record, empty except for a previous info, which the caller replaces with job_description_share().
+ */
 JobRecord *jobs_snapshot_add(JobsSnapshot *jobs);
-/* Copies an element into the snapshot and returns the copy. jobs_snapshot_begin() made the room. */
+/* Copies an element into the snapshot and returns the copy. jobs_snapshot_begin() has allocated the array. */
 const Window *jobs_snapshot_copy_window(JobsSnapshot *jobs, const Window *window);
 const Usage *jobs_snapshot_copy_usage(JobsSnapshot *jobs, const Usage *usage);
 const Phase *jobs_snapshot_copy_phase(JobsSnapshot *jobs, const Phase *phase);
@@ -90,9 +95,9 @@ const JobRecord *jobs_snapshot_find(const JobsSnapshot *jobs, const char *id);
 /* Returns the number of records in /metrics. */
 size_t jobs_snapshot_n_exposed(const JobsSnapshot *jobs);
 
-/* Computes the metrics of the record's job. node: the same snapshot's. */
+/* Computes the metrics of the record's job. node: part of the same snapshot. */
 void jobs_snapshot_record_metrics(const JobRecord *record, const NodeSnapshot *node, MetricSet *ret_metrics, UsageSet *ret_usage);
 /* As jobs_snapshot_record_metrics(), with the description, which is borrowed from the record: *ret needs no deinit. */
 void jobs_snapshot_record_view(const JobRecord *record, const NodeSnapshot *node, JobView *ret);
-/* Computes the metrics of the current phase. False: the job has no current phase. */
+/* Computes the metrics of the current phase. Returns false if the job has no current phase. */
 bool jobs_snapshot_record_phase(const JobRecord *record, const NodeSnapshot *node, PhaseView *ret);

@@ -37,9 +37,12 @@ typedef struct NodeSnapshot {
 
 void node_snapshot_deinit(NodeSnapshot *node);
 
-/* Returns the CPUs online, or MemTotal; 0: unknown. node may be NULL. */
+/* Return the number of CPUs online and MemTotal; 0 if unknown. node may be NULL. */
 uint32_t node_snapshot_n_cpus(const NodeSnapshot *node);
 uint64_t node_snapshot_memory_bytes(const NodeSnapshot *node);
-/* Compute the metrics of `window` and `usage` up to the snapshot's sample. usage NULL: the job has no own cgroup. */
+/*
+ * Compute the metrics of `window` and `usage` up to the snapshot's sample. usage NULL: the job has no cgroup of its
+ * own.
+ */
 void node_snapshot_window(const NodeSnapshot *node, const Window *window, MetricSet *ret);
 void node_snapshot_usage(const NodeSnapshot *node, const Usage *usage, UsageSet *ret);

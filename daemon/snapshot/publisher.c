@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 typedef struct Edition {
-        Snapshot snapshot; /* first member: a Snapshot of the publisher is cast to its Edition */
+        Snapshot snapshot; /* must be the first member: a Snapshot of the publisher is cast to its Edition */
         unsigned n_references; /* number of readers, plus 1 for the current edition */
         struct Edition *next;  /* next free edition */
 } Edition;
@@ -54,7 +54,7 @@ Publisher *publisher_free(Publisher *publisher) {
         return NULL;
 }
 
-/* Drops a reference; called with the mutex locked. */
+/* Drops a reference. Caller holds the mutex. */
 static void drop_reference(Publisher *publisher, Edition *edition) {
         assert(edition->n_references > 0);
         if (--edition->n_references > 0)
@@ -65,7 +65,10 @@ static void drop_reference(Publisher *publisher, Edition *edition) {
         publisher->free = edition;
 }
 
-/* Slow readers leave several free editions: the writer frees the others, because only its thread may free descriptions of jobs. */
+/*
+ * Several editions can be free after slow readers: the writer frees all but one, because only its thread may free job
+ * descriptions.
+ */
 Snapshot *publisher_begin(Publisher *publisher) {
         Edition *edition;
 

@@ -4,10 +4,11 @@
 /*
  * Publisher: the current Snapshot, for one writer and any number of readers
  *
- * The writer fills a private snapshot and publishes it, which replaces the current snapshot. A reader acquires the current snapshot and
- * may hold it for any time: a published snapshot does not change. The last reader to release a replaced snapshot returns it to the
- * writer for reuse: while readers are quick, two snapshots alternate and no memory is allocated. The lock is held to swap a pointer and
- * to count references, never while a snapshot is filled or read.
+ * The writer fills a private snapshot and publishes it, which replaces the current snapshot. A reader acquires the
+ * current snapshot and may hold it for any time: a published snapshot is immutable. The last reader to release a
+ * replaced snapshot returns it to the writer for reuse: if readers are fast, two snapshots alternate and no memory is
+ * allocated. The lock is held only to swap a pointer and to count references, never while a snapshot is filled or
+ * read.
  */
 
 #include "snapshot/snapshot.h"
@@ -21,13 +22,16 @@ Publisher *publisher_free(Publisher *publisher);
 DEFINE_SCOPED(Publisher, publisher_free);
 
 /*
- * Functions of the writer, a single thread. publisher_begin() returns a snapshot with its former arrays, for reuse, or NULL: out of
- * memory. The caller publishes or abandons the snapshot.
+ * Functions for the writer, a single thread. publisher_begin() returns a snapshot with its previous arrays for reuse,
+ * or NULL if out of memory. The caller must publish or abandon the snapshot.
  */
 Snapshot *publisher_begin(Publisher *publisher);
 void publisher_publish(Publisher *publisher, Snapshot *snapshot);
 void publisher_abandon(Publisher *publisher, Snapshot *snapshot);
 
-/* Functions of readers, any thread. Before the first publication the snapshot is NULL. Releasing NULL does nothing. */
+/*
+ * Functions for readers in any thread. The snapshot is NULL before the first publication. Releasing NULL does
+ * nothing.
+ */
 const Snapshot *publisher_acquire(Publisher *publisher);
 void publisher_release(Publisher *publisher, const Snapshot *snapshot);

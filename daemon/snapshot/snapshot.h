@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * Snapshot: the state of the loop as of one tick
+ * Snapshot: the state of the daemon at one tick
  *
- * Each subject fills its own part; the Publisher makes the complete snapshot available to HTTP's threads, read-only.
+ * Each subsystem fills its own part; the Publisher makes the complete snapshot available to the HTTP threads,
+ * read-only.
  */
 
 #include "snapshot/indicators_snapshot.h"

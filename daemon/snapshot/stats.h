@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * Statistics: internal counters of modules, which /metrics exposes
+ * Statistics: internal counters of modules, exposed in /metrics
  *
- * Each module returns its struct, and a Snapshot embeds a copy. The types are here because http may not include the modules.
+ * Each module returns its struct, and a Snapshot embeds a copy. The types are here because http may not include the
+ * modules.
  */
 
 #include <stdbool.h>
@@ -31,25 +32,26 @@ typedef struct FinderStats {
 /* Returned by ingest_stats(). */
 typedef struct IngestStats {
         uint64_t n_connections, n_connections_total, n_connections_refused, n_protocol_errors;
-        uint64_t n_exhausted; /* failures to accept a connection for lack of descriptors */
+        uint64_t n_exhausted; /* accept() failures because no descriptors were available */
         uint64_t n_in_flight;
         uint64_t n_answers[N_STATUSES];
 } IngestStats;
 
-/* Database files that were found damaged, and what became of their rows. */
+/* Damaged database files and the fate of their rows. */
 typedef struct DamageStats {
         uint64_t n_files, n_rows_salvaged; /* since start */
         bool is_salvaging;
-        bool is_condemned; /* a damaged file could not be replaced yet: nothing is stored */
-        char found[384];   /* the last damage and where the file is; "": none */
-        char salvaged[384]; /* result of the last salvage; "": none has ended */
+        bool is_condemned; /* a damaged file could not be replaced yet; nothing is stored */
+        char found[384];   /* the last damage and the location of the file; "": none */
+        char salvaged[384]; /* result of the last salvage; "": none so far */
 } DamageStats;
 
 /* Rows that were removed because of their age. */
 typedef struct ExpiryStats {
         uint64_t n_rows;       /* since start */
-        int64_t clock_ahead_s; /* of the newest row; 0: the clock is trusted. Otherwise no rows go because of their age */
-        char rows[96];         /* the same by table, "3 of job, 120 of result" */
+        int64_t clock_ahead_s; /* time by which the newest row is ahead of the clock; 0: the clock is trusted.
+                                * Otherwise no rows expire */
+        char rows[96];         /* rows by table, "3 of job, 120 of result" */
 } ExpiryStats;
 
 /* Returned by store_stats(). */
@@ -60,9 +62,9 @@ typedef struct StoreStats {
         ExpiryStats expiry;
         bool is_writable, is_volatile;
         char directory[256];
-        char error[160];  /* reason why the store is not writable; "": writable */
+        char error[160];  /* reason why the store is not writable; "" if it is writable */
         uint64_t n_sync_failures; /* checkpoints that could not write or sync the database file */
-        char sync_error[96];      /* reason of the last checkpoint's failure, "ENOSPC: …"; "": it succeeded */
+        char sync_error[96];      /* error of the last checkpoint, "ENOSPC: …"; "" if it succeeded */
         DamageStats damage;
 } StoreStats;
 

@@ -10,28 +10,28 @@ static double max_of(double a, double b) {
         return a > b ? a : b;
 }
 
-static void see_memory(Window *window, double ratio) {
+static void include_memory(Window *window, double ratio) {
         window->memory_max = max_of(window->memory_max, ratio);
         window->has_memory = true;
 }
 
-static void see_root_filesystem(Window *window, double ratio) {
+static void include_root_filesystem(Window *window, double ratio) {
         window->root_filesystem_max = max_of(window->root_filesystem_max, ratio);
         window->has_root_filesystem = true;
 }
 
-void window_see(Window *window, const Sample *sample) {
+void window_add_gauges(Window *window, const Sample *sample) {
         const SampleFilesystem *root = sample_has(sample, SOURCE_FILESYSTEMS) ? sample_root_filesystem(sample) : NULL;
 
         if (sample_has(sample, SOURCE_MEMINFO) && sample->memory.total_bytes > 0)
-                see_memory(window, sample_memory_ratio(sample));
+                include_memory(window, sample_memory_ratio(sample));
         if (root)
-                see_root_filesystem(window, sample_filesystem_used_ratio(root));
+                include_root_filesystem(window, sample_filesystem_used_ratio(root));
 }
 
 void window_begin(Window *window, const Totals *totals, const Sample *sample) {
         *window = (Window){ .begin = *totals };
-        window_see(window, sample);
+        window_add_gauges(window, sample);
 }
 
 void window_observe(Window *window, const Observation *observation, uint64_t realtime_ns) {
@@ -48,9 +48,9 @@ void window_observe(Window *window, const Observation *observation, uint64_t rea
                 window->cpu_max_max = max_of(window->cpu_max_max, observation->cpu_max);
         }
         if (observation->has_memory)
-                see_memory(window, observation->memory);
+                include_memory(window, observation->memory);
         if (observation->has_root_filesystem)
-                see_root_filesystem(window, observation->root_filesystem);
+                include_root_filesystem(window, observation->root_filesystem);
 
         compat_sample(observation, realtime_ns, &sample);
         compat_add(&window->compat, &sample);
@@ -67,7 +67,7 @@ typedef enum Method {
 typedef struct Derivation {
         Method method;
         Source source;
-        double unit; /* base units of the metric in one unit of the totals */
+        double unit; /* size of the totals' unit in base units of the metric */
         size_t n_totals;
         Total totals[4];
 } Derivation;
@@ -87,7 +87,7 @@ static const Derivation derivations[N_METRICS] = {
 #undef X
 };
 
-/* Arguments and result of window_metrics(), for the functions below. */
+/* Arguments and result of window_metrics() for the functions below. */
 typedef struct WindowSpan {
         const Window *window;
         const Totals *end;
@@ -151,7 +151,10 @@ static void put_derived(const WindowSpan *span) {
         }
 }
 
-/* Sets the peaks; the mean must be set. Kernel ticks of 10 ms may leave all observations of a short window slightly below the mean. */
+/*
+ * Sets the peaks; the mean must already be set. Due to kernel ticks of 10 ms, all observations of a short window may
+ * be slightly below the mean.
+ */
 static void put_peaks(const WindowSpan *span) {
         const Window *w = span->window;
         bool has_mean = quality_is_present(span->metrics->quality[METRIC_CPU_MEAN]);
@@ -213,7 +216,7 @@ void window_metrics(const Window *window, const Totals *end, uint32_t n_cpus, Me
         put_derived(&span);
 }
 
-/* --- as a record ------------------------------------------------------------------------------ */
+/* --- record ----------------------------------------------------------------------------------- */
 
 static const RecordField fields[] = {
         RECORD_STRUCT(Window, begin, &totals_record),

@@ -2,11 +2,10 @@
 #pragma once
 
 /*
- * Window: what happened between two instants
+ * Window: metrics between two points in time
  *
- * Holds the totals at its start and, since then, the peaks. Its totals are a
- * difference, exact for any length. Fixed size, no allocation; any number of windows
- * share one Meter.
+ * Stores the totals at its start and the peaks since then. Amounts are differences of totals, exact for any length.
+ * Fixed size, no allocation; any number of windows can use the same Meter.
  */
 
 #include <stdint.h>
@@ -17,7 +16,7 @@
 
 typedef struct Window {
         Totals begin;
-        bool lost; /* the kernel's counters began anew since: totals end at the last checkpoint */
+        bool lost; /* the kernel's counters were restarted: totals end at the last checkpoint */
         uint64_t n_observations;
         double cpu_max, cpu_min_max, cpu_max_max; /* ratios */
         double memory_max, root_filesystem_max;
@@ -25,26 +24,27 @@ typedef struct Window {
         Compat compat;
 } Window;
 
-/* Begins at the totals. The gauges of the sample at that instant (memory, /) count as seen. */
+/* Begins a window at the totals. The gauges of the sample at this time (memory, /) are included. */
 void window_begin(Window *window, const Totals *totals, const Sample *sample);
 
-/* Takes the gauges of a sample inside, as at a mark: one that came too soon after the last is no observation's end. */
-void window_see(Window *window, const Sample *sample);
+/* Includes the gauges of a sample that ends no observation, for example at a mark shortly after the last sample. */
+void window_add_gauges(Window *window, const Sample *sample);
 
-/* Takes the peaks of an observation that ended after the start. */
+/* Includes the peaks of an observation that ended after the start. */
 void window_observe(Window *window, const Observation *observation, uint64_t realtime_ns);
 
 /*
- * The metrics from the start to `end` (the meter's totals at that instant). n_cpus: online CPUs, for compat's node_cpu_hours.
+ * Computes the metrics from the start to `end`, the meter's totals at that time. n_cpus: online CPUs, for compat's
+ * node_cpu_hours.
  *
- * Differences of counters are exact when their file was read at both ends, else of an unknown source. Peaks and
- * shares of time are sampled: peaks go by the observations that ended inside, shares by the time these cover.
- * Memory and / were looked at at the start and at marks as well, so that the shortest window has theirs. In a lost window
- * `end` is the last checkpoint, not the end: nothing in it is exact, all is at least so much, hence sampled. Where
- * `end` is no later reading at all (its clock, of another boot, is before the start's), or the window never
- * began (its checkpoint could not be read), everything is lost.
+ * Differences of counters are exact if their file was read at both ends, otherwise the source is unknown. Peaks and
+ * shares of time are sampled: peaks use the observations that ended inside the window, shares the time covered by
+ * them. Memory and / are also read at the start and at marks, so that even the shortest window has them. In a lost
+ * window, `end` is the last checkpoint, not the end: all values are lower bounds, and are marked as sampled. If `end`
+ * precedes the start (the clock of another boot), or the window never began (its checkpoint could not be read), all
+ * metrics are lost.
  */
 void window_metrics(const Window *window, const Totals *end, uint32_t n_cpus, MetricSet *ret);
 
-/* For checkpoints. */
+/* Record for checkpoints. */
 extern const Record window_record;

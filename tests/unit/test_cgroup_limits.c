@@ -55,7 +55,7 @@ static CgroupSample read_whole(const Bench *bench) {
 static CgroupSample glance(const Bench *bench, uint64_t boottime_ns) {
         CgroupSample sample;
 
-        assert_int_equal(cgroup_glance(bench->cgroup, boottime_ns, &sample), 0);
+        assert_int_equal(cgroup_refresh(bench->cgroup, boottime_ns, &sample), 0);
         assert_int_equal(sample.boottime_ns, boottime_ns);
         return sample;
 }
@@ -266,7 +266,7 @@ static void groups_that_were_opened_together_take_turns(void **state) {
                 for (size_t i = 0; i < N_ELEMENTS(groups); i++) {
                         CgroupSample s;
 
-                        assert_int_equal(cgroup_glance(groups[i], NOW + (second + 1) * NS_PER_S, &s), 0);
+                        assert_int_equal(cgroup_refresh(groups[i], NOW + (second + 1) * NS_PER_S, &s), 0);
                         n[second] += s.n_memory_high == 100 + second;
                 }
         }

@@ -251,9 +251,9 @@ static void a_look_too_short_to_observe_is_seen_where_it_is_handed_in(void **sta
         measure(&b);
         assert_metric(&b, METRIC_MEM_MAX, 0.4, QUALITY_SAMPLED);
 
-        window_see(&b.window, &b.now);
+        window_add_gauges(&b.window, &b.now);
         b.now.memory.available_bytes = 5 * GIB;
-        window_see(&b.window, &b.now);
+        window_add_gauges(&b.window, &b.now);
         measure(&b);
         assert_metric(&b, METRIC_MEM_MAX, 0.9, QUALITY_SAMPLED);
         assert_metric(&b, METRIC_DISK_USAGE_MAX, 0.5, QUALITY_SAMPLED);
