@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Bare reads: nothing but pread(2) of all content of the files that a sample reads, into a buffer that is large enough. */
+/*
+ * Bare reads: pread(2) of the whole content of the files of a sample, into a sufficiently large buffer, without
+ * parsing.
+ */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +17,7 @@
 
 typedef struct Bare {
         int fds[N_SOURCES];
-        size_t n_calls[N_SOURCES]; /* until everything is read; 0 for a file that this kernel does not have */
+        size_t n_calls[N_SOURCES]; /* number of reads to the end of the file; 0 if the kernel lacks the file */
         char *text;                /* owned */
 } Bare;
 
@@ -30,7 +33,7 @@ static inline size_t count_calls(int fd, char *text) {
         return n_calls;
 }
 
-/* Opens the files that each sample reads: the sizes of file systems are read less often. */
+/* Opens the files that each sample reads. Sizes of file systems are read less often and are not included. */
 static inline int bare_init(Bare *bare, int root_fd) {
         *bare = (Bare){ .text = malloc(TEXT_BYTES) };
         if (!bare->text)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a followed control group costs
+ * Cost of sampling control groups
  *
  *     cgroup [MOUNT]
  *
- * Makes 1, 100 and 1000 groups below the mount of cgroup v2 (/sys/fs/cgroup/unified, else /sys/fs/cgroup), with every
- * controller that can be had there, reads all of them again and again, and removes them. CPU time of this thread for each
+ * Creates 1, 100 and 1000 groups below the mount point of cgroup v2 (/sys/fs/cgroup/unified, else /sys/fs/cgroup)
+ * with all available controllers, reads all groups repeatedly, and removes them. Prints CPU time of this thread per
  * group and sample:
  *
- *     sample       as perfd takes one a second, with what it reads every ten seconds and every minute in its share
- *     bare reads   nothing but pread(2) of the same files as often, limits left out
- *     everything   a reading at a job's begin, end and mark, and pread(2) of all twelve files that tell it
- *     cold         a sample, and the twelve, taken half a second apart: what caches forget meanwhile is in it
+ *     sample       as perfd at one sample per second, including a share of the files read every ten seconds and every minute
+ *     bare reads   only pread(2) of the same files at the same intervals, without limits
+ *     everything   a full reading, as at the begin, end or mark of a job, and pread(2) of all twelve files
+ *     cold         a sample and the twelve files, half a second apart, which includes the cost of cold caches
  *
- * Rounds take turns, and the median counts.
+ * The variants alternate; the result is the median of the rounds.
  */
 
 #include <errno.h>
@@ -31,7 +31,7 @@
 #define N_GROUPS_MAX 1000
 #define TEXT_BYTES 65536
 
-/* Those that are read every time, then those that are not. */
+/* The files that are read for each sample, followed by the other files. */
 static const char *const file_names[] = {
         "cpu.stat",       "memory.peak",   "io.stat",      "pids.current",
         "memory.current", "memory.events", "cpu.pressure", "memory.pressure", "io.pressure",
@@ -44,17 +44,17 @@ static const char *const file_names[] = {
 
 typedef struct Group {
         Cgroup *cgroup;
-        int fds[N_FILES]; /* of the bare reads; -1 where there is no such file */
+        int fds[N_FILES]; /* for the bare reads; -1 if the file does not exist */
 } Group;
 
 typedef struct Bench {
         const char *mount;
-        char base[128]; /* the group that holds ours, as a path of v2 */
+        char base[128]; /* path in v2 of the group that contains the created groups */
         CgroupTree *tree;
         Group groups[N_GROUPS_MAX];
         size_t n_groups;
-        size_t n_files;  /* of one group */
-        uint64_t now_ns; /* a second later for each sample, sooner than the clock */
+        size_t n_files;  /* number of files of one group */
+        uint64_t now_ns; /* simulated time: a second later for each sample */
         char text[TEXT_BYTES];
 } Bench;
 
@@ -69,12 +69,12 @@ static uint64_t median(uint64_t *values, size_t n) {
         return values[n / 2];
 }
 
-/* The directory of a group, or of a file in it. */
+/* Writes the path of a group's directory, or of a file in it. */
 static void put_path(const Bench *bench, const char *below, char ret[static 512]) {
         (void)snprintf(ret, 512, "%s%s/%s", bench->mount, bench->base, below);
 }
 
-/* One at a time: those that are not to be had fail. */
+/* Enables controllers one at a time, since unavailable ones fail. */
 static void enable_controllers(const Bench *bench) {
         static const char *const words[] = { "+cpu", "+cpuset", "+memory", "+io", "+pids" };
         scoped(closep) int fd = -1;
@@ -191,7 +191,7 @@ enum {
         N_WAYS,
 };
 
-/* All that share of a second, per group and sample. */
+/* Returns the CPU time per group and sample. */
 static uint64_t time_way(Bench *bench, unsigned way, size_t n) {
         uint64_t start_ns = clock_thread_cpu_ns();
 
@@ -233,7 +233,8 @@ static void print(const Bench *bench, const uint64_t warm[N_WAYS], uint64_t cold
 }
 
 static int measure(Bench *bench, size_t n_groups) {
-        size_t n = N_READS_PER_ROUND / n_groups < 10 ? 10 : N_READS_PER_ROUND / n_groups; /* groups take turns in ten seconds */
+        /* groups are read at different times within ten seconds */
+        size_t n = N_READS_PER_ROUND / n_groups < 10 ? 10 : N_READS_PER_ROUND / n_groups;
         uint64_t ns[N_WAYS][N_ROUNDS], warm[N_WAYS];
         int r;
 
@@ -252,7 +253,7 @@ static int measure(Bench *bench, size_t n_groups) {
         return 0;
 }
 
-/* Two descriptors for each file. */
+/* Raises the limit to two descriptors per file. */
 static void allow_descriptors(void) {
         struct rlimit limit;
 

@@ -1,4 +1,5 @@
-"""What the cgroups of jobs cost: bench/cgroup here and in a virtual machine, and perfd with a thousand of them."""
+"""Cost of the cgroups of jobs: bench/cgroup on this machine and in a virtual machine, and perfd with a thousand
+groups."""
 
 import contextlib
 import os
@@ -15,7 +16,7 @@ BUDGET_US = 15
 
 
 class Reading:
-    """A line of bench/cgroup: µs of CPU for each group."""
+    """Parses a line of bench/cgroup: µs of CPU per group."""
 
     def __init__(self, line):
         n = {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", line)}
@@ -34,7 +35,7 @@ def readings(output):
 
 
 def in_virtual_machine(build):
-    """Lines of bench/cgroup where every controller is to be had; or why there are none."""
+    """Returns the lines of bench/cgroup from a machine with all controllers, or the reason why there are none."""
     os.environ["PERFD_BUILD"] = str(build)
     sys.path.insert(0, str(ROOT / "tests/system"))
     try:
@@ -53,7 +54,8 @@ def in_virtual_machine(build):
 
 @contextlib.contextmanager
 def many_groups(n):
-    """The mount of version 2, and the path below it of a group that holds so many; None where they cannot be made."""
+    """Returns the mount point of cgroup v2 and the path below it of a group that contains n groups; None if they
+    cannot be created."""
     mounts = [line.split()[1] for line in pathlib.Path("/proc/self/mounts").read_text().splitlines() if line.split()[2] == "cgroup2"]
     base = pathlib.Path(mounts[0] if mounts else "/nowhere") / f"perfd-bench-{os.getpid()}"
     try:
@@ -71,7 +73,7 @@ def many_groups(n):
 
 
 def measure_daemon(build, table, sizes, idle_us_per_s):
-    """perfd that finds so many jobs, at one sample a second."""
+    """Starts perfd, which finds n jobs, with one sample per second."""
     with many_groups(sizes.n_jobs) as base:
         if not base:
             table.absent("perfd with jobs of their own cgroups: none can be made here")

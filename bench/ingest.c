@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench/ingest: what the daemon's loop pays for a submission
+ * bench/ingest: CPU time of the daemon's loop per submission
  *
- * A thread writes small real-looking indicators as fast as the socket takes them and reads
- * the replies; this thread is the daemon's loop with a parent that answers at once. So it
- * counts reading, framing, decoding, checking and answering, and nothing of the store.
- * The CPU time is this thread's alone.
+ * A second thread writes small realistic indicators as fast as the socket accepts them, and reads the replies; this
+ * thread runs the daemon's loop and answers at once. The result includes reading, framing, decoding, checking and
+ * answering, but not the store. Only the CPU time of this thread is counted.
  */
 
 #include <errno.h>
@@ -24,7 +23,7 @@
 #define N_PER_WRITE 256U
 #define STALLED_US 10000000U
 
-/* A convolution as the scripts of a framework's test suite print it: 14 parameters, 2 results. */
+/* Builds the output of a convolution test of an ML framework: 14 parameters, 2 results. */
 static Buffer make_convolution(void) {
         static const char *const sizes[] = {
                 "batch", "filter_height", "filter_width", "input_channels", "input_height", "input_width",
@@ -48,9 +47,9 @@ static Buffer make_convolution(void) {
 }
 
 typedef struct Sender {
-        struct sockaddr_un address; /* abstract: its length counts */
+        struct sockaddr_un address; /* abstract address: the length is significant */
         socklen_t n_address;
-        size_t n_bytes; /* of one request */
+        size_t n_bytes; /* size of one request */
         uint64_t cpu_ns;
 } Sender;
 
@@ -96,7 +95,7 @@ static int listen_anywhere(struct sockaddr_un *ret, socklen_t *ret_n) {
         return fd;
 }
 
-/* One turn of the loop, as the daemon does it. */
+/* Runs one iteration of the loop, as the daemon does. */
 static int serve(sd_event *event, Ingest *ingest) {
         static const Answer answer = { .status = STATUS_OK };
         Request request;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Load: many clients in one thread
+ * Load: simulates many clients in one thread
  *
  *     load SOCKET submit|begin|end [connections=1] [window=1] [rate=0] [count=1000000]
  *          [seconds=30] [report=0] [name=load] [first=0] [pid=0]
  *
- * Each connection keeps `window` requests in flight; with `rate` (a second, over all connections)
- * requests go out by the clock instead, whatever the replies do, and a latency counts from the moment
- * its request was due: a slow daemon cannot slow its own measurement down. Sending ends at `count` or
- * after `seconds`, then every reply is waited for. A reply that is not OK ends the program with 1.
+ * Each connection has up to `window` requests in flight. With `rate` (per second, over all connections), requests are
+ * sent by the clock, independent of the replies, and latency is measured from the time at which the request was due,
+ * so that a slow daemon cannot hide its delay. Sending ends after `count` requests or `seconds`; then all replies are
+ * received. A reply other than OK ends the program with status 1.
  *
- * A frame is encoded once, as perfctl does it; sequence, id and values are written over in place,
- * so that most of the time spent is the daemon's. Prints lines of key=value.
+ * A frame is encoded once, as perfctl does; sequence, id and values are then overwritten in place, so that most of
+ * the CPU time is used by the daemon. Prints lines of key=value.
  */
 
 #include <errno.h>
@@ -32,10 +32,10 @@
 
 #define CONNECTIONS_MAX 1024U
 #define WINDOW_MAX 1024U
-/* After the last request was sent. */
+/* Time to wait for replies after the last request. */
 #define DRAIN_NS (30 * NS_PER_S)
 
-/* Sequences of four varint bytes keep every frame, and every reply that says OK, at one length. */
+/* With sequence numbers of four varint bytes, all frames and all OK replies have the same length. */
 #define SEQUENCE_FIRST (UINT64_C(1) << 21)
 #define SEQUENCE_END (UINT64_C(1) << 28)
 #define SEQUENCE_BYTES 4U
@@ -43,7 +43,7 @@
 #define ID_BYTES 16U
 #define DIGITS 7U
 
-/* One encoded frame, and where in it the things are that differ from one request to the next; 0: nowhere. */
+/* An encoded frame, and the offsets of the fields that differ between requests; 0: no such field. */
 typedef struct Pattern {
         Buffer frame; /* owned */
         size_t n;
@@ -66,15 +66,15 @@ typedef struct Plan {
 typedef struct Client {
         int fd;
         uint64_t n_sent, n_answered;
-        uint64_t *due_ns; /* owned; of each request in flight, by its number modulo the window */
-        uint8_t *out;     /* owned; room for a window of frames */
+        uint64_t *due_ns; /* owned; due time of each request in flight, indexed by its number modulo the window */
+        uint8_t *out;     /* owned; a window of frames */
         size_t out_begin, out_end;
         uint8_t in[4096];
         size_t n_in;
-        bool is_waiting; /* for the socket to take more */
+        bool is_waiting; /* waits until the socket is writable */
 } Client;
 
-/* Sixteen buckets for each power of two of microseconds: 6 % wide. */
+/* Sixteen buckets per power of two of microseconds: a resolution of 6 %. */
 #define BUCKETS_PER_OCTAVE 16U
 #define N_BUCKETS (40U * BUCKETS_PER_OCTAVE)
 
@@ -83,18 +83,18 @@ typedef struct Load {
         Pattern pattern;
         Client *clients; /* owned */
         int epoll_fd, timer_fd;
-        size_t turn; /* whose the next request by the clock is */
+        size_t turn; /* client of the next request with `rate` */
         uint64_t seed;
         uint64_t start_ns, report_ns;
         uint64_t n_sent, n_answered;
         uint64_t latency_max_ns;
         uint64_t histogram[N_BUCKETS];
-        bool is_over; /* nothing more is to be sent */
+        bool is_over; /* sending has ended */
 } Load;
 
 /* --- frames ----------------------------------------------------------------------------------- */
 
-/* Markers that the encoder cannot have made of anything else. */
+/* Placeholder values that occur nowhere else in an encoded frame. */
 #define MARK_SEQUENCE (SEQUENCE_END - 1)
 static const uint8_t mark_id[ID_BYTES] = "\xa5\x5a\xa5\x5a\xa5\x5a\xa5\x5a\xa5\x5a\xa5\x5a\xa5\x5a\xa5\x5a";
 static const char mark_digits[] = "@@@@@@@";
@@ -112,7 +112,7 @@ static void write_varint(uint8_t *p, uint64_t v) {
                 p[i] = (uint8_t)((v >> (7 * i)) & 0x7f) | (i + 1 < SEQUENCE_BYTES ? 0x80 : 0);
 }
 
-/* What a matrix multiplication of Thoth's prints. */
+/* Output of a matrix multiplication script of Thoth. */
 static const char submitted[] =
         "{\"@parameters\":{\"device\":\"cpu\",\"dtype\":\"float32\",\"matrix_size\":512,\"reps\":2000},"
         "\"@result\":{\"elapsed\":" MARK_ELAPSED ",\"rate\":" MARK_RATE "},\"component\":\"tensorflow\",\"name\":\"PiMatmul\","
@@ -170,7 +170,7 @@ static uint64_t random_next(Load *load) {
         return x ^ (x >> 31);
 }
 
-/* As perfctl makes them: a UUIDv7 of now. */
+/* Writes an id as perfctl does: a UUIDv7 of the current time. */
 static void write_id(Load *load, uint8_t *p) {
         uint64_t time_ms = clock_realtime_ns() / NS_PER_MS, random[2] = { random_next(load), random_next(load) };
 
@@ -186,7 +186,7 @@ static void write_digits(uint8_t *p, uint64_t v) {
                 p[i] = (uint8_t)('0' + v % 10);
 }
 
-/* The pattern as request `number` of all, with this sequence. */
+/* Writes the frame of request `number`, with this sequence number. */
 static void write_frame(Load *load, uint64_t number, uint64_t sequence, uint8_t *p) {
         const Pattern *pattern = &load->pattern;
 
@@ -199,7 +199,8 @@ static void write_frame(Load *load, uint64_t number, uint64_t sequence, uint8_t 
                 double rate = 100.0 + (double)(random_next(load) >> 11) * 0x1p-53 * 10.0, elapsed = 268173312.0 / rate / 1e6;
 
                 write_id(load, p + pattern->id_at);
-                (void)snprintf(text, sizeof(text), "%.13f%.15f", rate, elapsed); /* each as long as its mark */
+                /* must have the length of their placeholders */
+                (void)snprintf(text, sizeof(text), "%.13f%.15f", rate, elapsed);
                 memcpy(p + pattern->rate_at, text, sizeof(MARK_RATE) - 1);
                 memcpy(p + pattern->elapsed_at, text + sizeof(MARK_RATE) - 1, sizeof(MARK_ELAPSED) - 1);
         }
@@ -213,11 +214,11 @@ static size_t bucket_of(uint64_t ns) {
 
         if (us < BUCKETS_PER_OCTAVE)
                 return us;
-        octave = 63U - (unsigned)__builtin_clzll(us) - 3U; /* sixteen is octave 1 */
+        octave = 63U - (unsigned)__builtin_clzll(us) - 3U; /* sixteen is the first value of octave 1 */
         return octave * BUCKETS_PER_OCTAVE + ((us >> (octave - 1)) & (BUCKETS_PER_OCTAVE - 1));
 }
 
-/* The upper end of a bucket. */
+/* Returns the upper limit of a bucket. */
 static uint64_t bucket_us(size_t bucket) {
         size_t octave = bucket / BUCKETS_PER_OCTAVE;
 
@@ -274,7 +275,7 @@ static bool client_is_full(const Client *client, const Load *load) {
         return client->n_sent - client->n_answered >= load->plan->window;
 }
 
-/* Adds a request to what is to be written. The window bounds it, so there is room once the sent part is moved away. */
+/* Appends a request to the output. The window limits the size: the output fits after the sent part is removed. */
 static void client_add(Client *client, Load *load, uint64_t due_ns) {
         if (client->out_begin > 0) {
                 memmove(client->out, client->out + client->out_begin, client->out_end - client->out_begin);
@@ -405,7 +406,7 @@ static int set_timer(const Load *load) {
         return timerfd_settime(load->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL) < 0 ? -errno : 0;
 }
 
-/* All that are due by now. Where every window is full they wait, and their latency grows. */
+/* Sends all requests that are due. If all windows are full, requests wait and their latency grows. */
 static int send_due(Load *load) {
         uint64_t now_ns = clock_boottime_ns();
 
@@ -527,7 +528,7 @@ static void print_result(const Load *load) {
                percentile_us(load, 0.99), percentile_us(load, 0.999), load->latency_max_ns / NS_PER_US);
 }
 
-/* "connections=64" into the plan. */
+/* Parses a word such as "connections=64". */
 static bool read_word(const char *word, Plan *plan) {
         const struct {
                 const char *key;

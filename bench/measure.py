@@ -1,4 +1,4 @@
-"""A perfd to measure, what the kernel says of a process, and the programs of bench/*.c."""
+"""A perfd to measure, process statistics of the kernel, and the programs of bench/*.c."""
 
 import http.client
 import os
@@ -30,18 +30,19 @@ def wait_for(predicate, what, timeout_s=TIMEOUT_S):
 # --- processes -----------------------------------------------------------------------------------
 
 def cpu_us(pid):
-    """CPU time of all its threads, those that have ended included: its CPU clock, see clock_getcpuclockid(3)."""
+    """Returns the CPU time of all threads, including finished ones, from the process's CPU clock, see
+    clock_getcpuclockid(3)."""
     return time.clock_gettime_ns((~pid << 3) | 2) / 1e3
 
 
 def busy_s():
-    """CPU seconds that all processors together have been busy, with anything."""
+    """Returns the CPU seconds that all processors together were busy."""
     fields = [int(n) for n in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
     return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
 
 
 def memory_kib(pid):
-    """VmRSS and its parts, and Pss: shared pages divided by how many share them."""
+    """Returns VmRSS and its parts, and Pss, which divides shared pages by the number of processes that share them."""
     fields = {}
     for name in ("status", "smaps_rollup"):
         for line in pathlib.Path(f"/proc/{pid}/{name}").read_text().splitlines():
@@ -61,7 +62,7 @@ def libraries_of(program):
 
 
 def read_ahead(program):
-    """Puts a program and its libraries into the page cache: how much of a file a process has resident depends on it."""
+    """Reads a program and its libraries into the page cache, which affects how much of a file is resident."""
     for path in [program, *libraries_of(program)]:
         pathlib.Path(path).read_bytes()
 
@@ -77,7 +78,7 @@ def end(process):
 
 
 def spawn_ms(command, n, environment=None):
-    """Median wall time of whole processes, from fork to exit."""
+    """Returns the median wall time of processes from fork to exit."""
     times = []
     for _ in range(n):
         begin = time.perf_counter()
@@ -89,7 +90,7 @@ def spawn_ms(command, n, environment=None):
 # --- HTTP ----------------------------------------------------------------------------------------
 
 class Connection(http.client.HTTPConnection):
-    """Kept open from one question to the next, as those who scrape do. where: a port, or the path of a Unix socket."""
+    """A persistent connection, as used by scrapers. where: a port, or the path of a Unix socket."""
 
     def __init__(self, where):
         super().__init__("127.0.0.1", where if isinstance(where, int) else 80, timeout=TIMEOUT_S)
@@ -117,7 +118,7 @@ def series_in(exposition):
 
 
 def scrape_cost(pid, connection, path, headers, n, idle_us_per_s):
-    """CPU of the process for one scrape, less what it would have used in that time anyhow."""
+    """Returns the CPU time of the process for one scrape, minus its normal use in the same time."""
     connection.get(path, headers)
     cpu, begin = cpu_us(pid), time.monotonic()
     for _ in range(n):
@@ -128,7 +129,7 @@ def scrape_cost(pid, connection, path, headers, n, idle_us_per_s):
 # --- perfd ---------------------------------------------------------------------------------------
 
 class Daemon:
-    """A perfd of its own, with its state below the build directory: on a disk, unlike what /tmp may be."""
+    """A separate perfd with its state below the build directory: on a disk, unlike /tmp on some systems."""
 
     def __init__(self, build, config="", root=None, program="perfd"):
         self.build = build
@@ -188,7 +189,7 @@ class Daemon:
         wait_for(lambda: self.log().count("Configuration") > n_reloads, "the reload")
 
     def load(self, kind, **words):
-        """Runs bench/load against it; its last line as {key: number}, and the rates it reported on the way."""
+        """Runs bench/load; returns its last line as {key: number}, and the intermediate rates."""
         command = [self.build / "bench" / "load", self.socket, kind, *(f"{key}={value}" for key, value in words.items())]
         done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, text=True)
         if done.returncode:
@@ -200,7 +201,7 @@ class Daemon:
 
 
 def run_program(build, name, *words):
-    """Output of a program of bench/*.c; None when it was not built."""
+    """Returns the output of a program of bench/*.c; None if the program was not built."""
     program = build / "bench" / name
     if not program.exists():
         return None

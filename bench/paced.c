@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process that reads the files of a sample once a second, and does nothing else
+ * Reads the files of a sample once per second
  *
- * The lower limit for a daemon that samples once a second: its caches are as cold. Its first reading is half a second after its
- * start, so that one started just after a sample of perfd reads half a second after each of perfd's, and neither warms the
- * other's caches. Runs until it is killed.
+ * This is the lower limit for a daemon that samples once per second with equally cold caches. The first reading is
+ * half a second after the start: if started just after a sample of perfd, the process reads half a second after each
+ * sample of perfd, and neither warms the other's caches. Runs until killed.
  */
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ int main(void) {
                 return 1;
         }
 
-        (void)prctl(PR_SET_TIMERSLACK, 1000000UL); /* as perfd */
+        (void)prctl(PR_SET_TIMERSLACK, 1000000UL); /* as in perfd */
         for (next_ns = clock_boottime_ns() + NS_PER_S / 2;; next_ns += NS_PER_S) {
                 next = (struct timespec){ .tv_sec = (time_t)(next_ns / NS_PER_S), .tv_nsec = (long)(next_ns % NS_PER_S) };
                 while (clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &next, NULL) == EINTR)

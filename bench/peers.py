@@ -1,4 +1,4 @@
-"""The programs perfd is compared with, where they are installed or unpacked under build/interop (make interop-deps)."""
+"""The programs that perfd is compared with, if installed or unpacked under build/interop (make interop-deps)."""
 
 import contextlib
 import http.client
@@ -16,7 +16,7 @@ from measure import ROOT, Connection, end, read_ahead, wait_for
 
 UNPACKED = ROOT / "build" / "interop"
 
-# What perf.py of lightgbm-benchmark reads each second, through psutil.
+# The values that perf.py of lightgbm-benchmark reads each second with psutil.
 PSUTIL_LOOP = """
 import sys, time
 try:
@@ -92,7 +92,7 @@ def temporary_directory():
 # --- samplers ------------------------------------------------------------------------------------
 
 def psutil_us(n):
-    """CPU of a sample in a loop without pauses; None without psutil."""
+    """Returns the CPU time of a sample in a loop without pauses; None without psutil."""
     done = subprocess.run(["/usr/bin/python3", "-c", PSUTIL_LOOP, "0", str(n)], stdout=subprocess.PIPE, text=True)
     return float(done.stdout) if done.returncode == 0 else None
 
@@ -105,7 +105,7 @@ def psutil_at_1hz():
 
 @contextlib.contextmanager
 def sadc_at_1hz():
-    """Into a file, all of what it samples by default."""
+    """Writes all default metrics to a file."""
     with temporary_directory() as directory, started(find("sadc"), "1", "3600", directory / "sa") as process:
         yield process
 
@@ -145,7 +145,7 @@ def collectd_at_1hz():
 
 @contextlib.contextmanager
 def node_exporter():
-    """Yields the process with its port as .port."""
+    """Yields the process; its port is in the attribute port."""
     port = free_port()
     with started(find("prometheus-node-exporter"), f"--web.listen-address=127.0.0.1:{port}") as process:
         wait_for(lambda: answers(process, port, "/metrics"), "node_exporter")
@@ -177,9 +177,11 @@ def push(port, first, stop_at, counts, slot):
 
 
 def push_rates(seconds, n_rounds, n_connections=8):
-    """PUTs a second in rounds after each other, each PUT a group of its own; None without a pushgateway.
+    """Returns PUT requests per second in consecutive rounds, each PUT with a group of its own; None without a
+    pushgateway.
 
-    It holds them in memory and writes a file now and then: an answer is no promise that anything is on disk.
+    A pushgateway stores groups in memory and writes a file occasionally: an answer does not mean that data is on
+    disk.
     """
     program = find("prometheus-pushgateway")
     if not program:
@@ -205,7 +207,7 @@ def push_rates(seconds, n_rounds, n_connections=8):
 # --- the disk ------------------------------------------------------------------------------------
 
 def fdatasync_ms(directory, n):
-    """Median of n times: 4 KiB written over, and one fdatasync."""
+    """Returns the median of n measurements of overwriting 4 KiB with one fdatasync."""
     path = directory / "fdatasync"
     fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     times = []

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a question about many results takes, and what being able to ask costs who stores them
+ * Cost of queries over many results, and their effect on storing results
  *
- * One thread puts results of an indicator as fast as the queue takes them, each a submission of its own, without a
- * model and with one, in turns and each into a new store. Then, of 10^6 results with a model in 100 series, it asks what
- * HTTP's threads are asked: an indexed filter, which 1 % of the results meet, and a median over all. Last, results are put
- * while nobody asks, and while another thread asks for that median again and again.
+ * One thread stores results of an indicator as fast as the queue accepts them, one per submission, without a model
+ * and with one, alternating, each time in a new store. Then, with 10^6 results with a model in 100 series, it runs
+ * the queries of HTTP threads: an indexed filter that matches 1 % of the results, and a median over all. Finally,
+ * results are stored without queries, and while another thread repeats the median query.
  *
- *   query [DIRECTORY [ROWS]]     on the disk that is to be measured; /var/tmp
+ *   query [DIRECTORY [ROWS]]     a directory on the disk to be measured; default: /var/tmp
  */
 
 #include <poll.h>
@@ -29,7 +29,7 @@
 #define N_ASKED 20
 #define N_TURNS 3
 
-/* Cookie number `number` of this benchmark; the store does not look inside. */
+/* Returns cookie number `number` of this benchmark; the store does not interpret cookies. */
 static StoreCookie cookie_of(uint64_t number) {
         static const char kind[] = "bench";
 
@@ -134,7 +134,7 @@ static void remove_store(const char *directory) {
         }
 }
 
-/* Rows n_begin … n_end, all of them on disk when it returns; rows/s. */
+/* Stores rows n_begin … n_end and waits until all are on disk. Returns rows/s. */
 static double put_rows(Store *store, size_t n_begin, size_t n_end, bool has_model) {
         uint64_t begin_ns = clock_boottime_ns();
         size_t n_put = n_begin, n_done = n_begin;
@@ -186,7 +186,7 @@ static void bench_cost(const char *directory, size_t n_rows) {
                median(rates[1], N_TURNS), median(rates[0], N_TURNS));
 }
 
-/* --- questions ----------------------------------------------------------------------------------- */
+/* --- queries ------------------------------------------------------------------------------------- */
 
 static double ask_ms(Reader *reader, const char *const *words, size_t n_words, const char *expected) {
         scoped(buffer_deinit) Buffer body = {};

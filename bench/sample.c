@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a sample costs
+ * Cost of a sample
  *
- * Against the least that the same files can cost: nothing but pread(2) of all of their content, into
- * a buffer that is large enough. Both in CPU time of this thread; rounds of the two take turns, and
- * the median of the rounds counts, so that a busy neighbour disturbs neither more than the other.
+ * Compared with the minimum for the same files: pread(2) of their whole content, into a sufficiently large buffer.
+ * Both are CPU time of this thread; the variants alternate, and the result is the median of the rounds, so that other
+ * load affects both equally.
  */
 
 #include <string.h>

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the loop allocates when nothing happens
+ * Allocations of the idle loop
  *
  *     steady --config FILE --socket PATH --state DIRECTORY --http ADDRESS|off
  *
- * The real daemon, in a program that puts its own malloc(3) before the C library's: the library's
- * own allocations and those of sd-event are counted with ours. Only the loop's thread counts; what
- * waits for the disk or answers questions has other threads and may allocate. Once started up, it is
- * watched for some seconds, and then ended like any perfd.
+ * Runs the real daemon in a program that interposes malloc(3), which also counts the allocations of the C library and
+ * of sd-event. Only the loop's thread is counted; other threads, which wait for the disk or answer queries, may
+ * allocate. After the start, allocations are counted for some seconds; then the daemon is stopped normally.
  */
 
 #include <pthread.h>
@@ -93,7 +92,7 @@ static bool read_options(char **words, Options *ret) {
         if (!ret->config_path || !ret->socket || !ret->state || !ret->http || words[0])
                 return false;
 
-        /* As the command line's reader leaves them. */
+        /* absolute paths, as set by options.c */
         (void)snprintf(ret->socket_path, sizeof(ret->socket_path), "%s", ret->socket);
         (void)snprintf(ret->state_path, sizeof(ret->state_path), "%s", ret->state);
         return true;
@@ -110,7 +109,7 @@ int main(int argc, char **argv) {
                 return 2;
         }
 
-        /* The signal that ends it is the loop's. */
+        /* the loop receives the signal that ends it */
         sigemptyset(&set);
         sigaddset(&set, SIGTERM);
         (void)sigprocmask(SIG_BLOCK, &set, NULL);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What it costs to store a result for good
+ * Cost of storing a result durably
  *
- * One thread puts results as fast as the queue takes them, up to 10^6 rows, each a submission of its own and
- * counted when its completion says that it is on disk. Beside it, in the same directory: one write and
- * fdatasync(2), and SQLite alone, committing the same documents in groups to a table without an index. Then results
- * at a steady 10,000/s, for the time each waits.
+ * One thread stores results as fast as the queue accepts them, up to 10^6 rows, one per submission, counted when
+ * completed, which means on disk. For comparison, in the same directory: one write and fdatasync(2), and SQLite
+ * alone, committing the same documents in groups to a table without an index. Then results are stored at a constant
+ * rate of 10,000/s, to measure the latency.
  *
- *   store [DIRECTORY [ROWS]]     on the disk that is to be measured; /var/tmp
+ *   store [DIRECTORY [ROWS]]     a directory on the disk to be measured; default: /var/tmp
  */
 
 #include <fcntl.h>
@@ -30,7 +30,7 @@
 #define PACED_PER_S 10000
 #define PACED_S 5
 
-/* Cookie number `number` of this benchmark; the store does not look inside. */
+/* Returns cookie number `number` of this benchmark; the store does not interpret cookies. */
 static StoreCookie cookie_of(uint64_t number) {
         static const char kind[] = "bench";
 
@@ -54,7 +54,7 @@ static int compare(const void *a, const void *b) {
         return (x > y) - (x < y);
 }
 
-/* --- the result: a convolution's, about 350 bytes of JSON ---------------------------------------- */
+/* --- the result: a convolution with about 350 bytes of JSON -------------------------------------- */
 
 typedef struct Result {
         Member parameters[N_PARAMETERS], numbers[2], members[4];
@@ -95,7 +95,10 @@ static uint64_t scramble(uint64_t v) {
         return v ^ (v >> 31);
 }
 
-/* Ids that begin with the milliseconds, as our client makes them, or random ones, as any client may. */
+/*
+ * Makes an id that begins with the time in milliseconds, as perfd's client does, or a random one, as other clients
+ * may.
+ */
 static void result_number(Result *result, uint64_t n, bool is_random) {
         static const char *const names[] = { "PiConv2D", "PiMatmul", "PiConv1D", "PiPyBench" };
         uint64_t id[2] = { scramble(2 * n), scramble(2 * n + 1) };
@@ -109,7 +112,7 @@ static void result_number(Result *result, uint64_t n, bool is_random) {
         result->submission.time_ms = now_ms;
 }
 
-/* --- what it is measured against ----------------------------------------------------------------- */
+/* --- reference values ---------------------------------------------------------------------------- */
 
 static double median_sync_ms(const char *directory) {
         char path[256], block[4096] = {};
@@ -204,7 +207,7 @@ static size_t take_done(Store *store) {
         return n;
 }
 
-/* Rows n_begin … n_end, all of them on disk when it returns; rows/s. */
+/* Stores rows n_begin … n_end and waits until all are on disk. Returns rows/s. */
 static double put_rows(Store *store, Result *result, size_t n_begin, size_t n_end, bool is_random) {
         uint64_t begin_ns = clock_boottime_ns();
         size_t n_put = n_begin, n_done = n_begin;
@@ -260,7 +263,7 @@ static void bench_growth(const char *directory, size_t n_rows, bool is_random) {
         remove_store(directory);
 }
 
-/* Each millisecond its share of results; the time from the put to the completion. */
+/* Stores a fixed number of results per millisecond, and measures the time from store_put() to the completion. */
 static void bench_pace(const char *directory) {
         size_t n_all = PACED_PER_S * PACED_S, n_put = 0, n_done = 0;
         uint64_t *waited_ns = calloc(n_all, sizeof(*waited_ns));

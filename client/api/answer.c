@@ -6,52 +6,35 @@
 #include <unistd.h>
 
 bool answer_metric(const Value *from, const char *key, AnswerMetric *ret) {
-        const Value *metrics = value_get(from, "metrics");
+        const Value *metric = answer_find(value_get(from, "metrics"), "key", key);
 
-        for (size_t i = 0; metrics && metrics->type == VALUE_LIST && i < metrics->n_items; i++) {
-                const Value *metric = &metrics->items[i];
+        if (!value_get_double(metric, "value", &ret->value))
+                return false;
 
-                if (strcmp(answer_text(metric, "key"), key) != 0 || !value_get_double(metric, "value", &ret->value))
-                        continue;
-                ret->unit = answer_text(metric, "unit");
-                ret->is_exact = strcmp(answer_text(metric, "quality"), "exact") == 0;
-                return true;
-        }
-
-        return false;
+        ret->unit = answer_text(metric, "unit");
+        ret->is_exact = strcmp(answer_text(metric, "quality"), "exact") == 0;
+        return true;
 }
 
 void answer_metric_format(const AnswerMetric *metric, char ret[static TEXT_MAX]) {
         char number[TEXT_MAX];
         bool is_plain = strcmp(metric->unit, "1") == 0;
 
-        if (strcmp(metric->unit, "MiB") == 0) {
-                text_mib(metric->value, ret);
-                return;
-        }
-        if (strcmp(metric->unit, "bytes") == 0) {
-                text_mib(metric->value / 1048576, ret);
-                return;
-        }
-        if (strcmp(metric->unit, "h") == 0) {
-                text_seconds(metric->value * 3600, ret);
-                return;
-        }
-        if (strcmp(metric->unit, "s") == 0) {
-                text_seconds(metric->value, ret);
-                return;
-        }
-        if (strcmp(metric->unit, "cpus") == 0) {
-                text_cpus(metric->value, ret);
-                return;
-        }
-        if (strcmp(metric->unit, "%") == 0) {
-                snprintf(ret, TEXT_MAX, "%.1f %%", metric->value);
-                return;
-        }
-
         text_number(metric->value, number);
-        snprintf(ret, TEXT_MAX, "%.40s%s%.16s", number, is_plain ? "" : " ", is_plain ? "" : metric->unit);
+        if (strcmp(metric->unit, "MiB") == 0)
+                text_mib(metric->value, ret);
+        else if (strcmp(metric->unit, "bytes") == 0)
+                text_mib(metric->value / 1048576, ret);
+        else if (strcmp(metric->unit, "h") == 0)
+                text_seconds(metric->value * 3600, ret);
+        else if (strcmp(metric->unit, "s") == 0)
+                text_seconds(metric->value, ret);
+        else if (strcmp(metric->unit, "cpus") == 0)
+                text_cpus(metric->value, ret);
+        else if (strcmp(metric->unit, "%") == 0)
+                snprintf(ret, TEXT_MAX, "%.1f %%", metric->value);
+        else
+                snprintf(ret, TEXT_MAX, "%.40s%s%.16s", number, is_plain ? "" : " ", is_plain ? "" : metric->unit);
 }
 
 double answer_number(const Value *from, const char *key) {
@@ -96,4 +79,11 @@ size_t answer_length(const Value *list) {
 
 size_t answer_n_members(const Value *object) {
         return object && object->type == VALUE_OBJECT ? object->n_members : 0;
+}
+
+const Value *answer_find(const Value *list, const char *key, const char *text) {
+        for (size_t i = 0; i < answer_length(list); i++)
+                if (strcmp(answer_text(&list->items[i], key), text) == 0)
+                        return &list->items[i];
+        return NULL;
 }

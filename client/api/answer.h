@@ -25,6 +25,8 @@ bool answer_model_applies(const Value *model);
 /* Returns the number of items of a list or of members of an object; 0 for any other value and for NULL. */
 size_t answer_length(const Value *list);
 size_t answer_n_members(const Value *object);
+/* The first object of a list whose member `key` is that text; NULL: none, or no list. */
+const Value *answer_find(const Value *list, const char *key, const char *text);
 
 typedef struct AnswerMetric {
         double value; /* in `unit` */

@@ -12,7 +12,6 @@
 #include "client/api/answer.h"
 #include "client/api/http_client.h"
 #include "client/cli/common_options.h"
-#include "client/cli/screen.h"
 #include "document/value.h"
 #include "util/arena.h"
 

@@ -90,11 +90,10 @@ static int check_name(char *const *names, size_t n, const MetricListStyle *style
 
 static void put_metric(const Value *metric, const char *name, double value, Buffer *out) {
         int64_t timestamp = 0, step = 0;
-        Json json;
+        Json json = { .out = out };
 
         (void)value_get_int(metric, "timestamp", &timestamp);
         (void)value_get_int(metric, "step", &step);
-        json_init(&json, out);
         json_object_begin(&json);
         json_put_string(&json, "key", name);
         json_put_double(&json, "value", value);

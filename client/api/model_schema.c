@@ -12,8 +12,7 @@ static void put_types(Json *json, unsigned types) {
                 const char *word;
         } all[] = { { PROPERTY_STR, "str" }, { PROPERTY_INT, "int" }, { PROPERTY_FLOAT, "float" }, { PROPERTY_BOOL, "bool" } };
 
-        json_key(json, "types");
-        json_array_begin(json);
+        json_put_array_begin(json, "types");
         for (size_t i = 0; i < N_ELEMENTS(all); i++)
                 if (types & all[i].type)
                         json_string(json, all[i].word);
@@ -29,11 +28,7 @@ static void put_property(Json *json, const Property *property) {
                 json_put_string(json, "direction", indicator_model_direction_text(property->direction));
         } else {
                 json_put_string(json, "index", indicator_model_index_text(property->index));
-                json_key(json, "values");
-                if (property->allowed)
-                        value_write_json(property->allowed, json);
-                else
-                        json_null(json);
+                value_put_json(property->allowed, "values", json);
         }
         json_put_bool(json, "optional", property->is_optional);
         json_put_string(json, "help", property->help);
@@ -41,8 +36,7 @@ static void put_property(Json *json, const Property *property) {
 }
 
 static void put_properties(Json *json, const IndicatorModel *model, bool is_result) {
-        json_key(json, is_result ? "results" : "parameters");
-        json_array_begin(json);
+        json_put_array_begin(json, is_result ? "results" : "parameters");
         for (size_t i = 0; i < model->n_properties; i++)
                 if (model->properties[i].is_result == is_result)
                         put_property(json, &model->properties[i]);
@@ -50,12 +44,10 @@ static void put_properties(Json *json, const IndicatorModel *model, bool is_resu
 }
 
 void model_schema_write_json(const IndicatorModel *models, size_t n, Buffer *out) {
-        Json json;
+        Json json = { .out = out };
 
-        json_init(&json, out);
         json_object_begin(&json);
-        json_key(&json, "models");
-        json_array_begin(&json);
+        json_put_array_begin(&json, "models");
         for (size_t i = 0; i < n; i++) {
                 json_object_begin(&json);
                 json_put_string(&json, "name", models[i].name);
@@ -310,14 +302,11 @@ static const struct {
 };
 
 static void put_literal(Buffer *out, const Value *value) {
-        Json json;
-
         if (value->type == VALUE_STRING) {
                 put_quoted(out, '\'', value->string);
                 return;
         }
-        json_init(&json, out);
-        value_write_json(value, &json);
+        value_write_json(value, &(Json){ .out = out });
 }
 
 /* In a column of type TEXT for values of several types, the allowed values are written as text. */

@@ -102,15 +102,13 @@ void grid_minute(Grid *grid, uint64_t realtime_ms) {
 
 void grid_value(Grid *grid, const Value *value) {
         scoped(buffer_deinit) Buffer text = {};
-        Json json;
 
         if (!value || value->type == VALUE_NULL)
                 grid_text(grid, "-");
         else if (value->type == VALUE_STRING)
                 grid_text(grid, value->string);
         else {
-                json_init(&json, &text);
-                value_write_json(value, &json);
+                value_write_json(value, &(Json){ .out = &text });
                 put(grid, text.text ? text.text : "", value->type == VALUE_INT || value->type == VALUE_DOUBLE ? GRID_NUMBER : GRID_TEXT);
         }
 }

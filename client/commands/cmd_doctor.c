@@ -96,9 +96,8 @@ static void put_text(Json *json, const char *key, const char *text) {
 static int print_json(const Checks *checks) {
         scoped(buffer_deinit) Buffer text = {}, out = {};
         Screen screen = { .out = &out };
-        Json json;
+        Json json = { .out = &text };
 
-        json_init(&json, &text);
         json_array_begin(&json);
         for (size_t i = 0; i < checks->n; i++) {
                 const Check *check = &checks->items[i];

@@ -161,11 +161,10 @@ static int import_inspection(Import *import, const char *directory) {
 static int import_all(Import *import) {
         int r = 0;
 
-        json_init(&import->json, &import->out);
+        import->json = (Json){ .out = &import->out };
         if (import->options->json) {
                 json_object_begin(&import->json);
-                json_key(&import->json, "inspections");
-                json_array_begin(&import->json);
+                json_put_array_begin(&import->json, "inspections");
         }
         for (int i = 0; i < import->line->n_arguments && r == 0 && import->status == EXIT_DONE; i++)
                 r = import_inspection(import, import->line->arguments[i]);

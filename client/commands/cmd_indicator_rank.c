@@ -30,13 +30,12 @@ static const Option options_table[] = {
 };
 
 static void put_value(Buffer *out, const Value *value) {
-        Json json;
+        Json json = { .out = out };
 
         if (value->type == VALUE_STRING) {
                 buffer_puts(out, value->string);
                 return;
         }
-        json_init(&json, out);
         value_write_json(value, &json);
 }
 
@@ -186,18 +185,11 @@ static bool has_intervals(const Screen *screen) {
         return isatty(STDOUT_FILENO) != 1 || screen->width >= INTERVAL_COLUMNS;
 }
 
-static bool has_alternative(const Value *alternatives, const char *difference) {
-        for (size_t i = 0; i < answer_length(alternatives); i++)
-                if (strcmp(answer_text(&alternatives->items[i], "difference"), difference) == 0)
-                        return true;
-        return false;
-}
-
 /* Writes how many runs are needed where there are too few. */
 static void write_needed(Screen *screen, const Value *ranking, const Value *answer) {
         const Value *alternatives = value_get(ranking, "alternatives");
 
-        if (has_alternative(alternatives, "too few runs"))
+        if (answer_find(alternatives, "difference", "too few runs"))
                 write_line(screen, "Too few runs: distinguishing %zu alternatives at %g %% needs %.0f runs of each",
                            answer_length(alternatives), 100 * answer_number_or_zero(answer, "confidence"),
                            answer_number_or_zero(ranking, "runs_needed"));
@@ -284,7 +276,7 @@ static bool has_difference(const Value *answer, const char *difference) {
         const Value *rankings = value_get(answer, "rankings");
 
         for (size_t i = 0; i < answer_length(rankings); i++)
-                if (has_alternative(value_get(&rankings->items[i], "alternatives"), difference))
+                if (answer_find(value_get(&rankings->items[i], "alternatives"), "difference", difference))
                         return true;
         return false;
 }

@@ -32,14 +32,12 @@ static void write_members(Screen *screen, const char *title, const Value *object
                 scoped(buffer_deinit) Buffer text = {};
                 const Value *value = &object->members[i].value;
                 size_t n;
-                Json json;
 
                 buffer_puts(screen->out, "  ");
                 n = screen_text(screen, object->members[i].key);
                 screen_pad(screen, n, 24);
                 buffer_putc(screen->out, ' ');
-                json_init(&json, &text);
-                value_write_json(value, &json);
+                value_write_json(value, &(Json){ .out = &text });
                 (void)screen_text_cut(screen, value->type == VALUE_STRING ? value->string : text.text ? text.text : "",
                                       screen->width > 40 ? screen->width - 28 : 40);
                 write_declared(screen, value_get(declared, object->members[i].key));

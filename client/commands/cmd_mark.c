@@ -70,9 +70,8 @@ static const Option mark_options[] = {
 
 static int print_result(const MarkResult *result, const char *name) {
         scoped(buffer_deinit) Buffer out = {};
-        Json json;
+        Json json = { .out = &out };
 
-        json_init(&json, &out);
         json_object_begin(&json);
         json_put_string(&json, "job", result->job);
         json_put_string(&json, "phase", name);

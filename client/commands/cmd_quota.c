@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,13 +38,6 @@ static int find_uid(const char *text, uint64_t *ret) {
         return 0;
 }
 
-static const Value *find_resource(const Value *resources, const char *name) {
-        for (size_t i = 0; i < answer_length(resources); i++)
-                if (strcmp(answer_text(&resources->items[i], "name"), name) == 0)
-                        return &resources->items[i];
-        return NULL;
-}
-
 /* A time, or "never". */
 static void put_minute(Grid *grid, const Value *held, const char *key) {
         const Value *time = value_get(held, key);
@@ -70,7 +62,7 @@ static int print_user(const Value *answer, bool no_color) {
         grid_right(&grid, "REFUSED");
         grid_text(&grid, "LAST REFUSED");
         for (size_t i = 0; i < answer_length(resources); i++) {
-                const Value *held = &resources->items[i], *total = find_resource(totals, answer_text(held, "name"));
+                const Value *held = &resources->items[i], *total = answer_find(totals, "name", answer_text(held, "name"));
 
                 grid_text(&grid, answer_text(held, "name"));
                 grid_count(&grid, answer_time(held, "held"));

@@ -118,10 +118,9 @@ static int print_run(const CommandLine *line, const ReportRun *run) {
         const ReportOptions *options = line->options;
         scoped(buffer_deinit) Buffer out = {};
         Screen screen;
-        Json json;
+        Json json = { .out = &out };
 
         if (options->json) {
-                json_init(&json, &out);
                 report_run_write_json(run, &json);
                 buffer_putc(&out, '\n');
                 return output_print(&out);

@@ -83,9 +83,8 @@ static void put_users_at_limit(Json *json, const Value *users) {
 static int print_json(const Health *health, const ApiQuery *query) {
         scoped(buffer_deinit) Buffer out = {};
         int status = exit_status_of(health);
-        Json json;
+        Json json = { .out = &out };
 
-        json_init(&json, &out);
         json_object_begin(&json);
         json_put_bool(&json, "reachable", status != EXIT_UNREACHABLE);
         json_put_bool(&json, "healthy", status == EXIT_DONE);
@@ -96,11 +95,7 @@ static int print_json(const Health *health, const ApiQuery *query) {
         json_put_string(&json, "server", health->error == 0 ? health->hello.server : NULL);
         json_put_uint(&json, "spooled", health->n_spooled);
         put_users_at_limit(&json, health->users);
-        json_key(&json, "node");
-        if (health->node)
-                value_write_json(health->node, &json);
-        else
-                json_null(&json);
+        value_put_json(health->node, "node", &json);
         json_object_end(&json);
         buffer_putc(&out, '\n');
 

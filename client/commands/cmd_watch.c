@@ -167,18 +167,12 @@ static void write_line(Screen *screen, const Value *node, bool is_first) {
 
 /* Writes one document on a line: time and latest sample. */
 static void write_json(Screen *screen, const Value *node) {
-        const Value *latest = value_get(node, "latest");
-        Json json;
+        Json json = { .out = screen->out };
 
-        json_init(&json, screen->out);
         json_object_begin(&json);
         json_put_uint(&json, "time_ms", answer_time(node, "time_ms"));
         json_put_uint(&json, "jobs_running", answer_time(node, "jobs_running"));
-        json_key(&json, "latest");
-        if (latest)
-                value_write_json(latest, &json);
-        else
-                json_null(&json);
+        value_put_json(value_get(node, "latest"), "latest", &json);
         json_object_end(&json);
         buffer_putc(screen->out, '\n');
 }

@@ -9,7 +9,6 @@
 #include <time.h>
 
 #include "client/deliver/fit.h"
-#include "document/value_parse.h"
 #include "util/clock.h"
 #include "util/utf8.h"
 

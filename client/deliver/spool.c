@@ -57,10 +57,8 @@ static void format_how(const Submission *item, Json *json) {
                 json_put_string(json, "component", item->indicator.component);
                 json_put_string(json, "version", item->indicator.version);
         }
-        if (item->run) {
-                json_key(json, "run");
-                value_write_json(item->run, json);
-        }
+        if (item->run)
+                value_put_json(item->run, "run", json);
 }
 
 static void format_item(const Submission *item, Json *json) {
@@ -73,10 +71,8 @@ static void format_item(const Submission *item, Json *json) {
         json_put_string(json, "job", item->job);
         json_put_uint(json, "time_ms", item->time_ms);
         format_how(item, json);
-        if (item->indicator.document) {
-                json_key(json, "document");
-                value_write_json(item->indicator.document, json);
-        }
+        if (item->indicator.document)
+                value_put_json(item->indicator.document, "document", json);
         json_object_end(json);
 }
 
@@ -98,13 +94,13 @@ int spool_format_batch(const Batch *batch, Buffer *out) {
         Json json;
 
         for (size_t i = 0; i < batch->n_items; i++) {
-                json_init(&json, out);
+                json = (Json){ .out = out };
                 format_item(&batch->items[i], &json);
                 buffer_putc(out, '\n');
         }
 
         if (batch->ended_job) {
-                json_init(&json, out);
+                json = (Json){ .out = out };
                 format_end(batch->ended_job, &batch->end, &json);
                 buffer_putc(out, '\n');
         }

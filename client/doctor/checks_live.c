@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <sys/timex.h>
 
-#include "client/api/api_query.h"
+#include "client/api/answer.h"
 #include "client/api/refusals.h"
 #include "client/deliver/spool.h"
 #include "util/clock.h"

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "client/api/answer.h"
 #include "series/timeline.h"
 
 /* --- writing -------------------------------------------------------------------------------------- */
@@ -129,16 +130,7 @@ static double number_at(const Value *list, size_t i) {
 }
 
 static double find_metric(const Value *job, const char *list, Metric metric) {
-        const Value *metrics = value_get(job, list);
-        double v;
-
-        for (size_t i = 0; metrics && metrics->type == VALUE_LIST && i < metrics->n_items; i++) {
-                const char *key = value_get_string(&metrics->items[i], "key");
-
-                if (key && strcmp(key, metric_info[metric].key) == 0 && value_get_double(&metrics->items[i], "value", &v))
-                        return v;
-        }
-        return NAN;
+        return answer_number(answer_find(value_get(job, list), "key", metric_info[metric].key), "value");
 }
 
 static void read_whole(const Value *job, bool is_compat, Whole *ret) {

@@ -301,12 +301,7 @@ static void write_unknown(Sheet *sheet) {
 }
 
 bool report_has_own(const Value *job) {
-        const Value *metrics = value_get(job, "metrics");
-
-        for (size_t i = 0; metrics && metrics->type == VALUE_LIST && i < metrics->n_items; i++)
-                if (strcmp(answer_text(&metrics->items[i], "scope"), "job") == 0)
-                        return true;
-        return false;
+        return answer_find(value_get(job, "metrics"), "scope", "job");
 }
 
 void report_write_own(Sheet *sheet) {

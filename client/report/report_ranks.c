@@ -79,12 +79,9 @@ void report_run_ranks(const ReportRun *run, RankKind kind, Buffer *ret, size_t *
 }
 
 const char *report_run_rank_advice(const RankReport *report, const char *rule) {
-        const Value *advice = value_get(report->job, "advice");
+        const Value *advice = answer_find(value_get(report->job, "advice"), "rule", rule);
 
-        for (size_t i = 0; advice && advice->type == VALUE_LIST && i < advice->n_items; i++)
-                if (strcmp(answer_text(&advice->items[i], "rule"), rule) == 0)
-                        return answer_text(&advice->items[i], "text");
-        return NULL;
+        return advice ? answer_text(advice, "text") : NULL;
 }
 
 void report_run_advised_ranks(const ReportRun *run, const char *rule, Buffer *ret) {

@@ -451,3 +451,17 @@ const char *report_run_text(const ReportRun *run, const char *key) {
                         return "";
         return text;
 }
+
+RunTimes report_run_times(const ReportRun *run) {
+        RunTimes times = { .begin_ms = UINT64_MAX };
+
+        for (size_t i = 0; i < run->n_reports; i++) {
+                const RankReport *report = &run->reports[i];
+                uint64_t last_ms = report_run_rank_end_ms(report);
+
+                times.begin_ms = report->begin_ms < times.begin_ms ? report->begin_ms : times.begin_ms;
+                times.end_ms = report->end_ms > times.end_ms ? report->end_ms : times.end_ms;
+                times.last_ms = last_ms > times.last_ms ? last_ms : times.last_ms;
+        }
+        return times;
+}

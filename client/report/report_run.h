@@ -78,6 +78,13 @@ bool report_run_rank_is_good(const RankReport *report);
 void report_run_id(const ReportRun *run, Buffer *ret);
 const char *report_run_text(const ReportRun *run, const char *key);
 
+typedef struct RunTimes {
+        uint64_t begin_ms, end_ms; /* end_ms 0: all ranks run */
+        uint64_t last_ms; /* as report_run_rank_end_ms() */
+} RunTimes;
+
+RunTimes report_run_times(const ReportRun *run);
+
 /*
  * Writes the ranks or nodes without a report, as in "3,5-7"; "" if none is missing, or the expected number is
  * unknown.

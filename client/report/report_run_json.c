@@ -11,28 +11,16 @@ static void put_text(Json *json, const char *key, const char *text) {
 }
 
 static void put_index(Json *json, const char *key, int64_t index) {
-        if (index >= 0)
-                json_put_int(json, key, index);
-        else
-                json_put_string(json, key, NULL);
+        json_put_int_or_null(json, key, index >= 0, index);
 }
 
 static void put_time(Json *json, const char *key, uint64_t ms) {
-        if (ms > 0)
-                json_put_uint(json, key, ms);
-        else
-                json_put_string(json, key, NULL);
+        json_put_int_or_null(json, key, ms > 0, (int64_t)ms);
 }
 
 /* Copies a member of the report. */
 static void put_member(Json *json, const char *key, const Value *from) {
-        const Value *value = value_get(from, key);
-
-        json_key(json, key);
-        if (value)
-                value_write_json(value, json);
-        else
-                json_null(json);
+        value_put_json(value_get(from, key), key, json);
 }
 
 /* --- run ------------------------------------------------------------------------------------------ */
@@ -52,22 +40,14 @@ static const char *run_state(const ReportRun *run) {
 }
 
 static void put_times(Json *json, const ReportRun *run) {
-        uint64_t begin_ms = UINT64_MAX, end_ms = 0, last_ms = 0;
+        RunTimes times = report_run_times(run);
         bool is_open = false;
 
-        for (size_t i = 0; i < run->n_reports; i++) {
-                const RankReport *report = &run->reports[i];
-                uint64_t report_end_ms = report_run_rank_end_ms(report);
-
-                begin_ms = report->begin_ms < begin_ms ? report->begin_ms : begin_ms;
-                end_ms = report->end_ms > end_ms ? report->end_ms : end_ms;
-                last_ms = report_end_ms > last_ms ? report_end_ms : last_ms;
-                is_open |= report->end_ms == 0;
-        }
-
-        json_put_uint(json, "begin_ms", begin_ms);
-        put_time(json, "end_ms", is_open ? 0 : end_ms);
-        json_put_double(json, "seconds", (double)(last_ms - begin_ms) / 1e3);
+        for (size_t i = 0; i < run->n_reports; i++)
+                is_open |= run->reports[i].end_ms == 0;
+        json_put_uint(json, "begin_ms", times.begin_ms);
+        put_time(json, "end_ms", is_open ? 0 : times.end_ms);
+        json_put_double(json, "seconds", (double)(times.last_ms - times.begin_ms) / 1e3);
 }
 
 static void write_run(const ReportRun *run, Json *json) {
@@ -78,8 +58,7 @@ static void write_run(const ReportRun *run, Json *json) {
         report_run_missing_ranks(run, &missing);
         report_run_ranks(run, RANKS_FAILED, &failed, &n_failed);
 
-        json_key(json, "run");
-        json_object_begin(json);
+        json_put_object_begin(json, "run");
         put_text(json, "id", id.text);
         put_text(json, "name", report_run_text(run, "name"));
         put_text(json, "command", report_run_text(run, "command"));
@@ -100,8 +79,7 @@ static void write_run(const ReportRun *run, Json *json) {
 static void write_metrics(Json *json, const Value *job, const char *scope) {
         const Value *metrics = value_get(job, "metrics");
 
-        json_key(json, "metrics");
-        json_array_begin(json);
+        json_put_array_begin(json, "metrics");
         for (size_t i = 0; metrics && metrics->type == VALUE_LIST && i < metrics->n_items; i++) {
                 const char *of = answer_text(&metrics->items[i], "scope");
 
@@ -235,8 +213,7 @@ static void write_spread(const ReportRun *run, Json *json, const char *key, cons
 static void write_spreads(const ReportRun *run, Json *json) {
         static const UsageMetric metrics[] = { USAGE_CPU_SECONDS, USAGE_MEMORY_PEAK, USAGE_READ_BYTES, USAGE_WRITE_BYTES };
 
-        json_key(json, "spread");
-        json_array_begin(json);
+        json_put_array_begin(json, "spread");
         write_spread(run, json, "seconds", "s", NULL);
         for (size_t i = 0; i < N_ELEMENTS(metrics); i++)
                 write_spread(run, json, usage_info[metrics[i]].key, usage_info[metrics[i]].key_unit, usage_info[metrics[i]].key);
@@ -246,8 +223,7 @@ static void write_spreads(const ReportRun *run, Json *json) {
 /* --- advice --------------------------------------------------------------------------------------- */
 
 static void write_advice(const ReportRun *run, Json *json) {
-        json_key(json, "advice");
-        json_array_begin(json);
+        json_put_array_begin(json, "advice");
         for (size_t i = 0; i < run->n_reports; i++) {
                 const Value *advice = value_get(run->reports[i].job, "advice");
 
@@ -267,20 +243,17 @@ void report_run_write_json(const ReportRun *run, Json *json) {
         json_object_begin(json);
         write_run(run, json);
 
-        json_key(json, "reports");
-        json_array_begin(json);
+        json_put_array_begin(json, "reports");
         for (size_t i = 0; i < run->n_reports; i++)
                 write_report(json, &run->reports[i]);
         json_array_end(json);
 
-        json_key(json, "hosts");
-        json_array_begin(json);
+        json_put_array_begin(json, "hosts");
         for (size_t i = 0; i < run->n_hosts; i++)
                 write_host(json, run, i);
         json_array_end(json);
 
-        json_key(json, "total");
-        json_array_begin(json);
+        json_put_array_begin(json, "total");
         for (UsageMetric metric = 0; metric < N_USAGES; metric++)
                 write_own_total(run, json, metric);
         write_cpu_shares(run, json);

@@ -75,25 +75,17 @@ static void write_missing(Screen *screen, const ReportRun *run) {
 }
 
 static void write_head(Screen *screen, const ReportRun *run) {
-        uint64_t begin_ms = UINT64_MAX, end_ms = 0, now_ms = 0;
         const char *command = report_run_text(run, "command");
+        RunTimes times = report_run_times(run);
         bool is_running = false;
 
-        for (size_t i = 0; i < run->n_reports; i++) {
-                const RankReport *report = &run->reports[i];
-                uint64_t report_end_ms = report_run_rank_end_ms(report);
-
-                begin_ms = report->begin_ms < begin_ms ? report->begin_ms : begin_ms;
-                end_ms = report->end_ms > end_ms ? report->end_ms : end_ms;
-                now_ms = report_end_ms > now_ms ? report_end_ms : now_ms;
-                is_running |= report_run_rank_is_running(report);
-        }
-
+        for (size_t i = 0; i < run->n_reports; i++)
+                is_running |= report_run_rank_is_running(&run->reports[i]);
         write_title(screen, run);
         if (*command || *answer_text(run->reports[0].job, "command"))
                 sheet_row_write(screen, "command", NULL, *command ? command : "differs between ranks");
         write_counts(screen, run);
-        report_write_time(screen, begin_ms, is_running ? 0 : end_ms, now_ms);
+        report_write_time(screen, times.begin_ms, is_running ? 0 : times.end_ms, times.last_ms);
         write_missing(screen, run);
 }
 

@@ -59,14 +59,10 @@ bool sheet_text_get(Sheet *sheet, const char *key, char ret[static TEXT_MAX]) {
 
 /* Reasons are full sentences; they are changed here to follow the name of a metric. */
 const char *sheet_absence(const Sheet *sheet, const char *key, char ret[static TEXT_MAX]) {
-        const Value *absent = value_get(sheet->job, "absent");
-        const char *reason = NULL;
+        const char *reason = answer_text(answer_find(value_get(sheet->job, "absent"), "key", key), "reason");
         size_t n;
 
-        for (size_t i = 0; absent && absent->type == VALUE_LIST && i < absent->n_items && !reason; i++)
-                if (strcmp(answer_text(&absent->items[i], "key"), key) == 0)
-                        reason = answer_text(&absent->items[i], "reason");
-        if (!reason || !*reason)
+        if (!*reason)
                 return NULL;
 
         snprintf(ret, TEXT_MAX, "%s", reason);

@@ -2,7 +2,6 @@
 #include "client/run/capture.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <string.h>
 
 /* Limit of text that is parsed in vain: output that is nearly JSON must not delay the end of a job. */

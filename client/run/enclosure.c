@@ -2,7 +2,6 @@
 #include "client/run/enclosure.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

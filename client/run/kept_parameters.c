@@ -12,12 +12,10 @@ void kept_parameters_deinit(KeptParameters *kept) {
 }
 
 static int write_text(const Value *parameters, Buffer *out) {
-        Json json;
+        Json json = { .out = out };
 
-        json_init(&json, out);
         json_object_begin(&json);
-        json_key(&json, "@parameters");
-        value_write_json(parameters, &json);
+        value_put_json(parameters, "@parameters", &json);
         json_object_end(&json);
         return buffer_error(out);
 }

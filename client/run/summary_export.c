@@ -146,10 +146,9 @@ static void begin_json(const ExportBatch *batch, Json *json) {
 
 int summary_export_write(const Summary *summary, const ExportBatch *batch, ExportFormat format, Buffer *out) {
         int r = 0;
-        Json json;
+        Json json = { .out = out };
         ExportRow row;
 
-        json_init(&json, out);
         if (format == EXPORT_JSON)
                 begin_json(batch, &json);
         else if (format == EXPORT_CSV)

@@ -7,10 +7,7 @@
 #include "client/wire/codec_frame.h"
 
 static void put_object(const Value *object, Buffer *out) {
-        Json json;
-
-        json_init(&json, out);
-        value_write_json(object, &json);
+        value_write_json(object, &(Json){ .out = out });
 }
 
 /* The texts of the items, concatenated. Pointers in the messages are set after all texts are written. */

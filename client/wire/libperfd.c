@@ -22,7 +22,7 @@
 #include "client/wire/wire.h"
 #include "document/value_parse.h"
 #include "util/clock.h"
-#include "util/scoped.h"
+#include "util/lock.h"
 #include "util/utf8.h"
 
 #define TIMEOUT_MS_DEFAULT 5000U
@@ -35,14 +35,6 @@ struct PerfdClient {
         Wire wire;
         char error[COMPLAINT_PATH_MAX + COMPLAINT_TEXT_MAX + 64];
 };
-
-static void unlockp(pthread_mutex_t **lock) {
-        (void)pthread_mutex_unlock(*lock);
-}
-
-#define locked(client)                                                         \
-        scoped(unlockp) pthread_mutex_t *lock_ = &(client)->lock;              \
-        (void)pthread_mutex_lock(lock_)
 
 static void unrefp(PerfdClient **client) {
         perfd_client_close(*client);
@@ -272,7 +264,7 @@ int perfd_job_begin(PerfdClient *client, const char *id, const PerfdJob *job) {
         uint64_t sequence;
         int r;
 
-        locked(client);
+        LOCKED(&client->lock);
 
         r = set_info(client, &info, id, job);
         if (r != 0)
@@ -293,7 +285,7 @@ int perfd_job_end(PerfdClient *client, const char *id, int exit_status) {
         uint64_t sequence;
         int r;
 
-        locked(client);
+        LOCKED(&client->lock);
 
         r = check_job(client, "job", id);
         if (r != 0)
@@ -311,7 +303,7 @@ int perfd_mark(PerfdClient *client, const char *job, const char *name) {
         JobRef marked;
         int r;
 
-        locked(client);
+        LOCKED(&client->lock);
 
         r = find_job(client, job, &marked);
         if (r != 0)
@@ -359,7 +351,7 @@ int perfd_submit_json(PerfdClient *client, const char *job, const char *json) {
         JobRef named;
         int r;
 
-        locked(client);
+        LOCKED(&client->lock);
 
         if (!json)
                 return fail(client, PERFD_INVALID, "expected a JSON object, not NULL");

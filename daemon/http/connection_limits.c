@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "util/lock.h"
+
 struct LimitedConnection {
         int fd; /* owned by the library; -1: free entry */
         Caller caller;
@@ -122,10 +124,9 @@ void connection_limits_renew(ConnectionLimits *limits, LimitedConnection *connec
         if (!connection)
                 return;
 
-        pthread_mutex_lock(&limits->mutex);
+        LOCKED(&limits->mutex);
         assert(connection >= limits->connections && connection < limits->connections + limits->n_max);
         connection->since_ns = now_ns;
-        pthread_mutex_unlock(&limits->mutex);
 }
 
 void connection_limits_remove(ConnectionLimits *limits, LimitedConnection *connection) {
@@ -154,10 +155,7 @@ void connection_limits_close_slow(ConnectionLimits *limits, uint64_t since_ns) {
 }
 
 size_t connection_limits_count(ConnectionLimits *limits) {
-        size_t n;
+        LOCKED(&limits->mutex);
 
-        pthread_mutex_lock(&limits->mutex);
-        n = limits->n;
-        pthread_mutex_unlock(&limits->mutex);
-        return n;
+        return limits->n;
 }

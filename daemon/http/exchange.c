@@ -20,7 +20,7 @@ void exchange_init(Exchange *exchange, Buffer *body) {
 int exchange_error(Exchange *exchange, unsigned status, const char *format, ...) {
         char message[1536];
         va_list args;
-        Json json;
+        Json json = { .out = exchange->body };
 
         assert(status >= 400 && status < 600);
         va_start(args, format);
@@ -30,7 +30,6 @@ int exchange_error(Exchange *exchange, unsigned status, const char *format, ...)
         exchange->status = status;
         exchange->type = CONTENT_JSON;
         buffer_clear(exchange->body);
-        json_init(&json, exchange->body);
         json_object_begin(&json);
         json_put_object_begin(&json, "error");
         json_put_uint(&json, "status", status);

@@ -66,7 +66,7 @@ bool pagination_admit(Pagination *page, const Buffer *body, PageKey key) {
 }
 
 void pagination_begin(Json *json, Buffer *body, const char *key) {
-        json_init(json, body);
+        *json = (Json){ .out = body };
         json_object_begin(json);
         json_put_array_begin(json, key);
 }

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "util/lock.h"
+
 /* A user with queries that wait or run. */
 struct QueryUser {
         const Account *account; /* identity only */
@@ -43,23 +45,18 @@ static QueryUser *find_or_add_user(Queries *queries, const Account *account) {
 }
 
 int queries_put(Queries *queries, Query *query) {
-        int r = 0;
-
         assert(query->charge.account && !query->user);
-        pthread_mutex_lock(&queries->mutex);
+        LOCKED(&queries->mutex);
         if (queries->is_stopping)
-                r = QUERIES_STOPPED;
-        else {
-                query->user = find_or_add_user(queries, query->charge.account);
-                if (!query->user)
-                        r = -ENOMEM;
-                else {
-                        TAILQ_INSERT_TAIL(&query->user->waiting, query, waiting);
-                        (void)pthread_cond_signal(&queries->changed);
-                }
-        }
-        pthread_mutex_unlock(&queries->mutex);
-        return r;
+                return QUERIES_STOPPED;
+
+        query->user = find_or_add_user(queries, query->charge.account);
+        if (!query->user)
+                return -ENOMEM;
+
+        TAILQ_INSERT_TAIL(&query->user->waiting, query, waiting);
+        (void)pthread_cond_signal(&queries->changed);
+        return 0;
 }
 
 /* Returns the first user in turn whose query may run now. */
@@ -76,7 +73,7 @@ Query *queries_take(Queries *queries) {
         Query *query = NULL;
         QueryUser *user;
 
-        pthread_mutex_lock(&queries->mutex);
+        LOCKED(&queries->mutex);
         while (!(user = choose_user(queries)) && !queries->is_stopping)
                 (void)pthread_cond_wait(&queries->changed, &queries->mutex);
         if (user) {
@@ -86,14 +83,13 @@ Query *queries_take(Queries *queries) {
                 TAILQ_REMOVE(&queries->users, user, users); /* then it is the next user's turn */
                 TAILQ_INSERT_TAIL(&queries->users, user, users);
         }
-        pthread_mutex_unlock(&queries->mutex);
         return query;
 }
 
 void queries_done(Queries *queries, Query *query) {
         QueryUser *user = query->user;
 
-        pthread_mutex_lock(&queries->mutex);
+        LOCKED(&queries->mutex);
         assert(user && user->n_running > 0);
         query->user = NULL;
         user->n_running--;
@@ -102,21 +98,17 @@ void queries_done(Queries *queries, Query *query) {
                 free(user);
         } else
                 (void)pthread_cond_signal(&queries->changed); /* the user's next query may run */
-        pthread_mutex_unlock(&queries->mutex);
 }
 
 void queries_stop(Queries *queries) {
-        pthread_mutex_lock(&queries->mutex);
+        LOCKED(&queries->mutex);
+
         queries->is_stopping = true;
         (void)pthread_cond_broadcast(&queries->changed);
-        pthread_mutex_unlock(&queries->mutex);
 }
 
 bool queries_is_stopping(Queries *queries) {
-        bool is_stopping;
+        LOCKED(&queries->mutex);
 
-        pthread_mutex_lock(&queries->mutex);
-        is_stopping = queries->is_stopping;
-        pthread_mutex_unlock(&queries->mutex);
-        return is_stopping;
+        return queries->is_stopping;
 }

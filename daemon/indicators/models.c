@@ -30,10 +30,8 @@ Model *model_free(Model *model) {
 
 static char *write_declaration(const Value *document) {
         Buffer out = {};
-        Json json;
 
-        json_init(&json, &out);
-        value_write_json(document, &json);
+        value_write_json(document, &(Json){ .out = &out });
         return buffer_take(&out);
 }
 
@@ -369,15 +367,8 @@ static void write_model(const Model *model, Json *json) {
         json_put_string(json, "name", model->model.name);
         json_put_string(json, "component", model->model.component);
         json_put_string(json, "file", model->file);
-        if (model->file)
-                json_put_string(json, "uid", NULL);
-        else
-                json_put_uint(json, "uid", model->uid);
-        json_key(json, "applies_to_uid");
-        if (model_owner(model) == MODEL_OF_ALL)
-                json_null(json);
-        else
-                json_uint(json, model->uid);
+        json_put_int_or_null(json, "uid", !model->file, model->uid);
+        json_put_int_or_null(json, "applies_to_uid", model_owner(model) != MODEL_OF_ALL, model->uid);
         json_key(json, "declaration");
         json_raw(json, model->json);
         json_object_end(json);
@@ -386,13 +377,11 @@ static void write_model(const Model *model, Json *json) {
 void models_write_json(const Models *models, ModelPolicy policy, Buffer *out) {
         const ModelList *files = &models->files, *registered = &models->registered;
         size_t i = 0, k = 0;
-        Json json;
+        Json json = { .out = out };
 
-        json_init(&json, out);
         json_object_begin(&json);
         json_put_string(&json, "policy", policy == MODEL_STRICT ? "strict" : "accept");
-        json_key(&json, "models");
-        json_array_begin(&json);
+        json_put_array_begin(&json, "models");
         /* Merges the two sorted lists and writes each model that is in effect. */
         while (i < files->n || k < registered->n) {
                 const Model *file = i < files->n ? files->items[i] : NULL, *other = k < registered->n ? registered->items[k] : NULL;
@@ -405,8 +394,7 @@ void models_write_json(const Models *models, ModelPolicy policy, Buffer *out) {
                 k += !is_file;
         }
         json_array_end(&json);
-        json_key(&json, "complaints");
-        json_array_begin(&json);
+        json_put_array_begin(&json, "complaints");
         for (i = 0; i < files->n_complaints; i++)
                 json_string(&json, files->complaints[i]);
         json_array_end(&json);

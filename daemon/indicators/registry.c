@@ -10,7 +10,6 @@
 #include "store/indicators/model_rows.h"
 #include "store/indicators/stored_models.h"
 #include "util/clock.h"
-#include "util/utf8.h"
 
 /* --- the table ------------------------------------------------------------------------------------ */
 
@@ -204,11 +203,9 @@ static int copy_model(const Request *request, Answer *ret_answer, Model **ret) {
         scoped(buffer_deinit) Buffer text = {};
         unsigned line, column;
         Complaint complaint;
-        Json json;
         int r;
 
-        json_init(&json, &text);
-        value_write_json(request->register_model.model->document, &json);
+        value_write_json(request->register_model.model->document, &(Json){ .out = &text });
         r = buffer_error(&text);
         if (r == 0 && text.n > MODEL_FILE_BYTES_MAX) {
                 (void)indicator_complain(&complaint, "", "the model has %zu bytes as JSON; the limit is %u", text.n, MODEL_FILE_BYTES_MAX);

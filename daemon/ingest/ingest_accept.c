@@ -2,10 +2,8 @@
 #include "ingest/ingest_accept.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 #include "ingest/ingest_state.h"
-#include "ingest/peer.h"
 #include "util/peer_groups.h"
 
 #define ACCEPTS_PER_TURN 64

@@ -7,7 +7,6 @@
 #include <sys/epoll.h>
 
 #include "jobs/job_watch.h"
-#include "util/clock.h"
 
 /* Returns true if the owner of the cgroup matches the job: clients choose ids freely, so that an equal id proves nothing. */
 static bool may_have(const Job *job, const FoundGroup *group) {

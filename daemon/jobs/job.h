@@ -15,7 +15,6 @@
 #include "shares/shares.h"
 #include "snapshot/jobs_snapshot.h"
 #include "snapshot/window.h"
-#include "util/scoped.h"
 
 typedef enum JobStage {
         JOB_BEGINNING, /* the begin is queued for the store, or about to be */

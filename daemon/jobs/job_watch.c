@@ -8,7 +8,6 @@
 #include "jobs/job_end.h"
 #include "jobs/process_watch.h"
 #include "jobs/sampling.h"
-#include "util/clock.h"
 
 #define EMPTY_NOTE "its cgroup became empty; no end was reported"
 

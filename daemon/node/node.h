@@ -13,7 +13,6 @@
 #include "snapshot/node_snapshot.h"
 #include "snapshot/window.h"
 #include "store/store.h"
-#include "util/scoped.h"
 
 typedef struct NodeConfig {
         uint64_t interval_ns;             /* interval between two samples */

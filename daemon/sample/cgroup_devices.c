@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sample/text.h"
 #include "util/array.h"
 #include "util/file.h"
 #include "util/scan.h"

@@ -8,7 +8,6 @@
 
 #include "sample/cgroup_parse.h"
 #include "sample/mounts.h"
-#include "sample/text.h"
 #include "util/beneath.h"
 #include "util/file.h"
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "util/scan.h"
-#include "util/scoped.h"
 
 #define NAME_BYTES_MAX 255U    /* maximum length of a directory name */
 #define SLUID_CHARACTERS 14U

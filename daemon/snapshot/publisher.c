@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "util/lock.h"
+
 typedef struct Edition {
         Snapshot snapshot; /* must be the first member: a Snapshot of the publisher is cast to its Edition */
         unsigned n_references; /* number of readers, plus 1 for the current edition */
@@ -87,36 +89,32 @@ void publisher_publish(Publisher *publisher, Snapshot *snapshot) {
         Edition *edition = (Edition *)snapshot, *former;
 
         assert(!edition || edition->n_references == 0);
-        pthread_mutex_lock(&publisher->mutex);
+        LOCKED(&publisher->mutex);
         former = publisher->current;
         publisher->current = edition;
         if (edition)
                 edition->n_references = 1;
         if (former)
                 drop_reference(publisher, former);
-        pthread_mutex_unlock(&publisher->mutex);
 }
 
 void publisher_abandon(Publisher *publisher, Snapshot *snapshot) {
         Edition *edition = (Edition *)snapshot;
 
         assert(edition->n_references == 0);
-        pthread_mutex_lock(&publisher->mutex);
+        LOCKED(&publisher->mutex);
         edition->next = publisher->free;
         publisher->free = edition;
-        pthread_mutex_unlock(&publisher->mutex);
 }
 
 const Snapshot *publisher_acquire(Publisher *publisher) {
-        Edition *edition;
+        LOCKED(&publisher->mutex);
 
-        pthread_mutex_lock(&publisher->mutex);
-        edition = publisher->current;
-        if (edition)
-                edition->n_references++;
-        pthread_mutex_unlock(&publisher->mutex);
+        if (!publisher->current)
+                return NULL;
 
-        return edition ? &edition->snapshot : NULL;
+        publisher->current->n_references++;
+        return &publisher->current->snapshot;
 }
 
 void publisher_release(Publisher *publisher, const Snapshot *snapshot) {
@@ -125,7 +123,6 @@ void publisher_release(Publisher *publisher, const Snapshot *snapshot) {
         if (!edition)
                 return;
 
-        pthread_mutex_lock(&publisher->mutex);
+        LOCKED(&publisher->mutex);
         drop_reference(publisher, edition);
-        pthread_mutex_unlock(&publisher->mutex);
 }

@@ -7,19 +7,9 @@
 #include <unistd.h>
 
 #include "util/clock.h"
-
-static void unlockp(pthread_mutex_t **mutex) {
-        pthread_mutex_unlock(*mutex);
-}
-
-/* Holds the mutex until the end of the scope. */
-#define LOCKED(queue)                                                                      \
-        scoped(unlockp) __attribute__((unused)) pthread_mutex_t *locked_ = &(queue)->mutex; \
-        pthread_mutex_lock(locked_)
+#include "util/lock.h"
 
 int queue_init(Queue *queue) {
-        pthread_condattr_t attributes;
-
         *queue = (Queue){ .done_fd = -1 };
         queue->tail = &queue->head;
         queue->done_tail = &queue->done;
@@ -29,10 +19,7 @@ int queue_init(Queue *queue) {
                 return -errno;
 
         pthread_mutex_init(&queue->mutex, NULL);
-        pthread_condattr_init(&attributes);
-        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-        pthread_cond_init(&queue->filled, &attributes);
-        pthread_condattr_destroy(&attributes);
+        lock_init_condition(&queue->filled);
         queue->is_initialised = true;
         return 0;
 }
@@ -50,7 +37,7 @@ void queue_deinit(Queue *queue) {
 }
 
 void queue_configure(Queue *queue, size_t n_rows_max, size_t n_bytes_max) {
-        LOCKED(queue);
+        LOCKED(&queue->mutex);
 
         queue->n_rows_max = n_rows_max;
         queue->n_bytes_max = n_bytes_max;
@@ -63,13 +50,13 @@ static bool fits(const Queue *queue, size_t n_rows, size_t n_bytes) {
 }
 
 bool queue_has_room(Queue *queue, size_t n_rows) {
-        LOCKED(queue);
+        LOCKED(&queue->mutex);
 
         return fits(queue, n_rows, 0);
 }
 
 int queue_push(Queue *queue, RowSet *set) {
-        LOCKED(queue);
+        LOCKED(&queue->mutex);
 
         assert(!set->next && set->n_bytes >= sizeof(*set));
         assert(!queue->is_stopping);
@@ -88,7 +75,7 @@ RowSet *queue_take(Queue *queue, uint64_t wait_ns, bool *ret_is_stopping) {
         struct timespec until = clock_monotonic_after(wait_ns);
         RowSet *sets;
 
-        LOCKED(queue);
+        LOCKED(&queue->mutex);
 
         while (!queue->head && !queue->is_stopping && !queue->is_poked)
                 if (pthread_cond_timedwait(&queue->filled, &queue->mutex, &until) != 0)
@@ -105,7 +92,7 @@ RowSet *queue_take(Queue *queue, uint64_t wait_ns, bool *ret_is_stopping) {
 void queue_done(Queue *queue, RowSet *sets) {
         scoped(rowset_freep) RowSet *unawaited = NULL;
 
-        LOCKED(queue);
+        LOCKED(&queue->mutex);
 
         while (sets) {
                 RowSet *set = sets;
@@ -132,14 +119,14 @@ void queue_done(Queue *queue, RowSet *sets) {
 }
 
 void queue_poke(Queue *queue) {
-        LOCKED(queue);
+        LOCKED(&queue->mutex);
 
         queue->is_poked = true;
         pthread_cond_signal(&queue->filled);
 }
 
 void queue_stop(Queue *queue) {
-        LOCKED(queue);
+        LOCKED(&queue->mutex);
 
         queue->is_stopping = true;
         pthread_cond_signal(&queue->filled);
@@ -149,7 +136,7 @@ static RowSet *take_done(Queue *queue) {
         RowSet *sets;
         eventfd_t n;
 
-        LOCKED(queue);
+        LOCKED(&queue->mutex);
 
         /* The descriptor stays readable until the list was found empty, so that the reader may take it in parts. */
         if (!queue->done)
@@ -177,7 +164,7 @@ RowSet *queue_next_done(Queue *queue) {
 }
 
 void queue_count(Queue *queue, size_t *ret_rows, size_t *ret_bytes, size_t *ret_rows_max) {
-        LOCKED(queue);
+        LOCKED(&queue->mutex);
 
         *ret_rows = queue->n_rows;
         *ret_bytes = queue->n_bytes;

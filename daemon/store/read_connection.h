@@ -13,7 +13,6 @@
 #include <sqlite3.h>
 
 #include "store/statement.h"
-#include "store/store_types.h"
 #include "store/wal_barrier.h"
 
 typedef struct ReadConnection {

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "util/lock.h"
+
 void report_init(Report *report) {
         *report = (Report){};
         pthread_mutex_init(&report->mutex, NULL);
@@ -14,21 +16,22 @@ void report_deinit(Report *report) {
 }
 
 void report_size(Report *report, uint64_t size_bytes, uint64_t size_max_bytes, uint64_t n_rows_removed) {
-        pthread_mutex_lock(&report->mutex);
+        LOCKED(&report->mutex);
+
         report->stats.size_bytes = size_bytes;
         report->stats.size_max_bytes = size_max_bytes;
         report->stats.n_rows_removed = n_rows_removed;
-        pthread_mutex_unlock(&report->mutex);
 }
 
 void report_expiry(Report *report, const ExpiryStats *stats) {
-        pthread_mutex_lock(&report->mutex);
+        LOCKED(&report->mutex);
+
         report->stats.expiry = *stats;
-        pthread_mutex_unlock(&report->mutex);
 }
 
 void report_commit(Report *report, uint64_t duration_ns, size_t n_rows, bool is_clean) {
-        pthread_mutex_lock(&report->mutex);
+        LOCKED(&report->mutex);
+
         report->stats.n_commits++;
         report->stats.commit_ns_last = duration_ns;
         report->stats.commit_ns_sum += duration_ns;
@@ -36,7 +39,6 @@ void report_commit(Report *report, uint64_t duration_ns, size_t n_rows, bool is_
         report->stats.is_writable = true;
         if (is_clean)
                 report->stats.error[0] = '\0';
-        pthread_mutex_unlock(&report->mutex);
 }
 
 static void set_error(Report *report, const char *error, bool is_writable) {
@@ -45,79 +47,75 @@ static void set_error(Report *report, const char *error, bool is_writable) {
 }
 
 void report_failure(Report *report, const char *error, bool is_writable) {
-        pthread_mutex_lock(&report->mutex);
+        LOCKED(&report->mutex);
+
         report->stats.n_commit_failures++;
         set_error(report, error, is_writable);
-        pthread_mutex_unlock(&report->mutex);
 }
 
 void report_open(Report *report) {
-        pthread_mutex_lock(&report->mutex);
+        LOCKED(&report->mutex);
+
         set_error(report, "", true);
-        pthread_mutex_unlock(&report->mutex);
 }
 
 void report_closed(Report *report, const char *error) {
-        pthread_mutex_lock(&report->mutex);
+        LOCKED(&report->mutex);
+
         set_error(report, error, false);
-        pthread_mutex_unlock(&report->mutex);
 }
 
 void report_checkpoints(Report *report, uint64_t n_failures, int error) {
         char *text = report->stats.sync_error;
         const char *name = strerrorname_np(-error);
 
-        pthread_mutex_lock(&report->mutex);
+        LOCKED(&report->mutex);
         report->stats.n_sync_failures = n_failures;
         text[0] = '\0';
         if (error < 0)
                 (void)snprintf(text, sizeof(report->stats.sync_error), "%s: %s", name ? name : "unknown", strerrordesc_np(-error));
-        pthread_mutex_unlock(&report->mutex);
 }
 
 void report_damage(Report *report, const char *found, bool is_condemned) {
         DamageStats *damage = &report->stats.damage;
 
-        pthread_mutex_lock(&report->mutex);
+        LOCKED(&report->mutex);
         /* A file that is condemned first is counted when it is moved. */
         damage->n_files += !is_condemned;
         damage->is_condemned = is_condemned;
         (void)snprintf(damage->found, sizeof(damage->found), "%s", found);
-        pthread_mutex_unlock(&report->mutex);
 }
 
 void report_salvage(Report *report, bool is_salvaging, uint64_t n_rows, const char *note) {
         DamageStats *damage = &report->stats.damage;
 
-        pthread_mutex_lock(&report->mutex);
+        LOCKED(&report->mutex);
         damage->is_salvaging = is_salvaging;
         damage->n_rows_salvaged += n_rows;
         if (note)
                 (void)snprintf(damage->salvaged, sizeof(damage->salvaged), "%s", note);
-        pthread_mutex_unlock(&report->mutex);
 }
 
 void report_read(Report *report, StoreStats *ret) {
-        pthread_mutex_lock(&report->mutex);
+        LOCKED(&report->mutex);
+
         *ret = report->stats;
-        pthread_mutex_unlock(&report->mutex);
 }
 
 void report_set_config(Report *report, const StoreConfig *config) {
-        pthread_mutex_lock(&report->mutex);
+        LOCKED(&report->mutex);
+
         report->config = *config;
         report->has_config = true;
-        pthread_mutex_unlock(&report->mutex);
 }
 
 bool report_take_config(Report *report, StoreConfig *ret) {
-        bool has_config;
+        LOCKED(&report->mutex);
 
-        pthread_mutex_lock(&report->mutex);
-        has_config = report->has_config;
-        if (has_config)
-                *ret = report->config;
+        if (!report->has_config)
+                return false;
+
+        *ret = report->config;
         report->has_config = false;
-        pthread_mutex_unlock(&report->mutex);
-        return has_config;
+        return true;
 }

@@ -4,8 +4,9 @@
 #include <assert.h>
 #include <stdlib.h>
 
-void rowset_begin(Buffer *buffer) {
+void rowset_begin(Buffer *buffer, const Field *fields, size_t n_fields) {
         buffer_put(buffer, &(RowSet){}, sizeof(RowSet));
+        pack_fields(buffer, fields, n_fields);
 }
 
 RowSet *rowset_finish(Buffer *buffer, const RowKind *kind, size_t n_rows, StoreCookie cookie) {

@@ -39,8 +39,8 @@ struct RowSet {
         size_t n_bytes; /* of the whole allocation */
 };
 
-/* Begins a set in an empty buffer; the fields are packed behind it. */
-void rowset_begin(Buffer *buffer);
+/* Begins a set in an empty buffer with its first fields; more fields are packed behind them. */
+void rowset_begin(Buffer *buffer, const Field *fields, size_t n_fields);
 /* Moves the set out of the buffer. Caller frees; NULL: out of memory, also while packing. */
 RowSet *rowset_finish(Buffer *buffer, const RowKind *kind, size_t n_rows, StoreCookie cookie);
 /* Frees the whole list. */

@@ -4,16 +4,12 @@
 #include <assert.h>
 
 #include "util/clock.h"
+#include "util/lock.h"
 
 void wal_barrier_init(WalBarrier *barrier, Queue *writers) {
-        pthread_condattr_t attributes;
-
         *barrier = (WalBarrier){ .writers = writers };
         pthread_mutex_init(&barrier->mutex, NULL);
-        pthread_condattr_init(&attributes);
-        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-        pthread_cond_init(&barrier->opened, &attributes);
-        pthread_condattr_destroy(&attributes);
+        lock_init_condition(&barrier->opened);
         barrier->is_initialised = true;
 }
 
@@ -29,16 +25,14 @@ void wal_barrier_deinit(WalBarrier *barrier) {
 
 unsigned wal_barrier_enter(WalBarrier *barrier, uint64_t wait_max_ns) {
         struct timespec until = clock_monotonic_after(wait_max_ns);
-        unsigned generation;
 
-        pthread_mutex_lock(&barrier->mutex);
+        LOCKED(&barrier->mutex);
+
         while (barrier->is_closed || barrier->is_damaged)
                 if (pthread_cond_timedwait(&barrier->opened, &barrier->mutex, &until) != 0)
                         break;
         barrier->n_inside++;
-        generation = barrier->generation;
-        pthread_mutex_unlock(&barrier->mutex);
-        return generation;
+        return barrier->generation;
 }
 
 void wal_barrier_leave(WalBarrier *barrier) {
@@ -53,20 +47,17 @@ void wal_barrier_leave(WalBarrier *barrier) {
 }
 
 bool wal_barrier_close(WalBarrier *barrier) {
-        bool is_clear;
+        LOCKED(&barrier->mutex);
 
-        pthread_mutex_lock(&barrier->mutex);
         barrier->is_closed = true;
-        is_clear = barrier->n_inside == 0;
-        pthread_mutex_unlock(&barrier->mutex);
-        return is_clear;
+        return barrier->n_inside == 0;
 }
 
 void wal_barrier_open(WalBarrier *barrier) {
-        pthread_mutex_lock(&barrier->mutex);
+        LOCKED(&barrier->mutex);
+
         barrier->is_closed = false;
         pthread_cond_broadcast(&barrier->opened);
-        pthread_mutex_unlock(&barrier->mutex);
 }
 
 void wal_barrier_note_damage(WalBarrier *barrier, unsigned generation) {
@@ -81,19 +72,16 @@ void wal_barrier_note_damage(WalBarrier *barrier, unsigned generation) {
 }
 
 bool wal_barrier_is_damaged(WalBarrier *barrier) {
-        bool is_damaged;
+        LOCKED(&barrier->mutex);
 
-        pthread_mutex_lock(&barrier->mutex);
-        is_damaged = barrier->is_damaged;
-        pthread_mutex_unlock(&barrier->mutex);
-        return is_damaged;
+        return barrier->is_damaged;
 }
 
 void wal_barrier_replace(WalBarrier *barrier) {
-        pthread_mutex_lock(&barrier->mutex);
+        LOCKED(&barrier->mutex);
+
         barrier->generation++;
         barrier->is_damaged = false;
         barrier->is_closed = false;
         pthread_cond_broadcast(&barrier->opened);
-        pthread_mutex_unlock(&barrier->mutex);
 }

@@ -15,7 +15,6 @@
 #include "document/indicator.h"
 #include "document/value.h"
 #include "util/arena.h"
-#include "util/json.h"
 
 #define MODEL_PROPERTIES_MAX 256U
 

@@ -219,3 +219,11 @@ void value_write_json(const Value *value, Json *json) {
                 return;
         }
 }
+
+void value_put_json(const Value *value, const char *key, Json *json) {
+        json_key(json, key);
+        if (value)
+                value_write_json(value, json);
+        else
+                json_null(json);
+}

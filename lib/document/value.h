@@ -76,3 +76,5 @@ bool value_find_twice(const Value *list, const Value **room, size_t *ret_first, 
 const char *value_find_key_twice(const char **keys, size_t n);
 
 void value_write_json(const Value *value, Json *json);
+/* Writes a member of an object. value: NULL for null. */
+void value_put_json(const Value *value, const char *key, Json *json);

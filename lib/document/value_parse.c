@@ -176,7 +176,7 @@ static double read_double(Parser *parser, const char *begin) {
 
 static int parse_real(Parser *parser, const char *begin, Value *ret) {
         Buffer *number = &parser->number;
-        Json json;
+        Json json = { .out = number };
         int r = 0;
 
         if (accept(parser, '.'))
@@ -196,7 +196,6 @@ static int parse_real(Parser *parser, const char *begin, Value *ret) {
                 return 0;
 
         buffer_clear(number);
-        json_init(&json, number);
         json_double(&json, ret->number);
         parser->is_canonical = number->n == (size_t)(parser->p - begin) && memcmp(number->text, begin, number->n) == 0;
         return 0;

@@ -94,16 +94,14 @@ static void put_float(Json *json, float v) {
 }
 
 static void put_values(const Timeline *timeline, Series series, const char *name, size_t offset, Json *json) {
-        json_key(json, name);
-        json_array_begin(json);
+        json_put_array_begin(json, name);
         for (size_t i = 0; i < timeline->n; i++)
                 put_float(json, *(const float *)(const void *)((const char *)&timeline->points[i].series[series] + offset));
         json_array_end(json);
 }
 
 static void put_series(const Timeline *timeline, Series series, Json *json) {
-        json_key(json, timeline_series_name(series));
-        json_object_begin(json);
+        json_put_object_begin(json, timeline_series_name(series));
         json_put_string(json, "unit", timeline_series_unit(series));
         put_values(timeline, series, "mean", offsetof(TimelineValue, mean), json);
         put_values(timeline, series, "min", offsetof(TimelineValue, min), json);
@@ -112,9 +110,8 @@ static void put_series(const Timeline *timeline, Series series, Json *json) {
 }
 
 void timeline_json(const Timeline *timeline, Buffer *out) {
-        Json json;
+        Json json = { .out = out };
 
-        json_init(&json, out);
         json_object_begin(&json);
         json_put_uint(&json, "begin_ms", timeline->begin_realtime_ns / NS_PER_MS);
         if (timeline->interval_ns % NS_PER_MS == 0)
@@ -122,8 +119,7 @@ void timeline_json(const Timeline *timeline, Buffer *out) {
         else
                 json_put_double(&json, "interval_ms", (double)timeline->interval_ns / (double)NS_PER_MS);
 
-        json_key(&json, "series");
-        json_object_begin(&json);
+        json_put_object_begin(&json, "series");
         for (Series series = 0; series < N_SERIES; series++)
                 put_series(timeline, series, &json);
         json_object_end(&json);

@@ -7,10 +7,6 @@
 
 #include "util/utf8.h"
 
-void json_init(Json *json, Buffer *out) {
-        *json = (Json){ .out = out };
-}
-
 /* Appends a comma if the next key or value needs one. */
 static void json_separate(Json *json) {
         if (json->after_key)

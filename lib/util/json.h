@@ -4,9 +4,9 @@
 /*
  * JSON writer
  *
- * Appends one JSON document to a Buffer piece by piece. The writer adds commas and quotes; the caller is responsible
- * for order and nesting. Invalid UTF-8 becomes U+FFFD, and numbers that are not finite become null, so that the
- * output is valid.
+ * Appends one JSON document to a Buffer piece by piece. A writer begins as `Json json = { .out = &buffer };`. The writer
+ * adds commas and quotes; the caller is responsible for order and nesting. Invalid UTF-8 becomes U+FFFD, and numbers that
+ * are not finite become null, so that the output is valid.
  */
 
 #include <stdbool.h>
@@ -22,8 +22,6 @@ typedef struct Json {
         bool after_key;
         bool has_items[JSON_DEPTH_MAX + 1];
 } Json;
-
-void json_init(Json *json, Buffer *out);
 
 void json_object_begin(Json *json);
 void json_object_end(Json *json);

@@ -56,10 +56,9 @@ static void check_value(const Value *value, unsigned depth) {
 /* A text that is kept is the one that the writer would write. */
 static void check_document(const Value *document, JsonText text) {
         Buffer written = {};
-        Json json;
+        Json json = { .out = &written };
 
         check_value(document, 1);
-        json_init(&json, &written);
         value_write_json(document, &json);
         assert(buffer_error(&written) == 0);
         assert(!text.text || (written.n == text.n && memcmp(written.text, text.text, text.n) == 0));

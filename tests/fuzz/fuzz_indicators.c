@@ -44,7 +44,7 @@ static bool declare(const char *text, size_t n, Buffer *ret_json) {
         const Value *document;
         IndicatorModel model;
         YamlError error;
-        Json json;
+        Json json = { .out = ret_json };
         int r;
 
         assert(arena_init(&arena, yaml_arena_size(n) + MODEL_ARENA_BYTES) == 0);
@@ -63,7 +63,6 @@ static bool declare(const char *text, size_t n, Buffer *ret_json) {
         }
 
         check_model(&model);
-        json_init(&json, ret_json);
         value_write_json(document, &json);
         assert(buffer_error(ret_json) == 0);
         return true;

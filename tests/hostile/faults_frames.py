@@ -1,4 +1,4 @@
-"""Faults of the submission socket: frames that are not finished, are no frames, or are more than anybody wants to decode."""
+"""Faults of the submission socket: incomplete frames, invalid frames, and frames that are too large to decode."""
 
 import contextlib
 import socket
@@ -45,7 +45,7 @@ def garbage_on_the_socket(target):
 
 def sample_requests(target):
     """Valid requests of each kind."""
-    client = harness.Client.__new__(harness.Client)  # encodes only
+    client = harness.Client.__new__(harness.Client)  # used for encoding only
     client.sequence = 0
     requests = [client.submit_request(harness.indicator(), harness.indicator(name="other", notes=["x" * 200] * 3), time_ms=1)]
     for kind, fields in (("hello", {"client": "hostile"}), ("job_begin", {"job": "hostile-1", "name": "n", "command": "c"}),
@@ -134,7 +134,7 @@ def characters_that_move_a_cursor(target):
             reply = client.submit({"name": "cursor", "component": f"c{bad}", "version": bad, "notes": bad,
                                    "@parameters": {f"k{bad}": bad, "n": n}, "@result": {f"r{bad}": 1.0, "s": bad}})
             target.check(reply.status == wire.OK, f"{wire.Status.Name(reply.status)} {reply.message}")
-            # A name is a line of text; what is none is refused.
+            # A name is a line of text; other texts are refused.
             target.check(client.begin(f"cursor-{n}", name=f"n{bad}").status == wire.INVALID, "a name with control characters")
             reply = client.begin(f"cursor-{n}", name="n\u202e", command=f"echo {bad}")
             target.check(reply.status == wire.OK, f"{wire.Status.Name(reply.status)} {reply.message}")

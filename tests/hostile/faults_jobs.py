@@ -1,4 +1,5 @@
-"""Faults that a user causes with ids of jobs: all jobs taken, ids used up, results claimed for the jobs of others."""
+"""Faults that a user causes with job ids: the maximum number of jobs, used ids, and results claimed for the jobs of
+others."""
 
 import os
 import time
@@ -12,7 +13,7 @@ N_AT_ONCE = 20
 
 
 def connect(target, uid):
-    """Returns a client of this user, or of the test's user where that is not root."""
+    """Returns a client of this user, or of the test's user if the test does not run as root."""
     if os.geteuid() != 0:
         return target.daemon.client()
     libc_setresuid(uid)

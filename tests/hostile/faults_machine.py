@@ -1,4 +1,4 @@
-"""Faults of the machine: kills, damaged files, no descriptors left."""
+"""Faults of the machine: kills, damaged files, exhausted descriptors."""
 
 import os
 import resource
@@ -22,7 +22,8 @@ def kills(target):
 
 
 def wait_stored(target, n):
-    """Waits for n results of the bystander. Returns 1 if perfd had to be restarted: a damage that it finds late stops its store."""
+    """Waits for n results of the bystander. Returns 1 if perfd had to be restarted: damage found at runtime stops its
+    store."""
     before, n_log = len(target.bystander.acknowledged), target.daemon.log().count("is malformed")
     wait_for(lambda: len(target.bystander.acknowledged) > before + n or target.daemon.log().count("is malformed") > n_log, "the bystander")
     if len(target.bystander.acknowledged) > before + n:
@@ -43,7 +44,7 @@ def damaged_database(target):
         with open(path, "r+b") as f:
             f.seek(4096 * target.random.randrange(n_pages) + target.random.randrange(4000))
             f.write(target.random.randbytes(target.random.choice((1, 16, 96))))
-        # What the damage took cannot be asked of perfd.
+        # Rows lost by the damage cannot be required of perfd.
         target.bystander.acknowledged.clear()
         target.daemon.start()
         n += 1

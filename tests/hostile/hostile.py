@@ -1,17 +1,18 @@
-"""Faults that clients and the machine can cause, tried against a real perfd; see run.
+"""Runs faults that clients and the machine can cause against a real perfd; see run.
 
 A fault is a function in a file faults_*.py:
 
     @fault("bytes that are no frame", "the connection is closed; others are served")
     def garbage(target):
         while target.goes_on():
-            ...                                 # once at least, until the time of the fault is over
-        return f"{n} connections"               # for the table, beside what is measured for each fault
+            ...                                 # runs at least once, until the time of the fault is over
+        return f"{n} connections"               # shown in the table, next to the measurements of each fault
 
-Each fault has a perfd of its own (target.daemon, see tests/system/harness.py) and takes its random numbers from target.random, so
-that HOSTILE_SEED= repeats a run. target.check(is_true, text) states what the promise of the row means. Meanwhile a bystander, who is
-another user where the tests run as root, submits results and reads /metrics. After each fault, perfd must run, its log must have no
-report of a sanitizer, and all that was acknowledged to the bystander must be in the database once. Options of fault():
+Each fault has a separate perfd (target.daemon, see tests/system/harness.py) and uses random numbers from
+target.random, so that HOSTILE_SEED= repeats a run. target.check(is_true, text) checks the promise of the row. At the
+same time a bystander, who is another user if the tests run as root, submits results and reads /metrics. After each
+fault, perfd must run, its log must contain no sanitizer report, and each result acknowledged to the bystander must be
+in the database once. Options of fault():
 
     config=          text of perfd.conf
     restarts=True    perfd ends during the fault (target.daemon.kill(), .stop()); the bystander's requests may fail
@@ -46,11 +47,11 @@ def fault(what, promise, **options):
 
 
 class Broken(AssertionError):
-    """A promise that was not kept."""
+    """A property that does not hold."""
 
 
 class Bystander(threading.Thread):
-    """Submits results one after the other, and reads /metrics after every tenth."""
+    """Submits results one after the other, and reads /metrics after each tenth result."""
 
     def __init__(self, target):
         super().__init__(daemon=True)
@@ -59,7 +60,7 @@ class Bystander(threading.Thread):
         self.name_of_results = "bystander"
 
     def connect(self):
-        """The kernel notes the user who connects, which is the effective user of the thread."""
+        """The kernel records the effective user of the connecting thread."""
         if os.geteuid() != 0:
             return self.target.daemon.client()
         libc_setresuid(BYSTANDER_UID)
@@ -94,7 +95,7 @@ class Bystander(threading.Thread):
                 if n % 10 == 0:
                     self.scrape()
                 n += 1
-            except Exception as error:  # whatever it is, it is told in the table
+            except Exception as error:  # every error is shown in the table
                 self.failures.append(f"{type(error).__name__}: {error}")
                 if client:
                     client.close()
@@ -102,7 +103,7 @@ class Bystander(threading.Thread):
 
 
 def libc_setresuid(uid):
-    """Changes the effective user of this thread alone, unlike os.setresuid()."""
+    """Changes the effective user of this thread only, unlike os.setresuid()."""
     import ctypes
     number = {"x86_64": 117, "aarch64": 147}[os.uname().machine]
     if ctypes.CDLL(None, use_errno=True).syscall(number, -1, uid, -1) < 0:
@@ -119,13 +120,13 @@ class Target:
         self.seconds, self.options = seconds, options
         self.n_rounds, self.anonymous_kib = 0, 0
         self.daemon = harness.Daemon(options.get("config", ""), tcp=options.get("tcp", False))
-        self.daemon.socket.parent.chmod(0o755)  # for the bystander
+        self.daemon.socket.parent.chmod(0o755)  # access for the bystander
         self.daemon.start()
         self.bystander = Bystander(self)
         self.end_s = 0.0
 
     def goes_on(self):
-        """True in the first round, and until the time of this fault is over."""
+        """Returns true in the first round, and until the time of this fault is over."""
         self.note_memory()
         self.n_rounds += 1
         return self.n_rounds == 1 or time.monotonic() < self.end_s
@@ -135,12 +136,12 @@ class Target:
             raise Broken(text)
 
     def note_memory(self):
-        with contextlib.suppress(OSError):  # between two starts
+        with contextlib.suppress(OSError):  # between a stop and a start
             text = pathlib.Path(f"/proc/{self.daemon.process.pid}/status").read_text()
             self.anonymous_kib = max(self.anonymous_kib, int(re.search(r"^RssAnon:\s+(\d+)", text, re.M)[1]))
 
     def send(self, data, where="socket"):
-        """Sends bytes on a new connection, says goodbye, and returns what comes until its end."""
+        """Sends bytes over a new connection, shuts down writing, and returns all data received until the end."""
         with socket.socket(socket.AF_UNIX) as s:
             s.settimeout(harness.TIMEOUT_S)
             s.connect(str(getattr(self.daemon, where)))
@@ -153,7 +154,7 @@ class Target:
             return answer
 
     def run(self, function):
-        """Returns what was seen, or raises Broken."""
+        """Returns the observations, or raises Broken."""
         restarts = self.options.get("restarts", False)
         self.bystander.start()
         self.end_s = time.monotonic() + self.seconds

@@ -76,7 +76,7 @@ if [ "${1-}" = --second-stage ]; then
         pivot_root . run/.old
         umount -l /run/.old
         rmdir /run/.old
-        mount --make-rshared / # what a container's manager owes systemd
+        mount --make-rshared /  # mount propagation that systemd expects from a container manager
         exec env -i container=throwaway PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
                 /lib/systemd/systemd --system --unit=throwaway.target --show-status=no
 fi
@@ -104,11 +104,11 @@ cgroup=$cgroups/${work##*/}
 mkdir "$cgroup"
 manager='' unshare=''
 cleanup() {
-        [ -z "$unshare" ] || kill -KILL "$unshare" 2>/dev/null || : # --kill-child takes PID 1 along
+        [ -z "$unshare" ] || kill -KILL "$unshare" 2>/dev/null || :  # --kill-child also kills PID 1
         [ -z "$manager" ] || kill -KILL "$manager" 2>/dev/null || :
         [ ! -e "$cgroup/cgroup.kill" ] || echo 1 >"$cgroup/cgroup.kill" 2>/dev/null || :
         [ -z "$unshare" ] || wait "$unshare" 2>/dev/null || :
-        for _ in {1..50}; do # a cgroup can be removed a moment after its last process
+        for _ in {1..50}; do  # a cgroup may remain for a short time after its last process
                 find "$cgroup" -depth -type d -exec rmdir {} + 2>/dev/null || :
                 [ -d "$cgroup" ] || break
                 sleep 0.1

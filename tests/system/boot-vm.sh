@@ -1,24 +1,22 @@
 #!/bin/bash
-# Boots the distribution's own kernel and systemd in a virtual machine (QEMU, without the processor's help, so it works
-# anywhere), runs a command outside while it lives, and leaves nothing behind but the image it made. The kernel in there has
-# no other user: every controller of cgroup v2 is to be had, limits hold, and devices count.
-#
+# Boots the distribution's own kernel and systemd in a virtual machine (QEMU without hardware virtualization, so that
+# it runs anywhere), runs a command on the host while the machine runs, and leaves only the image behind. The kernel
+# of the machine has no other user: all controllers of cgroup v2 are available, limits apply, and devices are counted.
 #   boot-vm.sh [--packages WORDS] [--copy SOURCE:DESTINATION]... [--kernel WORDS] [--cpus N] [--memory MIB]
 #              [--image-only] [--console FILE] -- COMMAND [ARGUMENT]...
+#   --packages    packages of the image in addition to systemd
+#   --copy        copy a file or directory into the tree before the command runs
+#   --kernel      additional words for the kernel's command line
+#   --console     write the output of the kernel and of systemd to this file
+#   --image-only  make the image if it does not exist, print its path, and do not boot
+# COMMAND uses $INSIDE to run commands in the machine: `$INSIDE systemctl status` prints both outputs as one and exits
+# with the status of the command. One command runs at a time; use systemd-run or setsid for background processes.
+# Requires root, qemu-system-x86_64, mmdebstrap and mke2fs. Exits with the status of COMMAND, or 125 if the boot
+# failed.
 #
-#   --packages    what the image has besides systemd
-#   --copy        a file or directory to put into the tree, before the command runs
-#   --kernel      more words for the kernel's command line
-#   --console     where to write what the kernel and systemd said
-#   --image-only  makes the image if it is not there, prints where it is, and boots nothing
-#
-# COMMAND finds in $INSIDE how to run something there: `$INSIDE systemctl status`, which prints both outputs as one
-# and ends as the command does. One at a time; what is to go on in the background is for systemd-run or setsid. Needs root,
-# qemu-system-x86_64, mmdebstrap and mke2fs. Exits with COMMAND's status, or 125 when there was no boot.
-#
-# The image is made once for a list of packages and this file, under $PERFD_VM_CACHE (build/interop/vm); a boot does not
-# change it. Disks: the image, the tree that is copied. The second serial port is the way in: a command is a line of base64,
-# its answer a line with the exit status, lines of base64 and a line with a dot.
+# The image is made once for a list of packages and a version of this file, in $PERFD_VM_CACHE (build/interop/vm); a
+# boot does not change it. Disks: the image, and the copied tree. Commands are sent over the second serial port: a
+# command is a line of base64, its answer a line with the exit status, lines of base64 and a line with a dot.
 set -euo pipefail
 die() { echo "boot-vm: $*" >&2; exit 125; }
 
@@ -32,7 +30,7 @@ if [ "${1-}" = --inside ]; then
         flock 9
         base64 -w 0 <<<"$words" >"$way.in.line"
         { cat "$way.in.line"; echo; } >"$way.in"
-        exec 8<>"$way.out" # both ways: QEMU's end stays open when we are gone
+        exec 8<>"$way.out"  # read and write: QEMU keeps its end open after this script has ended
         read -r status <&8
         while read -r line <&8 && [ "$line" != . ]; do
                 echo "$line"
@@ -65,7 +63,7 @@ done
 
 # --- the image -----------------------------------------------------------------------------------------
 
-# The agent: takes commands from the second serial port, one after the other.
+# The agent executes commands from the second serial port one at a time.
 write_agent() {
         cat >"$1/usr/local/sbin/agent" <<'AGENT'
 #!/bin/bash
@@ -99,7 +97,7 @@ StandardOutput=journal+console
 UNIT
 }
 
-# A clean slate: nothing enabled but the agent, nothing asked at the console, nothing kept of the log.
+# Disables all units but the agent, prompts on the console, and the persistent log.
 write_settings() {
         local unit
         rm -rf "$1"/etc/systemd/system/*.wants "$1"/var/cache/apt/* "$1"/var/lib/apt/lists/*
@@ -116,7 +114,7 @@ write_settings() {
         done
 }
 
-# The kernel has what it boots from built in: no initial RAM disk, and no modules.
+# The kernel has all drivers for the boot built in: it needs no initial RAM disk and no modules.
 fetch_kernel() {
         local package
         package=$(apt-cache depends linux-image-cloud-amd64 2>/dev/null | awk '/Depends: linux-image-/ { print $2; exit }')
@@ -169,7 +167,7 @@ fi
 
 # --- the boot ------------------------------------------------------------------------------------------
 
-# What was killed could not remove its directory.
+# A killed run could not remove its directory.
 for left in /tmp/boot-vm.*.*; do
         left_pid=${left#/tmp/boot-vm.}
         kill -0 "${left_pid%%.*}" 2>/dev/null || rm -rf --one-file-system "$left"
@@ -197,10 +195,10 @@ way=$work/way
 mkfifo "$way.in" "$way.out"
 touch "$way.lock" "$work/console"
 disk() { echo "-drive if=none,id=$1,format=raw,file=$2,$3 -device nvme,serial=$1,drive=$1"; }
-# A calibrated delay loop and clock source would be of a processor that does not exist.
+# Calibration of the delay loop and of clock sources is useless for an emulated processor.
 words="root=/dev/nvme0n1 rw console=ttyS0 quiet panic=-1 psi=1 mitigations=off audit=0 apparmor=0 random.trust_cpu=1
        net.ifnames=0 tsc=reliable clocksource=tsc lpj=10000000 no_timer_check systemd.show_status=no $kernel"
-exec 5<>"$way.in" 6<>"$way.out" # so that QEMU never sees the end of either
+exec 5<>"$way.in" 6<>"$way.out"  # read and write, so that QEMU never sees the end of either
 # shellcheck disable=SC2046,SC2086 # words
 setpriv --pdeathsig KILL qemu-system-x86_64 -machine q35,hpet=off -accel tcg,thread=multi,tb-size=256 -cpu max \
         -smp "$cpus" -m "$memory" -nodefaults -no-user-config -display none -no-reboot \

@@ -1,4 +1,4 @@
-"""Damages copies of a database at random, and knows which rows lie outside of the damaged pages.
+"""Damages copies of a database at random, and determines which rows are outside of the damaged pages.
 
 Reads the file format of SQLite independently of perfd: https://www.sqlite.org/fileformat2.html
 """
@@ -9,7 +9,7 @@ import sqlite3
 import struct
 
 PAGE = 4096
-# Tables whose rows perfd salvages as they are. The others are made again from these.
+# Tables whose rows perfd salvages unchanged. The other tables are rebuilt from these.
 TABLES = ("job", "timeline", "phase", "layout", "result", "shape", "model", "node_sample")
 
 
@@ -32,7 +32,7 @@ def overflow_pages(data, number):
 
 
 def rows_of_tree(data, root):
-    """(rowid, pages of the row) of a table of a sound file."""
+    """Returns (rowid, pages of the row) for each row of a table of an intact file."""
     at = (root - 1) * PAGE
     kind, _, n = struct.unpack_from(">BHH", data, at)
     pointers = at + (12 if kind == 5 else 8)
@@ -55,14 +55,14 @@ def rows_of_tree(data, root):
 
 
 def read_rows(path):
-    """{table: {rowid: pages}} of a sound file without a log."""
+    """Returns {table: {rowid: pages}} of an intact file without a log."""
     data = path.read_bytes()
     with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)) as database:
         roots = dict(database.execute("SELECT name, rootpage FROM sqlite_schema WHERE type = 'table'"))
     return {table: dict(rows_of_tree(data, roots[table])) for table in TABLES}
 
 
-# What disks and memory do to pages.
+# Kinds of damage caused by disks and memory.
 def zeros(rng, page):
     return bytes(PAGE)
 
@@ -72,7 +72,7 @@ def noise(rng, page):
 
 
 def torn(rng, page):
-    """A write that ended at a sector."""
+    """A torn write, which ended at a sector boundary."""
     at = 512 * rng.randrange(1, 8)
     return page[:at] + rng.randbytes(PAGE - at)
 
@@ -87,7 +87,7 @@ def damage(path, rng):
     n = len(data) // PAGE
     first = rng.randrange(1, n + 1)
     count = rng.choice((1, 1, 2, 4, 8, 20))
-    # A run of neighbours, as a bad block of a disk has, or scattered pages.
+    # Adjacent pages, as in a bad block of a disk, or scattered pages.
     numbers = set(range(first, min(first + count, n + 1))) if rng.random() < 0.3 else {rng.randrange(1, n + 1) for _ in range(count)}
     how = rng.choice((zeros, noise, torn, without_header))
     for number in numbers:
@@ -98,12 +98,12 @@ def damage(path, rng):
 
 
 def kept(rows, damaged):
-    """(table, rowid) of the rows outside of the damaged pages."""
+    """Returns (table, rowid) of the rows outside of the damaged pages."""
     return {(table, rowid) for table, found in rows.items() for rowid, pages in found.items() if not pages & damaged}
 
 
 def found_in(path, rows):
-    """(table, key) of the rows in a salvaged file; a phase has another rowid there."""
+    """Returns (table, key) of the rows in a salvaged file, in which phases have new rowids."""
     with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
         assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         return {(table, rowid) for table in rows for (rowid,) in database.execute(f"SELECT rowid FROM {table}")}

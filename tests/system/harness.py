@@ -125,7 +125,7 @@ def frame(message):
 
 
 def to_json(document):
-    """A document as a field of the protocol: its JSON text."""
+    """Encodes a document as a field of the protocol: its JSON text."""
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
 
 

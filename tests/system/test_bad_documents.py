@@ -19,7 +19,7 @@ def nested(depth):
     return "[" * depth + "]" * depth
 
 
-# Document, and the message of perfctl after the name of the file.
+# A document, and the error message of perfctl after the file name.
 CASES = (
     ("nothing", "", ":1: no document"),
     ("no JSON", "elapsed 3.5", ":1:"),

@@ -42,7 +42,7 @@ class ClaimedJobs(harness.TestCase):
             self.assert_status(root.begin("prolog", uid=OTHERS[0]), "OK")
         self.assertEqual(self.uids_of(daemon, "prolog"), [OTHERS[0]])
 
-        # The results of the other user are kept, for no job.
+        # The results of the other user are stored without a job.
         results = daemon.get("/api/v1/results").json["results"]
         self.assertEqual(len(results), 4)
         self.assertEqual({result["job"] for result in results if result["uid"] == OTHERS[1]}, {None})
@@ -52,7 +52,7 @@ class ClaimedJobs(harness.TestCase):
     def test_a_prolog_finds_its_id(self):
         daemon = self.daemon("[limits]\njobs = 40\n")
         attacker = self.client_of(daemon, OTHERS[1])
-        for i in range(100):  # the next ids of the scheduler: used up, or in use
+        for i in range(100):  # the next ids of the scheduler: used, or in use
             self.assert_status(attacker.begin(str(i)), "OK")
             if i < 95:
                 self.assert_status(attacker.end(str(i), 0), "OK")
@@ -68,7 +68,7 @@ class ClaimedJobs(harness.TestCase):
                 self.assert_status(attacker.end(str(i), 0), "DENIED")
                 self.assert_status(root.end(str(i), 0), "OK")
                 self.assert_status(root.begin(str(i), uid=OTHERS[0]), "INVALID")
-        # The jobs of the user go on under other ids.
+        # The user's jobs continue under other ids.
         running = daemon.get("/api/v1/jobs?state=running").json["jobs"]
         self.assertEqual({job["uid"] for job in running}, {OTHERS[1]})
         self.assertEqual(sorted(job["id"].split(".")[0] for job in running), [str(i) for i in range(95, 100)])

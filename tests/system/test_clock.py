@@ -13,7 +13,7 @@ TIME_ERROR = 5
 
 
 def is_synchronised():
-    state = ctypes.create_string_buffer(512)  # struct timex, modes = 0: only reads
+    state = ctypes.create_string_buffer(512)  # struct timex with modes = 0: read only
     return 0 <= ctypes.CDLL(None).adjtimex(state) < TIME_ERROR
 
 

@@ -104,7 +104,8 @@ class Psutil(Bracket):
     def test_memory_agrees(self):
         before, ours, after, _ = self.bracket(self.read)
         self.assertEqual(ours["perfd_node_memory_total_bytes"], before["memory"].total)
-        # A gauge can move in both directions: allow the difference of the readings and the change in 0.1 s.
+        # A gauge can change in both directions: the tolerance is the difference of the readings plus the change in
+        # 0.1 s.
         low, high = sorted((before["memory"].available, after["memory"].available))
         slack = before["memory"].total * 0.02
         self.assertGreaterEqual(ours["perfd_node_memory_available_bytes"], low - slack)

@@ -1,4 +1,5 @@
-"""Damages pages of the database: perfd goes on in a new file, and rows outside of the damaged pages are moved into it."""
+"""Damages pages of the database: perfd continues with a new file, and moves the rows outside of the damaged pages to
+it."""
 
 import contextlib
 import os
@@ -12,7 +13,7 @@ import damage
 import harness
 from harness import wait_for
 
-# Copies of one database that are damaged; tests/hostile asks for more.
+# Number of damaged copies of one database; tests/hostile sets a larger number.
 N_DAMAGES = int(os.environ.get("PERFD_DAMAGES", "8"))
 SEED = int(os.environ.get("PERFD_SEED", "1"))
 MODEL = {"name": "demo", "parameters": {"n": {"type": "int", "index": "int"}}, "results": {"rate": "float"}}
@@ -81,13 +82,13 @@ class Damage(harness.TestCase):
               f"of damaged pages lost, worst {100 * worst:.3f} %")
 
     def test_perfd_goes_on_in_a_new_file_and_keeps_what_it_acknowledged(self):
-        """Noise is written over pages of the file of a perfd that runs, while clients submit."""
+        """Writes random data over pages of the file while perfd runs and clients submit."""
         daemon = self.daemon("[sampling]\ninterval = 100ms\n[jobs]\ncheckpoint_interval = 1s\n")
         ids = self.fill(daemon, 4000, 30)
-        daemon.restart()  # the pages are in the file, and in no cache
+        daemon.restart()  # after a restart, the pages are in the file and in no cache
         path = daemon.state / "perfd.db"
         with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
-            # Pages that new rows change: the last of each index by name or id.
+            # Pages that new rows change: the last page of each index by name or id.
             roots = [root for (root,) in database.execute("SELECT rootpage FROM sqlite_schema WHERE name IN"
                                                           " ('result_by_name', 'result_by_time', 'job_by_state')")]
         with open(path, "r+b", buffering=0) as f:
@@ -124,7 +125,8 @@ class Damage(harness.TestCase):
         self.assertEqual((done.returncode, "no damage found" in done.stdout), (0, True), done.stdout + done.stderr)
 
     def test_perfd_starts_whatever_page_is_damaged(self):
-        """The first page of each table and index, and of the file, in turn: what is acknowledged is there after the next start."""
+        """Damages the first page of each table and index, and of the file, one at a time: acknowledged rows exist
+        after the next start."""
         daemon = self.daemon()
         self.fill(daemon, 400, 12)
         daemon.stop()
@@ -140,7 +142,7 @@ class Damage(harness.TestCase):
                 at = (root - 1) * damage.PAGE
                 path.write_bytes(sound[:at] + random.Random(root).randbytes(damage.PAGE) + sound[at + damage.PAGE:])
                 if daemon.process.poll() is None:
-                    daemon.kill()  # of a page before, whose test failed
+                    daemon.kill()  # in case the test of the previous page failed
                 daemon.start()
                 new = [uuid.uuid4().bytes for _ in range(2)]
                 with daemon.client() as client:

@@ -1,8 +1,8 @@
-"""Checks that a new kind of submission is new files and rows in at most eight existing product files.
+"""Checks that a new kind of submission needs only new files, and rows in at most eight existing product files.
 
-tests/echo has the files of a complete kind: a message, a table in the store, a room, a route, a collector and a command. The test lays
-them over a copy of the tree, adds the rows below, builds perfd and perfctl, and uses the kind. Then it leaves out the rows of one
-file after the other: the compiler, a unit test or the use must fail.
+tests/echo contains the files of a complete kind: a message, a table in the store, a room, a route, a collector and a
+command. The test copies them over a copy of the tree, adds the rows below, builds perfd and perfctl, and uses the
+kind. Then it removes the rows of one file at a time: the compiler, a unit test or the use must fail.
 """
 
 import contextlib
@@ -39,7 +39,8 @@ ROWS = [
     ("client/commands/commands.h", '        HEADING("Examine perfd")', "        COMMAND(cmd_echo_submit)         \\\n"),
 ]
 
-# What notices that a file has no row: a target that cannot be built without an error or warning, or the use of this program.
+# How a missing row in a file is detected: by a target that cannot be built without an error or warning, or by this
+# program.
 COMPILED = {
     "lib/request/request.h": "build/daemon/echo/echo.o",
     "daemon/ingest/codec.c": "build/daemon/ingest/codec.o",
@@ -55,7 +56,7 @@ UNIT_TESTED = {"web/openapi.json": "build/tests/unit/test_routes"}
 
 
 def insert(text, place, row):
-    """`text` with the row at its place, which must be there once."""
+    """Returns the text with the row inserted at its position, which must occur once."""
     anchor = place.removeprefix("+")
     if text.count(anchor) != 1:
         raise AssertionError(f"{anchor!r} is there {text.count(anchor)} times")
@@ -87,7 +88,7 @@ class EchoKind(unittest.TestCase):
 
     @contextlib.contextmanager
     def without_rows_in(self, name):
-        """The file as it was; what is built afterwards is not built anew for it."""
+        """Restores the file with its old modification time, so that it is not rebuilt."""
         path = self.tree / name
         status, text = path.stat(), path.read_text()
         path.write_text(self.original[name])
@@ -99,7 +100,7 @@ class EchoKind(unittest.TestCase):
         return subprocess.run(["make", "-s", "-j2", *targets], cwd=self.tree, capture_output=True, text=True)
 
     def use(self):
-        """Submits, asks, restarts and asks again; an error says what failed."""
+        """Submits, queries, restarts and queries again; raises an error with the failed step."""
         with tempfile.TemporaryDirectory(prefix="perfd-echo-run-") as directory:
             run = Run(pathlib.Path(directory), self.tree / "build")
             try:
@@ -148,7 +149,7 @@ class EchoKind(unittest.TestCase):
 
 
 class Run:
-    """A perfd of that build, in a directory of its own."""
+    """Starts perfd of the modified build in a separate directory."""
 
     def __init__(self, directory, build):
         self.directory, self.build, self.process = directory, build, None

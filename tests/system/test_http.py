@@ -68,7 +68,7 @@ class Schema:
         for key, item in value.items():
             if key in (properties or {}):
                 found += self.complaints(item, properties[key], f"{path}.{key}")
-            elif rest is True:  # any JSON that a script printed
+            elif rest is True:  # any JSON printed by a script
                 continue
             elif rest:
                 found += self.complaints(item, rest, f"{path}.{key}")
@@ -296,7 +296,7 @@ class Answers(harness.TestCase):
             b = client.submit_request(*[harness.indicator("many", framework="b")] * 500, job="b")
 
             def add_results():
-                """Creates results of which none has both component a and job b, so that a query reads all of them."""
+                """Creates results, none of which has both component a and job b, so that a query reads all of them."""
                 for request in (a, b) * 20:
                     request.sequence += 2
                     for item in request.submit.indicators:

@@ -80,7 +80,7 @@ class Described(harness.TestCase):
     def test_empty_answers(self):
         for path in ("/api/v1/indicators", "/api/v1/indicators/{name}/results", "/api/v1/results"):
             self.ask(path)
-        # A new database has the models of files after its first commit.
+        # In a new database, the models of files exist after the first commit.
         wait_for(lambda: self.running.get("/api/v1/indicators/PiMatmul/rank?objective=rate").status == 200, "the models in the store")
         self.assertEqual(self.ask("/api/v1/indicators/{name}/query", name="PiMatmul")["groups"], [])
         self.assertEqual(self.ask("/api/v1/indicators/{name}/rank", name="PiMatmul", objective="rate")["rankings"], [])

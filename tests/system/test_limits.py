@@ -35,7 +35,7 @@ class Limits(harness.TestCase):
             self.assert_status(client.submit(harness.indicator()), "OK")
 
     def cpu_s(self, daemon):
-        """CPU time of all threads of perfd."""
+        """Returns the CPU time of all threads of perfd."""
         fields = pathlib.Path(f"/proc/{daemon.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -64,7 +64,7 @@ class Limits(harness.TestCase):
         daemon = self.daemon(SMALL)
         for path in (daemon.directory, daemon.socket):
             path.chmod(0o777)
-        os.seteuid(NOBODY)  # the kernel notes who connects
+        os.seteuid(NOBODY)  # the kernel records the credentials at connect()
         try:
             clients = [daemon.client() for _ in range(6)]
             one_more = daemon.client()
@@ -102,7 +102,7 @@ class Limits(harness.TestCase):
         wait_for(lambda: daemon.metrics()['perfd_quota_refused_total{resource="input_size"}'] > 0, "a request that waits")
         self.assertLess(daemon.metrics()['perfd_quota_held{resource="input_size"}'], 2 << 20)
         self.assert_well(daemon)
-        # Requests that wait are taken once others are complete.
+        # Waiting requests are accepted after others are complete.
         for client in clients:
             client.socket.settimeout(harness.TIMEOUT_S)
         senders = [threading.Thread(target=client.send_bytes, args=(whole[5000:],)) for client in clients[:20]]

@@ -1,4 +1,4 @@
-"""Checks the documentation: its examples run, it lists all metrics, options and commands, and `make run` works."""
+"""Checks the documentation: examples run, all metrics, options and commands are listed, and `make run` works."""
 
 import os
 import re
@@ -13,17 +13,19 @@ PAGES = sorted((ROOT / "man").glob("*.[1-8]"))
 
 
 def examples(page):
-    """The commands of each display in EXAMPLES, without the prompts; here-documents and quotes span several lines."""
+    """Returns the commands of each display in EXAMPLES, without prompts; here-documents and quoted texts span several
+    lines."""
     text = page.read_text().partition(".Sh EXAMPLES\n")[2].partition("\n.Sh ")[0]
     for display in re.findall(r"^\.Bd -literal.*?\n(.*?)^\.Ed", text, re.M | re.S):
         display = display.replace("\\en", "\\n").replace("\\e", "\\").replace("\\&", "").replace("\\-", "-")
         if not display.startswith("$ "):
-            continue  # for root on an installed system
+            continue  # requires root on an installed system
         yield "".join(line.removeprefix("$ ") for line in display.splitlines(keepends=True))
 
 
 def readme_examples():
-    """The commands of README.md's sections on jobs and indicators as one script, since later commands use earlier files."""
+    """Returns the commands of README.md's sections on jobs and indicators as one script, since later commands use
+    earlier files."""
     text = (ROOT / "README.md").read_text()
     text = text[text.index("\n## Jobs\n"):text.index("\n## Test\n")]
     lines = [line[4:] for line in re.findall(r"(?m)^    .*$", text)]
@@ -31,7 +33,7 @@ def readme_examples():
 
 
 class Examples(harness.TestCase):
-    """Runs examples beside an ended job train-17, which the pages' examples use."""
+    """Runs the examples of the manual pages, which use an ended job train-17."""
 
     def setUp(self):
         super().setUp()
@@ -74,7 +76,8 @@ class Examples(harness.TestCase):
         self.assertEqual(len(results), 15 + 6)
 
     def quoted_messages(self, page):
-        """The messages in a list of perfctl's errors, as patterns: numbers may differ, and ... stands for any text."""
+        """Returns the error messages in perfctl's manual as patterns: numbers may differ, and ... stands for any
+        text."""
         text = (ROOT / "man" / page).read_text()
         lists = re.findall(r"^Errors are reported.*?^\.Bl.*?\n(.*?)^\.El", text, re.M | re.S)
         messages = [m.replace("\\e", "\\") for items in lists for m in re.findall(r"(?m)^\.It Li (.*)$", items)]
@@ -166,7 +169,7 @@ class Completeness(harness.TestCase):
         self.assertEqual([reason for reason in reasons if f".It {reason}\n" not in page], [])
 
     def test_the_manual_has_no_metric_that_perfd_lacks(self):
-        """Looks for the names in the source, because a machine may lack some of the metrics."""
+        """Reads the names in the source, because a machine may lack some of the metrics."""
         source = "".join(path.read_text() for folder in ("daemon", "lib") for path in (ROOT / folder).rglob("*.[ch]"))
         page = (ROOT / "man" / "perfd-metrics.7").read_text()
         families = [re.sub(r"_(total|info)$", "", name) for name in re.findall(r"^\.It Li (\w+) Pq \w+", page, re.M)]
@@ -188,7 +191,7 @@ class Completeness(harness.TestCase):
         self.assertEqual([option for option in options if not re.search(rf"(?m)^\.It .*Fl -{option}\b", text)], [])
 
     def test_every_command_of_perfctl_has_its_synopsis(self):
-        """perfctl.1's synopses name the commands of the tables, and options that these have."""
+        """Checks that the synopses in perfctl.1 name the commands in the tables and their options."""
         text = (ROOT / "man" / "perfctl.1").read_text().partition(".Sh SYNOPSIS\n")[2].partition("\n.Sh ")[0]
         known, documented = perfctl_options(), set()
         for synopsis in re.split(r"(?m)^\.Nm\n", text)[1:]:
@@ -202,7 +205,8 @@ class Completeness(harness.TestCase):
         self.assertEqual(documented, set(known))
 
     def test_every_option_of_perfctl_has_its_paragraph(self):
-        """With the letter and the placeholder of the tables, and no paragraph is about an option that no command has."""
+        """Checks that letters and placeholders match the tables, and that no paragraph describes an option that no
+        command has."""
         documented = {}
         for page in PAGES:
             if not page.name.startswith("perfctl"):
@@ -218,7 +222,7 @@ class Completeness(harness.TestCase):
 
 
 def perfctl_options():
-    """{command: {option: (letter, placeholder)}}, from the help that perfctl writes from its tables."""
+    """Returns {command: {option: (letter, placeholder)}} from perfctl's help, which is generated from its tables."""
     usage = subprocess.run([PERFCTL, "--help"], capture_output=True, text=True).stdout
     commands = [c for c in re.findall(r"^  ((?:[a-z]+ )?[a-z-]+) +[A-Z]", usage, re.M) if not c.startswith("perfctl")]
     found = {}
@@ -259,7 +263,8 @@ class Run(harness.TestCase):
         return " ".join(re.sub(r"[0-9]+(\.[0-9]+)*", "#", line).split())
 
     def readme_lines(self):
-        """The lines without indentation that README.md shows, except those that depend on the machine or on the directory."""
+        """Returns the lines without indentation in README.md, except those that depend on the machine or the
+        directory."""
         text = (ROOT / "README.md").read_text()
         block = text[text.index("    $ make run\n"):text.index("\n## Install\n")]
         lines = {self.normalized(line) for line in re.findall(r"(?m)^    (\S.*)$", block)}

@@ -459,14 +459,14 @@ class OfUsers(WithModels):
             self.assert_status(self.as_nobody(lambda other: self.register(other, model)), "OK")
             self.assert_status(self.as_nobody(lambda other: other.submit({**document, "@parameters": {"odd": 1}})), "OK")
             self.assertIn("no model of Shared declares", rank().body.decode())
-            # What the other user's model would count as odd is not counted of these results.
+            # Keys missing from the other user's model are not counted for these results.
             odd = self.counted("perfd_indicator_odd_keys_total")
             self.assert_status(client.submit({**document, "@parameters": {"other": 1}}), "OK")
             self.assertEqual(self.counted("perfd_indicator_odd_keys_total"), odd)
             self.assertEqual(self.models()["Shared", None]["applies_to_uid"], NOBODY)
             self.assertIn(f"registered by user {NOBODY}, own results only", self.running.perfctl("indicator", "models").stdout)
 
-            # The administrator's model says it of all.
+            # The administrator's model applies to all users.
             self.assert_status(self.register(client, model), "OK")
             self.assertIsNone(self.models()["Shared", None]["applies_to_uid"])
             self.assertEqual(rank().status, 200)

@@ -252,7 +252,7 @@ class Repeat(Measure):
 
 
 class Command(Measure):
-    """A command that prints no indicator is a benchmark of its own."""
+    """A command that prints no indicator is measured as a benchmark itself."""
 
     def test_each_repeated_run_is_a_result_of_the_command(self):
         done = self.run_command("sh", "-c", "exit 0", options=("--repeat", "3"))

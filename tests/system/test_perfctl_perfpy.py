@@ -1,4 +1,4 @@
-"""What perfctl writes in perf.py's shapes: the list of metrics for MLflow and the artifact of samples."""
+"""Checks the output of perfctl in perf.py's formats: the list of metrics for MLflow and the artifact with samples."""
 
 import json
 import os
@@ -15,7 +15,7 @@ FIELDS = ["cpu_pct_per_cpu_avg", "cpu_pct_per_cpu_min", "cpu_pct_per_cpu_max", "
 
 
 class WithJob(TestCase):
-    """One of rank 2 that was observed for a while."""
+    """Creates a job of rank 2 with observations."""
 
     def setUp(self):
         super().setUp()

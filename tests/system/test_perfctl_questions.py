@@ -1,4 +1,4 @@
-"""What perfctl shows of the node and its jobs, and how it behaves at the command line."""
+"""Checks the node and jobs as shown by perfctl, and the command line."""
 
 import json
 import os
@@ -36,7 +36,7 @@ class WithJobs(TestCase):
         return result.stdout
 
     def on_terminal(self, *words, until=None, environment=None):
-        """What a person sees: output on a terminal, up to `until` and then Ctrl-C, or up to the end."""
+        """Returns the output on a terminal: up to `until`, followed by Ctrl-C, or up to the end."""
         pid, master = pty.fork()
         if pid == 0:
             os.environ.pop("NO_COLOR", None)
@@ -76,7 +76,7 @@ class Questions(WithJobs):
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
 
     def test_a_report_as_json_is_the_answer_itself(self):
-        # But for the time of the node's last sample, which goes on.
+        # Except for the time of the node's last sample, which changes.
         printed, answered = json.loads(self.ask("report", "done", "--json")), self.running.get("/api/v1/jobs/done").json
         self.assertLessEqual(printed["on"].pop("time_ms"), answered["on"].pop("time_ms"))
         self.assertEqual(printed, answered)

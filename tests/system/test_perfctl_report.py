@@ -1,4 +1,4 @@
-"""Checks that reports of real jobs match the JSON answer, and that reports of several nodes are combined."""
+"""Checks that reports of real jobs match the JSON answer, and that reports of several nodes are merged."""
 
 import json
 import os

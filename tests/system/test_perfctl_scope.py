@@ -33,7 +33,7 @@ class ScopeTestCase(Booted):
         cls.run_inside("useradd", "-m", "-u", str(UID), "worker")
         cls.run_inside("loginctl", "enable-linger", "worker")
         wait_for(lambda: cls.show("ActiveState", f"user@{UID}.service") == "active", "the user's manager")
-        # systemd stops the slice of a user when it is empty, and refuses new sessions meanwhile.
+        # systemd stops the slice of a user when it is empty, and refuses new sessions until it has stopped.
         cls.run_inside("systemd-run", "--quiet", "--slice=user-0.slice", "--unit=stays.service", "sleep", "infinity")
 
     @staticmethod

@@ -1,4 +1,5 @@
-"""Checks who is shown the command lines, environments and standard error of whom, and for which hosts perfd answers over TCP."""
+"""Checks who can see the command lines, environments and standard error of other users, and for which hosts perfd
+answers over TCP."""
 
 import http.client
 import os
@@ -24,7 +25,8 @@ PRIVATE_PATHS = ("/jobs/secret", "/indicators/secret", "/api/v1/jobs", "/api/v1/
 
 
 def connect_as(uid, where, groups=()):
-    """Returns a connection that a process of another user has made and passed on. where: a port, or the path of a Unix socket."""
+    """Returns a connection made by a process of another user and passed to this one. where: a port, or the path of a
+    Unix socket."""
     family, address = (socket.AF_INET, ("127.0.0.1", where)) if isinstance(where, int) else (socket.AF_UNIX, str(where))
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     pid = os.fork()
@@ -58,7 +60,7 @@ def get_over(made, path, host="localhost"):
 
 
 class OwnedClient(harness.Client):
-    """A client of the submission socket that is another user's."""
+    """A client of the submission socket that belongs to another user."""
 
     def __init__(self, uid, path):
         self.socket, self.buffer, self.sequence = connect_as(uid, path), b"", 0
@@ -83,7 +85,7 @@ class Private(harness.TestCase):
         return daemon
 
     def check_sees(self, what, ask, sees):
-        """ask: a function from a path to a response."""
+        """ask: function that requests a path and returns the response."""
         for path in PATHS:
             response = ask(path)
             self.assertEqual(response.status, 200, f"{what}, {path}: {response.text}")

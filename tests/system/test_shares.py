@@ -1,4 +1,4 @@
-"""Checks that what a user makes perfd hold or do is charged to this user, and that others do not wait."""
+"""Checks that the resources that a user consumes in perfd are charged to this user, and that others are not delayed."""
 
 import os
 import select
@@ -12,7 +12,7 @@ from harness import wait_for
 CONFIG = "[sampling]\ninterval = 100ms\n[http]\nquery_timeout = 60s\n"
 OTHER_UID = 65534
 N_RESULTS = 12000
-# Groups and sorts all results: the slowest of ordinary queries.
+# Groups and sorts all results: the slowest of the usual queries.
 SLOW = "/api/v1/indicators/many/query?group_by=n&stat=median:rate,p95:rate,skew:rate"
 
 
@@ -22,7 +22,7 @@ class Asker:
     def __init__(self, port, path, uid=None):
         self.socket = socket.socket()
         self.socket.settimeout(harness.TIMEOUT_S)
-        # The user of a TCP connection is the one who made the socket.
+        # The user of a TCP connection is the one who created the socket.
         if uid is None:
             self.socket.connect(("127.0.0.1", port))
         else:
@@ -52,7 +52,7 @@ class Asker:
 
 
 def make_socket_as(uid):
-    """Returns a socket that a process of another user has made and passed on."""
+    """Returns a socket created by a process of another user and passed to this one."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     pid = os.fork()
     if pid == 0:

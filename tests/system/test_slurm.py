@@ -1,7 +1,7 @@
 """Runs jobs of a real Slurm with one node, from prolog to epilog, with perfd.
 
-slurmctld and slurmd are the distribution's programs. They run in namespaces, since they trust the identity that a client
-claims, and use the machine's cgroup v1.
+slurmctld and slurmd are the distribution's programs. They run in namespaces, since they trust the identity claimed by
+a client, and use the machine's cgroup v1.
 """
 
 import json

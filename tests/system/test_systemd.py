@@ -131,7 +131,7 @@ class Units(Booted):
         self.run_inside("perfctl", "status")
 
     def recipes(self):
-        """The commands of perfd.conf(5) and README.md that open HTTP to a network."""
+        """Runs the commands of perfd.conf(5) and README.md that open HTTP to a network."""
         page = (harness.ROOT / "man" / "perfd.conf.5").read_text()
         display = next(text for text in re.findall(r"(?ms)^\.Bd -literal.*?\n(.*?)^\.Ed", page) if "IPAddressAllow" in text)
         yield re.sub(r"(?m)^# ", "", display.replace("\\en", "\\n"))
@@ -139,7 +139,8 @@ class Units(Booted):
         yield next(text for text in readme.split("\n\n") if "IPAddressAllow" in text).replace("sudo ", "")
 
     def test_the_recipes_for_scrapes_from_another_host_work_each_time(self):
-        """A packet to an address of this node has it as its source, by which the unit filters the packets of another host."""
+        """A packet to an address of this node has this address as its source; the unit filters packets from other
+        hosts by their source."""
         files = "/etc/perfd/perfd.conf.d/http.conf", "/etc/systemd/system/perfd.service.d/http.conf"
         self.run_inside("ip", "address", "add", "10.0.0.7/32", "dev", "lo")
         self.addCleanup(self.run_inside, "ip", "address", "delete", "10.0.0.7/32", "dev", "lo")
@@ -188,7 +189,7 @@ class Units(Booted):
     def test_a_stopped_journal_delays_no_sample_and_gets_the_messages_later(self):
         self.run_inside("systemctl", "kill", "--kill-whom=main", "--signal=STOP", "systemd-journald.service")
         self.addCleanup(self.run_inside, "systemctl", "kill", "--kill-whom=main", "--signal=CONT", "systemd-journald.service")
-        # journald's socket is full: whoever waits for it waits now.
+        # journald's socket is full: a writer that waits for space would block now.
         self.run_inside("python3", "-c", FILL_JOURNAL)
         first = self.metrics()
         for _ in range(5):

@@ -86,7 +86,7 @@ class Jobs:
         return int(found[1]) / 1e6 if found else None
 
     def show(self, job):
-        """Returns perfd's answer, or None. Uses the shell's own means, since starting programs is slow."""
+        """Returns perfd's answer, or None. Uses shell builtins, since starting programs is slow."""
         answer = self.machine.sh("exec 4<>/dev/tcp/127.0.0.1/9847 && "
                                  f"printf 'GET /api/v1/jobs/{job} HTTP/1.0\\r\\n\\r\\n' >&4 && cat <&4").stdout
         head, _, body = answer.partition("\n\n")
@@ -183,7 +183,7 @@ class Everywhere(Jobs):
         enough = f"/tmp/{job}.enough"
         self.machine.run(f"setsid work {self.entries(job)} bomb {enough} >/dev/null 2>&1 &")
         self.addCleanup(self.machine.sh, f"touch {enough}")
-        # perfd answers meanwhile, and has read the group at its limit.
+        # perfd still answers, and has read the group at its limit.
         wait_for(lambda: (shown := self.show(job)) and [m for m in shown["metrics"] if (m["key"], m["value"]) == ("job_pids_peak", 40)],
                  "a look at all of it", TIMEOUT_S * vm.SLOWNESS)
         self.machine.run(f"touch {enough}")

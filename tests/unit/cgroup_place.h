@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Places of a job that has cgroups in some of the hierarchies
+ * Places of a job that has cgroups in only some of the hierarchies
  */
 
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "sample/cgroup_tree.h"
 #include "util/scoped.h"
 
-/* Empties the hierarchies in which both are in the same group. */
+/* Clears the paths of the hierarchies in which both processes are in the same group. */
 static inline void place_without(CgroupPlace *place, const CgroupPlace *other) {
         char *const paths[] = { place->v2, place->cpu, place->cpuacct, place->cpuset, place->memory, place->blkio, place->pids };
         const char *const others[] = { other->v2, other->cpu, other->cpuacct, other->cpuset, other->memory, other->blkio, other->pids };

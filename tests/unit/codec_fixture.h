@@ -38,7 +38,7 @@ static inline int tear_down(void **state) {
         return 0;
 }
 
-/* Moves `request` in. */
+/* Takes ownership of `request`. */
 static inline int decode_from(Fixture *f, Buffer *request, const Peer *sender) {
         Frame frame = { (const uint8_t *)request->text, request->n, request->n };
         int r;
@@ -63,7 +63,7 @@ static inline void assert_refused(Fixture *f, Buffer *request, Status status, co
         assert_int_equal(f->decoded.sequence, 9);
 }
 
-/* A Request with sequence 9 and this body. */
+/* Makes a Request with sequence 9 and this body. */
 static inline Buffer make_request(unsigned field, Buffer *body) {
         Buffer request = {};
 

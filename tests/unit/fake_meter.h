@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A fake machine and its meter. Include after cmocka.h. */
+/* A fake machine and its meter. Include this file after cmocka.h. */
 
 #include "fake_sample.h"
 #include "measure/meter.h"
@@ -30,7 +30,7 @@ static inline int look(Bench *bench) {
         return meter_advance(bench->meter, &bench->now, &bench->observation);
 }
 
-/* A second later. */
+/* Takes a sample one second later. */
 static inline int look_later(Bench *bench) {
         fake_pass(&bench->now, SECOND);
         return look(bench);
@@ -40,7 +40,7 @@ static inline uint64_t total(const Bench *bench, Total t) {
         return meter_totals(bench->meter)->value[t];
 }
 
-/* Another meter, as after a restart. */
+/* Replaces the meter by a new one restored from its checkpoint. */
 static inline int restart(Bench *b, const char *boot_id, const char *boot_id_now) {
         Meter *meter = NULL;
         char *text = NULL;

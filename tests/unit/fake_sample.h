@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * A fake machine, whose counters are set by tests
+ * A fake machine whose counters are set by tests
  *
- * The machine starts 100 s after boot, with all sources readable, all counters 0, 40 % of the memory used, and
- * / half full.
+ * The machine is at 100 s after boot, with all sources readable, all counters 0, 40 % of the memory used, and / half
+ * full.
  */
 
 #include <stdio.h>
@@ -52,7 +52,7 @@ static inline void fake_cpu(Sample *sample, size_t cpu, CpuMode mode, uint64_t t
         sample->cpu.ticks[mode] += ticks;
 }
 
-/* Every CPU busy and idle for so many ticks. */
+/* Adds busy and idle ticks to every CPU. */
 static inline void fake_work(Sample *sample, uint64_t busy, uint64_t idle) {
         for (size_t i = 0; i < sample->n_cpus; i++) {
                 if (!sample->cpus[i].online)
@@ -62,13 +62,13 @@ static inline void fake_work(Sample *sample, uint64_t busy, uint64_t idle) {
         }
 }
 
-/* One second at a utilization of percent. */
+/* Advances by one second at the given utilization in percent. */
 static inline void fake_second(Sample *sample, uint64_t percent) {
         fake_work(sample, percent, 100 - percent);
         fake_pass(sample, SECOND);
 }
 
-/* The device of that name, plugged in when there is none. Borrowed until the next is plugged in. */
+/* Returns the device with that name, which is added if it does not exist. Borrowed until the next device is added. */
 static inline SampleDisk *fake_disk(Sample *sample, const char *name, DiskClass class) {
         SampleDisk *disk;
 

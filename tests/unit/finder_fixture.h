@@ -16,7 +16,7 @@
 #include "util/buffer.h"
 
 typedef struct Fixture {
-        char root[64]; /* "": a tree that is not changed */
+        char root[64]; /* "" if the tree is not copied */
         CgroupTree *tree;
         Finder *finder;
 } Fixture;
@@ -27,7 +27,7 @@ static inline void begin_at(Fixture *f, const char *root, const FinderPattern *p
         assert_int_equal(finder_scan(f->finder), 0);
 }
 
-/* With the patterns that perfd has when nobody configures any. */
+/* Uses the default patterns of perfd. */
 static inline void begin(Fixture *f, const char *root) {
         FinderPattern patterns[CONFIG_PATTERNS_MAX];
         Config config;
@@ -36,7 +36,7 @@ static inline void begin(Fixture *f, const char *root) {
         begin_at(f, root, patterns, config_patterns(&config.patterns, patterns));
 }
 
-/* On a copy of the tree. */
+/* Copies the tree, so that the test can change it. */
 static inline void begin_copy(Fixture *f, const char *tree) {
         tree_copy(tree, f->root);
         begin(f, f->root);
@@ -80,14 +80,14 @@ static inline void unmake(const Fixture *f, const char *path) {
         assert_int_equal(rmdir(full), 0);
 }
 
-/* The same without the job that is in one hierarchy only. */
+/* As begin_copy(), without the job that exists in one hierarchy only. */
 static inline void begin_copy_of_v1(Fixture *f) {
         tree_copy("slurm-v1", f->root);
         make_away(f, "memory/slurm/uid_1000/job_45");
         begin(f, f->root);
 }
 
-/* All that is handed out now, sorted: "job pattern path [of UID], …". Caller frees. */
+/* Returns all groups that the finder returns now, sorted: "job pattern path [of UID], …". Caller frees. */
 static inline char *found(Fixture *f) {
         char said[64][CGROUP_PATH_MAX + 256];
         scoped(buffer_deinit) Buffer all = {};
@@ -143,7 +143,7 @@ static inline void await_change(const Fixture *f) {
         assert_int_equal(poll(&pollfd, 1, 10 * (int)FINDER_WAIT_MS), 1);
 }
 
-/* Takes what there is until the next group is handed out. */
+/* Scans until the finder returns a group. */
 static inline FoundGroup await_group(Fixture *f) {
         FoundGroup group;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* An ingest on a real socket with an event loop of its own; the test acts as the daemon and as its clients. */
+/* An ingest on a real socket with its own event loop; the test acts as the daemon and as its clients. */
 
 #include <errno.h>
 #include <setjmp.h>
@@ -30,7 +30,7 @@ typedef struct Fixture {
         Shares *shares;
         sd_event *event;
         Ingest *ingest;
-        Ticket tickets[TICKETS_MAX]; /* of submissions that wait for an answer */
+        Ticket tickets[TICKETS_MAX]; /* of submissions without an answer */
         size_t n_tickets;
 } Fixture;
 
@@ -80,7 +80,7 @@ static inline int tear_down(void **state) {
         return 0;
 }
 
-/* Everything that can be done without waiting: events, and requests into f->tickets. */
+/* Does all work that needs no waiting: handles events, and stores the tickets of requests in f->tickets. */
 static inline void turn(Fixture *f) {
         Request request;
         Ticket ticket;
@@ -108,7 +108,7 @@ static inline void answer_all(Fixture *f) {
         ingest_flush(f->ingest);
 }
 
-/* Blocks nowhere: tests drive both ends. */
+/* Does not block: the test controls both ends. */
 static inline int join(Fixture *f) {
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
@@ -117,7 +117,7 @@ static inline int join(Fixture *f) {
         return fd;
 }
 
-/* Sends all of `stream` (moved in), turning the loop when the socket is full. */
+/* Sends all of `stream` (ownership is taken), and runs the loop while the socket is full. */
 static inline void send_stream(Fixture *f, int fd, Buffer *stream) {
         uint64_t deadline_ns = clock_boottime_ns() + DEADLINE_NS;
         size_t n_sent = 0;
@@ -163,7 +163,7 @@ static inline void submit(Fixture *f, int fd, uint64_t first, unsigned n) {
 typedef struct Reply {
         uint64_t sequence;
         uint64_t status;
-        char text[1024]; /* the whole frame, for a look at its words */
+        char text[1024]; /* the whole frame, which can be searched for texts */
         size_t n;
 } Reply;
 
@@ -193,7 +193,7 @@ static inline Reply parse_reply(const Frame *frame) {
                 else if (tag == (2 << 3))
                         reply.status = v;
                 else
-                        p += v; /* texts, and hello's message */
+                        p += v; /* skips texts and hello's message */
         }
 
         return reply;
@@ -203,14 +203,14 @@ static inline bool says(const Reply *reply, const char *words) {
         return memmem(reply->text, reply->n, words, strlen(words));
 }
 
-/* The next replies, as many as there are of n_max; turns the loop for them. */
+/* Receives up to n_max replies that are available; runs the loop for them. */
 static inline size_t receive(Fixture *f, int fd, Reply *ret, size_t n_max) {
         uint8_t bytes[2048];
         size_t n_replies = 0, n_held = 0;
 
         turn(f);
         while (n_replies < n_max) {
-                ssize_t n = recv(fd, bytes + n_held, 1, 0); /* no byte of the reply after these */
+                ssize_t n = recv(fd, bytes + n_held, 1, 0); /* must not read beyond the reply */
                 Frame frame;
 
                 if (n < 0 && errno == EAGAIN) {

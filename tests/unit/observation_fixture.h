@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Observations of a job for recordings
+ * Observations of a job for tests of recordings
  */
 
 #include <math.h>
@@ -14,7 +14,7 @@
 #define BEGIN (100 * SECOND)
 #define REALTIME (UINT64_C(1700000000123) * MS)
 
-/* From and to in milliseconds since the begin. */
+/* from_ms, to_ms: since the job began. */
 static inline Observation span(uint64_t from_ms, uint64_t to_ms, double cpu) {
         return (Observation){
                 .begin_ns = BEGIN + from_ms * MS,

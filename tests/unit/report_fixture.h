@@ -67,7 +67,7 @@ static inline const Value *read_document(Fixture *f, const char *name) {
         return read_value(f, text);
 }
 
-/* Reports of the documents in tests/data/reports. */
+/* Writes the report of a document in tests/data/reports. */
 static inline const char *report_of(Fixture *f, const Value *job, const ReportResults *results) {
         buffer_clear(&f->out);
         report_write(&f->screen, job, NULL, results);

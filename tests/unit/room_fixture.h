@@ -17,7 +17,7 @@
 #include "jobs/job_room.h"
 #include "store/jobs/job_reader.h"
 
-#define JOB_42 "/system.slice/slurmstepd.scope/job_42" /* process 100 is in it */
+#define JOB_42 "/system.slice/slurmstepd.scope/job_42" /* the group of process 100 */
 #define GROUP_42 "sys/fs/cgroup" JOB_42
 #define PID_IN_42 100
 #define PID_IN_RUN 101
@@ -25,7 +25,7 @@
 typedef struct Fixture {
         Place place;
         char root[64];
-        int pidfd; /* of the test: its peers live */
+        int pidfd; /* of the test process: its peers are alive */
         sd_event *event;
         JobsConfig config;
         SharesConfig shares_config;
@@ -36,10 +36,10 @@ typedef struct Fixture {
         JobRoom jobs;
         IndicatorRoom indicators;
         uint64_t n_requests;
-        Answer answer; /* the last */
+        Answer answer; /* the last answer */
         Peer peer;
         JobInfo info;
-        unsigned connection; /* of the peer */
+        unsigned connection; /* number of the peer's connection */
 } Fixture;
 
 static inline void rooms_begin(Fixture *f) {
@@ -68,7 +68,7 @@ static inline int rooms_set_up(void **state) {
         for (Resource i = 0; i < N_RESOURCES; i++)
                 f->shares_config.limits[i] = 1 << 30;
         f->shares_config.limits[RESOURCE_MODELS] = 1 << 20;
-        f->shares_config.limits[RESOURCE_JOBS] = 20; /* one user alone: five jobs that nothing watches */
+        f->shares_config.limits[RESOURCE_JOBS] = 20; /* a single user may have five jobs without a watched process */
         assert_int_equal(shares_new(&f->shares, &f->shares_config), 0);
         f->store_config.shares = f->shares;
         place_open_with(&f->place, &f->store_config);
@@ -101,7 +101,7 @@ static inline int rooms_tear_down(void **state) {
 
 #define ROOM_TEST(name) cmocka_unit_test_setup_teardown(name, rooms_set_up, rooms_tear_down)
 
-/* --- the desk's part ----------------------------------------------------------------------------- */
+/* --- desk ---------------------------------------------------------------------------------------- */
 
 static inline bool is_of(const Kind *kinds, size_t n, const Kind *kind) {
         return kind >= kinds && kind < kinds + n;
@@ -118,7 +118,7 @@ static inline void *state_of(Fixture *f, const Kind *kind) {
         return &f->indicators.results;
 }
 
-/* A completion with this outcome instead of the store's own. */
+/* Handles a completion with this outcome in place of the store's. */
 static inline int complete_as(Fixture *f, StoreOutcome outcome) {
         StoreDone done;
 
@@ -142,7 +142,7 @@ static inline int place_request(Fixture *f, const Kind *kind, Request *request) 
         return kind->place(state_of(f, kind), request, ticket, &f->answer);
 }
 
-/* The status of a request, with the store's part. */
+/* Places a request, completes its rows, and returns the status of the answer. */
 static inline Status serve(Fixture *f, const Kind *kind, Request *request) {
         int r = place_request(f, kind, request);
 
@@ -196,7 +196,7 @@ static inline Status begin_job(Fixture *f, const char *id) {
         return serve(f, &lifecycle_kinds[LIFECYCLE_BEGIN], &request);
 }
 
-/* A job whose own cgroup is job_42's. */
+/* Begins a job in the cgroup of job_42. */
 static inline Status begin_in_42(Fixture *f, const char *id) {
         Request request = begin_request(f, id);
         Job *job;
@@ -234,7 +234,7 @@ static inline void set_populated(Fixture *f, bool is_populated) {
         tree_write(f->root, GROUP_42 "/cgroup.events", is_populated ? "populated 1\nfrozen 0\n" : "populated 0\nfrozen 0\n");
 }
 
-/* Removes a directory of the tree, whose files would not be there in the kernel's. */
+/* Removes a directory including its files, which the kernel would remove as well. */
 static inline void remove_group(Fixture *f) {
         char command[256];
 
@@ -242,7 +242,7 @@ static inline void remove_group(Fixture *f) {
         assert_int_equal(system(command), 0);
 }
 
-/* A child that ends when its pipe is closed. */
+/* Forks a child that exits when its pipe is closed. */
 static inline pid_t fork_waiting(int *ret_fd) {
         int fds[2];
         pid_t pid;
@@ -261,7 +261,7 @@ static inline pid_t fork_waiting(int *ret_fd) {
         return pid;
 }
 
-/* The stored job; its text is valid until the next question. */
+/* Returns the stored job; its texts are valid until the next query. */
 static inline JobRow stored_job(Fixture *f, const char *id) {
         JobRow row;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Generated reports of ranks, and the run that combines them. */
+/* Generated reports of ranks, and the run that merges them. */
 
 #include <math.h>
 #include <setjmp.h>
@@ -22,7 +22,7 @@ typedef struct Fixture {
         Buffer out;
         Screen screen;
         Buffer json;
-        Arena arena; /* of `json`, read back */
+        Arena arena; /* memory of `json` after parsing */
 } Fixture;
 
 static inline int set_up(void **state) {
@@ -44,11 +44,11 @@ static inline int tear_down(void **state) {
         return 0;
 }
 
-/* What is not given is as in the report of an only rank. */
+/* A rank; members that are not set have the value of a single rank's report. */
 typedef struct Rank {
         const char *id, *host, *more, *name, *command, *state, *cgroup;
         int rank;   /* -1: none */
-        int ranks;  /* 0: nobody said */
+        int ranks;  /* 0: unknown */
         int status; /* -1: none */
         int uid, node;
         double cpus_used, cpus_given, memory_mib, node_read_mib;
@@ -113,7 +113,7 @@ static inline int add(Fixture *f, const char *file, const Rank *rank) {
         return report_run_add(&f->run, file, text.text, text.n);
 }
 
-/* Each in a file of its own: "0.json", … */
+/* Adds each report as a separate file: "0.json", … */
 static inline int join(Fixture *f, const Rank *ranks, size_t n) {
         static const char *const files[] = { "0.json", "1.json", "2.json", "3.json", "4.json" };
 
@@ -138,9 +138,8 @@ static inline const Value *json_of(Fixture *f) {
         ValueReader reader;
         ValueError error;
         const Value *value;
-        Json json;
+        Json json = { .out = &f->json };
 
-        json_init(&json, &f->json);
         report_run_write_json(&f->run, &json);
         value_parse_begin(&reader, f->json.text, f->json.n);
         if (value_parse_next(&reader, &f->arena, &value, &error) != 0)
@@ -163,7 +162,7 @@ static inline void assert_total(const Value *json, const char *key, double value
         assert_string_equal(answer_text(total, "of"), of);
 }
 
-/* Four ranks on two hosts: two on each. */
+/* Makes four ranks on two hosts, two on each. */
 static inline void make_four(Rank ranks[static 4]) {
         static const char *const ids[] = { "train-17.0", "train-17.1", "train-17.2", "train-17.3" };
 

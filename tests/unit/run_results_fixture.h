@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A model of an indicator and results, shared by the tests of points. */
+/* An indicator model and results, shared by the tests of points. */
 
 #include "store_fixture.h"
 
@@ -34,7 +34,7 @@ static inline Value string_value(const char *text) {
         return (Value){ .type = VALUE_STRING, .string = text };
 }
 
-/* Odd ones have their matrix size as a float; n is the id, and the time. */
+/* Results with an odd n have their matrix size as a float; n is the id and the time. */
 static inline void run_results_make(RunResults *m, uint64_t n, const char *component, const char *dtype, int64_t size, double rate) {
         *m = (RunResults){};
         m->parameters[0] = (Member){ "reps", { .type = VALUE_INT, .integer = 50 } };
@@ -66,7 +66,7 @@ static inline void run_results_make(RunResults *m, uint64_t n, const char *compo
         };
 }
 
-/* Result n of a pattern with every combination in it; every tenth run failed. */
+/* Makes result n of a pattern that contains all combinations; every tenth run failed. */
 static inline void run_results_make_nth(RunResults *m, uint64_t n, const IndicatorModel *model) {
         static const char *const components[] = { "tensorflow", "pytorch" }, *const dtypes[] = { "float32", "512", "int \"8\"" };
 
@@ -87,7 +87,7 @@ static inline void put_measured(Store *store, uint64_t from, uint64_t to, const 
         }
 }
 
-/* What a question comes to. */
+/* Sum over the results of a query. */
 typedef struct Sum {
         uint64_t n, n_failed, times;
         double rates, elapsed;

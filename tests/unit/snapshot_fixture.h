@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Builds a Snapshot with the given amount of hardware and number of jobs, for tests and benchmarks. */
+/* Builds a Snapshot with a given number of devices and jobs, for tests and benchmarks. */
 
 #include <assert.h>
 #include <stdio.h>
@@ -73,7 +73,7 @@ static inline void fixture_describe_job(JobDescription *ret, size_t i) {
         assert(job_description_make(&info, ret) == 0);
 }
 
-/* A running job with metrics that were made by hand: snapshot->jobs.results[i]. */
+/* Adds a running job with fixed metrics: snapshot->jobs.results[i]. */
 static inline void fixture_add_job(JobsSnapshot *jobs, size_t i) {
         JobRecord *record = jobs_snapshot_add(jobs);
         JobResult result = {};
@@ -85,7 +85,7 @@ static inline void fixture_add_job(JobsSnapshot *jobs, size_t i) {
         record->result = jobs_snapshot_copy_result(jobs, &result);
 }
 
-/* The present phase of record i; there is room for one. */
+/* Sets the current phase of record i; the snapshot has space for one phase. */
 static inline void fixture_set_phase(JobsSnapshot *jobs, size_t i, const Phase *phase) {
         jobs->records[i].phase = jobs_snapshot_copy_phase(jobs, phase);
 }
@@ -114,7 +114,7 @@ static inline void fixture_fill(Snapshot *snapshot, const SnapshotSize *size) {
         snapshot->jobs.n_exposed_max = size->n_jobs;
 }
 
-/* Record i as a view whose metrics a test may change. */
+/* Returns record i as a view whose metrics a test may change. */
 static inline JobView fixture_view(const Snapshot *snapshot, size_t i) {
         JobView view;
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Shared by the tests of store and reader: a store in a temporary directory, results, and waiting for completions. */
+/*
+ * Shared by the tests of store and reader: a store in a temporary directory, results, and functions that wait for
+ * completions.
+ */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,14 +33,14 @@
 #include "util/clock.h"
 
 #define DEADLINE_MS 60000
-/* Cookie number `number` of a test. */
+/* Returns cookie number `number` of a test. */
 static inline StoreCookie cookie_of(uint64_t number) {
-        static const char kind[] = "test"; /* the store does not look inside */
+        static const char kind[] = "test"; /* the store does not interpret cookies */
 
         return (StoreCookie){ .kind = (const struct Kind *)(const void *)kind, .ticket = { .generation = 1, .number = number } };
 }
 
-/* The begin of a job by its user. */
+/* Packs the begin of a job by its user. */
 static inline RowSet *pack_begin_row(const JobInfo *info, uint64_t begin_ms, const char *boot_id, const char *progress, const char *meter,
                                      StoreCookie cookie) {
         const StoreJobBegin row = {
@@ -53,7 +56,7 @@ static inline RowSet *pack_begin_row(const JobInfo *info, uint64_t begin_ms, con
 typedef struct Place {
         char directory[64];
         Store *store;   /* NULL: not open */
-        Reader *reader; /* of the same file */
+        Reader *reader; /* reads the same file */
 } Place;
 
 static inline StoreConfig place_config(const Place *place) {
@@ -96,7 +99,7 @@ static inline void place_path(const Place *place, const char *name, char ret[sta
         (void)snprintf(ret, PATH_MAX, "%s/%s", place->directory, name);
 }
 
-/* The first name in the directory that begins like that. */
+/* Finds the first name in the directory with this prefix. */
 static inline bool place_find(const Place *place, const char *begin, char ret[static PATH_MAX]) {
         DIR *directory = opendir(place->directory);
         struct dirent *entry;
@@ -121,7 +124,7 @@ static inline void place_remove(Place *place) {
         assert_int_equal(rmdir(place->directory), 0);
 }
 
-/* For cmocka: a place of each test's own. */
+/* Setup function for cmocka: gives each test a separate place. */
 static inline int place_setup_closed(void **state) {
         Place *place = calloc(1, sizeof(*place));
 
@@ -137,7 +140,7 @@ static inline int place_setup(void **state) {
         return 0;
 }
 
-/* For what is not about syncing. */
+/* For tests that do not depend on syncing. */
 static inline int place_setup_volatile(void **state) {
         StoreConfig config;
 
@@ -154,7 +157,7 @@ static inline int place_teardown(void **state) {
         return 0;
 }
 
-/* --- past the store ------------------------------------------------------------------------------ */
+/* --- direct access to the database --------------------------------------------------------------- */
 
 static inline sqlite3 *place_open_database(const Place *place, int flags) {
         char path[PATH_MAX];
@@ -166,7 +169,7 @@ static inline sqlite3 *place_open_database(const Place *place, int flags) {
         return db;
 }
 
-/* The first column of the first row. */
+/* Returns the first column of the first row. */
 static inline int64_t ask_place(const Place *place, const char *sql) {
         sqlite3 *db = place_open_database(place, SQLITE_OPEN_READONLY);
         sqlite3_stmt *statement;
@@ -198,7 +201,7 @@ static inline void assert_held_as_stored(const Place *place) {
                          0);
 }
 
-/* The first statement after `of` (NULL: of all) whose SQL has this text. */
+/* Returns the first statement after `of` (NULL: from the start) whose SQL contains this text. */
 static inline const Statement *next_statement(const Statement *of, const char *text) {
         for (of = of ? of + 1 : __start_statements; of < __stop_statements; of++)
                 if (of->sql && strstr(of->sql, text))
@@ -211,7 +214,7 @@ static inline const Statement *statement_with(const char *text) {
         return next_statement(NULL, text);
 }
 
-/* SQLite's query plan, a line for each step. */
+/* Writes SQLite's query plan, one line per step. */
 static inline void explain_at(const Place *place, const Statement *of, char *ret, size_t n_ret) {
         sqlite3 *db = place_open_database(place, SQLITE_OPEN_READONLY);
         char sql[2048];
@@ -227,7 +230,7 @@ static inline void explain_at(const Place *place, const Statement *of, char *ret
         assert_true(n > 0 && n < n_ret);
 }
 
-/* The plan has this step, reads no table from begin to end and sorts nothing. */
+/* Checks that the plan contains this step, scans no whole table and sorts nothing. */
 static inline void assert_plan(const Place *place, const Statement *of, const char *step) {
         char plan[2048];
 
@@ -245,7 +248,7 @@ static inline void change_place(const Place *place, const char *sql) {
 
 /* --- opening and damage -------------------------------------------------------------------------- */
 
-/* Opening is refused or noted; the note, which the caller frees. */
+/* Opens a store and returns the message in its note, which the caller frees. */
 static inline char *open_with_note(Place *place, int expected) {
         StoreConfig config = place_config(place);
         char *note = NULL;
@@ -311,7 +314,7 @@ static inline uint64_t id_number(const uint8_t id[static 16]) {
 
 /* --- completions --------------------------------------------------------------------------------- */
 
-/* False when none came within the time. */
+/* Returns false if no completion arrives in time. */
 static inline bool wait_done(Store *store, StoreDone *ret, int timeout_ms) {
         struct pollfd fd = { .fd = store_fd(store), .events = POLLIN };
 
@@ -342,7 +345,7 @@ static inline StoreOutcome put_number(Store *store, uint64_t n, uint64_t time_ms
         return put_one(store, &item.submission, n);
 }
 
-/* All rows of the filter, over as many questions as there are pages. */
+/* Counts all rows of the filter, over as many pages as necessary. */
 static inline uint64_t count_results(Reader *reader, const ResultFilter *filter) {
         uint64_t n = 0;
         ResultRow row;
@@ -355,7 +358,7 @@ static inline uint64_t count_results(Reader *reader, const ResultFilter *filter)
         return n;
 }
 
-/* Asks until the condition holds, for what happens in the writer's time. */
+/* Repeats a check until the condition is true, for work of the writer's thread. */
 #define EVENTUALLY(condition)                                                              \
         do {                                                                               \
                 uint64_t give_up_ns_ = clock_boottime_ns() + DEADLINE_MS * NS_PER_MS;      \

@@ -46,7 +46,7 @@ static void every_counter_lands_in_its_total(void **state) {
         b.now.disks[0] = (SampleDisk){ .name = "sda", .read_bytes = 11, .write_bytes = 12, .reads = 13, .writes = 14 };
         b.now.disks[1].read_bytes = 21;
         b.now.disks[1].write_bytes = 22;
-        b.now.disks[1].reads = 99; /* not kept of virtual ones */
+        b.now.disks[1].reads = 99; /* not counted for virtual devices */
         b.now.nets[0].sent_bytes = 31;
         b.now.nets[0].received_bytes = 32;
         b.now.nets[1].sent_bytes = 33;
@@ -125,7 +125,7 @@ static void cpu_time_that_goes_back_a_little_waits_until_it_is_passed(void **sta
         b.now.cpu.ticks[CPU_IOWAIT] = 990;
         look_later(&b);
         assert_int_equal(total(&b, TOTAL_CPU_IOWAIT), 10);
-        b.now.cpu.ticks[CPU_IOWAIT] = 1015; /* 15 over where it began, not 25 */
+        b.now.cpu.ticks[CPU_IOWAIT] = 1015; /* 15 more than at the start, not 25 */
         look_later(&b);
         assert_int_equal(total(&b, TOTAL_CPU_IOWAIT), 15);
         assert_int_equal(meter_events(b.meter)->n_counter_resets, 0);
@@ -206,7 +206,7 @@ static void what_would_have_gone_round_too_fast_began_anew(void **state) {
 
         (void)state;
         bench_begin(&b, 1);
-        /* From 3 GB round to 100 KB within 100 ms would be 13 GB/s, on an interface with 32 bits. */
+        /* A wrap from 3 GB to 100 KB within 100 ms would be 13 GB/s on a 32-bit interface. */
         fake_net(&b.now, "eth0", NET_PHYSICAL)->received_bytes = 3000000000;
         look(&b);
         b.now.nets[0].received_bytes = 100000;
@@ -226,7 +226,7 @@ static void a_device_that_began_anew_counts_from_zero_with_all_its_counters(void
         b.now.disks[0].write_bytes = 1 * MIB;
         look(&b);
         b.now.disks[0].read_bytes = 3 * MIB;
-        b.now.disks[0].write_bytes = 2 * MIB; /* higher than before, but not by 1 MiB */
+        b.now.disks[0].write_bytes = 2 * MIB; /* higher than before, but by less than 1 MiB */
         look_later(&b);
         assert_int_equal(total(&b, TOTAL_DISK_READ_BYTES), 3 * MIB);
         assert_int_equal(total(&b, TOTAL_DISK_WRITE_BYTES), 2 * MIB);
@@ -387,9 +387,9 @@ static void devices_may_come_and_go_for_ever(void **state) {
         bench_end(&b);
 }
 
-/* --- whatever happens ----------------------------------------------------------------------- */
+/* --- random sequences ----------------------------------------------------------------------- */
 
-/* A fixed sequence that looks random (Numerical Recipes' generator). */
+/* Returns pseudo-random numbers (the generator of Numerical Recipes). */
 static uint32_t draw(uint32_t *seed, uint32_t n) {
         *seed = *seed * 1664525U + 1013904223U;
         return (uint32_t)(((uint64_t)*seed * n) >> 32);
@@ -459,7 +459,7 @@ static void totals_never_go_back_and_no_share_leaves_its_range(void **state) {
                                             b.observation.cpu_mean <= b.observation.cpu_max + 1e-12 && b.observation.cpu_max <= 1);
                         before = *meter_totals(b.meter);
                 }
-                /* 5 devices of 100 kB a step, and what a plug or a wrap may bring. */
+                /* 5 devices with 100 kB per step, plus the effect of hot-plug and wraps. */
                 assert_true(total(&b, TOTAL_DISK_READ_BYTES) < 300 * 200000);
                 bench_end(&b);
         }

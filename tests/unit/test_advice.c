@@ -33,7 +33,7 @@ static void node(Fixture *fixture, Metric metric, double value) {
         fixture->job.metrics.quality[metric] = QUALITY_EXACT;
 }
 
-/* A job of an hour on a node of 64 CPUs, that used what it was given and waited for nothing. */
+/* Makes a one-hour job on a node with 64 CPUs that uses its allocation and has no pressure. */
 static void make_balanced(Fixture *fixture) {
         *fixture = (Fixture){
                 .job.state = JOB_FINISHED,
@@ -99,20 +99,20 @@ static void cpus_that_were_not_used_are_named(void **state) {
         check_one(fixture, "cpu-unused", "The job had 32 CPUs and used 3.1 on average so far: 6 CPUs would have been enough.");
         fixture->job.state = JOB_FINISHED;
 
-        own(fixture, USAGE_CPU_MAX, 1.02); /* a moment's reading can be a little off */
+        own(fixture, USAGE_CPU_MAX, 1.02); /* a momentary value may be slightly inaccurate */
         own(fixture, USAGE_CPU_MEAN, 1);
         check_one(fixture, "cpu-unused", "The job had 32 CPUs and used 1 on average: 1 CPU would have been enough.");
-        own(fixture, USAGE_CPU_MAX, 31.6); /* used them all for a while */
+        own(fixture, USAGE_CPU_MAX, 31.6); /* all CPUs were used for some time */
         check_one(fixture, "cpu-unused", "The job had 32 CPUs and used 1 on average.");
         fixture->job.usage.quality[USAGE_CPU_MAX] = QUALITY_TOO_SHORT;
         check_one(fixture, "cpu-unused", "The job had 32 CPUs and used 1 on average.");
 
-        own(fixture, USAGE_CPU_GIVEN, 64); /* nobody set a limit */
+        own(fixture, USAGE_CPU_GIVEN, 64); /* no limit is set */
         check_one(fixture, "cpu-unused", "The job could use all 64 CPUs of the node and used 1 on average: other jobs could use the rest.");
 
         own(fixture, USAGE_CPU_MEAN, 26); /* 40 % */
         check_none(fixture);
-        own(fixture, USAGE_CPU_GIVEN, 1.5); /* not a whole CPU */
+        own(fixture, USAGE_CPU_GIVEN, 1.5); /* less than one CPU */
         own(fixture, USAGE_CPU_MEAN, 0.55);
         check_none(fixture);
 }
@@ -123,7 +123,7 @@ static void a_quota_that_was_always_used_up_is_too_small(void **state) {
         own(fixture, USAGE_CPU_GIVEN, 2);
         own(fixture, USAGE_CPU_MEAN, 1.96);
         own(fixture, USAGE_CPU_RATIO, 0.98);
-        check_none(fixture); /* without throttling it fits */
+        check_none(fixture); /* without throttling, the quota suffices */
         own(fixture, USAGE_THROTTLED_RATIO, 0.99);
         check_one(fixture, "cpu-limited", "The job used 98 % of its quota of 2 CPUs and was throttled 99 % of "
                            "the time: ask for more CPUs.");
@@ -158,7 +158,7 @@ static void waiting_is_told_as_a_share_of_the_time(void **state) {
         own(fixture, USAGE_PSI_IO_SOME, 0.24 * 3600);
         check_none(fixture);
 
-        own(fixture, USAGE_PSI_MEMORY_SOME, 3601); /* read a little later than the clock */
+        own(fixture, USAGE_PSI_MEMORY_SOME, 3601); /* read slightly after the end */
         check_one(fixture, "memory-pressure", "The job waited for memory 100 % of the time; more memory would make it faster.");
         own(fixture, USAGE_PSI_MEMORY_SOME, 0.09 * 3600);
         check_none(fixture);
@@ -169,7 +169,7 @@ static void waiting_for_cpus_matters_only_where_others_had_them(void **state) {
 
         own(fixture, USAGE_PSI_CPU_SOME, 0.45 * 3600);
         node(fixture, METRIC_CPU_MEAN, 0.97);
-        check_none(fixture); /* it got what it was given */
+        check_none(fixture); /* the job had all CPUs of its quota */
         own(fixture, USAGE_CPU_RATIO, 0.6);
         own(fixture, USAGE_CPU_MEAN, 19.2);
         check_one(fixture, "cpu-pressure",
@@ -188,7 +188,8 @@ static void memory_near_its_limit_is_a_warning(void **state) {
         own(fixture, USAGE_MEMORY_LIMIT, 512 << 20);
         check_one(fixture, "memory-limit",
                   "The job's memory peaked at 97 % of the limit of 512 MiB, including page cache: a little more may get it killed.");
-        fixture->job.usage.quality[USAGE_MEMORY_LIMIT] = QUALITY_NO_LIMIT; /* the ratio is of the node's */
+        /* the ratio is relative to the node's memory */
+        fixture->job.usage.quality[USAGE_MEMORY_LIMIT] = QUALITY_NO_LIMIT;
         check_none(fixture);
 }
 
@@ -256,14 +257,14 @@ static void the_weightiest_come_first_and_one_of_a_kind(void **state) {
         assert_string_equal(fixture->advice[1].rule, "io-wait");
         assert_string_equal(fixture->advice[2].rule, "node-swapped");
 
-        own(fixture, USAGE_THROTTLED_RATIO, 1); /* and hardly used: one of both is said */
+        own(fixture, USAGE_THROTTLED_RATIO, 1); /* barely used as well: only one of the two is reported */
         own(fixture, USAGE_CPU_RATIO, 1.0 / 32);
         give(fixture);
         assert_int_equal(fixture->n, 3);
         assert_string_equal(fixture->advice[1].rule, "throttled");
 }
 
-/* Everything is wrong with it at once. */
+/* A job for which all advice applies. */
 static void make_worst(Fixture *fixture) {
         own(fixture, USAGE_OOM_KILLS, 1e15);
         own(fixture, USAGE_MEMORY_LIMIT, 1e18);
@@ -308,7 +309,7 @@ static void absent_numbers_give_no_advice(void **state) {
         check_none(fixture);
 }
 
-/* Each number alone, absent: what needs it is not said, and nothing breaks. */
+/* With any single number missing, the advice that needs it is omitted and nothing else changes. */
 static void any_one_number_may_be_absent(void **state) {
         Fixture *fixture = *state;
 

@@ -41,14 +41,13 @@ static const Value *read_json(const char *text, Arena *arena) {
 
 static void make(Made *made, const char *text, const char *specification) {
         AmunContext context = { .inspection = specification ? "inspection-1" : NULL };
-        Json json;
+        Json json = { .out = &made->run };
 
         *made = (Made){};
         assert_int_equal(arena_init(&made->arena, amun_arena_size(strlen(text) + (specification ? strlen(specification) : 0))), 0);
         if (specification)
                 context.specification = read_json(specification, &made->arena);
         made->r = amun_read(read_json(text, &made->arena), &context, &made->arena, &made->submission, &made->complaint);
-        json_init(&json, &made->run);
         if (made->r == 0)
                 value_write_json(made->submission.run, &json);
 }
@@ -179,7 +178,7 @@ static void standard_error_keeps_its_end(void **state) {
         make(&made, text.text, NULL);
         assert_has(&made, "\"stderr_cut\":true");
         kept = value_get_string(made.submission.run, "stderr");
-        assert_int_equal(strlen(kept), 65535); /* half a character is none */
+        assert_int_equal(strlen(kept), 65535); /* no partial character remains */
         assert_string_equal(kept + 65532, "\xc3\xa9x");
 }
 

@@ -16,7 +16,7 @@
 #include "ingest/codec.h"
 #include "util/clock.h"
 
-/* The peer is a socket that listens and answers when a test tells it to. */
+/* The peer is a socket that listens, and answers when the test requests it. */
 typedef struct Fixture {
         struct sockaddr_un address;
         int listen_fd, peer_fd;
@@ -65,7 +65,7 @@ static void perfd_is_back(Fixture *f) {
         assert_int_equal(listen(f->listen_fd, 8), 0);
 }
 
-/* As whoever runs the command does it. */
+/* Waits like the caller that runs the command. */
 static void wait_once(Fixture *f) {
         struct pollfd pollfd = { .fd = announcement_fd(&f->announcement), .events = POLLIN };
 
@@ -126,7 +126,7 @@ static void a_perfd_that_is_back_is_told(void **state) {
 
         perfd_is_back(f);
         wait_for_request(f);
-        announcement_go_on(&f->announcement); /* which waits for nothing */
+        announcement_go_on(&f->announcement); /* does not block */
         assert_false(f->announcement.is_begin_known);
         say_to_it(f, f->announcement.sequence, STATUS_OK);
         wait_once(f);
@@ -193,7 +193,8 @@ static void at_the_end_what_is_under_way_comes_first(void **state) {
         assert_int_equal(announcement_end(&f->announcement), 0);
         assert_true(f->announcement.is_begun && f->announcement.is_begin_known);
         assert_nothing_left(f);
-        assert_true(wire_is_connected(&f->courier.wire)); /* by the same connection: nothing that follows overtakes it */
+        /* on the same connection: a later request cannot overtake this one */
+        assert_true(wire_is_connected(&f->courier.wire));
         assert_int_equal(poll(&(struct pollfd){ .fd = f->listen_fd, .events = POLLIN }, 1, 0), 0);
 }
 

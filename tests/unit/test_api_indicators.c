@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The indicators' routes on a real store. */
+/* Routes of the indicators on a real store. */
 /* tests: daemon/http/indicators/api_query.c daemon/http/indicators/api_rank.c daemon/http/indicators/api_batch.c
           daemon/store/indicators/indicator_reader.c */
 /* tests: daemon/http/indicators/explain_empty.c daemon/http/indicators/grouping.c daemon/http/indicators/ranking_json.c */
@@ -13,7 +13,7 @@
 #include "http/routes.h"
 #include "store/indicators/model_rows.h"
 
-#define N_RESULTS 181U /* from 1 on; every tenth run failed */
+#define N_RESULTS 181U /* numbered from 1; every tenth run failed */
 
 typedef struct Fixture {
         Place *place;
@@ -22,7 +22,7 @@ typedef struct Fixture {
         Buffer body;
 } Fixture;
 
-/* "/path?a=b&c=d" to its answer. Returns the status. */
+/* Requests "/path?a=b&c=d". Returns the status. */
 static unsigned ask(Fixture *fixture, const char *request) {
         scoped(freep) char *text = strdup(request);
         char *query = text, *path = strsep(&query, "?");
@@ -204,7 +204,7 @@ static void a_model_declares_units_and_directions(void **state) {
         check(fixture, "/api/v1/models", 200, "{\"models\":[]}");
 }
 
-/* With conditions, the results of a job are read one by one, and not through the index of points. */
+/* With conditions, the results of a job are read one by one, not with the index of points. */
 static void the_results_of_a_job_are_selected(void **state) {
         Fixture *fixture = *state;
 
@@ -253,7 +253,7 @@ static void a_value_that_the_model_does_not_allow_is_refused(void **state) {
         check(fixture, PATH "/query?where=dtype>5", 400, "< and > compare numbers only");
         check(fixture, PATH "/results?where=dtype=flaot32", 400, "'dtype' cannot be 'flaot32'");
         check(fixture, PATH "/query?where=dtype=float64", 200, "no result of PiMatmul has dtype=float64");
-        /* Stored before the model was there. */
+        /* stored before the model was registered */
         check(fixture, PATH "/results?where=dtype=512&limit=3", 200, "\"dtype\":\"512\"");
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The users behind real sockets. */
+/* The users of connected sockets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 
 #define OTHER_UID 65534U
 
-/* A connection over TCP to this machine: [0] is the client's end, [1] the server's. */
+/* A TCP connection to this machine: [0] is the client's end, [1] the server's. */
 typedef struct Pair {
         int fds[2];
 } Pair;
@@ -74,9 +74,9 @@ static void check_family(int family) {
         assert_int_equal(caller.owner.type, OWNER_USER);
         assert_int_equal(caller.owner.uid, getuid());
         assert_false(caller.is_local);
-        assert_false(caller.owner.is_admin); /* not even root, over TCP */
+        assert_false(caller.owner.is_admin); /* over TCP, not even for root */
 
-        /* Once closed, the kernel says user 0. */
+        /* After close(), the kernel reports user 0. */
         closep(&client);
         client = -1;
         caller_identify(server, CALLER_NO_ADMIN_GID, &caller);
@@ -133,7 +133,7 @@ static void unix_sockets_have_their_user(void **state) {
         close(pair.fds[1]);
 }
 
-/* In a child, whose groups can be given away: the exit status is the answer. */
+/* Runs in a child, which can change its groups; the exit status is the result. */
 static bool is_admin_with(gid_t group, uint32_t admin_gid) {
         pid_t child = fork();
         Caller caller;

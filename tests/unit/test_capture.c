@@ -95,7 +95,7 @@ static void what_was_meant_as_an_indicator_is_told_from_other_text(void **state)
         assert_int_equal(f->loss.error.line, 3);
         find(f, "{'loss': 0.5}\n\"@result\"\n{\"@result\":{\"a\":1}}\n");
         assert_int_equal(f->n, 1);
-        assert_true(f->loss.names_result); /* it may well be */
+        assert_true(f->loss.names_result); /* the unread output may contain a result */
         find(f, "{'loss': 0.5}\n{\"@result\":{\"a\":1}}\n");
         assert_int_equal(f->loss.error.line, 1);
         assert_false(f->loss.names_result);
@@ -133,7 +133,7 @@ static void output_beyond_the_limit_is_forgotten(void **state) {
         assert_false(f->capture.names_result);
 }
 
-/* Each of the braces could be the beginning of a document as long as the rest. */
+/* Each brace could be the start of a document as long as the rest of the text. */
 static void text_that_is_nearly_json_does_not_take_for_ever(void **state) {
         Found *f = *state;
         size_t n = CAPTURE_BYTES_MAX;

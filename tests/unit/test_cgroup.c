@@ -19,7 +19,7 @@
 #define PART(part) (1U << CGROUP_##part)
 #define ALL ((1U << N_CGROUP_PARTS) - 1)
 
-/* A root, a process in it, and its group. */
+/* A root, a process in it, and the group of the process. */
 typedef struct Bench {
         CgroupTree *tree;
         CgroupPlace place;
@@ -38,7 +38,7 @@ static int bench_open(Bench *bench, const char *root, int32_t pid) {
         return cgroup_open(&bench->cgroup, bench->tree, &bench->place);
 }
 
-/* One sample of a process' group. */
+/* Returns a sample of a process's group. */
 static CgroupSample sample_of(const char *root, int32_t pid) {
         CgroupSample sample = {};
         Bench bench;
@@ -50,7 +50,7 @@ static CgroupSample sample_of(const char *root, int32_t pid) {
         return sample;
 }
 
-/* A sample of a group of which one file has another text. */
+/* Returns a sample of a group in which one file was replaced. */
 static CgroupSample sample_with(const char *tree, const char *file, const char *text) {
         CgroupSample sample;
         char root[64];
@@ -99,21 +99,24 @@ static void disks_are_counted_once_at_the_bottom(void **state) {
         CgroupSample s = sample_of(TREES "cgroup-v2", 100);
 
         (void)state;
-        /* sda, nvme0n1, and dm-9 whose disk counted nothing; not dm-0 on a partition of sda, dm-1 on dm-0, or loop0. */
+        /*
+         * Counts sda, nvme0n1, and dm-9, whose disk counted nothing; not dm-0 on a partition of sda, dm-1 on dm-0, or
+         * loop0.
+         */
         assert_int_equal(s.read_bytes, 1000000 + 3000 + 70000);
         assert_int_equal(s.write_bytes, 2000000 + 4000);
         assert_int_equal(s.reads, 100 + 3 + 7);
         assert_int_equal(s.writes, 200 + 4);
 
-        /* dm-1 alone of its stack. */
+        /* Only dm-1 of its stack is listed. */
         s = sample_with("cgroup-v2", JOB "io.stat", "253:1 rbytes=5 wbytes=6 rios=1 wios=2 dbytes=0 dios=0\n");
         assert_int_equal(s.read_bytes, 5);
-        /* sda is listed and counted nothing. */
+        /* sda is listed, but counted nothing. */
         s = sample_with("cgroup-v2", JOB "io.stat",
                         "8:0 rbytes=0 wbytes=0 rios=0 wios=0 dbytes=0 dios=0\n"
                         "253:1 rbytes=5 wbytes=6 rios=1 wios=2 dbytes=0 dios=0\n");
         assert_int_equal(s.read_bytes, 5);
-        /* A disk that sysfs does not know. */
+        /* A disk that is missing from sysfs. */
         s = sample_with("cgroup-v2", JOB "io.stat", "252:7 rbytes=5 wbytes=6 rios=1 wios=2 dbytes=0 dios=0\n");
         assert_int_equal(s.write_bytes, 6);
         s = sample_with("cgroup-v2", JOB "io.stat", "");
@@ -208,7 +211,7 @@ static void v1_says_the_same_in_other_units(void **state) {
         assert_int_equal(s.n_memory_high, 0);
         assert_int_equal(s.n_memory_max, 13);
         assert_int_equal(s.n_oom_kill, 2);
-        /* The groups below included. */
+        /* Includes the groups below. */
         assert_int_equal(s.read_bytes, 4196);
         assert_int_equal(s.write_bytes, 8392);
         assert_int_equal(s.reads, 11);
@@ -239,7 +242,7 @@ static void half_of_a_part_is_none(void **state) {
                 (void)snprintf(path, sizeof(path), "sys/fs/cgroup/%s", all[i].file);
                 assert_int_equal(sample_with("cgroup-v1", path, "x\n").have, have & ~all[i].lacking);
 
-                /* The plain files of blkio take the place of the recursive ones. */
+                /* The non-recursive files of blkio are the alternative. */
                 if (all[i].lacking == PART(IO))
                         continue;
                 tree_copy("cgroup-v1", root);
@@ -256,7 +259,7 @@ static void hierarchies_in_which_the_job_is_not_in_a_group_of_its_own_are_left_o
         Bench bench;
 
         (void)state;
-        /* At the root but for memory. */
+        /* A process whose groups are all the root, except in memory. */
         s = sample_of(TREES "cgroup-v1", 101);
         assert_int_equal(s.have, PART(MEMORY) | PART(PIDS));
 
@@ -284,26 +287,26 @@ static void mixed_takes_cpu_from_where_the_job_is_alone(void **state) {
         Bench bench;
 
         (void)state;
-        /* A group of its own in v2, and cpuacct at its root. */
+        /* A job with its own group in v2, in the root of cpuacct. */
         s = sample_of(TREES "cgroup-mixed", 100);
         assert_int_equal(s.have, PART(CPU) | PART(PSI_CPU) | PART(PSI_MEMORY) | PART(PSI_IO) | PART(MEMORY) |
                                          PART(MEMORY_PEAK) | PART(MEMORY_LIMIT));
         assert_int_equal(s.usage_us, 1000);
         assert_int_equal(s.memory_limit_bytes, 1048576);
 
-        /* In v2 it is somewhere in a service: neither that CPU time nor that pressure is its own. */
+        /* In v2 the process is in a group of a service, whose CPU time and pressure are not those of the job. */
         s = sample_of(TREES "cgroup-mixed", 101);
         assert_int_equal(s.have, PART(CPU) | PART(THROTTLING) | PART(CPU_LIMIT) | PART(MEMORY) | PART(MEMORY_PEAK) |
                                          PART(MEMORY_LIMIT));
         assert_int_equal(s.usage_us, 2000);
         assert_true(s.quota_us == CGROUP_NO_LIMIT);
 
-        /* cpuacct's group is a wider one. */
+        /* The group of cpuacct contains that of v2. */
         s = sample_of(TREES "cgroup-mixed", 102);
         assert_int_equal(s.usage_us, 1000);
         assert_int_equal(s.have & (PART(CPU) | PART(PSI_IO)), PART(CPU) | PART(PSI_IO));
 
-        /* Memory only. */
+        /* A group in memory only. */
         assert_int_equal(bench_open(&bench, TREES "cgroup-mixed", 103), 0);
         assert_int_equal(cgroup_read(bench.cgroup, NOW, &s), 0);
         assert_int_equal(s.have, PART(MEMORY) | PART(MEMORY_PEAK) | PART(MEMORY_LIMIT));
@@ -379,14 +382,14 @@ static void only_groups_beneath_the_mount_are_opened(void **state) {
         assert_int_equal(open_in_v2("/link"), CGROUP_MALFORMED);
         assert_int_equal(open_in_v2("/user.slice/run/cpu.stat"), CGROUP_MALFORMED);
         assert_int_equal(open_in_v2("/user.slice/gone"), CGROUP_GONE);
-        assert_int_equal(open_in_v2("/user.slice"), CGROUP_GONE); /* nothing in it can be read */
+        assert_int_equal(open_in_v2("/user.slice"), CGROUP_GONE); /* no file in it is readable */
         assert_int_equal(open_in_v2("/"), CGROUP_GONE);
         assert_int_equal(open_in_v2(""), CGROUP_GONE);
 
         memset(deep, 'a', sizeof(deep) - 1);
         deep[0] = '/';
         deep[sizeof(deep) - 1] = '\0';
-        assert_int_equal(open_in_v2(deep), CGROUP_MALFORMED); /* longer than a name can be */
+        assert_int_equal(open_in_v2(deep), CGROUP_MALFORMED); /* longer than the maximum of a name */
 }
 
 static void a_process_whose_group_was_removed_or_is_the_root_has_none(void **state) {
@@ -399,7 +402,7 @@ static void a_process_whose_group_was_removed_or_is_the_root_has_none(void **sta
         bench_end(&bench);
 }
 
-/* A container that sees its own part of a hierarchy, and the kernel's whole paths. */
+/* A container sees its own part of a hierarchy, but the kernel reports whole paths. */
 static void the_part_of_a_hierarchy_that_is_mounted_is_taken_off_paths(void **state) {
         CgroupSample s;
         CgroupPlace place;
@@ -418,7 +421,10 @@ static void the_part_of_a_hierarchy_that_is_mounted_is_taken_off_paths(void **st
         assert_int_equal(cgroup_tree_find_process(bench.tree, 101, &place), CGROUP_MALFORMED);
         bench_end(&bench);
 
-        /* The whole of it is better, wherever it comes in the list; one that is not there any more is not. */
+        /*
+         * A whole hierarchy is preferred, whatever its position in the list; a mount point that no longer exists is
+         * ignored.
+         */
         tree_write(root, "proc/self/mountinfo",
                    "29 23 0:26 /system.slice /sys/fs/cgroup/system.slice rw - cgroup2 cgroup2 rw\n"
                    "30 23 0:26 / /sys/fs/covered rw - cgroup2 cgroup2 rw\n"
@@ -488,7 +494,7 @@ static void a_group_is_named_by_the_hierarchy_that_tells_it(void **state) {
                          CGROUP_GONE);
 }
 
-/* Hierarchies in which there is no such group are left out: all but the one that names it. */
+/* Hierarchies without such a group are ignored, except the one in the name. */
 static void a_name_leads_back_to_its_group(void **state) {
         static const char *const names[] = { "cpuacct:/slurm/job_1", "/jobs/a", "memory:/agent/a" };
         static const uint64_t usage_us[] = { 2000, 1000, 0 };
@@ -514,7 +520,7 @@ static void a_name_leads_back_to_its_group(void **state) {
         assert_int_equal(cgroup_tree_new(&bench.tree, TREES "cgroup-mixed"), 0);
         assert_int_equal(cgroup_tree_place_from_name("/jobs/b", &bench.place), 0);
         assert_int_equal(cgroup_open(&bench.cgroup, bench.tree, &bench.place), CGROUP_GONE);
-        /* Memory has such a group, and v2 has not. */
+        /* Such a group exists in memory, but not in v2. */
         assert_int_equal(cgroup_tree_place_from_name("/slurm/job_1", &bench.place), 0);
         assert_int_equal(cgroup_open(&bench.cgroup, bench.tree, &bench.place), CGROUP_GONE);
         bench_end(&bench);

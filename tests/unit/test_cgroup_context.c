@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The place of a process in control groups, read from trees of several kinds of machines. */
+/* The position of a process in control groups, read from trees of several kinds of machines. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,7 +51,7 @@ static int teardown(void **state) {
         return 0;
 }
 
-/* A file of the tree, with the directories above it. */
+/* Writes a file of the tree, and creates its parent directories. */
 static void put(const Root *root, const char *path, const char *text) {
         char full[512], *slash;
 
@@ -66,7 +66,7 @@ static void read_all(const Root *root, uint32_t uid, CgroupContext *ret) {
         assert_int_equal(cgroup_context_read(ret, root->fd, uid), 0);
 }
 
-/* A machine with version 2 alone, and this process in a session of its. */
+/* A machine with cgroup v2 only; this process is in a session. */
 static void put_session(const Root *root) {
         put(root, "proc/self/cgroup", "0::" SESSION "\n");
         put(root, "proc/1/cgroup", "0::/init.scope\n");
@@ -133,7 +133,7 @@ static void limits_of_everything_that_is_left_do(void **state) {
         const Root *root = *state;
         CgroupContext s;
 
-        /* With sudo, the user's manager is left as well as its scope. */
+        /* With sudo, the process leaves the user's manager as well as its scope. */
         put_session(root);
         put(root, "proc/self/cgroup", "0::" SLICE "/user@1000.service/app.slice/x.scope\n");
         put(root, V2 SLICE "/user@1000.service/app.slice/x.scope/cgroup.procs", "");
@@ -242,7 +242,7 @@ static void what_is_out_of_sight_is_no_group(void **state) {
         }
 }
 
-/* Debian 10, RHEL 9 with both: systemd's hierarchy is its own, and version 2 beside the others. */
+/* Debian 10, or RHEL 9 with both versions: systemd has a hierarchy of its own, and v2 exists next to v1. */
 static void mixed_hierarchies_are_read_in_both(void **state) {
         const Root *root = *state;
         CgroupContext s;
@@ -252,7 +252,8 @@ static void mixed_hierarchies_are_read_in_both(void **state) {
         put(root, "sys/fs/cgroup/unified/cgroup.controllers", "");
         put(root, "sys/fs/cgroup/unified" SESSION "/cgroup.procs", "");
         put(root, "sys/fs/cgroup/memory" SESSION "/memory.limit_in_bytes", "9223372036854771712\n");
-        put(root, "sys/fs/cgroup/cpu/user.slice/cpu.cfs_quota_us", "100000\n"); /* stays above */
+        /* a limit of a parent group remains */
+        put(root, "sys/fs/cgroup/cpu/user.slice/cpu.cfs_quota_us", "100000\n");
         read_all(root, 0, &s);
         assert_string_equal(s.unit, SESSION);
         assert_string_equal(s.directory, "sys/fs/cgroup/unified" SESSION);
@@ -281,7 +282,7 @@ static void quotas_and_tasks_of_version_1_are_seen(void **state) {
         assert_true(s.is_limited);
 }
 
-/* pam_slurm_adopt puts a session into the job's groups, and leaves it in its place for systemd. */
+/* pam_slurm_adopt moves a session into the job's groups, but not in systemd's hierarchy. */
 static void what_a_scheduler_did_in_version_1_is_seen(void **state) {
         CgroupContext s;
 
@@ -296,7 +297,7 @@ static void what_a_scheduler_did_in_version_1_is_seen(void **state) {
         assert_false(s.is_apart);
 }
 
-/* Some mount a hierarchy of that name for old containers; with version 2 alone, systemd has nothing to do with it. */
+/* Some machines mount a hierarchy of that name for old containers; with v2 only, systemd does not use it. */
 static void a_hierarchy_of_systemds_name_is_not_always_its(void **state) {
         CgroupContext s;
 

@@ -67,7 +67,7 @@ static void the_least_limit_up_to_the_root_counts(void **state) {
         Bench bench;
 
         (void)state;
-        /* Its own: 1.5 CPUs and 4 GiB. */
+        /* The group's own limits: 1.5 CPUs and 4 GiB. */
         bench_begin(&bench, "cgroup-v2", 100);
         tree_write(bench.root, SLICE "slurmstepd.scope/memory.max", "max\n");
         tree_write(bench.root, SLICE "memory.max", "3000000\n");
@@ -80,7 +80,10 @@ static void the_least_limit_up_to_the_root_counts(void **state) {
         assert_int_equal(s.period_us, 200000);
         assert_int_equal(s.n_cpus, 5);
 
-        /* 1.75 CPUs above are more, though both numbers are less; none of its own is more than any. */
+        /*
+         * A quota of 1.75 CPUs above is higher, although both of its numbers are lower; the group's own limit is
+         * lower than any.
+         */
         tree_write(bench.root, SLICE "slurmstepd.scope/cpu.max", "17500 10000\n");
         tree_write(bench.root, JOB "memory.max", "max\n");
         s = read_whole(&bench);
@@ -90,7 +93,7 @@ static void the_least_limit_up_to_the_root_counts(void **state) {
         s = read_whole(&bench);
         assert_int_equal(s.quota_us, 17500);
 
-        /* The mount may be a part of a hierarchy, in a container: then its own group has limits too. */
+        /* In a container, the mount may be part of a hierarchy: then the mounted group has limits, too. */
         tree_write(bench.root, "sys/fs/cgroup/memory.max", "2000000\n");
         s = read_whole(&bench);
         assert_int_equal(s.memory_limit_bytes, 2000000);
@@ -107,7 +110,7 @@ static void a_group_without_controllers_has_the_limits_of_those_above(void **sta
 
         tree_write(bench.root, "sys/fs/cgroup/user.slice/memory.max", "7000000\n");
         tree_write(bench.root, "sys/fs/cgroup/user.slice/cpuset.cpus.effective", "0-2\n");
-        /* What is outside of the mount is nobody's limit. */
+        /* Limits outside the mount do not apply. */
         tree_write(bench.root, "sys/fs/cpu.max", "1 1000\n");
         s = read_whole(&bench);
         assert_int_equal(s.have, PART(CPU) | PART(MEMORY_LIMIT) | PART(CPUSET));
@@ -121,7 +124,7 @@ static void v1_has_limits_by_hierarchy(void **state) {
         Bench bench;
 
         (void)state;
-        /* Its own: 2 CPUs, and no limit of memory. */
+        /* The group's own limits: 2 CPUs, and unlimited memory. */
         bench_begin(&bench, "cgroup-v1", 100);
         tree_write(bench.root, CPU_V1 "uid_1000/cpu.cfs_quota_us", "-1\n");
         tree_write(bench.root, CPU_V1 "uid_1000/cpu.cfs_period_us", "100000\n");
@@ -135,9 +138,9 @@ static void v1_has_limits_by_hierarchy(void **state) {
         bench_end(&bench);
 }
 
-/* --- what a kernel does not count --------------------------------------------------------------- */
+/* --- unsupported counters ----------------------------------------------------------------------- */
 
-/* A group of v1 whose own files say nothing, by the root's. */
+/* Returns the I/O part of a v1 group whose own files are empty, with this text in the root group. */
 static uint32_t io_of(const char *root_text) {
         uint32_t have;
         Bench bench;
@@ -161,7 +164,7 @@ static void io_that_v1_does_not_count_is_absent_rather_than_none(void **state) {
         assert_int_equal(io_of("8:0 Read 0\n8:0 Write 512\nTotal 512\n"), PART(IO));
 }
 
-/* --- how often ---------------------------------------------------------------------------------- */
+/* --- intervals ---------------------------------------------------------------------------------- */
 
 static void a_glance_has_what_is_counted_and_leaves_the_dear_things(void **state) {
         CgroupSample s;
@@ -215,7 +218,7 @@ static void where_the_kernels_peak_is_enough_memory_in_use_is_not_looked_at(void
         bench_end(&bench);
 }
 
-/* The first glance after an interval, wherever in it the last one was. */
+/* The values are read at the first refresh after an interval, whenever in the interval the last one was. */
 static void what_is_dear_is_read_anew_after_its_interval(void **state) {
         CgroupSample s;
         Bench bench;
@@ -230,7 +233,7 @@ static void what_is_dear_is_read_anew_after_its_interval(void **state) {
         s = glance(&bench, NOW + CGROUP_LIMITS_NS);
         assert_int_equal(s.memory_limit_bytes, 54321);
 
-        /* Second after second: any ten of them have one that reads what is dear. */
+        /* In any ten consecutive seconds, one refresh reads the expensive files. */
         tree_write(bench.root, JOB "memory.events", "low 0\nhigh 100\nmax 0\noom 0\noom_kill 0\n");
         assert_int_equal(cgroup_read(bench.cgroup, NOW + CGROUP_LIMITS_NS, &s), 0);
         for (uint64_t i = 1; i <= 60; i++) {
@@ -244,7 +247,7 @@ static void what_is_dear_is_read_anew_after_its_interval(void **state) {
         bench_end(&bench);
 }
 
-/* So that a node full of jobs that began together does not read all of that in one sample. */
+/* Spreads the load on a node with many jobs that began at the same time. */
 static void groups_that_were_opened_together_take_turns(void **state) {
         Cgroup *groups[60];
         unsigned n[10] = {};

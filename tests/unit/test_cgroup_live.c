@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tests create and remove groups in the machine's hierarchies, and are skipped without the permission to do so.
+ * These tests create and remove groups in the machine's hierarchies, and are skipped without permission.
  */
 
 #include <setjmp.h>
@@ -26,11 +26,11 @@
 #define NOW (100 * NS_PER_S)
 #define PART(part) (1U << CGROUP_##part)
 
-/* A group of our own in one of the machine's hierarchies, and a process in it. */
+/* A group in one of the machine's hierarchies, with a process in it. */
 typedef struct Live {
         char directory[128];
         pid_t pid;
-        int to, from; /* pipes: closing `to` ends it; it says on `from` how much CPU time it used */
+        int to, from; /* pipes: closing `to` ends the process; it writes its CPU time to `from` */
 } Live;
 
 #define LIVE_CPU_NS (300 * NS_PER_MS)
@@ -51,7 +51,7 @@ static bool write_to(const char *directory, const char *file, const char *text) 
         return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
 }
 
-/* In the child: enter, be busy, say so, and wait. */
+/* Runs in the child: enters the group, uses CPU time, reports it, and waits. */
 static void be_busy(const char *directory, int in, int out) {
         uint64_t begin_ns, used_ns = 0;
         char c;
@@ -65,7 +65,7 @@ static void be_busy(const char *directory, int in, int out) {
         _exit(0);
 }
 
-/* False: not permitted here. */
+/* Returns false without permission. */
 static bool live_make(Live *live, const char *mount) {
         int to[2], from[2];
 
@@ -87,7 +87,7 @@ static bool live_make(Live *live, const char *mount) {
         return true;
 }
 
-/* Nanoseconds of CPU that it used in the group; 0: it was not let in. */
+/* Returns the CPU time in nanoseconds that the process used in the group; 0 if it could not enter. */
 static uint64_t live_wait(const Live *live) {
         uint64_t used_ns = 0;
 
@@ -101,7 +101,7 @@ static void live_end(Live *live) {
         assert_int_equal(waitpid(live->pid, NULL, 0), live->pid);
 }
 
-/* A group stays a moment longer than its last process. */
+/* A group may remain for a short time after its last process. */
 static void live_remove(const Live *live) {
         uint64_t deadline_ns = clock_boottime_ns() + 5 * NS_PER_S;
 
@@ -117,7 +117,7 @@ static void assert_used(const CgroupSample *sample, uint64_t used_ns) {
 
         assert_int_equal(sample->have & PART(CPU), PART(CPU));
         assert_in_range(sample->usage_us, used_us - tolerance_us, used_us + tolerance_us);
-        /* v1 has these in whole ticks, each. */
+        /* v1 counts each of these in whole ticks */
         assert_in_range(sample->user_us + sample->system_us, used_us - 3 * tolerance_us, used_us + 3 * tolerance_us);
 }
 
@@ -131,7 +131,7 @@ static void assert_empties(const Cgroup *cgroup) {
         }
 }
 
-/* skip() leaves a test without its scopes being left: nothing may be owned then. */
+/* skip() leaves a test without running its scoped destructors: nothing may be owned at this point. */
 static const char *v2_mount(void) {
         scoped(cgroup_tree_freep) CgroupTree *tree = NULL;
 
@@ -213,7 +213,7 @@ static void usage_of_a_real_group_of_v1_is_what_its_process_used(void **state) {
         assert_false(cgroup_is_populated(cgroup));
 }
 
-/* Where v1 has the controllers, none can be switched in v2: then they are off all the time. */
+/* If v1 has the controllers, none can be enabled in v2: their parts are always missing. */
 static void controllers_that_are_off_leave_their_parts_out_and_the_group_stays(void **state) {
         const uint32_t parts = PART(MEMORY) | PART(PIDS);
         scoped(cgroup_tree_freep) CgroupTree *tree = NULL;

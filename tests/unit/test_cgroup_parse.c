@@ -74,8 +74,8 @@ static void v1_without_a_limit_says_a_very_large_number(void **state) {
                 const char *text;
                 uint64_t limit;
         } all[] = {
-                { "9223372036854771712\n", CGROUP_NO_LIMIT }, /* pages of 4 KiB */
-                { "9223372036854710272\n", CGROUP_NO_LIMIT }, /* of 64 KiB */
+                { "9223372036854771712\n", CGROUP_NO_LIMIT }, /* with pages of 4 KiB */
+                { "9223372036854710272\n", CGROUP_NO_LIMIT }, /* with pages of 64 KiB */
                 { "9223372036854775807\n", CGROUP_NO_LIMIT }, /* kernel 3.10 */
                 { "4398046511104\n", 4398046511104 },
         };

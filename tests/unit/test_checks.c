@@ -154,7 +154,7 @@ static void what_delegates_depends_on_the_group(void **state) {
                 assert_has(check->fix, groups[i].fix);
         }
 
-        /* A group outside of our namespace cannot be looked at, and must not lead out of the mount. */
+        /* A group outside the namespace is not visible, and the path must not leave the mount. */
         tree_write(root, "proc/self/cgroup", "0::/../..\n");
         look(root, &checks);
         assert_null(find(&checks, "own cgroup"));
@@ -178,7 +178,7 @@ static void hidden_processes_are_found_in_the_options_of_proc(void **state) {
         tree_write(root, "proc/self/mountinfo", "23 28 0:21 / /proc rw - proc proc rw,hidepid=0\n");
         look(root, &checks);
         assert_check(&checks, "processes", "ok", "all users");
-        /* Another proc, of a container, is not ours. */
+        /* A mount of proc elsewhere, for a container, does not count. */
         tree_write(root, "proc/self/mountinfo", "23 28 0:21 / /srv/proc rw - proc proc rw,hidepid=2\n");
         look(root, &checks);
         assert_check(&checks, "processes", "ok", "all users");

@@ -161,7 +161,7 @@ static void samples_that_are_missed_or_old_are_told(void **state) {
         assert_check(&checks, "sampling", "limited", "20 of 100 missed");
         judge("{" TIMES "}", "", NOW_MS + 60000, &checks);
         assert_check(&checks, "sampling", "failed", "1 min 01 s old");
-        /* A clock that was set back is no reason. */
+        /* A clock that was set back must not cause a failure. */
         judge("{" TIMES "}", "", 5, &checks);
         assert_check(&checks, "sampling", "ok", "every 1 s");
 }

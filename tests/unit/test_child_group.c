@@ -36,7 +36,7 @@ static void a_directory_that_is_no_group_stays_as_it_is(void **state) {
         assert_int_equal(rmdir(root), 0);
 }
 
-/* --- the real thing ------------------------------------------------------------------------------- */
+/* --- real hierarchy ------------------------------------------------------------------------------- */
 
 typedef struct Real {
         int root_fd;
@@ -101,7 +101,7 @@ static void it_is_entered_left_and_removed(void **state) {
                 child_group_leave(&group, true);
                 assert_inside(real, false);
                 assert_false(exists(real));
-                child_group_leave(&group, true); /* once more is no harm */
+                child_group_leave(&group, true); /* a second call is harmless */
         }
 }
 
@@ -137,7 +137,7 @@ static void it_stays_while_somebody_lives_in_it(void **state) {
         assert_inside(real, false);
         assert_true(exists(real));
 
-        /* Nobody else gets its numbers. */
+        /* Another job cannot use a group with processes and counters of this one. */
         assert_int_equal(child_group_enter(&another, real->root_fd, real->at_first.directory, real->id), -EBUSY);
         assert_inside(real, false);
         child_group_leave(&another, true);
@@ -145,7 +145,7 @@ static void it_stays_while_somebody_lives_in_it(void **state) {
         assert_int_equal(kill(child, SIGKILL), 0);
         assert_int_equal(waitpid(child, &status, 0), child);
 
-        /* Now it is empty: made anew, with no numbers in it. */
+        /* After the group is empty, it is created again with counters of 0. */
         assert_int_equal(child_group_enter(&another, real->root_fd, real->at_first.directory, real->id), 0);
         assert_inside(real, true);
         child_group_leave(&another, true);

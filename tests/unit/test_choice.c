@@ -46,7 +46,7 @@ static void percentiles_go_from_the_least_to_the_greatest(void **state) {
         assert_true(value_of("p50:r") == 30);
         assert_true(value_of("p62.5:r") == 35);
         assert_true(value_of("p100:a:b") == 50);
-        assert_true(value_of("p5.000000000000:r") == 12); /* as long as they get */
+        assert_true(value_of("p5.000000000000:r") == 12); /* maximum length */
 }
 
 static void what_is_no_number_of_a_sample_is_malformed(void **state) {

@@ -67,9 +67,9 @@ static void assert_same_json(const Value *a, const Value *b) {
         scoped(buffer_deinit) Buffer text_a = {}, text_b = {};
         Json json;
 
-        json_init(&json, &text_a);
+        json = (Json){ .out = &text_a };
         value_write_json(a, &json);
-        json_init(&json, &text_b);
+        json = (Json){ .out = &text_b };
         value_write_json(b, &json);
         assert_string_equal(text_a.text, text_b.text);
 }
@@ -190,7 +190,7 @@ static void a_job_begins_with_all_that_was_said_of_it(void **state) {
         assert_string_equal(got->command, "python3 train.py");
         assert_string_equal(got->user, "alice");
         assert_int_equal(got->pid, 42);
-        assert_int_equal(got->rank, 0); /* is not the same as none */
+        assert_int_equal(got->rank, 0); /* 0 is distinct from none */
         assert_int_equal(got->n_labels, 2);
         assert_string_equal(got->labels[1].key, "empty");
         assert_string_equal(got->labels[1].value, "");

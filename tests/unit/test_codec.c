@@ -8,7 +8,7 @@
 #include "ingest/codec_decode.h"
 #include "proto/perfd.pb-c.h"
 
-/* --- what is valid ------------------------------------------------------------------------------- */
+/* --- valid requests ------------------------------------------------------------------------------ */
 
 static void a_submission_arrives_with_its_document(void **state) {
         Fixture *f = *state;
@@ -57,9 +57,8 @@ static void all_kinds_of_values_keep_their_type(void **state) {
                                         "\"true\":true,\"object\":{},\"list\":[1,false],\"escaped\":\"\\\"\\n\"}}";
         const Submission *item = decode_text(*state, text);
         Buffer out = {};
-        Json json;
+        Json json = { .out = &out };
 
-        json_init(&json, &out);
         value_write_json(item->indicator.document, &json);
         assert_string_equal(out.text, text);
         buffer_deinit(&out);
@@ -67,16 +66,15 @@ static void all_kinds_of_values_keep_their_type(void **state) {
         assert_null(item->run_text.text);
 }
 
-/* Parameters are compared as texts, so what is equal must be spelled in one way. */
+/* Parameters are compared as text, so equal values must have the same text. */
 static void a_text_in_another_spelling_is_not_kept(void **state) {
         const Submission *item = decode_text(*state, "\r\n { \"name\":\"\\u004d\",\"component\":\"c\", \"@parameters\":{},\"@result\":"
                                                      "{\"a\":1.50,\"b\":0.1000000000000000055,\"c\":1e3,\"d\":-0,\"e\":\"\\/\\t\"}}\n");
 
         Buffer out = {};
-        Json json;
+        Json json = { .out = &out };
 
         assert_null(item->document_text.text);
-        json_init(&json, &out);
         value_write_json(item->indicator.document, &json);
         assert_string_equal(out.text, HEAD "{\"a\":1.5,\"b\":0.1,\"c\":1000.0,\"d\":0,\"e\":\"/\\t\"}}");
         buffer_deinit(&out);
@@ -93,7 +91,7 @@ static void fields_of_a_newer_client_are_ignored(void **state) {
         assert_int_equal(f->decoded.request.submit.n_items, 1);
 }
 
-/* --- what is not --------------------------------------------------------------------------------- */
+/* --- invalid requests ---------------------------------------------------------------------------- */
 
 static void a_request_of_a_newer_client_is_unsupported(void **state) {
         Buffer body = {}, request = make_request(77, &body), none = {};
@@ -192,7 +190,7 @@ static void a_text_that_is_no_json_is_refused_with_the_byte(void **state) {
         assert_refused(*state, &request, STATUS_INVALID, "submit.indicators[0].document", "is not valid JSON at byte 6: expected a value");
 }
 
-/* {"x": {"x": … 1 … }} */
+/* Makes {"x": {"x": … 1 … }}. */
 static Buffer make_nested(unsigned depth) {
         Buffer object = {};
 
@@ -241,7 +239,7 @@ static void a_document_of_nothing_but_nesting_is_refused(void **state) {
         assert_non_null(strstr(f->decoded.refusal.complaint.text, "nested deeper than 32"));
 }
 
-/* Two bytes each, which become a Value of 24. */
+/* Each value takes two bytes in the document and 24 bytes in the arena. */
 static void the_densest_document_fits_the_arena(void **state) {
         Fixture *f = *state;
         Buffer document, request;
@@ -338,7 +336,7 @@ static void a_reply_with_the_longest_texts_fits_and_is_utf8(void **state) {
         (void)state;
         memset(answer.complaint.path, 'p', COMPLAINT_PATH_MAX - 1);
         memset(answer.complaint.text, 't', COMPLAINT_TEXT_MAX - 1);
-        answer.complaint.text[COMPLAINT_TEXT_MAX - 2] = '\xe2'; /* a character that was cut */
+        answer.complaint.text[COMPLAINT_TEXT_MAX - 2] = '\xe2'; /* a truncated character */
         n = codec_encode_answer(UINT64_MAX, &answer, reply);
         assert_int_equal(frame_read(reply, n, CODEC_REPLY_MAX, &frame, NULL), 0);
         assert_int_equal(frame.n_consumed, n);

@@ -53,7 +53,7 @@ static void a_long_command_is_cut_between_characters(void **state) {
         Buffer body = {}, command = {}, request;
         const char *cut;
 
-        buffer_putc(&command, 'x'); /* puts the two-byte characters on odd places */
+        buffer_putc(&command, 'x'); /* places the two-byte characters at odd offsets */
         for (unsigned i = 0; i < JOB_COMMAND_MAX; i++)
                 buffer_puts(&command, "ä");
         put_text(&body, 1, "j");
@@ -134,7 +134,7 @@ static void what_is_said_of_a_job_has_limits(void **state) {
         assert_job_refused(*state, &body, "job_begin.name", "too long");
         put_text(&body, 2, "two\nlines");
         assert_job_refused(*state, &body, "job_begin.name", "control");
-        put_text(&body, 2, "\xc2\x9b" "31m"); /* U+009B, which is ESC [ */
+        put_text(&body, 2, "\xc2\x9b" "31m"); /* U+009B, equivalent to ESC [ */
         assert_job_refused(*state, &body, "job_begin.name", "control");
         put_text(&body, 2, "\xff");
         assert_job_refused(*state, &body, "job_begin.name", "UTF-8");
@@ -209,7 +209,7 @@ static void how_a_job_ended_has_limits(void **state) {
         assert_refused(*state, &request, STATUS_INVALID, "job_end.job", "empty");
 }
 
-/* --- its place, its processes, whose it is --------------------------------------------------------- */
+/* --- place, processes, owner ----------------------------------------------------------------------- */
 
 static const JobInfo *begin_from(Fixture *f, Buffer *body, const Peer *sender) {
         Buffer request;
@@ -235,7 +235,7 @@ static void a_job_begin_says_its_place_in_the_run_and_its_cgroups_member(void **
         put_number(&body, 14, 8); /* ranks */
         info = begin_from(f, &body, &peer);
         assert_int_equal(info->rank, 6);
-        assert_int_equal(info->node, 0); /* is not the same as none */
+        assert_int_equal(info->node, 0); /* 0 is distinct from none */
         assert_int_equal(info->n_nodes, 2);
         assert_int_equal(info->n_ranks, 8);
         assert_int_equal(info->enclosure, ENCLOSURE_SCOPE);
@@ -257,7 +257,7 @@ static void a_place_that_was_not_given_is_none(void **state) {
         assert_int_equal(f->decoded.request.job_begin.member_pid, 0);
         assert_false(f->decoded.request.job_begin.is_fresh);
 
-        put_number(&body, 12, 3); /* a node, of a number that is not known */
+        put_number(&body, 12, 3); /* a node, without the number of nodes */
         assert_int_equal(begin_from(f, &body, &peer)->node, 3);
 }
 
@@ -287,7 +287,7 @@ static void a_client_cannot_say_of_a_cgroup_what_only_perfd_knows(void **state) 
                 assert_int_equal(begin_from(f, &body, &peer)->enclosure, ENCLOSURE_NONE);
         }
 
-        /* Without a process in it there is no cgroup to look for; a tree of processes needs none. */
+        /* Without a process, there is no cgroup to find; a process tree needs none. */
         put_number(&body, 11, ENCLOSURE_CGROUP);
         put_number(&body, 10, 1);
         assert_int_equal(begin_from(f, &body, &peer)->enclosure, ENCLOSURE_NONE);
@@ -355,7 +355,7 @@ static void a_mark_has_limits(void **state) {
         Buffer body = {}, request;
 
         memset(name, 'n', sizeof(name));
-        put_bytes(&body, 2, name, PHASE_NAME_MAX - 1); /* as long as it may be */
+        put_bytes(&body, 2, name, PHASE_NAME_MAX - 1); /* maximum length */
         request = make_request(FIELD_MARK, &body);
         assert_int_equal(decode(*state, &request), 0);
 
@@ -375,7 +375,7 @@ static void a_mark_has_limits(void **state) {
 
 /* --- job ids --------------------------------------------------------------------------------------- */
 
-/* Wherever a job is named; as much of a document as it takes to get that far. */
+/* Makes a request that names a job; other members only as far as necessary. */
 static Buffer name_job(unsigned kind, const char *job) {
         Buffer body = {}, indicator = {};
         char id[16] = "0123456789abcde";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests: daemon/ingest/codec_indicators.c daemon/ingest/codec_models.c daemon/ingest/refuse.c */
-/* Decodes records of runs, failed runs, and models. */
+/* Decodes run records, failed runs, and models. */
 
 #include <math.h>
 
@@ -121,7 +121,7 @@ static void a_run_is_held_to_the_rules_for_documents(void **state) {
         assert_item_refused(*state, &indicator, "run", "has more than 4096 keys in all");
 }
 
-/* It is the runner's, and no reason to refuse what was measured. */
+/* The text is only context; it must not cause the result to be refused. */
 static void what_a_runner_kept_of_standard_error_is_cut_rather_than_refused(void **state) {
         Buffer indicator = make_good(), run = {}, text = {};
         const Submission *item;
@@ -215,7 +215,7 @@ static void what_a_failed_run_printed_says_more_than_its_runner(void **state) {
         assert_int_equal(item->indicator.document->n_members, 3);
 }
 
-/* It may print anything: only what is no document at all is refused. */
+/* A failed run may print anything: only output that is not a document at all is refused. */
 static void a_failed_run_may_have_printed_nonsense(void **state) {
         Buffer document = {}, indicator;
         const Submission *item;

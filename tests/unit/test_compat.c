@@ -54,7 +54,7 @@ static void perf_pys_formulas_are_followed(void **state) {
         assert_value(&got, METRIC_MEM_MAX, 31.5);
         assert_value(&got, METRIC_DISK_USAGE_MAX, 41.6);
         assert_value(&got, METRIC_DISK_READ, 1020);
-        assert_value(&got, METRIC_DISK_WRITE, 510); /* the counter went back, and the maximum hides it */
+        assert_value(&got, METRIC_DISK_WRITE, 510); /* the counter decreased, which the maximum hides */
         assert_value(&got, METRIC_NET_LO_SENT, 14);
         assert_value(&got, METRIC_NET_LO_RECV, 15);
         assert_value(&got, METRIC_NET_EXT_SENT, 330);
@@ -104,7 +104,7 @@ static void a_sample_is_rounded_as_psutil_rounds(void **state) {
         assert_true(isnan(s.cpu_avg) && isnan(s.cpu_min) && isnan(s.memory) && isnan(s.disk_usage) && isnan(s.boot_mib[0]));
 }
 
-/* 128 CPUs of which one is 5 % idle: 99.96 %, which perf.py did not take for 100. */
+/* With 128 CPUs, one of which is 5 % idle, the mean is 99.96 %, which perf.py does not count as 100. */
 static void at100_needs_every_cpu(void **state) {
         Sample now;
         Meter *meter = NULL;
@@ -137,9 +137,9 @@ static void at100_needs_every_cpu(void **state) {
         sample_deinit(&now);
 }
 
-/* --- what perf.py itself said --------------------------------------------------------------- */
+/* --- captured results of perf.py ------------------------------------------------------------ */
 
-/* NULL where the captured runs are not at hand. */
+/* Returns NULL if the captured runs are not available. */
 static json_t *load_fixture(const char *name) {
         const char *dir = getenv("PERFD_FIXTURES");
         char path[4096];
@@ -210,7 +210,7 @@ static void a_captured_run_gives_what_perf_py_logged(void **state) {
 
 #define SAMPLES_MAX 5000
 
-/* The numbers, from 1, of the samples perf.py still has after n of them. */
+/* Returns the numbers, from 1, of the samples that perf.py still has after n samples. */
 static size_t decimate(size_t max_length, size_t n, size_t kept[static SAMPLES_MAX]) {
         size_t n_kept = 0, frequency = 1;
 
@@ -249,7 +249,7 @@ static void perf_py_decimates_like_that(void **state) {
         json_decref(runs);
 }
 
-/* 5000 samples, all busy but the 625 that perf.py kept: it would have called the machine idle. */
+/* 5000 samples, all busy except the 625 that perf.py kept: perf.py would have reported an idle machine. */
 static void what_perf_pys_decimation_drops_is_counted(void **state) {
         size_t kept[SAMPLES_MAX], n_kept = decimate(1000, SAMPLES_MAX, kept), next = 0;
         const double busy_share = (SAMPLES_MAX - (double)n_kept) / SAMPLES_MAX;

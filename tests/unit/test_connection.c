@@ -42,7 +42,7 @@ static int tear_down(void **state) {
         return 0;
 }
 
-/* In one write: the kernel counts writes more than bytes. */
+/* Writes all frames at once: the kernel limits the number of writes more than the bytes. */
 static void send_frames(Fixture *f, size_t n_frames, size_t n) {
         Buffer stream = {};
 
@@ -65,7 +65,7 @@ static int peek(Fixture *f, Frame *ret) {
         return connection_peek(&f->connection, FRAME_MAX_BYTES, IN_FLIGHT_MAX, ret);
 }
 
-/* Reads until there is nothing more, then takes all frames; returns how many. */
+/* Reads until no more data is available, then takes all frames; returns their number. */
 static size_t take_all(Fixture *f) {
         size_t n = 0;
         Frame frame;
@@ -197,7 +197,7 @@ static void the_ring_grows_with_what_is_unanswered(void **state) {
         Fixture *f = *state;
         uint64_t number;
 
-        for (uint64_t i = 0; i < 10; i++) { /* so that the ring is not at its beginning */
+        for (uint64_t i = 0; i < 10; i++) { /* moves the start of the ring buffer */
                 assert_int_equal(connection_expect(&f->connection, i, 100, &number), 0);
                 reply(f, number, "x");
         }
@@ -237,7 +237,7 @@ static void unread_replies_stop_requests_and_do_not_pile_up(void **state) {
         }
         assert_int_equal(peek(f, &frame), CONNECTION_BUSY);
 
-        /* A peer that always leaves a little: what it has read is not kept. */
+        /* A peer that always sends incomplete frames must not make the buffer keep consumed data. */
         for (unsigned i = 0; i < 1000; i++) {
                 char taken[16000];
 

@@ -30,7 +30,7 @@ static void pair_close(Pair pair) {
         close(pair.fds[1]);
 }
 
-/* True when the server has ended the connection, after a text or without. */
+/* Returns true if the server has closed the connection, possibly after a text. */
 static bool is_ended(Pair pair) {
         char text[1024];
         ssize_t n;

@@ -27,7 +27,9 @@ static void read_back(int fd, char *ret, size_t n_max) {
         ret[n] = '\0';
 }
 
-/* The options of a command line that ends with NULL, and what was written to standard output and standard error. */
+/*
+ * Parses a command line that ends with NULL; returns the options and the text written to standard output and error.
+ */
 static int parse(const char *const *words, Options *ret, Output *ret_output) {
         int out = fileno(tmpfile()), error = fileno(tmpfile()), saved_out, saved_error, argc = 0, r;
 
@@ -38,7 +40,7 @@ static int parse(const char *const *words, Options *ret, Output *ret_output) {
         saved_error = dup(STDERR_FILENO);
         assert_true(dup2(out, STDOUT_FILENO) >= 0 && dup2(error, STDERR_FILENO) >= 0);
 
-        optind = 0; /* starts anew */
+        optind = 0; /* resets getopt */
         r = options_from_arguments(ret, argc, (char **)words);
 
         fflush(stdout);

@@ -18,8 +18,8 @@
 #include "util/clock.h"
 
 /*
- * The peer is a listening socket. Its replies are written before the courier's requests, since the kernel buffers them;
- * the requests are checked afterwards.
+ * The peer is a listening socket. Its replies are written before the courier's requests, since the kernel buffers
+ * them; the requests are checked afterwards.
  */
 typedef struct Fixture {
         struct sockaddr_un address;
@@ -76,7 +76,7 @@ static void say_to_it(Fixture *f, uint64_t sequence, const Answer *answer) {
         assert_int_equal(send(f->peer_fd, bytes, n, MSG_NOSIGNAL), n);
 }
 
-/* Marks that arrived, each "train" of "job-1". */
+/* Counts the marks received, each "train" of "job-1". */
 static unsigned count_marks(Fixture *f) {
         scoped(arena_deinit) Arena arena = {};
         const Peer peer = { .uid = 1000, .pidfd = -1 };
@@ -147,7 +147,7 @@ static void a_mark_that_is_refused_is_not_tried_again(void **state) {
         assert_string_equal(f->result.job, "untouched");
 }
 
-/* perfd was restarted since the last request: what is sent into a closed connection nobody has read. */
+/* perfd was restarted after the last request: data sent to the closed connection was not read. */
 static void a_connection_that_was_closed_before_is_made_anew_for_a_mark(void **state) {
         Fixture *f = *state;
 
@@ -160,18 +160,18 @@ static void a_connection_that_was_closed_before_is_made_anew_for_a_mark(void **s
         assert_int_equal(count_marks(f), 1);
 }
 
-/* It may have been read, and taken: a second one would end the phase that it began. */
+/* perfd may have read and accepted the mark: a second one would end the phase that it started. */
 static void a_mark_that_may_have_been_taken_is_not_sent_again(void **state) {
         Fixture *f = *state;
         struct pollfd pollfd;
 
         connect_both(f);
-        assert_int_equal(shutdown(f->peer_fd, SHUT_WR), 0); /* reads, and goes without a reply */
+        assert_int_equal(shutdown(f->peer_fd, SHUT_WR), 0); /* the peer reads, but closes without a reply */
         assert_int_equal(mark(f), DELIVERY_AWAY);
         assert_int_equal(f->delivery.error, -ECONNRESET);
         assert_int_equal(count_marks(f), 1);
         pollfd = (struct pollfd){ .fd = f->listen_fd, .events = POLLIN };
-        assert_int_equal(poll(&pollfd, 1, 0), 0); /* nobody has connected again */
+        assert_int_equal(poll(&pollfd, 1, 0), 0); /* no new connection was made */
 }
 
 static void a_mark_without_a_reply_in_time_is_not_sent_again(void **state) {
@@ -184,7 +184,7 @@ static void a_mark_without_a_reply_in_time_is_not_sent_again(void **state) {
         assert_int_equal(count_marks(f), 1);
 }
 
-/* Byte by byte what perfd 0.1.0 said before it knew marks. */
+/* The exact bytes that perfd 0.1.0 sent before it supported marks. */
 static void an_older_perfd_says_that_it_knows_no_marks(void **state) {
         static const char bytes[] = "\x34\x08\x01\x10\x08\x22\x2e" "perfd 0.1.0 does not know this kind of request";
         Fixture *f = *state;

@@ -45,7 +45,7 @@ static void put(const char *root, const char *name, const char *stat) {
         tree_write(root, path, stat);
 }
 
-/* Everything used `ticks` itself as user, one as the kernel, and waited for two and three. */
+/* Each process used `ticks` as user, one as system, and two and three for its children. */
 static void put_process(const char *root, int pid, int parent, char state, unsigned ticks) {
         char name[16], stat[256];
 
@@ -69,7 +69,7 @@ static void all_generations_count_and_nobody_else(void **state) {
         put_process(*state, 1, 0, 'S', 1000);
         put_process(*state, 900, 1, 'S', 1000);
         put_process(*state, 901, 900, 'R', 10);
-        put_process(*state, 17, 901, 'S', 20); /* numbers start anew now and then */
+        put_process(*state, 17, 901, 'S', 20); /* pids are reused after a wrap */
         put_process(*state, 902, 17, 'T', 30);
         put_process(*state, 903, 1, 'S', 1000);
         below = read_below(*state, 900, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The desk between a real ingest and a real store; the kinds are the test's. */
+/* The desk between a real ingest and a real store; the kinds belong to the test. */
 #define tear_down ingest_tear_down
 #define set_up ingest_set_up
 #define put_number put_wire_number
@@ -11,10 +11,10 @@
 #include "desk/desk.h"
 #include "store_fixture.h"
 
-/* What the kinds were asked. */
+/* Records the calls to the kinds. */
 typedef struct Asked {
         unsigned n_placed, n_completed;
-        int outcome;         /* of placing */
+        int outcome;         /* result of place() */
         int complete_outcome;
         Store *store;
 } Asked;
@@ -84,7 +84,7 @@ static int tear_down(void **state) {
         return 0;
 }
 
-/* Sends submissions and lets the loop read them. */
+/* Sends submissions and runs the loop to read them. */
 static int send_some(DeskFixture *f, unsigned n) {
         Buffer stream = {};
         int fd = join(f->ingest);

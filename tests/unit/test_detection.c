@@ -7,7 +7,7 @@ static void configure(Fixture *f) {
         assert_int_equal(detection_configure(&f->jobs.detection, &PATTERN, 1), 0);
 }
 
-/* The finder has something to say. */
+/* Processes changes that the finder reports. */
 static void turn(Fixture *f) {
         while (sd_event_run(f->event, 50 * 1000) > 0)
                 ;
@@ -45,7 +45,7 @@ static void a_cgroup_is_attached_to_the_job_that_was_announced(void **state) {
         assert_non_null(job->group.cgroup);
         assert_true(job->group.is_vouched);
         assert_int_equal(job->info.enclosure, ENCLOSURE_FOUND);
-        /* Found once more, after a reload: followed already. */
+        /* Found again after a reload: the job is already tracked. */
         configure(f);
         assert_int_equal(f->jobs.jobs.n, 1);
 }
@@ -83,7 +83,7 @@ static void a_cgroup_made_anew_while_its_job_is_stored_waits(void **state) {
         assert_int_equal(complete_one(f), 0);
         assert_int_equal(job_room_continue(&f->jobs), 0);
         assert_int_equal(f->jobs.detection.n_postponed, 0);
-        /* A job of its own, whose id is taken. */
+        /* A new job whose id is already used. */
         assert_int_equal(complete_one(f), 0);
         assert_int_equal(complete_one(f), 0);
         assert_memory_equal(f->jobs.jobs.first->info.id, "42.", 3);

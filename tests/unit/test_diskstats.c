@@ -30,7 +30,7 @@ static int teardown(void **state) {
         return 0;
 }
 
-/* `tree`: the directory below TREES that has sys; NULL: there is none. The list is built anew. */
+/* tree: directory below TREES that contains sys; NULL: no sysfs. Builds a new list. */
 static void parse(Disks *d, const char *text, const char *tree) {
         scoped(closep) int root_fd = -1;
         char path[128];
@@ -91,9 +91,9 @@ static void what_has_hardware_behind_it_is_physical(void **state) {
         assert_class(d, "sda", DISK_PHYSICAL);
         assert_class(d, "sdb", DISK_PHYSICAL);
         assert_class(d, "cciss/c0d0", DISK_PHYSICAL); /* "cciss!c0d0" in sysfs */
-        assert_class(d, "nvme0n1", DISK_PHYSICAL);    /* under devices/virtual, but of a device */
-        assert_class(d, "mmcblk0", DISK_PHYSICAL);    /* an empty reader stays: a card may come */
-        assert_class(d, "rbd0", DISK_PHYSICAL);       /* without a device, but not under devices/virtual */
+        assert_class(d, "nvme0n1", DISK_PHYSICAL);    /* below devices/virtual, but on a device */
+        assert_class(d, "mmcblk0", DISK_PHYSICAL);    /* an empty card reader is kept: a card may be inserted */
+        assert_class(d, "rbd0", DISK_PHYSICAL);       /* without a device link, but not below devices/virtual */
 }
 
 static void what_lies_on_other_devices_is_virtual(void **state) {
@@ -104,7 +104,7 @@ static void what_lies_on_other_devices_is_virtual(void **state) {
         assert_class(d, "dm-0", DISK_VIRTUAL);
         assert_class(d, "md127", DISK_VIRTUAL);
         assert_class(d, "loop1", DISK_VIRTUAL);
-        assert_class(d, "ram0", DISK_VIRTUAL); /* never used, but it has a size */
+        assert_class(d, "ram0", DISK_VIRTUAL); /* never used, but has a size */
 }
 
 static void partitions_hidden_paths_and_unused_devices_are_left_out(void **state) {
@@ -210,7 +210,7 @@ static void what_is_wrong_is_said_and_nothing_is_filled(void **state) {
                 "8 0 sda 1 0 2 3 4 0 5 6 0 7 8x\n",
                 "8 0 sda -1 0 2 3 4 0 5 6 0 7 8\n",
                 "8 0 sda 1 0 99999999999999999999 3 4 0 5 6 0 7 8\n",
-                "8 0 sda 1 0 36028797018963968 3 4 0 5 6 0 7 8\n", /* bytes do not fit */
+                "8 0 sda 1 0 36028797018963968 3 4 0 5 6 0 7 8\n", /* the number of bytes exceeds 64 bits */
         };
         Disks *d = *state;
         const char *fault;

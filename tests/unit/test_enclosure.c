@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kinds of isolation that given facts permit. */
+/* The kinds of isolation that are possible in a given environment. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 #include "client/run/enclosure.h"
 
-/* A machine with systemd and version 2, in the group at `path`, which is root's. */
+/* Returns a machine with systemd and cgroup v2; the group at `path` belongs to root. */
 static CgroupContext machine(const char *path, uint32_t uid) {
         CgroupContext s = {
                 .uid = uid,
@@ -30,7 +30,7 @@ static CgroupContext machine(const char *path, uint32_t uid) {
         return s;
 }
 
-/* no_scope, no_group: parts of the reasons, or NULL for what may be had. */
+/* no_scope, no_group: part of the expected reason, or NULL if the kind is possible. */
 static void assert_choice(const CgroupContext *surroundings, const char *no_scope, const char *no_group) {
         const char *scope = enclosure_refuse_scope(surroundings), *group = enclosure_refuse_group(surroundings);
 
@@ -58,7 +58,7 @@ static void a_user_who_does_not_linger_keeps_the_session(void **state) {
         session.has_linger = terminal.has_linger = root.has_linger = false;
         assert_choice(&session, "enable-linger", "cannot be written");
         assert_choice(&root, NULL, "not delegated");
-        /* It is in the user's manager already. */
+        /* The process is already in the user's manager. */
         terminal.is_own = terminal.is_writable = true;
         assert_choice(&terminal, NULL, NULL);
 }
@@ -96,7 +96,7 @@ static void in_a_service_there_is_a_group_where_it_was_delegated(void **state) {
         s = machine("/system.slice/cron.service", 1000);
         assert_choice(&s, "cron.service", "cannot be written");
 
-        /* DynamicUser= or User= with Delegate=. */
+        /* As with DynamicUser= or User= and Delegate=. */
         s.is_own = s.is_writable = true;
         assert_choice(&s, "cron.service", NULL);
 }
@@ -119,7 +119,7 @@ static void at_the_root_systemd_is_asked_if_it_is_its_own(void **state) {
                 CgroupContext s = machine(paths[i], 0);
 
                 assert_choice(&s, NULL, "not delegated");
-                /* The root of a container's namespace was delegated to it as a whole: to its systemd, where it runs one. */
+                /* A whole namespace was delegated to the container: to its systemd, if it runs one. */
                 s.is_delegated = true;
                 assert_choice(&s, NULL, "not delegated");
                 s.has_system_manager = false;
@@ -133,7 +133,7 @@ static void without_systemd_a_writable_group_will_do(void **state) {
         (void)state;
         s.has_systemd = s.has_system_manager = s.has_linger = false;
         assert_choice(&s, "systemd is not running", NULL);
-        s.is_writable = false; /* as most containers have it */
+        s.is_writable = false; /* as in most containers */
         assert_choice(&s, "systemd is not running", "cannot be written");
         s.directory[0] = '\0';
         assert_choice(&s, "systemd is not running", "no version 2 control group");

@@ -34,7 +34,7 @@ static int teardown(void **state) {
         return 0;
 }
 
-/* Asks anew for a path. */
+/* Requests a path with a new exchange. */
 static int ask(Fixture *fixture, const char *path) {
         exchange_init(&fixture->exchange, &fixture->body);
         return exchange_set_path(&fixture->exchange, path);
@@ -153,7 +153,7 @@ static void each_trouble_with_the_store_has_its_sentence(void **state) {
         check_refused(fixture, exchange_store_error(&fixture->exchange, -12), 503, "memory");
 }
 
-/* The token that ends a page of one row with that key. */
+/* Writes the token of a page with one row, which has that key. */
 static void token_after(Fixture *fixture, PageKey key, char ret[static 64]) {
         Pagination page = { .limit = 1 };
         const char *token;
@@ -202,7 +202,7 @@ static void a_page_ends_early_when_it_grows_long(void **state) {
         Fixture *fixture = *state;
         Pagination page = { .limit = 10 };
 
-        fixture->body.n = PAGINATION_BYTES_MAX; /* as if so much had been written */
+        fixture->body.n = PAGINATION_BYTES_MAX; /* simulates a body of this size */
         assert_true(pagination_admit(&page, &fixture->body, (PageKey){ 2, 2 }));
         assert_false(pagination_admit(&page, &fixture->body, (PageKey){ 1, 1 }));
         assert_true(page.has_more);

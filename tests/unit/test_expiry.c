@@ -23,7 +23,7 @@ static void a_clock_far_ahead_is_trusted_only_when_it_is_synchronised(void **sta
         assert_true(expiry_check_clock(&expiry, true, NOW_NS + 400 * DAY_NS, BOOTED_NS));
         assert_int_equal(expiry.stats.clock_ahead_s, 0);
 
-        /* The service that synchronises the clock sets it right. */
+        /* The time synchronisation corrects the clock. */
         assert_true(expiry_check_clock(&expiry, false, NOW_NS + NS_PER_S, BOOTED_NS + NS_PER_S));
 }
 
@@ -35,10 +35,10 @@ static void a_clock_that_agrees_with_the_newest_row_is_trusted(void **state) {
         assert_true(expiry_check_clock(&expiry, false, NOW_NS, BOOTED_NS));
         assert_true(expiry_check_clock(&expiry, false, NOW_NS + DAY_NS / 2, BOOTED_NS));
         assert_false(expiry_check_clock(&expiry, false, NOW_NS + DAY_NS, BOOTED_NS));
-        /* Time goes on, in step with the time since boot. */
+        /* Real time advances at the rate of boot time. */
         assert_true(expiry_check_clock(&expiry, false, NOW_NS + 100 * DAY_NS, BOOTED_NS + 100 * DAY_NS));
         assert_false(expiry_check_clock(&expiry, false, NOW_NS + 102 * DAY_NS, BOOTED_NS + 100 * DAY_NS));
-        /* A clock that is behind makes no row look old. */
+        /* A clock that is behind does not expire any rows. */
         assert_true(expiry_check_clock(&expiry, false, NOW_NS - 400 * DAY_NS, BOOTED_NS));
 }
 
@@ -60,7 +60,7 @@ static void an_empty_database_takes_the_clock_as_it_is(void **state) {
         assert_false(expiry_check_clock(&expiry, false, NOW_NS + 400 * DAY_NS, BOOTED_NS));
 }
 
-/* Rows that go within n periods. */
+/* Returns the number of rows removed within n periods. */
 static int64_t remove_for(Expiry *expiry, int64_t n_kept, unsigned n_periods) {
         ExpiryTable *table = &expiry->tables[1];
         int64_t n_removed = 0;
@@ -85,7 +85,7 @@ static void at_most_a_hundredth_goes_in_a_minute(void **state) {
         assert_int_equal(remove_for(&(Expiry){}, 1000000, 1), 10000);
         assert_int_equal(remove_for(&(Expiry){}, 7, 1), 1);
         assert_int_equal(remove_for(&(Expiry){}, 0, 1), 1);
-        /* The rows are counted again after an hour. */
+        /* Rows are counted again after an hour. */
         assert_int_equal(remove_for(&(Expiry){}, 10000, 61), 6000 + 40);
 }
 

@@ -40,7 +40,7 @@ static void names_nobody_knows_are_counted_once(void **state) {
 
         (void)state;
         begin_copy(&f, "slurm-sluid");
-        assert_int_equal(n_unrecognized(&f), 3); /* two that are almost a SLUID, and session-1.scope */
+        assert_int_equal(n_unrecognized(&f), 3); /* two names similar to a SLUID, and session-1.scope */
         make(&f, "system.slice/slurmstepd.scope/allocation_1");
         make(&f, "system.slice/slurmstepd.scope/job_42/allocation_1");
         make(&f, "system.slice/allocation_1");
@@ -60,7 +60,7 @@ static void jobs_of_several_slurmd_do_not_clash(void **state) {
         end(&f);
 }
 
-/* Packages of Slurm that can do with several name the node always. */
+/* Packages that support several slurmd always name the node. */
 static void a_slurmd_named_like_the_machine_is_the_only_one(void **state) {
         char host[65] = "", path[160], expected[320];
         Fixture f = {};
@@ -196,7 +196,7 @@ static void a_link_is_not_followed(void **state) {
         end(&f);
 }
 
-/* More events than the kernel keeps: it drops what is beyond, and says so. */
+/* With more events than the kernel's queue can hold, the kernel drops events and reports an overflow. */
 static void lost_events_are_made_good_by_reading_all_again(void **state) {
         size_t n_max, n_found = 0;
         scoped(freep) char *text = NULL;
@@ -207,7 +207,7 @@ static void lost_events_are_made_good_by_reading_all_again(void **state) {
         (void)state;
         assert_int_equal(file_read_at(AT_FDCWD, "/proc/sys/fs/inotify/max_queued_events", 64, &text, NULL), 0);
         n_max = strtoul(text, NULL, 10);
-        tree_copy_to("/dev/shm", "slurm-v2", f.root); /* the disk would take seconds */
+        tree_copy_to("/dev/shm", "slurm-v2", f.root); /* a tree on disk would take seconds */
         begin(&f, f.root);
         free(found(&f));
         for (size_t i = 0; i < n_max / 2 + 1; i++) {
@@ -279,7 +279,7 @@ static void what_cannot_be_watched_is_read_once_and_counted(void **state) {
         finder_stats(f.finder, &stats);
         assert_int_equal(n_found, n_directories);
         assert_int_equal(stats.n_watches, FINDER_WATCHES_MAX);
-        assert_int_equal(stats.n_not_watched, 11); /* one of the watches is the root's */
+        assert_int_equal(stats.n_not_watched, 11); /* one watch is for the root */
         end(&f);
 }
 
@@ -301,7 +301,7 @@ static void the_first_setting_that_matches_has_it_and_others_go_on_below(void **
         end(&f);
 }
 
-/* --- who it is ---------------------------------------------------------------------------------- */
+/* --- owner -------------------------------------------------------------------------------------- */
 
 static bool is_jobs(const char *path_job, const char *node, const char *id, size_t n_labels, JobLabel *labels) {
         FoundGroup group = { .is_sluid = path_job[0] == 's' };

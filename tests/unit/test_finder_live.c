@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tests create and remove groups in the machine's hierarchies, and check the kernel's notifications. They are skipped
- * without the permission to create groups.
+ * These tests create and remove groups in the machine's hierarchies, and check the kernel's notifications. They are
+ * skipped without permission to create groups.
  */
 
 #include <setjmp.h>
@@ -28,7 +28,7 @@ typedef struct Live {
         Finder *finder;
 } Live;
 
-/* skip() leaves a test without its scopes being left: nothing may be owned then. */
+/* skip() leaves a test without running its scoped destructors: nothing may be owned at this point. */
 static const char *v2_mount(void) {
         scoped(cgroup_tree_freep) CgroupTree *tree = NULL;
 
@@ -45,7 +45,7 @@ static const char *v2_mount(void) {
         return NULL;
 }
 
-/* The directory of ours in a hierarchy, with what is below it. */
+/* Returns the test's directory in a hierarchy, with `below` appended. */
 static const char *path_of(const Live *live, const char *mount, const char *below) {
         static char path[256];
 
@@ -62,7 +62,7 @@ static void make(const Live *live, const char *mount, const char *below) {
         assert_int_equal(mkdir(path_of(live, mount, below), 0755), 0);
 }
 
-/* A group may be busy for a moment after its last process. */
+/* A group may be busy for a short time after its last process has ended. */
 static void unmake(const Live *live, const char *mount, const char *below) {
         uint64_t deadline_ns = clock_boottime_ns() + 5 * NS_PER_S;
 
@@ -89,7 +89,7 @@ static void end(Live *live) {
         cgroup_tree_free(live->tree);
 }
 
-/* Waits until the kernel has something to tell; the group that is found. */
+/* Waits for a notification of the kernel, and returns the group found. */
 static FoundGroup await(const Live *live) {
         struct pollfd pollfd = { .fd = finder_fd(live->finder), .events = POLLIN };
         FoundGroup group;
@@ -145,7 +145,10 @@ static void the_kernel_tells_of_groups_of_v2(void **state) {
         end(&live);
 }
 
-/* Removed and made anew before anybody looked: the kernel's groups have a number that is never used again. */
+/*
+ * The group is removed and created again between two scans: its inode number differs, since the kernel does not reuse
+ * them.
+ */
 static void a_group_made_anew_is_another_group(void **state) {
         const char *mount = v2_mount();
         FoundGroup group;

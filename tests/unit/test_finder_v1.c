@@ -18,7 +18,7 @@ static void jobs_of_slurm_are_found_in_v1_with_their_uid(void **state) {
         assert_found(&f, "42 slurm_v1 /slurm/uid_1000/job_42 of 1000, 42.cn2 slurm_v1 /slurm_cn2/uid_1002/job_42 of 1002, "
                          "43 slurm_v1 /slurm/uid_1000/job_43 of 1000, 44 slurm_v1 /slurm/uid_1001/job_44 of 1001");
         assert_string_equal(await_group(&f).job, "45");
-        assert_int_equal(n_unrecognized(&f), 1); /* "leftover", which is in three hierarchies */
+        assert_int_equal(n_unrecognized(&f), 1); /* "leftover", which exists in three hierarchies */
         end(&f);
 }
 
@@ -77,14 +77,14 @@ static void a_job_is_not_waited_for_for_ever(void **state) {
         end(&f);
 }
 
-/* As Slurm does it between the steps of a job. */
+/* Slurm does this between the steps of a job. */
 static void a_job_made_anew_in_all_hierarchies_is_handed_out_once_more(void **state) {
         static const char *const groups[] = { "cpu,cpuacct/slurm/uid_1001/job_44", "memory/slurm/uid_1001/job_44",
                                               "cpuset/slurm/uid_1001/job_44" };
         Fixture f = {};
 
         (void)state;
-        tree_copy_to("/dev/shm", "slurm-v1", f.root); /* as in cgroupfs, no inode's number comes twice */
+        tree_copy_to("/dev/shm", "slurm-v1", f.root); /* as in cgroupfs, inode numbers are not reused */
         begin(&f, f.root);
         free(found(&f));
         for (size_t i = 0; i < N_ELEMENTS(groups); i++)
@@ -95,7 +95,7 @@ static void a_job_made_anew_in_all_hierarchies_is_handed_out_once_more(void **st
         end(&f);
 }
 
-/* Its other hierarchy has it still: what was waited for, or is to be handed out, is not lost. */
+/* The other hierarchy still has the group: it must still be returned. */
 static void a_job_that_is_gone_from_one_hierarchy_is_handed_out_from_another(void **state) {
         Fixture f = {};
 

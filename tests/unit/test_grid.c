@@ -10,7 +10,7 @@
 #include "client/cli/grid.h"
 #include "util/scoped.h"
 
-/* Output of `indicator query` for a group with two statistics, 54 columns wide. */
+/* Fills in the output of `indicator query` for a group with two statistics, 54 columns wide. */
 static void fill(Grid *grid) {
         grid_init(grid, 6, 2);
         grid_key(grid, "component");
@@ -96,7 +96,7 @@ static void no_line_is_longer_than_a_screen_of_twenty_columns_or_more(void **sta
         }
 }
 
-/* A key may be a number, under a heading of letters. */
+/* A key may be a number under a text heading. */
 static void numbers_are_never_cut(void **state) {
         (void)state;
         for (unsigned width = 20; width < 60; width++) {

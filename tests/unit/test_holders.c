@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each user holds of the database: counted, charged, limited, and evicted by share. */
+/* The database space used by each user: counted, charged, limited, and evicted by share. */
 /* tests: daemon/store/holders.c daemon/store/indicators/catalog.c daemon/store/indicators/store_indicators.c */
 
 #include "run_results_fixture.h"
@@ -46,7 +46,7 @@ static int tear_down(void **state) {
         return 0;
 }
 
-/* A submission of n results of one name, with a text of 1000 bytes each. */
+/* Submits n results with one name and a text of 1000 bytes each. */
 static StoreOutcome put(Fixture *f, const Peer *sender, const char *name, size_t n, const ResultsStored **ret_stored) {
         static char text[TEXT_BYTES + 1];
         Item items[64];
@@ -77,7 +77,7 @@ static void the_sizes_are_those_of_the_rows(void **state) {
         }
         assert_held_as_stored(&f->place);
 
-        /* Also after rows were removed, and after a restart. */
+        /* The count is correct after rows were removed, and after a restart. */
         for (int i = 0; i < 60; i++)
                 assert_int_equal(put(f, &(Peer){ .uid = 1000 }, "A", 64, NULL), STORE_DONE);
         assert_true(ask_place(&f->place, "SELECT min(row) FROM result WHERE uid = 1000") > 1);
@@ -125,7 +125,7 @@ static void jobs_count_as_well(void **state) {
         }
         assert_int_equal(ask_place(&f->place, "SELECT n_bytes FROM holder WHERE uid = 1001"), 1500 * 4096);
 
-        /* The results of the other user's flood leave no room: the jobs go, not the victim's results. */
+        /* Results of the other user fill the database: that user's jobs are removed, not the victim's results. */
         for (int i = 0; i < 60; i++)
                 assert_int_equal(put(f, &(Peer){ .uid = 1002 }, "Flood", 50, NULL), STORE_DONE);
         assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM result WHERE uid = 1000"), 50);
@@ -144,7 +144,10 @@ static void who_is_alone_has_the_whole_store(void **state) {
         assert_true(ask_place(&f->place, "SELECT sum(n_bytes) FROM holder") > 3 * (int64_t)MIB / 2);
 }
 
-/* The limit is 24 for all: a user alone may have 11 (the reserve of 4 % rounds to none), and each of two a third of what is free. */
+/*
+ * The limit is 24 in total: a single user may have 11 (the reserve of 4 % rounds to 0), and each of two users a third
+ * of the free space.
+ */
 static void names_have_a_share(void **state) {
         Fixture *f = *state;
         const ResultsStored *stored;
@@ -161,7 +164,7 @@ static void names_have_a_share(void **state) {
         assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM result"), 24);
         assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM term WHERE text = 'N12'"), 0);
 
-        /* Results of names that the user has are stored; other users and administrators are not affected. */
+        /* Results with existing names are stored; other users and administrators are not affected. */
         assert_int_equal(put(f, &(Peer){ .uid = 1000 }, "N3", 64, NULL), STORE_DONE);
         assert_int_equal(put(f, &(Peer){ .uid = 1001 }, "N12", 1, NULL), STORE_DONE);
         assert_int_equal(put(f, &(Peer){ .uid = 0 }, "N13", 1, NULL), STORE_DONE);
@@ -204,7 +207,7 @@ static void users_are_charged_for_what_they_hold(void **state) {
         EVENTUALLY((shares_report_user(f->shares, 1000, &report), report.resources[RESOURCE_NAMES].n_held == 1));
         assert_true(report.resources[RESOURCE_STORE].n_held > 50 * (TEXT_BYTES + 256));
 
-        /* From the start on. */
+        /* The limit also applies from the start. */
         f->place.store = store_free(f->place.store);
         f->place.reader = reader_free(f->place.reader);
         shares_free(f->shares);

@@ -44,7 +44,7 @@ static void a_thread_that_is_offline_does_not_count_but_its_core_does(void **sta
         assert_int_equal(facts.n_numa_nodes, 2);
 }
 
-/* Everything of a CPU that tells it from its neighbours. */
+/* Writes the files that distinguish a CPU from others. */
 static void make_cpu(const char *root, unsigned cpu, const char *threads, const char *package) {
         char path[128];
 
@@ -56,7 +56,7 @@ static void make_cpu(const char *root, unsigned cpu, const char *threads, const 
         tree_write(root, path, package);
 }
 
-/* As a machine is that has SMT switched off at run time: its lists have a comma for each core. */
+/* A machine with SMT disabled at run time: its lists contain a comma for each core. */
 static void a_long_list_of_cpus_is_read_to_its_end(void **state) {
         scoped(buffer_deinit) Buffer low = {}, high = {}, online = {};
         char root[64], one[16];
@@ -79,7 +79,7 @@ static void a_long_list_of_cpus_is_read_to_its_end(void **state) {
         assert_int_equal(facts.cpu.sockets, 2);
 }
 
-/* Cores of two kinds, and the first CPU is offline: it has no directory of caches then. */
+/* Two kinds of cores; the first CPU is offline and has no cache directory. */
 static void a_machine_may_have_cores_of_two_kinds_and_no_first_one(void **state) {
         const char *caches = "sys/devices/system/cpu/cpu0/cache", *moved = "sys/devices/system/cpu/cpu1/cache";
         char root[64], from[128], to[128];
@@ -163,7 +163,7 @@ static void cards_of_both_lists_are_there_once(void **state) {
         assert_string_equal(facts.gpus[2].pci_id, "");
         assert_string_equal(facts.gpus[2].driver, "nvidia");
         assert_string_equal(facts.gpus[2].driver_version, "535.104.05");
-        assert_string_equal(facts.gpus[3].driver_version, ""); /* the kernel's own */
+        assert_string_equal(facts.gpus[3].driver_version, ""); /* the kernel's own driver */
         assert_string_equal(facts.gpus[3].model, "AMD Instinct MI210");
         assert_string_equal(facts.gpus[3].driver, "amdgpu");
         assert_int_equal(facts.gpus[3].memory_bytes, 68702699520);
@@ -243,7 +243,7 @@ static void only_what_is_known_becomes_a_member(void **state) {
         assert_string_equal(value_get_string(value_get(&value, "os"), "id"), "rocky");
 }
 
-/* The most there can be must fit what is said of it. */
+/* The description of the largest possible machine fits. */
 static void the_largest_machine_fits_its_arena(void **state) {
         scoped(arena_deinit) Arena arena = {};
         HostFacts facts;
@@ -285,9 +285,9 @@ static void a_version_is_what_a_link_leads_to(void **state) {
 
         assert_true(host_facts_program_version(path, "python3", version));
         assert_string_equal(version, "3.11");
-        assert_false(host_facts_program_version(path, "gcc", version)); /* no link: its name does not say */
+        assert_false(host_facts_program_version(path, "gcc", version)); /* not a link: the name contains no version */
         (void)strcpy(version, "");
-        assert_true(host_facts_program_version(path, "python3.11", version)); /* its own name does */
+        assert_true(host_facts_program_version(path, "python3.11", version)); /* the name contains the version */
         assert_string_equal(version, "3.11");
         (void)snprintf(file, sizeof(file), "%s/python3", directory);
         (void)strcpy(version, "");

@@ -12,7 +12,7 @@
 #include "http/hosts.h"
 #include "util/file.h"
 
-/* The hosts of a node with this resolv.conf. */
+/* Returns the hosts of a node with this resolv.conf. */
 static void make(Hosts *ret, const char *configured, const char *hostname, const char *resolver) {
         char path[] = "/tmp/perfd-test-hosts-XXXXXX";
         scoped(closep) int fd = mkstemp(path);

@@ -116,7 +116,7 @@ static int dial_local(const Fixture *fixture) {
         return fd;
 }
 
-/* False when the other side does not want any more of it. */
+/* Returns false if the peer accepts no more data. */
 static bool say(int fd, const char *text, size_t n) {
         while (n > 0) {
                 ssize_t k = send(fd, text, n, MSG_NOSIGNAL);
@@ -129,7 +129,7 @@ static bool say(int fd, const char *text, size_t n) {
         return true;
 }
 
-/* Reads on. False at the end of the stream, or when it was reset. */
+/* Reads more data. Returns false at the end of the stream, or after a reset. */
 static bool hear(int fd, Buffer *out) {
         struct pollfd poller = { .fd = fd, .events = POLLIN };
         char piece[4096];
@@ -146,7 +146,7 @@ static bool hear(int fd, Buffer *out) {
         return true;
 }
 
-/* One answer: head and body apart, both NUL-terminated. */
+/* An answer: head and body, both NUL-terminated. */
 typedef struct HttpAnswer {
         unsigned status;
         Buffer head, body;
@@ -157,7 +157,7 @@ static void answer_deinit(HttpAnswer *answer) {
         buffer_deinit(&answer->body);
 }
 
-/* Cuts one answer off the stream; what came after it stays in `stream`. */
+/* Removes one answer from the stream; later data stays in `stream`. */
 static void read_answer(int fd, Buffer *stream, bool has_body, HttpAnswer *ret) {
         const char *end, *length;
         size_t n_head, n_body;
@@ -180,7 +180,7 @@ static void read_answer(int fd, Buffer *stream, bool has_body, HttpAnswer *ret) 
         stream->text[stream->n] = '\0';
 }
 
-/* A question with a connection of its own. */
+/* Sends a request over a new connection. */
 static void ask(const Fixture *fixture, const char *request, HttpAnswer *ret) {
         scoped(buffer_deinit) Buffer stream = {};
         scoped(closep) int fd = dial_tcp(fixture);
@@ -323,7 +323,7 @@ static void answers_carry_the_headers_browsers_need(void **state) {
         assert_string_equal(metrics.body.text + metrics.body.n - 6, "# EOF\n");
 }
 
-/* The text that was packed. Caller frees. */
+/* Returns the decompressed text. Caller frees. */
 static char *unpack(const Buffer *packed) {
         z_stream stream = { .next_in = (unsigned char *)packed->text, .avail_in = (unsigned)packed->n };
         char *text = calloc(1, 1 << 20);
@@ -348,7 +348,7 @@ static void gzip_is_used_when_asked_for_and_worth_it(void **state) {
         ask(fixture, GET("/-/healthy") "Accept-Encoding: gzip\r\n\r\n", &small);
         assert_false(has_header(&small, "Content-Encoding"));
 
-        for (unsigned i = 0; i < 3; i++) { /* the compressor is used again */
+        for (unsigned i = 0; i < 3; i++) { /* the compressor is reused */
                 scoped(answer_deinit) HttpAnswer packed = {};
                 scoped(freep) char *text = NULL;
 
@@ -428,7 +428,7 @@ static void a_peer_that_trickles_is_cut_off(void **state) {
         poller = (struct pollfd){ .fd = fd, .events = POLLIN | POLLRDHUP };
         assert_true(say(fd, "GET /", 5));
 
-        /* A byte each 100 ms: never idle for a second. */
+        /* One byte every 100 ms: the connection is never idle for a second. */
         while (poll(&poller, 1, 100) == 0) {
                 assert_true(clock_boottime_ns() < deadline_ns);
                 (void)say(fd, "a", 1);
@@ -559,9 +559,9 @@ static void the_threads_leave_signals_to_the_loop(void **state) {
         (void)sigemptyset(&blocked);
         (void)sigaddset(&blocked, SIGTERM);
         assert_int_equal(pthread_sigmask(SIG_BLOCK, &blocked, &before), 0);
-        assert_false(sigismember(&before, SIGTERM)); /* starting did not change ours */
+        assert_false(sigismember(&before, SIGTERM)); /* starting the server did not change this thread's mask */
 
-        /* With every thread blocking it the signal stays pending instead of ending the process. */
+        /* If all threads block the signal, it stays pending instead of ending the process. */
         assert_int_equal(kill(getpid(), SIGTERM), 0);
         ask(fixture, GET("/-/healthy") END, &answer);
         assert_int_equal(answer.status, 200);

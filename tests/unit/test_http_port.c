@@ -23,12 +23,12 @@ typedef struct Fixture {
         Shares *shares;
         Http *http;
         HttpPortStats port;
-        int taken; /* by somebody else */
+        int taken; /* socket of another owner */
         char address[SOCKETS_ADDRESS_MAX];
 } Fixture;
 
 static int listen_local(void) {
-        const struct sockaddr_un address = { .sun_family = AF_UNIX }; /* a name of the kernel's choice */
+        const struct sockaddr_un address = { .sun_family = AF_UNIX }; /* an address chosen by the kernel */
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
         assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof(address.sun_family)), 0);
@@ -100,7 +100,8 @@ static void an_open_port_stays_until_another_is_asked_for(void **state) {
         http_port_keep(&f->port, "127.0.0.1:0", f->http);
         assert_string_equal(f->port.address, first);
 
-        http_port_keep(&f->port, f->address, f->http); /* is taken: nothing is served, not even the former port */
+        /* the port is in use: nothing is served, not even the former port */
+        http_port_keep(&f->port, f->address, f->http);
         assert_string_equal(f->port.address, "");
         assert_false(can_connect(first));
 

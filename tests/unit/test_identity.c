@@ -21,7 +21,7 @@ static void a_peer_is_in_the_job_of_its_cgroup(void **state) {
         assert_ptr_equal(identity_find_job(identity, &inside, ticket_of(20, 1)), job);
         assert_null(identity_find_job(identity, &outside, ticket_of(2, 1)));
         assert_null(identity_find_job(identity, &unknown, ticket_of(3, 1)));
-        /* The number is used again for another connection. */
+        /* The number is reused for another connection. */
         assert_null(identity_find_job(identity, &outside, ticket_of(20, 2)));
 }
 
@@ -72,14 +72,14 @@ static void the_job_named_is_the_job_unless_it_is_inherited(void **state) {
         assert_null(identity_choose_job(identity, &outside, ticket_of(2, 1), "gone", true, &is_other));
         assert_false(is_other);
 
-        /* Begun by a script inside the cgroup: nearer than the cgroup's job. */
+        /* A job begun by a script inside the cgroup takes precedence over the cgroup's job. */
         assert_ptr_equal(identity_choose_job(identity, &inside, ticket_of(1, 1), "named", true, &is_other), named);
         assert_false(is_other);
-        /* Its process is elsewhere. */
+        /* The job's process is in another cgroup. */
         named->info.pid = PID_IN_RUN;
         assert_ptr_equal(identity_choose_job(identity, &inside, ticket_of(1, 1), "named", true, &is_other), own);
         assert_true(is_other);
-        /* Its process is in the cgroup. */
+        /* The job's process is in the cgroup. */
         named->info.pid = PID_IN_42;
         assert_ptr_equal(identity_choose_job(identity, &inside, ticket_of(1, 1), "named", true, &is_other), named);
         assert_false(is_other);

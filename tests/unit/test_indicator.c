@@ -16,7 +16,7 @@
 
 #define MEMBERS_MAX 16
 
-/* A valid document, in which each test introduces an error. */
+/* A valid document into which each test inserts an error. */
 typedef struct Document {
         Member members[MEMBERS_MAX];
         Member parameters[MEMBERS_MAX], result[MEMBERS_MAX];
@@ -51,7 +51,7 @@ static Member *find(Document *document, const char *key) {
         return NULL;
 }
 
-/* Adds or replaces. */
+/* Adds or replaces a member. */
 static void set(Document *document, const char *key, Value value) {
         Member *member = find(document, key);
 
@@ -351,7 +351,7 @@ static void nesting_has_a_limit(void **state) {
         for (size_t i = 1; i <= VALUE_DEPTH_MAX; i++)
                 levels[i] = list(&levels[i - 1], 1);
 
-        set(document, "deep", levels[VALUE_DEPTH_MAX - 1]); /* with the document, VALUE_DEPTH_MAX */
+        set(document, "deep", levels[VALUE_DEPTH_MAX - 1]); /* with the document itself, VALUE_DEPTH_MAX */
         assert_accepted(document);
         set(document, "deep", levels[VALUE_DEPTH_MAX]);
         assert_refused(document, "deep[0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0]",
@@ -389,13 +389,13 @@ static void fill(Keys *keys) {
 static void as_many_keys_as_allowed_are_checked_and_one_more_is_refused(void **state) {
         Document *document = *state;
         Keys *keys = calloc(1, sizeof(*keys));
-        size_t n_others = 4 + 2; /* at the top, and in @parameters */
+        size_t n_others = 4 + 2; /* at the top level, and in @parameters */
 
         fill(keys);
         set(document, "@result", object(keys->members, KEYS_MAX - n_others));
         assert_accepted(document);
 
-        strcpy(keys->texts[5], "key7919x"); /* last of all keys that would sort beside it */
+        strcpy(keys->texts[5], "key7919x"); /* the last of all keys that sort next to it */
         strcpy(keys->texts[KEYS_MAX - n_others - 1], "key7919x");
         assert_refused(document, "@result.key7919x", "twice");
 
@@ -409,7 +409,7 @@ static void as_many_keys_as_allowed_are_checked_and_one_more_is_refused(void **s
         free(keys);
 }
 
-/* The least CPU time of three tries; what a processor is slowed by comes and goes. */
+/* Returns the minimum CPU time of three runs, which reduces the effect of other load. */
 static uint64_t least_ns(void (*work)(const Document *document), const Document *document) {
         uint64_t least = UINT64_MAX;
 
@@ -433,7 +433,10 @@ static void compare_each_with_each(const Document *document) {
         assert_int_equal(n_equal, 0);
 }
 
-/* 4096 keys would be 8 million comparisons if each were compared with each: how long that takes in this build, on this machine. */
+/*
+ * Comparing 4096 keys pairwise takes 8 million comparisons: the limit is the time of these in the same build on this
+ * machine.
+ */
 static void many_keys_do_not_hold_up_the_loop(void **state) {
         Document *document = *state;
         Keys *keys = calloc(1, sizeof(*keys));

@@ -164,7 +164,7 @@ static void what_is_wrong_with_a_property_is_named(void **state) {
                        "collision: 'reps' is in parameters as well");
 }
 
-/* Registered models are kept as JSON and read as YAML, to which these are line breaks or nothing. */
+/* Registered models are stored as JSON and read as YAML, where these characters are line breaks or invalid. */
 static void what_yaml_would_read_otherwise_is_refused(void **state) {
         Fixture *f = *state;
 
@@ -223,7 +223,7 @@ static void a_model_has_a_limited_number_of_properties(void **state) {
         assert_refused(f, text.text, "", "has 257 parameters and results, may have up to 256");
 }
 
-/* --- judging -------------------------------------------------------------------------------------- */
+/* --- checking ------------------------------------------------------------------------------------- */
 
 static size_t judge(Fixture *f, const char *parameters, const char *result, ModelPolicy policy, int expected) {
         Indicator indicator = { .name = "PiMatmul", .parameters = parse(f, parameters), .result = parse(f, result) };

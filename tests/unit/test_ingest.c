@@ -21,7 +21,7 @@ static void replies_come_in_the_order_of_requests_whatever_the_order_of_answers(
         for (size_t i = 0; i < 3; i++)
                 answer(f, order[i], statuses[order[i]]);
         ingest_flush(f->ingest);
-        assert_int_equal(receive(f, fd, replies, 5), 0); /* the first still waits */
+        assert_int_equal(receive(f, fd, replies, 5), 0); /* the first request has no answer yet */
 
         for (size_t i = 3; i < 5; i++)
                 answer(f, order[i], statuses[order[i]]);
@@ -147,7 +147,7 @@ static void a_loop_with_nothing_to_do_sleeps_though_requests_wait(void **state) 
 
         for (unsigned i = 0; i < 2000; i++)
                 put_submit(&stream, i);
-        while (stream.n > 0) { /* until neither ingest's buffer nor the socket takes any more */
+        while (stream.n > 0) { /* until neither ingest's buffer nor the socket accepts more */
                 ssize_t n = send(fd, stream.text, stream.n, MSG_NOSIGNAL);
 
                 if (n < 0)
@@ -159,7 +159,7 @@ static void a_loop_with_nothing_to_do_sleeps_though_requests_wait(void **state) 
         assert_true(stream.n > 0);
         buffer_deinit(&stream);
 
-        /* The other one has a request unanswered, and hung up. */
+        /* The other client has an unanswered request, and closed its connection. */
         submit(f, gone, 1, 1);
         close(TAKE_FD(gone));
         turn(f);
@@ -197,7 +197,7 @@ static void one_connection_with_many_requests_does_not_keep_others_waiting(void 
         assert_in_range(n, 1, 100);
 }
 
-/* Timers of a higher priority get their turn in between. */
+/* Timers with a higher priority run in between. */
 static void a_turn_hands_out_a_few_milliseconds_of_work_and_the_next_comes_by_itself(void **state) {
         Fixture *f = *state;
         Buffer stream = {};
@@ -236,7 +236,7 @@ static void a_peer_that_never_reads_holds_up_itself_alone(void **state) {
         Reply replies[1];
         size_t n_answered = 0, n_sent = 0;
 
-        /* Invalid ones, whose replies are the longest. */
+        /* Invalid requests, which have the longest replies. */
         for (unsigned i = 0; i < 50000; i++) {
                 Buffer request = {}, job_end = {};
 
@@ -256,7 +256,7 @@ static void a_peer_that_never_reads_holds_up_itself_alone(void **state) {
                 assert_true(n_sent < stream.n);
         }
         buffer_deinit(&stream);
-        assert_true(n_answered < 20000); /* 64 KiB here and what the kernel holds */
+        assert_true(n_answered < 20000); /* 64 KiB in ingest plus the kernel's buffer */
         assert_int_equal(sd_event_run(f->event, 0), 0);
         assert_false(ingest_is_idle(f->ingest));
 
@@ -264,7 +264,7 @@ static void a_peer_that_never_reads_holds_up_itself_alone(void **state) {
         answer_all(f);
         assert_int_equal(receive(f, other, replies, 1), 1);
 
-        /* Once it reads, it goes on. */
+        /* After the client reads, ingest continues. */
         assert_int_equal(receive(f, deaf, replies, 1), 1);
         while (receive(f, deaf, replies, 1) == 1)
                 ;

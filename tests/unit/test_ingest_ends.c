@@ -13,7 +13,8 @@ static void a_half_closed_peer_gets_its_answers_then_the_end(void **state) {
         scoped(closep) int fd = join(f);
         Reply replies[50];
 
-        submit(f, fd, 1, 50); /* more than in_flight_max: some are still in the buffer at the end of the stream */
+        submit(f, fd, 1, 50); /* more than in_flight_max: some requests are still in the buffer at the end of the
+                               * stream */
         shutdown(fd, SHUT_WR);
         turn(f);
         answer_all(f);
@@ -37,7 +38,7 @@ static void tickets_of_a_connection_that_is_gone_are_ignored(void **state) {
         ingest_flush(f->ingest);
         turn(f);
 
-        other = join(f); /* takes the place of the first in the table */
+        other = join(f); /* reuses the table entry of the first connection */
         submit(f, other, 7, 1);
         assert_int_equal(f->n_tickets, 4);
         answer_all(f);
@@ -141,7 +142,7 @@ static void a_connection_over_the_limit_is_told_which(void **state) {
         assert_open(f, fds[0]);
         assert_int_equal(ingest_stats(f->ingest)->n_connections_refused, 1);
 
-        /* A place that is given up is free again. */
+        /* The number of a closed connection is reused. */
         close(fds[0]);
         turn(f);
         close(fds[2]);
@@ -157,7 +158,7 @@ static int join_as(Fixture *f, uint32_t uid) {
         assert_int_equal(chmod(f->directory, 0755), 0);
         assert_int_equal(chmod(f->address.sun_path, 0666), 0);
         assert_int_equal(seteuid(uid), 0);
-        fd = join(f); /* the kernel notes who connects */
+        fd = join(f); /* the kernel records the credentials at connect() */
         assert_int_equal(seteuid(0), 0);
         return fd;
 }
@@ -201,7 +202,7 @@ static void without_file_descriptors_a_peer_is_told_and_the_loop_sleeps(void **s
         assert_true(highest >= 0);
         close(highest);
 
-        /* No descriptor from `highest` on can be had, and those below are in use. */
+        /* No descriptors from `highest` on are available, and all below are in use. */
         assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
         tight = (struct rlimit){ .rlim_cur = (rlim_t)highest, .rlim_max = limit.rlim_max };
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
@@ -212,11 +213,11 @@ static void without_file_descriptors_a_peer_is_told_and_the_loop_sleeps(void **s
         assert_closed(f, fd);
         assert_int_equal(sd_event_run(f->event, 0), 0);
 
-        submit(f, before, 1, 1); /* who is in is served */
+        submit(f, before, 1, 1); /* existing connections are served */
         answer_all(f);
         assert_int_equal(receive(f, before, replies, 1), 1);
 
-        /* When there are descriptors again, so is who waited. */
+        /* After descriptors are available again, waiting clients are accepted. */
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
         assert_true(sd_event_run(f->event, DEADLINE_NS / NS_PER_US) > 0);
         submit(f, waiting, 2, 1);

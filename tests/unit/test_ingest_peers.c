@@ -47,7 +47,7 @@ static void a_request_says_which_process_sent_it_until_the_connection_ends(void 
         assert_false(is_open(request.peer.pidfd));
 }
 
-/* The parent holds it while the store has no room. */
+/* The parent holds the request while the store has no space. */
 static void a_request_that_is_held_keeps_its_pidfd_when_the_connection_goes(void **state) {
         Fixture *f = *state;
         scoped(closep) int other = -1;
@@ -116,7 +116,7 @@ static void a_peer_that_is_refused_leaves_no_descriptor_behind(void **state) {
         assert_int_equal(after, before);
 }
 
-/* Who is an administrator follows the configuration, on connections that are there as well. */
+/* Membership follows the configuration, also for existing connections. */
 static void members_of_the_group_are_administrators_as_long_as_it_is_configured(void **state) {
         Fixture *f = *state;
         scoped(closep) int fd = -1;
@@ -125,7 +125,7 @@ static void members_of_the_group_are_administrators_as_long_as_it_is_configured(
         assert_int_equal(chmod(f->address.sun_path, 0666), 0);
         if (geteuid() == 0)
                 assert_int_equal(seteuid(65534), 0);
-        fd = join(f); /* the kernel notes who it is */
+        fd = join(f); /* the kernel records the credentials at connect() */
         if (getuid() == 0)
                 assert_int_equal(seteuid(0), 0);
 

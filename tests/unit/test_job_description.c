@@ -92,7 +92,7 @@ static void what_is_shared_outlives_the_card_it_came_from(void **state) {
         assert_string_equal(other.command, "python3 train.py --lr=0.1");
         assert_string_equal(other.labels[0].value, "long");
 
-        job_description_share(&shown, &other); /* of nothing */
+        job_description_share(&shown, &other); /* a zeroed description */
         assert_null(other.block);
         assert_null(other.id);
 }

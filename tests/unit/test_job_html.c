@@ -15,7 +15,7 @@
 
 typedef struct Fixture {
         Snapshot snapshot;
-        JobView view; /* of the snapshot's only job */
+        JobView view; /* of the only job in the snapshot */
         JobView *job;
         Buffer out;
 } Fixture;
@@ -106,7 +106,7 @@ static void meters_say_what_was_used_of_what_was_given(void **state) {
         own(fixture, USAGE_CPU_GIVEN, 32, QUALITY_EXACT);
         own(fixture, USAGE_CPU_MEAN, 3.2, QUALITY_EXACT);
         own(fixture, USAGE_MEMORY_PEAK, 3.0 * (1 << 30), QUALITY_EXACT);
-        own(fixture, USAGE_MEMORY_LIMIT, 2.0 * (1 << 30), QUALITY_EXACT); /* was lowered meanwhile */
+        own(fixture, USAGE_MEMORY_LIMIT, 2.0 * (1 << 30), QUALITY_EXACT); /* the limit was lowered in the meantime */
         job_html_own_meters(&fixture->out, fixture->job, &fixture->snapshot.node);
         assert_true(says(fixture, "<b>3.2 of 32</b><div class=\"bar\"><i style=\"width:10.0%\"></i></div>"));
         assert_true(says(fixture, "<b>3.0" NBSP "GiB of 2.0" NBSP "GiB</b><div class=\"bar\"><i style=\"width:100.0%\"></i></div>"));

@@ -104,7 +104,7 @@ static void an_option_counts_more_than_the_launcher(void **state) {
         options.place.n_nodes = 2;
         assert_int_equal(job_info_fill(&info, &options, &launch, NULL), 0);
         assert_string_equal(info.id, "mine");
-        assert_int_equal(info.rank, -1); /* 7 is none of 4 */
+        assert_int_equal(info.rank, -1); /* rank 7 is invalid with 4 ranks */
         assert_int_equal(info.n_ranks, 4);
         assert_int_equal(info.node, -1);
         assert_int_equal(info.n_nodes, 2);
@@ -114,7 +114,7 @@ static void an_option_counts_more_than_the_launcher(void **state) {
         options.place.node = (OptionNumber){ true, 4 };
         assert_int_equal(job_info_fill(&info, &options, &launch, NULL), 0);
         assert_int_equal(info.rank, 8);
-        assert_int_equal(info.n_ranks, 0); /* of which 8 is none */
+        assert_int_equal(info.n_ranks, 0); /* rank 8 is invalid with 8 ranks */
         assert_int_equal(info.node, 4);
         assert_int_equal(info.n_nodes, 0);
 }

@@ -11,7 +11,7 @@
 
 typedef struct Fixture {
         Snapshot snapshot;
-        JobView view; /* of the snapshot's only job */
+        JobView view; /* of the only job in the snapshot */
         JobView *job;
         Buffer out;
         Json json;
@@ -27,7 +27,7 @@ static int setup(void **state) {
         fixture_fill(&fixture->snapshot, &size);
         fixture->view = fixture_view(&fixture->snapshot, 0);
         fixture->job = &fixture->view;
-        json_init(&fixture->json, &fixture->out);
+        fixture->json = (Json){ .out = &fixture->out };
         json_object_begin(&fixture->json);
         *state = fixture;
         return 0;
@@ -145,10 +145,9 @@ static void labels_are_an_object(void **state) {
         const DescriptionLabel labels[] = { { "a", "1" }, { "b", "\"" } };
         JobView view = { .info = { .command = "", .labels = labels, .n_labels = N_ELEMENTS(labels) } };
         scoped(buffer_deinit) Buffer out = {};
-        Json json;
+        Json json = { .out = &out };
 
         (void)state;
-        json_init(&json, &out);
         json_object_begin(&json);
         job_json_write_identity(&json, &view, &everybody);
         assert_non_null(strstr(out.text, ",\"labels\":{\"a\":\"1\",\"b\":\"\\\"\"}"));

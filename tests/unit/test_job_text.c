@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts that jobs are stored as: read back as written, by later versions too, and refused when they are not what they should be. */
+/* Stored texts of jobs: parsed as written, readable by later versions, and rejected if malformed. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -110,7 +110,7 @@ static void metrics_of_another_version_are_read_by_their_keys(void **state) {
         assert_true(metrics.compat[METRIC_CPU_MEAN] == 50);
         assert_int_equal(metrics.quality[METRIC_CPU_MEAN], QUALITY_LOST);
 
-        /* What that version did not know is absent. */
+        /* Metrics unknown to that version are absent. */
         assert_int_equal(metrics.quality[METRIC_DISK_READ], QUALITY_UNKNOWN_SOURCE);
         assert_false(metrics.has_compat[METRIC_CPU_MAX]);
 }

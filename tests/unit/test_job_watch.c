@@ -60,7 +60,8 @@ static void a_removed_cgroup_ends_the_job_and_is_noted(void **state) {
         Job *job = followed(f);
 
         f->config.linger_ns = 0;
-        tree_write(f->root, GROUP_42 "/cpu.stat", ""); /* as a file of a removed cgroup, which cannot be read */
+        /* simulates a file of a removed cgroup, which cannot be read */
+        tree_write(f->root, GROUP_42 "/cpu.stat", "");
         job->group.cgroup = cgroup_free(job->group.cgroup);
         assert_int_equal(groups_read(job), GROUPS_GONE);
         assert_int_equal(groups_glance(job), GROUPS_GONE);
@@ -165,7 +166,7 @@ static void a_member_names_the_cgroup(void **state) {
         assert_int_equal(cgroup_tree_place_name(&place, name), 0);
         assert_string_equal(name, JOB_42);
         assert_false(groups_find_place(&f->jobs.groups, 0, &place));
-        assert_false(groups_find_place(&f->jobs.groups, 102, &place)); /* in the root alone */
+        assert_false(groups_find_place(&f->jobs.groups, 102, &place)); /* in the root only */
 }
 
 static void usage_goes_on_in_another_cgroup_and_in_its_phase(void **state) {

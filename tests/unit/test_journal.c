@@ -20,11 +20,11 @@
 #include "journal.h"
 #include "util/clock.h"
 
-/* A socket where journald's would be. It is read only by the test, so that it is full as long as journald is stopped. */
+/* A socket in place of journald's. Only the test reads it, so that it stays full while journald is stopped. */
 typedef struct Fixture {
         char directory[64], path[96];
         int fd;
-        int stderr_fd, pipe_fd; /* stderr as it was, and what is written to it now */
+        int stderr_fd, pipe_fd; /* the original stderr, and a pipe in its place */
         Journal *journal;
 } Fixture;
 
@@ -65,7 +65,7 @@ static int teardown(void **state) {
         return 0;
 }
 
-/* The next datagram, or "". */
+/* Receives the next datagram; "" if there is none. */
 static const char *receive(const Fixture *f, char ret[static LOG_RECORD_MAX + 64]) {
         ssize_t n = recv(f->fd, ret, LOG_RECORD_MAX + 63, 0);
 
@@ -99,7 +99,10 @@ static void other_text_goes_to_the_descriptor_of_stderr(void **state) {
         assert_string_equal(receive(f, text), "");
 }
 
-/* journald is stopped: nothing waits, what the queue has no room for is dropped, and both are known afterwards. */
+/*
+ * While journald is stopped, nothing blocks, records that exceed the queue are dropped, and both are reported
+ * afterwards.
+ */
 static void a_stopped_journal_holds_nobody_up_and_what_is_dropped_is_reported(void **state) {
         enum { N = 5000 };
         Fixture *f = *state;
@@ -114,13 +117,13 @@ static void a_stopped_journal_holds_nobody_up_and_what_is_dropped_is_reported(vo
                 if (clock_thread_cpu_ns() - begin_ns > longest_ns)
                         longest_ns = clock_thread_cpu_ns() - begin_ns;
         }
-        assert_in_range(longest_ns, 0, 100 * NS_PER_MS); /* a send that waits would never return */
+        assert_in_range(longest_ns, 0, 100 * NS_PER_MS); /* a blocking send would never return */
         n_dropped = (unsigned)journal_n_dropped(f->journal);
         assert_in_range(n_dropped, 1, N - JOURNAL_QUEUE_MAX);
 
         while (receive(f, text)[0]) {
                 if (sscanf(text, "SYSLOG_IDENTIFIER=perfd\nPRIORITY=6\nMESSAGE=message %u\n", &n) == 1)
-                        assert_int_equal(n, n_received++); /* in order, the last ones missing */
+                        assert_int_equal(n, n_received++); /* in order, without the dropped ones */
                 else {
                         assert_int_equal(sscanf(strstr(text, "MESSAGE="), "MESSAGE=Dropped %u log messages", &n), 1);
                         assert_int_equal(n, n_dropped);
@@ -168,7 +171,7 @@ static void the_journal_is_used_only_where_stderr_leads_to_it(void **state) {
         assert_true(journal_is_connected());
         (void)snprintf(text, sizeof(text), "%lu:%lu", (unsigned long)st.st_dev, (unsigned long)st.st_ino + 1);
         setenv("JOURNAL_STREAM", text, 1);
-        assert_false(journal_is_connected()); /* of the parent, stderr was redirected */
+        assert_false(journal_is_connected()); /* stderr was redirected; $JOURNAL_STREAM is inherited */
         setenv("JOURNAL_STREAM", "nonsense", 1);
         assert_false(journal_is_connected());
         unsetenv("JOURNAL_STREAM");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading JSON text without building a tree. */
+/* Reads JSON text without building a tree. */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -104,7 +104,7 @@ static void a_file_that_cannot_be_read_is_opened_anew_the_next_time(void **state
         Fixture *f = *state;
         int error = 0;
 
-        kernel_file_init(&f->file, "proc/self", NULL, false); /* a directory: opens, and fails to read */
+        kernel_file_init(&f->file, "proc/self", NULL, false); /* a directory: can be opened, but not read */
         assert_int_equal(kernel_file_read(&f->file, f->root_fd, 1, &f->text, &error), KERNEL_FILE_FAILED);
         assert_int_equal(error, EISDIR);
         assert_int_equal(f->file.fd, -1);

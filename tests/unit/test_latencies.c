@@ -17,7 +17,7 @@ typedef struct Made {
         int r;
         unsigned line;
         Complaint complaint;
-        char json[2048]; /* of the indicator */
+        char json[2048]; /* JSON text of the indicator */
 } Made;
 
 static void made_deinit(Made *made) {
@@ -30,7 +30,7 @@ static void make(Made *made, const char *text, uint64_t batch_length) {
         Indicator checked;
         ValueReader reader;
         ValueError error;
-        Json json;
+        Json json = { .out = &out };
 
         *made = (Made){};
         assert_int_equal(arena_init(&made->arena, value_parse_arena_size(strlen(text)) + latencies_arena_size(strlen(text))), 0);
@@ -45,7 +45,6 @@ static void make(Made *made, const char *text, uint64_t batch_length) {
                 return;
 
         assert_int_equal(indicator_from_value(indicator, STRING_MAX_BYTES, &checked, &made->complaint), 0);
-        json_init(&json, &out);
         value_write_json(indicator, &json);
         assert_true(out.n < sizeof(made->json));
         strcpy(made->json, out.text);

@@ -93,7 +93,7 @@ static void every_name_says_its_unit_but_the_average(void **state) {
         }
 }
 
-/* --- what log_inferencing_latencies() itself said --------------------------------------------- */
+/* --- captured results of log_inferencing_latencies() ------------------------------------------ */
 
 static json_t *load_fixture(void) {
         const char *dir = getenv("PERFD_FIXTURES");

@@ -13,7 +13,7 @@
 static void add_all(LatestRows *newest, size_t n_max, int64_t n) {
         latest_rows_init(newest, n_max);
         for (int64_t i = 0; i < n; i++) {
-                int64_t row = i * 7919 % n; /* each once, in no order */
+                int64_t row = i * 7919 % n; /* each row once, in pseudo-random order */
 
                 (void)latest_rows_add(newest, (PageKey){ .time_ms = 1000 + (uint64_t)row / 3, .row = row });
         }

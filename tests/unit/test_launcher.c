@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Environments of launchers: complete, partial, invalid, and nested. */
+/* Environment variables of launchers: complete, partial, invalid, and nested. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +37,7 @@ static void unset_all(void) {
         }
 }
 
-/* No launcher says anything but these words, "NAME=value" each. */
+/* Finds the launch with only these variables set, "NAME=value" each. */
 static Launch find(const char *words) {
         char text[512];
         Launch launch;
@@ -65,7 +65,7 @@ static void assert_launch(const char *words, int64_t rank, uint32_t n_ranks, int
         assert_int_equal(launch.n_ignored, 0);
 }
 
-/* As assert_launch(), with variables that are ignored: their names, blanks between. */
+/* As assert_launch(), with the names of variables that are ignored, separated by blanks. */
 static void assert_ignored(const char *words, int64_t rank, uint32_t n_ranks, int32_t node, uint32_t n_nodes, const char *ignored) {
         Launch launch = find(words);
         char names[512] = "";
@@ -116,10 +116,10 @@ static void with_all_ranks_here_this_is_the_only_node(void **state) {
 
 static void the_innermost_launcher_knows(void **state) {
         (void)state;
-        /* mpirun in a batch script: all of its ranks inherit that script's variables. */
+        /* mpirun in a batch script: all ranks inherit the variables of the script. */
         assert_launch("SLURM_PROCID=0 SLURM_NTASKS=1 SLURM_NODEID=0 SLURM_NNODES=2 "
                       "OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=4 PMIX_RANK=3", 3, 4, -1, 0);
-        /* srun --mpi=pmix: both are Slurm. */
+        /* srun --mpi=pmix: both sets of variables are from Slurm. */
         assert_launch("SLURM_PROCID=3 SLURM_NTASKS=4 SLURM_NODEID=1 SLURM_NNODES=2 PMIX_RANK=3", 3, 4, 1, 2);
 }
 
@@ -155,7 +155,7 @@ static void without_a_step_of_tasks_there_is_no_id(void **state) {
         /* The batch script and the shell of salloc are steps as well. */
         assert_string_equal(find("SLURM_JOB_ID=42 SLURM_STEP_ID=4294967291 SLURM_PROCID=0").job, "");
         assert_string_equal(find("SLURM_JOB_ID=42 SLURM_STEP_ID=4294967290 SLURM_PROCID=0").job, "");
-        /* Ranks of mpirun are not the tasks of the step it runs in. */
+        /* Ranks of mpirun are not the tasks of the enclosing step. */
         assert_string_equal(find("SLURM_JOB_ID=42 SLURM_STEP_ID=0 SLURM_PROCID=0 PMI_RANK=3").job, "");
 }
 

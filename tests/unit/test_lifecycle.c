@@ -49,7 +49,7 @@ static void a_job_between_two_rows_is_not_begun_or_ended(void **state) {
 
         assert_int_equal(place_request(f, &lifecycle_kinds[LIFECYCLE_END], &end), DESK_PENDING);
         assert_int_equal(begin_job(f, "a"), STATUS_UNAVAILABLE);
-        /* The second end amends the first: the store takes both in their order. */
+        /* The second end amends the first: the store handles them in order. */
         assert_int_equal(place_request(f, &lifecycle_kinds[LIFECYCLE_END], &end), DESK_PENDING);
         assert_int_equal(complete_one(f), 0);
         assert_int_equal(f->answer.status, STATUS_OK);
@@ -74,7 +74,7 @@ static void only_administrators_act_for_others(void **state) {
         assert_int_equal(end_job(f, "others"), STATUS_OK);
 }
 
-/* Begins jobs until one is refused; returns how many were not. */
+/* Begins jobs until one is refused; returns the number of accepted jobs. */
 static unsigned begin_many(Fixture *f, unsigned n_max) {
         char id[32];
 
@@ -100,7 +100,8 @@ static void jobs_are_charged_to_the_user_who_began_them(void **state) {
         assert_int_equal(begin_many(f, 100), 1);
         f->peer.uid = 1000;
         assert_int_equal(end_job(f, "1000-0"), STATUS_OK);
-        assert_int_equal(begin_job(f, "more"), STATUS_QUOTA); /* the share is smaller now, and nothing was taken away */
+        /* the share is smaller now, but existing jobs are kept */
+        assert_int_equal(begin_job(f, "more"), STATUS_QUOTA);
         shares_stats(f->shares, stats);
         assert_int_equal(stats[RESOURCE_JOBS].n_held, 10);
         assert_int_equal(stats[RESOURCE_JOBS].n_owners, 2);
@@ -115,12 +116,12 @@ static void administrators_begin_jobs_whatever_users_hold(void **state) {
         f->peer.uid = 0;
         f->peer.is_admin = true;
         assert_true(begin_many(f, 100) >= 20);
-        /* Even administrators do not fill the memory. */
+        /* Even administrators cannot exceed the memory limit. */
         assert_true(f->jobs.jobs.n <= 40);
         assert_int_equal(f->answer.status, STATUS_QUOTA);
 }
 
-/* As a scheduler's prolog does. */
+/* Begins a job for another user, as a scheduler's prolog does. */
 static Status begin_for(Fixture *f, const char *id, uint32_t uid) {
         const Peer user = f->peer;
         Request request;
@@ -152,7 +153,7 @@ static void no_user_keeps_an_id_from_an_administrator(void **state) {
         assert_int_equal(end_job(f, job->info.id), STATUS_OK);
         assert_int_equal(f->jobs.jobs.n, 2);
 
-        /* What an administrator began stays, also for administrators. */
+        /* A job begun by an administrator cannot be begun again, not even by administrators. */
         assert_int_equal(begin_for(f, "running", 1002), STATUS_DENIED);
         assert_int_equal(begin_job(f, "running"), STATUS_DENIED);
 }
@@ -180,7 +181,7 @@ static void a_process_is_the_peers_own_and_lives(void **state) {
         assert_int_equal(serve(f, &lifecycle_kinds[LIFECYCLE_BEGIN], &request), STATUS_OK);
         assert_true(f->info.pid_start_ticks > 0);
         assert_non_null(jobs_find(&f->jobs.jobs, "a")->process.source);
-        /* No earlier than its process. */
+        /* No earlier than the start of the process. */
         assert_true(node_realtime_ms(&f->node) - jobs_find(&f->jobs.jobs, "a")->begin_realtime_ms < 600 * 1000);
 }
 
@@ -292,7 +293,7 @@ static void a_detected_job_with_the_id_of_an_earlier_one_gets_another(void **sta
         assert_int_equal(begin_job(f, "42"), STATUS_OK);
         assert_int_equal(end_job(f, "42"), STATUS_OK);
         begin_found(f, "42");
-        assert_int_equal(complete_one(f), 0); /* the id is taken */
+        assert_int_equal(complete_one(f), 0); /* the id is already used */
         assert_int_equal(complete_one(f), 0);
         assert_null(jobs_find(&f->jobs.jobs, "42"));
         assert_int_equal(f->jobs.jobs.n, 1);
@@ -334,7 +335,7 @@ static void requests_that_arrive_together_share_a_sample(void **state) {
         uint64_t n;
 
         assert_int_equal(sampling_now(&f->jobs.jobs, &f->node), 0);
-        f->node.sample.boottime_ns = clock_boottime_ns() + NS_PER_S; /* as new as can be */
+        f->node.sample.boottime_ns = clock_boottime_ns() + NS_PER_S; /* the newest possible sample */
         n = f->node.cost.n_samples;
         f->node.sample.boottime_ns = clock_boottime_ns();
         assert_int_equal(sampling_now(&f->jobs.jobs, &f->node), 0);

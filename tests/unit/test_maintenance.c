@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The work of perfctl db, on a store that is open and on a damaged copy. */
+/* The functions of perfctl db, on an open store and on a damaged copy. */
 /* tests: daemon/store/maintenance.c daemon/db.c */
 
 #include "db.h"

@@ -13,7 +13,7 @@
 
 #include "fake_meter.h"
 
-/* --- holes, gaps, clocks -------------------------------------------------------------------- */
+/* --- missing sources, gaps, clocks ---------------------------------------------------------- */
 
 static void what_was_counted_while_a_file_could_not_be_read_is_added_later(void **state) {
         Bench b;
@@ -72,7 +72,7 @@ static void a_suspended_machine_has_totals_but_was_not_observed(void **state) {
         fake_second(&b.now, 100);
         assert_int_equal(look(&b), METER_OBSERVED);
 
-        /* An hour asleep: the clock went on, the ticks did not. */
+        /* One hour of suspend: the clock advanced, the ticks did not. */
         fake_work(&b.now, 50, 50);
         fake_pass(&b.now, 3600 * SECOND);
         assert_int_equal(look(&b), 0);
@@ -82,7 +82,7 @@ static void a_suspended_machine_has_totals_but_was_not_observed(void **state) {
         assert_int_equal(total(&b, TOTAL_MEAN_AT100_NS), SECOND);
         assert_int_equal(meter_events(b.meter)->n_gaps, 1);
 
-        /* What is observed next begins after it. */
+        /* The next observation begins afterwards. */
         fake_second(&b.now, 20);
         assert_int_equal(look(&b), METER_OBSERVED);
         assert_int_equal(b.observation.begin_ns, b.now.boottime_ns - SECOND);
@@ -140,7 +140,7 @@ static void utilization_is_the_mean_the_least_and_the_most_of_the_cpus(void **st
         fake_cpu(&b.now, 0, CPU_USER, 100); /* 100 % */
         fake_cpu(&b.now, 1, CPU_SYSTEM, 30);
         fake_cpu(&b.now, 1, CPU_IDLE, 60);
-        fake_cpu(&b.now, 1, CPU_IOWAIT, 10); /* 30 %: waiting for I/O is idle */
+        fake_cpu(&b.now, 1, CPU_IOWAIT, 10); /* 30 %: iowait counts as idle */
         fake_cpu(&b.now, 2, CPU_GUEST, 25);
         fake_cpu(&b.now, 2, CPU_STEAL, 25);
         fake_cpu(&b.now, 2, CPU_IDLE, 50); /* 50 % */
@@ -154,7 +154,7 @@ static void utilization_is_the_mean_the_least_and_the_most_of_the_cpus(void **st
         assert_true(fabs(b.observation.memory - 0.4) < 1e-12);
         assert_true(fabs(b.observation.root_filesystem - 0.5) < 1e-12);
 
-        /* Mean at 40 and 20, all at nothing, any at everything. */
+        /* The mean is above 40 and 20 only, the minimum above none, the maximum above all. */
         assert_int_equal(total(&b, TOTAL_MEAN_OVER80_NS), 0);
         assert_int_equal(total(&b, TOTAL_MEAN_OVER40_NS), SECOND);
         assert_int_equal(total(&b, TOTAL_MEAN_OVER20_NS), SECOND);
@@ -215,7 +215,7 @@ static void an_interval_too_short_is_joined_to_the_next(void **state) {
         fake_work(&b.now, 5, 0);
         fake_pass(&b.now, 50 * MS);
         assert_int_equal(look(&b), 0);
-        assert_int_equal(total(&b, TOTAL_CPU_USER), 5); /* totals do not wait */
+        assert_int_equal(total(&b, TOTAL_CPU_USER), 5); /* totals advance immediately */
         fake_work(&b.now, 0, 4);
         fake_pass(&b.now, 44 * MS);
         assert_int_equal(look(&b), 0);
@@ -236,9 +236,9 @@ static void observed_and_unobserved_time_is_all_the_time(void **state) {
         look(&b);
         fake_second(&b.now, 10);
         look(&b);
-        fake_pass(&b.now, 60 * MS); /* waits for the next … */
+        fake_pass(&b.now, 60 * MS); /* joined to the next observation … */
         look(&b);
-        fake_pass(&b.now, 100 * SECOND); /* … which never comes */
+        fake_pass(&b.now, 100 * SECOND); /* … which never happens */
         look(&b);
         fake_second(&b.now, 10);
         look(&b);
@@ -256,8 +256,8 @@ static void only_cpus_online_at_both_ends_are_looked_at(void **state) {
         b.now.n_online = 3;
         look(&b);
         fake_second(&b.now, 50);
-        b.now.cpus[1].online = false; /* left */
-        b.now.cpus[3].online = true;  /* came, with old counters */
+        b.now.cpus[1].online = false; /* removed */
+        b.now.cpus[3].online = true;  /* added, with old counters */
         fake_cpu(&b.now, 3, CPU_USER, 5000);
         fake_cpu(&b.now, 0, CPU_IDLE, 300); /* 50 of 400 */
         assert_int_equal(look(&b), METER_OBSERVED);
@@ -276,14 +276,14 @@ static void a_cpu_that_stood_still_or_began_anew_is_left_out(void **state) {
         look(&b);
         fake_cpu(&b.now, 0, CPU_USER, 25);
         fake_cpu(&b.now, 0, CPU_IDLE, 75);
-        /* CPU 1: nothing at all. CPU 2 was off and on again. */
+        /* CPU 1: no ticks at all. CPU 2 was offline and online again. */
         b.now.cpus[2].times.ticks[CPU_IDLE] = 10;
         b.now.cpus[2].times.ticks[CPU_USER] = 90;
         assert_int_equal(look_later(&b), METER_OBSERVED);
         assert_true(b.observation.has_cpu);
         assert_true(b.observation.cpu_mean == 0.25 && b.observation.cpu_min == 0.25 && b.observation.cpu_max == 0.25);
 
-        assert_int_equal(look_later(&b), METER_OBSERVED); /* all stand still */
+        assert_int_equal(look_later(&b), METER_OBSERVED); /* no counter has changed */
         assert_false(b.observation.has_cpu);
         assert_int_equal(total(&b, TOTAL_OBSERVED_NS), SECOND);
         bench_end(&b);
@@ -371,7 +371,10 @@ static uint64_t cpu_time_ns(void) {
         return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
 }
 
-/* A hundred times what it takes, so that a slow machine or an instrumented build passes and O(n²) does not. */
+/*
+ * The limit is a hundred times the usual time, so that slow machines and instrumented builds pass, but O(n²) does
+ * not.
+ */
 static void a_sample_of_128_cpus_is_taken_in_microseconds(void **state) {
         Bench b;
         uint64_t began;

@@ -39,13 +39,13 @@ static void a_restored_meter_goes_on_as_if_it_had_never_stopped(void **state) {
         assert_int_equal(restart(&b, BOOT, BOOT), 0);
         assert_memory_equal(meter_totals(b.meter), &before, sizeof(before));
 
-        /* A second of which nobody saw anything. */
+        /* A second without a sample. */
         fake_second(&b.now, 40);
         b.now.disks[0].read_bytes += 1;
         b.now.disks[1].read_bytes += 2;
         b.now.nets[0].sent_bytes += 3;
         b.now.counter[KERNEL_CONTEXT_SWITCHES] += 4;
-        fake_disk(&b.now, "sdb", DISK_PHYSICAL)->read_bytes = 500; /* new since */
+        fake_disk(&b.now, "sdb", DISK_PHYSICAL)->read_bytes = 500; /* a device added since then */
         assert_int_equal(look(&b), 0);
         assert_int_equal(total(&b, TOTAL_CPU_USER), 280);
         assert_int_equal(total(&b, TOTAL_CPU_IDLE), 120);
@@ -106,7 +106,7 @@ static void in_another_boot_totals_stay_and_counters_begin_anew(void **state) {
         assert_int_equal(restart(&b, BOOT, OTHER_BOOT), METER_OTHER_BOOT);
         assert_memory_equal(meter_totals(b.meter), &before, sizeof(before));
 
-        b.now.boottime_ns = 20 * SECOND; /* the clock began anew as well */
+        b.now.boottime_ns = 20 * SECOND; /* the clock restarted as well */
         assert_int_equal(look(&b), 0);
         assert_memory_equal(meter_totals(b.meter)->value, before.value, sizeof(before.value));
         assert_int_equal(meter_totals(b.meter)->boottime_ns, 20 * SECOND);
@@ -160,14 +160,14 @@ static void what_is_no_checkpoint_leaves_the_meter_as_it_was(void **state) {
                 "\n\n",
                 "[]",
                 "{",
-                "{\"account\":{\"totals\":{\"value\":{\"CPU_USER\":1}}}", /* cut short */
+                "{\"account\":{\"totals\":{\"value\":{\"CPU_USER\":1}}}", /* truncated */
                 "{\"account\":{\"totals\":{\"value\":{\"CPU_USER\":-1}}}}",
                 "{\"account\":{\"totals\":{\"value\":{\"CPU_USER\":18446744073709551616}}}}",
                 "{\"account\":{\"raw\":{\"CPU_USER\":null}}}",
                 "{\"base_ns\":8,\"account\":{\"totals\":{\"boottime_ns\":7}}}",    /* observed in the future */
-                "{\"account\":{\"totals\":{\"realtime_ns\":18446744073709551615}}}", /* no such year */
+                "{\"account\":{\"totals\":{\"realtime_ns\":18446744073709551615}}}", /* year out of range */
                 "{\"account\":{\"n_online\":4294967296}}",
-                "{\"account\":{\"disks\":{\"devices\":[{\"class\":\"physical\"}]}}}", /* no name */
+                "{\"account\":{\"disks\":{\"devices\":[{\"class\":\"physical\"}]}}}", /* name missing */
                 "{\"account\":{\"disks\":{\"devices\":[{\"name\":\"a\",\"class\":\"imaginary\"}]}}}",
                 "{\"account\":{\"disks\":{\"devices\":[{\"name\":\"a\\u0000b\",\"class\":\"physical\"}]}}}",
                 "{\"account\":{\"nets\":{\"devices\":[{\"name\":\"01234567890123456789012345678901\"}]}}}",

@@ -39,7 +39,7 @@ static void the_first_eighteen_are_perf_pys_in_its_order(void **state) {
                 assert_string_equal(metric_info[i].key, keys[i]);
 }
 
-/* "max_t_(mem_percent)" → "max_t_mem_percent" */
+/* Converts "max_t_(mem_percent)" to "max_t_mem_percent". */
 static void sanitise(const char *raw, char *ret) {
         for (; *raw; raw++)
                 if (!strchr("()", *raw))

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two of jansson's constructors have the names of our writer's functions. */
+/* Two of jansson's constructors have the same names as functions of perfd's writer. */
 #define json_string jansson_json_string
 #define json_null jansson_json_null
 #include <jansson.h>
@@ -104,7 +104,7 @@ static void an_answer_without_metrics_is_an_empty_list(void **state) {
         assert_string_equal(list.text.text, "[]\n");
 }
 
-/* --- what perf.py itself logged ------------------------------------------------------------- */
+/* --- captured results of perf.py ------------------------------------------------------------ */
 
 static json_t *load_fixture(const char *name) {
         const char *dir = getenv("PERFD_FIXTURES");
@@ -119,7 +119,7 @@ static double field(const json_t *object, const char *name) {
         return json_number_value(json_object_get(object, name));
 }
 
-/* What perfd answers for a job of that rank which saw these samples. */
+/* Returns perfd's answer for a job of that rank with these samples. */
 static char *answer_of(const json_t *samples, const json_t *golden, int rank) {
         double value[N_PERFPY_METRICS];
         bool has[N_PERFPY_METRICS];

@@ -57,7 +57,10 @@ static size_t count(const Fixture *fixture, const char *word) {
         return n;
 }
 
-/* Every family's lines stand together: its TYPE comes once, and each sample is of the family last announced. */
+/*
+ * Checks that the lines of each family are contiguous: its TYPE occurs once, and each sample belongs to the latest
+ * TYPE.
+ */
 static void check_contiguous(Fixture *fixture) {
         char family[128] = "", *rest = fixture->out.text;
 
@@ -71,7 +74,7 @@ static void check_contiguous(Fixture *fixture) {
         }
 }
 
-/* Runs the collectors of that name. */
+/* Runs the collectors with that name. */
 static void collect(Fixture *fixture, const char *name) {
         const Collector *collector;
 
@@ -80,7 +83,7 @@ static void collect(Fixture *fixture, const char *name) {
                         assert_int_equal(collector->collect(&fixture->exposition, &fixture->exchange), 0);
 }
 
-/* Families are written once: by one collector, in one place. */
+/* Each family is written once, by one collector. */
 static void no_family_is_written_twice(void **state) {
         Fixture *fixture = *state;
         const Collector *collector;
@@ -145,7 +148,7 @@ static void devices_beyond_the_limit_are_counted(void **state) {
         Fixture *fixture = *state;
 
         fixture_fill(&fixture->snapshot, &size);
-        fixture->snapshot.node.sample.disks[DEVICES_MAX + 4].class = DISK_VIRTUAL; /* a class of its own */
+        fixture->snapshot.node.sample.disks[DEVICES_MAX + 4].class = DISK_VIRTUAL; /* a separate class */
         assert_int_equal(node_subject_metrics(&fixture->exposition, &fixture->exchange), 0);
         assert_int_equal(count(fixture, "\nperfd_node_disk_reads_total{"), DEVICES_MAX + 1);
         assert_int_equal(count(fixture, "\nperfd_node_network_sent_bytes_total{"), DEVICES_MAX);

@@ -57,7 +57,7 @@ static void write_file(Fixture *f, const char *name, const char *text) {
         assert_int_equal(file_replace(path, text, strlen(text), 0644, false), 0);
 }
 
-/* Runs models_read_files() with standard error going to `ret`. */
+/* Runs models_read_files(), with standard error redirected to `ret`. */
 static int read_files(Fixture *f, char *ret, size_t n_ret) {
         FILE *log = tmpfile();
         int saved = dup(STDERR_FILENO), r;
@@ -136,7 +136,10 @@ static void judge_fixture(const Models *models, const char *directory, const cha
                 fail_msg("%s: %zu odd keys: %s: %s", name, n_odd, complaint.path, complaint.text);
 }
 
-/* Upstream's own outputs: only mini_batch, which upstream's models do not have either, is odd. */
+/*
+ * Captured outputs of upstream's scripts conform: only mini_batch, which is missing from upstream's models as well,
+ * is reported.
+ */
 static void what_scripts_really_printed_keeps_to_the_models(void **state) {
         Fixture *f = *state;
         const char *shared = getenv("PERFD_FIXTURES");
@@ -206,7 +209,7 @@ static void a_file_too_large_is_left_out(void **state) {
         assert_says(log, "Cannot read the model file ");
 }
 
-/* --- which one holds ------------------------------------------------------------------------------ */
+/* --- precedence ----------------------------------------------------------------------------------- */
 
 static Model *make(const char *text) {
         Complaint complaint;
@@ -256,7 +259,7 @@ static void administrators_go_before_files_and_files_before_users(void **state) 
         assert_int_equal(f->models.registered.n, 2);
         assert_false(models_is_effective(&f->models, models_find_registered(&f->models, 7, "A", NULL)));
         add(f, "{name: A, results: {other: int}}", 1, true);
-        assert_int_equal(f->models.registered.n, 2); /* the latter replaced the administrator's */
+        assert_int_equal(f->models.registered.n, 2); /* the second replaced the administrator's first model */
         assert_string_equal(models_find(&f->models, 8, "A", "c")->model.properties[0].name, "other");
 }
 
@@ -275,7 +278,7 @@ static void models_of_users_are_of_their_own_results(void **state) {
         assert_int_equal(models_find_registered_any(&f->models, "A", NULL)->uid, 7);
         assert_null(models_find_registered_any(&f->models, "A", "jax"));
 
-        /* Until an administrator says what holds for all. */
+        /* Applies until an administrator registers a model for all users. */
         add(f, "{name: A, results: {all: int}}", 9, true);
         assert_string_equal(models_find(&f->models, 7, "A", "torch")->model.properties[0].name, "all");
         assert_string_equal(models_find(&f->models, 8, "A", NULL)->model.properties[0].name, "all");

@@ -31,7 +31,7 @@ static int teardown(void **state) {
         return 0;
 }
 
-/* `tree`: the directory below TREES that has sys; NULL: there is none. The list is built anew. */
+/* tree: directory below TREES that contains sys; NULL: no sysfs. Builds a new list. */
 static void parse(Nets *n, const char *text, const char *tree) {
         scoped(closep) int root_fd = -1;
         char path[128];

@@ -83,7 +83,7 @@ static void an_interval_is_one_row_of_the_history(void **state) {
         node_put_interval(&node, place->store, 20 * NS_PER_S);
         assert_true(node.interval.length_ns == 20 * NS_PER_S);
         assert_int_equal(node.interval.point.n, 0);
-        /* An interval without an observation is no row. */
+        /* An interval without an observation makes no row. */
         node_put_interval(&node, place->store, 20 * NS_PER_S);
 
         EVENTUALLY(store_node_list(place->reader, 0, UINT64_MAX / 4) == 0 && store_node_next(place->reader, &row) == 0);

@@ -15,7 +15,7 @@
 
 #define BEGIN_MS UINT64_C(1763676000000)
 
-/* A row whose one point says that utilization. Caller frees its text. */
+/* Makes a row with one point of that utilization. Caller frees its text. */
 static NodeSampleRow row_new(uint64_t begin_ms, uint64_t interval_ms, double cpu, char **ret_text) {
         scoped(recording_deinit) Recording recording = {};
         Observation observation = {
@@ -79,9 +79,10 @@ static void a_page_ends_where_a_row_does_not_fit(void **state) {
         (void)state;
         history = (NodeHistory){ .n_points_max = 3, .is_merging = false };
         assert_int_equal(add(&history, BEGIN_MS, 10000, 0.5), 0);
-        assert_int_equal(add(&history, BEGIN_MS + 10000, 5000, 0.5), NODE_HISTORY_FULL);  /* another interval */
-        assert_int_equal(add(&history, BEGIN_MS + 1000, 10000, 0.5), NODE_HISTORY_FULL);  /* another place */
-        assert_int_equal(add(&history, BEGIN_MS + 30000, 10000, 0.5), NODE_HISTORY_FULL); /* past the limit */
+        /* another interval length */
+        assert_int_equal(add(&history, BEGIN_MS + 10000, 5000, 0.5), NODE_HISTORY_FULL);
+        assert_int_equal(add(&history, BEGIN_MS + 1000, 10000, 0.5), NODE_HISTORY_FULL);  /* another begin */
+        assert_int_equal(add(&history, BEGIN_MS + 30000, 10000, 0.5), NODE_HISTORY_FULL); /* beyond the limit */
         assert_int_equal(history.timeline.n, 1);
         assert_int_equal(add(&history, BEGIN_MS + 20000, 10000, 0.5), 0);
 }

@@ -50,12 +50,12 @@ typedef struct Parsed {
         TestOptions options;
         Arguments arguments;
         char *words[WORDS_MAX + 1];
-        char text[512]; /* what the words point into */
+        char text[512]; /* the words point into this text */
         char error[OPTION_ERROR_MAX];
         int r;
 } Parsed;
 
-/* Words are separated by blanks. */
+/* line: words separated by blanks. */
 static void parse(Parsed *p, const char *line, bool stop_early) {
         OptionTable table = {};
         int n = 1;
@@ -155,7 +155,7 @@ static void a_typo_gets_a_suggestion(void **state) {
         assert_wrong("-vq", "unknown option '-q' for 'perfctl test'");
 }
 
-/* Else a new option could change what an old script says. */
+/* Otherwise a new option could change the meaning of an existing script. */
 static void nothing_is_abbreviated(void **state) {
         (void)state;
         assert_wrong("--verb", "unknown option '--verb' for 'perfctl test'");
@@ -339,7 +339,7 @@ static void the_list_has_each_command_once_below_a_heading(void **state) {
         }
 }
 
-/* A new row that lacks something, or does not fit its command, is found here. */
+/* Finds new rows that are incomplete, or do not fit their command. */
 static void every_option_of_every_command_stores_its_value(void **state) {
         (void)state;
         for (const CommandRow *row = commands; row->heading || row->command; row++) {

@@ -32,7 +32,7 @@ static void what_is_short_is_whole(void **state) {
         assert_text(&tail, "three", false);
 }
 
-/* In pieces of any size, it is the same end. */
+/* The result is the same for pieces of any size. */
 static void the_end_remains_of_what_is_long(void **state) {
         static char all[3 * OUTPUT_TAIL_BYTES_MAX + 123];
         static const size_t sizes[] = { 1, 7, 4096, OUTPUT_TAIL_BYTES_MAX - 1, OUTPUT_TAIL_BYTES_MAX,
@@ -75,7 +75,7 @@ static void half_a_character_at_the_cut_is_none(void **state) {
         assert_memory_equal(text.text, "\xe2\x82\xac", 3);
 }
 
-/* Each of them takes three bytes then, and still it is no longer than it may be. */
+/* Each replacement takes three bytes, and the result must still respect the limit. */
 static void what_is_no_text_is_replaced_and_fits(void **state) {
         static char all[OUTPUT_TAIL_BYTES_MAX];
         scoped(buffer_deinit) Buffer text = {};

@@ -21,7 +21,10 @@ static Pattern parsed(const char *text) {
         return pattern;
 }
 
-/* The job that the path tells, with node and uid where there are: "42", "42@cn1", "42 of 1000"; "-" when it is no job. */
+/*
+ * Returns the job in a path, with node and uid if present: "42", "42@cn1", "42 of 1000"; "-" if the path is not a
+ * job.
+ */
 static const char *job_of(const char *text, const char *path) {
         static char said[2 * JOB_ID_MAX + 16];
         Pattern pattern = parsed(text);
@@ -42,7 +45,7 @@ static void assert_wrong(const char *text, const char *expected) {
         assert_string_equal(error, expected);
 }
 
-/* --- what patterns match ------------------------------------------------------------------------ */
+/* --- matching ----------------------------------------------------------------------------------- */
 
 static void text_matches_itself_only(void **state) {
         (void)state;
@@ -158,7 +161,7 @@ static void a_node_may_be_there_and_loses_its_dash(void **state) {
         assert_string_equal(job_of(v1, "/slurm_cn1/job_1"), "1@cn1");
 }
 
-/* What the manual and the sample configuration give as examples. */
+/* The examples in the manual and in the sample configuration. */
 static void examples_match_what_they_are_for(void **state) {
         (void)state;
         assert_string_equal(job_of("/system.slice/run-{job}.scope", "/system.slice/run-u42.scope"), "u42");
@@ -168,7 +171,7 @@ static void examples_match_what_they_are_for(void **state) {
         assert_string_equal(job_of("/lsf/*/job.{job}", "/lsf/cluster/job.101.2041.1792000000"), "101.2041.1792000000");
 }
 
-/* --- a tree ------------------------------------------------------------------------------------- */
+/* --- matching level by level -------------------------------------------------------------------- */
 
 static void a_walk_knows_where_a_job_may_be(void **state) {
         Pattern pattern = parsed("/k/**/pod{job}");
@@ -186,7 +189,7 @@ static void a_walk_knows_where_a_job_may_be(void **state) {
         assert_true(pattern_is_match(&pattern, pod));
 }
 
-/* Ways to match are many: they are followed at once, not one after the other. */
+/* All ways to match are followed at the same time, not one after the other. */
 static void what_can_match_in_many_ways_takes_no_longer(void **state) {
         char path[1 << 16] = "", name[256] = "";
         Pattern names = parsed("/**/a/**/a/**/a/**/a/**/a/**/a/**/a/**/a/**/a/**/a/**/b{job}");
@@ -206,7 +209,7 @@ static void what_can_match_in_many_ways_takes_no_longer(void **state) {
         assert_true(clock_thread_cpu_ns() - begin_ns < 5 * NS_PER_S);
 }
 
-/* --- what is wrong with a pattern --------------------------------------------------------------- */
+/* --- invalid patterns --------------------------------------------------------------------------- */
 
 static void a_fault_is_named_with_its_place(void **state) {
         (void)state;

@@ -17,7 +17,7 @@
 #include "ingest/peer.h"
 #include "util/file.h"
 
-/* The process that a pidfd means: its "Pid:" line, -1 once it is reaped. */
+/* Returns the pid of a pidfd, from its "Pid:" line; -1 after the process was reaped. */
 static int pid_of(int pidfd) {
         scoped(freep) char *text = NULL;
         char path[64];
@@ -59,7 +59,7 @@ static void what_is_no_socket_has_no_peer(void **state) {
         assert_int_equal(peer.uid, 7);
 }
 
-/* The numbers of kernels that have nothing better. */
+/* The fallback for kernels without pidfds of peers. */
 static void a_number_is_the_peer_only_while_it_belongs_to_its_user(void **state) {
         scoped(closep) int pidfd = peer_open_pidfd(getpid(), geteuid());
         pid_t child;
@@ -77,7 +77,7 @@ static void a_number_is_the_peer_only_while_it_belongs_to_its_user(void **state)
         if (child == 0)
                 _exit(0);
         assert_int_equal(waitid(P_PID, (id_t)child, &(siginfo_t){}, WEXITED | WNOWAIT), 0);
-        assert_int_equal(peer_open_pidfd(child, geteuid()), -1); /* ended, its number not free yet */
+        assert_int_equal(peer_open_pidfd(child, geteuid()), -1); /* a zombie: its pid is not free yet */
         assert_int_equal(waitpid(child, NULL, 0), child);
         assert_int_equal(peer_open_pidfd(child, geteuid()), -1);
 }

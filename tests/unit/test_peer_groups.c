@@ -16,7 +16,7 @@
 
 #define GROUP_WANTED 4711U
 
-/* In a child, whose groups can be given away: the exit status is the answer. */
+/* Runs in a child, which can change its groups; the exit status is the result. */
 static bool is_member_with(const gid_t *groups, size_t n) {
         pid_t child = fork();
         int fds[2], status;
@@ -33,7 +33,7 @@ static bool is_member_with(const gid_t *groups, size_t n) {
         return WEXITSTATUS(status);
 }
 
-/* As they were when the connection was made, however many. */
+/* The groups at the time of connect() count, however many there are. */
 static void a_member_is_who_had_the_group_when_connecting(void **state) {
         gid_t groups[3000];
 
@@ -49,7 +49,7 @@ static void a_member_is_who_had_the_group_when_connecting(void **state) {
         groups[9] = GROUP_WANTED;
         assert_true(is_member_with(groups, 10));
         assert_true(is_member_with(groups, 64));
-        assert_true(is_member_with(groups, 65)); /* more than fit at first */
+        assert_true(is_member_with(groups, 65)); /* more groups than the first buffer can hold */
         groups[9] = 9999;
         groups[N_ELEMENTS(groups) - 1] = GROUP_WANTED;
         assert_true(is_member_with(groups, N_ELEMENTS(groups)));

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two of jansson's constructors have the names of our writer's functions. */
+/* Two of jansson's constructors have the same names as functions of perfd's writer. */
 #define json_string jansson_json_string
 #define json_null jansson_json_null
 #include <jansson.h>
@@ -55,7 +55,7 @@ static void a_report_is_laid_out_as_pythons(void **state) {
                       "        }\n    ]\n}");
 }
 
-/* What Python 3 says of them. */
+/* Expected values from Python 3. */
 static void numbers_are_spelt_as_pythons_repr_does(void **state) {
         static const struct {
                 double v;
@@ -175,7 +175,7 @@ static void make(Made *made, const char *job, const char *timeline, bool is_comp
 #define MIB "1048576"
 #define METRIC(key, value) "{\"key\": \"" key "\", \"value\": " value "}"
 
-/* Ten and a half seconds; in the last half nothing was written. */
+/* Ten and a half seconds; nothing was written in the last half second. */
 static const char job[] =
         "{\"begin_ms\": 1000000, \"end_ms\": 1010500, \"rank\": null, \"metrics\": ["
         METRIC("max_t_cpu_pct_per_cpu_min", "12.5") "," METRIC("max_t_cpu_pct_per_cpu_max", "99.5") ","
@@ -213,7 +213,7 @@ static void a_point_becomes_a_sample_at_its_end_and_a_hole_none(void **state) {
         assert_near(made.samples[1].timestamp_s, 1010.5);
         assert_near(made.samples[0].cpu_avg, 25);
         assert_near(made.samples[1].cpu_avg, 75);
-        assert_near(made.samples[0].memory, 31.249); /* the highest of the interval */
+        assert_near(made.samples[0].memory, 31.249); /* the maximum of the interval */
         for (size_t i = 0; i < made.n; i++) {
                 assert_near(made.samples[i].cpu_min, 12.5);
                 assert_near(made.samples[i].cpu_max, 99.5);
@@ -226,10 +226,10 @@ static void counters_grow_from_the_begin_to_the_jobs_totals(void **state) {
 
         (void)state;
         make(&made, job, timeline, false);
-        assert_near(made.samples[0].boot_mib[0], 2); /* a quarter of what was read */
+        assert_near(made.samples[0].boot_mib[0], 2); /* a quarter of the bytes read */
         assert_near(made.samples[1].boot_mib[0], 8);
         assert_near(made.samples[1].boot_mib[1], 0);
-        assert_near(made.samples[0].boot_mib[2], 0); /* no series tells when */
+        assert_near(made.samples[0].boot_mib[2], 0); /* no series: the time is unknown */
         assert_near(made.samples[1].boot_mib[2], 3);
         assert_near(made.samples[0].boot_mib[4], 1);
         assert_near(made.samples[1].boot_mib[4], 1);
@@ -248,7 +248,7 @@ static void in_compat_form_they_grow_from_what_they_were_since_boot(void **state
         assert_near(made.samples[0].boot_mib[2], 100);
         assert_near(made.samples[1].boot_mib[2], 103);
         assert_near(made.samples[0].boot_mib[4], 1);
-        assert_near(made.samples[0].memory, 31.2); /* rounded as psutil does */
+        assert_near(made.samples[0].memory, 31.2); /* rounded as in psutil */
         assert_near(made.samples[0].cpu_min, 12.4);
         assert_near(made.samples[0].disk_usage, 41.6);
 }

@@ -105,7 +105,7 @@ static void a_mark_goes_to_the_job_of_the_cgroup(void **state) {
         f->connection = 2;
         f->peer.pid = PID_IN_42;
         mark.mark.is_job_inherited = true;
-        jobs_find(&f->jobs.jobs, "other")->info.pid = PID_IN_RUN; /* not inside */
+        jobs_find(&f->jobs.jobs, "other")->info.pid = PID_IN_RUN; /* not in the cgroup */
         assert_int_equal(serve(f, &phases_kinds[0], &mark), STATUS_OK);
         assert_string_equal(f->answer.job, "own");
         assert_non_null(strstr(f->answer.complaint.text, "recorded for 'own'"));
@@ -121,7 +121,7 @@ static void a_full_queue_keeps_the_phase(void **state) {
         assert_int_equal(place_request(f, &phases_kinds[0], &mark), DESK_FULL);
         assert_null(f->jobs.phases.pending);
         unblock_store(f, db);
-        /* Left pending at the end. */
+        /* The request is still pending at the end. */
         assert_int_equal(place_request(f, &phases_kinds[0], &mark), DESK_PENDING);
 }
 

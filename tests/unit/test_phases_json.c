@@ -12,7 +12,7 @@
 
 typedef struct Fixture {
         Place place;
-        Snapshot snapshot; /* with job-0, which runs */
+        Snapshot snapshot; /* with the running job job-0 */
         JobRecord *job;
         Buffer body;
         Exchange exchange;
@@ -51,7 +51,7 @@ static int teardown(void **state) {
         return 0;
 }
 
-/* Phase i lasts from 100 i to 100 (i + 1) ms after the job's begin, and nothing else is known of it. */
+/* Makes phase i, from 100 i to 100 (i + 1) ms after the begin of the job, without metrics. */
 static PhaseView make_phase(const Fixture *fixture, uint32_t index, const char *name) {
         uint64_t begin_ms = fixture->job->begin_realtime_ms + UINT64_C(100) * index;
         PhaseView phase = { .index = index, .begin_realtime_ms = begin_ms, .end_realtime_ms = begin_ms + 100 };
@@ -77,7 +77,7 @@ static void put_named(Fixture *fixture, uint32_t index, const char *name) {
         put_phase(fixture, &phase);
 }
 
-/* The one that lasts, as the snapshot has it. */
+/* Sets the current phase in the snapshot. */
 static void set_lasting(Fixture *fixture, uint32_t index, const char *name) {
         PhaseView view = make_phase(fixture, index, name);
         Phase phase = { .index = index, .begin_realtime_ms = view.begin_realtime_ms };
@@ -105,7 +105,7 @@ static const char *ask_job(Fixture *fixture) {
 }
 
 static const char *ask_times(Fixture *fixture) {
-        /* No metric but the time blocks. */
+        /* Remove all metrics except the times. */
         JobResult *result = &fixture->snapshot.jobs.results[0];
 
         memset(result->metrics.quality, QUALITY_LOST, sizeof(result->metrics.quality));
@@ -254,9 +254,9 @@ static void time_blocks_are_summed_by_name(void **state) {
         phase.has_wall_seconds = true;
         phase.wall_seconds = 0.4;
         put_phase(fixture, &phase);
-        set_lasting(fixture, 4, "train"); /* has no seconds yet */
+        set_lasting(fixture, 4, "train"); /* without seconds so far */
 
-        /* What perfctl time measured is of the whole block, its first part included. */
+        /* The seconds measured by perfctl time cover the whole block, including its first part. */
         assert_string_equal(ask_times(fixture), "{\"metrics\":[{\"key\":\"load\",\"value\":0.4,\"timestamp\":1763676000000,\"step\":0},"
                                                 "{\"key\":\"train\",\"value\":0.1,\"timestamp\":1763676000000,\"step\":0}]}");
         assert_string_equal(ask(fixture, "/api/v1/jobs/job-0/metrics", "phases", "0"), "{\"metrics\":[]}");
@@ -325,7 +325,7 @@ static void put_end(Fixture *fixture, const MetricSet *metrics, const UsageSet *
         assert_int_equal(outcome_of(fixture->place.store, 2), STORE_DONE);
 }
 
-/* The snapshot still has the job as a running one. */
+/* The snapshot still contains the job as running. */
 static void a_job_that_has_ended_is_answered_from_the_store(void **state) {
         Fixture *fixture = *state;
         MetricSet metrics = {};
@@ -364,7 +364,7 @@ static void an_end_without_metrics_has_none(void **state) {
         assert_memory_equal(ask(fixture, "/api/v1/jobs/job-0/samples", NULL, NULL), begin, strlen(begin));
 }
 
-/* As in the moment between a begin and its row. */
+/* As between a begin and the completion of its row. */
 static void a_job_that_is_not_stored_yet_is_answered_from_the_snapshot(void **state) {
         Fixture *fixture = *state;
 

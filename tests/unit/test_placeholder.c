@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Templates of commands: values are inserted into words, and never into the text of a script. */
+/* Templates of commands: values are inserted into words, never into the text of a script. */
 
 #include <setjmp.h>
 #include <stdarg.h>

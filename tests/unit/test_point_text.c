@@ -116,14 +116,14 @@ static void a_member_of_a_later_version_is_skipped(void **state) {
 static void broken_texts_are_refused(void **state) {
         static const char *const texts[] = {
                 "{}",
-                "{\"step_ns\":1000,\"c\":\"!!!!\"", /* cut short */
-                "{\"step_ns\":1000,\"c\":\"!!!\"}", /* three characters */
-                "{\"step_ns\":1000,\"c\":\"!!!!!!!!\"}", /* no max */
+                "{\"step_ns\":1000,\"c\":\"!!!!\"", /* truncated */
+                "{\"step_ns\":1000,\"c\":\"!!!\"}", /* only three characters */
+                "{\"step_ns\":1000,\"c\":\"!!!!!!!!\"}", /* max missing */
                 "{\"step_ns\":1000,\"c\":\"!!!!!!!!!!!!!\"}",
-                "{\"step_ns\":1000,\"c\":\"!!!!!!!~!!!!\"}", /* no digit */
+                "{\"step_ns\":1000,\"c\":\"!!!!!!!~!!!!\"}", /* invalid digit */
                 "{\"step_ns\":1000,\"c\":\"!!!!####$$$$\"}", /* min above the mean */
                 "{\"step_ns\":1000,\"c\":4}",
-                "{\"step_ns\":1000,\"unobserved_ns\":1000,\"c\":\"!!!!\"}", /* nothing was observed */
+                "{\"step_ns\":1000,\"unobserved_ns\":1000,\"c\":\"!!!!\"}", /* without observed time */
                 "{\"c\":\"!!!!\"}",
                 "{\"step_ns\":1000,\"unobserved_ns\":1001,\"c\":\"!!!!\"}",
                 "{\"step_ns\":18446744073709551615,\"c\":\"!!!!\"}",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Selection of numbers by conditions: indexed, not indexed, and while the index is built. */
+/* Selection of numbers by conditions: with an index, without, and while the index is built. */
 /* tests: daemon/store/indicators/result_reader.c daemon/store/indicators/indicator_reader.c
     daemon/store/indicators/stored_models.c daemon/store/indicators/model_rows.c daemon/store/indicators/result_rows.c
     daemon/store/indicators/series.c daemon/store/indicators/catalog.c daemon/store/indicators/indexing.c
@@ -13,7 +13,7 @@
 #include "store/indicators/stored_models.h"
 
 static const char *const questions[][4] = {
-        {}, /* all */
+        {}, /* all results */
         { "matrix_size=512" },
         { "matrix_size=512.0" },
         { "matrix_size=5.12e2" },
@@ -23,16 +23,16 @@ static const char *const questions[][4] = {
         { "matrix_size!=512" },
         { "matrix_size=many" },
         { "dtype=float32" },
-        { "dtype=512" }, /* a string that reads like a number */
+        { "dtype=512" }, /* a string that looks like a number */
         { "dtype=512.0" },
         { "dtype=int \"8\"" },
-        { "dtype>5" }, /* no string is larger than a number */
+        { "dtype>5" }, /* no string is greater than a number */
         { "reps=50", "dtype=float32", "matrix_size=1024" }, /* reps is not indexed */
         { "reps>50" },
         { "component=pytorch", "version=2.1" },
         { "version!=2.1" },
         { "@parameters.matrix_size=512", "component!=pytorch" },
-        { "@parameters.component=pytorch" }, /* there is no such parameter */
+        { "@parameters.component=pytorch" }, /* a parameter that does not exist */
         { "no_such_key=1" },
         { "no_such_key!=1" },
         { "matrix_size=512' OR 1=1 --" },
@@ -47,7 +47,7 @@ static void assert_same(const Sum *a, const Sum *b) {
         assert_true(fabs(a->elapsed - b->elapsed) <= 1e-9 * fabs(b->elapsed));
 }
 
-/* From documents, which is how it is without a model. */
+/* Computes the sums from the documents, as without a model. */
 static void ask_all(Reader *reader, Sum ret[static N_QUESTIONS_HERE]) {
         for (size_t i = 0; i < N_QUESTIONS_HERE; i++)
                 ret[i] = sum_of(reader, questions[i], NULL);
@@ -104,7 +104,7 @@ static void results_from_before_their_model_are_indexed_when_it_comes(void **sta
                                                                  clock_realtime_ns() / NS_PER_MS, cookie_of(5000))), 0);
         assert_int_equal(outcome_of(place->store, 5000), STORE_DONE);
 
-        /* Whatever is indexed by now, and after a restart in between. */
+        /* The results do not depend on indexing progress or a restart. */
         assert_all_same(place->reader, expected);
         place_close(place);
         place_open(place);
@@ -180,19 +180,19 @@ static void removed_results_leave_the_index_too(void **state) {
         put_measured(place->store, 1, 500, &model);
         assert_true(ask_place(place, "SELECT count(*) FROM series") > 0);
         config.is_volatile = true;
-        config.keep_results_ns = NS_PER_S; /* they are of 1970 */
+        config.keep_results_ns = NS_PER_S; /* the results are from 1970 */
         store_configure(place->store, &config);
         EVENTUALLY(ask_place(place, "SELECT count(*) FROM result") == 0);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM point"), 0);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM series"), 0);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM property"), 0);
 
-        /* Nobody remembers a series that went. */
+        /* A removed series leaves no entry behind. */
         put_measured(place->store, 600, 700, &model);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM point WHERE series NOT IN (SELECT id FROM series)"), 0);
 }
 
-/* Of a series, or of what is not indexed of a component, the newest come first, and the rest can be left. */
+/* Checks that the newest results of a series, or of a component's unindexed results, come first. */
 static void assert_newest_first(Reader *reader, const PointFilter *filter, size_t n_expected) {
         scoped(points_freep) Points *points = NULL;
         size_t n = 0, n_of_run = 0;
@@ -208,7 +208,7 @@ static void assert_newest_first(Reader *reader, const PointFilter *filter, size_
                 n_of_run = is_first ? 1 : n_of_run + 1;
                 assert_true(is_first || row.time_ms < last_ms);
                 assert_true(row.time_ms >= filter->since_ms && row.time_ms < filter->before.time_ms);
-                assert_int_equal(row.row, row.time_ms); /* they were put in this order */
+                assert_int_equal(row.row, row.time_ms); /* stored in this order */
                 last_series = row.series;
                 last_ms = row.time_ms;
                 (void)snprintf(last_component, sizeof(last_component), "%s", row.component);
@@ -288,7 +288,7 @@ static void registered_models_are_there_at_the_next_start(void **state) {
         assert_true(json_text_is_string(json_text_find(json_text_find(row.results, "rate"), "unit"), "GFLOP/s", 7));
         assert_true(json_text_is_string(json_text_find(json_text_find(row.results, "elapsed"), "direction"), "lower", 5));
 
-        /* One that is removed takes none of another component with it. */
+        /* Removing a model does not affect models with another component. */
         assert_int_equal(store_put(place->store, model_rows_pack_removal("PiMatmul", "tensorflow", MODEL_ROWS_OF_ALL, cookie_of(3))), 0);
         assert_int_equal(outcome_of(place->store, 3), STORE_DONE);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM model WHERE NOT is_declared"), 1);
@@ -296,12 +296,12 @@ static void registered_models_are_there_at_the_next_start(void **state) {
         assert_int_equal(outcome_of(place->store, 4), STORE_DONE);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM model WHERE NOT is_declared"), 0);
 
-        /* Those of files are forgotten when they are told anew. */
+        /* Models of files are replaced when they are declared again. */
         assert_int_equal(store_put(place->store, model_rows_pack_declared(NULL, 0, clock_realtime_ns() / NS_PER_MS)), 0);
         EVENTUALLY(ask_place(place, "SELECT count(*) FROM model") == 0);
 }
 
-/* Of anybody who registers one model after the other, with other names each time, only the last is kept. */
+/* If a user registers models with different names one after the other, only the last is kept. */
 static void models_that_are_replaced_leave_nothing_behind(void **state) {
         enum { N_TIMES = 500 };
         Place *place = *state;

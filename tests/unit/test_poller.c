@@ -78,7 +78,7 @@ static void all_that_have_something_are_told_at_once(void **state) {
         assert_ptr_equal(events[0].data.ptr, &f->near[0]);
         assert_ptr_equal(events[1].data.ptr, &f->near[2]);
 
-        /* Until it is read. */
+        /* The event is reported until the data is read. */
         assert_int_equal(poller_take(&f->poller, events, 1), 1);
         assert_int_equal(read(f->near[0], &c, 1), 1);
         assert_int_equal(read(f->near[2], &c, 1), 1);

@@ -49,7 +49,7 @@ static void an_administrator_sees_everything_and_root_over_tcp_does_not(void **s
         assert_false(privacy_may_see(&viewer, 1000));
 }
 
-/* In a child, which can become another user. */
+/* Runs in a child, which can become another user. */
 static void the_user_who_runs_perfd_sees_everything(void **state) {
         const Caller caller = { .owner = OWNER_OF_UID(OTHER_UID) };
         pid_t child;
@@ -78,10 +78,9 @@ static void a_run_is_shown_without_its_private_members(void **state) {
                            "\"environment\":{\"TOKEN\":\"x\"},\"std\\u0065rr\":2,"
                            "\"a\\nb\":[1,2.5,null]}";
         scoped(buffer_deinit) Buffer out = {};
-        Json json;
+        Json json = { .out = &out };
 
         (void)state;
-        json_init(&json, &out);
         privacy_put_run(&json, json_text(run, strlen(run)));
         assert_string_equal(out.text, "{\"begin\":\"2026\",\"rusage\":{\"stderr\":1},\"a\\nb\":[1,2.5,null]}");
 }
@@ -91,14 +90,14 @@ static void what_is_hidden_is_named_with_the_reason(void **state) {
         Json json;
 
         (void)state;
-        json_init(&json, &out);
+        json = (Json){ .out = &out };
         json_object_begin(&json);
         privacy_put_hidden(&json, NULL, "run.stderr");
         json_object_end(&json);
         assert_string_equal(out.text, "{\"hidden\":{\"run.stderr\":\"" PRIVACY_REASON "\"}}");
 
         buffer_clear(&out);
-        json_init(&json, &out);
+        json = (Json){ .out = &out };
         json_object_begin(&json);
         privacy_put_hidden(&json, NULL, NULL);
         json_object_end(&json);

@@ -91,7 +91,7 @@ static void an_abandoned_snapshot_leaves_the_current_one(void **state) {
         publisher_abandon(publisher, abandoned);
 }
 
-/* The sanitizers' allocators have a count of their own. */
+/* The sanitizers' allocators have a counter of their own. */
 __attribute__((weak)) size_t __sanitizer_get_current_allocated_bytes(void);
 
 static size_t allocated_bytes(void) {
@@ -100,7 +100,7 @@ static size_t allocated_bytes(void) {
         return mallinfo2().uordblks + mallinfo2().hblkhd;
 }
 
-/* Each snapshot has room for jobs that takes a megabyte, so that what is not freed shows. */
+/* Allocates space for jobs worth a megabyte in each snapshot, so that a leak is noticeable. */
 static Snapshot *begin_large(Publisher *publisher) {
         Snapshot *snapshot = publisher_begin(publisher);
 
@@ -138,7 +138,7 @@ typedef struct Race {
         atomic_uint n_torn, n_backwards, n_read;
 } Race;
 
-/* Every member that the writer sets says the same number, and the number never goes back. */
+/* All members that the writer sets have the same number, which never decreases. */
 static void *on_reader(void *userdata) {
         Race *race = userdata;
         uint64_t last = 0;
@@ -182,7 +182,7 @@ static void readers_see_whole_snapshots_in_order(void **state) {
                 snapshot->node.boottime_ns = v;
                 snapshot->self.n_fds_max = v;
                 publisher_publish(publisher, snapshot);
-                if (v % 8 == 0) /* or they would hardly ever find one */
+                if (v % 8 == 0) /* otherwise readers would rarely find a snapshot */
                         (void)nanosleep(&pause, NULL);
         }
 

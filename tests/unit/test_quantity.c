@@ -74,7 +74,7 @@ static void bytes_are_whole_and_fit(void **state) {
         assert_int_equal(v, UINT64_C(4) << 30);
         assert_true(read_bytes("7Ei", &v));
         assert_int_equal(v, UINT64_C(7) << 60);
-        assert_true(read_bytes("1500m", &v)); /* as Kubernetes does: up */
+        assert_true(read_bytes("1500m", &v)); /* rounds up, as Kubernetes does */
         assert_int_equal(v, 2);
         assert_false(read_bytes("8Ei", &v));
         assert_false(read_bytes("x", &v));

@@ -83,7 +83,7 @@ static void a_thread_is_left_for_others(void **state) {
                 put(fixture, fixture->a, &many[i]);
         assert_ptr_equal(queries_take(&fixture->queries), &many[0]);
         assert_ptr_equal(queries_take(&fixture->queries), &many[1]);
-        put(fixture, fixture->b, &other); /* many[2] is older, but two of its user are running */
+        put(fixture, fixture->b, &other); /* many[2] is older, but its user already has two running queries */
         assert_ptr_equal(queries_take(&fixture->queries), &other);
         end(fixture, &many[0]);
         assert_ptr_equal(queries_take(&fixture->queries), &many[2]);

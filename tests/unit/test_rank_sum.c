@@ -19,7 +19,7 @@ static double probability(const double *a, size_t n_a, const double *b, size_t n
         return p;
 }
 
-/* The expected values were computed in Python over itertools.combinations. */
+/* The expected values were computed in Python with itertools.combinations. */
 static void every_way_to_deal_the_values_out_is_counted(void **state) {
         static const double low[] = { 1, 2, 3 }, high[] = { 4, 5, 6 }, odd[] = { 1.5, 2, 9 }, middle[] = { 3, 4, 5, 6 };
 
@@ -39,7 +39,7 @@ static void equal_values_share_their_ranks(void **state) {
         assert_true(probability(a, 0, b, N(b)) == 1);
 }
 
-/* begin, begin + step… and the last one again and again when it exceeds most. */
+/* Fills in begin, begin + step, …; values above the maximum are replaced by it. */
 static void fill(double *values, size_t n, double begin, double step, double most) {
         for (size_t i = 0; i < n; i++)
                 values[i] = fmin(begin + (double)i * step, most);
@@ -50,7 +50,7 @@ static void assert_near(double a, double b, double relative) {
                 fail_msg("%.15g is not %.15g", a, b);
 }
 
-/* Expected is what scipy 1.17 says: mannwhitneyu(a, b, method="exact"), or "asymptotic" of more values or of equal ones. */
+/* Expected values from scipy 1.17: mannwhitneyu(a, b, method="exact"), or "asymptotic" for more values or ties. */
 static void large_samples_have_the_probability_that_others_compute(void **state) {
         double a[100], b[100];
 

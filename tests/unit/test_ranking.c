@@ -87,7 +87,7 @@ static void each_difference_to_the_best_has_its_verdict(void **state) {
         assert_int_equal(a[1].verdict, VERDICT_NOISE);
         assert_int_equal(a[2].verdict, VERDICT_REAL);
 
-        /* Of twenty ways to deal six values out, two part them as far: that is no 95 %. */
+        /* Two of the twenty ways to distribute six values separate them as far: not significant at 95 %. */
         assert_int_equal(ranking_make(b, 2, &lower), 0);
         assert_int_equal(b[1].verdict, VERDICT_FEW);
         assert_true(b[0].is_tied && b[1].is_tied && b[1].rank == 1);
@@ -98,7 +98,7 @@ static void each_difference_to_the_best_has_its_verdict(void **state) {
         assert_string_equal(ranking_verdict_name(VERDICT_FEW), "too few runs");
 }
 
-/* --- how often chance is taken for a difference --------------------------------------------------- */
+/* --- rate of false differences -------------------------------------------------------------------- */
 
 #define ALTERNATIVES_MAX 50U
 #define VALUES_MAX 1500U
@@ -108,7 +108,7 @@ static double uniform(uint64_t *seed) {
         return ((double)(*seed >> 11) + 0.5) * 0x1p-53;
 }
 
-/* A time of 100 with a deviation of 2, normally distributed. */
+/* Returns a normally distributed time with mean 100 and standard deviation 2. */
 static double measure(uint64_t *seed) {
         double distance = sqrt(-2 * log(uniform(seed)));
 
@@ -116,11 +116,11 @@ static double measure(uint64_t *seed) {
 }
 
 typedef struct Outcome {
-        unsigned n_wrong; /* rankings in which two that are equal are told apart */
-        double found;     /* share of those that are slower that are told apart */
+        unsigned n_wrong; /* number of rankings that separate two equal alternatives */
+        double found;     /* share of the slower alternatives that are separated */
 } Outcome;
 
-/* Of k alternatives with n values each the first n_fast are equal, and so are the others, which are slower by that factor. */
+/* Ranks k alternatives with n values each: the first n_fast are equal, the others are slower by that factor. */
 static Outcome rank_often(unsigned n_trials, size_t k, size_t n, size_t n_fast, double slower) {
         double values[VALUES_MAX];
         unsigned n_slow = 0, n_found = 0;
@@ -151,7 +151,7 @@ static Outcome rank_often(unsigned n_trials, size_t k, size_t n, size_t n_fast, 
         return outcome;
 }
 
-/* Whoever sees a difference between samples of one distribution more often than 1 - confidence cries wolf. */
+/* The rate of false positives must not exceed 1 - confidence. */
 static void equal_distributions_are_seldom_told_apart(void **state) {
         (void)state;
         for (size_t n = 3; n <= 15; n += 2)
@@ -159,7 +159,7 @@ static void equal_distributions_are_seldom_told_apart(void **state) {
         assert_in_range(rank_often(400, 2, 40, 2, 1).n_wrong, 0, 400 * 7 / 100);
 }
 
-/* Each beside the best without a correction, one of fifty is told apart in three of four rankings. */
+/* Without a correction, one of fifty alternatives is separated from the best in three of four rankings. */
 static void the_more_are_compared_the_more_certain_each_difference_must_be(void **state) {
         (void)state;
         assert_in_range(rank_often(150, 5, 10, 5, 1).n_wrong, 0, 150 * 7 / 100);
@@ -168,7 +168,7 @@ static void the_more_are_compared_the_more_certain_each_difference_must_be(void 
         assert_in_range(rank_often(15, 50, 30, 50, 1).n_wrong, 0, 15 * 7 / 100);
 }
 
-/* By two and a half deviations. */
+/* A difference of two and a half standard deviations. */
 static void what_is_slower_by_five_percent_is_found_among_many(void **state) {
         Outcome outcome;
 
@@ -182,7 +182,7 @@ static void what_is_slower_by_five_percent_is_found_among_many(void **state) {
 
 /* --- the correction on known numbers --------------------------------------------------------------- */
 
-/* n values from begin on, all different. */
+/* Makes n different values, starting at begin. */
 static Alternative run_of(double *values, size_t n, double begin) {
         for (size_t i = 0; i < n; i++)
                 values[i] = begin + (double)i * 0.001;
@@ -190,8 +190,8 @@ static Alternative run_of(double *values, size_t n, double begin) {
 }
 
 /*
- * Five values each, all apart: the test says 2/252. Of three alternatives that is corrected by 3 × 2 / 2, and once one is told apart
- * by 3 × 1 / 2; the chance of a later one is no less than that of one before.
+ * With five values each and complete separation, the test yields 2/252. With three alternatives, the correction is a
+ * factor of 3 × 2 / 2, and after one is separated 3 × 1 / 2; a later p-value is never less than an earlier one.
  */
 static void a_chance_is_corrected_for_all_pairs_and_steps_down(void **state) {
         double values[5][5];
@@ -206,7 +206,7 @@ static void a_chance_is_corrected_for_all_pairs_and_steps_down(void **state) {
         assert_int_equal(three[2].verdict, VERDICT_REAL);
         assert_int_equal(three[2].rank, 3);
 
-        /* 2/252 × 5 × 4 / 2 is more than 0.05, whatever they are. */
+        /* 2/252 × 5 × 4 / 2 exceeds 0.05, whatever the values. */
         for (size_t i = 0; i < 5; i++)
                 five[i] = run_of(values[i], 5, (double)i);
         assert_int_equal(ranking_make(five, 5, &lower), 0);
@@ -217,7 +217,7 @@ static void a_chance_is_corrected_for_all_pairs_and_steps_down(void **state) {
         }
 }
 
-/* 14/924 are 0.15 times ten, and with three of five told apart 0.038, times two and a half. */
+/* 14/924 × 10 is 0.15; after three of five are separated, 14/924 × 2.5 is 0.038. */
 static void what_is_told_apart_makes_the_rest_easier(void **state) {
         static const double best[] = { 1, 2, 3, 4, 5, 6 }, near[] = { 4.5, 5.5, 6.5, 7.5, 8.5, 9.5 };
         double values[3][6];

@@ -19,7 +19,7 @@ static int64_t ask_pragma(ReadConnection *connection, const char *sql) {
 
 STATEMENT any = { "SELECT text FROM term", 1 };
 
-/* Whoever repairs or copies the file may hold it just when a thread asks for the first time. */
+/* The file may be locked for repair or copying when a thread queries it for the first time. */
 static void a_connection_that_could_not_be_set_up_is_made_anew(void **state) {
         Place *place = *state;
         char path[PATH_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queries: filters, pages, time limits, and the index that is used. */
+/* Queries: filters, pages, time limits, and the indexes used. */
 /* tests: daemon/store/page.c daemon/store/statement.c daemon/store/read_connection.c daemon/store/jobs/job_reader.c
     daemon/store/node/store_node.c daemon/store/indicators/result_reader.c
     daemon/store/indicators/indicator_reader.c daemon/store/indicators/catalog.c */
@@ -13,9 +13,9 @@
 #include "store_fixture.h"
 
 
-/* Puts n results, many to a submission; number i has the time, name, component and job that the four say. */
+/* Stores n results, many per submission; result i has the i-th time, name, component and job of these cycles. */
 typedef struct Pattern {
-        uint64_t times, names, components, jobs; /* how many there are; each result takes the next */
+        uint64_t times, names, components, jobs; /* length of each cycle */
 } Pattern;
 
 static void put_pattern(Store *store, uint64_t n, const Pattern *pattern) {
@@ -43,7 +43,7 @@ static void put_pattern(Store *store, uint64_t n, const Pattern *pattern) {
         free(submissions);
 }
 
-/* Walks all pages; each row must be older than the one before, and none may come twice. The number of rows. */
+/* Walks all pages; each row must be older than the previous one, and occur once. Returns the number of rows. */
 static uint64_t walk_pages(Reader *reader, ResultFilter filter, size_t n_page, uint8_t *seen) {
         uint64_t n = 0;
         size_t n_in_page;
@@ -72,7 +72,7 @@ static uint64_t walk_pages(Reader *reader, ResultFilter filter, size_t n_page, u
 static void pages_cover_ten_thousand_results_each_once(void **state) {
         static const Pattern patterns[] = {
                 { .times = 10000, .names = 1, .components = 1, .jobs = 1 },
-                { .times = 7, .names = 1, .components = 1, .jobs = 1 }, /* many at the same time */
+                { .times = 7, .names = 1, .components = 1, .jobs = 1 }, /* many results with the same time */
         };
 
         for (size_t i = 0; i < N_ELEMENTS(patterns); i++) {
@@ -133,7 +133,7 @@ static void times_are_from_since_up_to_but_without_until(void **state) {
         assert_int_equal(result_reader_next(place->reader, &row), 0);
         assert_int_equal(row.time_ms, 19);
 
-        /* Whichever comes first, the page's key or until, is the end. */
+        /* The earlier of the page's key and `until` applies. */
         filter.before = (PageKey){ 15, INT64_MAX };
         assert_int_equal(count_results(place->reader, &filter), 6);
         filter.before = (PageKey){ 50, 1 };
@@ -167,7 +167,7 @@ static void many_names_share_the_memory_of_few(void **state) {
         uint64_t n = 0, n_results = 0;
         IndicatorRow row;
 
-        /* Duplicates count once, however names take turns. */
+        /* Duplicates are counted once, whatever the order of names. */
         for (size_t round = 0; round < 2; round++)
                 for (uint64_t i = 1; i <= 1500; i++) {
                         char name[16];
@@ -328,12 +328,14 @@ static void the_limit_holds_inside_one_step_that_finds_nothing(void **state) {
         ResultRow row;
         int r = 0;
 
-        /* The whole index is walked for a component that is not among the newest: far more than 100 µs of work. */
+        /*
+         * A query for a component that is not among the newest scans the whole index: far more than 100 µs of work.
+         */
         put_pattern(place->store, 50000, &(Pattern){ .times = 50000, .names = 1, .components = 1, .jobs = 1 });
         assert_int_equal(put_number(place->store, 60000, 1), STORE_DONE);
         assert_int_equal(reader_new(&hasty, store_path(place->store), store_wal_barrier(place->store), 500 * NS_PER_US), 0);
         for (size_t i = 0; i < 10 && r != READER_TIMEOUT; i++) {
-                /* The first time it connects, which takes its time, too. */
+                /* The first query also connects, which takes time. */
                 r = result_reader_list(hasty, &(ResultFilter){ .component = "tensorflow" });
                 r = r == 0 ? result_reader_next(hasty, &row) : r;
         }
@@ -351,7 +353,7 @@ static void a_question_can_be_left_in_the_middle(void **state) {
         reader_reset(place->reader);
         assert_int_equal(result_reader_next(place->reader, &row), READER_END);
 
-        /* And does not hold the next one to what was there then. */
+        /* A later query sees newer rows. */
         assert_int_equal(result_reader_list(place->reader, &(ResultFilter){}), 0);
         assert_int_equal(result_reader_next(place->reader, &row), 0);
         assert_int_equal(put_number(place->store, 5000, 5000), STORE_DONE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A struct of every type that a record has: written, read back, and refused where a value does not fit. */
+/* A struct with every type of field: written, parsed, and rejected if a value does not match its field. */
 
 #include <setjmp.h>
 #include <stdarg.h>

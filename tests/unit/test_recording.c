@@ -19,7 +19,7 @@ static TimelinePoint point_at(const Recording *recording, size_t at) {
         return timeline.points[at];
 }
 
-/* Thousandths are told exactly. */
+/* Thousandths are exact. */
 static void assert_cpu(const Recording *recording, size_t at, double mean, double min, double max) {
         TimelineValue v = point_at(recording, at).series[SERIES_CPU];
 
@@ -127,7 +127,7 @@ static void a_merge_weighs_by_what_was_observed(void **state) {
         recording_init(&r, BEGIN, REALTIME, SECOND, 2);
         add(&r, 0, 250, 1.0);
         add(&r, 1000, 1750, 0.2);
-        add(&r, 3000, 3500, 0.5); /* points 2 and 3: a hole and a half */
+        add(&r, 3000, 3500, 0.5); /* points 2 and 3: a gap and a half */
         assert_int_equal(r.interval_ns, 2 * SECOND);
         assert_cpu(&r, 0, 0.4, 0.2, 1.0);
         assert_cpu(&r, 1, 0.5, 0.5, 0.5);
@@ -208,7 +208,7 @@ static void an_end_far_away_is_reached_by_doubling(void **state) {
         recording_deinit(&r);
 }
 
-/* Of the first point, while it is open and once it is closed. */
+/* Returns the first point, while it is open and after it is closed. */
 static TimelinePoint closed_point(const Observation *o, TimelinePoint *ret_open) {
         Observation next = span(1000, 2000, 0);
         TimelinePoint closed;
@@ -260,7 +260,7 @@ static void what_no_code_can_hold_is_the_nearest_that_can(void **state) {
         assert_true(closed.series[SERIES_NET_RECEIVED].mean == 0);
 }
 
-/* Each doubling reads what the one before wrote. */
+/* Each doubling reads the codes written by the one before. */
 static void peaks_stay_what_they_are_however_often_points_merge(void **state) {
         TimelinePoint once;
         Observation o = span(0, 1000, 0.123456);

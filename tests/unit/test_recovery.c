@@ -5,7 +5,7 @@
 
 #include "jobs/recovery.h"
 
-/* perfd stops without a word and starts again, on the same machine. */
+/* Stops perfd without a shutdown, and starts it again on the same machine. */
 static void restart(Fixture *f) {
         rooms_end(f);
         place_close(&f->place);

@@ -11,7 +11,7 @@ static void set_policy(Fixture *f, ModelPolicy policy) {
         f->indicators_config.policy = policy;
 }
 
-/* A directory with one model. */
+/* Writes a directory with one model. */
 static void write_models(Fixture *f, const char *text) {
         (void)snprintf(f->indicators_config.directory, sizeof(f->indicators_config.directory), "%s/models", f->root);
         (void)mkdir(f->indicators_config.directory, 0755);
@@ -72,7 +72,7 @@ static void a_model_of_a_user_is_of_the_users_own_results(void **state) {
         assert_null(model_of(f, "A"));
         assert_int_equal(unregister_model(f, "A", "c"), STATUS_DENIED);
         assert_int_equal(register_model(f, TEXT("A", "ms")), STATUS_OK);
-        assert_string_equal(f->answer.complaint.text, ""); /* another user's unit has not changed */
+        assert_string_equal(f->answer.complaint.text, ""); /* the unit of another user's results has not changed */
         assert_string_equal(model_of(f, "A")->model.properties[0].unit, "ms");
         f->peer.uid = 1000;
         assert_string_equal(model_of(f, "A")->model.properties[0].unit, "s");
@@ -92,7 +92,7 @@ static void a_model_of_an_administrator_is_of_all_results(void **state) {
         assert_int_equal(register_model(f, TEXT("A", "us")), STATUS_DENIED);
         assert_non_null(strstr(f->answer.complaint.text, "an administrator"));
 
-        /* A user removes the own model, an administrator the model of all, then those of users. */
+        /* A user removes the own model; an administrator removes the model of all users, then those of users. */
         assert_int_equal(unregister_model(f, "A", "c"), STATUS_OK);
         assert_int_equal(unregister_model(f, "A", "c"), STATUS_DENIED);
         assert_non_null(strstr(f->answer.complaint.text, "an administrator"));
@@ -121,7 +121,7 @@ static Status unregister_nth(Fixture *f, unsigned i) {
         return unregister_model(f, name, "c");
 }
 
-/* The fixture's limit is 1 MiB: a user alone may have half of it. */
+/* The fixture's limit is 1 MiB: a single user may have half of it. */
 static void models_are_charged_to_their_users(void **state) {
         Fixture *f = *state;
         ResourceStats stats[N_RESOURCES];
@@ -139,7 +139,7 @@ static void models_are_charged_to_their_users(void **state) {
         f->peer.is_admin = true;
         assert_int_equal(register_nth(f, 1), STATUS_OK);
 
-        /* The charges are of what there is, also after a restart. */
+        /* The charges match the stored models, also after a restart. */
         shares_stats(f->shares, stats);
         assert_int_equal(stats[RESOURCE_MODELS].n_owners, 3);
         rooms_end(f);
@@ -154,7 +154,7 @@ static void models_are_charged_to_their_users(void **state) {
         f->peer = (Peer){ .uid = 1000, .pidfd = f->pidfd };
         assert_int_equal(register_nth(f, n), STATUS_QUOTA);
         assert_int_equal(unregister_model(f, "M0", "c"), STATUS_OK);
-        for (unsigned i = 2; i < n / 3 * 2; i++) /* three users have a quarter each of what is free */
+        for (unsigned i = 2; i < n / 3 * 2; i++) /* three users may each have a quarter of the free space */
                 assert_int_equal(unregister_nth(f, i), STATUS_OK);
         assert_int_equal(register_nth(f, n), STATUS_OK);
 }

@@ -280,7 +280,7 @@ static void every_rule_of_advice_is_in_the_manual_and_no_other(void **state) {
         assert_true(n_rules > 5);
 }
 
-/* --- on every screen ------------------------------------------------------------------------------ */
+/* --- screen sizes --------------------------------------------------------------------------------- */
 
 static size_t columns_of(const char *line, size_t n_bytes) {
         size_t n = 0;
@@ -333,7 +333,7 @@ static void colours_are_there_only_when_asked_for(void **state) {
         assert_says(report_document(f, "scope"), "\x1b[");
 }
 
-/* The document with every string of its own replaced, and each value by one of another type. */
+/* Writes the document with all strings replaced, and each value replaced by one of another type. */
 static void put_spoilt(Json *json, const Value *value, const char *text, size_t *at, size_t i_wrong, unsigned wrong) {
         static const char *const others[] = { "null", "true", "-3", "1e308", "\"x\"", "[]", "[[null]]", "{}", "{\"value\":{}}" };
 
@@ -368,9 +368,8 @@ static void put_spoilt(Json *json, const Value *value, const char *text, size_t 
 static const Value *spoil(Fixture *f, const Value *job, const char *text, size_t i_wrong, unsigned wrong) {
         scoped(buffer_deinit) Buffer out = {};
         size_t at = 0;
-        Json json;
+        Json json = { .out = &out };
 
-        json_init(&json, &out);
         put_spoilt(&json, job, text, &at, i_wrong, wrong);
         return at > i_wrong || i_wrong == SIZE_MAX ? read_value(f, out.text) : NULL;
 }

@@ -28,7 +28,7 @@ static void phases_of_one_name_are_added_up(void **state) {
 
         assert_says(text, "  load (2 times)           2 s ");
         assert_says(text, "  train (2 times so far)  16 s ");
-        assert_says(text, " 2.50\n"); /* by their time */
+        assert_says(text, " 2.50\n"); /* computed from the times */
 }
 
 static void of_many_phases_the_longest_are_shown(void **state) {
@@ -46,7 +46,7 @@ static void of_many_phases_the_longest_are_shown(void **state) {
         assert_says(text, "  and 294 more, 4 min 54 s together\n  and others, not listed\n");
 }
 
-/* perfctl time within perfctl time: the outer block's seconds stand at what came after the inner one. */
+/* Nested perfctl time: the outer block's seconds are reported with the part after the inner block. */
 static void a_block_around_another_does_not_count_it_again(void **state) {
         const char *text = report_of(*state, read_phases(*state,
                 "{\"name\":\"outer\",\"begin_ms\":1000,\"end_ms\":2000,\"seconds\":1.0},"

@@ -10,7 +10,7 @@ static void numbers_of_ranks_add_up_and_those_of_nodes_count_once(void **state) 
 
         make_four(ranks);
         ranks[2].memory_mib = 300;
-        ranks[3].end_ms += 2000; /* this one saw most of n2 */
+        ranks[3].end_ms += 2000; /* the longest report on n2 */
         ranks[3].node_read_mib = 50;
         assert_int_equal(join(f, ranks, 4), 0);
         json = json_of(f);

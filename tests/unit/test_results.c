@@ -77,7 +77,7 @@ static void results_belong_to_the_job_they_name(void **state) {
         assert_int_equal(end_job(f, "a"), STATUS_OK);
         assert_int_equal(submit_one(f, 3, "a"), STATUS_OK);
         f->peer.uid = 1001;
-        assert_int_equal(submit_one(f, 4, "a"), STATUS_DENIED); /* by the store */
+        assert_int_equal(submit_one(f, 4, "a"), STATUS_DENIED); /* refused by the store */
 }
 
 static void results_of_a_process_belong_to_the_job_of_its_cgroup(void **state) {
@@ -113,7 +113,7 @@ static void a_job_of_the_environment_that_has_ended_is_left_out(void **state) {
         assert_non_null(strstr(f->answer.complaint.text, "has ended: recorded without a job"));
 }
 
-/* Answers adjtimex(2) in the kernel: with an error, or with success and the unchanged, zeroed state of a synchronised clock. */
+/* Makes adjtimex(2) return an error, or success with an unchanged, zeroed state, which means a synchronised clock. */
 static void answer_adjtimex(uint32_t error) {
         struct sock_filter code[] = {
                 BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -167,7 +167,7 @@ static void results_wait_for_a_job_of_their_user(void **state) {
                 f->peer.uid = 1000 + i;
                 assert_int_equal(submit(f, &items[i], 1), STATUS_OK);
         }
-        assert_int_equal(count_of_job(f, "later"), 3); /* nobody's yet */
+        assert_int_equal(count_of_job(f, "later"), 3); /* owned by no user yet */
 
         f->peer.uid = 1001;
         assert_int_equal(begin_job(f, "later"), STATUS_OK);
@@ -176,13 +176,13 @@ static void results_wait_for_a_job_of_their_user(void **state) {
         assert_int_equal(result_reader_next(f->place.reader, &row), 0);
         assert_int_equal(row.uid, 1001);
 
-        /* The others are still there, without the job. */
+        /* The other results remain, without the job. */
         assert_int_equal(count_results(f->place.reader, &(ResultFilter){}), 3);
         assert_int_equal(result_reader_find(f->place.reader, 1, &row), 0);
         assert_int_equal(row.uid, 1000);
         assert_null(row.job);
 
-        /* What an administrator submits for the running job is the job's. */
+        /* Results that an administrator submits for the running job belong to the job. */
         f->peer.uid = 0;
         f->peer.is_admin = true;
         item_make(&items[0], "A", "c", 10);
@@ -206,7 +206,8 @@ static void results_join_a_job_that_an_administrator_begins_for_their_user(void 
         request = begin_request(f, "later");
         f->info.uid = 1000;
         assert_int_equal(serve(f, &lifecycle_kinds[LIFECYCLE_BEGIN], &request), STATUS_OK);
-        assert_int_equal(count_of_job(f, "later"), 2); /* of the job's user, and of the administrator who began it */
+        /* results of the job's user, and of the administrator who began the job */
+        assert_int_equal(count_of_job(f, "later"), 2);
 }
 
 static void a_request_that_waits_keeps_its_job(void **state) {
@@ -224,7 +225,7 @@ static void a_request_that_waits_keeps_its_job(void **state) {
         db = block_store(f);
         assert_int_equal(place_request(f, &results_kinds[0], &request), DESK_FULL);
         unblock_store(f, db);
-        f->n_requests--; /* the same request again */
+        f->n_requests--; /* repeat the same request */
         assert_int_equal(serve(f, &results_kinds[0], &request), STATUS_OK);
         assert_int_equal(count_results(f->place.reader, &(ResultFilter){ .job = "own" }), 1);
 }

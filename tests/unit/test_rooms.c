@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* All parts of the daemon on real sockets and a real store; the test turns the loop and acts as a client. */
+/* All parts of the daemon on real sockets with a real store; the test runs the loop and acts as a client. */
 
 #include "store_fixture.h"
 #include "tree.h"
@@ -18,7 +18,7 @@
 #define MIB (UINT64_C(1) << 20)
 
 typedef struct Fixture {
-        Place place; /* its store is that of the rooms */
+        Place place; /* its store is used by the rooms */
         char root[64];
         sd_event *event;
         Sockets sockets;
@@ -71,8 +71,8 @@ static int set_up(void **state) {
         tree_copy("small", f->root);
         config_defaults(config);
         config->store = place_config(&f->place);
-        config->store.is_volatile = true; /* nothing here is about syncing */
-        config->patterns = (PatternsConfig){}; /* the machine's own jobs are not wanted */
+        config->store.is_volatile = true; /* these tests do not depend on syncing */
+        config->patterns = (PatternsConfig){}; /* ignore the jobs of this machine */
         (void)snprintf(config->sockets.path, sizeof(config->sockets.path), "%s/perfd.sock", f->place.directory);
         (void)snprintf(config->sockets.http_path, sizeof(config->sockets.http_path), "%s/perfd-http.sock", f->place.directory);
         strcpy(config->sockets.http_listen, "off");
@@ -94,9 +94,9 @@ static int tear_down(void **state) {
         return 0;
 }
 
-/* --- the daemon's part --------------------------------------------------------------------------- */
+/* --- daemon -------------------------------------------------------------------------------------- */
 
-/* As one turn of the daemon's loop. */
+/* Runs one iteration of the daemon's loop. */
 static void turn(Fixture *f) {
         struct pollfd fd = { .fd = store_fd(f->rooms.store), .events = POLLIN };
         int r;
@@ -121,7 +121,7 @@ static void release(const Fixture *f, const Snapshot *snapshot) {
         publisher_release(f->rooms.publisher, snapshot);
 }
 
-/* --- the client's part --------------------------------------------------------------------------- */
+/* --- client -------------------------------------------------------------------------------------- */
 
 static Perfd__V1__Status take_status(const Fixture *f, const Frame *frame) {
         Perfd__V1__Reply *reply = perfd__v1__reply__unpack(NULL, frame->n, frame->data);
@@ -186,7 +186,7 @@ static Perfd__V1__Status begin_job(Fixture *f, const char *id) {
         Perfd__V1__Request request = PERFD__V1__REQUEST__INIT;
 
         message.job = (char *)(uintptr_t)id; /* only read */
-        message.pid = getpid(); /* keeps the job running while the test runs */
+        message.pid = getpid(); /* the job is running as long as the test */
         request.body_case = PERFD__V1__REQUEST__BODY_JOB_BEGIN;
         request.job_begin = &message;
         return ask(f, &request);
@@ -218,7 +218,7 @@ static void the_first_snapshot_is_there_before_the_first_tick(void **state) {
         Fixture *f = *state;
         const Snapshot *snapshot = acquire(f);
 
-        assert_int_equal(node_snapshot_memory_bytes(&snapshot->node), UINT64_C(8000000) << 10); /* of the tree */
+        assert_int_equal(node_snapshot_memory_bytes(&snapshot->node), UINT64_C(8000000) << 10); /* from the tree */
         assert_true(snapshot->store.is_writable);
         assert_true(snapshot->self.resident_bytes > 0);
         assert_int_equal(snapshot->jobs.n_running, 0);
@@ -297,7 +297,7 @@ static void a_checkpoint_stores_a_point_of_the_history(void **state) {
 
         assert_int_equal(store_node_list(f->place.reader, 0, 0), 0);
         assert_int_equal(store_node_next(f->place.reader, &row), READER_END);
-        do { /* samples in too short a time are no observation */
+        do { /* samples at too short an interval make no observation */
                 assert_int_equal(rooms_tick(&f->rooms), 0);
                 assert_true(clock_boottime_ns() < deadline_ns);
         } while (f->rooms.node.observation.end_ns == 0);
@@ -313,7 +313,7 @@ static void a_checkpoint_stores_a_point_of_the_history(void **state) {
         assert_int_equal(store_node_next(f->place.reader, &row), READER_END);
 }
 
-/* The writer's thread applies new limits at its next turn. */
+/* The writer's thread applies new limits in its next iteration. */
 static void await_size_limit(Fixture *f, uint64_t size_max_bytes) {
         uint64_t deadline_ns = clock_boottime_ns() + DEADLINE_MS * NS_PER_MS;
         StoreStats stats;
@@ -347,18 +347,18 @@ static void a_reload_applies_to_all_parts(void **state) {
         assert_non_null(strstr(snapshot->indicators.models, "PiMatmul"));
         release(f, snapshot);
 
-        assert_int_equal(submit(f, 1), PERFD__V1__STATUS__OK); /* over the one connection */
+        assert_int_equal(submit(f, 1), PERFD__V1__STATUS__OK); /* over the only connection */
         fd = connect_client(f);
         for (unsigned i = 0; i < 10; i++)
                 turn(f);
-        while (recv(fd, &byte, 1, 0) == 1) /* the reply that says why */
+        while (recv(fd, &byte, 1, 0) == 1) /* the reply contains the reason */
                 ;
         assert_int_equal(recv(fd, &byte, 1, 0), 0);
         close(fd);
         assert_int_equal(ingest_stats(f->rooms.ingest)->n_connections_refused, 1);
 }
 
-/* A row that is larger than the store may be. */
+/* Stores a row that is larger than the store's limit. */
 static void put_too_large(Fixture *f) {
         uint64_t deadline_ns = clock_boottime_ns() + DEADLINE_MS * NS_PER_MS;
         scoped(freep) char *text = calloc(1, 3 * MIB + 1);

@@ -16,11 +16,11 @@
 
 typedef struct Fixture {
         Snapshot snapshot;
-        Reader *reader; /* of a database that is not there */
+        Reader *reader; /* reads a database that does not exist */
         Shares *shares;
         Buffer body;
         Exchange exchange;
-        bool is_stranger; /* who asks is nobody in particular */
+        bool is_stranger; /* the caller is another user */
 } Fixture;
 
 static int setup(void **state) {
@@ -46,7 +46,7 @@ static int teardown(void **state) {
         return 0;
 }
 
-/* "/path?a=b&c=d" to its answer. Returns the status. */
+/* Requests "/path?a=b&c=d". Returns the status. */
 static unsigned ask(Fixture *fixture, const char *question, bool has_snapshot) {
         scoped(freep) char *text = strdup(question);
         char *query = text, *path = strsep(&query, "?");
@@ -126,7 +126,7 @@ static void every_described_path_is_a_route(void **state) {
         assert_int_equal(n_described, n);
 }
 
-/* True if some path is both. */
+/* Returns true if a path matches both. */
 static bool overlap(const char *a, const char *b) {
         while (*a == '/' && *b == '/') {
                 size_t n_a = strcspn(++a, "/"), n_b = strcspn(++b, "/");

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A database with damaged pages: a new file takes its place at once, and has the rows of all other pages in the end. */
+/*
+ * A database with damaged pages: a new file replaces it at once, and eventually contains the rows of all intact
+ * pages.
+ */
 /* tests: daemon/store/salvage.c daemon/store/damaged_schema.c daemon/store/damaged_file.c daemon/store/damaged_page.c
     daemon/store/damaged_tree.c */
 
@@ -19,7 +22,7 @@ static void assert_salvaged(Place *place, uint64_t n_files) {
         assert_false(place_find(place, "perfd.db.damaged-", path));
 }
 
-/* Writes junk over the first page of a table or index. */
+/* Overwrites the first page of a table or index. */
 static void damage_root(const Place *place, const char *name) {
         char sql[128];
         uint8_t junk[4096];
@@ -35,7 +38,7 @@ static void a_damaged_page_found_while_writing_costs_no_row(void **state) {
         Place *place = *state;
         StoreStats stats;
 
-        /* An index that is not looked at when opening, and touched by the first job. */
+        /* An index that is not read when opening, but by the first job. */
         place_open(place);
         for (uint64_t n = 1; n <= 50; n++)
                 assert_int_equal(put_number(place->store, n, n), STORE_DONE);
@@ -128,7 +131,7 @@ static void running_jobs_and_their_phases_outlive_damage(void **state) {
         assert_held_as_stored(place);
 }
 
-/* A page of 16 rows or so is lost of some thousand, wherever the page is. */
+/* Of about a thousand rows, one page with about 16 is lost, wherever the page is. */
 static void only_the_rows_of_damaged_pages_are_lost(void **state) {
         static const char *const names[] = { "result", "result_by_id", "term" };
         Place *place = *state;
@@ -258,7 +261,7 @@ static void copy_file(const char *from, const char *to) {
         assert_int_equal(system(command), 0);
 }
 
-/* Nothing of the rows is in the file yet: no checkpoint has moved them there. */
+/* No checkpoint has moved the rows from the log to the file yet. */
 static void rows_in_the_log_are_salvaged_as_well(void **state) {
         char path[PATH_MAX], wal[PATH_MAX + 8], damaged[PATH_MAX + 64], damaged_wal[PATH_MAX + 72];
         Place *place = *state;

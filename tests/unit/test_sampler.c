@@ -50,7 +50,7 @@ static int teardown(void **state) {
         return 0;
 }
 
-/* A sampler of a copy of the tree. */
+/* Starts a sampler on a copy of the tree. */
 static void start(Fixture *f, const char *tree) {
         tree_copy(tree, f->root);
         assert_int_equal(sampler_new(&f->sampler, f->root, HOUR_NS), 0);
@@ -288,7 +288,7 @@ static void file_systems_are_asked_below_the_root(void **state) {
         assert_int_equal(statvfs(f->root, &st), 0);
 
         read_at(f, 9);
-        assert_int_equal(f->sample.n_filesystems, 4); /* /srv and /srvx are not there */
+        assert_int_equal(f->sample.n_filesystems, 4); /* /srv and /srvx do not exist */
         assert_string_equal(f->sample.filesystems[0].mount_point, "/");
         assert_string_equal(f->sample.filesystems[0].type, "ext4");
         assert_int_equal(f->sample.filesystems[0].size_bytes, (uint64_t)st.f_blocks * st.f_frsize);
@@ -321,7 +321,7 @@ static void file_systems_are_asked_again_when_they_are_too_old(void **state) {
         sample_deinit(&second);
 }
 
-/* --- once in a while ---------------------------------------------------------------------------- */
+/* --- other queries ------------------------------------------------------------------------------ */
 
 static void the_boot_id_is_one_word_or_nothing(void **state) {
         Fixture *f = *state;
@@ -395,7 +395,7 @@ static void this_machine_makes_sense(void **state) {
         assert_true(s->n_nets >= 1);
 }
 
-/* Counts on until the kernel has charged at least one tick to this thread. */
+/* Uses CPU until the kernel has charged at least one tick to this thread. */
 static void use_cpu(uint64_t thread_ns) {
         uint64_t end_ns = clock_thread_cpu_ns() + thread_ns;
 

@@ -10,7 +10,7 @@
 #include "proto/perfd.pb-c.h"
 #include "wire.h"
 
-/* Moves `message` in. */
+/* Takes ownership of `message`. */
 static int scan(Buffer *message, char path[static SCAN_PATH_MAX]) {
         int r = scan_message(&perfd__v1__request__descriptor, (const uint8_t *)message->text, message->n, path);
 
@@ -39,7 +39,7 @@ static void fields_of_every_wire_type_pass_known_or_not(void **state) {
         (void)state;
         put_number(&request, 500, UINT64_MAX);
         put_double(&request, 501, 1);
-        put_bytes(&request, 502, "a\0b", 3); /* what it means is not known: it may be bytes */
+        put_bytes(&request, 502, "a\0b", 3); /* an unknown field, whose content may be bytes */
         put_varint(&request, 503 << 3 | 5);
         buffer_put(&request, "1234", 4);
         assert_int_equal(scan(&request, path), 0);
@@ -65,14 +65,15 @@ static void bytes_may_have_nuls_and_strings_may_not(void **state) {
 
 static void what_does_not_end_where_it_should_is_malformed(void **state) {
         (void)state;
-        assert_malformed("\x08", 1);                                             /* no number */
-        assert_malformed("\x08\x80", 2);                                         /* half a number */
+        assert_malformed("\x08", 1);                                             /* missing number */
+        assert_malformed("\x08\x80", 2);                                         /* truncated number */
         assert_malformed("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12); /* a number of more than 64 bits */
-        assert_malformed("\x09\x01\x02", 3);                                     /* half of 64 bits */
-        assert_malformed("\x0d\x01\x02", 3);                                     /* half of 32 bits */
+        assert_malformed("\x09\x01\x02", 3);                                     /* truncated 64-bit field */
+        assert_malformed("\x0d\x01\x02", 3);                                     /* truncated 32-bit field */
         assert_malformed("\x12\x05\x0a", 3);                                     /* a message longer than the rest */
         assert_malformed("\x12\x02\x0a\x05", 4);                                 /* a string longer than its message */
-        assert_malformed("\x12\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 10);        /* a length near the end of all numbers */
+        /* a length near the maximum of 64 bits */
+        assert_malformed("\x12\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 10);
         assert_malformed("\x0b\x0c", 2);                                         /* a group */
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The schema: each table belongs to one subject, all statements fit, and an older file is migrated in place. */
+/* The schema: each table belongs to one subject, all statements are valid, and an older file is migrated in place. */
 /* tests: daemon/store/store_subjects.c daemon/store/statement.c */
 
 #include "store_fixture.h"
@@ -25,7 +25,7 @@ static const StoreTable *table_at(size_t i) {
         return NULL;
 }
 
-/* What the schema of one table creates, by itself: everything of it is of that table. */
+/* Counts the objects that a table's schema creates: all must belong to that table. */
 static size_t count_objects(const StoreTable *table, const char *name) {
         sqlite3_stmt *statement;
         sqlite3 *db;
@@ -94,7 +94,7 @@ static void every_removal_is_in_the_array_of_statements(void **state) {
                 }
 }
 
-/* The linker takes a file with its statements only if a function of the file is used. */
+/* The linker includes a file with its statements only if one of its functions is used. */
 static void (*const volatile used[])(void) = {
         (void (*)(void))indicator_reader_list, (void (*)(void))job_reader_list, (void (*)(void))job_recovery_read,
         (void (*)(void))points_new, (void (*)(void))result_reader_list, (void (*)(void))store_node_list,
@@ -140,7 +140,7 @@ static void a_removed_job_takes_its_phases_and_timeline_with_it(void **state) {
 
 /* --- versions ------------------------------------------------------------------------------------ */
 
-/* Made for these tests: what a later version could add. */
+/* A fictitious later version. */
 static const char *const two[] = {
         "ALTER TABLE meter ADD COLUMN host TEXT NOT NULL DEFAULT 'here';",
         "CREATE TABLE extra (id INTEGER PRIMARY KEY) STRICT; INSERT INTO extra SELECT count(*) FROM job;",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The manager that can create a scope, derived from the path of the group of the process. */
+/* The manager that can create a scope, derived from the cgroup path of the process. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,7 +43,8 @@ static void a_session_asks_the_manager_of_its_user(void **state) {
 static void root_stays_in_the_slice_of_its_session(void **state) {
         (void)state;
         assert_place("/user.slice/user-0.slice/session-2.scope", 0, SCOPE_MANAGER_SYSTEM, "user-0.slice", "/user.slice/user-0.slice");
-        assert_place(SESSION, 0, SCOPE_MANAGER_SYSTEM, "user-1000.slice", "/user.slice/user-1000.slice"); /* sudo */
+        /* after sudo */
+        assert_place(SESSION, 0, SCOPE_MANAGER_SYSTEM, "user-1000.slice", "/user.slice/user-1000.slice");
 }
 
 static void a_scope_of_the_users_manager_stays_in_its_slice(void **state) {
@@ -51,7 +52,7 @@ static void a_scope_of_the_users_manager_stays_in_its_slice(void **state) {
         assert_place(MANAGER "/app.slice/vte-spawn-1.scope", 1000, SCOPE_MANAGER_USER, "app.slice", MANAGER "/app.slice");
         assert_place(MANAGER "/app.slice/app-x.slice/x-1.scope", 1000, SCOPE_MANAGER_USER, "app-x.slice", MANAGER "/app.slice/app-x.slice");
         assert_place(MANAGER "/init.scope", 1000, SCOPE_MANAGER_USER, "", MANAGER);
-        /* sudo there */
+        /* After sudo in the user's manager. */
         assert_place(MANAGER "/app.slice/vte-spawn-1.scope", 0, SCOPE_MANAGER_SYSTEM, "user-1000.slice", "/user.slice/user-1000.slice");
         assert_place("/user.slice/user-0.slice/user@0.service/init.scope", 0, SCOPE_MANAGER_USER, "",
                      "/user.slice/user-0.slice/user@0.service");
@@ -113,7 +114,7 @@ static void neither_are_services_and_jobs_of_the_user(void **state) {
 static void a_session_of_somebody_else_is_not_left(void **state) {
         (void)state;
         assert_none(SESSION, 1001, "in a session of another user");
-        assert_none("/user.slice/user-0.slice/session-2.scope", 1000, "in a session of another user"); /* su */
+        assert_none("/user.slice/user-0.slice/session-2.scope", 1000, "in a session of another user"); /* after su */
         assert_none("/user.slice/user-1000.slice/user@1001.service/init.scope", 1000, "in the service user@1001.service");
 }
 

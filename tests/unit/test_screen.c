@@ -32,8 +32,8 @@ static void no_control_character_reaches_the_terminal(void **state) {
         (void)state;
         assert_written(plain, "a\\x1b[31mb", screen_text(&s, "a\x1b[31mb"));
         assert_written(plain, "\\n\\t\\r\\x07\\x7f", screen_text(&s, "\n\t\r\a\x7f"));
-        assert_written(plain, "\\u{009b}31m", screen_text(&s, "\xc2\x9b" "31m")); /* C1's CSI */
-        assert_written(plain, "\\u{202e}txt", screen_text(&s, "\u202etxt"));       /* right to left from here */
+        assert_written(plain, "\\u{009b}31m", screen_text(&s, "\xc2\x9b" "31m")); /* CSI as a C1 character */
+        assert_written(plain, "\\u{202e}txt", screen_text(&s, "\u202etxt"));       /* right-to-left override */
         assert_written(plain, "\\xff\\xc3", screen_text(&s, "\xff\xc3"));
         assert_written(plain, "Grüße, 世界", screen_text(&s, "Grüße, 世界"));
 }
@@ -58,12 +58,15 @@ static void text_is_cut_between_characters_with_an_ellipsis(void **state) {
         assert_written(unicode, "abc…", n = screen_text_cut(&s, "abcde", 4); assert_int_equal(n, 4));
         assert_written(unicode, "äöü…", n = screen_text_cut(&s, "äöüßé", 4); assert_int_equal(n, 4));
         assert_written(plain, "abc~", n = screen_text_cut(&s, "abcde", 4); assert_int_equal(n, 4));
-        /* two columns each, so that only one and the ellipsis fit four; a mark takes none */
+        /*
+         * Wide characters take two columns each, so only one and the ellipsis fit four columns; a combining mark
+         * takes none.
+         */
         assert_written(unicode, "日本", n = screen_text_cut(&s, "日本", 4); assert_int_equal(n, 4));
         assert_written(unicode, "日…", n = screen_text_cut(&s, "日本語", 4); assert_int_equal(n, 3));
         assert_written(unicode, "a😀", n = screen_text_cut(&s, "a😀", 4); assert_int_equal(n, 3));
         assert_written(unicode, "u\u0308ber", n = screen_text_cut(&s, "u\u0308ber", 4); assert_int_equal(n, 4));
-        /* an escape is not cut in two */
+        /* An escape is not split. */
         assert_written(plain, "ab~", n = screen_text_cut(&s, "ab\x1b" "cd", 5); assert_int_equal(n, 3));
 }
 

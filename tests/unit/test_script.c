@@ -38,7 +38,7 @@ static int remove_files(void **state) {
         return 0;
 }
 
-/* file: below the directory; NULL: none. A word that begins with % is below it as well. */
+/* file: path below the directory; NULL: no script expected. A word that begins with % is also below the directory. */
 static void assert_script(const char *file, const char *const *words) {
         char texts[4][128], *command[5] = {}, expected[128];
         Script script;
@@ -82,7 +82,7 @@ static void an_interpreter_runs_the_first_file_it_is_given(void **state) {
         assert_script(NULL, (const char *const[]){ "/bin/cat", "%plain.py", NULL });
 }
 
-/* Those of pyenv, for example: of them all scripts would have one digest. */
+/* Shims of pyenv, for example, would give all scripts the same digest. */
 static void an_interpreter_that_is_a_script_itself_is_not_what_is_run(void **state) {
         (void)state;
         assert_script("plain.py", (const char *const[]){ "python3", "%plain.py", NULL });

@@ -24,7 +24,8 @@ static void a_tick_in_time_keeps_its_grid(void **state) {
 
         (void)state;
         assert_true(self_count_tick(&self, 5000000, 5000000, 1000000) == 6000000);
-        assert_true(self_count_tick(&self, 6000000, 5999999, 1000000) == 7000000); /* early, by the timer's rounding */
+        /* early, due to the timer's rounding */
+        assert_true(self_count_tick(&self, 6000000, 5999999, 1000000) == 7000000);
         assert_true(self_count_tick(&self, 7000000, 7000250, 1000000) == 8000000);
         assert_true(self.stats.n_ticks == 3);
         assert_true(self.stats.n_missed_ticks == 0);
@@ -61,7 +62,7 @@ static void the_process_knows_its_descriptors(void **state) {
 
         for (size_t i = 0; i < 20; i++)
                 close(fds[i]);
-        self.stats.n_ticks = 5; /* not counted at each tick */
+        self.stats.n_ticks = 5; /* not counted at every tick */
         after = measure(&self);
         assert_int_equal(after.n_open_fds, before.n_open_fds + 20);
         self.stats.n_ticks = 10;

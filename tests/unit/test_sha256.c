@@ -17,7 +17,7 @@ static void assert_digest(const char *text, const char *expected) {
         assert_string_equal(got, expected);
 }
 
-/* NIST's, of FIPS 180-4's example computations. */
+/* Example computations of FIPS 180-4, published by NIST. */
 static void published_digests_come_out(void **state) {
         (void)state;
         assert_digest("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");

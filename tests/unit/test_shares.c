@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What users may hold beside each other, and what is given back. */
+/* Shares of several users, and released charges. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +34,7 @@ static Account *open_uid(Shares *shares, uint32_t uid) {
         return shares_open_account(shares, &owner);
 }
 
-/* Charges jobs one by one until one is refused. */
+/* Charges jobs until one is refused; returns the number charged. */
 static size_t take_all(Account *account, Charge *charges, size_t n_max) {
         size_t n = 0;
 
@@ -56,7 +56,7 @@ static void test_one_user_reaches_half_and_each_next_a_part(void **state) {
         for (uint32_t i = 0; i < 12; i++) {
                 accounts[i] = open_uid(*state, 1000 + i);
                 n[i] = take_all(accounts[i], charges[i], LIMIT);
-                /* 960 are not reserved: 480, 160, 80, 48 … = 960 / (k * (k + 1)); rounding adds up. */
+                /* 960 are not reserved: 480, 160, 80, 48 … = 960 / (k * (k + 1)); rounding errors accumulate. */
                 assert_in_range(n[i], 960 / ((i + 1) * (i + 2)), 960 / ((i + 1) * (i + 2)) + 2);
         }
         assert_int_equal(n[0], 480);
@@ -86,7 +86,7 @@ static void test_administrators_find_the_reserve(void **state) {
         assert_true(n_users <= 960);
         assert_true(n_admins >= 40);
         assert_int_equal(n_users + n_admins, LIMIT);
-        /* What the administrators took beyond the reserve is not free for users. */
+        /* Space that administrators use beyond the reserve is not available to users. */
         assert_int_equal(take_all(accounts[39], users[39] + n[39], 1), 0);
 
         release_all(admins, n_admins);
@@ -125,7 +125,7 @@ static void test_a_charge_grows_within_the_share(void **state) {
         assert_int_equal(shares_resize(&charge, 600000), SHARES_REFUSED);
         assert_int_equal(charge.amount, 300000);
         assert_int_equal(shares_charge(b, RESOURCE_INPUT, 100000, &other), 0);
-        /* The share of a is smaller than what it holds: nothing is taken away, less is allowed, more is not. */
+        /* a uses more than its share: existing charges are kept, decreases are allowed, increases are refused. */
         assert_int_equal(shares_resize(&other, 200000), 0);
         assert_int_equal(shares_resize(&charge, 300001), SHARES_REFUSED);
         assert_int_equal(shares_resize(&charge, 299999), 0);
@@ -148,7 +148,7 @@ static void test_weights_and_configuration(void **state) {
         changed.weights.items[changed.weights.n++] = (SharesWeight){ .uid = 77, .weight = 3 };
         shares_configure(*state, &changed);
         n += take_all(ci, charges + n, LIMIT - n);
-        assert_int_equal(n, 720); /* 3 of 4 parts */
+        assert_int_equal(n, 720); /* 3 of 4 parts of the free space */
 
         changed.limits[RESOURCE_QUERIES] = 10;
         shares_configure(*state, &changed);
@@ -221,7 +221,7 @@ static void test_accounts_of_the_refused_are_bounded(void **state) {
                 shares_close_account(account);
         }
         assert_int_equal(shares_report(*state, reports, N_ELEMENTS(reports)), SHARES_IDLE_ACCOUNTS_MAX);
-        shares_close_account(open_uid(*state, 2 * SHARES_IDLE_ACCOUNTS_MAX)); /* in use again, and kept again */
+        shares_close_account(open_uid(*state, 2 * SHARES_IDLE_ACCOUNTS_MAX)); /* used again, and kept again */
         assert_int_equal(shares_report(*state, reports, N_ELEMENTS(reports)), SHARES_IDLE_ACCOUNTS_MAX);
 }
 

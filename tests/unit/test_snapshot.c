@@ -18,7 +18,7 @@ typedef struct Fixture {
         Usage usage;
 } Fixture;
 
-/* A window of ten seconds, in which 400 of 2000 ticks were busy, and a cgroup that used five CPU seconds in it. */
+/* A window of ten seconds with 400 of 2000 ticks busy, and a cgroup that used five CPU seconds. */
 static int setup(void **state) {
         const SnapshotSize size = { .n_cpus = 2 };
         Fixture *fixture = calloc(1, sizeof(*fixture));
@@ -70,7 +70,7 @@ static void a_nodes_metrics_are_those_of_its_window(void **state) {
         assert_true(metrics.value[METRIC_DURATION] > 9.9 && metrics.value[METRIC_DURATION] < 10.1);
 }
 
-/* Jobs with a window; every second has a cgroup of its own, the first a phase, and the last has ended. */
+/* Adds jobs with a window; every second job has a cgroup of its own, the first a phase, and the last has ended. */
 static void fill_jobs(Fixture *fixture) {
         JobsSnapshot *jobs = &fixture->snapshot.jobs;
         const JobsSize size = { .n_records = N_JOBS, .n_windows = N_JOBS - 1, .n_usages = N_JOBS / 2, .n_phases = 1, .n_results = 1 };
@@ -118,7 +118,7 @@ static void metrics_of_a_running_job_are_computed_from_its_counters(void **state
         jobs_snapshot_record_view(find(fixture, 2), &fixture->snapshot.node, &view);
         assert_int_equal(view.usage.quality[USAGE_CPU_SECONDS], QUALITY_NO_GROUP);
         assert_null(find(fixture, N_JOBS));
-        job_description_deinit(&view.info); /* the texts are the record's */
+        job_description_deinit(&view.info); /* the texts belong to the record */
         assert_string_equal(find(fixture, 2)->info.id, "job-2");
 }
 

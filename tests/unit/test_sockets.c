@@ -132,7 +132,7 @@ static void a_socket_left_behind_is_replaced_and_one_in_use_is_not(void **state)
         sockets_close(&second);
         assert_true(can_connect(f->config.path));
 
-        /* As after a crash: the names remain, nobody listens. */
+        /* As after a crash: the files remain, but no process listens. */
         sockets.submit_path[0] = sockets.http_path[0] = '\0';
         sockets_close(&sockets);
         assert_int_equal(access(f->config.path, F_OK), 0);
@@ -170,11 +170,14 @@ static void a_port_that_cannot_be_had_is_named_with_advice(void **state) {
         assert_int_equal(sockets_listen_tcp(address, other, error), -EADDRINUSE);
         assert_non_null(strstr(error, address));
         assert_non_null(strstr(error, "ss -tlnp"));
-        assert_int_equal(sockets_listen_tcp("192.0.2.1:9847", other, error), -EADDRNOTAVAIL); /* RFC 5737: nobody has it */
+        /* RFC 5737: an address for documentation, which no machine has */
+        assert_int_equal(sockets_listen_tcp("192.0.2.1:9847", other, error), -EADDRNOTAVAIL);
         assert_non_null(strstr(error, "no network interface has this address"));
 }
 
-/* Passes a socket of each family as sd_listen_fds(3) says, as descriptors 3, 4 …; the return value is the exit status of the child. */
+/*
+ * Passes a socket of each family as in sd_listen_fds(3), as descriptors 3, 4 …; returns the exit status of the child.
+ */
 static int open_with_passed(const Fixture *f, const int *families, int n, const char *names) {
         int status;
         pid_t pid = fork();
@@ -205,7 +208,7 @@ static int open_with_passed(const Fixture *f, const int *families, int n, const 
                         _exit(101);
                 r = (sockets.submit_fd - 3) * 10 + sockets.http_unix_fd - 3;
                 if (sockets.submit_path[0])
-                        r += 100; /* made here, not passed */
+                        r += 100; /* created, not passed */
                 sockets_close(&sockets);
                 exit(r);
         }

@@ -168,7 +168,7 @@ static void what_is_no_batch_is_malformed(void **state) {
                 "", "\n\n\n\n", "{}\n", "not JSON at all, but one line of enough text\n",
                 "{\"kind\":\"other\",\"job\":\"j\",\"padding\":\"padding\"}\n",
                 "{\"kind\":\"indicator\",\"id\":\"xyz\",\"job\":\"\",\"time_ms\":1,\"document\":{}}\n",
-                "{\"kind\":\"job_end\",\"job\":\"j\",\"signal\":0,\"exit\":0}", /* torn: no newline */
+                "{\"kind\":\"job_end\",\"job\":\"j\",\"signal\":0,\"exit\":0}", /* incomplete: no newline */
                 "{\"kind\":\"job_end\",\"job\":\"j\",\"signal\":-1,\"exit\":0}\n",
         };
 
@@ -202,7 +202,7 @@ static void files_appear_whole_private_and_in_order(void **state) {
 
         assert_int_equal(spool_list(nested, &entries, &n), 0);
         assert_int_equal(n, 3);
-        assert_string_equal(entries[0]->d_name, name); /* the last one put is the oldest */
+        assert_string_equal(entries[0]->d_name, name); /* the last file written is the oldest */
         assert_true(strcmp(entries[0]->d_name, entries[1]->d_name) < 0 && strcmp(entries[1]->d_name, entries[2]->d_name) < 0);
         spool_entries_free(entries, n);
 }

@@ -19,7 +19,7 @@ static void assert_near(double a, double b) {
         assert_true(fabs(a - b) <= 1e-9 * (1 + fabs(b)));
 }
 
-/* Expected values as computed by numpy, and by pandas for the skew. */
+/* Expected values from numpy, and from pandas for the skew. */
 static void a_sample_is_summed_up_as_numpy_and_pandas_do(void **state) {
         double values[] = { 3.5, 1.25, 9, 2, 2.75, 4.125 };
         Statistics s;
@@ -178,7 +178,7 @@ static void a_median_needs_no_order(void **state) {
 
                 for (size_t i = 0; i < n; i++) {
                         seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-                        /* Few different values, many, all in order, and none but one. */
+                        /* Few distinct values, many distinct values, sorted values, and a single value. */
                         values[i] = trial % 4 == 0 ? (double)(seed >> 62) : trial % 4 == 1 ? (double)(seed >> 40) / 3
                                   : trial % 4 == 2 ? (double)i : 7;
                         sorted[i] = values[i];

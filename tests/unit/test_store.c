@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public interface of the store: rows in, outcomes back, rows present after a restart. */
+/* The public interface of the store: rows, outcomes, and rows after a restart. */
 /* tests: daemon/store/store.c daemon/store/queue.c daemon/store/rowset.c daemon/store/pack.c daemon/store/writer.c
     daemon/store/report.c daemon/store/database.c daemon/store/indicators/result_rows.c */
 
@@ -316,9 +316,9 @@ static void statistics_count_what_happened(void **state) {
         assert_true(stats.size_bytes > 0);
 }
 
-/* --- starting again ------------------------------------------------------------------------------ */
+/* --- restart ------------------------------------------------------------------------------------- */
 
-/* Puts until it is killed; the number of each completion it saw goes through the pipe. */
+/* Stores rows until killed; writes the number of each completion to the pipe. */
 static void put_for_ever(const Place *place, int fd) {
         StoreConfig config = place_config(place);
         uint64_t n_put = 0;
@@ -339,7 +339,7 @@ static void put_for_ever(const Place *place, int fd) {
                         if (r < 0)
                                 _exit(1);
                         if (r == STORE_QUEUE_FULL)
-                                break; /* the disk is slower than we are */
+                                break; /* the disk is slower than the process */
                         n_put++;
                 }
                 while (wait_done(store, &done, 0))
@@ -349,7 +349,7 @@ static void put_for_ever(const Place *place, int fd) {
         }
 }
 
-/* Kills a process that is putting after it has seen so many completions; the last it told of. */
+/* Kills a process that stores rows after n completions; returns the last completion it reported. */
 static uint64_t run_and_kill(const Place *place, uint64_t n_seen) {
         uint64_t n = 0, number = 0;
         int fds[2], status;
@@ -394,7 +394,7 @@ static void what_was_done_survives_a_kill_and_nothing_is_there_twice(void **stat
                         n_below += id_number(row.id) <= last;
                 assert_int_equal(n_below, last);
 
-                /* All of them sent again: none is new. */
+                /* All are sent again: none is new. */
                 assert_int_equal(put_number(place->store, 1, 1), STORE_DUPLICATE);
                 assert_int_equal(put_number(place->store, last, 1), STORE_DUPLICATE);
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs in the store: begun, ended, amended, and recovered at a start. */
+/* Jobs in the store: begun, ended, amended, and recovered at the start. */
 /* tests: daemon/store/jobs/job_rows.c daemon/store/jobs/job_recovery.c daemon/store/jobs/job_columns.c
     daemon/store/jobs/store_jobs.c daemon/store/store_subjects.c */
 
@@ -168,7 +168,10 @@ static void a_job_that_was_inherited_is_left_once_it_has_ended(void **state) {
                 reader_reset(place->reader);
         }
 
-        /* Where it runs it is a claim like any other; what has ended is no reason to refuse. */
+        /*
+         * For a running job, an inherited id is checked like any other claim; a job that has ended is no reason to
+         * refuse.
+         */
         assert_int_equal(put_inherited(place->store, 20, 1001, "running"), STORE_DENIED);
         assert_int_equal(put_inherited(place->store, 30, 1001, "over"), STORE_DONE);
 }
@@ -243,7 +246,7 @@ static void root_may_amend_any_job(void **state) {
         assert_int_equal(amend_job(place->store, "job-1", 0), STORE_DONE);
 }
 
-/* --- starting again ------------------------------------------------------------------------------ */
+/* --- restart ------------------------------------------------------------------------------------- */
 
 static void a_new_store_has_nothing_to_recover(void **state) {
         scoped(job_recovery_freep) JobRecovery *recovery = NULL;

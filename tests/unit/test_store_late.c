@@ -25,14 +25,14 @@ static int teardown(void **state) {
         return 0;
 }
 
-/* A small file system that nobody else sees and that goes with the process. */
+/* Mounts a small file system in a namespace of this process. */
 static void mount_small(const Place *place) {
         if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
             mount("none", place->directory, "tmpfs", 0, "size=2m") < 0)
                 skip(); /* no file system can be mounted here */
 }
 
-/* Fills what is left of it; the file's descriptor. */
+/* Fills the file system; returns the descriptor of the file. */
 static int fill_disk(const Place *place) {
         static const char block[4096];
         char path[PATH_MAX];
@@ -47,7 +47,7 @@ static int fill_disk(const Place *place) {
         return fd;
 }
 
-/* Opens, but without a database, for the reason given. */
+/* Opens a store without a database, for the given reason. */
 static void open_late(Place *place, const char *reason) {
         scoped(job_recovery_freep) JobRecovery *recovery = NULL;
         scoped(freep) char *note = NULL;
@@ -84,7 +84,7 @@ static void assert_takes_nothing(Place *place) {
         assert_int_equal(indicator_reader_list(place->reader), READER_BROKEN);
 }
 
-/* Without anybody putting: who is told that nothing can be stored does not try. */
+/* Must work without store_put(): clients do not retry while the store is not writable. */
 static void assert_heals(Place *place) {
         StoreStats stats;
 
@@ -166,7 +166,7 @@ static void a_store_that_stays_without_a_database_closes(void **state) {
         place_close(place);
 }
 
-/* Another process that has the file for itself, a person's sqlite3 shell say. */
+/* Locks the file exclusively, as a user's sqlite3 shell might. */
 static sqlite3 *hold(const Place *place) {
         char path[PATH_MAX];
         sqlite3 *db;
@@ -212,7 +212,7 @@ static void jobs_that_were_running_before_a_late_start_are_interrupted(void **st
         assert_int_equal(row.view.state, JOB_FINISHED);
         assert_string_equal(row.view.info.note, "");
 
-        /* And its end may still come. */
+        /* The end of the job can still be stored. */
         assert_int_equal(store_put(place->store, job_rows_pack_amend("checked", ROOT, &end, cookie_of(4))), 0);
         assert_int_equal(outcome_of(place->store, 4), STORE_DONE);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a finished job costs on disk, with everything kept of it: numbers and timeline from a machine under a noisy load. */
+/* Disk space of a finished job with all its data: metrics and timeline from a machine with noisy load. */
 
 #include "store/jobs/job_rows.h"
 #include "store_fixture.h"
@@ -12,19 +12,19 @@
 #include "node/recording.h"
 #include "snapshot/window.h"
 
-#define N_POINTS 120 /* of a timeline, by default */
+#define N_POINTS 120 /* default length of a timeline */
 #define N_JOBS 200
-#define N_AT_ONCE 20 /* which run side by side */
+#define N_AT_ONCE 20 /* number of concurrent jobs */
 #define JOB_BYTES_MAX 4096.0
 #define PHASE_BYTES_MAX 2048.0
-#define N_SECONDS (4 * N_POINTS) /* four looks for each point of a timeline */
+#define N_SECONDS (4 * N_POINTS) /* four samples for each point of a timeline */
 
 static double draw(uint32_t *seed) {
         *seed = *seed * 1664525U + 1013904223U;
         return (*seed >> 8) / 16777216.0;
 }
 
-/* A second of a job that computes, reads, writes and talks, none of it evenly. */
+/* Simulates a second of a job with uneven use of CPU, disk and network. */
 static void pass_busy_second(Sample *now, unsigned second, uint32_t *seed) {
         double level = second % 60 < 5 ? 0.15 : 0.75;
         SampleDisk *disk = fake_disk(now, "nvme0n1", DISK_PHYSICAL);
@@ -46,7 +46,7 @@ static void pass_busy_second(Sample *now, unsigned second, uint32_t *seed) {
         fake_pass(now, SECOND);
 }
 
-/* Every number of every second is drawn anew: nothing is like its neighbour. */
+/* All values of each second are random and independent. */
 static void pass_random_second(Sample *now, unsigned second, uint32_t *seed) {
         SampleDisk *disk = fake_disk(now, "nvme0n1", DISK_PHYSICAL);
         SampleNet *net = fake_net(now, "eth0", NET_PHYSICAL);
@@ -65,7 +65,7 @@ static void pass_random_second(Sample *now, unsigned second, uint32_t *seed) {
 
 typedef void (*Pass)(Sample *now, unsigned second, uint32_t *seed);
 
-/* The same second of the job's own group, which has every controller and every limit. */
+/* Simulates the same second in the job's own group, with all controllers and limits. */
 static void pass_group_second(CgroupSample *group, uint32_t *seed) {
         uint64_t user_us = (uint64_t)(2e6 * draw(seed)), system_us = (uint64_t)(2e5 * draw(seed));
 
@@ -102,10 +102,10 @@ typedef struct Run {
         Usage usage;
         CgroupSample group;
         Recording recording;
-        PhaseView phase; /* the one that lasts */
+        PhaseView phase; /* the current phase */
 } Run;
 
-/* How far it is; caller frees. */
+/* Returns the text of the job's progress; caller frees. */
 static char *progress_of(const Run *run) {
         char *window, *usage, *text;
 
@@ -128,7 +128,7 @@ static void put_begin(Store *store, const Run *run, const Bench *bench) {
         free(text);
 }
 
-/* The numbers of a whole job stand for those of a phase: no phase has longer ones. */
+/* Uses the metrics of a whole job for a phase, as an upper limit of their size. */
 static void end_phase(Run *run, const Bench *bench) {
         run->phase.end_realtime_ms = bench->now.realtime_ns / MS;
         run->phase.has_wall_seconds = true;
@@ -208,7 +208,7 @@ static void run_end(Run *run, Store *store, const Bench *bench) {
         recording_deinit(&run->recording);
 }
 
-/* As the daemon does once a minute. */
+/* Stores checkpoints as the daemon does once a minute. */
 static void put_checkpoints(Store *store, const Bench *bench, const Run runs[static N_AT_ONCE]) {
         StoreCheckpoint items[N_AT_ONCE];
         char *account;
@@ -224,7 +224,7 @@ static void put_checkpoints(Store *store, const Bench *bench, const Run runs[sta
         free(account);
 }
 
-/* Eight minutes, in so many phases. */
+/* Runs eight minutes, divided into phases. */
 static void run_some(Store *store, Bench *bench, unsigned first, Pass pass, unsigned n_phases) {
         uint32_t seed = first + 1;
         Run runs[N_AT_ONCE];
@@ -260,7 +260,7 @@ static double file_bytes(const Place *place) {
         return (double)st.st_size;
 }
 
-/* What the file grows by for each job. A closed store has no write-ahead log. */
+/* Returns the growth of the file per job. A closed store has no write-ahead log. */
 static double bytes_per_job(Pass pass, unsigned n_phases) {
         double before, bytes;
         Bench bench;

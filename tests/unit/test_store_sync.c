@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A database file that cannot be synced: counted, told by the name of the error, and bounded. */
+/* A database file that cannot be synced: counted, reported with the name of the error, and bounded in size. */
 /* tests: daemon/store/wal_checkpoint.c */
 
 #include "store_fixture.h"
@@ -8,7 +8,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-/* SQLite's own files, except that syncing a database (not a log) fails with this error; 0: it works. */
+/* Replaces SQLite's VFS so that syncing a database (not a log) fails with this error; 0: succeeds. */
 static atomic_int sync_error;
 static const sqlite3_io_methods *real;
 static sqlite3_io_methods failing;

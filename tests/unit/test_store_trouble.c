@@ -99,7 +99,7 @@ static void opening_again_migrates_nothing(void **state) {
         assert_memory_equal(before, after, n_before);
 }
 
-/* Opens in spite of it, with the old file beside the new one. */
+/* Checks that the store opens with a new file next to the old one. */
 static void assert_put_aside(Place *place, uint64_t n_least) {
         scoped(freep) char *note = open_with_note(place, 0);
         char path[PATH_MAX];
@@ -160,7 +160,7 @@ static void an_empty_file_is_a_new_store(void **state) {
 
 /* --- limits -------------------------------------------------------------------------------------- */
 
-/* A store that may have so many bytes. It does not sync, which is not what these are about. */
+/* Opens a store with a size limit. Does not sync, which these tests do not depend on. */
 static void open_limited(Place *place, uint64_t size_max_bytes) {
         StoreConfig config = place_config(place);
 
@@ -169,7 +169,7 @@ static void open_limited(Place *place, uint64_t size_max_bytes) {
         place_open_with(place, &config);
 }
 
-/* Results with this many bytes of document, one submission each. */
+/* Stores results with documents of this size, one per submission. */
 static uint64_t put_large(Store *store, uint64_t first, uint64_t n, size_t n_bytes) {
         char *text = malloc(n_bytes + 1);
         uint64_t n_done = 0;
@@ -335,18 +335,18 @@ static void rows_expire_by_kind(void **state) {
         EVENTUALLY(count_jobs(place->reader, NULL) == 2);
         assert_int_equal(count_jobs(place->reader, "running"), 1);
 
-        /* A name without results is gone, the other's count is right. */
+        /* A name without results is removed; the count of the other is correct. */
         assert_int_equal(indicator_reader_list(place->reader), 0);
         assert_int_equal(indicator_reader_next(place->reader, &indicator), 0);
         assert_string_equal(indicator.name, "PiConv2D");
         assert_int_equal(indicator.n_results, 1);
         assert_int_equal(indicator_reader_next(place->reader, &indicator), READER_END);
 
-        /* And may come back. */
+        /* The name may be used again. */
         assert_int_equal(put_number(place->store, 1, new_ms), STORE_DONE);
         assert_int_equal(count_results(place->reader, &(ResultFilter){ .name = "PiMatmul" }), 1);
 
-        /* A timeline went with its job. */
+        /* A timeline is removed with its job. */
         place_close(place);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM timeline"), 3);
 }
@@ -365,7 +365,7 @@ static void the_log_does_not_grow_while_rows_come(void **state) {
 
 /* --- a full disk --------------------------------------------------------------------------------- */
 
-/* Fills what is left of the file system; the file's descriptor. */
+/* Fills the file system; returns the descriptor of the file. */
 static int fill_disk(const Place *place) {
         static const char block[4096];
         char path[PATH_MAX];
@@ -386,7 +386,7 @@ static void a_full_disk_fails_puts_keeps_what_is_stored_and_heals(void **state) 
         scoped(closep) int fd = -1;
         StoreStats stats;
 
-        /* A small file system that nobody else sees and that goes with the process. */
+        /* Mount a small file system in a private namespace. */
         if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
             mount("none", place->directory, "tmpfs", 0, "size=8m") < 0)
                 skip(); /* no file system can be mounted here */
@@ -409,7 +409,7 @@ static void a_full_disk_fails_puts_keeps_what_is_stored_and_heals(void **state) 
         assert_int_equal(stats.n_rows_removed, 0);
         assert_int_equal(count_results(place->reader, &(ResultFilter){}), 100 + n_done);
 
-        /* Without anybody putting, too: who is told that nothing can be stored does not try. */
+        /* Must work without store_put(): clients do not retry while the store is not writable. */
         assert_int_equal(ftruncate(fd, 0), 0);
         EVENTUALLY((store_stats(place->store, &stats), stats.is_writable));
         assert_string_equal(stats.error, "");

@@ -39,7 +39,7 @@ static void expect(ExportFormat format, const char *text) {
         add(&summary, "A", "a,\"b\"|c", 0.5);
         assert_int_equal(summary_export_write(&summary, &(ExportBatch){ "42", 3, 1 }, format, &out), 0);
         assert_string_equal(out.text, text);
-        assert_float_equal(summary.series[0].values[0], 4, 0); /* the order of the runs is kept */
+        assert_float_equal(summary.series[0].values[0], 4, 0); /* values are in the order of the runs */
 }
 
 static void each_format_has_each_number(void **state) {

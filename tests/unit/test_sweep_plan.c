@@ -52,7 +52,7 @@ static void extra_replaces_and_adds_settings(void **state) {
 static void exclude_leaves_out_what_matches_in_all(void **state) {
         (void)state;
         assert_points(COMMAND "settings: {a: [1, 2, 3], b: [x, y]}\nexclude: [{a: [1, 2], b: x}, {a: '3'}]", "a=1 b=y|a=2 b=y|");
-        /* A point of extra that settings have as well is none when both are left out. */
+        /* A point of `extra` that equals one of `settings` without both null values is a duplicate. */
         assert_points(COMMAND "settings: {a: [1, 2], b: 0}\nextra: [{a: 2}]\nexclude: [{a: 2}]", "a=1 b=0|");
 }
 
@@ -108,7 +108,7 @@ static void too_many_points_are_refused_with_the_limit(void **state) {
         buffer_printf(&text, "%ssettings: {a: %s], b: %s]}", COMMAND, list, list);
         assert_wrong(text.text, "settings: define more than 100000 points, before exclusions: split the sweep");
 
-        /* No product is too large to be counted. */
+        /* A product of any size is counted without overflow. */
         buffer_clear(&text);
         buffer_puts(&text, COMMAND "settings: {");
         for (char c = 'a'; c <= 'z'; c++)

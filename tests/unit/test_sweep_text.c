@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text of settings: round trips. */
+/* Text of settings: formatted and parsed. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,7 +45,7 @@ static void every_value_reads_back_as_it_was(void **state) {
         }
 }
 
-/* Identifies settings x and y, or y and x; a second key of NULL: the first alone. */
+/* Identifies settings x and y, in both orders; key NULL: only the first. */
 static void identify(const char *key, const char *text, const char *key_2, const char *text_2, Buffer *out) {
         const Member members[] = {
                 { .key = key, .value = { .type = VALUE_STRING, .string = text } },

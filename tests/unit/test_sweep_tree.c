@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recorded points of a sweep, and points to run again. */
+/* Recorded points of a sweep, and points to be run again. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -93,7 +93,7 @@ static void what_has_a_usable_exit_code_is_done(void **state) {
         assert_true(find(&tree, "{b: x, a: 1}")->is_done);
         assert_int_equal(find(&tree, "{a: '2', b: x}")->exit_code, 3);
         assert_false(find(&tree, "{a: 3}")->is_done);
-        assert_string_equal(find(&tree, "{a: 4}")->directory, "008__a=4"); /* the one that is done */
+        assert_string_equal(find(&tree, "{a: 4}")->directory, "008__a=4"); /* the completed point */
         assert_null(find(&tree, "{a: 1}"));
         assert_null(find(&tree, "{a: 7}"));
 }
@@ -113,7 +113,7 @@ static void a_point_begins_with_its_settings_and_no_exit_code(void **state) {
         assert_non_null(strstr(path, "/003__a=.__x"));
         assert_int_equal(file_read_at(AT_FDCWD, path, 100, &text, NULL), -EISDIR);
         assert_int_equal(sweep_tree_end(path, 130), 0);
-        /* One that failed is begun again where it is. */
+        /* A failed point is run again in its directory. */
         assert_int_equal(sweep_tree_begin(&tree, &planned.plan, &planned.plan.points[1], 2, find(&tree, "{a: 2}"), &next), 0);
         assert_non_null(strstr(next, "/009__a=2"));
 
@@ -132,7 +132,7 @@ static void another_points_directory_is_left_alone(void **state) {
         (void)state;
         assert_int_equal(planned_read(&planned, FILE_TEXT, NULL, NULL), 0);
         put(root, "001__a=1", "a: 1.5\n", "0\n");
-        put(root, "002__a=2", NULL, NULL); /* as it is left by who is killed at once */
+        put(root, "002__a=2", NULL, NULL); /* as left by a process that was killed immediately */
         assert_int_equal(sweep_tree_open(&tree, root, true), 0);
         assert_int_equal(sweep_tree_begin(&tree, &planned.plan, &planned.plan.points[0], 1, NULL, &path), 0);
         assert_non_null(strstr(path, "/001__a=1__2"));
@@ -147,7 +147,7 @@ static void two_sweeps_do_not_share_a_directory(void **state) {
         (void)state;
         assert_int_equal(sweep_tree_open(&one, root, true), 0);
         assert_int_equal(sweep_tree_open(&two, root, true), SWEEP_TREE_BUSY);
-        assert_int_equal(sweep_tree_open(&two, root, false), 0); /* to look */
+        assert_int_equal(sweep_tree_open(&two, root, false), 0); /* read-only */
         sweep_tree_deinit(&two);
         sweep_tree_deinit(&one);
         assert_int_equal(sweep_tree_open(&one, root, true), 0);

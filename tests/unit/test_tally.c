@@ -109,7 +109,7 @@ static void of_a_submission_that_was_there_in_part_the_new_ones_count(void **sta
                 items[i] = item(i < 10 ? "A" : "B", "c", 0);
         assert_int_equal(tally_add(&f->tally, 1000, items, 20), 0);
         note(f, item("C", "c", 0));
-        tally_count_stored(&f->tally, (const uint8_t[]){ 0xff, 0x07, 0x08 }); /* the first eleven, and the last */
+        tally_count_stored(&f->tally, (const uint8_t[]){ 0xff, 0x07, 0x08 }); /* results 1 to 11, and the last */
         assert_int_equal(count(f, "A", "c", INDICATOR_STORED), 0);
         assert_int_equal(count(f, "B", "c", INDICATOR_STORED), 8);
         tally_count_stored(&f->tally, NULL);

@@ -84,7 +84,7 @@ static void holes_unknown_series_and_part_points_go_through_text(void **state) {
         (void)state;
         recording_init(&r, BEGIN, REALTIME, SECOND, 8);
         add(&r, 0, 1000, 0.5);
-        add(&r, 3000, 3001, 0.25); /* a thousandth of a point is something */
+        add(&r, 3000, 3001, 0.25); /* an observed thousandth of a point is not a gap */
         add(&r, 4000, 4500, 0.25);
         o.has_memory = false;
         assert_int_equal(recording_add(&r, &o), 0);
@@ -104,13 +104,16 @@ static void holes_unknown_series_and_part_points_go_through_text(void **state) {
         timeline_deinit(&t);
 }
 
-/* A fixed sequence that looks random, 0…1. */
+/* Returns pseudo-random numbers, 0…1. */
 static double draw(uint32_t *seed) {
         *seed = *seed * 1664525U + 1013904223U;
         return (*seed >> 8) / 16777216.0;
 }
 
-/* Training: steps with a dip every minute, memory that creeps up, data read at the begin, checkpoints, steady traffic. */
+/*
+ * Simulates training: steps with a dip every minute, slowly growing memory, data read at the start, checkpoints,
+ * constant traffic.
+ */
 static void fill_training(Recording *recording, unsigned n, uint32_t seed) {
         for (unsigned i = 0; i < n; i++) {
                 Observation o = span(i * 1000ULL, i * 1000ULL + 1000, 0);
@@ -125,14 +128,14 @@ static void fill_training(Recording *recording, unsigned n, uint32_t seed) {
         }
 }
 
-/* Shares to a part of the whole, rates to a part of themselves (a byte/s more or less). */
+/* Compares shares with an absolute, rates with a relative tolerance (below 1 byte/s an absolute one). */
 static bool is_like(Series series, float got, float wanted, double tolerance) {
         bool is_ratio = strcmp(timeline_series_unit(series), "ratio") == 0;
 
         return fabs(got - (double)wanted) <= tolerance * (is_ratio ? 1 : (double)wanted + 1);
 }
 
-/* A min may be off by 4 % of its distance, which is a logarithm's for rates. */
+/* A min may be inaccurate by 4 % of its distance, which is logarithmic for rates. */
 static bool is_min_like(Series series, const TimelineValue *got, const TimelineValue *wanted, double tolerance) {
         bool is_ratio = strcmp(timeline_series_unit(series), "ratio") == 0;
         double a = is_ratio ? (double)got->min : log1p(got->min), b = is_ratio ? (double)wanted->min : log1p(wanted->min);
@@ -236,25 +239,29 @@ static void what_is_no_timeline_is_refused(void **state) {
         static const char *const texts[] = {
                 "",
                 "[]",
-                "{\"series\":{}", /* no end */
-                "{\"n\":1,\"series\":{}}", /* no interval */
+                "{\"series\":{}", /* truncated */
+                "{\"n\":1,\"series\":{}}", /* interval missing */
                 "{\"n\":10001,\"step_ns\":1000,\"series\":{}}",
                 "{\"n\":99999999999999,\"step_ns\":1000,\"series\":{}}",
                 "{\"n\":-1,\"step_ns\":1000,\"series\":{}}",
                 "{\"n\":2,\"step_ns\":18446744073709551615,\"series\":{}}",
                 "{\"n\":2,\"step_ns\":1000,\"boot_ns\":18446744073709551615,\"series\":{}}",
                 "{\"n\":2,\"step_ns\":1000,\"series\":[]}",
-                "{\"n\":2,\"step_ns\":1000,\"observed\":\"!\",\"series\":{}}", /* too few */
-                "{\"n\":2,\"step_ns\":1000,\"observed\":\"!!!\",\"series\":{}}", /* too many */
+                "{\"n\":2,\"step_ns\":1000,\"observed\":\"!\",\"series\":{}}", /* too few points */
+                "{\"n\":2,\"step_ns\":1000,\"observed\":\"!!!\",\"series\":{}}", /* too many points */
                 "{\"n\":2,\"step_ns\":1000,\"observed\":\"!~\",\"series\":{}}",
                 "{\"n\":2,\"step_ns\":1000,\"observed\":\"\",\"series\":{}}",
                 "{\"n\":2,\"step_ns\":1000,\"observed\":1,\"series\":{}}",
-                "{\"n\":2,\"step_ns\":1000,\"series\":{\"c\":{\"levels\":60,\"hi\":1,\"mean\":\"!\"}}}", /* too few */
-                "{\"n\":2,\"step_ns\":1000,\"series\":{\"c\":{\"levels\":60,\"hi\":1,\"mean\":\"!!!\"}}}", /* too many */
-                "{\"n\":2,\"step_ns\":1000,\"series\":{\"c\":{\"levels\":60,\"hi\":1,\"mean\":\"##\"}}}", /* below the lowest */
+                /* too few points */
+                "{\"n\":2,\"step_ns\":1000,\"series\":{\"c\":{\"levels\":60,\"hi\":1,\"mean\":\"!\"}}}",
+                /* too many points */
+                "{\"n\":2,\"step_ns\":1000,\"series\":{\"c\":{\"levels\":60,\"hi\":1,\"mean\":\"!!!\"}}}",
+                /* below the lowest value */
+                "{\"n\":2,\"step_ns\":1000,\"series\":{\"c\":{\"levels\":60,\"hi\":1,\"mean\":\"##\"}}}",
                 "{\"n\":2,\"step_ns\":1000,\"series\":{\"c\":{\"levels\":60,\"hi\":1,\"range\":\"!#!!!!!\"}}}",
                 "{\"n\":2,\"step_ns\":1000,\"series\":{\"c\":{\"levels\":60,\"hi\":1,\"range\":\"!!\"}}}",
-                "{\"n\":2,\"step_ns\":1000,\"series\":{\"c\":{\"levels\":60,\"hi\":1,\"mean\":\"~|\"}}}", /* 90 points in a run */
+                /* a run of 90 points */
+                "{\"n\":2,\"step_ns\":1000,\"series\":{\"c\":{\"levels\":60,\"hi\":1,\"mean\":\"~|\"}}}",
                 "{\"n\":2,\"step_ns\":1000,\"series\":{\"c\":{\"levels\":60,\"hi\":1,\"mean\":\"!~\"}}}",
                 "{\"n\":2,\"step_ns\":1000,\"series\":{\"c\":{\"levels\":60,\"hi\":1,\"mean\":\"\"}}}",
                 "{\"n\":2,\"step_ns\":1000,\"series\":{\"c\":{\"levels\":60,\"hi\":1,\"mean\":\"\xff\xff\"}}}",
@@ -285,7 +292,7 @@ static void a_timeline_of_a_later_version_is_read(void **state) {
                                         "\"c\":{\"levels\":3,\"hi\":1,\"shape\":\"round\",\"mean\":\"&%\"}}}", &t), 0);
         assert_int_equal(t.n, 2);
         assert_true(t.points[0].series[SERIES_CPU].mean == 1); /* step 2 of 0…2 */
-        assert_true(t.points[1].series[SERIES_CPU].mean == 0); /* 2 down */
+        assert_true(t.points[1].series[SERIES_CPU].mean == 0); /* 2 steps down */
         assert_true(isnan(t.points[0].series[SERIES_MEMORY].mean));
         timeline_deinit(&t);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose request is next, and who waits. */
+/* Order of requests, and clients that must wait. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@ typedef struct Fixture {
         Shares *shares;
         Account *a, *b;
         Turns turns;
-        TurnEntry many[3], few; /* of a, and of b */
+        TurnEntry many[3], few; /* connections of users a and b */
 } Fixture;
 
 static int set_up(void **state) {
@@ -82,7 +82,7 @@ static void large_requests_get_no_more_than_small_ones(void **state) {
 
                 *(serve(f, n) == &f->few ? &n_bytes_few : &n_bytes_many) += n;
         }
-        /* A turn of large requests is one request of 100,000 bytes, a turn of small ones is a quantum. */
+        /* With large requests, a turn is one request of 100,000 bytes; with small ones, a quantum. */
         assert_in_range(n_bytes_many / 100000, n_bytes_few / TURNS_QUANTUM_BYTES * 9 / 10, n_bytes_few / TURNS_QUANTUM_BYTES * 11 / 10);
 }
 
@@ -111,7 +111,7 @@ static void a_used_up_share_waits_for_answers(void **state) {
         }
         assert_in_range(n * 50000, 400000, 600000); /* half of a MiB */
 
-        /* The other user goes on, and an answer lets the first go on. */
+        /* The other user continues, and an answer lets the first continue. */
         turns_set_ready(&f->turns, &f->few, true);
         assert_ptr_equal(serve(f, 1000), &f->few);
         turns_set_ready(&f->turns, &f->few, false);

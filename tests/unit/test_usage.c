@@ -74,7 +74,7 @@ static void all_that_a_group_made_for_the_job_has_counted_is_the_jobs(void **sta
         Usage usage;
 
         (void)state;
-        now.usage_us = 7000; /* before anybody looked */
+        now.usage_us = 7000; /* before the first sample */
         now.write_bytes = 4096;
         usage_begin(&usage, &now, true);
         now.boottime_ns += 50 * MS;
@@ -92,7 +92,7 @@ static void what_was_used_before_the_first_sample_is_not_of_the_time_since(void 
         Usage usage;
 
         (void)state;
-        usage_begin(&usage, &now, true); /* seven CPU seconds, and nobody knows over what time */
+        usage_begin(&usage, &now, true); /* seven CPU seconds, over an unknown time */
         now.boottime_ns += 2 * SECOND;
         now.usage_us += 1000000;
         usage_advance(&usage, &now);
@@ -114,7 +114,7 @@ static void the_peak_is_not_below_the_mean(void **state) {
         usage_begin(&usage, &now, false);
         now.boottime_ns += SECOND; /* idle */
         usage_advance(&usage, &now);
-        now.boottime_ns += 50 * MS; /* too short for a reading of its own, and busy on many CPUs */
+        now.boottime_ns += 50 * MS; /* too short an interval on its own, with high use of many CPUs */
         now.usage_us += 400000;
         usage_advance(&usage, &now);
         set = metrics_of(&usage);
@@ -164,7 +164,7 @@ static void in_no_time_nothing_is_per_time(void **state) {
                 assert_true(isfinite(set.value[metric]));
 }
 
-/* Any samples between do not matter to totals. */
+/* Samples in between do not affect totals. */
 static void counters_that_went_back_add_nothing_and_are_taken_up_anew(void **state) {
         static const uint64_t steps[] = { 7500000, 8000000, 200000, 700000, 100, 300100 };
         CgroupSample now = sample_of_all();
@@ -195,14 +195,14 @@ static void the_peak_of_cpu_is_of_intervals_that_are_long_enough(void **state) {
 
         (void)state;
         usage_begin(&usage, &now, false);
-        /* Two steps of 50 ms, of which the first alone would be 4 CPUs, are one of 100 ms with 2.5. */
+        /* Two intervals of 50 ms, the first of which would be 4 CPUs, are merged to one of 100 ms with 2.5. */
         now.boottime_ns += 50 * MS;
         now.usage_us += 200000;
         usage_advance(&usage, &now);
         now.boottime_ns += 50 * MS;
         now.usage_us += 50000;
         usage_advance(&usage, &now);
-        /* A second without this part, then one with: 1 CPU over both. */
+        /* A sample without this part, then one with it: 1 CPU over both seconds. */
         now.boottime_ns += SECOND;
         without(&now, CGROUP_CPU);
         usage_advance(&usage, &now);
@@ -278,7 +278,7 @@ static void utilization_is_against_what_was_given(void **state) {
         assert_usage(&set, USAGE_CPU_UNUSED, 6, QUALITY_EXACT);
         assert_usage(&set, USAGE_THROTTLED_RATIO, 0.15, QUALITY_EXACT);
 
-        /* A burst is more than was given, and nothing is unused then. */
+        /* A burst exceeds the allocation; then there is no unused time. */
         now.usage_us += 12000000;
         usage_advance(&usage, &now);
         set = metrics_of(&usage);
@@ -321,7 +321,7 @@ static void a_quota_of_a_group_above_throttles_unseen(void **state) {
         assert_absent(&set, USAGE_THROTTLED, QUALITY_UNKNOWN_SOURCE);
         assert_usage(&set, USAGE_CPU_GIVEN, 1.5, QUALITY_EXACT);
 
-        /* The group's own one, of which no period happened to end since the begin. */
+        /* The group has its own quota, but no period has ended since the begin. */
         now.n_periods = now.n_throttled = 7;
         usage_begin(&usage, &now, false);
         now.boottime_ns += SECOND;
@@ -345,7 +345,7 @@ static void the_peak_of_a_group_made_for_the_job_is_the_kernels(void **state) {
 
         assert_usage(&set, USAGE_MEMORY_PEAK, 500.0 * MIB, QUALITY_EXACT);
         assert_usage(&set, USAGE_MEMORY_RATIO, 500.0 * MIB / NODE_MEMORY, QUALITY_EXACT);
-        /* Events since its making are the job's as well. */
+        /* Events since the creation of the group belong to the job as well. */
         assert_usage(&set, USAGE_OOM_KILLS, 6, QUALITY_EXACT);
         assert_usage(&set, USAGE_MEMORY_HIGH, 3, QUALITY_EXACT);
 }
@@ -370,14 +370,14 @@ static void the_peak_of_another_group_is_the_highest_sample(void **state) {
         assert_usage(&set, USAGE_OOM_KILLS, 0, QUALITY_EXACT);
         assert_usage(&set, USAGE_PIDS_PEAK, 17, QUALITY_SAMPLED);
 
-        /* Unless the kernel's own rose: then it was reached since. */
+        /* Unless the kernel's peak rose: then it was reached since the begin. */
         now.boottime_ns += SECOND;
         now.memory_peak_bytes = 800 * MIB;
         usage_advance(&usage, &now);
         set = metrics_of(&usage);
         assert_usage(&set, USAGE_MEMORY_PEAK, 800.0 * MIB, QUALITY_EXACT);
 
-        /* On a kernel that keeps none, samples are all there is, fresh or not. */
+        /* A kernel without a peak: the maximum of the samples is used, for fresh groups as well. */
         without(&now, CGROUP_MEMORY_PEAK);
         usage_begin(&usage, &now, true);
         set = metrics_of(&usage);
@@ -405,14 +405,14 @@ static void limits_at_or_above_the_nodes_are_none(void **state) {
         assert_usage(&set, USAGE_MEMORY_LIMIT, 1000.0 * MIB, QUALITY_EXACT);
         assert_usage(&set, USAGE_MEMORY_RATIO, 0.5, QUALITY_EXACT);
 
-        /* Of a node that is not known. */
+        /* The node's size is unknown. */
         usage_metrics(&usage, 0, 0, &set);
         assert_absent(&set, USAGE_MEMORY_RATIO, QUALITY_UNKNOWN_SOURCE);
         assert_absent(&set, USAGE_MEMORY_LIMIT, QUALITY_UNKNOWN_SOURCE);
         assert_absent(&set, USAGE_CPU_RATIO, QUALITY_UNKNOWN_SOURCE);
 }
 
-/* The metrics that go by the difference of a part. */
+/* Metrics that are differences of a part. */
 static const struct {
         CgroupPart part;
         UsageMetric metric;
@@ -466,12 +466,12 @@ static void a_group_without_controllers_has_cpu_time_and_nothing_of_memory(void 
         assert_absent(&set, USAGE_READ_BYTES, QUALITY_NOT_ENABLED);
         assert_absent(&set, USAGE_PSI_IO_FULL, QUALITY_NOT_ENABLED);
 
-        /* Made for the job, without the memory controller: nobody counts who was killed. */
+        /* Created for the job, without the memory controller: OOM kills are not counted. */
         usage_begin(&usage, &now, true);
         set = metrics_of(&usage);
         assert_absent(&set, USAGE_OOM_KILLS, QUALITY_NOT_ENABLED);
 
-        /* v1 without cpuacct. */
+        /* cgroup v1 without cpuacct. */
         now.have = 1U << CGROUP_MEMORY;
         usage_begin(&usage, &now, true);
         set = metrics_of(&usage);

@@ -3,7 +3,7 @@
 
 #include "usage_samples.h"
 
-/* --- a group after another ---------------------------------------------------------------------- */
+/* --- consecutive groups ------------------------------------------------------------------------- */
 
 static void a_group_after_another_adds_all_it_counts(void **state) {
         CgroupSample now = sample_of_all(), next = { .have = ALL, .quota_us = CGROUP_NO_LIMIT };
@@ -28,7 +28,7 @@ static void a_group_after_another_adds_all_it_counts(void **state) {
         assert_usage(&set, USAGE_WRITE_BYTES, 3.0 * MIB, QUALITY_EXACT);
         assert_usage(&set, USAGE_OOM_KILLS, 4, QUALITY_EXACT);
 
-        /* And goes on as any other, also where it has more than the one before. */
+        /* Continues normally, also if the new group has larger counters than the old one. */
         next.boottime_ns += SECOND;
         next.usage_us += 90000000;
         next.write_bytes += 100 * MIB;
@@ -36,7 +36,7 @@ static void a_group_after_another_adds_all_it_counts(void **state) {
         set = metrics_of(&usage);
         assert_usage(&set, USAGE_CPU_SECONDS, 90.47, QUALITY_EXACT);
         assert_usage(&set, USAGE_WRITE_BYTES, 103.0 * MIB, QUALITY_EXACT);
-        /* The time between the two groups is no reading of CPU time. */
+        /* The time between the two groups does not count as an interval of CPU time. */
         assert_usage(&set, USAGE_CPU_MAX, 90, QUALITY_SAMPLED);
         assert_usage(&set, USAGE_CPU_MEAN, 90.47 / 4, QUALITY_EXACT);
 }
@@ -64,7 +64,7 @@ static void what_was_waited_for_before_the_begin_is_no_time_of_the_jobs(void **s
         assert_usage(&set, USAGE_PSI_MEMORY_FULL, 0.3, QUALITY_EXACT);
         assert_usage(&set, USAGE_PSI_IO_SOME, 0.4, QUALITY_EXACT);
         assert_usage(&set, USAGE_PSI_IO_FULL, 0.5, QUALITY_EXACT);
-        /* What it used is its own all the same. */
+        /* The resources used still belong to the job. */
         assert_usage(&set, USAGE_CPU_SECONDS, 7.5, QUALITY_EXACT);
 }
 
@@ -112,7 +112,7 @@ static void what_the_next_group_tells_late_is_added_whole(void **state) {
         assert_usage(&set, USAGE_READ_BYTES, 305.0 * MIB, QUALITY_EXACT);
 }
 
-/* The first group's kernel peak, the second's, and what is known of both. */
+/* Returns the metrics of a job with two groups, with these kernel peaks and parts. */
 static UsageSet peak_over_two(bool is_fresh, uint32_t first_have, uint64_t first_mib, uint64_t second_mib) {
         CgroupSample now = sample_of_all();
         Usage usage;
@@ -139,14 +139,16 @@ static void the_peak_over_two_groups_is_the_higher_one(void **state) {
         assert_usage(&set, USAGE_MEMORY_PEAK, 900.0 * MIB, QUALITY_EXACT);
         set = peak_over_two(true, ALL, 900, 1000);
         assert_usage(&set, USAGE_MEMORY_PEAK, 1000.0 * MIB, QUALITY_EXACT);
-        /* Not made for the job, and its peak of before the job (500 MiB) never rose: the job's was less than that. */
+        /*
+         * Not created for the job, and the peak from before the job (500 MiB) did not rise: the job's peak was lower.
+         */
         set = peak_over_two(false, ALL, 500, 30);
         assert_usage(&set, USAGE_MEMORY_PEAK, 10.0 * MIB, QUALITY_SAMPLED);
         set = peak_over_two(false, ALL, 500, 700);
         assert_usage(&set, USAGE_MEMORY_PEAK, 700.0 * MIB, QUALITY_EXACT);
         set = peak_over_two(false, ALL, 800, 700);
         assert_usage(&set, USAGE_MEMORY_PEAK, 800.0 * MIB, QUALITY_EXACT);
-        /* A first group whose kernel told none. */
+        /* The kernel of the first group has no peak. */
         set = peak_over_two(true, no_peak, 900, 700);
         assert_usage(&set, USAGE_MEMORY_PEAK, 10.0 * MIB, QUALITY_SAMPLED);
 }

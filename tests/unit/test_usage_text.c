@@ -12,7 +12,7 @@ static void a_usage_goes_on_after_a_restart_as_if_there_was_none(void **state) {
         now.memory_limit_bytes = 2 * GIB;
         usage_begin(&usage, &now, true);
         now.boottime_ns += 123456789;
-        now.usage_us = 33333; /* went back: begin is below zero */
+        now.usage_us = 33333; /* decreased: begin is below zero */
         now.memory_bytes = 900 * MIB;
         now.n_pids = 40;
         usage_advance(&usage, &now);

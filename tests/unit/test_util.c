@@ -79,7 +79,7 @@ static void doubles_are_written_short_and_read_back_the_same(void **state) {
         buffer_deinit(&b);
 }
 
-/* With as few digits as printf needs so that the same number is read back. */
+/* Formats with the fewest digits for which printf() yields the same number. */
 static const char *shortest(double v, char ret[static 32]) {
         int precision = 14;
 
@@ -94,7 +94,9 @@ static uint64_t next_random(uint64_t *state) {
         return *state >> 11;
 }
 
-/* Decimals of any length, all digits of any size, and those next to powers of ten and of two. */
+/*
+ * Returns decimals of various lengths, random doubles of any magnitude, and numbers next to powers of ten and of two.
+ */
 static double some_double(unsigned i, uint64_t *state) {
         uint64_t digits = next_random(state);
         double v = 0;
@@ -157,10 +159,9 @@ static void decimals_have_no_zeros_at_their_end(void **state) {
 
 static void json_is_separated_escaped_and_typed(void **state) {
         Buffer b = {};
-        Json json;
+        Json json = { .out = &b };
 
         (void)state;
-        json_init(&json, &b);
         json_object_begin(&json);
         json_put_string(&json, "a\"b", "line\n\x01 \xc3\xa9");
         json_put_int(&json, "min", INT64_MIN);
@@ -184,12 +185,12 @@ static void json_is_separated_escaped_and_typed(void **state) {
 static void json_replaces_what_is_no_utf8(void **state) {
         static const char *const broken[] = { "\xff", "\xc3", "\xed\xa0\x80", "\xc0\xaf", "\xf5\x80\x80\x80" };
         Buffer b = {};
-        Json json;
 
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(broken); i++) {
+                Json json = { .out = &b };
+
                 buffer_clear(&b);
-                json_init(&json, &b);
                 json_string(&json, broken[i]);
                 assert_memory_equal(b.text, "\"\xef\xbf\xbd", 4);
         }
@@ -198,10 +199,9 @@ static void json_replaces_what_is_no_utf8(void **state) {
 
 static void json_escapes_what_moves_a_terminals_cursor(void **state) {
         Buffer b = {};
-        Json json;
+        Json json = { .out = &b };
 
         (void)state;
-        json_init(&json, &b);
         json_string(&json, "\x1b[2J \xc2\x9b \xe2\x80\xae \x7f \xc3\xa4 \xf0\x9f\x98\x80");
         assert_string_equal(b.text, "\"\\u001b[2J \\u009b \\u202e \\u007f \xc3\xa4 \xf0\x9f\x98\x80\"");
         buffer_deinit(&b);
@@ -325,7 +325,7 @@ static void what_is_encoded_has_no_meaning_in_a_url(void **state) {
         assert_string_equal(b.text, "a-Z_0.9~%2F%3F%26%3D%23%2B%25%20%0A%40%5B%C3%A4%3A%2C");
 }
 
-/* In a process of its own; the exit status is 0 when just those of 3 to 9 are open that `open` names. */
+/* Runs in a child; the exit status is 0 if exactly the descriptors in `open`, out of 3 to 9, are open. */
 static int status_with_only(int a, int b, const char *open) {
         int status;
         pid_t pid = fork();

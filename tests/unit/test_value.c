@@ -66,7 +66,7 @@ static void a_whole_float_is_an_integer_if_it_fits(void **state) {
 #define DOUBLE(n) { .type = VALUE_DOUBLE, .number = n }
 #define STRING(text) { .type = VALUE_STRING, .string = text }
 
-/* Each with each: what comes later is greater, and what is written twice the same. */
+/* Compares all pairs: later values are greater, and values on the same line are equal. */
 static void scalars_have_one_order_whatever_their_type(void **state) {
         static const Value ordered[][2] = {
                 { { .type = VALUE_BOOL }, { .type = VALUE_BOOL } },
@@ -81,7 +81,7 @@ static void scalars_have_one_order_whatever_their_type(void **state) {
                 { INT(2), DOUBLE(2.0) },
                 { DOUBLE(2.5), DOUBLE(2.5) },
                 { INT((INT64_C(1) << 53)), DOUBLE(0x1p53) },
-                { INT((INT64_C(1) << 53) + 1), INT((INT64_C(1) << 53) + 1) }, /* which no double can hold */
+                { INT((INT64_C(1) << 53) + 1), INT((INT64_C(1) << 53) + 1) }, /* not representable as a double */
                 { INT(INT64_MAX), INT(INT64_MAX) },
                 { DOUBLE(0x1p63), DOUBLE(0x1p63) },
                 { STRING(""), STRING("") },
@@ -116,7 +116,7 @@ static void what_is_in_a_long_list_twice_is_found_with_its_place(void **state) {
         assert_int_equal(first, 17);
         assert_int_equal(again, 9999);
 
-        items[9000] = items[8000] = items[4000]; /* which is to be said first */
+        items[9000] = items[8000] = items[4000]; /* must be reported first */
         assert_true(value_find_twice(&list, room, &first, &again));
         assert_int_equal(first, 4000);
         assert_int_equal(again, 8000);
@@ -127,10 +127,9 @@ static void json_keeps_types_and_order(void **state) {
         const Value items[] = { { .type = VALUE_BOOL }, { .type = VALUE_LIST }, object };
         const Value list = { .type = VALUE_LIST, .items = items, .n_items = N_ELEMENTS(items) };
         scoped(buffer_deinit) Buffer out = {};
-        Json json;
+        Json json = { .out = &out };
 
         (void)state;
-        json_init(&json, &out);
         value_write_json(&list, &json);
         assert_string_equal(out.text, "[false,[],{\"text\":\"x\",\"int\":9223372036854775807,\"float\":2.5,\"whole\":-3.0,"
                                       "\"huge\":9.223372036854776e+18,\"flag\":true,\"none\":null}]");

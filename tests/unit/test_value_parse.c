@@ -29,7 +29,7 @@ static int tear_down(void **state) {
 static bool is_canonical;
 static ValueError error;
 
-/* The text lies at the end of a page, so that a sanitizer sees what is read beyond it. */
+/* Places the text at the end of a page, so that a sanitizer detects reads beyond it. */
 static int parse(Arena *arena, const char *text, const Value **ret) {
         char *copy = malloc(strlen(text) ?: 1);
         int r;
@@ -46,10 +46,9 @@ static int parse(Arena *arena, const char *text, const Value **ret) {
 static void assert_written(Arena *arena, const char *text, const char *expected) {
         Buffer out = {};
         const Value *value;
-        Json json;
+        Json json = { .out = &out };
 
         assert_int_equal(parse(arena, text, &value), 0);
-        json_init(&json, &out);
         value_write_json(value, &json);
         assert_string_equal(out.text, expected);
         if (is_canonical && strcmp(text, expected) != 0)
@@ -137,7 +136,7 @@ static void every_beginning_of_a_document_is_cut_off(void **state) {
         assert_int_equal(parse(*state, text, &value), 0);
 }
 
-/* The rules of documents, which name the place, find all of these. */
+/* These errors are found by the checks of documents, which report the position. */
 static void what_is_json_and_breaks_a_rule_is_left_to_the_rules(void **state) {
         static const struct {
                 const char *text, *path, *words;
@@ -200,7 +199,7 @@ static void an_arena_that_is_full_says_so_at_every_size(void **state) {
         assert_true(has_fitted);
 }
 
-/* --- one value after the other -------------------------------------------------------------------- */
+/* --- consecutive values --------------------------------------------------------------------------- */
 
 typedef struct Fixture {
         Arena arena;
@@ -300,7 +299,7 @@ static void an_error_says_where_in_the_whole_text_it_is(void **state) {
 
 static void what_cannot_be_kept_is_refused_rather_than_changed(void **state) {
         static const char *const texts[] = {
-                "{\"a\":1,\"a\":2}",            /* which of them? */
+                "{\"a\":1,\"a\":2}",            /* ambiguous */
                 "{\"a\":9223372036854775808}",  /* beyond 64 bits */
                 "{\"a\":1e999}",
                 "{\"a\":\"\\u0000\"}",
@@ -384,7 +383,7 @@ static void a_full_arena_is_an_outcome(void **state) {
         assert_int_equal(value_parse_next(&reader, &small, &value, &error), VALUE_NO_ROOM);
 }
 
-/* The bound that value_parse_arena_size() promises, for the texts that come closest to it. */
+/* Checks value_parse_arena_size() with the texts that come closest to its limit. */
 static void the_densest_texts_fit_their_arena(void **state) {
         static const char *const pieces[] = {
                 "0 ", "[[[[[[[[\"\"]]]]]]]] ", "{\"\":\"\"} ", "[\"\"] ", "[0,0,0,0,0,0] ", "[[0],[0],[0],[0]] ", "[[],[],[],[],[]] ",

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The log restarts between two queries: writers do not wait for readers, and readers do not read forever. */
+/*
+ * The log restarts between two queries: writers do not wait for readers, and a reader cannot delay the restart
+ * forever.
+ */
 /* tests: daemon/store/wal_checkpoint.c */
 
 #include "store/indicators/result_reader.h"
@@ -108,7 +111,7 @@ static bool wal_barrier_is_closed(Store *store) {
         return is_closed;
 }
 
-/* Results n and those after it, in one row-set. */
+/* Stores results from n on in one row-set. */
 static void put_some(Store *store, uint64_t n) {
         Item items[N_TOGETHER];
         Submission submissions[N_TOGETHER];
@@ -122,7 +125,7 @@ static void put_some(Store *store, uint64_t n) {
         assert_int_equal(outcome_of(store, n + 1), STORE_DONE);
 }
 
-/* A log of 1 MiB is to be copied, of 2 MiB begins anew, and has room for 4 MiB. */
+/* Opens a store whose log is copied at 1 MiB, restarted at 2 MiB, and limited to 4 MiB. */
 static int open_small(void **state) {
         static Place place;
         StoreConfig config;
@@ -142,7 +145,7 @@ static int remove_place(void **state) {
         return 0;
 }
 
-/* Begins to read and does not go on. */
+/* Starts a query and leaves it open. */
 static void hold(Reader *reader) {
         ResultFilter filter = {};
         ResultRow row;
@@ -157,7 +160,7 @@ static uint64_t put_until(Place *place, uint64_t n, uint64_t n_bytes) {
         return n;
 }
 
-/* A log that grew behind a question, and one put more when it has begun anew; what it has on disk then. */
+/* Grows the log behind an open query, and stores one more row after the restart; returns the bytes on disk. */
 static uint64_t grow_behind_a_question(Place *place, uint64_t *n) {
         hold(place->reader);
         *n = put_until(place, *n, 2 * MIB + MIB / 2);
@@ -181,12 +184,12 @@ static void the_log_grows_while_a_question_reads_and_begins_anew_when_it_ends(vo
         assert_int_equal(count_results(place->reader, &(ResultFilter){}), n);
 }
 
-/* A cut, and blocks for the next time, would cost those who store more than what the file takes. */
+/* Truncating the log would cost more in new block allocations than the file's space is worth. */
 static void the_log_keeps_its_length_until_nobody_stores(void **state) {
         Place *place = *state;
         uint64_t n = N_BEFORE, n_bytes = 0;
 
-        /* Again when we were kept from storing for so long that it was cut. */
+        /* Repeat if storing was delayed so long that the log was truncated. */
         for (int i = 0; i < 10 && n_bytes == 0; i++)
                 n_bytes = grow_behind_a_question(place, &n);
         assert_true(n_bytes > 2 * MIB);

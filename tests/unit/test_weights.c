@@ -58,7 +58,7 @@ static void too_many_users_are_refused(void **state) {
         assert_int_equal(weights_parse(text, weights), WEIGHTS_INVALID);
 }
 
-/* A group of this machine whose entry lists a member that exists. False: there is none. */
+/* Finds a group of this machine with an existing member. Returns false if there is none. */
 static bool find_group_with_members(char name[static 64], uint32_t *ret_gid, uint32_t *ret_uid) {
         const struct group *group;
         bool is_found = false;
@@ -81,7 +81,7 @@ static void a_group_stands_for_its_members(void **state) {
 
         (void)state;
         assert_true(by_name && by_number);
-        /* The group of root exists everywhere; its members are mostly none. */
+        /* The group of root exists everywhere, usually without members. */
         assert_int_equal(weights_parse("@root=2", by_name), 0);
 
         if (!find_group_with_members(name, &gid, &uid))

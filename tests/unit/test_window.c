@@ -14,7 +14,7 @@
 #include "snapshot/window.h"
 #include "util/parse.h"
 
-/* A machine, the meter that looks at it, and a window that watches. */
+/* A machine, its meter, and a window. */
 typedef struct Bench {
         Sample now;
         Meter *meter;
@@ -33,7 +33,7 @@ static void bench_end(Bench *bench) {
         meter_free(bench->meter);
 }
 
-/* As the daemon does it: the meter first, then every window. */
+/* As in the daemon: advances the meter first, then every window. */
 static void look(Bench *bench) {
         Observation observation;
 
@@ -59,7 +59,7 @@ static void assert_absent(const Bench *bench, Metric metric, Quality why) {
         assert_int_equal(bench->metrics.quality[metric], why);
 }
 
-/* Three seconds of two CPUs: 100 %, 50 %, 0 %. */
+/* Runs three seconds on two CPUs: 100 %, 50 %, 0 %. */
 static void run_three_seconds(Bench *b) {
         fake_second(&b->now, 100);
         look(b);
@@ -79,7 +79,7 @@ static void a_window_reports_what_happened_in_it_and_nothing_before(void **state
         fake_net(&b.now, "lo", NET_LOOPBACK);
         fake_net(&b.now, "eth0", NET_PHYSICAL)->sent_bytes = 88 * GIB;
         look(&b);
-        fake_second(&b.now, 100); /* before the window */
+        fake_second(&b.now, 100); /* before the window began */
         begin(&b);
 
         b.now.disks[0].read_bytes += 10 * MIB;
@@ -165,7 +165,7 @@ static void peaks_and_shares_of_time_come_from_observations(void **state) {
         fake_cpu(&b.now, 0, CPU_USER, 100);
         fake_cpu(&b.now, 1, CPU_USER, 50);
         fake_cpu(&b.now, 1, CPU_IDLE, 50);
-        b.now.memory.available_bytes = 1 * GIB; /* of 10 */
+        b.now.memory.available_bytes = 1 * GIB; /* of 10 GiB */
         fake_pass(&b.now, SECOND);
         look(&b);
         fake_work(&b.now, 60, 240); /* 20 % for three seconds */
@@ -188,7 +188,7 @@ static void peaks_and_shares_of_time_come_from_observations(void **state) {
         assert_metric(&b, METRIC_ANY_AT100, 0.25, QUALITY_SAMPLED);
         assert_metric(&b, METRIC_ANY_OVER20, 1, QUALITY_SAMPLED);
 
-        /* perf.py counts samples: one of two, and 47.5 where time says 33.75. */
+        /* perf.py counts samples: one of two, and 47.5 where the time-weighted value is 33.75. */
         assert_true(b.metrics.has_compat[METRIC_CPU_OVER40]);
         assert_true(fabs(b.metrics.compat[METRIC_CPU_OVER40] - 50) < 1e-9);
         assert_true(fabs(b.metrics.compat[METRIC_CPU_MEAN] - 47.5) < 1e-9);
@@ -417,7 +417,7 @@ static void a_window_goes_through_text(void **state) {
         bench_begin(&b, 3);
         fake_disk(&b.now, "sda", DISK_PHYSICAL)->read_bytes = 12345;
         begin(&b);
-        fake_work(&b.now, 1, 2); /* thirds */
+        fake_work(&b.now, 1, 2); /* thirds cannot be represented exactly */
         fake_pass(&b.now, SECOND);
         look(&b);
         run_three_seconds(&b);
@@ -472,7 +472,7 @@ static void what_is_no_window_is_refused(void **state) {
         assert_int_equal(window.n_observations, 42);
 }
 
-/* A day of one-second samples with one second of work in it: perf.py keeps every 128th by then. */
+/* A day of one-second samples with a single busy second: by then perf.py keeps every 128th sample. */
 static void a_single_busy_second_of_a_day_is_not_lost(void **state) {
         Bench b;
         const unsigned day = 86400;
@@ -492,7 +492,7 @@ static void a_single_busy_second_of_a_day_is_not_lost(void **state) {
         bench_end(&b);
 }
 
-/* Adjacent windows, whatever happens, add up to the one over all of them. */
+/* Adjacent windows add up to the window over all of them, for any sequence of samples. */
 static void adjacent_windows_add_up(void **state) {
         static const Metric additive[] = {
                 METRIC_DURATION, METRIC_UNOBSERVED, METRIC_CPU_USER, METRIC_CPU_SYSTEM, METRIC_CPU_HOURS,

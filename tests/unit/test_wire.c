@@ -15,7 +15,7 @@
 #include "client/wire/wire.h"
 #include "util/clock.h"
 
-/* The peer is a listening socket with prepared replies. One thread suffices, since the kernel buffers. */
+/* The peer is a listening socket with prepared replies. One thread suffices, since the kernel buffers the replies. */
 typedef struct Fixture {
         struct sockaddr_un address;
         int listen_fd, peer_fd;
@@ -62,10 +62,10 @@ static void connect_both(Fixture *f) {
         assert_int_equal(wire_connect(&f->wire, f->address.sun_path, in(LATER_NS)), 0);
         f->peer_fd = accept(f->listen_fd, NULL, NULL);
         assert_true(f->peer_fd >= 0);
-        assert_int_equal(wire_next_sequence(&f->wire), ++f->n_sequences); /* over all connections */
+        assert_int_equal(wire_next_sequence(&f->wire), ++f->n_sequences); /* counted over all connections */
 }
 
-/* A reply with this sequence and status UNAVAILABLE. */
+/* Sends a reply with this sequence number and status UNAVAILABLE. */
 static void reply(Fixture *f, uint8_t sequence) {
         const uint8_t bytes[] = { 4, 1 << 3, sequence, 2 << 3, STATUS_UNAVAILABLE };
 
@@ -89,7 +89,7 @@ static void late_replies_to_earlier_requests_are_skipped(void **state) {
 
         connect_both(f);
         assert_int_equal(wire_exchange(&f->wire, &f->frame, 1, in(SOON_NS), &got), -ETIMEDOUT);
-        assert_true(wire_is_connected(&f->wire)); /* it was all sent: perfd will come to it */
+        assert_true(wire_is_connected(&f->wire)); /* the whole request was sent: perfd will handle it */
         reply(f, 1);
         reply(f, 2);
         assert_int_equal(wire_exchange(&f->wire, &f->frame, 2, in(LATER_NS), &got), 0);
@@ -154,11 +154,11 @@ static void nobody_is_waited_for_beyond_the_deadline(void **state) {
         Reply got;
         char chunk[4096];
 
-        /* neither for an answer … */
+        /* A deadline applies to the answer … */
         connect_both(f);
         assert_int_equal(wire_exchange(&f->wire, &f->frame, 1, in(SOON_NS), &got), -ETIMEDOUT);
 
-        /* … nor for room in the socket, and then the stream is broken … */
+        /* … to space in the socket's buffer, after which the stream is broken … */
         memset(chunk, 0, sizeof(chunk));
         for (unsigned i = 0; i < 1024; i++)
                 buffer_put(&large, chunk, sizeof(chunk));
@@ -166,7 +166,7 @@ static void nobody_is_waited_for_beyond_the_deadline(void **state) {
         assert_false(wire_is_connected(&f->wire));
         buffer_deinit(&large);
 
-        /* … nor for room in the listener's queue. */
+        /* … and to space in the listener's backlog. */
         for (unsigned i = 0; i < 4; i++) {
                 Wire another;
                 int r;
@@ -174,7 +174,7 @@ static void nobody_is_waited_for_beyond_the_deadline(void **state) {
                 wire_init(&another);
                 r = wire_connect(&another, f->address.sun_path, in(SOON_NS));
                 assert_true(r == 0 || r == -ETIMEDOUT);
-                /* left open: it takes a place in the queue */
+                /* stays open: occupies a place in the backlog */
         }
         assert_int_equal(wire_connect(&f->wire, f->address.sun_path, in(SOON_NS)), -ETIMEDOUT);
         assert_true(clock_boottime_ns() - begin_ns < LATER_NS);

@@ -13,19 +13,18 @@
 #include "util/buffer.h"
 #include "util/scoped.h"
 
-/* Converts a text to JSON, or to "LINE:COLUMN: reason" if the text is refused. */
+/* Converts a text to JSON, or to "LINE:COLUMN: reason" if the text is rejected. */
 static char *read_as_json(const char *text, size_t n) {
         scoped(arena_deinit) Arena arena = {};
         Buffer out = {};
         const Value *value;
         YamlError error;
-        Json json;
+        Json json = { .out = &out };
         int r;
 
         assert_int_equal(arena_init(&arena, yaml_arena_size(n)), 0);
         r = yaml_read(text, n, &arena, &value, &error);
         if (r == 0) {
-                json_init(&json, &out);
                 value_write_json(value, &json);
         } else {
                 assert_int_equal(r, YAML_MALFORMED);
@@ -59,7 +58,7 @@ static void plain_words_are_what_the_core_schema_says(void **state) {
         (void)state;
         assert_reads("[null, ~, true, False, 12, -7, +3, 0x1F, 0o17, 1.5, .5, 1., -2e3]",
                      "[null,null,true,false,12,-7,3,31,15,1.5,0.5,1.0,-2000.0]");
-        /* Norway, versions, times and dates stay what was written. */
+        /* "no", versions, times and dates remain strings. */
         assert_reads("[no, yes, on, off, 1.2.3, 12:30, 2026-11-21, 0x, 1e, '-', 08x]",
                      "[\"no\",\"yes\",\"on\",\"off\",\"1.2.3\",\"12:30\",\"2026-11-21\",\"0x\",\"1e\",\"-\",\"08x\"]");
 }
@@ -139,7 +138,7 @@ static void depth_has_a_limit(void **state) {
         assert_refuses(text, "1:", "nested deeper");
 }
 
-/* The densest texts there are. */
+/* The densest possible texts. */
 static void the_arena_is_large_enough(void **state) {
         static const char *const pieces[] = { "[],", "{},", "a,", "'',", "{a: b},", "1,", "{? a},", "~,", "-1," };
 
@@ -182,7 +181,7 @@ static void the_place_of_a_member_can_be_found_again(void **state) {
         assert_located(text, "parameters.n.type", 3, 7);
         assert_located(text, "parameters.n.values[1]", 4, 19);
         assert_located(text, "results[1].rate", 7, 6);
-        /* What is not there: as much of it as there is. */
+        /* If the path does not exist, its longest existing prefix is located. */
         assert_located(text, "parameters.n.index", 3, 3);
         assert_located(text, "parameters.name", 2, 1);
         assert_located(text, "results[7]", 5, 1);

@@ -4,8 +4,8 @@
 /*
  * Trees for the tests of the sampler
  *
- * Provides the trees of tests/data/trees, and copies that a test may change. Files that a sampler keeps open are changed
- * in place, as in the kernel.
+ * Provides the trees of tests/data/trees, and copies that a test may change. Files are changed in place, since a
+ * sampler keeps them open, as with the kernel's files.
  */
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #define TREES "tests/data/trees/"
 
-/* The text of a file below TREES; caller frees. */
+/* Returns the text of a file below TREES; caller frees. */
 static inline char *tree_text(const char *path) {
         char full[256], *text = NULL;
 
@@ -25,7 +25,7 @@ static inline char *tree_text(const char *path) {
         return text;
 }
 
-/* A copy of a tree in a directory of its own in `directory`. */
+/* Copies a tree into a new directory in `directory`. */
 static inline void tree_copy_to(const char *directory, const char *tree, char ret_root[static 64]) {
         char command[256];
 
@@ -46,7 +46,7 @@ static inline void tree_remove(const char *root) {
         assert_int_equal(system(command), 0);
 }
 
-/* Gives a file of the copy another content, in place. */
+/* Changes the content of a file of the copy in place. */
 static inline void tree_write(const char *root, const char *path, const char *text) {
         scoped(closep) int fd = -1;
         char full[256];

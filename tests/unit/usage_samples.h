@@ -24,7 +24,7 @@
 #define NODE_CPUS 8
 #define NODE_MEMORY (64 * GIB)
 
-/* A group with every part and no limits, an hour after boot, that somebody used before. */
+/* Returns a sample of a group with all parts and no limits, an hour after boot, with earlier use. */
 static inline CgroupSample sample_of_all(void) {
         return (CgroupSample){
                 .boottime_ns = 3600 * SECOND,

@@ -53,17 +53,17 @@ static inline void put_message(Buffer *out, unsigned field, Buffer *message) {
 enum {
         FIELD_SEQUENCE = 1, FIELD_HELLO = 2, FIELD_JOB_BEGIN = 3, FIELD_JOB_END = 4, FIELD_SUBMIT = 5, FIELD_MARK = 6,
         FIELD_REGISTER = 7, FIELD_UNREGISTER = 8,
-        FIELD_DOCUMENT = 4, /* of an Indicator */
+        FIELD_DOCUMENT = 4, /* field of an Indicator */
 };
 
 /* --- documents: Buffers of members, without the braces around them ------------------------------- */
 
-/* json: any text, which need not be valid. */
+/* json: any text, valid or not. */
 static inline void put_member(Buffer *object, const char *key, const char *json) {
         buffer_printf(object, "%s\"%s\":%s", object->n > 0 ? "," : "", key, json);
 }
 
-/* text: as it is to be spelled between quotes. */
+/* text: as written between the quotes. */
 static inline void put_member_string(Buffer *object, const char *key, const char *text) {
         put_member(object, key, "\"");
         buffer_puts(object, text);
@@ -77,7 +77,7 @@ static inline void put_member_int(Buffer *object, const char *key, int64_t v) {
         put_member(object, key, text);
 }
 
-/* Infinity is a number beyond all doubles. */
+/* Infinity is written as a number beyond the range of doubles. */
 static inline void put_member_double(Buffer *object, const char *key, double v) {
         char text[64];
 
@@ -92,7 +92,7 @@ static inline void put_member_object(Buffer *object, const char *key, Buffer *me
         buffer_deinit(members);
 }
 
-/* The object, moved into a field. */
+/* Moves the object into a field. */
 static inline void put_object(Buffer *out, unsigned field, Buffer *members) {
         Buffer text = {};
 
@@ -103,7 +103,7 @@ static inline void put_object(Buffer *out, unsigned field, Buffer *members) {
         put_message(out, field, &text);
 }
 
-/* What scripts print, small. `result` is moved in; NULL: {"rate": 7.5}. */
+/* Makes a small document like those printed by scripts. Takes ownership of `result`; NULL: {"rate": 7.5}. */
 static inline Buffer make_document(Buffer *result) {
         Buffer document = {}, parameters = {}, rate = {};
 
@@ -118,7 +118,7 @@ static inline Buffer make_document(Buffer *result) {
         return document;
 }
 
-/* An Indicator. id: the byte its id is made of. */
+/* Makes an Indicator. id: the byte that fills its id. */
 static inline Buffer make_indicator(unsigned char id, Buffer *document) {
         Buffer indicator = {};
         char bytes[16];
@@ -138,7 +138,7 @@ static inline Buffer make_submit(uint64_t sequence, Buffer *document) {
         return request;
 }
 
-/* The request, moved behind its length. */
+/* Moves the request into the stream, after its length. */
 static inline void put_frame(Buffer *stream, Buffer *request) {
         uint8_t header[FRAME_HEADER_MAX];
 

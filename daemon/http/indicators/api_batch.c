@@ -193,9 +193,8 @@ static void write_units(Json *json, const BatchTable *batch, const Vocabulary *v
 }
 
 static void write_batch(Exchange *exchange, BatchTable *batch, const Vocabulary *vocabulary) {
-        Json json;
+        Json json = { .out = exchange->body };
 
-        json_init(&json, exchange->body);
         json_object_begin(&json);
         json_put_string(&json, "id", exchange->argument);
         json_put_string(&json, "name", batch->name);

@@ -17,10 +17,9 @@
 void indicators_subject_list(Exchange *exchange) {
         bool is_cut = false;
         IndicatorRow row;
-        Json json;
+        Json json = { .out = exchange->body };
         int r;
 
-        json_init(&json, exchange->body);
         json_object_begin(&json);
         json_put_array_begin(&json, "indicators");
 

@@ -2,7 +2,6 @@
 /* Computes statistics of an indicator's results, grouped by common fields. */
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "http/csv.h"
@@ -134,9 +133,8 @@ static void write_units(Json *json, const PointQuery *query) {
 }
 
 static void write_json(Exchange *exchange, const PointQuery *query, Group *groups, size_t n) {
-        Json json;
+        Json json = { .out = exchange->body };
 
-        json_init(&json, exchange->body);
         json_object_begin(&json);
         json_put_string(&json, "name", query->selection.filter.name);
         json_put_array_begin(&json, "groups");

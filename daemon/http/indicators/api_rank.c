@@ -7,7 +7,6 @@
  * Every selected result is either compared, or counted as left out.
  */
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

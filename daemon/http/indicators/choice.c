@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "util/parse.h"
-#include "util/scoped.h"
 
 #define FIELD(member, has_unit) { #member, offsetof(Statistics, member), has_unit }
 

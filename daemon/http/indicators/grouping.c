@@ -97,10 +97,9 @@ static void write_parameters(Json *json, Buffer *out, const PointRow *row, const
 }
 
 static int write_key(Buffer *out, const PointRow *row, const GroupFields *fields) {
-        Json json;
+        Json json = { .out = out };
 
         buffer_clear(out);
-        json_init(&json, out);
         json_array_begin(&json);
         if (fields->has_parameters)
                 write_parameters(&json, out, row, fields);

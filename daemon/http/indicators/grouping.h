@@ -12,7 +12,6 @@
 #include <stdint.h>
 
 #include "store/indicators/points.h"
-#include "util/buffer.h"
 #include "util/scoped.h"
 
 #define GROUP_FIELDS_MAX 12U

@@ -232,10 +232,9 @@ static void write_counts(Json *json, const RankQuery *rank) {
 }
 
 void ranking_json_write(Exchange *exchange, const RankQuery *rank, const Group *groups, size_t n) {
-        Json json;
+        Json json = { .out = exchange->body };
         int r;
 
-        json_init(&json, exchange->body);
         json_object_begin(&json);
         json_put_string(&json, "name", rank->selection.filter.name);
         json_put_string(&json, "objective", rank_query_objective(rank));

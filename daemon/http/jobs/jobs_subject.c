@@ -97,13 +97,12 @@ static void answer_job(Exchange *exchange) {
         PhaseView phase;
         FoundJob job;
         bool has_phase;
-        Json json;
+        Json json = { .out = exchange->body };
 
         if (job_lookup(exchange, &job) > 0)
                 return;
 
         stamp = stamp_of(exchange, job.view);
-        json_init(&json, exchange->body);
         json_object_begin(&json);
         job_json_write_identity(&json, job.view, &exchange->viewer);
         write_numbers(exchange, &json, &job);
@@ -146,14 +145,13 @@ static void answer_job_metrics(Exchange *exchange) {
         MetricChoice choice;
         FoundJob job;
         bool has_phases;
-        Json json;
+        Json json = { .out = exchange->body };
 
         if (choice_parse(exchange, &choice) > 0 || exchange_parameter_bool(exchange, "phases", &has_phases) > 0 ||
             job_lookup(exchange, &job) > 0)
                 return;
 
         stamp = stamp_of(exchange, job.view);
-        json_init(&json, exchange->body);
         json_object_begin(&json);
         json_put_array_begin(&json, "metrics");
         if (job.has_metrics)

@@ -2,8 +2,6 @@
 #include "http/measure/node_history.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <math.h>
 
 #include "util/clock.h"
 

@@ -9,7 +9,6 @@
 
 #include "series/timeline.h"
 #include "store/node/store_node.h"
-#include "store/reader.h"
 
 typedef struct NodeHistory {
         Timeline timeline; /* empty at first */

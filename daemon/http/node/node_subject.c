@@ -183,10 +183,9 @@ static void answer_state(Exchange *exchange) {
         const NodeSnapshot *node = &snapshot->node;
         MetricSet metrics;
         MetricStamp stamp = { .time_ms = node->realtime_ns / NS_PER_MS };
-        Json json;
+        Json json = { .out = exchange->body };
 
         node_snapshot_window(node, &node->window, &metrics);
-        json_init(&json, exchange->body);
         json_object_begin(&json);
         write_identity(&json, snapshot);
         write_latest(&json, node);
@@ -203,7 +202,7 @@ static void answer_samples(Exchange *exchange) {
         scoped(node_history_deinit) NodeHistory history = {};
         uint64_t since_ms, until_ms, limit, next_ms = 0;
         NodeSampleRow row;
-        Json json;
+        Json json = { .out = exchange->body };
         int r, added = 0;
 
         if (pagination_parse_times(exchange, &since_ms, &until_ms) > 0 ||
@@ -224,7 +223,6 @@ static void answer_samples(Exchange *exchange) {
                 return;
         }
 
-        json_init(&json, exchange->body);
         json_object_begin(&json);
         json_key(&json, "timeline");
         json_raw(&json, ""); /* followed by its value */

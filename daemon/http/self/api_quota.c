@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <arpa/inet.h>
 #include <assert.h>
 
 #include "http/self/self_subject.h"
@@ -11,8 +10,7 @@ static void put_totals(Json *json, Shares *shares) {
         ResourceStats stats[N_RESOURCES];
 
         shares_stats(shares, stats);
-        json_key(json, "resources");
-        json_array_begin(json);
+        json_put_array_begin(json, "resources");
         for (Resource i = 0; i < N_RESOURCES; i++) {
                 json_object_begin(json);
                 json_put_string(json, "name", shares_resource_name(i));
@@ -45,8 +43,7 @@ static void put_user(Json *json, const AccountReport *report) {
         else
                 json_null(json);
         json_put_bool(json, "administrator", report->owner.is_admin);
-        json_key(json, "resources");
-        json_array_begin(json);
+        json_put_array_begin(json, "resources");
         for (Resource i = 0; i < N_RESOURCES; i++) {
                 json_object_begin(json);
                 json_put_string(json, "name", shares_resource_name(i));
@@ -70,8 +67,7 @@ static void put_users(Json *json, Shares *shares, uint64_t uid) {
         else
                 n = shares_report(shares, reports, N_ELEMENTS(reports));
 
-        json_key(json, "users");
-        json_array_begin(json);
+        json_put_array_begin(json, "users");
         for (size_t i = 0; i < n; i++)
                 put_user(json, &reports[i]);
         json_array_end(json);
@@ -79,13 +75,12 @@ static void put_users(Json *json, Shares *shares, uint64_t uid) {
 
 void self_subject_quota(Exchange *exchange) {
         uint64_t uid;
-        Json json;
+        Json json = { .out = exchange->body };
 
         assert(exchange->shares);
         if (exchange_parameter_u64(exchange, "uid", 0, UINT32_MAX - 1, UINT32_MAX, &uid) != 0)
                 return;
 
-        json_init(&json, exchange->body);
         json_object_begin(&json);
         put_totals(&json, exchange->shares);
         put_users(&json, exchange->shares, uid);

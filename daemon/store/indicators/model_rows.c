@@ -146,17 +146,15 @@ const RowKind model_rows_declared_kind = { "declared models", apply_declared };
 /* {"rate":{"unit":"GFLOP/s","direction":"higher"},…}: unit and direction of each result. */
 static void pack_results(Buffer *buffer, const IndicatorModel *model) {
         size_t begin = pack_text_begin(buffer);
-        Json json;
+        Json json = { .out = buffer };
 
-        json_init(&json, buffer);
         json_object_begin(&json);
         for (size_t i = 0; i < model->n_properties; i++) {
                 const Property *property = &model->properties[i];
 
                 if (!property->is_result)
                         continue;
-                json_key(&json, property->name);
-                json_object_begin(&json);
+                json_put_object_begin(&json, property->name);
                 json_put_string(&json, "unit", property->unit);
                 json_put_string(&json, "direction", indicator_model_direction_text(property->direction));
                 json_object_end(&json);
@@ -167,7 +165,6 @@ static void pack_results(Buffer *buffer, const IndicatorModel *model) {
 
 static void pack_model(Buffer *buffer, const IndicatorModel *model) {
         size_t begin;
-        Json json;
 
         pack_fields(buffer, FIELDS(field_string(model->name), field_string(model->component)));
         begin = pack_text_begin(buffer);
@@ -176,17 +173,15 @@ static void pack_model(Buffer *buffer, const IndicatorModel *model) {
         pack_results(buffer, model);
 
         begin = pack_text_begin(buffer);
-        json_init(&json, buffer);
-        value_write_json(model->document, &json);
+        value_write_json(model->document, &(Json){ .out = buffer });
         pack_text_end(buffer, begin);
 }
 
 RowSet *model_rows_pack(const StoreModel *model, uint64_t realtime_ms, StoreCookie cookie) {
         scoped(buffer_deinit) Buffer buffer = {};
 
-        rowset_begin(&buffer);
-        pack_fields(&buffer, FIELDS(field_u64(model->uid), field_i64(model->by_admin), field_u64(realtime_ms),
-                                    field_i64(model->by_admin ? MODEL_ROWS_OF_ALL : (int64_t)model->uid)));
+        rowset_begin(&buffer, FIELDS(field_u64(model->uid), field_i64(model->by_admin), field_u64(realtime_ms),
+                                     field_i64(model->by_admin ? MODEL_ROWS_OF_ALL : (int64_t)model->uid)));
         pack_model(&buffer, model->model);
         return rowset_finish(&buffer, &model_rows_kind, 1, cookie);
 }
@@ -194,16 +189,14 @@ RowSet *model_rows_pack(const StoreModel *model, uint64_t realtime_ms, StoreCook
 RowSet *model_rows_pack_removal(const char *name, const char *component, int64_t owner, StoreCookie cookie) {
         scoped(buffer_deinit) Buffer buffer = {};
 
-        rowset_begin(&buffer);
-        pack_fields(&buffer, FIELDS(field_string(name), field_string(component), field_i64(owner)));
+        rowset_begin(&buffer, FIELDS(field_string(name), field_string(component), field_i64(owner)));
         return rowset_finish(&buffer, &model_rows_removal_kind, 1, cookie);
 }
 
 RowSet *model_rows_pack_declared(const IndicatorModel *const *models, size_t n_models, uint64_t realtime_ms) {
         scoped(buffer_deinit) Buffer buffer = {};
 
-        rowset_begin(&buffer);
-        pack_fields(&buffer, FIELDS(field_i64(0), field_i64(true), field_u64(realtime_ms), field_i64(MODEL_ROWS_OF_ALL)));
+        rowset_begin(&buffer, FIELDS(field_i64(0), field_i64(true), field_u64(realtime_ms), field_i64(MODEL_ROWS_OF_ALL)));
         for (size_t i = 0; i < n_models; i++)
                 pack_model(&buffer, models[i]);
         return rowset_finish(&buffer, &model_rows_declared_kind, n_models, (StoreCookie){});

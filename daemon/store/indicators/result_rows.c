@@ -320,9 +320,8 @@ const ResultsStored *result_rows_stored(const RowSet *set) {
 /* Copies the text of the sender where there is one, else writes the value. value: NULL for none. */
 static void pack_document(Buffer *buffer, JsonText text, const Value *value) {
         size_t begin = pack_text_begin(buffer);
-        Json json;
+        Json json = { .out = buffer };
 
-        json_init(&json, buffer);
         if (text.text || !value)
                 json_text_write(text, &json);
         else
@@ -362,7 +361,7 @@ static void pack_item(Buffer *buffer, const Submission *item, uint64_t arrived_m
 RowSet *result_rows_pack(const Submission *items, size_t n_items, const Peer *sender, uint64_t arrived_ms, StoreCookie cookie) {
         scoped(buffer_deinit) Buffer buffer = {};
 
-        rowset_begin(&buffer);
+        rowset_begin(&buffer, NULL, 0);
         for (size_t i = 0; i < n_stored_bytes(n_items); i++)
                 buffer_putc(&buffer, 0);
         pack_fields(&buffer, FIELDS(field_u64(sender->uid), field_i64(sender->is_admin || sender->is_vouched || sender->uid == 0),

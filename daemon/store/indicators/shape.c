@@ -16,9 +16,8 @@ static void write_names(Json *json, const IndicatorModel *model, bool of_results
 }
 
 void shape_write(const IndicatorModel *model, Buffer *out) {
-        Json json;
+        Json json = { .out = out };
 
-        json_init(&json, out);
         json_object_begin(&json);
         json_key(&json, "parameters");
         write_names(&json, model, false);

@@ -17,13 +17,8 @@
 #include "store/holders.h"
 #include "store/indicators/catalog.h"
 #include "store/indicators/indexing.h"
-#include "store/indicators/indicator_reader.h"
 #include "store/indicators/model_rows.h"
-#include "store/indicators/points.h"
-#include "store/indicators/result_reader.h"
 #include "store/indicators/result_rows.h"
-#include "store/indicators/series.h"
-#include "store/indicators/stored_models.h"
 
 /* --- removal ------------------------------------------------------------------------------------- */
 

@@ -446,9 +446,8 @@ RowSet *job_rows_pack_begin(const StoreJobBegin *row, StoreCookie cookie) {
         scoped(buffer_deinit) Buffer buffer = {};
         const JobInfo *info = row->info;
 
-        rowset_begin(&buffer);
-        pack_fields(&buffer, FIELDS(field_string(info->id), field_string(info->name), field_string(info->user),
-                                    field_string(info->command)));
+        rowset_begin(&buffer, FIELDS(field_string(info->id), field_string(info->name), field_string(info->user),
+                                     field_string(info->command)));
         pack_labels(&buffer, info);
         pack_fields(&buffer, FIELDS(field_i64(info->uid), field_i64(info->gid), field_i64(info->pid),
                                     field_u64(info->pid_start_ticks), field_i64(info->rank), field_i64(info->node),
@@ -462,8 +461,7 @@ RowSet *job_rows_pack_begin(const StoreJobBegin *row, StoreCookie cookie) {
 RowSet *job_rows_pack_rename(const char *id, const char *other) {
         scoped(buffer_deinit) Buffer buffer = {};
 
-        rowset_begin(&buffer);
-        pack_fields(&buffer, FIELDS(field_string(id), field_string(other)));
+        rowset_begin(&buffer, FIELDS(field_string(id), field_string(other)));
         return rowset_finish(&buffer, &rename_kind, 1, (StoreCookie){});
 }
 
@@ -486,9 +484,8 @@ RowSet *job_rows_pack_end(const StoreJobEnd *row, StoreCookie cookie) {
         scoped(buffer_deinit) Buffer buffer = {};
         Field timeline = field_string(row->timeline);
 
-        rowset_begin(&buffer);
-        pack_fields(&buffer, FIELDS(field_string(row->job), field_string(job_state_name(row->state)),
-                                    field_u64(row->end_realtime_ms)));
+        rowset_begin(&buffer, FIELDS(field_string(row->job), field_string(job_state_name(row->state)),
+                                     field_u64(row->end_realtime_ms)));
         pack_end(&buffer, row->end);
         pack_fields(&buffer, FIELDS(field_string(row->note && row->note[0] ? row->note : NULL)));
         pack_numbers(&buffer, row->metrics, row->usage);
@@ -502,11 +499,10 @@ RowSet *job_rows_pack_end(const StoreJobEnd *row, StoreCookie cookie) {
 RowSet *job_rows_pack_phase(const StorePhase *row, StoreCookie cookie) {
         scoped(buffer_deinit) Buffer buffer = {};
 
-        rowset_begin(&buffer);
-        pack_fields(&buffer, FIELDS(field_string(row->job), field_u64(row->phase->end_realtime_ms), field_string(row->boot_id),
-                                    field_string(row->progress), field_string(row->meter),
-                                    /* the number of phases, with the phase that begins */
-                                    field_u64(UINT64_C(2) + row->phase->index)));
+        rowset_begin(&buffer, FIELDS(field_string(row->job), field_u64(row->phase->end_realtime_ms), field_string(row->boot_id),
+                                     field_string(row->progress), field_string(row->meter),
+                                     /* the number of phases, with the phase that begins */
+                                     field_u64(UINT64_C(2) + row->phase->index)));
         pack_phase(&buffer, row->phase);
         return rowset_finish(&buffer, &phase_kind, 1, cookie);
 }
@@ -514,17 +510,15 @@ RowSet *job_rows_pack_phase(const StorePhase *row, StoreCookie cookie) {
 RowSet *job_rows_pack_identity(const StoreJobIdentity *identity, StoreCookie cookie) {
         scoped(buffer_deinit) Buffer buffer = {};
 
-        rowset_begin(&buffer);
-        pack_fields(&buffer, FIELDS(field_string(identity->job), field_string(job_enclosure_name(identity->enclosure)),
-                                    field_string(identity->cgroup), field_u64(identity->uid), field_u64(identity->gid)));
+        rowset_begin(&buffer, FIELDS(field_string(identity->job), field_string(job_enclosure_name(identity->enclosure)),
+                                     field_string(identity->cgroup), field_u64(identity->uid), field_u64(identity->gid)));
         return rowset_finish(&buffer, &identity_kind, 1, cookie);
 }
 
 RowSet *job_rows_pack_amend(const char *job, const Peer *sender, const JobEnd *end, StoreCookie cookie) {
         scoped(buffer_deinit) Buffer buffer = {};
 
-        rowset_begin(&buffer);
-        pack_fields(&buffer, FIELDS(field_u64(sender->uid), field_i64(sender->is_admin || sender->uid == 0), field_string(job)));
+        rowset_begin(&buffer, FIELDS(field_u64(sender->uid), field_i64(sender->is_admin || sender->uid == 0), field_string(job)));
         pack_end(&buffer, end);
         return rowset_finish(&buffer, &amend_kind, 1, cookie);
 }
@@ -533,8 +527,7 @@ RowSet *job_rows_pack_checkpoints(const StoreCheckpoint *items, size_t n_items, 
                                   uint64_t realtime_ms) {
         scoped(buffer_deinit) Buffer buffer = {};
 
-        rowset_begin(&buffer);
-        pack_fields(&buffer, FIELDS(field_u64(realtime_ms), field_string(boot_id), field_string(meter)));
+        rowset_begin(&buffer, FIELDS(field_u64(realtime_ms), field_string(boot_id), field_string(meter)));
         for (size_t i = 0; i < n_items; i++)
                 pack_fields(&buffer, FIELDS(field_string(items[i].job), field_string(items[i].progress)));
         /* The meter is a row, too. */

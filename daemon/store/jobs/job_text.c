@@ -2,7 +2,6 @@
 #include "store/jobs/job_text.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

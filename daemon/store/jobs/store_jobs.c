@@ -2,8 +2,6 @@
 #include "store/jobs/store_jobs.h"
 
 #include "store/database.h"
-#include "store/jobs/job_reader.h"
-#include "store/jobs/job_recovery.h"
 #include "store/jobs/job_rows.h"
 
 /* --- removal ------------------------------------------------------------------------------------- */

@@ -28,8 +28,7 @@ static const RowKind sample_kind = { "node sample", apply };
 RowSet *store_node_pack(uint64_t begin_realtime_ms, uint64_t interval_ms, const char *timeline) {
         scoped(buffer_deinit) Buffer buffer = {};
 
-        rowset_begin(&buffer);
-        pack_fields(&buffer, FIELDS(field_u64(begin_realtime_ms), field_u64(interval_ms), field_string(timeline)));
+        rowset_begin(&buffer, FIELDS(field_u64(begin_realtime_ms), field_u64(interval_ms), field_string(timeline)));
         return rowset_finish(&buffer, &sample_kind, 1, (StoreCookie){});
 }
 

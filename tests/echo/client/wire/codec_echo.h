@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Encoder of echoes. */
+/* Encodes echoes. */
 
 #include "util/buffer.h"
 
-/* Appends one frame, header included. 0 or -ENOMEM. */
+/* Appends one frame, including its header. Returns 0 or -ENOMEM. */
 int codec_encode_echo(uint64_t sequence, const char *text, Buffer *out);

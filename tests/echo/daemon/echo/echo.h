@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Echo: stores texts as they come. */
+/* Echo: stores texts unchanged. */
 
 #include "desk/desk.h"
 

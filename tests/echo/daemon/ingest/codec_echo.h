@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Decoder of echoes, for the table in codec.c. */
+/* Decodes echoes, for the table in codec.c. */
 
 #include "ingest/codec_decode.h"
 

@@ -6,7 +6,7 @@
 
 static void answer_echoes(Exchange *exchange) {
         const char *text;
-        Json json;
+        Json json = { .out = exchange->body };
         int r;
 
         r = echo_reader_list(exchange->reader);
@@ -15,7 +15,6 @@ static void answer_echoes(Exchange *exchange) {
                 return;
         }
 
-        json_init(&json, exchange->body);
         json_object_begin(&json);
         json_key(&json, "echoes");
         json_array_begin(&json);
@@ -27,7 +26,7 @@ static void answer_echoes(Exchange *exchange) {
                 (void)exchange_store_error(exchange, r);
 }
 
-/* Collectors do not read the store, which may take long. */
+/* Collectors must not read the store, which may take long. */
 static int collect_echoes(Exposition *exposition, const Exchange *exchange) {
         (void)exchange;
         exposition_single(exposition, "perfd_echo_tables", FAMILY_GAUGE, "Tables of texts", 1);

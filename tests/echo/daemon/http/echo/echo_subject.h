@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The texts that were submitted. */
+/* Submitted texts. */
 
 #include "http/subject.h"
 

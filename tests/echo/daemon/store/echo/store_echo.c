@@ -23,8 +23,7 @@ static const RowKind *const echo_kinds[] = { &echo_kind, NULL };
 RowSet *echo_rows_pack(const char *text, uint64_t time_ms, StoreCookie cookie) {
         scoped(buffer_deinit) Buffer buffer = {};
 
-        rowset_begin(&buffer);
-        pack_fields(&buffer, FIELDS(field_u64(time_ms), field_string(text)));
+        rowset_begin(&buffer, FIELDS(field_u64(time_ms), field_string(text)));
         return rowset_finish(&buffer, &echo_kind, 1, cookie);
 }
 
