@@ -40,9 +40,7 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
                 return r;
 
         r = sd_event_source_set_time(source, daemon->tick_deadline_us);
-        if (r < 0)
-                return r;
-        return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+        return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
 static void notify_status(const Daemon *daemon) {
@@ -74,9 +72,7 @@ static int on_checkpoint(sd_event_source *source, uint64_t usec, void *userdata)
 
         notify_status(daemon);
         r = sd_event_source_set_time(source, next_checkpoint_us(daemon, usec));
-        if (r < 0)
-                return r;
-        return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+        return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
 static int on_store(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
@@ -130,9 +126,7 @@ static int daemon_drain(Daemon *daemon) {
         ingest_drain(daemon->rooms.ingest);
 
         r = sd_event_add_time_relative(daemon->event, &daemon->drain, CLOCK_BOOTTIME, DRAIN_NS / NS_PER_US, 0, on_drain_timeout, daemon);
-        if (r < 0)
-                return r;
-        return rooms_checkpoint(&daemon->rooms, true);
+        return r < 0 ? r : rooms_checkpoint(&daemon->rooms, true);
 }
 
 static int on_end_signal(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata) {
@@ -221,20 +215,16 @@ static int add_timers(Daemon *daemon) {
 
         daemon->tick_deadline_us = (clock_boottime_ns() + config->node.interval_ns) / NS_PER_US;
         r = sd_event_add_time(daemon->event, &daemon->tick, CLOCK_BOOTTIME, daemon->tick_deadline_us, 1, on_tick, daemon);
-        if (r < 0)
-                return r;
-        r = sd_event_source_set_priority(daemon->tick, SD_EVENT_PRIORITY_IMPORTANT);
-        if (r < 0)
-                return r;
-        r = sd_event_source_set_exit_on_failure(daemon->tick, true);
+        if (r >= 0)
+                r = sd_event_source_set_priority(daemon->tick, SD_EVENT_PRIORITY_IMPORTANT);
+        if (r >= 0)
+                r = sd_event_source_set_exit_on_failure(daemon->tick, true);
         if (r < 0)
                 return r;
 
         r = sd_event_add_time_relative(daemon->event, &daemon->checkpoint, CLOCK_BOOTTIME,
                                        config->jobs.checkpoint_interval_ns / NS_PER_US, 0, on_checkpoint, daemon);
-        if (r < 0)
-                return r;
-        return sd_event_source_set_exit_on_failure(daemon->checkpoint, true);
+        return r < 0 ? r : sd_event_source_set_exit_on_failure(daemon->checkpoint, true);
 }
 
 /*

@@ -15,12 +15,10 @@ static int fill_snapshot(const Rooms *rooms, Snapshot *snapshot) {
         int r;
 
         r = node_publish(&rooms->node, &snapshot->node);
-        if (r < 0)
-                return r;
-        r = job_room_publish(&rooms->jobs, &snapshot->jobs);
-        if (r < 0)
-                return r;
-        r = indicator_room_publish(&rooms->indicators, &snapshot->indicators);
+        if (r >= 0)
+                r = job_room_publish(&rooms->jobs, &snapshot->jobs);
+        if (r >= 0)
+                r = indicator_room_publish(&rooms->indicators, &snapshot->indicators);
         if (r < 0)
                 return r;
 
@@ -121,12 +119,10 @@ int rooms_tick(Rooms *rooms) {
         int r;
 
         r = job_room_tick(&rooms->jobs);
-        if (r < 0)
-                return r;
-        r = registry_tick(&rooms->indicators.registry);
-        if (r < 0)
-                return r;
-        r = check_store(rooms);
+        if (r >= 0)
+                r = registry_tick(&rooms->indicators.registry);
+        if (r >= 0)
+                r = check_store(rooms);
         if (r < 0)
                 return r;
         log_expiry(rooms);
@@ -210,9 +206,8 @@ static int start(Rooms *rooms) {
         store_stats(rooms->store, &rooms->stored);
         rooms->stored.is_writable = true;
         r = recovery_run(&rooms->jobs.lifecycle);
-        if (r < 0)
-                return r;
-        r = node_sample(node, 0);
+        if (r >= 0)
+                r = node_sample(node, 0);
         if (r < 0)
                 return r;
 
@@ -235,9 +230,8 @@ static int open_sockets(Rooms *rooms, sd_event *event, Sockets *sockets) {
         assert(!rooms->ingest && !rooms->publisher && !rooms->http);
 
         r = ingest_new(&rooms->ingest, event, TAKE_FD(sockets->submit_fd), &rooms->config.ingest, &server, rooms->shares);
-        if (r < 0)
-                return r;
-        r = publisher_new(&rooms->publisher);
+        if (r >= 0)
+                r = publisher_new(&rooms->publisher);
         if (r < 0)
                 return r;
 
@@ -272,9 +266,8 @@ int rooms_open(Rooms *rooms, sd_event *event, const char *root, Sockets *sockets
                             &rooms->jobs.identity);
         init_desk(rooms);
         r = start(rooms);
-        if (r < 0)
-                return r;
-        r = open_sockets(rooms, event, sockets);
+        if (r >= 0)
+                r = open_sockets(rooms, event, sockets);
         if (r < 0)
                 return r;
 

@@ -163,6 +163,10 @@ static void write_store(Screen *screen, const Value *store) {
         else
                 write_error(screen, "salvage", store, "salvage");
         write_error(screen, "sync", store, "sync_error");
+        if (answer_number_or_zero(store, "clock_ahead_seconds") > 0)
+                write_field(screen, "clock",
+                            "not synchronised, %.1f days ahead of the newest row: no rows are removed because of their age",
+                            answer_number_or_zero(store, "clock_ahead_seconds") / 86400);
 }
 
 static void write_node(Screen *screen, const Value *node) {

@@ -37,14 +37,6 @@ void deliver_courier_allow(Courier *courier, uint64_t timeout_ns) {
         courier->deadline_ns = clock_boottime_ns() + timeout_ns;
 }
 
-static int exchange(Courier *courier, const Buffer *frame, uint64_t sequence, Delivery *delivery) {
-        int r;
-
-        r = wire_exchange(&courier->wire, frame, sequence, courier->deadline_ns, &delivery->reply);
-        delivery->error = r < 0 ? r : 0;
-        return r < 0 ? DELIVERY_AWAY : 0;
-}
-
 int delivery_judge(const Reply *reply) {
         switch (reply->status) {
         case STATUS_OK:
@@ -65,6 +57,14 @@ int delivery_judge(const Reply *reply) {
         return DELIVERY_REFUSED;
 }
 
+static int exchange(Courier *courier, const Buffer *frame, uint64_t sequence, Delivery *delivery) {
+        int r;
+
+        r = wire_exchange(&courier->wire, frame, sequence, courier->deadline_ns, &delivery->reply);
+        delivery->error = r < 0 ? r : 0;
+        return r < 0 ? DELIVERY_AWAY : delivery_judge(&delivery->reply);
+}
+
 static int ask_frame_max(Courier *courier, Delivery *delivery, size_t *ret) {
         scoped(buffer_deinit) Buffer frame = {};
         uint64_t sequence = wire_next_sequence(&courier->wire);
@@ -73,8 +73,6 @@ static int ask_frame_max(Courier *courier, Delivery *delivery, size_t *ret) {
         r = codec_encode_hello(sequence, "perfctl " PERFD_VERSION, &frame);
         if (r == 0)
                 r = exchange(courier, &frame, sequence, delivery);
-        if (r == 0)
-                r = delivery_judge(&delivery->reply);
         if (r == 0)
                 *ret = delivery->reply.frame_max_bytes;
         return r;
@@ -177,8 +175,6 @@ static int send_part(Courier *courier, const Batch *batch, Delivery *delivery) {
         r = codec_encode_submit(sequence, batch->items + delivery->n_acked, n, &frame);
         if (r == 0)
                 r = exchange(courier, &frame, sequence, delivery);
-        if (r == 0)
-                r = delivery_judge(&delivery->reply);
         if (r == DELIVERY_REFUSED)
                 find_refused(delivery, n);
         if (r != 0)
@@ -202,10 +198,7 @@ static int send_end(Courier *courier, const Batch *batch, Delivery *delivery) {
         int r;
 
         r = codec_encode_job_end(sequence, batch->ended_job, &batch->end, &frame);
-        if (r == 0)
-                r = exchange(courier, &frame, sequence, delivery);
-
-        return r == 0 ? delivery_judge(&delivery->reply) : r;
+        return r == 0 ? exchange(courier, &frame, sequence, delivery) : r;
 }
 
 /* Returns true for errors that a retry cannot fix. */
@@ -283,8 +276,8 @@ static int try_frame(Courier *courier, const Buffer *frame, uint64_t sequence, D
                 return r;
 
         r = exchange(courier, frame, sequence, delivery);
-        *ret_may_be_taken |= r != 0 && delivery->error != -EPIPE;
-        return r == 0 ? delivery_judge(&delivery->reply) : r;
+        *ret_may_be_taken |= delivery->error < 0 && delivery->error != -EPIPE;
+        return r;
 }
 
 /*

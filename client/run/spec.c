@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,15 +20,7 @@ void spec_deinit(Spec *spec) {
         *spec = (Spec){};
 }
 
-static int refuse(SpecError *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static int refuse(SpecError *error, const char *format, ...) {
-        va_list arguments;
-
-        va_start(arguments, format);
-        utf8_vformat(error->text, sizeof(error->text), format, arguments);
-        va_end(arguments);
-        return SPEC_WRONG;
-}
+#define refuse(error, ...) (utf8_format((error)->text, sizeof((error)->text), __VA_ARGS__), SPEC_WRONG)
 
 static bool is_there(const Value *value) {
         return value && value->type != VALUE_NULL;

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,15 +12,7 @@
 #define NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:-"
 #define VARIABLE "perfd_setting_"
 
-static int refuse(PlaceholderError *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static int refuse(PlaceholderError *error, const char *format, ...) {
-        va_list arguments;
-
-        va_start(arguments, format);
-        utf8_vformat(error->text, sizeof(error->text), format, arguments);
-        va_end(arguments);
-        return PLACEHOLDER_WRONG;
-}
+#define refuse(error, ...) (utf8_format((error)->text, sizeof((error)->text), __VA_ARGS__), PLACEHOLDER_WRONG)
 
 /* Returns the length of the name at the start of `text`, or 0. */
 static size_t name_length(const char *text) {

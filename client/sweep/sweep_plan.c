@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,15 +23,7 @@ void sweep_plan_deinit(SweepPlan *plan) {
         buffer_deinit(&plan->warnings);
 }
 
-static int refuse(const PlanReader *reader, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static int refuse(const PlanReader *reader, const char *format, ...) {
-        va_list arguments;
-
-        va_start(arguments, format);
-        utf8_vformat(reader->error->text, sizeof(reader->error->text), format, arguments);
-        va_end(arguments);
-        return SWEEP_WRONG;
-}
+#define refuse(reader, ...) (utf8_format((reader)->error->text, sizeof((reader)->error->text), __VA_ARGS__), SWEEP_WRONG)
 
 /* --- points --------------------------------------------------------------------------------------- */
 

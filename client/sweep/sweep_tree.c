@@ -61,9 +61,7 @@ static int identify(const char *text, size_t n, Buffer *out, const char *directo
         if (r == YAML_MALFORMED)
                 message_print("%s/" SWEEP_FILE_SETTINGS ":%u:%u: %s; the point counts as not recorded", directory, error.line, error.column,
                               error.text);
-        if (r != 0)
-                return r;
-        return sweep_text_identify(settings, out);
+        return r != 0 ? r : sweep_text_identify(settings, out);
 }
 
 static int add_record(SweepTree *tree, SweepRecord **ret) {

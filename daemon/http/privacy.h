@@ -4,10 +4,10 @@
 /*
  * Privacy: private values in answers
  *
- * Private are the command lines of jobs, and the standard error and the environment of runs. With [http] privacy = own, they
- * are shown to their user and to users who may see everything: administrators, who are known on the Unix socket only, and the
- * user that perfd runs as, unless that is root: that user started perfd by hand. Hidden values are absent, and the answer
- * contains the reason.
+ * Private are the command lines of jobs, and the standard error, environment, directory and script path of runs. With
+ * [http] privacy = own, they are shown to their user and to users who may see everything: administrators, who are known on the
+ * Unix socket only, and the user that perfd runs as, unless that is root: that user started perfd by hand. Hidden values are
+ * absent, and the answer contains the reason.
  */
 
 #include <stdbool.h>
@@ -35,7 +35,7 @@ Viewer privacy_viewer(Privacy privacy, const Caller *caller);
 /* Whether the viewer may see the private values of a user. */
 bool privacy_may_see(const Viewer *viewer, uint32_t uid);
 
-/* Writes "hidden": the names of the members that are not shown, with the reason; {} if both names are NULL. */
-void privacy_put_hidden(Json *json, const char *first, const char *second);
-/* Writes the record of a run without its private members. */
+/* Writes "hidden": the name of a member that is not shown, with the reason; {} for NULL. */
+void privacy_put_hidden(Json *json, const char *name);
+/* Writes "run", the record of a run without its private members, and "hidden", the names of these with the reason. */
 void privacy_put_run(Json *json, JsonText run);

@@ -150,9 +150,8 @@ int detection_configure(Detection *detection, const FinderPattern *patterns, siz
 
         if (n_patterns > 0) {
                 r = finder_new(&finder, detection->lifecycle->groups->tree, patterns, n_patterns);
-                if (r < 0)
-                        return r;
-                r = sd_event_add_io(detection->lifecycle->event, &source, finder_fd(finder), EPOLLIN, on_found, detection);
+                if (r >= 0)
+                        r = sd_event_add_io(detection->lifecycle->event, &source, finder_fd(finder), EPOLLIN, on_found, detection);
                 if (r < 0)
                         return r;
                 (void)sd_event_source_set_exit_on_failure(source, true);

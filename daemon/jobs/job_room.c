@@ -9,9 +9,8 @@ int job_room_init(JobRoom *room, const JobRoomParts *parts, const char *root) {
 
         *room = (JobRoom){};
         r = jobs_init(&room->jobs);
-        if (r < 0)
-                return r;
-        r = groups_init(&room->groups, &room->jobs, root);
+        if (r >= 0)
+                r = groups_init(&room->groups, &room->jobs, root);
         if (r < 0)
                 return r;
 

@@ -330,10 +330,8 @@ static int place_begin(void *state, const Request *request, Ticket ticket, Answe
         r = job_origin_charge(lifecycle->shares, lifecycle->jobs, info->pid != 0 || has_place, &origin, reason);
         if (r == JOB_ORIGIN_REFUSED)
                 return desk_answer(ret, STATUS_QUOTA, "job_begin.job", reason);
-        if (r < 0)
-                return r;
-
-        r = make_job(lifecycle, info, &origin, has_place ? &place : NULL, request->job_begin.is_fresh, &job);
+        if (r >= 0)
+                r = make_job(lifecycle, info, &origin, has_place ? &place : NULL, request->job_begin.is_fresh, &job);
         if (r < 0)
                 return r;
 
@@ -411,9 +409,7 @@ static int end_active(Lifecycle *lifecycle, Job *job, const JobEnd *end, Ticket 
         if (!job->final && groups_read(job) == GROUPS_GONE)
                 job_watch_note_removal(job);
         r = job_end_make(job, lifecycle->node, JOB_FINISHED, end);
-        if (r < 0)
-                return r;
-        return desk_pending(job_end_put(job, lifecycle->store, cookie_of(LIFECYCLE_END, ticket, job)));
+        return r < 0 ? r : desk_pending(job_end_put(job, lifecycle->store, cookie_of(LIFECYCLE_END, ticket, job)));
 }
 
 static int place_end(void *state, const Request *request, Ticket ticket, Answer *ret) {

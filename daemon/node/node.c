@@ -27,9 +27,8 @@ int node_init(Node *node, const char *root, const NodeConfig *config) {
 
         *node = (Node){ .config = *config };
         r = sampler_new(&node->sampler, root, config->filesystems_interval_ns);
-        if (r < 0)
-                return r;
-        r = sampler_new(&node->processes, "/", config->filesystems_interval_ns);
+        if (r >= 0)
+                r = sampler_new(&node->processes, "/", config->filesystems_interval_ns);
         if (r < 0)
                 return r;
 

@@ -256,10 +256,7 @@ int recording_add(Recording *recording, const Observation *observation) {
 
         n = (to_ns - 1) / recording->interval_ns + 1;
         r = reserve_closed(recording, (size_t)n - 1);
-        if (r < 0)
-                return r;
-
-        return spread(recording, observation, from_ns, to_ns);
+        return r < 0 ? r : spread(recording, observation, from_ns, to_ns);
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */

@@ -390,9 +390,8 @@ int finder_new(Finder **ret, CgroupTree *tree, const FinderPattern *patterns, si
         finder->needs_full_scan = true;
         finder->fd = finder->timer_fd = finder->epoll_fd = -1;
         r = open_fds(finder);
-        if (r < 0)
-                return r;
-        r = finder_rules_init(&finder->rules, patterns, n_patterns);
+        if (r >= 0)
+                r = finder_rules_init(&finder->rules, patterns, n_patterns);
         if (r < 0)
                 return r;
         finder->tree.n_rules = finder->rules.n;

@@ -105,9 +105,7 @@ static int parse_filesystems(Sampler *sampler, Sample *sample, const char **ret_
 
         r = filesystems_update(&sampler->filesystems, sampler->text.bytes, sampler->root, sample->boottime_ns,
                                ret_fault);
-        if (r != 0)
-                return r;
-        return filesystems_copy(&sampler->filesystems, sample);
+        return r != 0 ? r : filesystems_copy(&sampler->filesystems, sample);
 }
 
 /* Returns 0, TEXT_MALFORMED or -ENOMEM. */

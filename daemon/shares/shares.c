@@ -11,6 +11,7 @@
 #include <sys/queue.h>
 
 #include "util/clock.h"
+#include "util/lock.h"
 
 typedef struct ResourceRow {
         const char *name, *unit;
@@ -166,13 +167,12 @@ static Account *find_account(Shares *shares, const Owner *owner) {
 Account *shares_open_account(Shares *shares, const Owner *owner) {
         Account *account;
 
-        pthread_mutex_lock(&shares->mutex);
+        LOCKED(&shares->mutex);
         account = find_account(shares, owner);
         if (!account)
                 account = add_account(shares, owner);
         if (account)
                 ref_account(account);
-        pthread_mutex_unlock(&shares->mutex);
         return account;
 }
 
@@ -181,9 +181,8 @@ void shares_close_account(Account *account) {
 
         if (!shares)
                 return;
-        pthread_mutex_lock(&shares->mutex);
+        LOCKED(&shares->mutex);
         unref_account(account);
-        pthread_mutex_unlock(&shares->mutex);
 }
 
 /* --- charges --------------------------------------------------------------------------------------- */
@@ -256,23 +255,21 @@ int shares_charge(Account *account, Resource resource, uint64_t amount, Charge *
 
         assert(resource < N_RESOURCES);
         *ret = (Charge){};
-        pthread_mutex_lock(&account->shares->mutex);
+        LOCKED(&account->shares->mutex);
         r = hold(account, resource, 0, amount);
         if (r == 0) {
                 account->n_references++;
                 *ret = (Charge){ account, resource, amount };
         }
-        pthread_mutex_unlock(&account->shares->mutex);
         return r;
 }
 
 void shares_charge_always(Account *account, Resource resource, uint64_t amount, Charge *ret) {
         assert(resource < N_RESOURCES);
-        pthread_mutex_lock(&account->shares->mutex);
+        LOCKED(&account->shares->mutex);
         set_held(account, resource, 0, amount);
         account->n_references++;
         *ret = (Charge){ account, resource, amount };
-        pthread_mutex_unlock(&account->shares->mutex);
 }
 
 int shares_resize(Charge *charge, uint64_t amount) {
@@ -280,11 +277,10 @@ int shares_resize(Charge *charge, uint64_t amount) {
         int r;
 
         assert(account);
-        pthread_mutex_lock(&account->shares->mutex);
+        LOCKED(&account->shares->mutex);
         r = hold(account, charge->resource, charge->amount, amount);
         if (r == 0)
                 charge->amount = amount;
-        pthread_mutex_unlock(&account->shares->mutex);
         return r;
 }
 
@@ -292,10 +288,9 @@ void shares_set(Charge *charge, uint64_t amount) {
         Account *account = charge->account;
 
         assert(account);
-        pthread_mutex_lock(&account->shares->mutex);
+        LOCKED(&account->shares->mutex);
         set_held(account, charge->resource, charge->amount, amount);
         charge->amount = amount;
-        pthread_mutex_unlock(&account->shares->mutex);
 }
 
 void shares_release(Charge *charge) {
@@ -304,35 +299,28 @@ void shares_release(Charge *charge) {
 
         if (!shares)
                 return;
-        pthread_mutex_lock(&shares->mutex);
+        LOCKED(&shares->mutex);
         (void)hold(account, charge->resource, charge->amount, 0);
         unref_account(account);
-        pthread_mutex_unlock(&shares->mutex);
         *charge = (Charge){};
 }
 
 uint64_t shares_find_share(Account *account, Resource resource) {
-        uint64_t share;
+        LOCKED(&account->shares->mutex);
 
-        pthread_mutex_lock(&account->shares->mutex);
-        share = find_share(account, resource);
-        pthread_mutex_unlock(&account->shares->mutex);
-        return share;
+        return find_share(account, resource);
 }
 
 void shares_note_refusal(Account *account, Resource resource) {
-        pthread_mutex_lock(&account->shares->mutex);
+        LOCKED(&account->shares->mutex);
+
         refuse(account, resource);
-        pthread_mutex_unlock(&account->shares->mutex);
 }
 
 uint32_t shares_weight(Shares *shares, uint32_t uid) {
-        uint32_t weight;
+        LOCKED(&shares->mutex);
 
-        pthread_mutex_lock(&shares->mutex);
-        weight = find_weight(&shares->config.weights, &OWNER_OF_UID(uid));
-        pthread_mutex_unlock(&shares->mutex);
-        return weight;
+        return find_weight(&shares->config.weights, &OWNER_OF_UID(uid));
 }
 
 /* --- messages and reports -------------------------------------------------------------------------- */
@@ -356,18 +344,18 @@ void shares_explain(const Account *account, Resource resource, char ret[SHARES_R
         char owner[SHARES_OWNER_MAX];
 
         assert(resource < N_RESOURCES);
-        pthread_mutex_lock(&shares->mutex);
+        LOCKED(&shares->mutex);
         (void)snprintf(ret, SHARES_REASON_MAX,
                        "%s holds %" PRIu64 " %s, and its share is %" PRIu64 " while %" PRIu64 " users hold some ([limits] %s = %" PRIu64
                        " for all): release some, or try again later",
                        shares_format_owner(&account->owner, owner), account->holdings[resource].n_held, row->unit,
                        find_share(account, resource),
                        shares->totals[resource].n_owners, row->name, shares->config.limits[resource]);
-        pthread_mutex_unlock(&shares->mutex);
 }
 
 void shares_stats(Shares *shares, ResourceStats ret[N_RESOURCES]) {
-        pthread_mutex_lock(&shares->mutex);
+        LOCKED(&shares->mutex);
+
         for (Resource i = 0; i < N_RESOURCES; i++) {
                 const ResourceTotal *total = &shares->totals[i];
 
@@ -378,7 +366,6 @@ void shares_stats(Shares *shares, ResourceStats ret[N_RESOURCES]) {
                         .n_refused = total->n_refused,
                 };
         }
-        pthread_mutex_unlock(&shares->mutex);
 }
 
 static uint64_t last_refusal(const Account *account) {
@@ -414,7 +401,7 @@ size_t shares_report(Shares *shares, AccountReport *ret, size_t n_max) {
         const Account *account;
         size_t n = 0, n_reported = 0;
 
-        pthread_mutex_lock(&shares->mutex);
+        LOCKED(&shares->mutex);
         TAILQ_FOREACH(account, &shares->accounts, all)
                 n++;
         sorted = calloc(n > 0 ? n : 1, sizeof(*sorted));
@@ -427,7 +414,6 @@ size_t shares_report(Shares *shares, AccountReport *ret, size_t n_max) {
                 for (; n_reported < n && n_reported < n_max; n_reported++)
                         report_account(sorted[n_reported], &ret[n_reported]);
         }
-        pthread_mutex_unlock(&shares->mutex);
         return n_reported;
 }
 
@@ -435,14 +421,13 @@ void shares_report_user(Shares *shares, uint32_t uid, AccountReport *ret) {
         Account absent = { .shares = shares, .owner = { .type = OWNER_USER, .uid = uid, .is_admin = true } };
         const Account *account;
 
-        pthread_mutex_lock(&shares->mutex);
+        LOCKED(&shares->mutex);
         account = find_account(shares, &absent.owner);
         absent.owner.is_admin = uid == 0;
         absent.weight = find_weight(&shares->config.weights, &absent.owner);
         if (!account)
                 account = find_account(shares, &absent.owner);
         report_account(account ? account : &absent, ret);
-        pthread_mutex_unlock(&shares->mutex);
 }
 
 /* --- configuration --------------------------------------------------------------------------------- */
@@ -473,20 +458,16 @@ Shares *shares_free(Shares *shares) {
 }
 
 uint64_t shares_limit(Shares *shares, Resource resource) {
-        uint64_t limit;
+        LOCKED(&shares->mutex);
 
-        pthread_mutex_lock(&shares->mutex);
-        limit = shares->config.limits[resource];
-        pthread_mutex_unlock(&shares->mutex);
-        return limit;
+        return shares->config.limits[resource];
 }
 
 void shares_configure(Shares *shares, const SharesConfig *config) {
         Account *account;
 
-        pthread_mutex_lock(&shares->mutex);
+        LOCKED(&shares->mutex);
         shares->config = *config;
         TAILQ_FOREACH(account, &shares->accounts, all)
                 set_weight(account, find_weight(&config->weights, &account->owner));
-        pthread_mutex_unlock(&shares->mutex);
 }

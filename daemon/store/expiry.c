@@ -4,7 +4,25 @@
 #include <assert.h>
 
 #define DAY_NS (INT64_C(86400) * (int64_t)NS_PER_S)
+#define NOTE_INTERVAL_MS (INT64_C(3600) * 1000)
 #define PERIODS_PER_COUNT 60 /* counting reads an index */
+
+STATEMENT clock_salvage = { "INSERT OR IGNORE INTO clock VALUES (?1, ?2)", 0 };
+STATEMENT clock_find = { "SELECT trusted_ms FROM clock", 1 };
+STATEMENT clock_note = { "INSERT OR REPLACE INTO clock VALUES (1, ?1)", 0 };
+
+/* The last trusted time: one row or none. */
+static const StoreTable clock_table = {
+        .name = "clock",
+        .schema = "CREATE TABLE clock (only INTEGER PRIMARY KEY CHECK (only = 1), trusted_ms INTEGER NOT NULL) STRICT;",
+        .checks = { "SELECT total(trusted_ms) FROM clock" },
+        .salvage_first = &clock_salvage,
+};
+
+static const StoreTable *const tables[] = { &clock_table, NULL };
+static const RowKind *const kinds[] = { NULL };
+
+const StoreSubject expiry_subject = { .name = "expiry", .tables = tables, .kinds = kinds };
 
 void expiry_set_clock(Expiry *expiry, int64_t newest_ms, uint64_t realtime_ns, uint64_t boottime_ns) {
         if (expiry->clock_offset_ns == 0)
@@ -12,11 +30,29 @@ void expiry_set_clock(Expiry *expiry, int64_t newest_ms, uint64_t realtime_ns, u
 }
 
 bool expiry_check_clock(Expiry *expiry, bool is_synchronised, uint64_t realtime_ns, uint64_t boottime_ns) {
-        int64_t ahead_ns = (int64_t)(realtime_ns - boottime_ns - expiry->clock_offset_ns);
-        bool is_trusted = is_synchronised || ahead_ns <= DAY_NS;
+        int64_t ahead_ns;
+        bool is_trusted;
 
+        if (is_synchronised)
+                expiry->clock_offset_ns = realtime_ns - boottime_ns;
+        ahead_ns = (int64_t)(realtime_ns - boottime_ns - expiry->clock_offset_ns);
+        is_trusted = ahead_ns <= DAY_NS;
         expiry->stats.clock_ahead_s = is_trusted ? 0 : ahead_ns / (int64_t)NS_PER_S;
         return is_trusted;
+}
+
+int expiry_read_note(Expiry *expiry, Database *database) {
+        return database_get(database, &clock_find, NULL, 0, &expiry->noted_ms);
+}
+
+int expiry_note(Expiry *expiry, Database *database, int64_t realtime_ms) {
+        int64_t since_ms = realtime_ms - expiry->noted_ms;
+
+        if (since_ms > -NOTE_INTERVAL_MS && since_ms < NOTE_INTERVAL_MS)
+                return 0;
+
+        expiry->noted_ms = realtime_ms;
+        return database_run(database, &clock_note, FIELDS(field_i64(realtime_ms)));
 }
 
 bool expiry_wants_count(ExpiryTable *table, uint64_t period_ns, uint64_t boottime_ns) {

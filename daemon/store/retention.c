@@ -41,7 +41,9 @@ static void set_clock(Retention *retention, Database *database) {
         if (retention->expiry.clock_offset_ns != 0)
                 return;
 
-        for (const StoreSubject *const *subject = store_subjects_all(); *subject; subject++)
+        (void)expiry_read_note(&retention->expiry, database);
+        newest_ms = retention->expiry.noted_ms;
+        for (const StoreSubject *const *subject = store_subjects_all(); retention->expiry.noted_ms == 0 && *subject; subject++)
                 for (const StoreTable *const *table = (*subject)->tables; *table; table++) {
                         int64_t ms = 0;
 
@@ -276,11 +278,12 @@ static void describe_expired(Retention *retention, const Removable *removable) {
 static int expire(Retention *retention, Database *database, uint64_t now_ns, bool *ret_has_more) {
         uint64_t n_before = retention->expiry.stats.n_rows;
         Removable removable;
-        int r = 0;
+        int r;
 
         if (!expiry_check_clock(&retention->expiry, clock_sync_is_on(), now_ns, clock_boottime_ns()))
                 return 0;
 
+        r = expiry_note(&retention->expiry, database, (int64_t)(now_ns / NS_PER_MS));
         find_removable(&removable);
         for (size_t i = 0; r == 0 && i < removable.n; i++) {
                 uint64_t keep = keep_ns(retention, removable.tables[i]);

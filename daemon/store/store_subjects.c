@@ -6,13 +6,14 @@
 #include <stdlib.h>
 
 #include "store/database.h"
+#include "store/expiry.h"
 #include "store/holders.h"
 #include "store/indicators/store_indicators.h"
 #include "store/jobs/store_jobs.h"
 #include "store/node/store_node.h"
 
 /* The one list of subjects. */
-static const StoreSubject *const all[] = { &store_jobs, &store_indicators, &store_node, &holders_subject, NULL };
+static const StoreSubject *const all[] = { &store_jobs, &store_indicators, &store_node, &holders_subject, &expiry_subject, NULL };
 
 #define N_SUBJECTS (N_ELEMENTS(all) - 1)
 

@@ -208,9 +208,8 @@ static int take_result(const Value *document, Indicator *ret, Complaint *complai
         int r;
 
         r = take_object(document, "@parameters", &ret->parameters, complaint);
-        if (r != 0)
-                return r;
-        r = take_object(document, "@result", &ret->result, complaint);
+        if (r == 0)
+                r = take_object(document, "@result", &ret->result, complaint);
         if (r != 0)
                 return r;
 
@@ -264,9 +263,8 @@ static int take_component(const Value *document, Indicator *ret, Complaint *comp
         int r;
 
         r = take_component_key(document, "framework", &framework, complaint);
-        if (r != 0)
-                return r;
-        r = take_component_key(document, "component", &component, complaint);
+        if (r == 0)
+                r = take_component_key(document, "component", &component, complaint);
         if (r != 0)
                 return r;
 

@@ -118,6 +118,14 @@ void utf8_vformat(char *ret, size_t n_ret, const char *format, va_list arguments
         ret[n_kept] = '\0';
 }
 
+void utf8_format(char *ret, size_t n_ret, const char *format, ...) {
+        va_list arguments;
+
+        va_start(arguments, format);
+        utf8_vformat(ret, n_ret, format, arguments);
+        va_end(arguments);
+}
+
 /* --- for terminals ------------------------------------------------------------------------------- */
 
 uint32_t utf8_decode(const char *text, size_t n) {

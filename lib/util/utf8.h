@@ -44,3 +44,4 @@ void utf8_copy_ellipsis(char *ret, size_t n_ret, const char *text);
  * removed.
  */
 void utf8_vformat(char *ret, size_t n_ret, const char *format, va_list arguments) __attribute__((format(printf, 3, 0)));
+void utf8_format(char *ret, size_t n_ret, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -23,6 +23,10 @@ static void a_clock_far_ahead_is_trusted_only_when_it_is_synchronised(void **sta
         assert_true(expiry_check_clock(&expiry, true, NOW_NS + 400 * DAY_NS, BOOTED_NS));
         assert_int_equal(expiry.stats.clock_ahead_s, 0);
 
+        /* A clock that was synchronised is right for a while. */
+        assert_true(expiry_check_clock(&expiry, false, NOW_NS + 400 * DAY_NS + NS_PER_S, BOOTED_NS + NS_PER_S));
+        assert_false(expiry_check_clock(&expiry, false, NOW_NS + 500 * DAY_NS, BOOTED_NS + NS_PER_S));
+
         /* The time synchronisation corrects the clock. */
         assert_true(expiry_check_clock(&expiry, false, NOW_NS + NS_PER_S, BOOTED_NS + NS_PER_S));
 }

@@ -75,14 +75,20 @@ static void the_user_who_runs_perfd_sees_everything(void **state) {
 
 static void a_run_is_shown_without_its_private_members(void **state) {
         const char run[] = "{\"stderr\":\"a, \\\"b\\\"\",\"begin\":\"2026\",\"rusage\":{\"stderr\":1},"
-                           "\"environment\":{\"TOKEN\":\"x\"},\"std\\u0065rr\":2,"
+                           "\"environment\":{\"TOKEN\":\"x\"},\"std\\u0065rr\":2,\"directory\":\"/home/a\",\"origin\":3,"
+                           "\"script\":{\"sha256\":\"ab\",\"origin\":\"/home/a/b.py\",\"directory\":4,\"script\":{\"origin\":5}},"
                            "\"a\\nb\":[1,2.5,null]}";
         scoped(buffer_deinit) Buffer out = {};
         Json json = { .out = &out };
 
         (void)state;
+        json_object_begin(&json);
         privacy_put_run(&json, json_text(run, strlen(run)));
-        assert_string_equal(out.text, "{\"begin\":\"2026\",\"rusage\":{\"stderr\":1},\"a\\nb\":[1,2.5,null]}");
+        json_object_end(&json);
+        assert_string_equal(out.text, "{\"run\":{\"begin\":\"2026\",\"rusage\":{\"stderr\":1},\"origin\":3,"
+                                      "\"script\":{\"sha256\":\"ab\",\"directory\":4,\"script\":{\"origin\":5}},\"a\\nb\":[1,2.5,null]},"
+                                      "\"hidden\":{\"run.environment\":\"" PRIVACY_REASON "\",\"run.stderr\":\"" PRIVACY_REASON "\","
+                                      "\"run.directory\":\"" PRIVACY_REASON "\",\"run.script.origin\":\"" PRIVACY_REASON "\"}}");
 }
 
 static void what_is_hidden_is_named_with_the_reason(void **state) {
@@ -92,14 +98,14 @@ static void what_is_hidden_is_named_with_the_reason(void **state) {
         (void)state;
         json = (Json){ .out = &out };
         json_object_begin(&json);
-        privacy_put_hidden(&json, NULL, "run.stderr");
+        privacy_put_hidden(&json, "command");
         json_object_end(&json);
-        assert_string_equal(out.text, "{\"hidden\":{\"run.stderr\":\"" PRIVACY_REASON "\"}}");
+        assert_string_equal(out.text, "{\"hidden\":{\"command\":\"" PRIVACY_REASON "\"}}");
 
         buffer_clear(&out);
         json = (Json){ .out = &out };
         json_object_begin(&json);
-        privacy_put_hidden(&json, NULL, NULL);
+        privacy_put_hidden(&json, NULL);
         json_object_end(&json);
         assert_string_equal(out.text, "{\"hidden\":{}}");
 }

@@ -65,8 +65,6 @@ static void put_id(Json *json, const char *key, const uint8_t id[static 16]) {
 
 /* Writes the run's record if the sender ran the indicator. */
 static void write_run(Json *json, const ResultRow *row, const Viewer *viewer) {
-        JsonText run = json_text(row->run ?: "", row->run ? strlen(row->run) : 0);
-
         if (row->has_exit_status)
                 json_put_int(json, "exit_status", row->exit_status);
         if (row->has_batch) {
@@ -76,14 +74,12 @@ static void write_run(Json *json, const ResultRow *row, const Viewer *viewer) {
         if (!row->run)
                 return;
 
-        json_key(json, "run");
-        if (privacy_may_see(viewer, row->uid)) {
-                json_raw(json, row->run);
+        if (!privacy_may_see(viewer, row->uid)) {
+                privacy_put_run(json, json_text(row->run, strlen(row->run)));
                 return;
         }
-        privacy_put_run(json, run);
-        privacy_put_hidden(json, json_text_find(run, "environment").text ? "run.environment" : NULL,
-                           json_text_find(run, "stderr").text ? "run.stderr" : NULL);
+        json_key(json, "run");
+        json_raw(json, row->run);
 }
 
 static void write_result(Json *json, const ResultRow *row, const Viewer *viewer) {

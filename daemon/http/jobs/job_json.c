@@ -38,7 +38,7 @@ void job_json_write_identity(Json *json, const JobView *job, const Viewer *viewe
         json_put_string(json, "name", job->info.name);
         json_put_string(json, "state", job_state_name(job->state));
         json_put_string(json, "command", is_hidden ? NULL : job->info.command);
-        privacy_put_hidden(json, is_hidden ? "command" : NULL, NULL);
+        privacy_put_hidden(json, is_hidden ? "command" : NULL);
         json_put_string(json, "user", job->info.user);
         json_put_int_or_null(json, "uid", job->info.uid != JOB_UID_UNKNOWN, job->info.uid);
         json_put_int_or_null(json, "gid", job->info.gid != JOB_UID_UNKNOWN, job->info.gid);

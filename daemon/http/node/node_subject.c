@@ -147,6 +147,7 @@ static void write_store(Json *json, const StoreStats *store) {
         json_put_uint(json, "queue_rows", store->queue_rows);
         json_put_uint(json, "sync_failures", store->n_sync_failures);
         put_text_or_null(json, "sync_error", store->sync_error);
+        json_put_int(json, "clock_ahead_seconds", store->expiry.clock_ahead_s);
         json_put_uint(json, "damaged_files", store->damage.n_files);
         json_put_bool(json, "salvaging", store->damage.is_salvaging);
         json_put_uint(json, "rows_salvaged", store->damage.n_rows_salvaged);

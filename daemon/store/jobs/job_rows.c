@@ -30,10 +30,7 @@ static int find_layout(Database *database, LayoutKind kind, int64_t *ret) {
 
         job_text_write_layout(kind, &keys);
         r = buffer_error(&keys);
-        if (r < 0)
-                return r;
-
-        return database_text_id(database, &layout_find, &layout_insert, field_buffer(&keys), ret);
+        return r < 0 ? r : database_text_id(database, &layout_find, &layout_insert, field_buffer(&keys), ret);
 }
 
 static int read_one(Database *database, LayoutKind kind, Field text, Field ret[static 2]) {
