@@ -206,7 +206,7 @@ install: all
 	for model in conf/indicators.d/*.yaml; do to=$(DESTDIR)$(SYSCONF_DIR)/perfd/indicators.d/$${model##*/}; \
 	        test -e $$to || install -D -m 644 $$model $$to || exit 1; done
 	for unit in systemd/*.service systemd/*.socket; do to=$(DESTDIR)$(UNIT_DIR)/$${unit##*/}; \
-	        sed -e 's|/usr/sbin/|$(SBIN_DIR)/|g' $$unit | install -m 644 /dev/stdin $$to || exit 1; done
+	        sed -e 's|/usr/sbin/|$(SBIN_DIR)/|g; s|/usr/bin/|$(BIN_DIR)/|g' $$unit | install -m 644 /dev/stdin $$to || exit 1; done
 	install -D -m 644 systemd/perfd.sysusers $(DESTDIR)$(SYSUSERS_DIR)/perfd.conf
 	install -D -m 644 systemd/perfd.tmpfiles $(DESTDIR)$(TMPFILES_DIR)/perfd.conf
 	for page in man/*.[1-9]; do install -D -m 644 $$page $(DESTDIR)$(MAN_DIR)/man$${page##*.}/$${page##*/} || exit 1; done

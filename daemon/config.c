@@ -483,13 +483,14 @@ int config_load(const char *path, Config *ret, ConfigError *ret_error) {
         return 0;
 }
 
-void config_place_volatile_store(Config *config) {
+void config_store_directory(const Config *config, char ret[static CONFIG_TEXT_MAX]) {
         const char *slash = strrchr(config->sockets.path, '/');
         const Setting *directory = setting_find("store", "directory");
 
         if (config->store.is_volatile && strcmp(config->store.directory, directory->initial) == 0)
-                (void)snprintf(config->store.directory, sizeof(config->store.directory), "%.*s/volatile",
-                               (int)(slash - config->sockets.path), config->sockets.path);
+                (void)snprintf(ret, CONFIG_TEXT_MAX, "%.*s/volatile", (int)(slash - config->sockets.path), config->sockets.path);
+        else
+                (void)snprintf(ret, CONFIG_TEXT_MAX, "%s", config->store.directory);
 }
 
 size_t config_patterns(const PatternsConfig *config, FinderPattern ret[static CONFIG_PATTERNS_MAX]) {
@@ -505,7 +506,11 @@ size_t config_patterns(const PatternsConfig *config, FinderPattern ret[static CO
         return n;
 }
 
-void config_apply(Config *config, const Config *fresh, Buffer *ret_restart) {
+static bool is_of_sockets(const Setting *setting) {
+        return setting->offset >= offsetof(Config, sockets) && setting->offset < offsetof(Config, sockets) + sizeof(SocketsConfig);
+}
+
+void config_apply(Config *config, const Config *fresh, bool are_sockets_passed, Buffer *ret_restart) {
         for (size_t i = 0; i < N_ELEMENTS(settings); i++) {
                 const Setting *setting = &settings[i];
                 char *now = (char *)config + setting->offset;
@@ -513,9 +518,10 @@ void config_apply(Config *config, const Config *fresh, Buffer *ret_restart) {
 
                 if (is_text(setting) ? strcmp(now, next) == 0 : memcmp(now, next, setting->size) == 0)
                         continue;
-                if (setting->needs_restart)
-                        buffer_printf(ret_restart, "%s%s.%s", ret_restart->n > 0 ? ", " : "", setting->section, setting->key);
-                else
+                if (!setting->needs_restart)
                         memcpy(now, next, setting->size);
+                else if (!are_sockets_passed || !is_of_sockets(setting))
+                        buffer_printf(ret_restart, "%s%s.%s", ret_restart->n > 0 ? ", " : "", setting->section, setting->key);
         }
+        config->shares.limits[RESOURCE_STORE] = config->store.size_max_bytes;
 }

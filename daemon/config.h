@@ -62,16 +62,17 @@ int config_load(const char *path, Config *ret, ConfigError *ret_error);
 int config_set(Config *config, const char *section, const char *key, const char *text, ConfigError *ret_error);
 
 /*
- * Sets the directory of a volatile store without a configured directory: next to the socket, on a memory file system
- * such as /run. Call after all settings are set.
+ * Returns the directory of the store. That of a volatile store without a configured directory is next to the socket, on a
+ * memory file system such as /run.
  */
-void config_place_volatile_store(Config *config);
+void config_store_directory(const Config *config, char ret[static CONFIG_TEXT_MAX]);
 
 /*
- * Copies the settings that may change at runtime from `fresh` to `config`. Writes the names of the other settings
- * that differ to `ret_restart` ("http.listen, …").
+ * Copies the settings that may change at runtime from `fresh` to `config`. Writes the names of the other settings that
+ * differ to `ret_restart` ("http.threads, …"), except those of the Unix sockets if these were passed: a restart does not
+ * change these.
  */
-void config_apply(Config *config, const Config *fresh, Buffer *ret_restart);
+void config_apply(Config *config, const Config *fresh, bool are_sockets_passed, Buffer *ret_restart);
 
 /* Returns the number of patterns for a Finder, in the order of the settings. The texts are borrowed. */
 #define CONFIG_PATTERNS_MAX 7

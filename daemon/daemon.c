@@ -27,28 +27,34 @@ typedef struct Daemon {
 
 /* --- event handlers --------------------------------------------------------------------------- */
 
+static void notify_status(const Daemon *daemon) {
+        const Rooms *rooms = &daemon->rooms;
+
+        (void)sd_notifyf(0, "STATUS=%zu jobs running, %lu indicators stored since start%s%s%s", rooms->jobs.jobs.n,
+                         (unsigned long)rooms->indicators.results.tally.stats.n_stored,
+                         rooms->stored.is_writable ? "" : "; the store cannot be written",
+                         rooms->http_port.error[0] ? "; the HTTP port cannot be opened" : "",
+                         rooms->self.stats.config_reload_ok ? "" : "; the configuration files have errors and are not in force");
+}
+
 static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         Daemon *daemon = userdata;
         Rooms *rooms = &daemon->rooms;
+        bool was_portless;
         int r;
 
         (void)usec;
         daemon->tick_deadline_us = self_count_tick(&rooms->self, daemon->tick_deadline_us, clock_boottime_ns() / NS_PER_US,
                                                    rooms->config.node.interval_ns / NS_PER_US);
+        was_portless = rooms->http_port.error[0];
         r = rooms_tick(rooms);
         if (r < 0)
                 return r;
+        if (was_portless != (rooms->http_port.error[0] != '\0'))
+                notify_status(daemon);
 
         r = sd_event_source_set_time(source, daemon->tick_deadline_us);
         return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-}
-
-static void notify_status(const Daemon *daemon) {
-        const Rooms *rooms = &daemon->rooms;
-
-        (void)sd_notifyf(0, "STATUS=%zu jobs running, %lu indicators stored since start%s", rooms->jobs.jobs.n,
-                         (unsigned long)rooms->indicators.results.tally.stats.n_stored,
-                         rooms->stored.is_writable ? "" : "; the store cannot be written");
 }
 
 /*
@@ -135,11 +141,12 @@ static int on_end_signal(sd_event_source *source, const struct signalfd_siginfo 
         return daemon_drain(userdata);
 }
 
-static void log_config_error(const char *what, const ConfigError *error) {
+/* "FILE:LINE: text" */
+static void describe_error(const ConfigError *error, Buffer *ret) {
+        buffer_puts(ret, error->file);
         if (error->line > 0)
-                log_err("%s: %s:%u: %s", what, error->file, error->line, error->text);
-        else
-                log_err("%s: %s: %s", what, error->file, error->text);
+                buffer_printf(ret, ":%u", error->line);
+        buffer_printf(ret, "%s%s", error->file[0] ? ": " : "", error->text);
 }
 
 static int daemon_read_config(const Options *options, Config *ret, ConfigError *ret_error) {
@@ -149,8 +156,6 @@ static int daemon_read_config(const Options *options, Config *ret, ConfigError *
         r = config_load(options->config_path, ret, ret_error);
         if (r == 0)
                 r = options_apply(options, ret, ret_error);
-        if (r == 0)
-                config_place_volatile_store(ret);
         return r;
 }
 
@@ -167,45 +172,87 @@ static void restart_timers(Daemon *daemon, const Config *before) {
                 (void)sd_event_source_set_time(daemon->checkpoint, (now_ns + config->jobs.checkpoint_interval_ns) / NS_PER_US);
 }
 
-static void daemon_reload(Daemon *daemon) {
-        Rooms *rooms = &daemon->rooms;
-        Config before = rooms->config;
-        Buffer restart = {};
-        ConfigError error;
-        Config fresh;
+/* Applies all settings of the files that do not wait for a restart, or none. 0, or < 0 or CONFIG_INVALID with the error. */
+static int apply_files(Daemon *daemon, Buffer *ret_restart, ConfigError *ret_error) {
+        const Config before = daemon->rooms.config;
+        char error[ROOMS_ERROR_MAX];
+        Config next = before, fresh;
+        int r;
 
-        if (daemon_read_config(daemon->options, &fresh, &error) != 0) {
-                self_count_reload(&rooms->self, false);
-                rooms_publish(rooms);
-                log_config_error("Configuration not reloaded, keeping the previous one", &error);
-                return;
+        r = daemon_read_config(daemon->options, &fresh, ret_error);
+        if (r < 0)
+                (void)snprintf(ret_error->text, sizeof(ret_error->text), "%s", strerror(-r));
+        if (r != 0)
+                return r;
+
+        config_apply(&next, &fresh, !daemon->sockets.submit_path[0], ret_restart);
+        r = rooms_configure(&daemon->rooms, &next, error);
+        if (r < 0) {
+                *ret_error = (ConfigError){};
+                (void)snprintf(ret_error->text, sizeof(ret_error->text), "%s", error);
+                return r;
         }
-
-        config_apply(&rooms->config, &fresh, &restart);
-        self_count_reload(&rooms->self, rooms_configure(rooms) == 0);
         restart_timers(daemon, &before);
-        rooms_publish(rooms);
-        if (restart.n > 0)
+        return 0;
+}
+
+/* Reads the configuration files again. 0, or as apply_files(). */
+static int daemon_reload(Daemon *daemon, ConfigError *ret_error) {
+        scoped(buffer_deinit) Buffer restart = {}, error = {};
+        Rooms *rooms = &daemon->rooms;
+        int r;
+
+        (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lu", (unsigned long)(clock_monotonic_ns() / NS_PER_US));
+        *ret_error = (ConfigError){};
+        r = apply_files(daemon, &restart, ret_error);
+        if (r != 0) {
+                describe_error(ret_error, &error);
+                log_err("Configuration not reloaded, keeping the previous one: %s", error.text ?: "");
+        } else if (restart.n > 0)
                 log_warning("Configuration reloaded; these settings take effect after a restart: %s", restart.text);
         else
                 log_info("Configuration reloaded.");
-        buffer_deinit(&restart);
+
+        self_count_reload(&rooms->self, r == 0 ? "" : error.text ?: strerror(ENOMEM), restart.text ?: "");
+        rooms_publish(rooms);
+        (void)sd_notify(0, "READY=1");
+        notify_status(daemon);
+        return r;
 }
 
 static int on_reload_signal(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata) {
-        Daemon *daemon = userdata;
+        ConfigError error;
 
         (void)source;
         (void)info;
-        (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lu", (unsigned long)(clock_monotonic_ns() / NS_PER_US));
-        daemon_reload(daemon);
-        (void)sd_notify(0, "READY=1");
-        if (daemon->rooms.self.stats.config_reload_ok)
-                notify_status(daemon);
-        else
-                (void)sd_notify(0, "STATUS=The configuration files have errors; the previous configuration is in use, see the log");
+        (void)daemon_reload(userdata, &error);
         return 0;
 }
+
+/* The user of perfd may send the signal as well. */
+static int on_reload_request(void *userdata, const Request *request, Ticket ticket, Answer *ret) {
+        Daemon *daemon = userdata;
+        const SelfStats *stats = &daemon->rooms.self.stats;
+        char place[COMPLAINT_PATH_MAX] = "", text[COMPLAINT_TEXT_MAX];
+        ConfigError error;
+
+        (void)ticket;
+        if (!request->peer.is_admin && request->peer.uid != geteuid())
+                return desk_answer(ret, STATUS_DENIED, "", "only root, members of admin_group in [socket] of perfd.conf and the user of "
+                                                           "perfd may reload the configuration");
+        if (daemon_reload(daemon, &error) != 0) {
+                if (error.file[0])
+                        (void)snprintf(place, sizeof(place), error.line > 0 ? "%.180s:%u" : "%.180s", error.file, error.line);
+                return desk_answer(ret, STATUS_INVALID, place, error.text);
+        }
+
+        (void)snprintf(text, sizeof(text), "these settings take effect after a restart: %.240s", stats->config_restart);
+        return desk_answer(ret, STATUS_OK, "", stats->config_restart[0] ? text : daemon->rooms.http_port.error);
+}
+
+static const Kind daemon_kinds[] = {
+        { REQUEST_RELOAD, "reload", on_reload_request, NULL },
+};
 
 /* --- setup ------------------------------------------------------------------------------------ */
 
@@ -274,13 +321,14 @@ static int exit_code_of(int error) {
 }
 
 static int open_store(Rooms *rooms) {
-        StoreConfig *config = &rooms->config.store;
+        StoreConfig config = rooms->config.store;
         scoped(freep) char *note = NULL;
         int r;
 
-        r = file_make_dirs(config->directory, 0700);
+        config_store_directory(&rooms->config, config.directory);
+        r = file_make_dirs(config.directory, 0700);
         if (r < 0) {
-                log_err("Cannot create the state directory %s: %s; run as root, or choose another with --state", config->directory,
+                log_err("Cannot create the state directory %s: %s; run as root, or choose another with --state", config.directory,
                         strerror(-r));
                 return exit_code_of(r);
         }
@@ -290,10 +338,10 @@ static int open_store(Rooms *rooms) {
                 log_err("Cannot open the store: %s", strerror(-r));
                 return EXIT_FAILURE;
         }
-        config->shares = rooms->shares;
-        r = store_open(&rooms->store, config, &note);
+        config.shares = rooms->shares;
+        r = store_open(&rooms->store, &config, &note);
         if (r != 0) {
-                log_err("Cannot open the store in %s: %s", config->directory, note ? note : strerror(-r));
+                log_err("Cannot open the store in %s: %s", config.directory, note ? note : strerror(-r));
                 return r == STORE_TOO_NEW ? EXIT_NOT_CONFIGURED : r < 0 ? exit_code_of(r) : EXIT_FAILURE;
         }
         if (note)
@@ -316,7 +364,7 @@ static int daemon_open(Daemon *daemon) {
         if (r != 0)
                 return r;
 
-        r = rooms_open(&daemon->rooms, daemon->event, daemon->options->root, &daemon->sockets);
+        r = rooms_open(&daemon->rooms, daemon->event, daemon->options->root, &daemon->sockets, &DESK_ROW(daemon_kinds, daemon));
         if (r >= 0)
                 r = add_events(daemon);
         if (r < 0) {
@@ -330,10 +378,12 @@ static int daemon_open(Daemon *daemon) {
 static void notify_ready(Daemon *daemon) {
         const Rooms *rooms = &daemon->rooms;
         const char *address = rooms->http_port.address;
+        char directory[CONFIG_TEXT_MAX];
 
+        config_store_directory(&rooms->config, directory);
         http_set_ready(rooms->http, true);
         log_info("perfd " PERFD_VERSION " samples every %lu ms, keeps its store in %s%s, and serves %s%s.",
-                 (unsigned long)(rooms->config.node.interval_ns / NS_PER_MS), rooms->config.store.directory,
+                 (unsigned long)(rooms->config.node.interval_ns / NS_PER_MS), directory,
                  rooms->config.store.is_volatile ? " (volatile)" : "", address[0] ? "http://" : "its Unix sockets only", address);
         (void)sd_notify(0, "READY=1");
         notify_status(daemon);
@@ -410,19 +460,23 @@ int daemon_run(const Options *options) {
                 .rooms.self.statm_fd = -1,
                 .sockets = { .submit_fd = -1, .http_unix_fd = -1 },
         };
-        ConfigError error;
+        scoped(buffer_deinit) Buffer text = {};
+        char directory[CONFIG_TEXT_MAX];
+        ConfigError error = {};
         int r;
 
         r = daemon_read_config(options, &daemon.rooms.config, &error);
         if (r != 0) {
-                log_config_error("Configuration", &error);
+                describe_error(&error, &text);
+                log_err("Configuration: %s", text.text ?: "");
                 return EXIT_NOT_CONFIGURED;
         }
         if (options->check_config)
                 return check_models(&daemon.rooms.config);
 
+        config_store_directory(&daemon.rooms.config, directory);
         if (options->db)
-                return db_run(daemon.rooms.config.store.directory, options->db, options->db_files);
+                return db_run(directory, options->db, options->db_files);
 
         block_signals();
         self_init(&daemon.rooms.self);

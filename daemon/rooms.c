@@ -158,9 +158,38 @@ static HttpConfig http_config(const Config *config) {
         return http;
 }
 
-int rooms_configure(Rooms *rooms) {
-        const HttpConfig http = http_config(&rooms->config);
-        int result = 0, r;
+/* The parts whose configuration can fail. */
+static int configure_fallible(Rooms *rooms, const Config *before, char ret_error[static ROOMS_ERROR_MAX]) {
+        int r, restored;
+
+        r = configure_detection(rooms);
+        if (r < 0) {
+                (void)snprintf(ret_error, ROOMS_ERROR_MAX, "cannot apply the job patterns: %s%s", strerror(-r),
+                               r == -EMFILE ? " (see fs.inotify.max_user_instances and LimitNOFILE=)" : "");
+                rooms->config = *before;
+                return r;
+        }
+        r = registry_configure(&rooms->indicators.registry);
+        if (r >= 0)
+                return 0;
+
+        (void)snprintf(ret_error, ROOMS_ERROR_MAX, "cannot read the indicator models: %s", strerror(-r));
+        rooms->config = *before;
+        restored = configure_detection(rooms);
+        if (restored < 0)
+                log_err("Cannot restore the former job patterns, detecting jobs by the new ones: %s", strerror(-restored));
+        return r;
+}
+
+int rooms_configure(Rooms *rooms, const Config *next, char ret_error[static ROOMS_ERROR_MAX]) {
+        const HttpConfig http = http_config(next);
+        const Config before = rooms->config;
+        int r;
+
+        rooms->config = *next;
+        r = configure_fallible(rooms, &before, ret_error);
+        if (r < 0)
+                return r;
 
         http_configure(rooms->http, &http);
         http_port_keep(&rooms->http_port, rooms->config.sockets.http_listen, rooms->http);
@@ -168,29 +197,19 @@ int rooms_configure(Rooms *rooms) {
         ingest_configure(rooms->ingest, &rooms->config.ingest);
         store_configure(rooms->store, &rooms->config.store);
         node_configure(&rooms->node, &rooms->config.node);
-        r = registry_configure(&rooms->indicators.registry);
-        if (r < 0) {
-                log_err("Cannot read the indicator models, keeping the former ones until the next reload: %s", strerror(-r));
-                result = r;
-        }
-        r = configure_detection(rooms);
-        if (r < 0) {
-                log_err("Cannot apply the job patterns, keeping the former ones until the next reload: %s%s", strerror(-r),
-                        r == -EMFILE ? " (see fs.inotify.max_user_instances and LimitNOFILE=)" : "");
-                result = r;
-        }
-        return result;
+        return 0;
 }
 
 /* --- start and stop --------------------------------------------------------------------------- */
 
 /* Lists the kinds of requests that perfd serves. */
-static void init_desk(Rooms *rooms) {
+static void init_desk(Rooms *rooms, const DeskRow *own) {
         const DeskRow rows[] = {
                 DESK_ROW(lifecycle_kinds, &rooms->jobs.lifecycle),
                 DESK_ROW(phases_kinds, &rooms->jobs.phases),
                 DESK_ROW(registry_kinds, &rooms->indicators.registry),
                 DESK_ROW(results_kinds, &rooms->indicators.results),
+                *own,
         };
 
         desk_init(&rooms->desk, rows, N_ELEMENTS(rows));
@@ -248,7 +267,7 @@ static int open_sockets(Rooms *rooms, sd_event *event, Sockets *sockets) {
         return r;
 }
 
-int rooms_open(Rooms *rooms, sd_event *event, const char *root, Sockets *sockets) {
+int rooms_open(Rooms *rooms, sd_event *event, const char *root, Sockets *sockets, const DeskRow *own) {
         const Config *config = &rooms->config;
         const JobRoomParts jobs = { &config->jobs, event, &rooms->node, rooms->store, rooms->shares };
         int r;
@@ -264,7 +283,7 @@ int rooms_open(Rooms *rooms, sd_event *event, const char *root, Sockets *sockets
                 return r;
         indicator_room_init(&rooms->indicators, &config->indicators, &config->store, rooms->store, rooms->shares,
                             &rooms->jobs.identity);
-        init_desk(rooms);
+        init_desk(rooms, own);
         r = start(rooms);
         if (r >= 0)
                 r = open_sockets(rooms, event, sockets);

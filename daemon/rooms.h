@@ -40,16 +40,15 @@ typedef struct Rooms {
 
 /*
  * Resumes the jobs of the previous perfd, takes the first sample, and takes ownership of the sockets. The
- * configuration, the shares and the store must be open. Returns 0 or a negative errno.
+ * configuration, the shares and the store must be open. own: kinds of requests that the caller serves. Returns 0 or a
+ * negative errno.
  */
-int rooms_open(Rooms *rooms, sd_event *event, const char *root, Sockets *sockets);
+int rooms_open(Rooms *rooms, sd_event *event, const char *root, Sockets *sockets, const DeskRow *own);
 void rooms_close(Rooms *rooms);
 
-/*
- * Applies rooms->config after a reload. Returns 0, or a negative errno if settings could not be applied; errors are
- * logged.
- */
-int rooms_configure(Rooms *rooms);
+#define ROOMS_ERROR_MAX 200
+/* Applies `next` after a reload. Returns 0, or a negative errno with ret_error: then nothing has changed. */
+int rooms_configure(Rooms *rooms, const Config *next, char ret_error[static ROOMS_ERROR_MAX]);
 
 /* Shows the state to HTTP: the other functions call this as needed, except after rooms_configure(). */
 void rooms_publish(Rooms *rooms);

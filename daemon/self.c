@@ -19,8 +19,11 @@
 #include "util/scan.h"
 #include "util/scoped.h"
 
-/* Before Linux 6.2, counting open descriptors requires a directory listing. */
-#define TICKS_PER_FD_COUNT 10
+/*
+ * Memory and descriptors are read at each tenth tick: the kernel sums counters of all CPUs for the memory of a process, and before
+ * Linux 6.2, counting descriptors requires a directory listing.
+ */
+#define TICKS_PER_READING 10
 
 #define TIMER_SLACK_NS 1000000UL
 
@@ -59,7 +62,8 @@ void self_init(Self *self) {
         uint64_t now_ns = clock_realtime_ns();
 
         *self = (Self){
-                .stats = { .started_realtime_ns = now_ns, .config_reload_ok = true, .config_reload_realtime_ns = now_ns },
+                .stats = { .started_realtime_ns = now_ns, .config_reload_ok = true, .is_config_in_force = true,
+                           .config_reload_realtime_ns = now_ns },
         };
         (void)prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
         (void)umask(0022);
@@ -117,10 +121,15 @@ uint64_t self_count_tick(Self *self, uint64_t deadline_us, uint64_t now_us, uint
         return deadline_us + (late_us / interval_us + 1) * interval_us;
 }
 
-void self_count_reload(Self *self, bool is_ok) {
-        self->stats.n_config_reloads++;
-        self->stats.config_reload_realtime_ns = clock_realtime_ns();
-        self->stats.config_reload_ok = is_ok;
+void self_count_reload(Self *self, const char *error, const char *restart) {
+        SelfStats *stats = &self->stats;
+
+        stats->n_config_reloads++;
+        stats->config_reload_realtime_ns = clock_realtime_ns();
+        stats->config_reload_ok = !error[0];
+        stats->is_config_in_force = !error[0] && !restart[0];
+        (void)snprintf(stats->config_error, sizeof(stats->config_error), "%s", error);
+        (void)snprintf(stats->config_restart, sizeof(stats->config_restart), "%s", restart);
 }
 
 /* Uses a buffer on the stack: opendir(3) would allocate memory. */
@@ -179,11 +188,12 @@ static void read_memory(int statm_fd, SelfStats *stats) {
 
 void self_read(Self *self) {
         self->stats.process_cpu_ns = clock_process_cpu_ns();
-        read_memory(self->statm_fd, &self->stats);
         if (self->journal) {
                 journal_flush(self->journal);
                 self->stats.n_log_messages_dropped = journal_n_dropped(self->journal);
         }
-        if (self->stats.n_ticks % TICKS_PER_FD_COUNT <= 1)
+        if (self->stats.n_ticks % TICKS_PER_READING <= 1) {
+                read_memory(self->statm_fd, &self->stats);
                 count_open_fds(&self->stats);
+        }
 }

@@ -34,8 +34,11 @@ void self_trim_memory(void);
  * same schedule.
  */
 uint64_t self_count_tick(Self *self, uint64_t deadline_us, uint64_t now_us, uint64_t interval_us);
-/* Counts a reload of the configuration. */
-void self_count_reload(Self *self, bool is_ok);
+/*
+ * Counts a reload of the configuration. error: why the files were not applied, or "". restart: names of the settings that
+ * wait for a restart.
+ */
+void self_count_reload(Self *self, const char *error, const char *restart);
 
 /* Reads memory, CPU time and the log's state, and at every tenth tick the number of open descriptors. */
 void self_read(Self *self);

@@ -41,7 +41,8 @@ static void read_spool(const char *directory, Health *health) {
 }
 
 static bool is_node_healthy(const Value *node) {
-        return answer_flag(value_get(node, "store"), "writable") && !*answer_text(value_get(node, "http"), "error");
+        return answer_flag(value_get(node, "store"), "writable") && !*answer_text(value_get(node, "http"), "error") &&
+               !*answer_text(value_get(node, "configuration"), "error");
 }
 
 static int exit_status_of(const Health *health) {
@@ -170,6 +171,7 @@ static void write_store(Screen *screen, const Value *store) {
 }
 
 static void write_node(Screen *screen, const Value *node) {
+        const Value *configuration = value_get(node, "configuration");
         uint64_t started_ms = answer_time(node, "started_ms"), now_ms = now_realtime_ms();
         char since[TEXT_MAX], uptime[TEXT_MAX], interval[TEXT_MAX];
 
@@ -181,6 +183,10 @@ static void write_node(Screen *screen, const Value *node) {
         write_field(screen, "jobs", "%ju running", (uintmax_t)answer_time(node, "jobs_running"));
         write_store(screen, value_get(node, "store"));
         write_error(screen, "http port", value_get(node, "http"), "error");
+        if (*answer_text(configuration, "error"))
+                write_field(screen, "config", "the files are not in force, perfd does not start with them: %s",
+                            answer_text(configuration, "error"));
+        write_error(screen, "restart", configuration, "restart");
 }
 
 #define USERS_SHOWN_MAX 5U

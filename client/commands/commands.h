@@ -42,6 +42,7 @@
         COMMAND(cmd_doctor)              \
         COMMAND(cmd_quota)               \
         COMMAND(cmd_flush)               \
+        COMMAND(cmd_reload)              \
         COMMAND(cmd_db_check)            \
         COMMAND(cmd_db_backup)           \
         COMMAND(cmd_db_salvage)

@@ -321,6 +321,13 @@ int deliver_model_gone(Courier *courier, const char *name, const char *component
         return deliver_frame(courier, codec_encode_unregister(sequence, name, component, &frame), &frame, sequence, true, ret);
 }
 
+int deliver_reload(Courier *courier, Delivery *ret) {
+        scoped(buffer_deinit) Buffer frame = {};
+        uint64_t sequence = wire_next_sequence(&courier->wire);
+
+        return deliver_frame(courier, codec_encode_reload(sequence, &frame), &frame, sequence, true, ret);
+}
+
 /*
  * A mark that perfd receives twice would end the phase that it started; it is not repeated once perfd may have read
  * it.

@@ -61,6 +61,9 @@ int deliver_model(Courier *courier, const Value *model, Delivery *ret);
 /* Removes a registered model. component: "" for the model without a component. */
 int deliver_model_gone(Courier *courier, const char *name, const char *component, Delivery *ret);
 
+/* Lets perfd read its configuration files again. Never spooled. */
+int deliver_reload(Courier *courier, Delivery *ret);
+
 typedef struct MarkResult {
         char job[JOB_ID_MAX];          /* the job that the phase belongs to */
         char previous[PHASE_NAME_MAX]; /* name of the phase that ended; "" if there was none, or it had no name */

@@ -178,6 +178,23 @@ static void check_http_port(Checks *checks, const Value *http) {
                             "systemctl reload perfd");
 }
 
+/* Absent as well. */
+static void check_configuration(Checks *checks, const Value *configuration) {
+        const char *error = answer_text(configuration, "error"), *restart = answer_text(configuration, "restart");
+        Check *check;
+
+        if (!configuration)
+                return;
+        check = checks_add(checks, "configuration");
+        check_detail(check, "%s%s", *error || !*restart ? "" : "settings wait for a restart: ",
+                     *error ? error : *restart ? restart : "the files, as last read, are in force");
+        if (*error)
+                check_blame(check, CHECK_FAILED, "the former configuration is in force, and perfd does not start with these files",
+                            "correct the files, then systemctl reload perfd");
+        else if (*restart)
+                check_blame(check, CHECK_LIMITED, "the former values of these settings are in force", "systemctl restart perfd");
+}
+
 static void check_durability(Checks *checks, const Value *store) {
         Check *check;
 
@@ -312,6 +329,7 @@ void checks_live_add_node(Checks *checks, const Value *node, const char *metrics
         check_damage(checks, value_get(node, "store"));
         check_durability(checks, value_get(node, "store"));
         check_http_port(checks, value_get(node, "http"));
+        check_configuration(checks, value_get(node, "configuration"));
         check_sources(checks, value_get(node, "sources"));
         check_sampling(checks, node, metrics, now_ms);
         check_descriptors(checks, metrics);

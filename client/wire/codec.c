@@ -36,6 +36,12 @@ int codec_encode_hello(uint64_t sequence, const char *client, Buffer *out) {
         return codec_frame_put(sequence, PERFD__V1__REQUEST__BODY_HELLO, &hello, out);
 }
 
+int codec_encode_reload(uint64_t sequence, Buffer *out) {
+        Perfd__V1__Reload reload = PERFD__V1__RELOAD__INIT;
+
+        return codec_frame_put(sequence, PERFD__V1__REQUEST__BODY_RELOAD, &reload, out);
+}
+
 static void reply_freep(Perfd__V1__Reply **p) {
         perfd__v1__reply__free_unpacked(*p, NULL);
 }

@@ -53,6 +53,7 @@ enum {
 
 /* Each function appends one frame, including its header, to `out`. Returns 0 or -ENOMEM. */
 int codec_encode_hello(uint64_t sequence, const char *client, Buffer *out);
+int codec_encode_reload(uint64_t sequence, Buffer *out);
 int codec_encode_job_begin(uint64_t sequence, const JobBegin *begin, Buffer *out);
 int codec_encode_job_end(uint64_t sequence, const char *job, const JobEnd *end, Buffer *out);
 /* wall_seconds: duration of the phase that ends; negative or NAN if unknown. */

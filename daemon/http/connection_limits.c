@@ -148,7 +148,8 @@ void connection_limits_close_slow(ConnectionLimits *limits, uint64_t since_ns) {
         if (pthread_mutex_trylock(&limits->mutex) != 0)
                 return;
 
-        for (size_t i = 0; i < limits->n_max; i++)
+        /* Most ticks have no connection and leave the table out of the caches. */
+        for (size_t i = 0; limits->n > 0 && i < limits->n_max; i++)
                 if (limits->connections[i].fd >= 0 && limits->connections[i].since_ns < since_ns)
                         (void)shutdown(limits->connections[i].fd, SHUT_RDWR);
         pthread_mutex_unlock(&limits->mutex);

@@ -21,6 +21,12 @@ static int decode_hello(Decoded *decoded, const DecodeContext *context, const Pr
         return refuse_bad_text(&decoded->refusal, "hello.client", from->client, JOB_TEXT_MAX - 1);
 }
 
+static int decode_reload(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message) {
+        (void)decoded, (void)context;
+        assert(message->descriptor == &perfd__v1__reload__descriptor);
+        return 0;
+}
+
 /* One row for each kind of request. */
 static const struct {
         Perfd__V1__Request__BodyCase body;
@@ -34,6 +40,7 @@ static const struct {
         { PERFD__V1__REQUEST__BODY_MARK, REQUEST_MARK, codec_decode_mark },
         { PERFD__V1__REQUEST__BODY_REGISTER, REQUEST_REGISTER, codec_decode_register },
         { PERFD__V1__REQUEST__BODY_UNREGISTER, REQUEST_UNREGISTER, codec_decode_unregister },
+        { PERFD__V1__REQUEST__BODY_RELOAD, REQUEST_RELOAD, decode_reload },
 };
 
 _Static_assert(N_ELEMENTS(decoders) == N_REQUEST_KINDS, "every kind of request has a decoder");

@@ -25,12 +25,15 @@ static uint64_t *value_at(CgroupSample *sample, size_t offset) {
 
 typedef struct Key {
         const char *name;
+        size_t n_name; /* most lines are told apart by the length of the key */
         size_t offset; /* offset of a uint64_t in CgroupSample */
         CgroupPart part;
         uint64_t factor, divisor;
 } Key;
 
-#define KEY(name, member, part) { name, offsetof(CgroupSample, member), CGROUP_##part, 1, 1 }
+#define KEY_SCALED(name, member, part, factor, divisor) \
+        { name, sizeof(name) - 1, offsetof(CgroupSample, member), CGROUP_##part, factor, divisor }
+#define KEY(name, member, part) KEY_SCALED(name, member, part, 1, 1)
 
 /* There are no periods without the cpu controller. */
 static const Key cpu_stat[] = {
@@ -52,12 +55,12 @@ static const Key memory_events[] = {
 static const Key v1_throttling[] = {
         KEY("nr_periods", n_periods, THROTTLING),
         KEY("nr_throttled", n_throttled, THROTTLING),
-        { "throttled_time", offsetof(CgroupSample, throttled_us), CGROUP_THROTTLING, 1, US_NS },
+        KEY_SCALED("throttled_time", throttled_us, THROTTLING, 1, US_NS),
 };
 
 static const Key v1_cpu_modes[] = {
-        { "user", offsetof(CgroupSample, user_us), CGROUP_CPU, TICK_US, 1 },
-        { "system", offsetof(CgroupSample, system_us), CGROUP_CPU, TICK_US, 1 },
+        KEY_SCALED("user", user_us, CPU, TICK_US, 1),
+        KEY_SCALED("system", system_us, CPU, TICK_US, 1),
 };
 
 /* Since 4.13. v1 has no memory.high, so the number of its events is 0. */
@@ -77,13 +80,16 @@ static bool parse_line(const char *line, const Key *keys, size_t n_keys, CgroupS
                 const char *end;
                 uint64_t v;
 
-                if (strncmp(keys[i].name, line, n) != 0 || keys[i].name[n] != '\0')
+                if (keys[i].n_name != n || memcmp(keys[i].name, line, n) != 0)
                         continue;
                 end = line[n] == ' ' ? scan_u64(line + n, &v) : NULL;
                 if (!end || *end != '\n')
                         return false;
-                *value_at(ret, keys[i].offset) = v * keys[i].factor / keys[i].divisor;
+                v *= keys[i].factor;
+                *value_at(ret, keys[i].offset) = keys[i].divisor > 1 ? v / keys[i].divisor : v;
                 *found |= 1U << i;
+                if (i + 1 < n_keys && keys[i + 1].n_name != n)
+                        break; /* equal keys are neighbours */
         }
         return true;
 }

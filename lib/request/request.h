@@ -40,6 +40,7 @@ typedef enum RequestKind {
         REQUEST_MARK,
         REQUEST_REGISTER,
         REQUEST_UNREGISTER,
+        REQUEST_RELOAD,
         N_REQUEST_KINDS,
 } RequestKind;
 

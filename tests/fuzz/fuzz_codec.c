@@ -144,6 +144,8 @@ static void check_request(const Request *request) {
         case REQUEST_REGISTER:
                 check_model(request->register_model.model);
                 return;
+        case REQUEST_RELOAD:
+                return;
         case REQUEST_UNREGISTER:
                 check_line(request->unregister_model.name, NAME_MAX_BYTES);
                 check_line(request->unregister_model.component ?: "", COMPONENT_MAX_BYTES);

@@ -1,13 +1,15 @@
 """Checks the configuration: errors are named, valid changes are applied, and an invalid reload changes nothing."""
 
+import json
 import os
+import re
 import resource
 import subprocess
 import unittest
 
 import harness
 from harness import wait_for
-from test_job_groups import Group
+from test_job_groups import NOBODY, Group
 
 
 class Start(harness.TestCase):
@@ -136,6 +138,83 @@ class Reload(harness.TestCase):
         self.assertIn("http.threads", daemon.log())
         self.assertIn("store.volatile", daemon.log())
 
+    def test_perfctl_reload_answers_with_the_outcome(self):
+        daemon = self.daemon("[sampling]\ninterval = 200ms\n")
+        daemon.config_d.mkdir()
+        drop_in = daemon.config_d / "50-site.conf"
+        drop_in.write_text("[metrics]\njobs = 7\n\n[limits]\nframe_size = huge\n")
+        done = daemon.perfctl("reload")
+        expected = f"{drop_in}:5: [limits] frame_size = huge: expected a size from 4K to 64M"
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn(f"the configuration was not changed: {expected}", done.stderr)
+
+        self.assertIn(f"ok\nconfiguration: not in force: {expected}", daemon.get("/-/healthy").text)
+        self.assertEqual(daemon.get("/api/v1/node").json["configuration"]["error"], expected)
+        metrics = daemon.metrics()
+        self.assertEqual((metrics["perfd_config_last_reload_successful"], metrics["perfd_config_in_force"]), (0, 0))
+        status = daemon.perfctl("status")
+        self.assertEqual(status.returncode, 1)
+        self.assertIn("not healthy", status.stdout)
+        self.assertRegex(status.stdout, rf"(?m)^  config +the files are not in force, .*: {re.escape(expected)}$")
+        check = self.doctor(daemon)["configuration"]
+        self.assertEqual((check["state"], check["detail"]), ("failed", expected))
+
+        drop_in.write_text("[sampling]\ninterval = 300ms\n")
+        done = daemon.perfctl("reload")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "configuration reloaded\n", ""))
+        self.assertEqual(daemon.wait_tick()["perfd_sample_interval_seconds"], 0.3)
+        self.assertEqual(daemon.get("/-/healthy").text, "ok\n")
+        self.assertEqual((daemon.metrics()["perfd_config_in_force"], daemon.perfctl("status").returncode), (1, 0))
+        self.assertEqual(self.doctor(daemon)["configuration"]["state"], "ok")
+
+    def doctor(self, daemon):
+        return {check["check"]: check for check in json.loads(daemon.perfctl("doctor", "--json").stdout)}
+
+    def test_what_waits_for_a_restart_is_what_was_changed(self):
+        daemon = self.daemon()
+        daemon.configure("[http]\nthreads = 3\n")
+        for _ in range(2):  # a second reload does not forget
+            done = daemon.perfctl("reload")
+            self.assertEqual((done.returncode, done.stdout), (0, "configuration reloaded\n"))
+            self.assertIn("these settings take effect after a restart: http.threads\n", done.stderr)
+        self.assertEqual(daemon.get("/-/healthy").text, "ok\nconfiguration: wait for a restart: http.threads\n")
+        self.assertEqual((daemon.metrics()["perfd_config_in_force"], daemon.metrics()["perfd_config_last_reload_successful"]), (0, 1))
+        status = daemon.perfctl("status")
+        self.assertEqual(status.returncode, 0)
+        self.assertRegex(status.stdout, r"(?m)^  restart +http\.threads$")
+        self.assertEqual(self.doctor(daemon)["configuration"]["state"], "limited")
+        daemon.configure("")
+        self.assertEqual(daemon.perfctl("reload").stderr, "")
+        self.assertEqual(daemon.metrics()["perfd_config_in_force"], 1)
+
+    @unittest.skipIf(os.geteuid() != 0, "needs root")
+    def test_another_user_may_not_reload(self):
+        daemon = self.daemon("[metrics]\njobs = 7\n")
+        daemon.directory.chmod(0o755)
+        daemon.configure("[metrics]\njobs = 8\n")
+        done = subprocess.run([harness.PERFCTL, "reload"], user=NOBODY, group=NOBODY, extra_groups=[], capture_output=True, text=True,
+                              cwd="/", env={**os.environ, "PERFD_SOCKET": str(daemon.socket)}, timeout=harness.TIMEOUT_S)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("only root, members of admin_group in [socket] of perfd.conf and the user of perfd may reload", done.stderr)
+        self.assertNotIn("reloaded", daemon.log())
+
+    @unittest.skipIf(os.geteuid() != 0, "needs root")
+    def test_the_user_of_perfd_may_reload(self):
+        directory = self.temporary_directory()
+        os.chown(directory, NOBODY, NOBODY)
+        perfd = subprocess.Popen([harness.PERFD, "--config", "/dev/null", "--http", "off", "--socket", directory / "s", "--state",
+                                  directory / "state"], user=NOBODY, group=NOBODY, extra_groups=[], stderr=subprocess.DEVNULL)
+        self.addCleanup(perfd.wait)
+        self.addCleanup(perfd.terminate)
+        done = subprocess.run([harness.PERFCTL, "--socket", directory / "s", "reload"], user=NOBODY, group=NOBODY, extra_groups=[],
+                              capture_output=True, text=True, cwd="/", timeout=harness.TIMEOUT_S)
+        self.assertEqual((done.returncode, done.stdout), (0, "configuration reloaded\n"), done.stderr)
+
+    def test_without_perfd_a_reload_fails(self):
+        done = subprocess.run([harness.PERFCTL, "--socket", "/nonexistent/perfd.sock", "reload", "--timeout", "0.1"],
+                              capture_output=True, text=True, timeout=harness.TIMEOUT_S)
+        self.assertEqual(done.returncode, 3, done.stderr)
+
     def test_new_limits_hold_for_connections_that_are_open(self):
         daemon = self.daemon("[limits]\njobs = 10\n", notify=True)
         with daemon.client() as client:
@@ -169,13 +248,14 @@ class Reload(harness.TestCase):
         free = [number for number in range(max(taken) + 3) if number not in taken]
         # Sufficient for opening files one by one, but too few for the detection.
         resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (free[1], limits[1]))
-        daemon.configure("[sampling]\ninterval = 100ms\n[jobs]\nlinger = 0\n" + patterns % "new")
+        daemon.configure("[sampling]\ninterval = 200ms\n[jobs]\nlinger = 0\n" + patterns % "new")
         daemon.reload()
         resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, limits)
-        log = daemon.wait_log("Cannot apply the job patterns, keeping the former ones until the next reload: Too many open files (see "
-                              "fs.inotify.max_user_instances and LimitNOFILE=)")
+        log = daemon.wait_log("Configuration not reloaded, keeping the previous one: cannot apply the job patterns: Too many open files "
+                              "(see fs.inotify.max_user_instances and LimitNOFILE=)")
         self.assertNotIn("out of memory", log)
-        self.assertEqual(daemon.wait_tick()["perfd_config_last_reload_successful"], 0)
+        metrics = daemon.wait_tick()
+        self.assertEqual((metrics["perfd_config_last_reload_successful"], metrics["perfd_sample_interval_seconds"]), (0, 0.1))
         for prefix in ("old", "new"):
             group = Group(name=f"{prefix}_{prefix}", parent=top)
             self.addCleanup(group.remove)
@@ -184,7 +264,8 @@ class Reload(harness.TestCase):
         self.assertEqual(daemon.get("/api/v1/jobs/new").status, 404)
 
         daemon.reload()
-        self.assertEqual(daemon.wait_tick()["perfd_config_last_reload_successful"], 1)
+        metrics = daemon.wait_tick()
+        self.assertEqual((metrics["perfd_config_last_reload_successful"], metrics["perfd_sample_interval_seconds"]), (1, 0.2))
         wait_for(lambda: daemon.get("/api/v1/jobs/new").status == 200, "a job by the new pattern")
 
     def test_the_watchdog_is_fed_and_the_end_announced(self):

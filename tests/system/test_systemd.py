@@ -177,14 +177,38 @@ class Units(Booted):
         self.assertEqual(self.show("MainPID"), self.pid)
         self.assertEqual(self.metrics()["perfd_config_last_reload_successful"], 1)
 
-    def test_a_faulty_reload_changes_nothing_and_says_so(self):
+    def test_a_faulty_reload_fails_changes_nothing_and_says_so(self):
         self.configure("[sampling]\ninterval = never\n")
         self.addCleanup(self.configure, "")
+        done = self.inside("systemctl", "reload", "perfd.service")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual((self.show("MainPID"), self.show("ActiveState")), (self.pid, "active"))
+        self.assertIn("the configuration files have errors and are not in force", self.show("StatusText"))
+        self.assertEqual(self.metrics()["perfd_config_last_reload_successful"], 0)
+        self.assertRegex(self.journal(), r"perfctl\[\d+\]: .*the configuration was not changed: /\S*/test\.conf:2: .*interval.*expected")
+        self.assertIn("/etc/perfd/perfd.conf.d/test.conf:2: ", self.inside("perfctl", "status").stdout)
+
+        self.configure("")
         self.run_inside("systemctl", "reload", "perfd.service")
-        self.assertEqual(self.show("MainPID"), self.pid)
-        wait_for(lambda: "configuration files have errors" in self.show("StatusText"), "a status that speaks of the configuration")
-        wait_for(lambda: self.metrics()["perfd_config_last_reload_successful"] == 0, "the metric of the failed reload")
-        self.assertRegex(self.journal(), r"test\.conf:2: .*interval.*expected")
+        self.assertNotIn("not in force", self.show("StatusText"))
+
+    def test_a_reload_reads_the_files_of_a_drop_in_of_the_unit(self):
+        drop_in = "/etc/systemd/system/perfd.service.d/config.conf"
+        self.run_inside("sh", "-euc", f"printf '[Service]\\nExecStart=\\nExecStart=/usr/sbin/perfd --config /etc/own.conf\\n' >{drop_in}; "
+                        "echo >/etc/own.conf; systemctl daemon-reload; systemctl restart perfd")
+        self.addCleanup(self.run_inside, "sh", "-euc", f"rm {drop_in}; systemctl daemon-reload; systemctl restart perfd")
+        self.run_inside("sh", "-c", "echo nonsense >/etc/own.conf")
+        self.assertNotEqual(self.inside("systemctl", "reload", "perfd.service").returncode, 0)
+        self.assertIn("/etc/own.conf:1: ", self.inside("perfctl", "status").stdout)
+        self.run_inside("sh", "-c", "printf '[sampling]\\ninterval = 500ms\\n' >/etc/own.conf; systemctl reload perfd")
+        wait_for(lambda: self.metrics()["perfd_sample_interval_seconds"] == 0.5, "the new interval")
+
+    def test_the_settings_of_the_unix_sockets_do_not_wait_for_a_restart_that_changes_nothing(self):
+        self.configure("[socket]\nmode = 0660\n[http]\nthreads = 3\n")
+        self.addCleanup(self.inside, "systemctl", "reload", "perfd.service")
+        self.addCleanup(self.configure, "")
+        self.run_inside("systemctl", "reload", "perfd.service")
+        self.assertEqual(self.ask("/api/v1/node").json["configuration"]["restart"], "http.threads")
 
     def test_a_stopped_journal_delays_no_sample_and_gets_the_messages_later(self):
         self.run_inside("systemctl", "kill", "--kill-whom=main", "--signal=STOP", "systemd-journald.service")

@@ -226,12 +226,25 @@ static void a_port_that_cannot_be_opened_is_a_failure(void **state) {
         assert_check(&checks, "http-port", "ok", "off");
 }
 
+static void files_that_are_not_in_force_are_a_failure_and_what_waits_is_less(void **state) {
+        Checks checks;
+
+        (void)state;
+        judge("{\"configuration\":{\"error\":\"perfd.conf:3: no\",\"restart\":\"http.threads\"}}", "", NOW_MS, &checks);
+        assert_check(&checks, "configuration", "failed", "perfd.conf:3: no");
+        judge("{\"configuration\":{\"error\":null,\"restart\":\"http.threads\"}}", "", NOW_MS, &checks);
+        assert_check(&checks, "configuration", "limited", "wait for a restart: http.threads");
+        judge("{\"configuration\":{\"error\":null,\"restart\":null}}", "", NOW_MS, &checks);
+        assert_check(&checks, "configuration", "ok", "in force");
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_metric_is_found_by_its_whole_name),
                 cmocka_unit_test(a_perfd_that_is_well_lacks_nothing),
                 cmocka_unit_test(a_store_that_takes_nothing_is_trouble_and_a_full_one_is_less),
                 cmocka_unit_test(a_port_that_cannot_be_opened_is_a_failure),
+                cmocka_unit_test(files_that_are_not_in_force_are_a_failure_and_what_waits_is_less),
                 cmocka_unit_test(a_source_the_kernel_does_not_have_is_missing_and_one_that_fails_is_trouble),
                 cmocka_unit_test(users_whose_flood_was_refused_lately_are_named),
                 cmocka_unit_test(many_sources_that_fail_fit),

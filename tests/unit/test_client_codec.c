@@ -152,6 +152,13 @@ static void a_model_arrives_as_it_was_declared(void **state) {
         assert_int_equal(f->decoded.request.register_model.model->properties[0].index, INDEX_EXACT);
 }
 
+static void a_reload_arrives(void **state) {
+        Fixture *f = *state;
+
+        assert_int_equal(codec_encode_reload(5, &f->bytes), 0);
+        assert_int_equal(decode(f, 5)->kind, REQUEST_RELOAD);
+}
+
 static void a_model_to_forget_arrives_by_name(void **state) {
         Fixture *f = *state;
 
@@ -374,6 +381,7 @@ int main(void) {
                 TEST(a_failed_run_arrives_without_a_document),
                 TEST(a_model_arrives_as_it_was_declared),
                 TEST(a_model_to_forget_arrives_by_name),
+                TEST(a_reload_arrives),
                 TEST(the_size_of_a_submission_bounds_its_share_of_the_frame),
                 TEST(a_job_begins_with_all_that_was_said_of_it),
                 TEST(a_job_begins_in_its_place_and_for_its_owner),

@@ -201,7 +201,7 @@ static void a_reload_applies_what_it_may_and_names_the_rest(void **state) {
         fresh.ingest.admin_gid = 100;
         (void)snprintf(fresh.store.directory, sizeof(fresh.store.directory), "/elsewhere");
 
-        config_apply(&now, &fresh, &restart);
+        config_apply(&now, &fresh, false, &restart);
         assert_true(now.node.interval_ns == 2 * NS_PER_S);
         assert_int_equal(now.http.n_threads, 2);
         assert_int_equal(now.ingest.admin_gid, 100);
@@ -210,19 +210,57 @@ static void a_reload_applies_what_it_may_and_names_the_rest(void **state) {
         buffer_deinit(&restart);
 }
 
+static void only_what_was_changed_and_a_restart_changes_waits_for_one(void **state) {
+        scoped(buffer_deinit) Buffer restart = {};
+        ConfigError e = {};
+        Config now, fresh;
+
+        (void)state;
+        config_defaults(&now);
+        config_defaults(&fresh);
+        assert_int_equal(config_set(&fresh, "store", "volatile", "yes", &e), 0); /* its directory follows */
+        assert_int_equal(config_set(&fresh, "socket", "mode", "0660", &e), 0);
+        assert_int_equal(config_set(&fresh, "http", "socket", "/run/h.sock", &e), 0);
+        assert_int_equal(config_set(&fresh, "http", "listen", "127.0.0.1:80", &e), 0);
+        config_apply(&now, &fresh, true, &restart);
+        assert_string_equal(restart.text, "store.volatile"); /* the service manager has the sockets */
+        assert_string_equal(now.sockets.http_listen, "127.0.0.1:80");
+
+        buffer_clear(&restart);
+        config_apply(&now, &fresh, false, &restart);
+        assert_string_equal(restart.text, "socket.mode, http.socket, store.volatile");
+}
+
+static void a_larger_store_is_shared_out_after_a_reload(void **state) {
+        scoped(buffer_deinit) Buffer restart = {};
+        const Fixture *f = *state;
+        ConfigError e = {};
+        Config now, fresh;
+
+        put(f->conf, "");
+        assert_int_equal(config_load(f->conf, &now, &e), 0);
+        put(f->conf, "[store]\nmax_size = 2G\n");
+        assert_int_equal(config_load(f->conf, &fresh, &e), 0);
+        config_apply(&now, &fresh, false, &restart);
+        assert_true(now.shares.limits[RESOURCE_STORE] == UINT64_C(2) << 30);
+}
+
 static void a_volatile_store_lies_beside_the_socket_unless_told_otherwise(void **state) {
+        char directory[CONFIG_TEXT_MAX];
         ConfigError e = {};
         Config c;
 
         (void)state;
         config_defaults(&c);
+        config_store_directory(&c, directory);
+        assert_string_equal(directory, "/var/lib/perfd");
         assert_int_equal(config_set(&c, "store", "volatile", "yes", &e), 0);
-        config_place_volatile_store(&c);
-        assert_string_equal(c.store.directory, "/run/perfd/volatile");
+        config_store_directory(&c, directory);
+        assert_string_equal(directory, "/run/perfd/volatile");
 
         assert_int_equal(config_set(&c, "store", "directory", "/ram", &e), 0);
-        config_place_volatile_store(&c);
-        assert_string_equal(c.store.directory, "/ram");
+        config_store_directory(&c, directory);
+        assert_string_equal(directory, "/ram");
 }
 
 static void patterns_are_checked_and_a_fault_is_placed(void **state) {
@@ -270,7 +308,7 @@ static void all_patterns_go_to_the_finder_and_a_reload_changes_them(void **state
         config_defaults(&fresh);
         assert_int_equal(config_set(&fresh, "patterns", "slurm", "", &e), 0);
         assert_int_equal(config_set(&fresh, "patterns", "other", "/jobs/{job}", &e), 0);
-        config_apply(&c, &fresh, &restart);
+        config_apply(&c, &fresh, false, &restart);
         assert_int_equal(restart.n, 0);
         assert_string_equal(c.patterns.slurm, "");
         assert_string_equal(c.patterns.other, "/jobs/{job}");
@@ -287,6 +325,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(a_line_too_long_is_refused_not_cut, setup, teardown),
                 cmocka_unit_test_setup_teardown(an_error_in_a_drop_in_names_the_drop_in, setup, teardown),
                 cmocka_unit_test(a_reload_applies_what_it_may_and_names_the_rest),
+                cmocka_unit_test(only_what_was_changed_and_a_restart_changes_waits_for_one),
+                cmocka_unit_test_setup_teardown(a_larger_store_is_shared_out_after_a_reload, setup, teardown),
                 cmocka_unit_test(a_volatile_store_lies_beside_the_socket_unless_told_otherwise),
                 cmocka_unit_test(patterns_are_checked_and_a_fault_is_placed),
                 cmocka_unit_test(patterns_that_are_too_long_are_refused),

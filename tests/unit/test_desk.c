@@ -26,7 +26,7 @@ typedef struct DeskFixture {
         Asked asked;
 } DeskFixture;
 
-static const Kind kinds[7];
+static const Kind kinds[8];
 
 static int place(void *state, const Request *request, Ticket ticket, Answer *ret) {
         Asked *asked = state;
@@ -55,11 +55,12 @@ static int complete(void *state, const StoreDone *done, Answer *ret) {
         return asked->complete_outcome;
 }
 
-static const Kind kinds[7] = {
+static const Kind kinds[8] = {
         { REQUEST_SUBMIT, "submit", place, complete },
         { REQUEST_JOB_BEGIN, "job_begin", place, complete }, { REQUEST_JOB_END, "job_end", place, complete },
         { REQUEST_MARK, "mark", place, complete },           { REQUEST_REGISTER, "register", place, complete },
-        { REQUEST_UNREGISTER, "unregister", place, complete }, { REQUEST_HELLO, "completions alone", NULL, complete },
+        { REQUEST_UNREGISTER, "unregister", place, complete }, { REQUEST_RELOAD, "reload", place, complete },
+        { REQUEST_HELLO, "completions alone", NULL, complete },
 };
 
 static int set_up(void **state) {
@@ -153,7 +154,7 @@ static void a_completion_that_nobody_waits_for_has_no_answer(void **state) {
         Item item;
 
         item_make(&item, "A", "c", 1);
-        assert_int_equal(store_put(f->place->store, result_rows_pack(&item.submission, 1, ROOT, 1, (StoreCookie){ .kind = &kinds[6] })), 0);
+        assert_int_equal(store_put(f->place->store, result_rows_pack(&item.submission, 1, ROOT, 1, (StoreCookie){ .kind = &kinds[7] })), 0);
         EVENTUALLY(desk_take_completions(&f->desk, f->place->store, f->ingest->ingest) == 0 && f->asked.n_completed == 1);
         assert_int_equal(ingest_stats(f->ingest->ingest)->n_answers[STATUS_UNAVAILABLE], 0);
 }

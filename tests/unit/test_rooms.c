@@ -37,6 +37,14 @@ static int connect_client(const Fixture *f) {
         return fd;
 }
 
+/* The caller of rooms_open() serves this kind. */
+static int place_reload(void *state, const Request *request, Ticket ticket, Answer *ret) {
+        (void)state, (void)request, (void)ticket;
+        return desk_answer(ret, STATUS_OK, "", "");
+}
+
+static const Kind own_kinds[] = { { REQUEST_RELOAD, "reload", place_reload, NULL } };
+
 static void open_rooms(Fixture *f) {
         char error[SOCKETS_ERROR_MAX];
 
@@ -46,7 +54,7 @@ static void open_rooms(Fixture *f) {
         place_open_with(&f->place, &f->rooms.config.store);
         f->rooms.store = f->place.store;
         self_init(&f->rooms.self);
-        assert_int_equal(rooms_open(&f->rooms, f->event, f->root, &f->sockets), 0);
+        assert_int_equal(rooms_open(&f->rooms, f->event, f->root, &f->sockets, &DESK_ROW(own_kinds, NULL)), 0);
         f->client_fd = connect_client(f);
 }
 
@@ -326,8 +334,9 @@ static void await_size_limit(Fixture *f, uint64_t size_max_bytes) {
 }
 
 static void a_reload_applies_to_all_parts(void **state) {
+        char error[ROOMS_ERROR_MAX];
         Fixture *f = *state;
-        Config *config = &f->rooms.config;
+        Config next = f->rooms.config, *config = &next;
         const Snapshot *snapshot;
         char byte;
         int fd;
@@ -336,7 +345,7 @@ static void a_reload_applies_to_all_parts(void **state) {
         config->shares.limits[RESOURCE_CONNECTIONS] = 1;
         config->node.interval_ns = 7 * NS_PER_S;
         config->store.size_max_bytes = 77 * MIB;
-        assert_int_equal(rooms_configure(&f->rooms), 0);
+        assert_int_equal(rooms_configure(&f->rooms, config, error), 0);
         await_size_limit(f, 77 * MIB);
         assert_int_equal(rooms_tick(&f->rooms), 0);
 
@@ -375,11 +384,13 @@ static void put_too_large(Fixture *f) {
 }
 
 static void a_store_that_cannot_be_written_is_published_and_heals(void **state) {
+        char error[ROOMS_ERROR_MAX];
         Fixture *f = *state;
         const Snapshot *snapshot;
+        Config next = f->rooms.config;
 
-        f->rooms.config.store.size_max_bytes = 2 * MIB;
-        assert_int_equal(rooms_configure(&f->rooms), 0);
+        next.store.size_max_bytes = 2 * MIB;
+        assert_int_equal(rooms_configure(&f->rooms, &next, error), 0);
         put_too_large(f);
         assert_int_equal(rooms_tick(&f->rooms), 0);
         assert_false(f->rooms.stored.is_writable);
@@ -388,8 +399,8 @@ static void a_store_that_cannot_be_written_is_published_and_heals(void **state) 
         assert_true(snapshot->store.error[0] != '\0');
         release(f, snapshot);
 
-        f->rooms.config.store.size_max_bytes = 100 * MIB;
-        assert_int_equal(rooms_configure(&f->rooms), 0);
+        next.store.size_max_bytes = 100 * MIB;
+        assert_int_equal(rooms_configure(&f->rooms, &next, error), 0);
         assert_int_equal(submit(f, 1), PERFD__V1__STATUS__OK);
         assert_int_equal(rooms_tick(&f->rooms), 0);
         assert_true(f->rooms.stored.is_writable);

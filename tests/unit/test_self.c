@@ -128,12 +128,17 @@ static void reloads_are_counted_with_their_outcome(void **state) {
         self_init(&self);
         assert_true(self.stats.config_reload_ok);
         assert_true(self.stats.config_reload_realtime_ns == self.stats.started_realtime_ns);
-        self_count_reload(&self, false);
-        assert_false(self.stats.config_reload_ok);
+        self_count_reload(&self, "perfd.conf:3: no", "");
+        assert_false(self.stats.config_reload_ok || self.stats.is_config_in_force);
+        assert_string_equal(self.stats.config_error, "perfd.conf:3: no");
         assert_true(self.stats.config_reload_realtime_ns > self.stats.started_realtime_ns);
-        self_count_reload(&self, true);
-        assert_true(self.stats.config_reload_ok);
-        assert_int_equal(self.stats.n_config_reloads, 2);
+        self_count_reload(&self, "", "http.threads");
+        assert_true(self.stats.config_reload_ok && !self.stats.is_config_in_force);
+        assert_string_equal(self.stats.config_error, "");
+        assert_string_equal(self.stats.config_restart, "http.threads");
+        self_count_reload(&self, "", "");
+        assert_true(self.stats.config_reload_ok && self.stats.is_config_in_force);
+        assert_int_equal(self.stats.n_config_reloads, 3);
         self_deinit(&self);
 }
 

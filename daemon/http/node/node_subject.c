@@ -164,6 +164,14 @@ static void write_http(Json *json, const HttpPortStats *port) {
         json_object_end(json);
 }
 
+static void write_configuration(Json *json, const SelfStats *self) {
+        json_put_object_begin(json, "configuration");
+        json_put_uint(json, "read_ms", self->config_reload_realtime_ns / NS_PER_MS);
+        put_text_or_null(json, "error", self->config_error);
+        put_text_or_null(json, "restart", self->config_restart);
+        json_object_end(json);
+}
+
 static void write_identity(Json *json, const Snapshot *snapshot) {
         const NodeSnapshot *node = &snapshot->node;
 
@@ -196,6 +204,7 @@ static void answer_state(Exchange *exchange) {
         write_events(&json, &node->events);
         write_store(&json, &snapshot->store);
         write_http(&json, &snapshot->http_port);
+        write_configuration(&json, &snapshot->self);
         json_object_end(&json);
 }
 

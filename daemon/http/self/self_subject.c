@@ -11,6 +11,10 @@ static void answer_healthy(Exchange *exchange) {
         buffer_puts(exchange->body, "ok\n");
         if (snapshot && snapshot->http_port.error[0])
                 buffer_printf(exchange->body, "http: %s\n", snapshot->http_port.error);
+        if (snapshot && snapshot->self.config_error[0])
+                buffer_printf(exchange->body, "configuration: not in force: %s\n", snapshot->self.config_error);
+        else if (snapshot && snapshot->self.config_restart[0])
+                buffer_printf(exchange->body, "configuration: wait for a restart: %s\n", snapshot->self.config_restart);
 }
 
 /* perfd is not ready while it cannot store anything because of damage. The answer describes the damage. */

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "client/cli/message.h"
+#include "client/cli/output.h"
+#include "client/commands/commands.h"
+#include "client/deliver/deliver.h"
+
+typedef struct ReloadOptions {
+        uint64_t timeout_ns;
+} ReloadOptions;
+
+static const Option options_table[] = {
+        OPTION_ROW_TIMEOUT(ReloadOptions, timeout_ns),
+        {},
+};
+
+static int reload_run(const CommandLine *line) {
+        const ReloadOptions *options = line->options;
+        scoped(deliver_courier_deinit) Courier courier;
+        scoped(buffer_deinit) Buffer out = {};
+        char reason[DELIVERY_TEXT_MAX];
+        Delivery delivery;
+        int r;
+
+        deliver_courier_init(&courier, line->global.socket, options->timeout_ns);
+        r = deliver_reload(&courier, &delivery);
+        if (r != 0) {
+                delivery_explain(&delivery, &courier, reason);
+                message_print("the configuration was not changed: %s", r < 0 ? strerrordesc_np(-r) : reason);
+                return r > 0 && delivery.error < 0 ? EXIT_UNREACHABLE : EXIT_FAILED;
+        }
+
+        if (delivery.reply.complaint.text[0])
+                message_print("%s", delivery.reply.complaint.text);
+        buffer_puts(&out, "configuration reloaded\n");
+        return output_print(&out);
+}
+
+const Command cmd_reload = {
+        .name = "reload",
+        .arguments = "",
+        .summary = "Let perfd read its configuration again",
+        .help = "For administrators. perfd applies its configuration files all or not at all: when a file has an error, the error is "
+                "printed and the exit status is 1. systemctl reload perfd does the same.",
+        .examples = { "perfctl reload" },
+        COMMAND_OPTIONS(ReloadOptions, options_table),
+        .run = reload_run,
+};
