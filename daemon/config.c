@@ -295,6 +295,21 @@ static void complain_unknown(const char *section, const char *key, ConfigError *
         }
 }
 
+/* Returns false if the unit is not the error. */
+static bool complain_unit(const Setting *setting, const char *text, ConfigError *ret) {
+        const char *unit = scan_blanks(text + strspn(text, "0123456789."));
+        bool is_size = setting->type == TYPE_SIZE;
+        uint64_t v;
+
+        if ((!is_size && setting->type != TYPE_DURATION) || unit == text || !*unit ||
+            (is_size ? parse_size(text, &v) : parse_duration_ns(text, &v)) != PARSE_MALFORMED)
+                return false;
+        (void)snprintf(ret->text, sizeof(ret->text), "[%s] %s = %.100s: '%.50s' is not a unit: expected %s, in %s", setting->section,
+                       setting->key, text, unit, setting->expected,
+                       is_size ? "K, M, G or T (powers of 1024)" : "ms, s, min, h or d");
+        return true;
+}
+
 /* Returns false if the patterns have no error. */
 static bool complain_patterns(const Setting *setting, const char *text, ConfigError *ret) {
         char error[PATTERN_ERROR_MAX];
@@ -315,21 +330,43 @@ int config_set(Config *config, const char *section, const char *key, const char 
         if (setting_set(setting, config, text) == 0)
                 return 0;
 
-        if (!complain_patterns(setting, text, ret_error))
+        if (!complain_patterns(setting, text, ret_error) && !complain_unit(setting, text, ret_error))
                 (void)snprintf(ret_error->text, sizeof(ret_error->text), "[%s] %s = %.100s: expected %s", section, key, text,
                                setting->expected);
         return CONFIG_INVALID;
 }
 
+/* Place at which a setting was set last. */
+typedef struct SettingPlace {
+        char file[CONFIG_TEXT_MAX];
+        unsigned line;  /* 0: the setting has its default */
+        unsigned order; /* number of settings that were set before */
+} SettingPlace;
+
+/* Configuration that is being read from several files. */
+typedef struct Loading {
+        Config config;
+        SettingPlace places[N_ELEMENTS(settings)];
+        unsigned n_set;
+} Loading;
+
 /* State of parsing one file. inih does not pass the line number to its handler, so the reader counts lines. */
 typedef struct Parse {
         FILE *file;
-        Config *config;
+        Loading *loading;
         ConfigError *error;
         unsigned line;
-        unsigned set_at[N_ELEMENTS(settings)]; /* line of each setting; 0: not set in this file */
         bool failed;
 } Parse;
+
+/* inih takes only a semicolon behind a value for a comment. */
+static void begin_comment(char *line) {
+        for (char *p = line; (p = strchr(p + (*p != '\0'), '#'));)
+                if (p > line && (p[-1] == ' ' || p[-1] == '\t')) {
+                        *p = ';';
+                        return;
+                }
+}
 
 static char *on_line(char *line, int n_max, void *userdata) {
         Parse *parse = userdata;
@@ -349,23 +386,33 @@ static char *on_line(char *line, int n_max, void *userdata) {
 
         /* inih would treat an indented line as a continuation of the previous line */
         memmove(line, scan_blanks(line), strlen(scan_blanks(line)) + 1);
+        begin_comment(line);
         return line;
 }
 
 static int parse_setting(Parse *parse, const char *section, const char *key, const char *value) {
         const Setting *setting = setting_find(section, key);
+        Loading *loading = parse->loading;
+        SettingPlace *place;
         int r;
 
-        if (setting && parse->set_at[setting - settings] > 0) {
+        if (!setting) {
+                complain_unknown(section, key, parse->error);
+                return CONFIG_INVALID;
+        }
+        place = &loading->places[setting - settings];
+        if (place->line > 0 && strcmp(place->file, parse->error->file) == 0) {
                 (void)snprintf(parse->error->text, sizeof(parse->error->text), "[%s] %s is set twice, first in line %u: remove one",
-                               section, key, parse->set_at[setting - settings]);
+                               section, key, place->line);
                 return CONFIG_INVALID;
         }
 
-        r = config_set(parse->config, section, key, value, parse->error);
-        if (r == 0)
-                parse->set_at[setting - settings] = parse->line;
-        return r;
+        r = config_set(&loading->config, section, key, value, parse->error);
+        if (r != 0)
+                return r;
+        *place = (SettingPlace){ .line = parse->line, .order = ++loading->n_set };
+        memcpy(place->file, parse->error->file, sizeof(place->file));
+        return 0;
 }
 
 static int on_setting(void *userdata, const char *section, const char *key, const char *value) {
@@ -386,8 +433,8 @@ static int cannot_read(const char *path, int e, ConfigError *ret_error) {
         return CONFIG_INVALID;
 }
 
-static int config_read_file(FILE *file, const char *path, Config *config, ConfigError *ret_error) {
-        Parse parse = { .file = file, .config = config, .error = ret_error };
+static int config_read_file(FILE *file, const char *path, Loading *loading, ConfigError *ret_error) {
+        Parse parse = { .file = file, .loading = loading, .error = ret_error };
         int line;
 
         (void)snprintf(ret_error->file, sizeof(ret_error->file), "%s", path);
@@ -408,7 +455,7 @@ static int config_read_file(FILE *file, const char *path, Config *config, Config
         return 0;
 }
 
-static int config_open_and_read(const char *path, bool may_be_absent, Config *config, ConfigError *ret_error) {
+static int config_open_and_read(const char *path, bool may_be_absent, Loading *loading, ConfigError *ret_error) {
         scoped(fclosep) FILE *file = NULL;
 
         file = fopen(path, "re");
@@ -417,7 +464,7 @@ static int config_open_and_read(const char *path, bool may_be_absent, Config *co
         if (!file)
                 return cannot_read(path, errno, ret_error);
 
-        return config_read_file(file, path, config, ret_error);
+        return config_read_file(file, path, loading, ret_error);
 }
 
 static int is_drop_in(const struct dirent *entry) {
@@ -426,7 +473,7 @@ static int is_drop_in(const struct dirent *entry) {
         return n > 5 && entry->d_name[0] != '.' && strcmp(entry->d_name + n - 5, ".conf") == 0;
 }
 
-static int config_read_drop_ins(const char *path, Config *config, ConfigError *ret_error) {
+static int config_read_drop_ins(const char *path, Loading *loading, ConfigError *ret_error) {
         char directory[PATH_MAX], file[PATH_MAX + 256];
         struct dirent **entries = NULL;
         int n, r = 0;
@@ -436,7 +483,7 @@ static int config_read_drop_ins(const char *path, Config *config, ConfigError *r
         for (int i = 0; i < n; i++) {
                 if (r == 0) {
                         (void)snprintf(file, sizeof(file), "%s/%s", directory, entries[i]->d_name);
-                        r = config_open_and_read(file, false, config, ret_error);
+                        r = config_open_and_read(file, false, loading, ret_error);
                 }
                 free(entries[i]);
         }
@@ -445,41 +492,54 @@ static int config_read_drop_ins(const char *path, Config *config, ConfigError *r
         return r;
 }
 
-/* Checks limits that depend on each other. */
-static int config_check(const Config *config, const char *path, ConfigError *ret_error) {
-        const char *text = NULL;
+/* Blames the setting of the two that was set last. */
+static void blame(const Loading *loading, const char *path, const Setting *one, const Setting *other, ConfigError *ret) {
+        const SettingPlace *a = &loading->places[one - settings], *b = &loading->places[other - settings];
+        const SettingPlace *place = a->order > b->order ? a : b;
 
-        if (config->store.queue_bytes_max < config->ingest.frame_max_bytes * 2)
+        ret->line = place->line;
+        (void)snprintf(ret->file, sizeof(ret->file), "%s", place->line > 0 ? place->file : path);
+}
+
+/* Checks limits that depend on each other. */
+static int config_check(const Loading *loading, const char *path, ConfigError *ret_error) {
+        const Setting *one = setting_find("limits", "frame_size"), *other;
+        const Config *config = &loading->config;
+        const char *text;
+
+        if (config->store.queue_bytes_max < config->ingest.frame_max_bytes * 2) {
+                other = setting_find("store", "queue_size");
                 text = "[store] queue_size must be at least twice [limits] frame_size, or the largest request never fits";
-        else if (config->ingest.string_max_bytes > config->ingest.frame_max_bytes)
+        } else if (config->ingest.string_max_bytes > config->ingest.frame_max_bytes) {
+                other = setting_find("limits", "string_size");
                 text = "[limits] string_size must not be above frame_size: no request could carry such a string";
-        else if (config->jobs.timeline_points % 2 != 0)
+        } else if (config->jobs.timeline_points % 2 != 0) {
+                one = other = setting_find("jobs", "timeline_points");
                 text = "[jobs] timeline_points: expected an even number from 2 to 1000";
-        if (!text)
+        } else
                 return 0;
 
-        *ret_error = (ConfigError){};
-        (void)snprintf(ret_error->file, sizeof(ret_error->file), "%s", path);
+        blame(loading, path, one, other, ret_error);
         (void)snprintf(ret_error->text, sizeof(ret_error->text), "%s", text);
         return CONFIG_INVALID;
 }
 
 int config_load(const char *path, Config *ret, ConfigError *ret_error) {
         const char *file = path ? path : CONFIG_DEFAULT_PATH;
-        Config config;
+        Loading loading = {};
         int r;
 
-        config_defaults(&config);
-        r = config_open_and_read(file, !path, &config, ret_error);
+        config_defaults(&loading.config);
+        r = config_open_and_read(file, !path, &loading, ret_error);
         if (r == 0)
-                r = config_read_drop_ins(file, &config, ret_error);
+                r = config_read_drop_ins(file, &loading, ret_error);
         if (r == 0)
-                r = config_check(&config, file, ret_error);
+                r = config_check(&loading, file, ret_error);
         if (r != 0)
                 return r;
 
-        config.shares.limits[RESOURCE_STORE] = config.store.size_max_bytes;
-        *ret = config;
+        *ret = loading.config;
+        ret->shares.limits[RESOURCE_STORE] = ret->store.size_max_bytes;
         return 0;
 }
 

@@ -13,11 +13,6 @@
 
 #define REQUEST_TIMEOUT_NS (10 * NS_PER_S)
 
-static int report_error(int error) {
-        message_print("%s", strerrordesc_np(-error));
-        return EXIT_FAILED;
-}
-
 int api_query_init(ApiQuery *query, const GlobalOptions *global) {
         int r;
 
@@ -28,7 +23,7 @@ int api_query_init(ApiQuery *query, const GlobalOptions *global) {
                 return EXIT_DONE;
 
         if (r != -ENOPKG)
-                return report_error(r);
+                return command_fail(r);
         message_print("this command needs libcurl.so.4, which is not installed (Debian: apt-get install libcurl4)");
         return EXIT_FAILED;
 }
@@ -80,7 +75,7 @@ int api_query_try(ApiQuery *query, const char *path) {
         if (r == 0)
                 r = parse_answer(query);
         if (r < 0)
-                return report_error(r);
+                return command_fail(r);
         if (r > 0)
                 query->answer = NULL;
 
@@ -144,7 +139,7 @@ int api_query_ask_text(ApiQuery *query, const char *path) {
                 return EXIT_UNREACHABLE;
         }
         if (r < 0)
-                return report_error(r);
+                return command_fail(r);
 
         (void)parse_answer(query);
         return refuse(query, status);

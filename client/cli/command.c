@@ -107,6 +107,11 @@ int command_refuse(const char *name, const char *format, ...) {
         return EXIT_USAGE;
 }
 
+int command_fail(int error) {
+        message_print("%s", strerrordesc_np(-error));
+        return EXIT_FAILED;
+}
+
 /* Writes the n-th placeholder of a synopsis: "JOB" is the first in "{JOB | --all-nodes FILE…}". */
 static void find_placeholder(const char *synopsis, int n, char ret[static COMMAND_NAME_MAX]) {
         snprintf(ret, COMMAND_NAME_MAX, "argument");

@@ -79,6 +79,8 @@ void command_fill_table(OptionTable *table, const Command *command, GlobalOption
 int command_check_arguments(const CommandLine *line, int n_min, int n_max);
 /* Prints an error in the command line and how to get help. Returns EXIT_USAGE. */
 int command_refuse(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Prints the description of a negative errno. Returns EXIT_FAILED. */
+int command_fail(int error);
 
 /* group: first word of the commands to list; NULL for all commands. */
 void command_write_list(Screen *screen, const CommandRow *rows, const char *group);

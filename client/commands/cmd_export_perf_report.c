@@ -84,10 +84,8 @@ static int export(const CommandLine *line, const Value *job, const Value *timeli
                 perf_report_end(&report);
                 r = buffer_error(&report);
         }
-        if (r < 0) {
-                message_print("%s", strerrordesc_np(-r));
-                return EXIT_FAILED;
-        }
+        if (r < 0)
+                return command_fail(r);
 
         report_unknown_fields(id, samples, n);
         return options->output ? write_file(options->output, &report) : print(&report);

@@ -32,10 +32,8 @@ static int refuse(const Courier *courier, const Delivery *delivery, const char *
         char reason[DELIVERY_TEXT_MAX];
 
         assert(outcome != 0);
-        if (outcome < 0) {
-                message_print("%s", strerrordesc_np(-outcome));
-                return EXIT_FAILED;
-        }
+        if (outcome < 0)
+                return command_fail(outcome);
         if (outcome != DELIVERY_REFUSED) {
                 delivery_explain(delivery, courier, reason);
                 message_print("%s", reason);

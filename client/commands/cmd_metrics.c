@@ -62,10 +62,8 @@ static int print_list(const MetricsOptions *options, const Value *answer) {
         int r;
 
         r = metric_list_write(answer, &style, &out, &names);
-        if (r < 0) {
-                message_print("%s", strerrordesc_np(-r));
-                return EXIT_FAILED;
-        }
+        if (r < 0)
+                return command_fail(r);
         if (names.refused) {
                 message_print("--prefix '%s' makes the name '%s', which MLflow rejects: empty, '.' or '..' between slashes",
                     style.prefix, names.refused);

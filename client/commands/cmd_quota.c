@@ -40,9 +40,7 @@ static int find_uid(const char *text, uint64_t *ret) {
 
 /* A time, or "never". */
 static void put_minute(Grid *grid, const Value *held, const char *key) {
-        const Value *time = value_get(held, key);
-
-        if (time && time->type != VALUE_NULL)
+        if (value_get_given(held, key))
                 grid_minute(grid, answer_time(held, key));
         else
                 grid_text(grid, "never");

@@ -58,11 +58,6 @@ static void sweep_input_deinit(SweepInput *input) {
         buffer_deinit(&input->text);
 }
 
-static int report_error(int error) {
-        message_print("%s", strerrordesc_np(-error));
-        return EXIT_FAILED;
-}
-
 /* --- the file ------------------------------------------------------------------------------------- */
 
 static size_t length_or_zero(const char *text) {
@@ -78,7 +73,7 @@ static int read_plan(SweepInput *input) {
 
         r = arena_init(&input->arena, document_arena_size(input->text.n) + sweep_plan_arena_size(n));
         if (r < 0)
-                return report_error(r);
+                return command_fail(r);
         r = document_parse(&input->text, input->file, &input->arena, &file);
         if (r == 0) {
                 r = sweep_plan_read(file, options->launcher, options->nodelist, &input->arena, &input->plan, &error);
@@ -88,7 +83,7 @@ static int read_plan(SweepInput *input) {
                         sweep_text_check_spelling(file, input->text.text, input->text.n, &input->plan.warnings);
         }
         if (r < 0)
-                return report_error(r);
+                return command_fail(r);
         return r == 0 ? EXIT_DONE : EXIT_USAGE;
 }
 
@@ -172,7 +167,7 @@ static int list_points(const SweepOrder *order) {
                 int r = put_point(order, i, &out);
 
                 if (r < 0)
-                        return report_error(r);
+                        return command_fail(r);
         }
         return output_print(&out);
 }
@@ -196,7 +191,7 @@ static int find_program(SweepInput *input) {
         ssize_t n = readlink("/proc/self/exe", input->program, sizeof(input->program) - 1);
 
         if (n < 0)
-                return report_error(-errno);
+                return command_fail(-errno);
         input->program[n] = '\0';
         return EXIT_DONE;
 }

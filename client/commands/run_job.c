@@ -507,14 +507,15 @@ static void print_end(const RunJob *run) {
 /* Trouble with perfd is reported, and never prevents the command from running. */
 int run_job(const CommandLine *line, const RunOptions *options, char *const *command) {
         scoped(run_job_deinit) RunJob run = { .options = options, .command = command };
+        char error[LIMITS_ERROR_MAX];
         ExportFormat format;
         int r;
 
         announcement_init(&run.announcement);
         enclosure_init(&run.enclosed);
         deliver_courier_init(&run.courier, line->global.socket, 0);
-        if (options->limits && !limits_parse(options->limits, &run.limits))
-                return command_refuse(line->command->name, "--limits expects " LIMITS_EXPECTED);
+        if (options->limits && !limits_parse(options->limits, &run.limits, error))
+                return command_refuse(line->command->name, "--limits %s", error);
         if ((options->warmup > 0 || options->export) && options->repeat == 0)
                 return command_refuse(line->command->name, "--%s requires --repeat", options->export ? "export" : "warmup");
         if (options->export && !summary_export_find_format(options->export, &format))

@@ -194,10 +194,9 @@ static int make_indicator(const Value *printed, const AmunPart *part, const char
 
 /* Python reports a signal as a negative number, a shell as 128 plus its number. */
 static int read_exit_code(const Value *part, Submission *ret, Complaint *complaint) {
-        const Value *given = value_get(part, "exit_code");
         int64_t code;
 
-        if (!given || given->type == VALUE_NULL)
+        if (!value_get_given(part, "exit_code"))
                 return 0;
         if (!value_get_int(part, "exit_code", &code) || code < -127 || code > 255)
                 return indicator_complain(complaint, "exit_code", "must be a whole number from 0 to 255, or -1 to -127 for a signal");

@@ -69,7 +69,7 @@ static bool is_of_kind(const Value *value, MemberKind kind) {
         case KIND_COUNT:
                 return value->type == VALUE_INT && value->integer >= 0;
         case KIND_NUMBER:
-                return value->type == VALUE_INT || value->type == VALUE_DOUBLE;
+                return value_is_number(value);
         case KIND_LIST:
                 return value->type == VALUE_LIST;
         case KIND_OBJECT:

@@ -17,15 +17,11 @@ static void put_number(Buffer *out, const char *name, const Value *value) {
         buffer_printf(out, "%s%s %s", out->n > 0 ? ", " : "", name, number);
 }
 
-static bool is_number(const Value *value) {
-        return value->type == VALUE_INT || value->type == VALUE_DOUBLE;
-}
-
 static void put_numbers(Buffer *out, const Value *result) {
         size_t n = 0;
 
         for (size_t i = 0; i < answer_n_members(result) && n < NUMBERS_SHOWN; i++) {
-                if (!is_number(&result->members[i].value))
+                if (!value_is_number(&result->members[i].value))
                         continue;
                 put_number(out, result->members[i].key, &result->members[i].value);
                 n++;
@@ -38,7 +34,7 @@ void report_results_format(const Value *result, ReportResult *ret) {
         scoped(buffer_deinit) Buffer title = {}, text = {};
 
         buffer_printf(&title, "%s%s%s%s", answer_text(result, "name"), *component ? " (" : "", component, *component ? ")" : "");
-        if (score && is_number(score))
+        if (score && value_is_number(score))
                 put_number(&text, "score", score);
         else
                 put_numbers(&text, value_get(value_get(result, "document"), "@result"));

@@ -28,16 +28,34 @@ static bool parse_one(const char *text, RunLimits *ret) {
         return false;
 }
 
-bool limits_parse(const char *text, RunLimits *ret) {
+/* The unit of a value may be what is wrong. */
+static void complain(const char *one, char ret_error[static LIMITS_ERROR_MAX]) {
+        const char *equals = strchr(one, '='), *number = equals ? equals + 1 : "";
+        const char *unit = number + strspn(number, "0123456789.");
+        const Value value = { .type = VALUE_STRING, .string = number };
+        double v;
+
+        if (unit > number && *unit && !strpbrk(unit, " =") && !quantity_read(&value, &v))
+                (void)snprintf(ret_error, LIMITS_ERROR_MAX, "%.80s: '%.40s' is not a unit: use %s", one, unit,
+                               strncmp(one, "cpu=", 4) == 0 ? "m for thousandths of a CPU, or none" :
+                               "K, M, G or T (powers of 1000), or Ki, Mi, Gi or Ti (powers of 1024)");
+        else
+                (void)snprintf(ret_error, LIMITS_ERROR_MAX, "expects " LIMITS_EXPECTED ", not '%.80s'", one);
+}
+
+bool limits_parse(const char *text, RunLimits *ret, char ret_error[static LIMITS_ERROR_MAX]) {
         scoped(freep) char *copy = strdup(text);
         RunLimits limits = {};
         char *rest = copy, *one;
 
+        (void)snprintf(ret_error, LIMITS_ERROR_MAX, "out of memory");
         if (!copy)
                 return false;
         while ((one = strsep(&rest, ",")))
-                if (!parse_one(one, &limits))
+                if (!parse_one(one, &limits)) {
+                        complain(one, ret_error);
                         return false;
+                }
 
         *ret = limits;
         return true;

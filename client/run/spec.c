@@ -22,10 +22,6 @@ void spec_deinit(Spec *spec) {
 
 #define refuse(error, ...) (utf8_format((error)->text, sizeof((error)->text), __VA_ARGS__), SPEC_WRONG)
 
-static bool is_there(const Value *value) {
-        return value && value->type != VALUE_NULL;
-}
-
 /* --- the script ----------------------------------------------------------------------------------- */
 
 /* A script has lines, or words; what is one word and looks like a place is one. */
@@ -38,9 +34,9 @@ static bool is_path(const char *text) {
 }
 
 static int take_script(const Value *value, Spec *spec, SpecError *error) {
-        const Value *script = value_get(value, "script");
+        const Value *script = value_get_given(value, "script");
 
-        if (!is_there(script))
+        if (!script)
                 return refuse(error, "script: missing: add the text of a script");
         if (script->type != VALUE_STRING || !script->string[strspn(script->string, " \t\r\n")])
                 return refuse(error, "script: expected the text of a script, not %s",
@@ -80,9 +76,9 @@ bool spec_path_is_below(const char *path) {
 /* Entries with two strings each. */
 static int take_pairs(const Value *value, const char *key, const char *name_key, const char *text_key, SpecPair **ret, size_t *ret_n,
                       SpecError *error) {
-        const Value *list = value_get(value, key);
+        const Value *list = value_get_given(value, key);
 
-        if (!is_there(list))
+        if (!list)
                 return 0;
         if (list->type != VALUE_LIST)
                 return refuse(error, "%s: is %s: expected a list of {%s, %s}", key, value_type_text(list), name_key, text_key);
@@ -120,13 +116,13 @@ static int check_pairs(const Spec *spec, SpecError *error) {
 /* --- numbers -------------------------------------------------------------------------------------- */
 
 static int take_batch_size(const Value *value, Spec *spec, SpecError *error) {
-        const Value *size = value_get(value, "batch_size");
+        const Value *size = value_get_given(value, "batch_size");
         uint64_t n = 1;
         bool is_number = true;
 
-        if (is_there(size) && size->type == VALUE_STRING)
+        if (size && size->type == VALUE_STRING)
                 is_number = parse_u64(size->string, &n) == 0;
-        else if (is_there(size)) {
+        else if (size) {
                 is_number = size->type == VALUE_INT && size->integer >= 0;
                 n = is_number ? (uint64_t)size->integer : 0;
         }
@@ -153,15 +149,15 @@ static int refuse_quantity(SpecError *error, const char *key, const Value *given
 }
 
 static int take_requests(const Value *value, Spec *spec, SpecError *error) {
-        const Value *requests = value_get(value_get(value, "run"), "requests"), *cpu, *memory;
+        const Value *requests = value_get_given(value_get(value, "run"), "requests"), *cpu, *memory;
 
-        if (!is_there(requests))
+        if (!requests)
                 return 0;
-        cpu = value_get(requests, "cpu");
-        memory = value_get(requests, "memory");
-        if (is_there(cpu) && (!quantity_read(cpu, &spec->limits.cpus) || !limit_cpus_is_valid(spec->limits.cpus)))
+        cpu = value_get_given(requests, "cpu");
+        memory = value_get_given(requests, "memory");
+        if (cpu && (!quantity_read(cpu, &spec->limits.cpus) || !limit_cpus_is_valid(spec->limits.cpus)))
                 return refuse_quantity(error, "cpu", cpu, "CPUs such as 500m or 2, from 10m on");
-        if (is_there(memory) &&
+        if (memory &&
             (!quantity_read_bytes(memory, &spec->limits.memory_bytes) || !limit_memory_is_valid(spec->limits.memory_bytes)))
                 return refuse_quantity(error, "memory", memory, "bytes such as 256Mi or 4G, from 1Mi to 7Ei");
         return 0;
@@ -180,10 +176,10 @@ static void list_ignored_members(const Value *value, Spec *spec) {
         for (size_t i = 0; i < value->n_members; i++) {
                 const char *key = value->members[i].key;
 
-                if (!nearest_is_among(key, ours, N_ELEMENTS(ours)) && *key != '@' && is_there(&value->members[i].value))
+                if (!nearest_is_among(key, ours, N_ELEMENTS(ours)) && *key != '@' && value->members[i].value.type != VALUE_NULL)
                         add_ignored(spec, key);
         }
-        if (is_there(value_get(value_get(value_get(value, "run"), "requests"), "hardware")))
+        if (value_get_given(value_get(value_get(value, "run"), "requests"), "hardware"))
                 add_ignored(spec, "run.requests.hardware");
 }
 

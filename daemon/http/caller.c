@@ -115,6 +115,12 @@ static void identify_tcp(int fd, Caller *ret) {
                 ret->owner = OWNER_OF_UID(socket.idiag_uid);
 }
 
+bool caller_is_admin(int fd, uint32_t admin_gid, const Caller *caller) {
+        if (!caller->is_local || caller->owner.type != OWNER_USER)
+                return false;
+        return caller->owner.uid == 0 || (admin_gid != CALLER_NO_ADMIN_GID && peer_groups_have(fd, admin_gid));
+}
+
 void caller_identify(int fd, uint32_t admin_gid, Caller *ret) {
         struct ucred peer = {};
         struct sockaddr_storage name = {};
@@ -132,5 +138,5 @@ void caller_identify(int fd, uint32_t admin_gid, Caller *ret) {
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0)
                 return;
         ret->owner = OWNER_OF_UID(peer.uid);
-        ret->owner.is_admin = peer.uid == 0 || (admin_gid != CALLER_NO_ADMIN_GID && peer_groups_have(fd, admin_gid));
+        ret->owner.is_admin = caller_is_admin(fd, admin_gid, ret);
 }

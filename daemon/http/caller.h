@@ -24,3 +24,5 @@ typedef struct Caller {
 
 /* fd: a connected socket, borrowed. admin_gid: of the administrators' group. Always fills *ret. */
 void caller_identify(int fd, uint32_t admin_gid, Caller *ret);
+/* Whether the identified caller is an administrator when this is the group, which a reload may have changed. */
+bool caller_is_admin(int fd, uint32_t admin_gid, const Caller *caller);

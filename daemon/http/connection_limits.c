@@ -116,8 +116,11 @@ Account *connection_limits_account(const LimitedConnection *connection) {
         return connection->charge.account;
 }
 
-const Caller *connection_limits_caller(const LimitedConnection *connection) {
-        return &connection->caller;
+Caller connection_limits_caller(const LimitedConnection *connection, uint32_t admin_gid) {
+        Caller caller = connection->caller;
+
+        caller.owner.is_admin = caller_is_admin(connection->fd, admin_gid, &caller);
+        return caller;
 }
 
 void connection_limits_renew(ConnectionLimits *limits, LimitedConnection *connection, uint64_t now_ns) {

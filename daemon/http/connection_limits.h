@@ -30,9 +30,10 @@ DEFINE_SCOPED(ConnectionLimits, connection_limits_free);
  * reached: the client has been told with status 429, and the socket has been shut down, which its owner notices.
  */
 LimitedConnection *connection_limits_add(ConnectionLimits *limits, int fd, uint32_t admin_gid, uint64_t now_ns);
-/* The account and the caller of a connection; borrowed until connection_limits_remove(). */
+/* The account of a connection; borrowed until connection_limits_remove(). */
 Account *connection_limits_account(const LimitedConnection *connection);
-const Caller *connection_limits_caller(const LimitedConnection *connection);
+/* Returns the caller of a connection, as an administrator if a member of the current group; the account stays the same. */
+Caller connection_limits_caller(const LimitedConnection *connection, uint32_t admin_gid);
 /* Call when the connection has completed a request. NULL does nothing, here and below. */
 void connection_limits_renew(ConnectionLimits *limits, LimitedConnection *connection, uint64_t now_ns);
 /* Call before the descriptor is closed. */

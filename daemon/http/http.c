@@ -157,16 +157,16 @@ enum {
         ANSWER_NEEDS_STORE = 1,
 };
 static int answer(Http *http, const HttpRequest *request, Worker *worker, HttpResponse *ret) {
-        const Caller *caller = connection_limits_caller(find_connection(request->connection));
+        const Caller caller = connection_limits_caller(find_connection(request->connection), (uint32_t)atomic_load(&http->admin_gid));
         uint64_t begin_ns = clock_thread_cpu_ns();
         const Snapshot *snapshot = publisher_acquire(http->publisher);
         Exchange exchange;
         int r = 0;
 
         prepare(http, snapshot, worker, &exchange);
-        exchange.uid = caller->owner.type == OWNER_USER ? (int64_t)caller->owner.uid : -1;
-        exchange.viewer = privacy_viewer(atomic_load(&http->privacy), caller);
-        if (check_host(http, &exchange, request, caller) == 0 && read_request(&exchange, request) == 0)
+        exchange.uid = caller.owner.type == OWNER_USER ? (int64_t)caller.owner.uid : -1;
+        exchange.viewer = privacy_viewer(atomic_load(&http->privacy), &caller);
+        if (check_host(http, &exchange, request, &caller) == 0 && read_request(&exchange, request) == 0)
                 r = routes_answer(&exchange);
         publisher_release(http->publisher, snapshot);
         if (r == ROUTES_NEEDS_STORE)

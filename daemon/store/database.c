@@ -99,12 +99,8 @@ int database_exec(Database *database, const char *sql) {
         return database_outcome(database->db, sqlite3_exec(database->db, sql, NULL, NULL, NULL));
 }
 
-static void finalizep(sqlite3_stmt **statement) {
-        sqlite3_finalize(*statement);
-}
-
 int database_query(Database *database, const char *sql, int64_t *ret) {
-        scoped(finalizep) sqlite3_stmt *statement = NULL;
+        scoped(statement_finalizep) sqlite3_stmt *statement = NULL;
         int code;
 
         code = sqlite3_prepare_v2(database->db, sql, -1, &statement, NULL);
@@ -125,7 +121,7 @@ int database_check_statements(Database *database) {
         int r = 0;
 
         for (const Statement *next = __start_statements; r == 0 && next < __stop_statements; next++) {
-                scoped(finalizep) sqlite3_stmt *handle = NULL;
+                scoped(statement_finalizep) sqlite3_stmt *handle = NULL;
 
                 if (next->sql)
                         r = database_outcome(database->db, sqlite3_prepare_v2(database->db, next->sql, -1, &handle, NULL));

@@ -22,10 +22,6 @@ static void sqlite3_closep(sqlite3 **db) {
         sqlite3_close(*db);
 }
 
-static void finalizep(sqlite3_stmt **statement) {
-        sqlite3_finalize(*statement);
-}
-
 static int fail(Buffer *text, const char *path, const char *why) {
         buffer_printf(text, "%s: %s\n", path, why);
         return MAINTENANCE_FAILED;
@@ -64,7 +60,7 @@ static int open_read_only(const char *path, sqlite3 **ret, Buffer *text) {
 static int count_rows(sqlite3 *db, const char *path, Buffer *text) {
         for (const StoreSubject *const *subject = store_subjects_all(); *subject; subject++)
                 for (const StoreTable *const *table = (*subject)->tables; *table; table++) {
-                        scoped(finalizep) sqlite3_stmt *count = NULL;
+                        scoped(statement_finalizep) sqlite3_stmt *count = NULL;
                         char sql[96];
 
                         (void)snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s", (*table)->name);
@@ -77,7 +73,7 @@ static int count_rows(sqlite3 *db, const char *path, Buffer *text) {
 
 int maintenance_check(const char *path, Buffer *text) {
         scoped(sqlite3_closep) sqlite3 *db = NULL;
-        scoped(finalizep) sqlite3_stmt *check = NULL;
+        scoped(statement_finalizep) sqlite3_stmt *check = NULL;
         int n_errors = 0, code, r;
 
         r = open_read_only(path, &db, text);
@@ -121,7 +117,7 @@ static int finish(const char *partial, const char *target, Buffer *text) {
 }
 
 static int copy(sqlite3 *db, const char *path, const char *partial, Buffer *text) {
-        scoped(finalizep) sqlite3_stmt *vacuum = NULL;
+        scoped(statement_finalizep) sqlite3_stmt *vacuum = NULL;
 
         if (sqlite3_prepare_v2(db, "VACUUM INTO ?1", -1, &vacuum, NULL) != SQLITE_OK)
                 return fail_of(text, path, db);
@@ -174,10 +170,6 @@ static int refuse_used(const char *damaged, Buffer *text) {
         return 0;
 }
 
-static void database_closep(Database *database) {
-        database_close(database);
-}
-
 static int move_rows(Salvage *salvage, Database *database) {
         bool has_more = true;
         int r;
@@ -192,7 +184,7 @@ static int move_rows(Salvage *salvage, Database *database) {
 }
 
 int maintenance_salvage(const char *damaged, const char *target, Buffer *text) {
-        scoped(database_closep) Database database = {};
+        scoped(database_close) Database database = {};
         Salvage salvage;
         int r;
 

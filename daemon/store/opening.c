@@ -99,12 +99,8 @@ static int as_error(int r) {
         }
 }
 
-static void database_closep(Database *database) {
-        database_close(database);
-}
-
 static int open_or_begin_anew(const Opening *opening, Database *ret, char **ret_note) {
-        scoped(database_closep) Database database = {};
+        scoped(database_close) Database database = {};
         scoped(freep) char *reason = NULL;
         int64_t version = 0;
         int r;

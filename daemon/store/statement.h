@@ -57,6 +57,11 @@ bool statement_is_bound(const Prepared *prepared);
 /* Binds a value to one place after the other. Texts and blobs are copied, or else must stay until the statement ran. */
 void statement_bind(Prepared *prepared, const Field *fields, size_t n, bool is_copied);
 
+/* For a statement that is prepared outside of a cache. */
+static inline void statement_finalizep(sqlite3_stmt **handle) {
+        sqlite3_finalize(*handle);
+}
+
 /* Columns of the row at hand, borrowed until the next step. */
 static inline bool column_is_null(const Prepared *prepared, int i) {
         return sqlite3_column_type(prepared->handle, i) == SQLITE_NULL;

@@ -183,13 +183,6 @@ static int check_value(Checker *checker, const Place *place, const Value *value,
 
 #define SHAPE "{\"@parameters\": {…}, \"@result\": {…}, \"name\": \"…\", \"component\": \"…\"}"
 
-/* Null counts as absent. */
-static const Value *get_given(const Value *document, const char *key) {
-        const Value *value = value_get(document, key);
-
-        return value && value->type != VALUE_NULL ? value : NULL;
-}
-
 static int take_object(const Value *document, const char *key, const Value **ret, Complaint *complaint) {
         const Value *value = value_get(document, key);
 
@@ -244,7 +237,7 @@ static int take_name(const Value *document, Indicator *ret, Complaint *complaint
 
 /* ret is unchanged if the key is absent. */
 static int take_component_key(const Value *document, const char *key, const char **ret, Complaint *complaint) {
-        const Value *value = get_given(document, key);
+        const Value *value = value_get_given(document, key);
 
         if (!value)
                 return 0;
@@ -282,8 +275,8 @@ static int take_component(const Value *document, Indicator *ret, Complaint *comp
 }
 
 static int take_optional(const Value *document, Indicator *ret, Complaint *complaint) {
-        const Value *version = get_given(document, "version");
-        const Value *score = get_given(document, "overall_score");
+        const Value *version = value_get_given(document, "version");
+        const Value *score = value_get_given(document, "overall_score");
 
         if (version && version->type != VALUE_STRING)
                 return complain(complaint, &(Place){ .key = "version" },

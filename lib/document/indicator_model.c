@@ -69,13 +69,6 @@ wrong(Reader *reader, const char *key, const char *format, ...) {
         return MODEL_INVALID;
 }
 
-/* Returns NULL for a missing member and for null. */
-static const Value *get_given(const Value *object, const char *key) {
-        const Value *value = value_get(object, key);
-
-        return value && value->type != VALUE_NULL ? value : NULL;
-}
-
 /* Returns the index of the word, or n. */
 static size_t find_word(const char *word, const char *const *words, size_t n) {
         size_t i = 0;
@@ -131,7 +124,7 @@ static bool is_text(const char *text) {
 }
 
 static int take_text(Reader *reader, const Value *object, const char *key, size_t n_max, const char **ret) {
-        const Value *value = get_given(object, key);
+        const Value *value = value_get_given(object, key);
         bool is_help = strcmp(key, "help") == 0;
         size_t n;
 
@@ -150,7 +143,7 @@ static int take_text(Reader *reader, const Value *object, const char *key, size_
 }
 
 static int take_bool(Reader *reader, const Value *object, const char *key, bool *ret) {
-        const Value *value = get_given(object, key);
+        const Value *value = value_get_given(object, key);
 
         if (!value)
                 return 0;
@@ -163,7 +156,7 @@ static int take_bool(Reader *reader, const Value *object, const char *key, bool 
 
 /* ret: index of the word in `words`; unchanged if the key is absent. */
 static int take_word(Reader *reader, const Value *object, const char *key, const char *const *words, size_t n_words, unsigned *ret) {
-        const Value *value = get_given(object, key);
+        const Value *value = value_get_given(object, key);
         size_t i = value && value->type == VALUE_STRING ? find_word(value->string, words, n_words) : n_words;
         char all[WORDS_TEXT_MAX];
 
@@ -263,7 +256,7 @@ static int check_each_once(Reader *reader, const Value *list) {
 }
 
 static int take_allowed(Reader *reader, const Value *object, Property *property) {
-        const Value *list = get_given(object, "values");
+        const Value *list = value_get_given(object, "values");
         int r = 0;
 
         if (!list)
@@ -308,7 +301,7 @@ static int take_parameter(Reader *reader, const Value *object, Property *propert
         if (r == 0)
                 r = take_word(reader, object, "index", indexes, N_ELEMENTS(indexes), &index);
         if (r == 0)
-                r = take_types(reader, "type", get_given(object, "type"), &property->types);
+                r = take_types(reader, "type", value_get_given(object, "type"), &property->types);
         if (r != 0)
                 return r;
 
@@ -327,7 +320,7 @@ static int take_result(Reader *reader, const Value *object, Property *property) 
                 return wrong(reader, "index", "applies to parameters only: remove it");
         r = check_keys(reader, object, keys, N_ELEMENTS(keys));
         if (r == 0)
-                r = take_types(reader, "type", get_given(object, "type"), &property->types);
+                r = take_types(reader, "type", value_get_given(object, "type"), &property->types);
         if (r == 0)
                 r = take_text(reader, object, "unit", UNIT_MAX_BYTES, &property->unit);
         if (r == 0)
@@ -423,7 +416,7 @@ static int take_head(Reader *reader, const Value *document, IndicatorModel *ret)
 }
 
 static int get_properties(Reader *reader, const Value *document, const char *key, const Value **ret) {
-        const Value *value = get_given(document, key);
+        const Value *value = value_get_given(document, key);
 
         if (value && value->type != VALUE_OBJECT)
                 return wrong(reader, key, "is %s, must map names to types as in {elapsed: float}", value_type_text(value));

@@ -16,6 +16,12 @@ const Value *value_get(const Value *value, const char *key) {
         return NULL;
 }
 
+const Value *value_get_given(const Value *value, const char *key) {
+        const Value *member = value_get(value, key);
+
+        return member && member->type != VALUE_NULL ? member : NULL;
+}
+
 const char *value_get_string(const Value *value, const char *key) {
         const Value *member = value_get(value, key);
 
@@ -25,7 +31,7 @@ const char *value_get_string(const Value *value, const char *key) {
 bool value_get_double(const Value *value, const char *key, double *ret) {
         const Value *member = value_get(value, key);
 
-        if (!member || (member->type != VALUE_DOUBLE && member->type != VALUE_INT))
+        if (!member || !value_is_number(member))
                 return false;
 
         *ret = member->type == VALUE_DOUBLE ? member->number : (double)member->integer;
@@ -67,15 +73,15 @@ const char *value_type_text(const Value *value) {
 }
 
 bool value_is_scalar(const Value *value) {
-        return value->type == VALUE_BOOL || value->type == VALUE_INT || value->type == VALUE_DOUBLE || value->type == VALUE_STRING;
+        return value->type == VALUE_BOOL || value_is_number(value) || value->type == VALUE_STRING;
 }
 
-static bool is_number(const Value *value) {
+bool value_is_number(const Value *value) {
         return value->type == VALUE_INT || value->type == VALUE_DOUBLE;
 }
 
 static int rank(const Value *value) {
-        return value->type == VALUE_BOOL ? 0 : is_number(value) ? 1 : 2;
+        return value->type == VALUE_BOOL ? 0 : value_is_number(value) ? 1 : 2;
 }
 
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))

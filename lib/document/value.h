@@ -54,6 +54,8 @@ struct Member {
 
 /* Returns the member of an object, or NULL (also if `value` is NULL or not an object). */
 const Value *value_get(const Value *value, const char *key);
+/* As above, but also returns NULL for a null member. */
+const Value *value_get_given(const Value *value, const char *key);
 /* Returns NULL if absent or not a string. */
 const char *value_get_string(const Value *value, const char *key);
 /* Returns false if absent or not a number. */
@@ -64,6 +66,9 @@ const char *value_type_text(const Value *value);
 
 /* True if value_compare() can order the value, and models can list it. */
 bool value_is_scalar(const Value *value);
+bool value_is_number(const Value *value);
+/* Orders scalars: -1, 0 or 1. Booleans come first, then numbers by value (1 and 1.0 are equal, no NaN), then strings by bytes. */
+int value_compare(const Value *a, const Value *b);
 /*
  * Orders scalars: -1, 0 or 1. Booleans come first, then numbers by value (1 and 1.0 are equal, no NaN), then strings by bytes.
  */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <yaml.h>
 
+#include "util/nearest.h"
 #include "util/scoped.h"
 #include "util/utf8.h"
 
@@ -177,15 +178,8 @@ static int step(Builder *builder) {
 
 /* --- scalars ------------------------------------------------------------------------------------ */
 
-static bool is_one_of(const char *text, const char *const *words, size_t n) {
-        for (size_t i = 0; i < n; i++)
-                if (strcmp(text, words[i]) == 0)
-                        return true;
-        return false;
-}
-
 #define IS_ONE_OF(text, ...) \
-        is_one_of(text, (const char *const[]){ __VA_ARGS__ }, sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *))
+        nearest_is_among(text, (const char *const[]){ __VA_ARGS__ }, sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *))
 
 static bool looks_like_integer(const char *text) {
         text += *text == '-' || *text == '+';

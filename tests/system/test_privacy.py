@@ -59,6 +59,14 @@ def get_over(made, path, host="localhost"):
         connection.close()
 
 
+def ask_again(connection, path):
+    """The body of the answer, on a connection that stays open."""
+    connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    response = http.client.HTTPResponse(connection)
+    response.begin()
+    return response.read().decode()
+
+
 class OwnedClient(harness.Client):
     """A client of the submission socket that belongs to another user."""
 
@@ -138,6 +146,17 @@ class Private(harness.TestCase):
         daemon.configure(CONFIG)
         daemon.reload()
         self.check_sees("another user", lambda p: get_over(connect_as(OTHER_UID, daemon.port), p), False)
+
+    def test_a_reload_changes_who_is_an_administrator_on_open_connections(self):
+        daemon = self.start(notify=True)
+        connection = connect_as(OTHER_UID, daemon.http_socket, [ADMIN_GID])
+        self.assertIn(SECRET, ask_again(connection, "/api/v1/jobs/secret"))
+        daemon.configure(CONFIG.replace(str(ADMIN_GID), str(ADMIN_GID + 1)))
+        daemon.reload()
+        self.assertNotIn(SECRET, ask_again(connection, "/api/v1/jobs/secret"))
+        daemon.configure(CONFIG)
+        daemon.reload()
+        self.assertIn(SECRET, ask_again(connection, "/api/v1/jobs/secret"))
 
     def test_perfctl_says_why_a_command_is_not_shown(self):
         daemon = self.start()

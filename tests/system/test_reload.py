@@ -30,21 +30,25 @@ class Start(harness.TestCase):
                 ("[store]\nmax_size = 15M\n", 2, "expected a size of at least 16M"),
                 ("[socket]\nmode = 0999\n", 2, "expected an octal mode"),
                 ("[socket]\npath = here\n", 2, "expected an absolute path"),
-                ("[jobs]\ntimeline_points = 7\n", None, "expected an even number"),
+                ("[jobs]\ntimeline_points = 7\n", 2, "expected an even number"),
+                ("[store]\nmax_size = 1GB\n", 2, "max_size = 1GB: 'GB' is not a unit: expected a size of at least 16M, in K, M, G or T"),
+                ("[sampling]\ninterval = 1 second\n", 2, "'second' is not a unit: expected a time from 100ms to 60s, in ms, s, min"),
                 ("[sampling]\nintervall = 1s\n", 2, "expected one of interval"),
                 ("[sample]\ninterval = 1s\n", 2, "expected one of [sampling]"),
                 ("interval = 1s\n", 1, "is outside a section"),
                 ("[sampling]\ninterval\n", 2, "expected [section], key = value"),
                 ("[sampling]\ninterval = 1s\ninterval = 2s\n", 3, "set twice"),
-                ("[limits]\nframe_size = 64M\n", None, "queue_size must be at least twice")):
+                ("[limits]\nframe_size = 64M\n", 2, "queue_size must be at least twice"),
+                ("[limits]\nframe_size = 2M\n[store]\nqueue_size = 2M # too small\n", 4, "queue_size must be at least twice")):
             with self.subTest(text):
                 done = self.check(text)
                 self.assertEqual(done.returncode, 6, done.stderr)
-                self.assertIn(f"perfd.conf:{line}: " if line else "perfd.conf: ", done.stderr)
+                self.assertIn(f"perfd.conf:{line}: ", done.stderr)
                 self.assertIn(expected, done.stderr)
 
     def test_a_good_file_is_good(self):
-        for text in ("", "# nothing\n", "[sampling]\ninterval = 500ms\n\n[http]\nlisten = [::1]:9000\n"):
+        for text in ("", "# nothing\n", "[sampling]\ninterval = 500ms\n\n[http]\nlisten = [::1]:9000\n",
+                     "[store] # as documented\nvolatile: true\nmax_size = 1T\t# of 1024\n; comment\nkeep_jobs = 52w ; a year\n"):
             with self.subTest(text):
                 self.assertEqual(self.check(text).returncode, 0)
 
@@ -75,6 +79,16 @@ class Start(harness.TestCase):
         done = subprocess.run([harness.PERFD, "--check-config", "--config", path], capture_output=True, text=True)
         self.assertEqual(done.returncode, 6)
         self.assertIn("50-site.conf:2: ", done.stderr)
+
+    def test_limits_that_contradict_each_other_are_blamed_on_the_file_that_sets_the_last(self):
+        path = self.temporary_directory() / "perfd.conf"
+        path.write_text("[limits]\nframe_size = 2M\n")
+        drop_in = path.parent / "perfd.conf.d" / "50-site.conf"
+        drop_in.parent.mkdir()
+        drop_in.write_text("# less memory\n[store]\nqueue_size = 2M\n")
+        done = subprocess.run([harness.PERFD, "--check-config", "--config", path], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 6)
+        self.assertIn(f"{drop_in}:3: [store] queue_size must be at least twice [limits] frame_size", done.stderr)
 
     def test_wrong_arguments_are_explained(self):
         for words in (["--intervall"], ["now"], ["--config"]):

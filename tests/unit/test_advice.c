@@ -108,7 +108,11 @@ static void cpus_that_were_not_used_are_named(void **state) {
         check_one(fixture, "cpu-unused", "The job had 32 CPUs and used 1 on average.");
 
         own(fixture, USAGE_CPU_GIVEN, 64); /* no limit is set */
-        check_one(fixture, "cpu-unused", "The job could use all 64 CPUs of the node and used 1 on average: other jobs could use the rest.");
+        check_one(fixture, "cpu-unused", "The job could use all 64 CPUs of the node and used 1 on average; an average of 32 CPUs was "
+                                         "idle, which other jobs could use.");
+        node(fixture, METRIC_CPU_MEAN, 0.998); /* others used the rest */
+        check_none(fixture);
+        node(fixture, METRIC_CPU_MEAN, 0.5);
 
         own(fixture, USAGE_CPU_MEAN, 26); /* 40 % */
         check_none(fixture);

@@ -113,7 +113,7 @@ static void connections_are_charged_to_their_user(void **state) {
         assert_true(is_ended(pairs[2]));
         assert_false(is_ended(pairs[0]));
 
-        assert_int_equal(connection_limits_caller(connections[0])->owner.uid, getuid());
+        assert_int_equal(connection_limits_caller(connections[0], CALLER_NO_ADMIN_GID).owner.uid, getuid());
         assert_ptr_equal(connection_limits_account(connections[0]), connection_limits_account(connections[1]));
         shares_stats(shares, stats);
         assert_int_equal(stats[RESOURCE_HTTP_CONNECTIONS].n_held, 2);

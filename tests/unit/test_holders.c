@@ -136,6 +136,40 @@ static void jobs_count_as_well(void **state) {
                                               " FROM holder WHERE uid = 1001"), 1);
 }
 
+/* Begins a job that ends at once. */
+static StoreOutcome use_up(Fixture *f, uint32_t uid, const char *id) {
+        JobInfo info = { .uid = uid };
+        StoreJobBegin row = { &info, 1, "b", "w", "m", uid, false };
+        StoreJobEnd end = { .job = id, .state = JOB_FINISHED, .end_realtime_ms = 2, .end = &(JobEnd){}, .timeline = "points" };
+        StoreOutcome outcome;
+
+        (void)snprintf(info.id, sizeof(info.id), "%s", id);
+        assert_int_equal(store_put(f->place.store, job_rows_pack_begin(&row, cookie_of(1))), 0);
+        outcome = outcome_of(f->place.store, 1);
+        if (outcome != STORE_DONE)
+                return outcome;
+        assert_int_equal(store_put(f->place.store, job_rows_pack_end(&end, cookie_of(2))), 0);
+        return outcome_of(f->place.store, 2);
+}
+
+/* An id is taken as long as its job is stored, and the oldest jobs of who exceeds the share go first. */
+static void ids_that_a_user_has_used_up_are_free_again(void **state) {
+        Fixture *f = *state;
+        char id[32];
+
+        open_with(f, 1 * MIB, 1 << 20, 1 << 20);
+        assert_int_equal(use_up(f, 1000, "victims"), STORE_DONE);
+        for (int i = 0; i < 6000; i++) {
+                (void)snprintf(id, sizeof(id), "%d", i);
+                assert_int_equal(use_up(f, 1001, id), STORE_DONE);
+        }
+        assert_in_range(ask_place(&f->place, "SELECT count(*) FROM job WHERE uid = 1001"), 50, 5900);
+        assert_int_equal(use_up(f, 1002, "5999"), STORE_CONFLICT);
+        assert_int_equal(use_up(f, 1002, "0"), STORE_DONE);
+        assert_int_equal(use_up(f, 1001, "victims"), STORE_CONFLICT);
+        assert_held_as_stored(&f->place);
+}
+
 static void who_is_alone_has_the_whole_store(void **state) {
         Fixture *f = *state;
         open_with(f, 4 * MIB, 1 << 20, 1 << 20);
@@ -223,6 +257,7 @@ int main(void) {
                 TEST(the_sizes_are_those_of_the_rows),
                 TEST(the_rows_of_who_exceeds_the_share_go_first),
                 TEST(jobs_count_as_well),
+                TEST(ids_that_a_user_has_used_up_are_free_again),
                 TEST(who_is_alone_has_the_whole_store),
                 TEST(names_have_a_share),
                 TEST(series_have_a_share),

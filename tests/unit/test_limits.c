@@ -18,23 +18,32 @@
 #include "util/file.h"
 
 static void limits_are_quantities(void **state) {
+        char error[LIMITS_ERROR_MAX];
         RunLimits limits;
 
         (void)state;
-        assert_true(limits_parse("cpu=500m,memory=4Gi", &limits));
+        assert_true(limits_parse("cpu=500m,memory=4Gi", &limits, error));
         assert_true(limits.cpus == 0.5 && limits.memory_bytes == UINT64_C(4) << 30);
-        assert_true(limits_parse("memory=256M", &limits));
+        assert_true(limits_parse("memory=256M", &limits, error));
         assert_true(limits.cpus == 0 && limits.memory_bytes == 256000000);
 }
 
 static void other_limits_are_refused(void **state) {
         static const char *const wrong[] = { "", "cpu", "cpu=", "cpu=0", "cpu=-1", "cpu=x", "cpus=1", "memory=1", "cpu=1,", "cpu=1,cpu=2",
                                              "memory=9e99", "cpu=1 memory=4Gi" };
+        char error[LIMITS_ERROR_MAX];
         RunLimits limits;
 
         (void)state;
-        for (size_t i = 0; i < N_ELEMENTS(wrong); i++)
-                assert_false(limits_parse(wrong[i], &limits));
+        for (size_t i = 0; i < N_ELEMENTS(wrong); i++) {
+                assert_false(limits_parse(wrong[i], &limits, error));
+                assert_non_null(strstr(error, "expects cpu=, memory="));
+        }
+        assert_false(limits_parse("cpu=1,memory=4GB", &limits, error));
+        assert_string_equal(error, "memory=4GB: 'GB' is not a unit: use K, M, G or T (powers of 1000), or Ki, Mi, Gi or Ti (powers of "
+                                   "1024)");
+        assert_false(limits_parse("cpu=2cores", &limits, error));
+        assert_string_equal(error, "cpu=2cores: 'cores' is not a unit: use m for thousandths of a CPU, or none");
 }
 
 static void the_kernel_gets_them_and_what_is_missing_is_named(void **state) {

@@ -236,6 +236,22 @@ static bool cpus_enough(const AdviceInput *input, double mean, double given, dou
         return *ret < given;
 }
 
+/* A job without a CPU limit leaves what it does not use to others, which may have used it already. */
+static bool node_unused(const AdviceInput *input, double n_cpus, double mean, Advice *ret) {
+        const char *so_far = input->is_running ? " so far" : "";
+        char used[TEXT_SHORT_MAX], idle_text[TEXT_SHORT_MAX];
+        double busy, idle;
+
+        if (!node(input, METRIC_CPU_MEAN, &busy))
+                return false;
+        idle = n_cpus * (1 - busy);
+        if (idle < CPU_UNUSED_CPUS_MIN)
+                return false;
+
+        return say(ret, "The job could use all %.0f CPUs of the node and used %s on average%s; an average of %s was "
+                        "idle, which other jobs could use.", n_cpus, count_text(mean, used), so_far, cpus_text(idle, idle_text));
+}
+
 static bool cpu_unused(const AdviceInput *input, Advice *ret) {
         char had[TEXT_SHORT_MAX], used[TEXT_SHORT_MAX], enough_text[TEXT_SHORT_MAX];
         const char *so_far = input->is_running ? " so far" : "";
@@ -247,9 +263,7 @@ static bool cpu_unused(const AdviceInput *input, Advice *ret) {
                 return false;
 
         if (input->n_node_cpus > 0 && given >= input->n_node_cpus)
-                return say(ret, "The job could use all %.0f CPUs of the node and used %s on average%s: other "
-                                "jobs could use the rest.", given,
-                           count_text(mean, used), so_far);
+                return node_unused(input, given, mean, ret);
         if (cpus_enough(input, mean, given, &enough))
                 return say(ret, "The job had %s and used %s on average%s: %s would have been enough.", cpus_text(given, had),
                            count_text(mean, used), so_far, cpus_text(enough, enough_text));
