@@ -97,7 +97,7 @@ static void print_warnings(SweepInput *input) {
 
 /* A name of its own, else the file's without its ending. */
 static void set_name(SweepInput *input) {
-        const char *slash = strrchr(input->file, '/'), *stem = slash ? slash + 1 : input->file, *dot = strrchr(stem, '.');
+        const char *stem = basename(input->file), *dot = strrchr(stem, '.');
         size_t n = dot && dot > stem ? (size_t)(dot - stem) : strlen(stem);
 
         n = n > SWEEP_NAME_MAX ? SWEEP_NAME_MAX : n;

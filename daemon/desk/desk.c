@@ -4,8 +4,11 @@
 #include <assert.h>
 #include <stdio.h>
 
-/* Maximum number of requests placed per iteration of the loop, so that timers are not delayed. */
+#include "util/clock.h"
+
+/* Limits per iteration of the loop, so that timers are not delayed: number of requests, and time for requests or for completions. */
 #define REQUESTS_PER_TURN 256
+#define TURN_NS (4 * NS_PER_MS)
 
 /* --- kinds of requests ----------------------------------------------------------------------------- */
 
@@ -67,7 +70,9 @@ static int place(const Desk *desk, Ingest *ingest, const Request *request, Ticke
 }
 
 int desk_take_requests(Desk *desk, Ingest *ingest) {
-        for (unsigned i = 0; i < REQUESTS_PER_TURN; i++) {
+        uint64_t end_ns = clock_boottime_ns() + TURN_NS;
+
+        for (unsigned i = 0; i < REQUESTS_PER_TURN && clock_boottime_ns() < end_ns; i++) {
                 int r;
 
                 if (!desk->has_held) {
@@ -108,10 +113,12 @@ static int complete(const Desk *desk, Ingest *ingest, const StoreDone *done) {
 }
 
 int desk_take_completions(Desk *desk, Store *store, Ingest *ingest) {
+        uint64_t end_ns = clock_boottime_ns() + TURN_NS;
         bool has_changed = false;
         StoreDone done;
 
-        while (store_next_done(store, &done) == 0) {
+        /* The descriptor of the store stays readable while completions are left. */
+        while (clock_boottime_ns() < end_ns && store_next_done(store, &done) == 0) {
                 int r;
 
                 r = complete(desk, ingest, &done);

@@ -40,8 +40,10 @@ int registry_restore(Registry *registry);
 /* Called at each tick: stores the models for which the store had no space. Returns 0 or a negative errno. */
 int registry_tick(Registry *registry);
 
-/* Returns true while a model is queued for the store: later results and models must wait. */
+/* Returns true while a model is queued for the store: other models must wait. */
 bool registry_is_busy(const Registry *registry);
+/* Returns true if the queued model may apply to a result of this submission, which must wait then. */
+bool registry_is_busy_with(const Registry *registry, const Request *request);
 
 /* A result that does not conform to its model. */
 typedef struct RegistryComplaint {

@@ -185,7 +185,7 @@ static int place(void *state, const Request *request, Ticket ticket, Answer *ret
         bool is_vouched;
         size_t n_odd;
 
-        if (registry_is_busy(results->registry) || !store_has_room(results->store, request->submit.n_items))
+        if (registry_is_busy_with(results->registry, request) || !store_has_room(results->store, request->submit.n_items))
                 return DESK_FULL;
 
         if (!is_same(results->job.ticket, ticket))

@@ -95,6 +95,22 @@ static uint64_t peek_sequence(const Frame *frame) {
         return 0;
 }
 
+int codec_fit_arena(Arena *arena, size_t frame_max_bytes) {
+        size_t n = frame_max_bytes * CODEC_ARENA_FACTOR;
+        Arena larger;
+        int r;
+
+        if (n <= arena->n_max)
+                return 0;
+
+        r = arena_init(&larger, n);
+        if (r == 0) {
+                arena_deinit(arena);
+                *arena = larger;
+        }
+        return r;
+}
+
 int codec_decode(Arena *arena, const Frame *frame, const Peer *peer, size_t string_max, Decoded *ret) {
         const DecodeContext context = { arena, string_max };
         UnpackMemory memory = { arena, false };
@@ -103,6 +119,7 @@ int codec_decode(Arena *arena, const Frame *frame, const Peer *peer, size_t stri
         char path[SCAN_PATH_MAX];
         int r;
 
+        ret->n_work = CODEC_WORK_REQUEST;
         arena_reset(arena);
 
         r = scan_message(&perfd__v1__request__descriptor, frame->data, frame->n, path);

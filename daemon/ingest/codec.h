@@ -22,11 +22,13 @@
 #define CODEC_REPLY_MAX 1024U  /* bytes of one reply with its frame header */
 
 enum {
-        CODEC_REFUSED = 1, /* the request is not valid: `refusal` has the reason */
-        CODEC_GARBAGE,     /* not a perfd request; *ret is unchanged */
+        CODEC_REFUSED = 1, /* the request is not valid: `refusal` says why */
+        CODEC_GARBAGE,     /* not a perfd request at all; *ret has no request */
 };
 
-/* Resets the arena; the data in *ret live until the next call. */
+/* Makes an arena, which may be zeroed, large enough for a frame. What is in the arena is lost if it grows. 0 or -ENOMEM. */
+int codec_fit_arena(Arena *arena, size_t frame_max_bytes);
+/* Resets the arena; what *ret points to lives until the next call. */
 int codec_decode(Arena *arena, const Frame *frame, const Peer *peer, size_t string_max, Decoded *ret);
 
 /* Formats the reply to hello. */

@@ -155,5 +155,6 @@ int codec_decode_submit(Decoded *decoded, const DecodeContext *context, const Pr
 
         decoded->request.submit.items = items;
         decoded->request.submit.n_items = from->n_indicators;
+        decoded->n_work += from->n_indicators * CODEC_WORK_RESULT;
         return 0;
 }

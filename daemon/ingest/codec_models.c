@@ -46,6 +46,7 @@ int codec_decode_register(Decoded *decoded, const DecodeContext *context, const 
                 return refuse_model(refusal, &complaint);
 
         decoded->request.register_model.model = model;
+        decoded->n_work = CODEC_WORK_MODEL;
         return 0;
 }
 
@@ -55,6 +56,7 @@ int codec_decode_unregister(Decoded *decoded, const DecodeContext *context, cons
 
         (void)context;
         assert(message->descriptor == &perfd__v1__unregister__descriptor);
+        decoded->n_work = CODEC_WORK_MODEL;
         decoded->request.unregister_model.name = from->name;
         decoded->request.unregister_model.component = from->component[0] ? from->component : NULL;
         if (!from->name[0])

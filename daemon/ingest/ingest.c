@@ -4,30 +4,20 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <sys/eventfd.h>
 
 #include "ingest/codec.h"
 #include "ingest/ingest_accept.h"
+#include "ingest/ingest_reply.h"
 #include "ingest/ingest_state.h"
+#include "util/clock.h"
 
 #define EVENTS_PER_TURN 64
-/*
- * Limits the bytes that ingest_next() takes in one turn of the loop to a few milliseconds of work, so that no sample is late.
- */
+/* Limits of ingest_next() in one turn of the loop, so that no sample is late: requests handed out, and time for those that are refused. */
 #define TURN_BYTES_MAX (512U * 1024U)
-#define REQUEST_BYTES 512U /* overhead of a request besides its bytes */
+#define REFUSALS_NS (4 * NS_PER_MS)
 
 /* --- connections --------------------------------------------------------------------------------- */
-
-static void client_set_unsent(IngestClient *client, bool is_unsent) {
-        if (client->is_unsent == is_unsent)
-                return;
-
-        client->is_unsent = is_unsent;
-        if (is_unsent)
-                TAILQ_INSERT_TAIL(&client->ingest->unsent, client, unsent);
-        else
-                TAILQ_REMOVE(&client->ingest->unsent, client, unsent);
-}
 
 static void client_set_starved(IngestClient *client, bool is_starved) {
         if (client->is_starved == is_starved)
@@ -64,14 +54,23 @@ static void ingest_end_loan(Ingest *ingest) {
         ingest->kept_pidfd = ingest->lent_pidfd = -1;
 }
 
+static void client_leave_decoder(IngestClient *client) {
+        assert(client->large != LARGE_DECODING || !client->ingest->decoding);
+        if (client->large == LARGE_WAITING)
+                TAILQ_REMOVE(&client->ingest->large, client, large_order);
+        if (client->large == LARGE_DECODED && client->ingest->decoding)
+                client->ingest->is_decoded_lent = true; /* ingest_next() releases it */
+}
+
 static void client_free(IngestClient *client) {
         Ingest *ingest = client->ingest;
 
         size_t n_unanswered, n_bytes;
 
         client_leave_pidfd(client);
-        client_set_unsent(client, false);
+        ingest_reply_set_unsent(client, false);
         client_set_starved(client, false);
+        client_leave_decoder(client);
         (void)poller_set(&ingest->poller, client->connection.fd, client, client->events, 0);
 
         connection_table_remove(&ingest->table, client->place);
@@ -89,6 +88,26 @@ static void client_free(IngestClient *client) {
         free(client);
 }
 
+/* Nothing is freed while the decoder has the client's frame. */
+static bool client_is_over(const IngestClient *client) {
+        const Connection *connection = &client->connection;
+
+        if (client->large == LARGE_DECODING || (client->large == LARGE_DECODED && !connection->is_closing))
+                return false;
+        return connection_is_over(connection, client->ingest->config.frame_max_bytes);
+}
+
+static bool client_is_ready(const IngestClient *client) {
+        const IngestConfig *config = &client->ingest->config;
+        Frame unused;
+        int r;
+
+        if (client->large != LARGE_NONE)
+                return client->large == LARGE_DECODED;
+        r = connection_peek(&client->connection, config->frame_max_bytes, config->in_flight_max, &unused);
+        return r != CONNECTION_NOTHING && r != CONNECTION_BUSY;
+}
+
 static int client_listen(IngestClient *client) {
         const Connection *connection = &client->connection;
         bool is_reading = !connection->is_at_end && !connection->is_closing && !client->is_full && !client->is_starved &&
@@ -104,22 +123,15 @@ static int client_listen(IngestClient *client) {
 
 /* Decides after each operation on a connection which events it waits for, or ends it. */
 static void client_settle(IngestClient *client) {
-        const IngestConfig *config = &client->ingest->config;
-        Frame unused;
-        int r;
-
-        if (connection_is_over(&client->connection, config->frame_max_bytes) || client_listen(client) < 0) {
+        if (client_is_over(client) || (client_listen(client) < 0 && client->large != LARGE_DECODING))
                 client_free(client);
-                return;
-        }
-
-        r = connection_peek(&client->connection, config->frame_max_bytes, config->in_flight_max, &unused);
-        turns_set_ready(&client->ingest->turns, &client->turn, r != CONNECTION_NOTHING && r != CONNECTION_BUSY);
+        else
+                turns_set_ready(&client->ingest->turns, &client->turn, client_is_ready(client));
 }
 
 static void client_send(IngestClient *client) {
         client->is_waiting = connection_send(&client->connection) == CONNECTION_PENDING;
-        client_set_unsent(client, false);
+        ingest_reply_set_unsent(client, false);
 }
 
 static void client_read(IngestClient *client) {
@@ -144,8 +156,12 @@ static void client_read(IngestClient *client) {
         (void)client_charge_input(client, connection->in_size);
 }
 
-/* Lets clients that wait for a buffer try again after other clients released theirs. */
+/*
+ * Lets clients that wait for a buffer read, after others have freed theirs. A client whose user's share is still used up costs one
+ * question, since a user may have thousands of these.
+ */
 static void ingest_feed_starved(Ingest *ingest) {
+        size_t frame_max_bytes = ingest->config.frame_max_bytes;
         IngestClient *client, *next;
 
         if (!ingest->has_freed_input)
@@ -153,6 +169,8 @@ static void ingest_feed_starved(Ingest *ingest) {
         ingest->has_freed_input = false;
         for (client = TAILQ_FIRST(&ingest->starved); client; client = next) {
                 next = TAILQ_NEXT(client, starved);
+                if (!shares_has_room(&client->input_charge, connection_input_size(&client->connection, frame_max_bytes, false)))
+                        continue;
                 client_set_starved(client, false);
                 client_settle(client);
         }
@@ -179,6 +197,56 @@ static int on_poller(sd_event_source *source, int fd, uint32_t revents, void *us
         for (int i = 0; i < n; i++)
                 client_serve(events[i].data.ptr, events[i].events);
         return n < 0 ? n : 0;
+}
+
+/* --- large frames -------------------------------------------------------------------------------- */
+
+/* Hands a frame to the decoder. The connection's next frame waits for the outcome, as requests of a connection are taken in order. */
+static int client_put_large(IngestClient *client, const Frame *frame) {
+        Ingest *ingest = client->ingest;
+        int r;
+
+        if (!decoder_is_free(&ingest->decoder)) {
+                client->large = LARGE_WAITING;
+                TAILQ_INSERT_TAIL(&ingest->large, client, large_order);
+                return 0;
+        }
+
+        r = decoder_put(&ingest->decoder, frame, &client->connection.peer, ingest->config.string_max_bytes);
+        if (r < 0)
+                return r;
+        connection_consume(&client->connection, frame);
+        (void)client_charge_input(client, client->connection.in_size);
+        client->is_full = false;
+        client->large = LARGE_DECODING;
+        ingest->decoding = client;
+        return 0;
+}
+
+/* Lets users with large frames compete for the decoder. */
+static void ingest_release_decoder(Ingest *ingest) {
+        IngestClient *client;
+
+        ingest->decoding = NULL;
+        ingest->is_decoded_lent = false;
+        decoder_release(&ingest->decoder);
+        while ((client = TAILQ_FIRST(&ingest->large))) {
+                TAILQ_REMOVE(&ingest->large, client, large_order);
+                client->large = LARGE_NONE;
+                client_settle(client);
+        }
+}
+
+static int on_decoded(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        Ingest *ingest = userdata;
+        eventfd_t n;
+
+        (void)source, (void)revents;
+        if (eventfd_read(fd, &n) < 0)
+                return 0;
+        ingest->decoding->large = LARGE_DECODED;
+        client_settle(ingest->decoding);
+        return 0;
 }
 
 /* --- accepting ----------------------------------------------------------------------------------- */
@@ -217,6 +285,8 @@ static int ingest_attach(Ingest *ingest) {
         if (r >= 0)
                 r = sd_event_add_io(ingest->event, &ingest->sources.poller, ingest->poller.fd, EPOLLIN, on_poller, ingest);
         if (r >= 0)
+                r = sd_event_add_io(ingest->event, &ingest->sources.decoder, ingest->decoder.done_fd, EPOLLIN, on_decoded, ingest);
+        if (r >= 0)
                 r = sd_event_add_time_relative(ingest->event, &ingest->sources.backoff, CLOCK_MONOTONIC, 0, 0,
                                                on_backoff_end, ingest);
         if (r >= 0)
@@ -231,6 +301,7 @@ static int ingest_attach(Ingest *ingest) {
         (void)sd_event_source_set_description(ingest->sources.listen, "ingest-listen");
         (void)sd_event_source_set_description(ingest->sources.poller, "ingest-connections");
         (void)sd_event_source_set_exit_on_failure(ingest->sources.poller, true);
+        (void)sd_event_source_set_description(ingest->sources.decoder, "ingest-decoder");
         (void)sd_event_source_set_description(ingest->sources.backoff, "ingest-backoff");
         (void)sd_event_source_set_description(ingest->sources.wake, "ingest-wake");
         return 0;
@@ -249,18 +320,21 @@ int ingest_new(Ingest **ret, sd_event *event, int listen_fd, const IngestConfig 
 
         ingest->config = *config;
         ingest->server = *server;
-        ingest->lent_pidfd = ingest->kept_pidfd = ingest->poller.fd = -1;
+        ingest->lent_pidfd = ingest->kept_pidfd = ingest->poller.fd = ingest->decoder.done_fd = -1;
         ingest->event = sd_event_ref(event);
         ingest->shares = shares;
         turns_init(&ingest->turns);
         TAILQ_INIT(&ingest->starved);
+        TAILQ_INIT(&ingest->large);
         TAILQ_INIT(&ingest->unsent);
 
         r = listener_init(&ingest->listener, listen_fd);
         if (r >= 0)
                 r = poller_init(&ingest->poller);
         if (r >= 0)
-                r = arena_init(&ingest->arena, config->frame_max_bytes * CODEC_ARENA_FACTOR);
+                r = codec_fit_arena(&ingest->arena, config->frame_max_bytes);
+        if (r >= 0)
+                r = decoder_init(&ingest->decoder);
         if (r >= 0)
                 r = ingest_attach(ingest);
         if (r < 0)
@@ -274,6 +348,8 @@ Ingest *ingest_free(Ingest *ingest) {
         if (!ingest)
                 return NULL;
 
+        decoder_deinit(&ingest->decoder);
+        ingest->decoding = NULL;
         for (size_t i = 0; i < ingest->table.n_places; i++)
                 if (ingest->table.places[i].item)
                         client_free(ingest->table.places[i].item);
@@ -281,6 +357,7 @@ Ingest *ingest_free(Ingest *ingest) {
         ingest_end_loan(ingest);
         sd_event_source_disable_unref(ingest->sources.listen);
         sd_event_source_disable_unref(ingest->sources.poller);
+        sd_event_source_disable_unref(ingest->sources.decoder);
         sd_event_source_disable_unref(ingest->sources.backoff);
         sd_event_source_disable_unref(ingest->sources.wake);
         sd_event_unref(ingest->event);
@@ -306,93 +383,6 @@ void ingest_configure(Ingest *ingest, const IngestConfig *config) {
 
 /* --- incoming requests --------------------------------------------------------------------------- */
 
-/*
- * Resizes the arena if frame_max_bytes has grown. ingest_configure() cannot do this, as the last request may still be in use.
- */
-static int fit_arena(Ingest *ingest) {
-        size_t n = ingest->config.frame_max_bytes * CODEC_ARENA_FACTOR;
-        Arena arena;
-        int r;
-
-        if (n <= ingest->arena.n_max)
-                return 0;
-
-        r = arena_init(&arena, n);
-        if (r == 0) {
-                arena_deinit(&ingest->arena);
-                ingest->arena = arena;
-        }
-        return r;
-}
-
-static void client_put_reply(IngestClient *client, uint64_t number, Status status, const uint8_t *reply, size_t n) {
-        const ReplySlot *slot = connection_find(&client->connection, number);
-
-        assert(slot);
-        turns_answered(&client->ingest->turns, &client->turn, slot->n_bytes);
-        if (connection_reply(&client->connection, number, reply, n) < 0)
-                connection_give_up(&client->connection);
-
-        client->ingest->stats.n_in_flight--;
-        client->ingest->stats.n_answers[status]++;
-        client_set_unsent(client, true);
-}
-
-static void client_put_answer(IngestClient *client, uint64_t number, uint64_t sequence, const Answer *answer) {
-        uint8_t reply[CODEC_REPLY_MAX];
-        size_t n = codec_encode_answer(sequence, answer, reply);
-
-        client_put_reply(client, number, answer->status, reply, n);
-}
-
-static void client_put_hello(IngestClient *client, uint64_t number, uint64_t sequence) {
-        const Ingest *ingest = client->ingest;
-        const Greeting greeting = {
-                .server = ingest->server.name, .node = ingest->server.node, .durable = ingest->server.durable,
-                .frame_max_bytes = (uint32_t)ingest->config.frame_max_bytes, .in_flight_max = ingest->config.in_flight_max,
-        };
-        uint8_t reply[CODEC_REPLY_MAX];
-        size_t n = codec_encode_hello_reply(sequence, &greeting, reply);
-
-        client_put_reply(client, number, STATUS_OK, reply, n);
-}
-
-static int client_expect(IngestClient *client, uint64_t sequence, size_t n_bytes, uint64_t *ret_number) {
-        int r;
-
-        r = connection_expect(&client->connection, sequence, n_bytes, ret_number);
-        if (r < 0) {
-                connection_give_up(&client->connection);
-                return r;
-        }
-
-        client->ingest->stats.n_in_flight++;
-        turns_taken(&client->ingest->turns, &client->turn, n_bytes);
-        return 0;
-}
-
-/* The bytes after a malformed frame cannot be decoded: sends a last reply, after the replies that are still due. */
-static void client_put_last_words(IngestClient *client, int outcome) {
-        Ingest *ingest = client->ingest;
-        Answer answer = { .status = STATUS_INVALID };
-        char *text = answer.complaint.text;
-        uint64_t number;
-
-        if (outcome == CONNECTION_TOO_LARGE) {
-                answer.status = STATUS_TOO_LARGE;
-                snprintf(text, sizeof(answer.complaint.text),
-                         "a request may have up to %zu bytes ([limits] frame_size): send less at once",
-                         ingest->config.frame_max_bytes);
-        } else
-                snprintf(text, sizeof(answer.complaint.text),
-                         "not a perfd frame: a request is a varint length and a perfd.v1.Request (perfd-protocol(7))");
-
-        ingest->stats.n_protocol_errors++;
-        if (client_expect(client, 0, REQUEST_BYTES, &number) == 0)
-                client_put_answer(client, number, 0, &answer);
-        client->connection.is_closing = true;
-}
-
 static IngestClient *client_of_turn(TurnEntry *entry) {
         return (IngestClient *)((char *)entry - offsetof(IngestClient, turn));
 }
@@ -401,32 +391,26 @@ static IngestClient *client_of_turn(TurnEntry *entry) {
 enum {
         CLIENT_DONE = 1,
 };
-static int client_take(IngestClient *client, const Frame *frame, Request *ret, Ticket *ret_ticket) {
+static int client_hand_over(IngestClient *client, int r, const Decoded *decoded, size_t n_consumed, Request *ret, Ticket *ret_ticket) {
         Ingest *ingest = client->ingest;
-        Decoded *decoded = &ingest->decoded;
-        size_t n_bytes = frame->n_consumed + REQUEST_BYTES;
+        size_t n_bytes = n_consumed + decoded->n_work;
         uint64_t number;
-        int r;
 
-        r = codec_decode(&ingest->arena, frame, &client->connection.peer, ingest->config.string_max_bytes, decoded);
-        connection_consume(&client->connection, frame);
-        (void)client_charge_input(client, client->connection.in_size);
         ingest->n_turn_bytes += n_bytes;
-        client->is_full = false;
         if (r == CODEC_GARBAGE) {
-                client_put_last_words(client, CONNECTION_MALFORMED);
+                ingest_reply_last_words(client, CONNECTION_MALFORMED);
                 return CLIENT_DONE;
         }
 
-        if (client_expect(client, decoded->sequence, n_bytes, &number) < 0)
+        if (ingest_reply_expect(client, decoded->sequence, n_bytes, &number) < 0)
                 return CLIENT_DONE;
 
         if (r == CODEC_REFUSED) {
-                client_put_answer(client, number, decoded->sequence, &decoded->refusal);
+                ingest_reply_answer(client, number, decoded->sequence, &decoded->refusal);
                 return CLIENT_DONE;
         }
         if (decoded->request.kind == REQUEST_HELLO) {
-                client_put_hello(client, number, decoded->sequence);
+                ingest_reply_hello(client, number, decoded->sequence);
                 return CLIENT_DONE;
         }
 
@@ -436,30 +420,61 @@ static int client_take(IngestClient *client, const Frame *frame, Request *ret, T
         return 0;
 }
 
+static int client_take(IngestClient *client, const Frame *frame, Request *ret, Ticket *ret_ticket) {
+        Ingest *ingest = client->ingest;
+        int r;
+
+        r = codec_decode(&ingest->arena, frame, &client->connection.peer, ingest->config.string_max_bytes, &ingest->decoded);
+        connection_consume(&client->connection, frame);
+        (void)client_charge_input(client, client->connection.in_size);
+        client->is_full = false;
+        return client_hand_over(client, r, &ingest->decoded, frame->n_consumed, ret, ret_ticket);
+}
+
+static int client_take_large(IngestClient *client, Request *ret, Ticket *ret_ticket) {
+        Ingest *ingest = client->ingest;
+        const Decoded *decoded;
+        int r;
+
+        client->large = LARGE_NONE;
+        r = decoder_take(&ingest->decoder, &decoded);
+        r = client_hand_over(client, r, decoded, ingest->decoder.frame.n_consumed, ret, ret_ticket);
+        ingest->is_decoded_lent = true;
+        return r;
+}
+
 static int client_next(IngestClient *client, Request *ret, Ticket *ret_ticket) {
         const IngestConfig *config = &client->ingest->config;
         Frame frame;
         int r;
 
         r = connection_peek(&client->connection, config->frame_max_bytes, config->in_flight_max, &frame);
-        if (r == 0)
+        if (client->large == LARGE_DECODED)
+                r = client_take_large(client, ret, ret_ticket);
+        else if (r == 0 && frame.n > DECODER_BYTES_MIN && client_put_large(client, &frame) == 0)
+                r = CLIENT_DONE;
+        else if (r == 0)
                 r = client_take(client, &frame, ret, ret_ticket);
         else if (r == CONNECTION_TOO_LARGE || r == CONNECTION_MALFORMED)
-                client_put_last_words(client, r);
+                ingest_reply_last_words(client, r);
 
         client_settle(client);
         return r;
 }
 
 int ingest_next(Ingest *ingest, Request *ret, Ticket *ret_ticket) {
+        uint64_t end_ns;
         int r;
 
         ingest_end_loan(ingest);
-        r = fit_arena(ingest);
+        if (ingest->is_decoded_lent)
+                ingest_release_decoder(ingest);
+        r = codec_fit_arena(&ingest->arena, ingest->config.frame_max_bytes); /* frame_size may have been raised */
         if (r < 0)
                 return r;
 
-        while (!ingest->is_draining && ingest->n_turn_bytes < TURN_BYTES_MAX) {
+        end_ns = clock_boottime_ns() + REFUSALS_NS;
+        while (!ingest->is_draining && ingest->n_turn_bytes < TURN_BYTES_MAX && clock_boottime_ns() < end_ns) {
                 TurnEntry *entry = turns_next(&ingest->turns);
 
                 if (entry && client_next(client_of_turn(entry), ret, ret_ticket) == 0)
@@ -486,7 +501,7 @@ void ingest_answer(Ingest *ingest, Ticket ticket, const Answer *answer) {
         client = connection_table_find(&ingest->table, ticket.connection, ticket.generation);
         slot = client ? connection_find(&client->connection, ticket.number) : NULL;
         if (slot)
-                client_put_answer(client, ticket.number, slot->sequence, answer);
+                ingest_reply_answer(client, ticket.number, slot->sequence, answer);
 }
 
 void ingest_flush(Ingest *ingest) {
@@ -494,7 +509,7 @@ void ingest_flush(Ingest *ingest) {
 
         while ((client = TAILQ_FIRST(&ingest->unsent))) {
                 if (client->is_waiting)
-                        client_set_unsent(client, false); /* the event loop reports when the socket is writable */
+                        ingest_reply_set_unsent(client, false); /* the loop says when there is room */
                 else
                         client_send(client);
                 client_settle(client);
@@ -502,7 +517,7 @@ void ingest_flush(Ingest *ingest) {
 }
 
 void ingest_wake(Ingest *ingest) {
-        if (turns_next(&ingest->turns) && !ingest->is_draining)
+        if ((turns_next(&ingest->turns) || ingest->is_decoded_lent) && !ingest->is_draining)
                 (void)sd_event_source_set_enabled(ingest->sources.wake, SD_EVENT_ONESHOT);
 }
 

@@ -8,7 +8,7 @@
 
 #include "ingest/connection.h"
 #include "ingest/connection_table.h"
-#include "ingest/decoded.h"
+#include "ingest/decoder.h"
 #include "ingest/ingest_config.h"
 #include "ingest/listener.h"
 #include "ingest/poller.h"
@@ -27,15 +27,17 @@ typedef struct IngestClient {
         uint32_t events;  /* events for which the poller waits */
         TurnEntry turn;
         Charge place_charge, input_charge;
-        bool is_full;     /* reads nothing until a frame is consumed */
-        bool is_starved;  /* reads nothing until the user has room for a larger buffer */
-        bool is_unsent, is_waiting; /* is_waiting: the poller waits for EPOLLOUT */
-        TAILQ_ENTRY(IngestClient) unsent, starved;
+        bool is_full;     /* not read until a frame is consumed */
+        bool is_starved;  /* not read until the user has room for a larger buffer */
+        bool is_unsent, is_waiting; /* is_waiting: for EPOLLOUT */
+        /* State of a large frame: waits for the decoder, is there, or waits decoded for the turn of the user. */
+        enum { LARGE_NONE, LARGE_WAITING, LARGE_DECODING, LARGE_DECODED } large;
+        TAILQ_ENTRY(IngestClient) unsent, starved, large_order;
 } IngestClient;
 
 /* Owned sources of the event loop. */
 typedef struct IngestSources {
-        sd_event_source *listen, *poller, *backoff, *wake;
+        sd_event_source *listen, *poller, *decoder, *backoff, *wake;
 } IngestSources;
 
 struct Ingest {
@@ -56,6 +58,11 @@ struct Ingest {
 
         int lent_pidfd; /* of the last returned request */
         int kept_pidfd; /* owned; pidfd of the last returned request, if its connection has ended meanwhile */
+
+        Decoder decoder;
+        IngestClient *decoding; /* whose frame the decoder has; NULL: none */
+        bool is_decoded_lent;   /* in the request that was handed out last, or not wanted any more */
+        TAILQ_HEAD(, IngestClient) large; /* wait for the decoder */
 
         size_t n_turn_bytes;
         Arena arena;

@@ -11,8 +11,8 @@ struct TurnUser {
         unsigned n_entries;
         Charge charge;        /* at least n_unanswered, unless the share is exceeded by the last request */
         size_t n_unanswered;  /* bytes */
-        size_t n_turn_bytes;  /* bytes in the current turn */
-        bool is_waiting;      /* the share is used up: waits for answers */
+        size_t n_turn_bytes;  /* of the present turn */
+        bool is_waiting;      /* for answers: its share is used up, or others wait as well */
         bool is_in_order;
         TAILQ_HEAD(, TurnEntry) ready;
         TAILQ_ENTRY(TurnUser) order;
@@ -20,6 +20,7 @@ struct TurnUser {
 };
 
 void turns_init(Turns *turns) {
+        *turns = (Turns){};
         LIST_INIT(&turns->users);
         TAILQ_INIT(&turns->order);
 }
@@ -55,8 +56,10 @@ static TurnUser *add_user(Turns *turns, Account *account) {
         return user;
 }
 
-static void remove_user(TurnUser *user) {
+static void remove_user(Turns *turns, TurnUser *user) {
         assert(user->n_unanswered == 0 && TAILQ_EMPTY(&user->ready) && !user->is_in_order);
+        if (turns->last == user)
+                turns->last = NULL;
         LIST_REMOVE(user, users);
         shares_release(&user->charge);
         free(user);
@@ -100,7 +103,7 @@ void turns_leave(Turns *turns, TurnEntry *entry) {
         turns_set_ready(turns, entry, false);
         entry->user = NULL;
         if (--user->n_entries == 0)
-                remove_user(user);
+                remove_user(turns, user);
 }
 
 Account *turns_account(const TurnEntry *entry) {
@@ -146,10 +149,25 @@ static void rotate_entries(TurnUser *user, TurnEntry *entry) {
         entry->n_taken = 0;
 }
 
-void turns_taken(Turns *turns, TurnEntry *entry, size_t n_bytes) {
+/* A user whose share has shrunk below what it holds still goes on when nothing is unanswered. */
+static bool must_wait(const Turns *turns, TurnUser *user) {
+        bool has_room = charge_user(user) && (!turns->is_shared || user->n_unanswered < TURNS_SHARED_BYTES);
+
+        return !has_room && user->n_unanswered > 0;
+}
+
+static void note_user(Turns *turns, const TurnUser *user, uint64_t now_ns) {
+        if (turns->last && turns->last != user)
+                turns->shared_until_ns = now_ns + TURNS_SHARED_NS;
+        turns->last = user;
+        turns->is_shared = now_ns < turns->shared_until_ns;
+}
+
+void turns_taken(Turns *turns, TurnEntry *entry, size_t n_bytes, uint64_t now_ns) {
         TurnUser *user = entry->user;
 
         assert(entry->is_ready && user->is_in_order);
+        note_user(turns, user, now_ns);
         user->n_unanswered += n_bytes;
         user->n_turn_bytes += n_bytes;
         if (++entry->n_taken >= REQUESTS_PER_ENTRY)
@@ -160,7 +178,7 @@ void turns_taken(Turns *turns, TurnEntry *entry, size_t n_bytes) {
                 TAILQ_REMOVE(&turns->order, user, order);
                 TAILQ_INSERT_TAIL(&turns->order, user, order);
         }
-        user->is_waiting = !charge_user(user);
+        user->is_waiting = must_wait(turns, user);
         settle_user(turns, user);
 }
 
@@ -169,7 +187,6 @@ void turns_answered(Turns *turns, TurnEntry *entry, size_t n_bytes) {
 
         assert(user->n_unanswered >= n_bytes);
         user->n_unanswered -= n_bytes;
-        /* A user whose share has shrunk below what the user holds may continue when nothing is unanswered. */
-        user->is_waiting = !charge_user(user) && user->n_unanswered > 0;
+        user->is_waiting = must_wait(turns, user);
         settle_user(turns, user);
 }

@@ -8,8 +8,9 @@
  * that a user with many connections or large requests gets no more than a user with one. Within a turn, the user's connections
  * come in turn.
  *
- * The bytes of a user's unanswered requests are charged to RESOURCE_REQUESTS. A user whose share is used up waits until
- * requests are answered; nothing is refused, as further requests stay in the kernel's buffers.
+ * The bytes of a user's unanswered requests are charged to RESOURCE_REQUESTS. A user whose share is used up waits until requests are
+ * answered; nothing is refused, as the further requests stay in the kernel's buffers. The store takes rows in the order of the requests,
+ * so while several users send requests, a user with TURNS_SHARED_BYTES unanswered waits as well: nobody waits for more than that.
  */
 
 #include <stdbool.h>
@@ -18,10 +19,13 @@
 #include <sys/queue.h>
 
 #include "shares/shares.h"
+#include "util/clock.h"
 
 #define TURNS_QUANTUM_BYTES 16384U
 /* Step of a charge, so that few requests change the charge. */
 #define TURNS_CHARGE_STEP_BYTES 65536U
+#define TURNS_SHARED_BYTES 32768U /* up to CODEC_WORK_MODEL */
+#define TURNS_SHARED_NS NS_PER_S /* since requests of different users came one after the other */
 
 typedef struct TurnUser TurnUser;
 
@@ -36,6 +40,9 @@ typedef struct TurnEntry {
 typedef struct Turns {
         LIST_HEAD(, TurnUser) users;
         TAILQ_HEAD(, TurnUser) order; /* users with ready entries and room for requests */
+        const TurnUser *last; /* whose request was taken last; identity only */
+        uint64_t shared_until_ns;
+        bool is_shared; /* when the last request was taken */
 } Turns;
 
 void turns_init(Turns *turns);
@@ -53,6 +60,9 @@ void turns_set_ready(Turns *turns, TurnEntry *entry, bool is_ready);
 /* Returns the connection whose request is next; NULL: no request is complete, or all users wait for answers. */
 TurnEntry *turns_next(const Turns *turns);
 
-/* Accounts for a request that was taken from the entry of turns_next(). Call turns_answered() when it is answered. */
-void turns_taken(Turns *turns, TurnEntry *entry, size_t n_bytes);
+/*
+ * Accounts for a request that was taken from the entry of turns_next(). An answered one is given back to turns_answered().
+ * now_ns: CLOCK_BOOTTIME.
+ */
+void turns_taken(Turns *turns, TurnEntry *entry, size_t n_bytes, uint64_t now_ns);
 void turns_answered(Turns *turns, TurnEntry *entry, size_t n_bytes);

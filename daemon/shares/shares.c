@@ -239,9 +239,14 @@ static void set_held(Account *account, Resource resource, uint64_t n_before, uin
         }
 }
 
-/* Sets what an account holds unless that exceeds the share; a smaller amount is never refused. */
+/* A smaller amount is never refused. */
+static bool has_room(const Account *account, Resource resource, uint64_t n_before, uint64_t n_after) {
+        return n_after <= n_before || account->holdings[resource].n_held - n_before + n_after <= find_share(account, resource);
+}
+
+/* Sets what an account holds unless that exceeds the share. */
 static int hold(Account *account, Resource resource, uint64_t n_before, uint64_t n_after) {
-        if (n_after > n_before && account->holdings[resource].n_held - n_before + n_after > find_share(account, resource)) {
+        if (!has_room(account, resource, n_before, n_after)) {
                 refuse(account, resource);
                 return SHARES_REFUSED;
         }
@@ -282,6 +287,17 @@ int shares_resize(Charge *charge, uint64_t amount) {
         if (r == 0)
                 charge->amount = amount;
         return r;
+}
+
+bool shares_has_room(const Charge *charge, uint64_t amount) {
+        const Account *account = charge->account;
+        bool has;
+
+        assert(account);
+        pthread_mutex_lock(&account->shares->mutex);
+        has = has_room(account, charge->resource, charge->amount, amount);
+        pthread_mutex_unlock(&account->shares->mutex);
+        return has;
 }
 
 void shares_set(Charge *charge, uint64_t amount) {

@@ -94,6 +94,8 @@ int shares_charge(Account *account, Resource resource, uint64_t amount, Charge *
 void shares_charge_always(Account *account, Resource resource, uint64_t amount, Charge *ret);
 /* Changes the amount of a charge. SHARES_REFUSED: the larger amount exceeds the share, and the charge is as before. */
 int shares_resize(Charge *charge, uint64_t amount);
+/* True when the charge could have this amount now. */
+bool shares_has_room(const Charge *charge, uint64_t amount);
 /* Sets the amount of a charge without asking: of what is held already, such as rows that were stored before the start. */
 void shares_set(Charge *charge, uint64_t amount);
 /* Releases a charge and sets it to {}. */

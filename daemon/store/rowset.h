@@ -47,6 +47,15 @@ RowSet *rowset_finish(Buffer *buffer, const RowKind *kind, size_t n_rows, StoreC
 RowSet *rowset_free(RowSet *sets);
 DEFINE_SCOPED(RowSet, rowset_free);
 
+/*
+ * Cuts the sets of the next transaction off a list that is not empty: up to ROWSET_BATCH_ROWS_MAX and n_bytes_max, or a single set of any
+ * size. A large set does not join small ones, whose senders would wait for the large one.
+ */
+#define ROWSET_BATCH_ROWS_MAX 4096U
+#define ROWSET_SMALL_ROWS_MAX 128U
+#define ROWSET_SMALL_BYTES_MAX (128U * 1024U)
+RowSet *rowset_cut_batch(RowSet **sets, size_t n_bytes_max, size_t *ret_n_rows, size_t *ret_n_bytes);
+
 static inline bool rowset_is_awaited(const RowSet *set) {
         return set->cookie.kind;
 }

@@ -14,7 +14,6 @@
 #include "util/clock.h"
 #include "util/scoped.h"
 
-#define BATCH_ROWS_MAX 4096
 #define OPENING_INTERVAL_NS (2 * NS_PER_S)
 #define IDLE_WAIT_NS (2 * NS_PER_S)
 #define SETTLED_WAIT_NS (60 * NS_PER_S)
@@ -345,28 +344,6 @@ static void write_batch(Writer *writer, RowSet *batch, size_t n_rows, size_t n_b
         writer->next.has_more_work |= store_subjects_take_work(writer->subjects);
 }
 
-static bool fits(const Writer *writer, const RowSet *set, size_t n_rows, size_t n_bytes) {
-        return n_rows + set->n_rows <= BATCH_ROWS_MAX && n_bytes + set->n_bytes <= writer->retention.n_batch_bytes_max;
-}
-
-/* Cuts the first batch off a list that is not empty. A single row set is a batch whatever its size. */
-static RowSet *cut_batch(const Writer *writer, RowSet **sets, size_t *ret_n_rows, size_t *ret_n_bytes) {
-        RowSet *batch = *sets, *last = *sets;
-        size_t n_rows = last->n_rows, n_bytes = last->n_bytes;
-
-        while (last->next && fits(writer, last->next, n_rows, n_bytes)) {
-                last = last->next;
-                n_rows += last->n_rows;
-                n_bytes += last->n_bytes;
-        }
-
-        *sets = last->next;
-        last->next = NULL;
-        *ret_n_rows = n_rows;
-        *ret_n_bytes = n_bytes;
-        return batch;
-}
-
 /* --- between batches ----------------------------------------------------------------------------- */
 
 static bool is_idle(Writer *writer) {
@@ -543,7 +520,7 @@ static void *on_start(void *userdata) {
                         settle(writer);
                 while (sets) {
                         size_t n_rows, n_bytes;
-                        RowSet *batch = cut_batch(writer, &sets, &n_rows, &n_bytes);
+                        RowSet *batch = rowset_cut_batch(&sets, writer->retention.n_batch_bytes_max, &n_rows, &n_bytes);
 
                         write_batch(writer, batch, n_rows, n_bytes);
                         checkpoint_if_due(writer);

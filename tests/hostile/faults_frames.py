@@ -91,17 +91,35 @@ def mutated_requests(target):
     return f"{n} requests; " + ", ".join(f"{statuses[name]} {name}" for name in sorted(statuses))
 
 
-@fault("a legal frame of 1 MB with 98,000 keys", "answered; others are served", config=TICKS)
-def many_keys(target):
-    document = {"name": "keys", "framework": "perfd.test", "@parameters": {}, "@result": {f"{i:x}": 1 for i in range(98000)}}
+def send_large(target, *documents):
+    """Sends the frame again and again. Returns the number of frames with the statuses of the answers."""
     n, statuses = 0, set()
     while target.goes_on():
         with target.daemon.client() as client:
-            reply = client.submit(document)
+            reply = client.submit(*documents)
             target.check(reply is not None, "no answer")
             statuses.add(wire.Status.Name(reply.status))
             n += 1
     return f"{n} frames: {', '.join(sorted(statuses))}"
+
+
+def with_keys(n):
+    return {"name": "keys", "framework": "perfd.test", "@parameters": {}, "@result": {f"{i:x}": 1 for i in range(n)}}
+
+
+@fault("a legal frame of 1 MB with 98,000 keys, in 24 results", "stored; others are served", config=TICKS)
+def many_keys(target):
+    return send_large(target, *[with_keys(4083)] * 24)
+
+
+@fault("a frame of 1 MB with an object of 98,000 keys", "refused; others are served", config=TICKS)
+def many_keys_in_one_object(target):
+    return send_large(target, with_keys(98000))
+
+
+@fault("a frame of 1 MB with a list of 450,000 numbers", "stored; others are served", config=TICKS)
+def many_numbers(target):
+    return send_large(target, harness.indicator("numbers", samples=[i % 10 for i in range(450000)]))
 
 
 @fault("clients that send a byte at a time, and clients that do not read their answers", "they wait; others are served", config=TICKS)

@@ -22,22 +22,16 @@ def kills(target):
 
 
 def wait_stored(target, n):
-    """Waits for n results of the bystander. Returns 1 if perfd had to be restarted: damage found at runtime stops its
-    store."""
-    before, n_log = len(target.bystander.acknowledged), target.daemon.log().count("is malformed")
-    wait_for(lambda: len(target.bystander.acknowledged) > before + n or target.daemon.log().count("is malformed") > n_log, "the bystander")
-    if len(target.bystander.acknowledged) > before + n:
-        return 0
-    target.daemon.restart()
-    wait_stored(target, n)
-    return 1
+    """Waits for n results of the bystander. A damage that perfd finds late costs no restart: a new file takes the place of the bad one."""
+    before = len(target.bystander.acknowledged)
+    wait_for(lambda: len(target.bystander.acknowledged) > before + n, "the bystander")
 
 
 @fault("a page of the database overwritten while perfd is down", "perfd starts, stores, and keeps the damaged file", restarts=True)
 def damaged_database(target):
-    n, n_restarts = 0, 0
+    n = 0
     while target.goes_on():
-        n_restarts += wait_stored(target, 5)
+        wait_stored(target, 5)
         target.daemon.stop()
         path = target.daemon.state / "perfd.db"
         n_pages = path.stat().st_size // 4096
@@ -49,8 +43,8 @@ def damaged_database(target):
         target.daemon.start()
         n += 1
     n_aside = sum(1 for p in target.daemon.state.iterdir() if p.name not in ("perfd.db", "perfd.db-wal", "perfd.db-shm"))
-    n_restarts += wait_stored(target, 0)
-    return f"{n} damages, {n_aside} files put aside, {n_restarts} of them after a restart"
+    wait_stored(target, 0)
+    return f"{n} damages, {n_aside} files put aside"
 
 
 @fault("damaged models", "the former models are kept, and the error is logged")

@@ -166,12 +166,22 @@ static void a_store_that_fails_leaves_the_models_as_they_were(void **state) {
         unsigned line, column;
         Complaint complaint;
         Request add, remove = { .kind = REQUEST_UNREGISTER, .unregister_model = { .name = "A", .component = "c" } };
+        Submission item = { .indicator.name = "A" };
+        Request submit = { .kind = REQUEST_SUBMIT, .submit = { .items = &item, .n_items = 1 } };
 
         assert_int_equal(registry_start(&f->indicators.registry), 0);
         assert_int_equal(model_new(&model, text, strlen(text), &complaint, &line, &column), 0);
         add = (Request){ .kind = REQUEST_REGISTER, .register_model.model = &model->model };
         assert_int_equal(place_request(f, &registry_kinds[0], &add), DESK_PENDING);
         assert_true(registry_is_busy(&f->indicators.registry));
+        submit.peer = f->peer;
+        /* Only results that the model may judge wait. */
+        assert_true(registry_is_busy_with(&f->indicators.registry, &submit));
+        submit.peer.uid++;
+        assert_false(registry_is_busy_with(&f->indicators.registry, &submit));
+        submit.peer.uid--;
+        item.indicator.name = "B";
+        assert_false(registry_is_busy_with(&f->indicators.registry, &submit));
         assert_int_equal(place_request(f, &registry_kinds[0], &add), DESK_FULL);
         assert_int_equal(place_request(f, &registry_kinds[1], &remove), DESK_FULL);
         assert_int_equal(complete_as(f, STORE_FAILED), DESK_CHANGED);

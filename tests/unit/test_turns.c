@@ -57,7 +57,7 @@ static TurnEntry *serve(Fixture *f, size_t n_bytes) {
         TurnEntry *entry = turns_next(&f->turns);
 
         assert_non_null(entry);
-        turns_taken(&f->turns, entry, n_bytes);
+        turns_taken(&f->turns, entry, n_bytes, NS_PER_S);
         turns_answered(&f->turns, entry, n_bytes);
         return entry;
 }
@@ -106,15 +106,12 @@ static void a_used_up_share_waits_for_answers(void **state) {
 
         turns_set_ready(&f->turns, &f->many[0], true);
         while ((taken[n] = turns_next(&f->turns))) {
-                turns_taken(&f->turns, taken[n], 50000);
+                turns_taken(&f->turns, taken[n], 50000, NS_PER_S);
                 assert_true(++n < 64);
         }
         assert_in_range(n * 50000, 400000, 600000); /* half of a MiB */
 
-        /* The other user continues, and an answer lets the first continue. */
-        turns_set_ready(&f->turns, &f->few, true);
-        assert_ptr_equal(serve(f, 1000), &f->few);
-        turns_set_ready(&f->turns, &f->few, false);
+        /* An answer lets the user continue. */
         assert_null(turns_next(&f->turns));
         turns_answered(&f->turns, taken[--n], 50000);
         turns_answered(&f->turns, taken[--n], 50000);
@@ -125,11 +122,56 @@ static void a_used_up_share_waits_for_answers(void **state) {
         turns_set_ready(&f->turns, &f->many[0], false);
 }
 
+/* Takes requests of all connections that may go on, and returns how many. */
+static size_t take_all(Fixture *f, TurnEntry *taken[], size_t n_bytes, uint64_t now_ns) {
+        size_t n = 0;
+
+        while ((taken[n] = turns_next(&f->turns))) {
+                turns_taken(&f->turns, taken[n], n_bytes, now_ns);
+                assert_true(++n < 1024);
+        }
+        return n;
+}
+
+static void users_who_ask_together_have_little_unanswered(void **state) {
+        Fixture *f = *state;
+        TurnEntry *taken[1024];
+        size_t n;
+
+        /* The other user comes while the first has all of its share, and waits for no more than what is there then. */
+        turns_set_ready(&f->turns, &f->many[0], true);
+        n = take_all(f, taken, 1000, NS_PER_S);
+        assert_true(n > 4 * TURNS_SHARED_BYTES / 1000);
+        turns_set_ready(&f->turns, &f->few, true);
+        assert_ptr_equal(turns_next(&f->turns), &f->few);
+        turns_taken(&f->turns, &f->few, 1000, NS_PER_S);
+        turns_set_ready(&f->turns, &f->few, false);
+        while (n > TURNS_SHARED_BYTES / 1000 + 1) {
+                turns_answered(&f->turns, taken[--n], 1000);
+                assert_null(turns_next(&f->turns));
+        }
+        turns_answered(&f->turns, taken[--n], 1000);
+        assert_ptr_equal(turns_next(&f->turns), &f->many[0]);
+        while (n > 0)
+                turns_answered(&f->turns, taken[--n], 1000);
+        turns_answered(&f->turns, &f->few, 1000);
+
+        /* The same until the other has not asked for a while. */
+        n = take_all(f, taken, 1000, NS_PER_S + 1);
+        assert_int_equal(n, TURNS_SHARED_BYTES / 1000 + 1);
+        while (n > 0)
+                turns_answered(&f->turns, taken[--n], 1000);
+        n = take_all(f, taken, 1000, 3 * NS_PER_S + TURNS_SHARED_NS);
+        assert_true(n > 4 * TURNS_SHARED_BYTES / 1000);
+        while (n > 0)
+                turns_answered(&f->turns, taken[--n], 1000);
+}
+
 static void one_request_above_the_share_is_taken(void **state) {
         Fixture *f = *state;
 
         turns_set_ready(&f->turns, &f->few, true);
-        turns_taken(&f->turns, &f->few, 5U << 20);
+        turns_taken(&f->turns, &f->few, 5U << 20, NS_PER_S);
         assert_null(turns_next(&f->turns));
         turns_answered(&f->turns, &f->few, 5U << 20);
         assert_ptr_equal(turns_next(&f->turns), &f->few);
@@ -141,6 +183,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(large_requests_get_no_more_than_small_ones, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(connections_of_a_user_come_in_turn, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_used_up_share_waits_for_answers, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(users_who_ask_together_have_little_unanswered, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(one_request_above_the_share_is_taken, set_up, tear_down),
         };
 
