@@ -102,7 +102,7 @@ static void mistakes_have_their_place(void **state) {
         assert_refuses("a: @x\n", "1:4", "quote words that begin with @");
         assert_refuses("a: b: c\n", "1:", "quote text that has ': ' in it");
         assert_refuses("a: \"C:\\q\"\n", "1:", "write a backslash as two");
-        assert_refuses("{\"a\": 1} b\n", "1:", "text follows what is complete already");
+        assert_refuses("{\"a\": 1} b\n", "1:", "text after a complete value");
         assert_refuses("a: [\n", "2:1", "a value is missing before it");
 }
 
