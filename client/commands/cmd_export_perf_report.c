@@ -106,7 +106,7 @@ const Command cmd_export_perf_report = {
         .arguments = "JOB",
         .summary = "Export a job's samples in the format of perf.py",
         .help = "Writes the JSON artifact of lightgbm-benchmark, whose sampler is perf.py: a list of samples with twelve fields "
-                "each, from the timeline of the job's rank. Counters begin at 0 with the job or, with --compat, at boot.",
+                "each, from the timeline of the job. Counters begin at 0 with the job or, with --compat, at boot.",
         .examples = { "perfctl export perf-report train-17 > perf_report.json",
                       "perfctl export perf-report --compat --output perf_report.json train-17" },
         COMMAND_OPTIONS(ExportPerfReportOptions, options_table),

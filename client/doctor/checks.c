@@ -133,7 +133,7 @@ static void check_kernel(Checks *checks, int root_fd) {
                 return;
 
         check_blame(check, CHECK_LIMITED, "an untested kernel; before 5.3, the end of a job's process is only polled",
-                    "run a kernel of version %u.%u or later", KERNEL_MAJOR_MIN, KERNEL_MINOR_MIN);
+                    "use Linux %u.%u or later", KERNEL_MAJOR_MIN, KERNEL_MINOR_MIN);
 }
 
 /* A kernel with PSI disabled may lack the file, or refuse to open or read it. */
@@ -174,7 +174,7 @@ static void check_delays(Checks *checks, int root_fd) {
 
 /* --- control groups ------------------------------------------------------------------------------- */
 
-#define OWN_NUMBERS "what a job itself takes, apart from the rest of the node: its CPU time, memory, I/O and processes"
+#define OWN_NUMBERS "no CPU time, memory, I/O and number of processes of a job, only those of the node"
 
 typedef struct CheckCgroups {
         char v2[256]; /* mount point; "" if not mounted */
@@ -270,13 +270,14 @@ static void suggest_fix_of_group(Check *check, const char *effect, const char *g
 
         if (strstr(group, "slurm"))
                 check_blame(check, CHECK_LIMITED, effect,
-                            "EnableControllers=yes in Slurm's cgroup.conf, and a drop-in for slurmd.service with [Service] Delegate=yes");
+                            "set EnableControllers=yes in Slurm's cgroup.conf, and add a drop-in for slurmd.service with [Service] "
+                            "Delegate=yes");
         else if (strncmp(group, "/user.slice", strlen("/user.slice")) == 0)
-                check_blame(check, CHECK_LIMITED, effect, "a drop-in for user@.service with [Service] Delegate=cpu io memory pids; or "
-                            "systemctl set-property user.slice " ACCOUNTING);
+                check_blame(check, CHECK_LIMITED, effect, "add a drop-in for user@.service with [Service] Delegate=cpu io memory pids; or "
+                            "run systemctl set-property user.slice " ACCOUNTING);
         else if (unit && unit[1])
-                check_blame(check, CHECK_LIMITED, effect, "systemctl set-property %.*s " ACCOUNTING, (int)(n - (size_t)(unit - group) - 1),
-                            unit + 1);
+                check_blame(check, CHECK_LIMITED, effect, "run systemctl set-property %.*s " ACCOUNTING,
+                            (int)(n - (size_t)(unit - group) - 1), unit + 1);
         else
                 check_blame(check, CHECK_LIMITED, effect, "start jobs in their own cgroup: systemd-run --scope perfctl run -- COMMAND");
 }

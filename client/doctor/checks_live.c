@@ -314,13 +314,13 @@ void checks_live_add_quota(Checks *checks, const Value *answer, uint64_t now_ms)
                 refusals_put_user(user, now_ms, &all);
         }
         if (all.n == 0) {
-                check_detail(check, "no user was refused anything in the last 10 minutes");
+                check_detail(check, "no requests were refused in the last 10 minutes");
                 return;
         }
 
         check_detail(check, "%s", all.text);
-        check_blame(check, CHECK_LIMITED, "what these users ask for beyond their shares is refused; other users are served",
-                    "end what %s started too much of ('perfctl quota --all' shows what each user holds); for a service that needs more, "
+        check_blame(check, CHECK_LIMITED, "requests of these users beyond their shares are refused; other users are not affected",
+                    "end some of what %s has started ('perfctl quota --all' shows what each user holds); for a service that needs more, "
                     "set weights= in [limits] of perfd.conf", first.text);
 }
 

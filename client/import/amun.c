@@ -78,12 +78,13 @@ static int parse_printed(const char *text, const char *path, Arena *arena, const
         if (r < 0)
                 return r;
         if (n == 0 && loss.error.line > 0)
-                return indicator_complain(complaint, path, "holds no indicator: at %u:%u of it, %s", loss.error.line, loss.error.column,
+                return indicator_complain(complaint, path, "contains no indicator: at %u:%u of it, %s", loss.error.line, loss.error.column,
                                           loss.error.text);
         if (n == 0)
-                return indicator_complain(complaint, path, "holds no JSON object with @result, but '%.*s'", (int)utf8_cut(text, 60), text);
+                return indicator_complain(complaint, path, "contains no JSON object with @result, but '%.*s'", (int)utf8_cut(text, 60),
+                                          text);
         if (n > 1)
-                return indicator_complain(complaint, path, "holds %zu indicators, and one run has one: split it", n);
+                return indicator_complain(complaint, path, "contains %zu indicators; a run has only one: split it", n);
 
         *ret = documents[0];
         return 0;

@@ -181,8 +181,8 @@ static int read_text(const Inspection *inspection, const char *file, bool is_opt
 
         if (r != -ENOENT || !is_optional)
                 report_error(inspection, "cannot read %s: %s", file,
-                     r == INPUT_NO_FILE ? "it is no regular file" :
-                     r == INPUT_LINK    ? "links in what belongs to another user are not followed" :
+                     r == INPUT_NO_FILE ? "it is not a regular file" :
+                     r == INPUT_LINK    ? "symbolic links in a directory of another user are not followed" :
                                           strerrordesc_np(-r));
         return FILE_UNREAD;
 }

@@ -258,7 +258,7 @@ static int parse_line(const char *line, size_t n, LatencyInput *batches, Complai
 
         snprintf(number, sizeof(number), "%.*s", n < sizeof(number) ? (int)n : (int)sizeof(number) - 1, line);
         if (n >= sizeof(number) || strlen(number) != n || parse_double(number, &batches->seconds[batches->n]) != 0)
-                return indicator_complain(complaint, "", "'%.40s' is no finite number: " EXPECTED, number);
+                return indicator_complain(complaint, "", "'%.40s' is not a finite number: " EXPECTED, number);
 
         r = check_seconds(batches->seconds[batches->n], number, complaint);
         if (r == 0)
@@ -286,7 +286,7 @@ static int parse_lines(const char *text, size_t n, LatencyInput *batches, Compla
         }
 
         *ret_line = 1;
-        return batches->n > 0 ? 0 : indicator_complain(complaint, "", "holds no time: " EXPECTED);
+        return batches->n > 0 ? 0 : indicator_complain(complaint, "", "contains no time: " EXPECTED);
 }
 
 int latencies_from_lines(const char *text, size_t n, uint64_t batch_length, Arena *arena, const Value **ret, Complaint *ret_complaint,

@@ -21,7 +21,7 @@ static bool segment_matches(const char *pattern, size_t n, const char *segment) 
         return strlen(segment) == n && memcmp(segment, pattern, n) == 0;
 }
 
-/* True when the path is the route's; notes what stands for its {…}. */
+/* True if the path matches the route; stores the segment that matches {…}. */
 static bool route_matches(const Route *route, const Exchange *exchange, const char **ret_argument) {
         const char *pattern = route->path, *argument = NULL;
         size_t i;

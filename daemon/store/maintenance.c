@@ -166,7 +166,7 @@ static int refuse_used(const char *damaged, Buffer *text) {
                 return -ENAMETOOLONG;
         fd = open(lock, O_RDONLY | O_CLOEXEC);
         if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0)
-                return fail(text, damaged, "perfd uses this file, and salvages it without being told when a page is damaged");
+                return fail(text, damaged, "perfd is using this file, and salvages it automatically when a page is damaged");
         return 0;
 }
 

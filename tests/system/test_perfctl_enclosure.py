@@ -268,7 +268,7 @@ class Group(EnclosureTestCase):
         status, out, err = self.run_job("cat", "/proc/self/cgroup", options=("--job", "t-inner", "-v"), preexec_fn=enter)
         self.assertEqual(status, 0)
         self.assertIn("/perfd-t-threaded\n", out)
-        self.assertIn("no cgroup: cannot be made: Operation not supported", err)
+        self.assertIn("no cgroup: cannot be created: Operation not supported", err)
         self.assertEqual(wire.Enclosure.Name(self.recorder.one("job_begin")[0].enclosure), "SUBREAPER")
         self.assertEqual([p.name for p in threaded.iterdir() if p.is_dir()], [])
 

@@ -169,7 +169,7 @@ class Phases(TestCase):
     def test_a_command_that_marks_phases_itself_is_told_where_its_seconds_are(self):
         done = self.perfctl("time", "outer", "--", PERFCTL, "mark", "own")
         self.assertEqual(len(done.stderr.splitlines()), 1)
-        self.assertIn("phase 'outer' ended before its command: the seconds are recorded for 'own'", done.stderr)
+        self.assertIn("phase 'outer' ended before its command: the seconds are recorded for phase 'own'", done.stderr)
 
     def test_a_script_that_is_run_as_a_job_has_its_phases(self):
         script = '"$0" mark load && "$0" time "read it" -- cat /proc/self/stat >/dev/null && "$0" mark train; exit 6'

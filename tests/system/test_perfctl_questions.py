@@ -180,7 +180,7 @@ class Questions(WithJobs):
     def test_an_end_without_a_job_fails(self):
         result = self.running.perfctl("job", "end", "absent")
         self.assertEqual(result.returncode, 1)
-        self.assertIn("there is no such job", result.stderr)
+        self.assertIn("no such job", result.stderr)
 
     def test_status_when_all_is_well(self):
         text = self.ask("status")

@@ -143,7 +143,7 @@ static void write_numbers(Exchange *exchange, Json *json, const FoundJob *job) {
         job_json_write_advice(json, job->view, exchange_node(exchange));
 }
 
-/* Phases come last: asking for them lets go of the row the job is in. */
+/* Phases come last: reading them releases the row that the job refers to. */
 static void answer_job(Exchange *exchange) {
         MetricStamp stamp;
         PhaseView phase;
@@ -214,7 +214,7 @@ static void answer_job_metrics(Exchange *exchange) {
         json_object_end(&json);
 }
 
-/* The node's history since the job began: what there is of one that runs. */
+/* Answers with the node's history since the start of a running job. */
 static void answer_from_node(Exchange *exchange, uint64_t begin_ms) {
         scoped(node_history_deinit) NodeHistory history = { .n_points_max = HISTORY_POINTS, .is_merging = true };
         NodeSampleRow row;

@@ -354,7 +354,7 @@ STATEMENT running_clear = {
 
 int job_rows_interrupt(Database *database) {
         static const char note[] = "perfd could not open its database when it started: "
-                                   "nothing is known about the job after its last checkpoint";
+                                   "the job's usage after the last checkpoint is unknown";
         Field field = field_string(note);
         int r;
 
