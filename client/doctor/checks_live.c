@@ -22,13 +22,13 @@ void checks_live_add_socket(Checks *checks, const char *name, const char *path) 
 
         if (stat(path, &st) < 0) {
                 check_detail(check, "%s: %s", path, strerrordesc_np(errno));
-                check_blame(check, CHECK_FAILED, "all requests: perfd is unreachable through this socket",
+                check_blame(check, CHECK_FAILED, "all requests through this socket fail",
                             "systemctl enable --now perfd.socket perfd.service, or pass the path with --%s", name);
                 return;
         }
         if (!S_ISSOCK(st.st_mode)) {
                 check_detail(check, "%s is not a socket", path);
-                check_blame(check, CHECK_FAILED, "all requests: perfd is unreachable through this socket",
+                check_blame(check, CHECK_FAILED, "all requests through this socket fail",
                             "remove it, and systemctl restart perfd.socket");
                 return;
         }
@@ -36,7 +36,7 @@ void checks_live_add_socket(Checks *checks, const char *name, const char *path) 
         check_detail(check, "%s, mode %04o of uid %u", path, st.st_mode & 07777, st.st_uid);
         if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0)
                 return;
-        check_blame(check, CHECK_FAILED, "all requests of this user: the socket is not writable",
+        check_blame(check, CHECK_FAILED, "all requests of this user fail: the socket is not writable",
                     "a drop-in for perfd.socket with [Socket] SocketMode=0666");
 }
 

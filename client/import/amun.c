@@ -135,7 +135,7 @@ int amun_find_printed(const Value *document, Arena *arena, const Value **ret, Co
         AmunPart part;
 
         if (!find_part(document, &part))
-                return indicator_complain(ret_complaint, "", "is no result of Amun's");
+                return indicator_complain(ret_complaint, "", "is not a result of Amun");
         return find_printed(&part, arena, ret, ret_complaint);
 }
 
@@ -219,7 +219,7 @@ int amun_read(const Value *document, const AmunContext *context, Arena *arena, S
         int r;
 
         if (!find_part(document, &part))
-                return indicator_complain(ret_complaint, "", "is no result of Amun's: it has neither stdout nor exit_code");
+                return indicator_complain(ret_complaint, "", "is not a result of Amun: it has neither stdout nor exit_code");
 
         place.part = part.value;
         r = read_exit_code(part.value, &submission, ret_complaint);

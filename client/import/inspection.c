@@ -159,7 +159,7 @@ static int parse_file(const Inspection *inspection, const char *file, const Buff
                 *ret = document;
                 r = value_parse_next(&reader, arena, &more, &error);
                 if (r == 0)
-                        report_error(inspection, "%s:%u: holds more than one document: the first one is taken", file, reader.begin_line);
+                        report_error(inspection, "%s:%u: contains more than one document; only the first is used", file, reader.begin_line);
         }
         if (r == VALUE_MALFORMED)
                 report_error(inspection, "%s:%u:%u: %s", file, error.line, error.column, error.text);

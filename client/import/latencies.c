@@ -109,7 +109,7 @@ static int read_batch_length(const Value *document, uint64_t given, LatencyInput
         if (!value)
                 return 0;
         if (given > 0)
-                return indicator_complain(complaint, "batch_length", "is given here and by --batch-length: leave one of them out");
+                return indicator_complain(complaint, "batch_length", "is given here and with --batch-length: remove one");
 
         return value->type == VALUE_LIST ? read_lengths(value, ret, complaint) :
                                            read_length(value, "batch_length", &ret->length, complaint);
@@ -209,10 +209,10 @@ static int check_members(const Value *document, Complaint *complaint) {
 
                 if (key[0] == '@')
                         return indicator_complain(complaint, key,
-                                                  "is what --latencies computes: leave it out, or submit without --latencies");
+                                                  "is computed by --latencies: remove it, or submit without --latencies");
                 if (strcmp(key, "name") == 0)
                         return indicator_complain(complaint, key,
-                                                  "is always " NAME ": leave it out, and say what was run as \"component\"");
+                                                  "is always " NAME ": remove it, and name the software in \"component\"");
         }
         return 0;
 }

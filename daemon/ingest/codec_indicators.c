@@ -133,7 +133,7 @@ int codec_decode_submit(Decoded *decoded, const DecodeContext *context, const Pr
 
         assert(message->descriptor == &perfd__v1__submit__descriptor);
         if (from->n_indicators == 0)
-                return refuse(refusal, STATUS_INVALID, ITEMS, "is empty: give at least one");
+                return refuse(refusal, STATUS_INVALID, ITEMS, "is empty: add at least one");
         if (from->n_indicators > SUBMIT_ITEMS_MAX)
                 return refuse(refusal, STATUS_TOO_LARGE, ITEMS, "has %zu indicators, may have up to %u: send more requests",
                               from->n_indicators, SUBMIT_ITEMS_MAX);

@@ -99,7 +99,8 @@ static int check_job_processes(Decoded *decoded, const Perfd__V1__JobBegin *from
                 return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.uid", "is %u, which is not a valid user id", from->uid);
         if (HAS_UID(from) && from->uid != peer->uid && !peer->is_admin)
                 return refuse(&decoded->refusal, STATUS_DENIED, "job_begin.uid",
-                              "is %u, and yours is %u: only root and [socket] admin_group begin jobs for others", from->uid, peer->uid);
+                              "is %u, and yours is %u: only root and [socket] admin_group may begin jobs for other users",
+                              from->uid, peer->uid);
 
         return 0;
 }

@@ -182,7 +182,7 @@ static int take_type_word(Reader *reader, const char *key, const Value *value, u
         if (i == N_ELEMENTS(types))
                 return wrong(reader, key, "'%.40s' is not a type: use str, int, float, bool, or a list of them", value->string);
         if (*ret & (1U << i))
-                return wrong(reader, key, "names %s twice: once is enough", types[i]);
+                return wrong(reader, key, "names %s twice: remove one", types[i]);
 
         *ret |= 1U << i;
         return 0;
@@ -460,7 +460,7 @@ int indicator_model_from_value(const Value *document, Arena *arena, IndicatorMod
         int r;
 
         if (document->type != VALUE_OBJECT)
-                return wrong(&reader, NULL, "is %s, must say name, parameters and results", value_type_text(document));
+                return wrong(&reader, NULL, "is %s, must have name, parameters and results", value_type_text(document));
         if (indicator_check_object(document, STRING_MAX_BYTES, ret_complaint) != 0)
                 return MODEL_INVALID;
 

@@ -105,7 +105,8 @@ class Questions(WithJobs):
                                  "sh", "-c", f"exit {status}")
         for options, ids in (((), ["l-3", "l-2", "l-1"]), (("--failed",), ["l-3", "l-2"]), (("--label", "set=a"), ["l-3", "l-1"]),
                              (("--label", "set=a", "--label", "x=y=z", "--failed"), ["l-3"]), (("--label", "set=c"), []),
-                             (("--user", user), ["l-3", "l-2", "l-1"]), (("--user", os.geteuid()), ["l-3", "l-2", "l-1"]), (("--user", "nobody-here"), []),
+                             (("--user", user), ["l-3", "l-2", "l-1"]), (("--user", os.geteuid()), ["l-3", "l-2", "l-1"]),
+                             (("--user", "nobody-here"), []),
                              (("--since", "1h"), ["l-3", "l-2", "l-1"]), (("--since", "0"), [])):
             listed = json.loads(self.ask("job", "list", "--name", "listed", "--json", *options))["jobs"]
             self.assertEqual([job["id"] for job in listed], ids, options)

@@ -122,7 +122,7 @@ static void an_indicator_may_have_no_parameters(void **state) {
 static void what_is_wrong_with_the_whole_is_named(void **state) {
         Fixture *f = *state;
 
-        assert_refused(f, "[1]", "", "is a list, must say name, parameters and results");
+        assert_refused(f, "[1]", "", "is a list, must have name, parameters and results");
         assert_refused(f, "{results: {a: int}}", "name", "missing: say which indicator this is");
         assert_refused(f, "{name: 7, results: {a: int}}", "name", "is an integer, must be a string");
         assert_refused(f, "{name: a b, results: {a: int}}", "name", "'a b' must be 1 to 128 letters");

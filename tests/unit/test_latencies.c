@@ -142,8 +142,8 @@ static void what_is_no_length_is_refused_with_its_place(void **state) {
 
 static void what_the_indicator_says_itself_is_refused(void **state) {
         (void)state;
-        assert_refused("{\"time_per_batch\": [1], \"@result\": {}}", 0, "@result", "leave it out");
-        assert_refused("{\"time_per_batch\": [1], \"name\": \"mine\"}", 0, "name", "leave it out");
+        assert_refused("{\"time_per_batch\": [1], \"@result\": {}}", 0, "@result", "remove it");
+        assert_refused("{\"time_per_batch\": [1], \"name\": \"mine\"}", 0, "name", "remove it");
 }
 
 static void assert_line_refused(const char *text, unsigned line, const char *words) {

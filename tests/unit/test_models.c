@@ -178,7 +178,7 @@ static void a_bad_file_is_named_with_its_place_and_leaves_the_others(void **stat
         assert_says(log, "/c.yaml:3:1: ");
         assert_says(log, "/d.yaml:1:1: A is already declared in ");
         assert_says(log, "/a.yaml; remove one of the declarations");
-        assert_says(log, "/e.yaml:1:1: is null, must say name, parameters and results");
+        assert_says(log, "/e.yaml:1:1: is null, must have name, parameters and results");
         assert_int_equal(f->models.files.n, 1);
         assert_non_null(models_find(&f->models, 7, "A", "any"));
         assert_null(models_find(&f->models, 7, "B", "any"));

@@ -211,7 +211,7 @@ static void what_was_killed_for_lack_of_memory_stands_out(void **state) {
         const char *text = report_of(*state, read_own(*state, OWN("job_oom_kills", 1.0, "1") ","
                                                               OWN("job_memory_high_events", 12.0, "1")), NULL);
 
-        assert_says(text, "            1 process killed for lack of memory,\n            slowed down 12 times at memory.high\n");
+        assert_says(text, "            1 process killed for lack of memory,\n            throttled 12 times at memory.high\n");
 }
 
 static void a_job_that_was_never_throttled_says_so_in_passing(void **state) {

@@ -167,7 +167,7 @@ static const Scalar job_scalars[] = {
 static const Scalar finder_scalars[] = {
         SCALAR_COUNTER(FinderStats, n_found, "perfd_cgroups_found", "Cgroups that were detected as jobs by a pattern"),
         SCALAR_COUNTER(FinderStats, n_unrecognized, "perfd_cgroups_unrecognized",
-                       "Cgroups in the place of jobs whose name matches no pattern"),
+                       "Cgroups where jobs are expected, with a name that matches no pattern"),
         SCALAR_COUNTER(FinderStats, n_not_watched, "perfd_cgroups_not_watched", "Cgroup directories that could not be watched"),
 };
 

@@ -105,7 +105,7 @@ static int put_models(RowSet *set, Database *database, bool is_declared) {
         return r != 0 ? r : apply_models(database, is_declared ? NULL : &name);
 }
 
-/* Writes the counts of this transaction first: the catalog's entries are not valid afterwards. */
+/* Writes the counts of this transaction first: afterwards the catalog's entries are invalid. */
 static int begin_change(RowSet *set, Database *database, Catalog *catalog) {
         int r = catalog_flush(catalog, database);
 
