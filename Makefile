@@ -1,8 +1,8 @@
-# make            build perfd, perfctl and libperfd       make run        see it work, Ctrl-C ends it
-# make check      install what tests need, run them all   make lint       layers, formatting rules, manuals
-# make install    DESTDIR= PREFIX= and the *_DIR below    make bench      the table of bench/RESULTS.md
-# make coverage   the share of each module that its own unit tests run (MODULES=daemon/jobs selects)
-# make check-hostile   faults and hostile clients, for HOSTILE_TIME= seconds
+# make            build perfd, perfctl and libperfd       make run        run a demonstration, until Ctrl-C
+# make check      install packages and run all tests      make lint       check layers, formatting, manuals
+# make install    DESTDIR= PREFIX= and the *_DIR below    make bench      write the table of bench/RESULTS.md
+# make coverage   measure each module's coverage by its own unit tests (MODULES=daemon/jobs selects)
+# make check-hostile   try faults and hostile clients for HOSTILE_TIME= seconds
 # make clean                                              make compile_commands.json
 #
 #   SANITIZE=address,undefined    instrumented build in its own directory

@@ -8,7 +8,6 @@ and nothing of the others lost or changed. WORDs choose ways by name.
 """
 
 import contextlib
-import json
 import multiprocessing
 import os
 import pathlib
@@ -130,12 +129,20 @@ def ask_all(target, seconds):
     return series
 
 
+def connect(target):
+    """A connection that waits while the queue of new connections is full, as perfctl does; the harness' sockets do not wait."""
+    while True:
+        with contextlib.suppress(BlockingIOError):
+            return target.client()
+        time.sleep(0.001)
+
+
 def begin_jobs(target, seconds):
     import harness
     series = {"root": Series()}
 
     def begin(job):
-        with target.client() as client:
+        with connect(target) as client:
             return (complain(client.begin(job, uid=BYSTANDER), harness.wire) or complain(client.end(job, exit_status=3), harness.wire) or
                     (None if target.get("/metrics").status == 200 else "/metrics"))
     for n in paced(0.05, seconds):

@@ -60,9 +60,9 @@ static const Setting settings[] = {
         { "sampling", "filesystems_interval", TYPE_DURATION, AT(node.filesystems_interval_ns), "10s", S, 3600 * S, "a time from 1s to 1h", true },
         { "socket", "path", TYPE_PATH, AT(sockets.path), "/run/perfd/perfd.sock", 1, 107, "an absolute path of at most 107 bytes", true },
         { "socket", "mode", TYPE_MODE, AT(sockets.mode), "0666", 0, 0777, "an octal mode from 0000 to 0777", true },
-        { "socket", "admin_group", TYPE_GROUP, AT(ingest.admin_gid), "", 0, INGEST_NO_ADMIN_GID, "the name or number of a group that is there, or nothing", false },
+        { "socket", "admin_group", TYPE_GROUP, AT(ingest.admin_gid), "", 0, INGEST_NO_ADMIN_GID, "the name or number of an existing group, or empty", false },
         { "http", "listen", TYPE_LISTEN, AT(sockets.http_listen), "127.0.0.1:9847", 0, 0, "ADDRESS:PORT, [IPV6]:PORT or off", false },
-        { "http", "socket", TYPE_PATH, AT(sockets.http_path), "", 0, 107, "an absolute path of at most 107 bytes, or nothing", true },
+        { "http", "socket", TYPE_PATH, AT(sockets.http_path), "", 0, 107, "an absolute path of at most 107 bytes, or empty", true },
         { "http", "threads", TYPE_COUNT, AT(http.n_threads), "2", 1, 16, "a whole number from 1 to 16", true },
         { "http", "timeout", TYPE_DURATION, AT(http.timeout_ns), "15s", S, 3600 * S, "a time from 1s to 1h", true },
         { "http", "privacy", TYPE_CHOICE, AT(http.privacy), "own", PRIVACY_OWN, PRIVACY_ALL, "own or all", false },
@@ -71,9 +71,9 @@ static const Setting settings[] = {
         { "store", "directory", TYPE_PATH, AT(store.directory), "/var/lib/perfd", 1, 200, "an absolute path", true },
         { "store", "volatile", TYPE_BOOL, AT(store.is_volatile), "no", 0, 1, "yes or no", true },
         { "store", "max_size", TYPE_SIZE, AT(store.size_max_bytes), "1G", 16 * MIB, UINT64_MAX, "a size of at least 16M", false },
-        { "store", "keep_samples", TYPE_DURATION, AT(store.keep_samples_ns), "30d", 0, 36500 * DAY, "a time, or 0 for ever", false },
-        { "store", "keep_jobs", TYPE_DURATION, AT(store.keep_jobs_ns), "365d", 0, 36500 * DAY, "a time, or 0 for ever", false },
-        { "store", "keep_results", TYPE_DURATION, AT(store.keep_results_ns), "0", 0, 36500 * DAY, "a time, or 0 for ever", false },
+        { "store", "keep_samples", TYPE_DURATION, AT(store.keep_samples_ns), "30d", 0, 36500 * DAY, "a time, or 0 for no limit", false },
+        { "store", "keep_jobs", TYPE_DURATION, AT(store.keep_jobs_ns), "365d", 0, 36500 * DAY, "a time, or 0 for no limit", false },
+        { "store", "keep_results", TYPE_DURATION, AT(store.keep_results_ns), "0", 0, 36500 * DAY, "a time, or 0 for no limit", false },
         { "store", "queue_rows", TYPE_COUNT, AT(store.queue_rows_max), "65536", 16, 1 << 24, "a whole number from 16 to 16777216", false },
         { "store", "queue_size", TYPE_SIZE, AT(store.queue_bytes_max), "32M", MIB, UINT64_C(1) << 32, "a size from 1M to 4G", false },
         { "limits", "frame_size", TYPE_SIZE, AT(ingest.frame_max_bytes), "1M", 4 * KIB, 64 * MIB, "a size from 4K to 64M", false },
@@ -85,7 +85,7 @@ static const Setting settings[] = {
         { "limits", "models_size", TYPE_SIZE, AT(shares.limits[RESOURCE_MODELS]), "4M", 64 * KIB, UINT64_C(1) << 30, "a size from 64K to 1G", false },
         { "limits", "names", TYPE_COUNT, AT(shares.limits[RESOURCE_NAMES]), "4000000", 8, UINT32_MAX, "a whole number from 8 to 4294967295", false },
         { "limits", "series", TYPE_COUNT, AT(shares.limits[RESOURCE_SERIES]), "4000000", 8, UINT32_MAX, "a whole number from 8 to 4294967295", false },
-        { "limits", "weights", TYPE_WEIGHTS, AT(shares.weights), "", 0, 0, "USER=N or @GROUP=N, separated by blanks, with users and groups that are there, at most 1024 users, and N from 1 to 1000", false },
+        { "limits", "weights", TYPE_WEIGHTS, AT(shares.weights), "", 0, 0, "USER=N or @GROUP=N, separated by blanks, of existing users and groups, at most 1024 users, and N from 1 to 1000", false },
         { "limits", "in_flight", TYPE_COUNT, AT(ingest.in_flight_max), "1024", 1, 65536, "a whole number from 1 to 65536", false },
         { "limits", "jobs", TYPE_COUNT, AT(shares.limits[RESOURCE_JOBS]), "2000", 2, 100000, "a whole number from 2 to 100000", false },
         { "limits", "phases", TYPE_COUNT, AT(jobs.phases_max), "1000", 2, 100000, "a whole number from 2 to 100000", false },
@@ -100,7 +100,7 @@ static const Setting settings[] = {
         { "patterns", "scope", TYPE_PATTERNS, AT(patterns.scope), "", 0, 0, PATTERNS, false },
         { "patterns", "service", TYPE_PATTERNS, AT(patterns.service), "", 0, 0, PATTERNS, false },
         { "patterns", "other", TYPE_PATTERNS, AT(patterns.other), "", 0, 0, PATTERNS, false },
-        { "indicators", "directory", TYPE_PATH, AT(indicators.directory), "/etc/perfd/indicators.d", 0, 200, "an absolute path, or nothing", false },
+        { "indicators", "directory", TYPE_PATH, AT(indicators.directory), "/etc/perfd/indicators.d", 0, 200, "an absolute path, or empty", false },
         { "indicators", "policy", TYPE_CHOICE, AT(indicators.policy), "accept", MODEL_ACCEPT, MODEL_STRICT, "accept or strict", false },
         { "metrics", "jobs", TYPE_COUNT, AT(jobs.metrics_jobs_max), "60", 0, 10000, "a whole number from 0 to 10000", false },
         { "metrics", "finished_for", TYPE_DURATION, AT(jobs.metrics_finished_ns), "10min", 0, DAY, "a time of at most 1d", false },
@@ -402,7 +402,7 @@ static int parse_setting(Parse *parse, const char *section, const char *key, con
         }
         place = &loading->places[setting - settings];
         if (place->line > 0 && strcmp(place->file, parse->error->file) == 0) {
-                (void)snprintf(parse->error->text, sizeof(parse->error->text), "[%s] %s is set twice, first in line %u: expected it once",
+                (void)snprintf(parse->error->text, sizeof(parse->error->text), "[%s] %s is set twice, first in line %u: remove one",
                                section, key, place->line);
                 return CONFIG_INVALID;
         }

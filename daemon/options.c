@@ -18,7 +18,7 @@ static const char usage[] =
         "  --state DIR        keep the store in DIR\n"
         "  --volatile         do not sync the store to disk: for diskless nodes\n"
         "  --root DIR         read proc and sys under DIR\n"
-        "  --db check [FILE]  check the database, or FILE; perfd may run, as for the next two\n"
+        "  --db check [FILE]  check the database, or FILE (perfd may be running)\n"
         "  --db backup FILE   copy the database to FILE\n"
         "  --db salvage DAMAGED FILE  move the readable rows of a damaged database to a new FILE\n"
         "  --version          print the version and exit\n"

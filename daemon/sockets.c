@@ -63,7 +63,7 @@ static int listen_unix(const char *path, mode_t mode, int *ret_fd, char *ret_err
         r = make_parent(path);
         if (r < 0) {
                 errno = -r;
-                return fail(ret_error, "make the directory of", path, advice);
+                return fail(ret_error, "create the directory of", path, advice);
         }
 
         memcpy(address.sun_path, path, strlen(path) + 1); /* at most 107 bytes: checked by config.c */

@@ -7,6 +7,7 @@
 #include "client/cli/command.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
+#include "client/wire/user.h"
 #include "client/wire/wire.h"
 #include "document/value_parse.h"
 #include "util/clock.h"
@@ -63,13 +64,14 @@ static void print_unreachable(const ApiQuery *query) {
                 message_print("cannot connect to perfd at %s: %s", query->socket, http_client_error(query->client));
 }
 
-int api_query_try(ApiQuery *query, const char *path) {
-        unsigned status = 0;
+/* EXIT_DONE: there is a status and maybe an answer; or EXIT_UNREACHABLE without a message, or EXIT_FAILED after a message. */
+static int get(ApiQuery *query, const char *path, unsigned *ret_status) {
         int r;
 
+        *ret_status = 0;
         buffer_clear(&query->body);
         query->answer = NULL;
-        r = http_client_get(query->client, path, &status, &query->body);
+        r = http_client_get(query->client, path, ret_status, &query->body);
         if (r == HTTP_CLIENT_UNREACHABLE)
                 return EXIT_UNREACHABLE;
         if (r == 0)
@@ -78,8 +80,19 @@ int api_query_try(ApiQuery *query, const char *path) {
                 return command_fail(r);
         if (r > 0)
                 query->answer = NULL;
+        return EXIT_DONE;
+}
 
-        return r == 0 && status >= 200 && status < 300 ? EXIT_DONE : refuse(query, status);
+static bool is_success(const ApiQuery *query, unsigned status) {
+        return query->answer && status >= 200 && status < 300;
+}
+
+int api_query_try(ApiQuery *query, const char *path) {
+        unsigned status;
+        int r;
+
+        r = get(query, path, &status);
+        return r != EXIT_DONE || is_success(query, status) ? r : refuse(query, status);
 }
 
 int api_query_ask(ApiQuery *query, const char *path) {
@@ -106,14 +119,89 @@ int api_query_check_job_id(const char *id) {
         return EXIT_USAGE;
 }
 
-int api_query_open_job(ApiQuery *query, const GlobalOptions *global, const char *id, const char *below) {
+/* Asks for the newest of the jobs that have `value` under `key`. *ret: its id; "": there is none. */
+static int find_newest(ApiQuery *query, const char *key, const char *value, char ret[static JOB_ID_MAX]) {
+        scoped(buffer_deinit) Buffer path = {};
+        const Value *jobs;
+        int r;
+
+        ret[0] = '\0';
+        buffer_printf(&path, "/api/v1/jobs?limit=1&%s=", key);
+        buffer_put_encoded(&path, value);
+        r = buffer_error(&path) < 0 ? command_fail(-ENOMEM) : api_query_ask(query, path.text);
+        jobs = r == EXIT_DONE ? value_get(query->answer, "jobs") : NULL;
+        if (answer_length(jobs) > 0)
+                (void)snprintf(ret, JOB_ID_MAX, "%s", answer_text(&jobs->items[0], "id"));
+        return r;
+}
+
+/* Finds the job of a user who did not name one. */
+static int find_last(ApiQuery *query, char ret[static JOB_ID_MAX]) {
+        const char *job = getenv("PERFD_JOB");
+        char user[sizeof((JobInfo){}.user)];
+        int r;
+
+        if (job && indicator_name_is_valid(job, JOB_ID_MAX - 1)) {
+                (void)snprintf(ret, JOB_ID_MAX, "%s", job);
+                return EXIT_DONE;
+        }
+
+        user_name_find(geteuid(), user, sizeof(user));
+        if (!user[0])
+                (void)snprintf(user, sizeof(user), "%u", geteuid());
+        r = find_newest(query, "user", user, ret);
+        if (r == EXIT_DONE && !ret[0]) {
+                message_print("no job of user %s; specify a job (perfctl job list)", user);
+                return EXIT_FAILED;
+        }
+        return r;
+}
+
+static int ask_job(ApiQuery *query, const char *id, const char *below, unsigned *ret_status) {
         char path[JOB_ID_MAX + 32];
+        int r;
 
-        if (api_query_check_job_id(id) != EXIT_DONE)
-                return EXIT_USAGE;
+        (void)snprintf(path, sizeof(path), "/api/v1/jobs/%s%s", id, below);
+        r = get(query, path, ret_status);
+        if (r == EXIT_UNREACHABLE)
+                print_unreachable(query);
+        return r;
+}
 
-        snprintf(path, sizeof(path), "/api/v1/jobs/%s%s", id, below);
-        return api_query_open(query, global, path);
+static int open_named(ApiQuery *query, const char *name, const char *below) {
+        char id[JOB_ID_MAX];
+        unsigned status;
+        int r;
+
+        r = find_newest(query, "name", name, id);
+        if (r != EXIT_DONE)
+                return r;
+        if (!id[0]) {
+                message_print("no job '%.80s' on this node, by id or by name; see 'perfctl job list'", name);
+                return EXIT_FAILED;
+        }
+
+        r = ask_job(query, id, below, &status);
+        return r != EXIT_DONE || is_success(query, status) ? r : refuse(query, status);
+}
+
+int api_query_open_job(ApiQuery *query, const GlobalOptions *global, const char *job, const char *below) {
+        char last[JOB_ID_MAX];
+        unsigned status;
+        int r;
+
+        r = api_query_init(query, global);
+        if (r == EXIT_DONE && !job)
+                r = find_last(query, last);
+        if (r != EXIT_DONE)
+                return r;
+        if (job && !indicator_name_is_valid(job, JOB_ID_MAX - 1))
+                return open_named(query, job, below);
+
+        r = ask_job(query, job ?: last, below, &status);
+        if (r != EXIT_DONE || is_success(query, status))
+                return r;
+        return status == 404 && job ? open_named(query, job, below) : refuse(query, status);
 }
 
 const Value *api_query_node(ApiQuery *query, const Value *job) {

@@ -34,10 +34,10 @@ int api_query_ask(ApiQuery *query, const char *path);
 /* Calls api_query_init(), then api_query_ask(). */
 int api_query_open(ApiQuery *query, const GlobalOptions *global, const char *path);
 /*
- * As api_query_open() for the path of a job, with `below` appended, for example "/samples". Returns EXIT_USAGE after
- * a message if `id` is not a valid job id.
+ * As api_query_open() for the path of a job, with `below` appended, for example "/samples". job: the id of a job; or a
+ * name, for the newest job of this name; or NULL, for $PERFD_JOB, otherwise the newest job of this user.
  */
-int api_query_open_job(ApiQuery *query, const GlobalOptions *global, const char *id, const char *below);
+int api_query_open_job(ApiQuery *query, const GlobalOptions *global, const char *job, const char *below);
 /*
  * Returns the node that a job ran on: the job's own member, or the answer to a second query. NULL if perfd does not
  * name the node.

@@ -25,7 +25,8 @@ void indicator_path_put(Buffer *path, const char *name, const char *value) {
         buffer_put_encoded(path, value);
 }
 
-static void put_age(Buffer *path, const char *name, uint64_t now_ns, uint64_t age_ns) {
+void indicator_path_put_age(Buffer *path, const char *name, uint64_t age_ns) {
+        uint64_t now_ns = clock_realtime_ns();
         char time_ms[24];
 
         snprintf(time_ms, sizeof(time_ms), "%" PRIu64, (now_ns > age_ns ? now_ns - age_ns : 0) / NS_PER_MS);
@@ -33,12 +34,10 @@ static void put_age(Buffer *path, const char *name, uint64_t now_ns, uint64_t ag
 }
 
 void indicator_path_select(Buffer *path, const SelectionOptions *selection) {
-        uint64_t now_ns = clock_realtime_ns();
-
         for (size_t i = 0; i < selection->where.n; i++)
                 indicator_path_put(path, "where", selection->where.items[i]);
         if (selection->since_ns.is_given)
-                put_age(path, "since_ms", now_ns, selection->since_ns.value);
+                indicator_path_put_age(path, "since_ms", selection->since_ns.value);
         if (selection->until_ns.is_given)
-                put_age(path, "until_ms", now_ns, selection->until_ns.value);
+                indicator_path_put_age(path, "until_ms", selection->until_ns.value);
 }

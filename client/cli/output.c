@@ -8,17 +8,21 @@
 #include "util/file.h"
 #include "util/utf8.h"
 
-int output_print(const Buffer *out) {
+int output_print_to(int fd, const Buffer *out) {
         int r;
 
         r = buffer_error(out);
         if (r == 0)
-                r = file_write_all(STDOUT_FILENO, out->text, out->n);
+                r = file_write_all(fd, out->text, out->n);
         if (r == 0)
                 return EXIT_DONE;
 
-        message_print("cannot write to standard output: %s", strerrordesc_np(-r));
+        message_print("cannot write to standard %s: %s", fd == STDERR_FILENO ? "error" : "output", strerrordesc_np(-r));
         return EXIT_FAILED;
+}
+
+int output_print(const Buffer *out) {
+        return output_print_to(STDOUT_FILENO, out);
 }
 
 static void put_safe_lines(Buffer *out, const char *text, size_t n) {

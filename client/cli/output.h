@@ -7,5 +7,7 @@
 
 /* Prints the whole buffer. Returns EXIT_DONE, or EXIT_FAILED after a message. */
 int output_print(const Buffer *out);
+/* Prints to standard output or standard error. */
+int output_print_to(int fd, const Buffer *out);
 /* Prints lines that contain foreign text verbatim, such as CSV: on a terminal, control characters are escaped. */
 int output_print_lines(const Buffer *out);

@@ -25,8 +25,9 @@ typedef struct DbOptions {
 } DbOptions;
 
 static const Option options_table[] = {
-        { "config", 0, "FILE", "Configuration of perfd, if perfd does not run", OPTION_TEXT(DbOptions, config), .value = OPTION_VALUE_FILE },
-        { "directory", 0, "DIRECTORY", "Directory of the database; default: that of the perfd that runs, else as configured",
+        { "config", 0, "FILE", "Configuration file of perfd, if perfd is not running", OPTION_TEXT(DbOptions, config),
+          .value = OPTION_VALUE_FILE },
+        { "directory", 0, "DIRECTORY", "Directory of the database (default: that of the running perfd, else as configured)",
           OPTION_TEXT(DbOptions, directory), .value = OPTION_VALUE_DIRECTORY },
         {},
 };
@@ -87,7 +88,7 @@ static int db_run(const CommandLine *line) {
         words[n] = NULL;
 
         start_perfd(words);
-        message_print("cannot start perfd, which has the database library: %s", strerrordesc_np(errno));
+        message_print("cannot start perfd, which is needed to read the database: %s", strerrordesc_np(errno));
         return EXIT_FAILED;
 }
 
@@ -95,7 +96,7 @@ const Command cmd_db_check = {
         .name = "db check",
         .arguments = "[FILE]",
         .summary = "Check the database for damage",
-        .help = "Reads all pages of the database, or of FILE, and prints the errors. Exits with 1 when there is one.",
+        .help = "Reads all pages of the database, or of FILE, and prints all errors. Exits with 1 if there are any.",
         .examples = { "perfctl db check", "perfctl db check perfd.db.salvaged-2026-11-22T14:00:00Z" },
         COMMAND_OPTIONS(DbOptions, options_table),
         .n_arguments_max = 1,
@@ -107,7 +108,7 @@ const Command cmd_db_backup = {
         .name = "db backup",
         .arguments = "FILE",
         .summary = "Copy the database",
-        .help = "Writes a consistent copy without free space. FILE must not exist, and appears when the copy is complete and on disk.",
+        .help = "Writes a consistent copy without unused pages. FILE must not exist; it appears when the copy is complete and on disk.",
         .examples = { "perfctl db backup /backup/perfd.db" },
         COMMAND_OPTIONS(DbOptions, options_table),
         .n_arguments_min = 1,
@@ -120,7 +121,7 @@ const Command cmd_db_salvage = {
         .name = "db salvage",
         .arguments = "DAMAGED FILE",
         .summary = "Move the readable rows of a damaged database to a new one",
-        .help = "Reads DAMAGED page by page, and skips damaged pages. perfd does the same by itself with its own database.",
+        .help = "Reads DAMAGED page by page, and skips damaged pages. perfd does this automatically with its own database.",
         .examples = { "perfctl db salvage perfd.db.damaged-2026-11-22T14:00:00Z new.db" },
         COMMAND_OPTIONS(DbOptions, options_table),
         .n_arguments_min = 2,

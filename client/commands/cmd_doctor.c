@@ -201,8 +201,8 @@ const Command cmd_doctor = {
         .name = "doctor",
         .arguments = "",
         .summary = "Show what perfd cannot measure here, and how to enable it",
-        .help = "Checks the kernel, the installation and perfd itself, which need not run. Exits with 0 when no check failed, "
-                "though some may be limited, with 1 when one failed, and with 3 when perfd is unreachable.",
+        .help = "Checks the kernel, the installation and perfd itself, which need not be running. Exits with 0 when no check failed "
+                "(some may be limited), with 1 when a check failed, and with 3 when perfd is unreachable.",
         .examples = { "perfctl doctor", "perfctl doctor --json", "perfctl doctor --root /mnt/node17" },
         COMMAND_OPTIONS(DoctorOptions, options_table),
         .run = doctor_run,

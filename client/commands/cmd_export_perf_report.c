@@ -93,12 +93,11 @@ static int export(const CommandLine *line, const Value *job, const Value *timeli
 
 static int export_perf_report_run(const CommandLine *line) {
         scoped(api_query_deinit) ApiQuery about_job = {}, about_samples = {};
-        const char *id = line->arguments[0];
         int r;
 
-        r = api_query_open_job(&about_job, &line->global, id, "");
+        r = api_query_open_job(&about_job, &line->global, line->arguments[0], "");
         if (r == EXIT_DONE)
-                r = api_query_open_job(&about_samples, &line->global, id, "/samples");
+                r = api_query_open_job(&about_samples, &line->global, answer_text(about_job.answer, "id"), "/samples");
         return r == EXIT_DONE ? export(line, about_job.answer, about_samples.answer) : r;
 }
 
@@ -107,7 +106,7 @@ const Command cmd_export_perf_report = {
         .arguments = "JOB",
         .summary = "Export a job's samples in the format of perf.py",
         .help = "Writes the JSON artifact of lightgbm-benchmark, whose sampler is perf.py: a list of samples with twelve fields "
-                "each, from the timeline of the job's rank. Counters begin at 0 with the job or, with --compat, at boot.",
+                "each, from the timeline of the job. Counters begin at 0 with the job or, with --compat, at boot.",
         .examples = { "perfctl export perf-report train-17 > perf_report.json",
                       "perfctl export perf-report --compat --output perf_report.json train-17" },
         COMMAND_OPTIONS(ExportPerfReportOptions, options_table),

@@ -291,7 +291,7 @@ static void write_legend(Screen *screen, const Value *answer) {
         scoped(buffer_deinit) Buffer text = {};
 
         if (has_difference(answer, "real"))
-                buffer_printf(&text, "significant: the difference to the best is not chance (%g %%, corrected for all comparisons in "
+                buffer_printf(&text, "significant: the difference from the best is not chance (%g %%, corrected for all comparisons in "
                               "the table). ", percent);
         if (has_difference(answer, "noise"))
                 buffer_printf(&text, "noise: not significant. ");

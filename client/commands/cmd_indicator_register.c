@@ -77,7 +77,7 @@ static int register_all(const CommandLine *line, const ModelSet *set) {
                         break;
                 }
                 put_change(&screen, model->name, model->component,
-                           delivery.reply.status == STATUS_DUPLICATE ? "registered already" : "registered");
+                           delivery.reply.status == STATUS_DUPLICATE ? "already registered" : "registered");
                 if (delivery.reply.complaint.text[0] && delivery.reply.status == STATUS_OK)
                         message_print("%s: %s", model->name, delivery.reply.complaint.text);
         }

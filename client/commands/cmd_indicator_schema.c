@@ -51,8 +51,8 @@ const Command cmd_indicator_schema = {
         .name = "indicator schema",
         .arguments = "[FILE]…",
         .summary = "Print models as a JSON, RDF or SQL schema",
-        .help = "Prints all models that perfd knows or, without perfd, those of the files. json has all members in their long "
-                "form, rdf is a schema for the graph database Dgraph, sql has a table for each model.",
+        .help = "Prints all models that perfd knows or, without asking perfd, those of the files. The format json has all members in "
+                "their long form, rdf is a schema for the graph database Dgraph, and sql has a table for each model.",
         .examples = { "perfctl indicator schema", "perfctl indicator schema --format sql | sqlite3 results.db",
                       "perfctl indicator schema --format rdf membw.yaml" },
         COMMAND_OPTIONS(IndicatorSchemaOptions, options_table),

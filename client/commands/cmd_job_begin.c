@@ -43,7 +43,7 @@ static const Option begin_options[] = {
         OPTION_INCLUDE(JobBeginOptions, job, JobOptions, job_options),
         { "pid", 0, "PID", "Process that represents the job", OPTION_COUNT(JobBeginOptions, job.pid, 1, INT32_MAX), .value = OPTION_VALUE_PID },
         /* The largest uid is no user's. */
-        { "uid", 0, "UID", "User of the job; for root and administrators", OPTION_NUMBER(JobBeginOptions, job.uid, 0, UINT32_MAX - 1),
+        { "uid", 0, "UID", "User of the job (root and administrators only)", OPTION_NUMBER(JobBeginOptions, job.uid, 0, UINT32_MAX - 1),
           .value = OPTION_VALUE_UID },
         OPTION_ROW_TIMEOUT(JobBeginOptions, timeout_ns),
         OPTION_ROW_JSON(JobBeginOptions, json),
@@ -80,8 +80,8 @@ static int job_begin_run(const CommandLine *line) {
 const Command cmd_job_begin = {
         .name = "job begin",
         .arguments = "JOB",
-        .summary = "Begin a job, as from a scheduler's prolog",
-        .help = "Beginning a running job of the same user again changes nothing and is no error. With --pid, the job counts as "
+        .summary = "Begin a job, for example in a scheduler's prolog",
+        .help = "If the same user has already begun the job, the command changes nothing and succeeds. With --pid, the job counts as "
                 "interrupted when that process ends before `job end`.",
         .examples = { "perfctl job begin --name train --pid $$ train-17" },
         COMMAND_OPTIONS(JobBeginOptions, begin_options),

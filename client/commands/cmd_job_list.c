@@ -3,19 +3,31 @@
 #include <string.h>
 
 #include "client/api/api_query.h"
+#include "client/api/indicator_path.h"
 #include "client/cli/grid.h"
 #include "client/cli/message.h"
+#include "client/cli/text.h"
 #include "client/commands/commands.h"
+#include "client/wire/user.h"
 #include "util/clock.h"
+#include "util/parse.h"
 
 typedef struct JobListOptions {
-        const char *state; /* NULL: all */
+        const char *state, *user, *name; /* NULL: all */
+        OptionTexts labels;
+        OptionNumber since_ns;
         uint64_t limit;
-        bool json;
+        bool failed, json;
 } JobListOptions;
 
 static const Option options_table[] = {
         { "state", 0, "STATE", "List only jobs in this state", OPTION_CHOICE(JobListOptions, state, "running", "finished", "interrupted") },
+        { "failed", 0, NULL, "List only jobs that failed", OPTION_FLAG(JobListOptions, failed) },
+        { "user", 'u', "USER", "User to show, a name or a number", OPTION_TEXT(JobListOptions, user) },
+        OPTION_ROW_NAME(JobListOptions, name),
+        OPTION_ROW_LABEL(JobListOptions, labels),
+        { "since", 0, "TIME", "Select from the last TIME, as 30d or 12h",
+          OPTION_AGE(JobListOptions, since_ns) },
         { "limit", 0, "N", "Show at most N, newest first", OPTION_COUNT(JobListOptions, limit, 1, 1000), .initial = "50" },
         OPTION_ROW_JSON(JobListOptions, json),
         {},
@@ -53,17 +65,40 @@ static void fill_jobs(Grid *grid, const Value *jobs) {
         }
 }
 
+/* Returns the name of a user who is given as a number, if the number has a name. */
+static const char *find_user(const char *user, char name[static TEXT_MAX]) {
+        uint64_t uid;
+
+        name[0] = '\0';
+        if (user && parse_u64(user, &uid) == 0 && uid <= UINT32_MAX)
+                user_name_find((uid_t)uid, name, TEXT_MAX);
+        return name[0] ? name : user;
+}
+
+static void put_path(const JobListOptions *options, Buffer *path) {
+        char name[TEXT_MAX];
+
+        buffer_printf(path, "/api/v1/jobs?limit=%ju", (uintmax_t)options->limit);
+        indicator_path_put(path, "state", options->state);
+        indicator_path_put(path, "user", find_user(options->user, name));
+        indicator_path_put(path, "name", options->name);
+        indicator_path_put(path, "failed", options->failed ? "true" : NULL);
+        for (size_t i = 0; i < options->labels.n; i++)
+                indicator_path_put(path, "label", options->labels.items[i]);
+        if (options->since_ns.is_given)
+                indicator_path_put_age(path, "since_ms", options->since_ns.value);
+}
+
 static int job_list_run(const CommandLine *line) {
         const JobListOptions *options = line->options;
         scoped(api_query_deinit) ApiQuery query = {};
+        scoped(buffer_deinit) Buffer path = {};
         scoped(grid_deinit) Grid grid = {};
         const Value *jobs;
-        char path[96];
         int r;
 
-        snprintf(path, sizeof(path), "/api/v1/jobs?limit=%ju%s%s", (uintmax_t)options->limit, options->state ? "&state=" : "",
-                 options->state ?: "");
-        r = api_query_open(&query, &line->global, path);
+        put_path(options, &path);
+        r = buffer_error(&path) < 0 ? EXIT_FAILED : api_query_open(&query, &line->global, path.text);
         if (r != EXIT_DONE)
                 return r;
         if (options->json)
@@ -71,7 +106,7 @@ static int job_list_run(const CommandLine *line) {
 
         jobs = value_get(query.answer, "jobs");
         if (answer_length(jobs) == 0) {
-                message_print("no %s%sjobs", options->state ?: "", options->state ? " " : "");
+                message_print("no jobs%s", strchr(path.text, '&') ? " that meet all conditions" : "");
                 return EXIT_DONE;
         }
 
@@ -84,7 +119,8 @@ const Command cmd_job_list = {
         .arguments = "",
         .summary = "List jobs, newest first",
         .help = "",
-        .examples = { "perfctl job list", "perfctl job list --state running", "perfctl job list --limit 3 --json" },
+        .examples = { "perfctl job list", "perfctl job list --state running", "perfctl job list --failed --since 1d --user alice",
+                      "perfctl job list --limit 3 --json" },
         COMMAND_OPTIONS(JobListOptions, options_table),
         .run = job_list_run,
 };

@@ -30,12 +30,11 @@ static int job_show_run(const CommandLine *line) {
 
 const Command cmd_job_show = {
         .name = "job show",
-        .arguments = "JOB",
+        .arguments = "[JOB]",
         .summary = "Show a job's description, without its metrics",
-        .help = "",
+        .help = "JOB is an id or a name; default: $PERFD_JOB, else the newest job of this user.",
         .examples = { "perfctl job show train-17" },
         COMMAND_OPTIONS(JsonOptions, json_options),
-        .n_arguments_min = 1,
         .n_arguments_max = 1,
         .value = OPTION_VALUE_JOB,
         .run = job_show_run,

@@ -188,10 +188,10 @@ static void mark_end(Timed *timed, double wall_seconds) {
         job = (JobRef){ .id = timed->begin.job, .is_inherited = timed->is_inherited };
         r = send_mark(&timed->courier, &job, timed->begin.previous, wall_seconds, &end, &delivery, reason);
         if (r != 0)
-                message_print("the end of phase '%s' is not marked: %s", timed->name, r < 0 ? strerrordesc_np(-r) : reason);
+                message_print("the end of phase '%s' is not recorded: %s", timed->name, r < 0 ? strerrordesc_np(-r) : reason);
         else if (strcmp(end.previous, timed->name) != 0)
-                message_print("phase '%s' ended before its command: the seconds are recorded for '%s', which was marked since", timed->name,
-                              end.previous);
+                message_print("phase '%s' ended before its command: the seconds are recorded for phase '%s', which was marked meanwhile",
+                              timed->name, end.previous);
 }
 
 static int time_run(const CommandLine *line) {

@@ -18,8 +18,8 @@ typedef struct MetricsOptions {
 static const Option options_table[] = {
         OPTION_ROW_JOB(MetricsOptions, job),
         { "mlflow", 0, NULL, "Print a JSON list for MLflow", OPTION_FLAG(MetricsOptions, mlflow) },
-        { "names", 0, "WHICH", "Names in that list", OPTION_CHOICE(MetricsOptions, names, "sanitised", "raw") },
-        { "prefix", 0, "TEXT", "Prefix of each name in that list", OPTION_LINE(MetricsOptions, prefix, PREFIX_BYTES_MAX) },
+        { "names", 0, "WHICH", "Spelling of the names in the MLflow list", OPTION_CHOICE(MetricsOptions, names, "sanitised", "raw") },
+        { "prefix", 0, "TEXT", "Prefix of each name in the MLflow list", OPTION_LINE(MetricsOptions, prefix, PREFIX_BYTES_MAX) },
         OPTION_ROW_COMPAT(MetricsOptions, compat),
         OPTION_ROW_JSON(MetricsOptions, json),
         {},
@@ -114,7 +114,7 @@ const Command cmd_metrics = {
         .name = "metrics",
         .arguments = "",
         .summary = "List all metrics of the node or of a job",
-        .help = "One line each: name, value, unit, and whether the value is exact or sampled.",
+        .help = "Prints one line for each metric: name, value, unit, and whether the value is exact or sampled.",
         .examples = {
                 "perfctl metrics",
                 "perfctl metrics --job train-17 | grep cpu",

@@ -15,7 +15,7 @@ typedef struct QuotaOptions {
 } QuotaOptions;
 
 static const Option options_table[] = {
-        { "user", 0, "USER", "Show the shares of another user, a name or number", OPTION_TEXT(QuotaOptions, user) },
+        { "user", 'u', "USER", "User to show, a name or a number", OPTION_TEXT(QuotaOptions, user) },
         { "all", 'a', NULL, "Show all users who hold something or were refused something", OPTION_FLAG(QuotaOptions, all) },
         OPTION_ROW_JSON(QuotaOptions, json),
         {},

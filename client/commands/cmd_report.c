@@ -6,6 +6,7 @@
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
+#include "client/commands/report_job.h"
 #include "client/report/report.h"
 #include "client/report/report_check.h"
 #include "client/report/report_run.h"
@@ -22,36 +23,18 @@ static const Option options_table[] = {
 
 /* --- a job ---------------------------------------------------------------------------------------- */
 
-static int print_job(const CommandLine *line, const Value *job) {
-        scoped(api_query_deinit) ApiQuery of_node = {}, of_indicators = {}, of_results = {};
-        scoped(buffer_deinit) Buffer out = {};
-        const Value *node = NULL;
-        ReportResults results = {};
-        Screen screen;
-
-        /* The report does without host name, clock and results where perfd does not tell them. */
-        if (api_query_init(&of_node, &line->global) == EXIT_DONE)
-                node = api_query_node(&of_node, job);
-        if (api_query_init(&of_indicators, &line->global) == EXIT_DONE && api_query_init(&of_results, &line->global) == EXIT_DONE)
-                report_results_ask(&of_indicators, &of_results, job, &results);
-
-        screen_init(&screen, &out, STDOUT_FILENO, line->global.no_color);
-        report_write(&screen, job, node, &results);
-        return output_print(&out);
-}
-
 static int report_job(const CommandLine *line) {
         const ReportOptions *options = line->options;
         scoped(api_query_deinit) ApiQuery query = {};
         int r;
 
-        r = command_check_arguments(line, 1, 1);
+        r = command_check_arguments(line, 0, 1);
         if (r == EXIT_DONE)
                 r = api_query_open_job(&query, &line->global, line->arguments[0], "");
         if (r != EXIT_DONE)
                 return r;
 
-        return options->json ? api_query_print_json(&query) : print_job(line, query.answer);
+        return options->json ? api_query_print_json(&query) : report_job_print(&line->global, query.answer, STDOUT_FILENO);
 }
 
 /* --- the reports of several nodes ----------------------------------------------------------------- */
@@ -151,23 +134,28 @@ static int merge(const CommandLine *line) {
 static int report_run(const CommandLine *line) {
         const ReportOptions *options = line->options;
 
-        return options->all_nodes ? merge(line) : report_job(line);
+        if (!options->all_nodes)
+                return report_job(line);
+        if (line->n_arguments == 0)
+                return command_refuse(line->command->name, "--all-nodes requires files, or - for standard input");
+        return merge(line);
 }
 
 const Command cmd_report = {
         .name = "report",
-        .arguments = "{JOB | --all-nodes FILE…}",
+        .arguments = "{[JOB] | --all-nodes FILE…}",
         .summary = "Show a report of a job on one screen",
         .help = "What ran, where and how it ended; allocated and used resources; phases; the node during the job; advice. A "
-                "number marked with ~ comes from samples; the others are exact. With --all-nodes, which takes files or - instead "
+                "number marked with ~ comes from samples; the others are exact. JOB is an id or a name; default: $PERFD_JOB, else the "
+                "newest job of this user. With --all-nodes, which takes files or - instead "
                 "of a job, the reports of all nodes and ranks of a run are shown as one.",
         .examples = {
+                "perfctl report",
                 "perfctl report train-17",
                 "perfctl report --json train-17 > $(hostname).json",
                 "perfctl report --all-nodes *.json",
         },
         COMMAND_OPTIONS(ReportOptions, options_table),
-        .n_arguments_min = 1,
         .n_arguments_max = COMMAND_MANY,
         .value = OPTION_VALUE_JOB,
         .run = report_run,

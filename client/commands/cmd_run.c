@@ -34,7 +34,7 @@ static const Option options_table[] = {
           OPTION_CHOICE(RunOptions, indicator, "auto", "yes", "no"), .initial = "auto" },
         OPTION_INCLUDE(RunOptions, failed, FailedRunOptions, failed_run_options),
         { "repeat", 0, "N", "Run it N times, as a batch", OPTION_COUNT(RunOptions, repeat, 1, REPEAT_MAX) },
-        { "warmup", 0, "K", "K warm-up runs before, discarded", OPTION_COUNT(RunOptions, warmup, 0, REPEAT_MAX) },
+        { "warmup", 0, "K", "K warm-up runs first, discarded", OPTION_COUNT(RunOptions, warmup, 0, REPEAT_MAX) },
         { "export", 0, "FILE", "Write the statistics of the batch to FILE, " EXPORT_ENDINGS, OPTION_TEXT(RunOptions, export),
           .value = OPTION_VALUE_FILE },
         { "env", 0, "NAME", "Record a variable with the results; may be repeated",
@@ -42,6 +42,9 @@ static const Option options_table[] = {
         { "spec", 0, "FILE", "Run the script of an Amun specification", OPTION_TEXT(RunOptions, spec), .value = OPTION_VALUE_FILE },
         { "keep", 0, NULL, "Keep the directory made by --spec", OPTION_FLAG(RunOptions, keep) },
         OPTION_ROW_SPOOL(RunOptions, spool),
+        { "report", 0, NULL, "Print the report of the job on standard error at the end", OPTION_FLAG(RunOptions, report) },
+        { "at-end", 0, "COMMAND", "Shell command to run when perfd has stored the end", OPTION_TEXT(RunOptions, at_end) },
+        { "quiet", 'q', NULL, "Do not report the id and the end of the job", OPTION_FLAG(RunOptions, quiet) },
         { "verbose", 'v', NULL, "Report each step on standard error", OPTION_FLAG(RunOptions, verbose) },
         {},
 };
@@ -65,9 +68,9 @@ const Command cmd_run = {
         .arguments = "{[--] COMMAND [ARGUMENT]… | --spec FILE}",
         .summary = "Run a command as a job",
         .help = "The command keeps its input, output and terminal, gets $PERFD_JOB, and perfctl exits as the command did. A perfd "
-                "that is down, slow or full never fails, delays or ends the command. Unless standard output is a terminal, "
-                "indicators that the command prints there are submitted for the job, with a record of the run. --repeat runs the "
-                "command several times, as a batch.",
+                "that is down, slow or full does not delay or end the command, or change its exit status. Unless standard output is "
+                "a terminal, indicators that the command prints there are submitted for the job, with a record of the run. --repeat "
+                "runs the command several times, as a batch.",
         .examples = {
                 "perfctl run -- python3 train.py --epochs 3",
                 "perfctl run --name resnet50 --label batch=256 -- ./train.sh > train.log",

@@ -29,7 +29,7 @@ static const Option options_table[] = {
         OPTION_INCLUDE(SubmitOptions, failed, FailedRunOptions, failed_run_options),
         OPTION_ROW_TIMEOUT(SubmitOptions, timeout_ns),
         OPTION_ROW_SPOOL(SubmitOptions, spool),
-        { "latencies", 0, NULL, "Read the seconds of a model's batches", OPTION_FLAG(SubmitOptions, latencies) },
+        { "latencies", 0, NULL, "Read batch times of a model, in seconds", OPTION_FLAG(SubmitOptions, latencies) },
         { "batch-length", 0, "N", "Queries in each batch (default 1)", OPTION_COUNT(SubmitOptions, batch_length, 1, LATENCY_LENGTH_MAX) },
         OPTION_ROW_JSON(SubmitOptions, json),
         {},

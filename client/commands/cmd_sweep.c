@@ -21,12 +21,13 @@ typedef struct SweepOptions {
 } SweepOptions;
 
 static const Option options_table[] = {
-        { "output-dir", 0, "DIRECTORY", "Directory for the directories of the points", OPTION_TEXT(SweepOptions, output_dir),
+        { "output-dir", 0, "DIRECTORY", "Output directory, with a subdirectory for each point", OPTION_TEXT(SweepOptions, output_dir),
           .value = OPTION_VALUE_DIRECTORY },
-        { "dry-run", 0, NULL, "List the points, and run none", OPTION_FLAG(SweepOptions, dry_run) },
+        { "dry-run", 0, NULL, "List the points without running them", OPTION_FLAG(SweepOptions, dry_run) },
         { "keep-going", 0, "WHEN", "Continue after a failed point", OPTION_CHOICE(SweepOptions, keep_going, "yes", "no"), .initial = "yes" },
-        { "retry-failed", 0, NULL, "Run recorded points that failed again", OPTION_FLAG(SweepOptions, retry_failed) },
-        { "jobs", 0, "N", "Points at the same time (default 1, or one for each node)", OPTION_COUNT(SweepOptions, n_jobs, 1, SWEEP_JOBS_MAX) },
+        { "retry-failed", 0, NULL, "Run failed points again", OPTION_FLAG(SweepOptions, retry_failed) },
+        { "jobs", 0, "N", "Points to run at the same time (default 1, or one for each node)",
+          OPTION_COUNT(SweepOptions, n_jobs, 1, SWEEP_JOBS_MAX) },
         { "launcher", 0, "COMMAND", "Prefix of each command, as 'srun -N1 -w {node}'", OPTION_TEXT(SweepOptions, launcher),
           .value = OPTION_VALUE_PROGRAM },
         { "nodelist", 0, "NAME,…", "Values of {node}, used in turn", OPTION_TEXT(SweepOptions, nodelist) },
@@ -96,7 +97,7 @@ static void print_warnings(SweepInput *input) {
 
 /* A name of its own, else the file's without its ending. */
 static void set_name(SweepInput *input) {
-        const char *slash = strrchr(input->file, '/'), *stem = slash ? slash + 1 : input->file, *dot = strrchr(stem, '.');
+        const char *stem = basename(input->file), *dot = strrchr(stem, '.');
         size_t n = dot && dot > stem ? (size_t)(dot - stem) : strlen(stem);
 
         n = n > SWEEP_NAME_MAX ? SWEEP_NAME_MAX : n;
@@ -225,10 +226,10 @@ const Command cmd_sweep = {
         .name = "sweep",
         .arguments = "FILE",
         .summary = "Run a command with all combinations of settings",
-        .help = "FILE, YAML or JSON, has the command with {setting} in it, settings with one value or a list each, extra "
-                "combinations, and combinations to exclude. Each point is a job with its settings as labels, and a directory with "
-                "settings.yaml, stdout, stderr and, once it has ended, exit_code. Recorded points do not run again: after Ctrl-C, "
-                "the same command continues.",
+        .help = "FILE is YAML or JSON. It contains the command with {setting} placeholders, the values of each setting, extra "
+                "combinations, and combinations to exclude. Each combination is a point: a job with the settings as labels, and a "
+                "directory with settings.yaml, stdout, stderr and, after the end, exit_code. Finished points are not run again: "
+                "after Ctrl-C, the same command continues.",
         .examples = {
                 "perfctl sweep --dry-run matmul.yaml",
                 "perfctl sweep --output-dir results matmul.yaml",

@@ -23,6 +23,7 @@
         COMMAND(cmd_watch)               \
         COMMAND(cmd_job_list)            \
         COMMAND(cmd_job_show)            \
+        COMMAND(cmd_job_wait)            \
         COMMAND(cmd_export_perf_report)  \
         HEADING("Compare indicators")    \
         COMMAND(cmd_indicator_list)      \

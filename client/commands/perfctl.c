@@ -26,13 +26,13 @@ static const Option main_options[] = {
 static void write_overview(Screen *screen) {
         OptionTable table = {};
 
-        buffer_puts(screen->out, "perfctl: measure jobs, and show what this node and its jobs do\n");
+        buffer_puts(screen->out, "perfctl: measure jobs, and show what this node and its jobs are doing\n");
         screen_heading(screen, "Examples");
         buffer_puts(screen->out,
                     "  perfctl run -- python3 train.py     run a command as a job\n"
                     "  perfctl report JOB                  show its report\n"
                     "  ./matmul.py | perfctl submit        store the results of a benchmark\n"
-                    "  perfctl watch                       show what the node does now\n");
+                    "  perfctl watch                       show what the node is doing now\n");
 
         command_write_list(screen, commands, NULL);
         screen_heading(screen, "Options");

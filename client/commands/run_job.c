@@ -7,6 +7,7 @@
 
 #include "client/cli/message.h"
 #include "client/cli/text.h"
+#include "client/commands/run_end.h"
 #include "client/deliver/spool.h"
 #include "client/run/announcement.h"
 #include "client/run/capture.h"
@@ -504,6 +505,18 @@ static void print_end(const RunJob *run) {
         message_print("job %s: exit %d after %s; details: perfctl report %s", run->info.id, run->end.exit_status, duration, run->info.id);
 }
 
+/* Without the end, perfd has no report, and the metrics of the job are not final. */
+static void finish(const RunJob *run, const GlobalOptions *global) {
+        const RunOptions *options = run->options;
+
+        if (options->report && run->is_ended)
+                run_end_print_report(global, run->info.id);
+        if (options->at_end && run->is_ended)
+                run_end_execute(options->at_end);
+        if ((options->report || options->at_end) && !run->is_ended)
+                message_print("perfd has not stored the end of the job: --%s is ignored", options->report ? "report" : "at-end");
+}
+
 /* Trouble with perfd is reported, and never prevents the command from running. */
 int run_job(const CommandLine *line, const RunOptions *options, char *const *command) {
         scoped(run_job_deinit) RunJob run = { .options = options, .command = command };
@@ -540,11 +553,12 @@ int run_job(const CommandLine *line, const RunOptions *options, char *const *com
                 message_print("cannot report the end of the job: %s", strerrordesc_np(-r));
         else if (!run.announcement.is_begun && options->verbose)
                 message_print("job %s: not recorded, perfd could not be reached", run.info.id);
-        else if (run.is_ended && (options->verbose || isatty(STDERR_FILENO) == 1))
+        else if (run.is_ended && (!options->quiet || options->verbose))
                 print_end(&run);
         if (run.announcement.is_begun)
                 report_remaining_processes(&run);
 
         r = summarise(&run);
+        finish(&run, &line->global);
         return run.end.exit_status == 0 && r < 0 ? EXIT_FAILED : run.end.exit_status;
 }

@@ -9,10 +9,10 @@
 typedef struct RunOptions {
         JobOptions job;
         FailedRunOptions failed;
-        const char *enclosure, *indicator, *spool, *spec, *limits, *export;
+        const char *enclosure, *indicator, *spool, *spec, *limits, *export, *at_end;
         OptionTexts environment; /* names of variables */
         uint64_t repeat, warmup; /* 0: not given */
-        bool wait, verbose, keep;
+        bool wait, verbose, quiet, report, keep;
 } RunOptions;
 
 /*

@@ -22,22 +22,22 @@ void checks_live_add_socket(Checks *checks, const char *name, const char *path) 
 
         if (stat(path, &st) < 0) {
                 check_detail(check, "%s: %s", path, strerrordesc_np(errno));
-                check_problem(check, CHECK_FAILED, "all requests: perfd is unreachable through this socket",
-                              "systemctl enable --now perfd.socket perfd.service, or pass the path with --%s", name);
+                check_problem(check, CHECK_FAILED, "all requests through this socket fail",
+                            "systemctl enable --now perfd.socket perfd.service, or pass the path with --%s", name);
                 return;
         }
         if (!S_ISSOCK(st.st_mode)) {
                 check_detail(check, "%s is not a socket", path);
-                check_problem(check, CHECK_FAILED, "all requests: perfd is unreachable through this socket",
-                              "remove it, and systemctl restart perfd.socket");
+                check_problem(check, CHECK_FAILED, "all requests through this socket fail",
+                            "remove it, and systemctl restart perfd.socket");
                 return;
         }
 
         check_detail(check, "%s, mode %04o of uid %u", path, st.st_mode & 07777, st.st_uid);
         if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0)
                 return;
-        check_problem(check, CHECK_FAILED, "all requests of this user: the socket is not writable",
-                      "a drop-in for perfd.socket with [Socket] SocketMode=0666");
+        check_problem(check, CHECK_FAILED, "all requests of this user fail: the socket is not writable",
+                    "a drop-in for perfd.socket with [Socket] SocketMode=0666");
 }
 
 void checks_live_add_clock(Checks *checks) {
@@ -56,7 +56,7 @@ void checks_live_add_clock(Checks *checks) {
 
         check_detail(check, "not synchronised");
         check_problem(check, CHECK_LIMITED, "times are not comparable with those of other nodes; durations are exact",
-                      "timedatectl set-ntp true, or run chronyd");
+                    "timedatectl set-ntp true, or run chronyd");
 }
 
 /* Returns true if the directory is writable, or can be created. */
@@ -80,7 +80,7 @@ void checks_live_add_spool(Checks *checks, const char *directory) {
         if (!directory || !can_write_below(directory)) {
                 check_detail(check, "%s", directory ? directory : "this user has no home directory");
                 check_problem(check, CHECK_FAILED, "results are lost while perfd is unavailable",
-                              "make it writable for this user, or use --spool");
+                            "make it writable for this user, or use --spool");
                 return;
         }
 
@@ -97,8 +97,8 @@ void checks_live_add_spool(Checks *checks, const char *directory) {
         if (n == 0)
                 return;
         check_problem(check, n < SPOOL_FILES_MAX ? CHECK_LIMITED : CHECK_FAILED,
-                      n < SPOOL_FILES_MAX ? "these results are not stored until they are sent" : "the spool is full: new results are lost",
-                      "perfctl flush");
+                    n < SPOOL_FILES_MAX ? "these results are not stored until they are sent" : "the spool is full: new results are lost",
+                    "perfctl flush");
 }
 
 /* --- answers of perfd ----------------------------------------------------------------------------- */
@@ -132,15 +132,15 @@ static void check_store(Checks *checks, const Value *store) {
         if (!answer_flag(store, "writable")) {
                 check_detail(check, "not writable: %s", answer_text(store, "error"));
                 check_problem(check, CHECK_FAILED, "new samples, jobs and results are lost",
-                              "free space on its file system, or set directory= in [store] of perfd.conf; perfd retries "
-                              "automatically");
+                            "free space on its file system, or set directory= in [store] of perfd.conf; perfd retries "
+                            "automatically");
                 return;
         }
 
         check_detail(check, "writable, %s of %s used", size_text, limit_text);
         if (limit > 0 && size >= 0.9 * limit) {
                 check_problem(check, CHECK_LIMITED, "the oldest samples, jobs and results are deleted when the limit is reached",
-                              "increase max_size= in [store] of perfd.conf, or shorten the retention times");
+                            "increase max_size= in [store] of perfd.conf, or shorten the retention times");
         }
 }
 
@@ -153,13 +153,13 @@ static void check_damage(Checks *checks, const Value *store) {
                 check = checks_add(checks, "damage");
                 check_detail(check, "%s", answer_text(store, answer_flag(store, "salvaging") ? "damage" : "salvage"));
                 check_problem(check, CHECK_LIMITED, "rows on damaged pages are lost",
-                              "check the disk and the memory of the node; then restart perfd, and remove the damaged file");
+                            "check the disk and the memory of the node; then restart perfd, and remove the damaged file");
         }
         if (*sync_error) {
                 check = checks_add(checks, "sync");
                 check_detail(check, "the database file cannot be written: %s", sync_error);
                 check_problem(check, CHECK_FAILED, "results are refused when the write-ahead log has reached its limit",
-                              "free space on its file system, or repair the disk; perfd retries automatically");
+                            "free space on its file system, or repair the disk; perfd retries automatically");
         }
 }
 
@@ -174,8 +174,8 @@ static void check_http_port(Checks *checks, const Value *http) {
         check_detail(check, "%s", *error ? error : *address ? address : "off");
         if (*error)
                 check_problem(check, CHECK_FAILED, "no web pages and no scrapes over TCP; jobs, sampling and perfctl do not need the port",
-                              "free the port, which perfd tries again at each sample; or change listen= in [http] of perfd.conf, then "
-                              "systemctl reload perfd");
+                            "free the port, which perfd tries again at each sample; or change listen= in [http] of perfd.conf, then "
+                            "systemctl reload perfd");
 }
 
 /* Absent as well. */
@@ -203,7 +203,7 @@ static void check_durability(Checks *checks, const Value *store) {
         check = checks_add(checks, "durability");
         check_detail(check, "the store is volatile");
         check_problem(check, CHECK_LIMITED, "jobs and results are lost at the next boot",
-                      "set volatile=no in [store] of perfd.conf, on a node with a disk");
+                    "set volatile=no in [store] of perfd.conf, on a node with a disk");
 }
 
 /* A source that the kernel lacks limits perfd; any other read error is a failure. */
@@ -230,8 +230,8 @@ static void check_sources(Checks *checks, const Value *sources) {
                 return;
         }
         check_problem(check, is_trouble ? CHECK_FAILED : CHECK_LIMITED, "no metrics from these files; see perfd-metrics(7)", "%s",
-                      is_trouble ? "check the permissions of perfd: journalctl -u perfd, systemctl cat perfd" :
-                                   "use a kernel that provides them; see the check of pressure");
+                    is_trouble ? "check the permissions of perfd: journalctl -u perfd, systemctl cat perfd" :
+                                 "use a kernel that provides them; see the check of pressure");
 }
 
 #define STALE_MS 10000U
@@ -264,8 +264,8 @@ static void check_sampling(Checks *checks, const Value *node, const char *metric
         if (n_missed <= 0.01 * (n + n_missed))
                 return;
         check_problem(check, CHECK_LIMITED, "peaks and threshold times are incomplete; totals are exact",
-                      "increase interval= in [sampling] of perfd.conf, or add a drop-in for perfd.service with [Service] "
-                      "CPUWeight=1000");
+                    "increase interval= in [sampling] of perfd.conf, or add a drop-in for perfd.service with [Service] "
+                    "CPUWeight=1000");
 }
 
 static void check_descriptors(Checks *checks, const char *metrics) {
@@ -280,7 +280,7 @@ static void check_descriptors(Checks *checks, const char *metrics) {
         if (n < 0.8 * n_max && n_max >= 1024)
                 return;
         check_problem(check, n < 0.95 * n_max ? CHECK_LIMITED : CHECK_FAILED, "further connections are refused",
-                      "add a drop-in for perfd.service with [Service] LimitNOFILE=32768 or more");
+                    "add a drop-in for perfd.service with [Service] LimitNOFILE=32768 or more");
 }
 
 void checks_live_add_models(Checks *checks, const Value *answer) {
@@ -299,7 +299,7 @@ void checks_live_add_models(Checks *checks, const Value *answer) {
         else
                 check_detail(check, "%s", first);
         check_problem(check, CHECK_LIMITED, "types, units, directions and indexes of these indicators are unknown",
-                      "make it readable for the user perfd, check it with perfd --check-config, then run systemctl reload perfd");
+                    "make it readable for the user perfd, check it with perfd --check-config, then run systemctl reload perfd");
 }
 
 void checks_live_add_quota(Checks *checks, const Value *answer, uint64_t now_ms) {
@@ -314,14 +314,14 @@ void checks_live_add_quota(Checks *checks, const Value *answer, uint64_t now_ms)
                 refusals_put_user(user, now_ms, &all);
         }
         if (all.n == 0) {
-                check_detail(check, "no user was refused anything in the last 10 minutes");
+                check_detail(check, "no requests were refused in the last 10 minutes");
                 return;
         }
 
         check_detail(check, "%s", all.text);
-        check_problem(check, CHECK_LIMITED, "what these users ask for beyond their shares is refused; other users are served",
-                      "end what %s started too much of ('perfctl quota --all' shows what each user holds); for a service that needs more, "
-                      "set weights= in [limits] of perfd.conf", first.text);
+        check_problem(check, CHECK_LIMITED, "requests of these users beyond their shares are refused; other users are not affected",
+                    "end some of what %s has started ('perfctl quota --all' shows what each user holds); for a service that needs more, "
+                    "set weights= in [limits] of perfd.conf", first.text);
 }
 
 void checks_live_add_node(Checks *checks, const Value *node, const char *metrics, uint64_t now_ms) {

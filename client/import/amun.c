@@ -78,12 +78,13 @@ static int parse_printed(const char *text, const char *path, Arena *arena, const
         if (r < 0)
                 return r;
         if (n == 0 && loss.error.line > 0)
-                return indicator_complain(complaint, path, "holds no indicator: at %u:%u of it, %s", loss.error.line, loss.error.column,
+                return indicator_complain(complaint, path, "contains no indicator: at %u:%u of it, %s", loss.error.line, loss.error.column,
                                           loss.error.text);
         if (n == 0)
-                return indicator_complain(complaint, path, "holds no JSON object with @result, but '%.*s'", (int)utf8_cut(text, 60), text);
+                return indicator_complain(complaint, path, "contains no JSON object with @result, but '%.*s'", (int)utf8_cut(text, 60),
+                                          text);
         if (n > 1)
-                return indicator_complain(complaint, path, "holds %zu indicators, and one run has one: split it", n);
+                return indicator_complain(complaint, path, "contains %zu indicators; a run has only one: split it", n);
 
         *ret = documents[0];
         return 0;
@@ -134,7 +135,7 @@ int amun_find_printed(const Value *document, Arena *arena, const Value **ret, Co
         AmunPart part;
 
         if (!find_part(document, &part))
-                return indicator_complain(ret_complaint, "", "is no result of Amun's");
+                return indicator_complain(ret_complaint, "", "is not a result of Amun");
         return find_printed(&part, arena, ret, ret_complaint);
 }
 
@@ -218,7 +219,7 @@ int amun_read(const Value *document, const AmunContext *context, Arena *arena, S
         int r;
 
         if (!find_part(document, &part))
-                return indicator_complain(ret_complaint, "", "is no result of Amun's: it has neither stdout nor exit_code");
+                return indicator_complain(ret_complaint, "", "is not a result of Amun: it has neither stdout nor exit_code");
 
         place.part = part.value;
         r = read_exit_code(part.value, &submission, ret_complaint);

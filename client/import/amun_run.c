@@ -30,10 +30,11 @@ static int read_time(const AmunPlace *place, const char *key, uint64_t *ret_ns, 
         if (!text)
                 return 0;
         if (clock_parse_utc(text, ret_ns) != 0)
-                return indicator_complain(complaint, key, "'%.*s' is no time: expected 2020-08-18T16:33:32.052043", (int)utf8_cut(text, 60),
+                return indicator_complain(complaint, key, "'%.*s' is not a time: expected 2020-08-18T16:33:32.052043",
+                                          (int)utf8_cut(text, 60),
                                           text);
         if (*ret_ns > INT64_MAX)
-                return indicator_complain(complaint, key, "'%.*s' lies after the year 2261", (int)utf8_cut(text, 60), text);
+                return indicator_complain(complaint, key, "'%.*s' is after the year 2261", (int)utf8_cut(text, 60), text);
         return 0;
 }
 

@@ -159,7 +159,7 @@ static int parse_file(const Inspection *inspection, const char *file, const Buff
                 *ret = document;
                 r = value_parse_next(&reader, arena, &more, &error);
                 if (r == 0)
-                        report_error(inspection, "%s:%u: holds more than one document: the first one is taken", file, reader.begin_line);
+                        report_error(inspection, "%s:%u: contains more than one document; only the first is used", file, reader.begin_line);
         }
         if (r == VALUE_MALFORMED)
                 report_error(inspection, "%s:%u:%u: %s", file, error.line, error.column, error.text);
@@ -181,8 +181,8 @@ static int read_text(const Inspection *inspection, const char *file, bool is_opt
 
         if (r != -ENOENT || !is_optional)
                 report_error(inspection, "cannot read %s: %s", file,
-                     r == INPUT_NO_FILE ? "it is no regular file" :
-                     r == INPUT_LINK    ? "links in what belongs to another user are not followed" :
+                     r == INPUT_NO_FILE ? "it is not a regular file" :
+                     r == INPUT_LINK    ? "symbolic links in a directory of another user are not followed" :
                                           strerrordesc_np(-r));
         return FILE_UNREAD;
 }

@@ -109,7 +109,7 @@ static int read_batch_length(const Value *document, uint64_t given, LatencyInput
         if (!value)
                 return 0;
         if (given > 0)
-                return indicator_complain(complaint, "batch_length", "is given here and by --batch-length: leave one of them out");
+                return indicator_complain(complaint, "batch_length", "is given here and with --batch-length: remove one");
 
         return value->type == VALUE_LIST ? read_lengths(value, ret, complaint) :
                                            read_length(value, "batch_length", &ret->length, complaint);
@@ -209,10 +209,10 @@ static int check_members(const Value *document, Complaint *complaint) {
 
                 if (key[0] == '@')
                         return indicator_complain(complaint, key,
-                                                  "is what --latencies computes: leave it out, or submit without --latencies");
+                                                  "is computed by --latencies: remove it, or submit without --latencies");
                 if (strcmp(key, "name") == 0)
                         return indicator_complain(complaint, key,
-                                                  "is always " NAME ": leave it out, and say what was run as \"component\"");
+                                                  "is always " NAME ": remove it, and name the software in \"component\"");
         }
         return 0;
 }
@@ -258,7 +258,7 @@ static int parse_line(const char *line, size_t n, LatencyInput *batches, Complai
 
         snprintf(number, sizeof(number), "%.*s", n < sizeof(number) ? (int)n : (int)sizeof(number) - 1, line);
         if (n >= sizeof(number) || strlen(number) != n || parse_double(number, &batches->seconds[batches->n]) != 0)
-                return indicator_complain(complaint, "", "'%.40s' is no finite number: " EXPECTED, number);
+                return indicator_complain(complaint, "", "'%.40s' is not a finite number: " EXPECTED, number);
 
         r = check_seconds(batches->seconds[batches->n], number, complaint);
         if (r == 0)
@@ -286,7 +286,7 @@ static int parse_lines(const char *text, size_t n, LatencyInput *batches, Compla
         }
 
         *ret_line = 1;
-        return batches->n > 0 ? 0 : indicator_complain(complaint, "", "holds no time: " EXPECTED);
+        return batches->n > 0 ? 0 : indicator_complain(complaint, "", "contains no time: " EXPECTED);
 }
 
 int latencies_from_lines(const char *text, size_t n, uint64_t batch_length, Arena *arena, const Value **ret, Complaint *ret_complaint,

@@ -110,7 +110,7 @@ static void write_memory_events(Sheet *sheet) {
         }
         if (slowed.value > 0) {
                 text_number(slowed.value, number);
-                snprintf(text, sizeof(text), "slowed down %.16s times at memory.high", number);
+                snprintf(text, sizeof(text), "throttled %.16s times at memory.high", number);
                 sheet_row_put_styled(&row, STYLE_WARN, text);
         }
         sheet_row_end(&row);

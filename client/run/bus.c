@@ -55,7 +55,7 @@ static int bus_load(Bus *bus) {
 
         bus->library = dlopen("libsystemd.so.0", RTLD_NOW | RTLD_LOCAL);
         if (!bus->library)
-                return fail(bus, BUS_ABSENT, "libsystemd.so.0 is not there");
+                return fail(bus, BUS_ABSENT, "libsystemd.so.0 is not installed");
 
 #define X(name) bus->name = dlsym(bus->library, #name), is_whole &= bus->name != NULL;
         FUNCTIONS(X)
@@ -154,7 +154,7 @@ static int bus_connect(Bus *bus, const ScopeRequest *request) {
 
         if (r < 0)
                 return fail(bus, BUS_ABSENT, request->manager == SCOPE_MANAGER_SYSTEM ? "systemd cannot be reached" :
-                                             "the user's systemd does not run");
+                                             "the user's systemd is not running");
         return r;
 }
 
@@ -272,7 +272,7 @@ static int start(Bus *bus, const ScopeRequest *request) {
         if (r < 0 && r != -ENOMEM)
                 return outcome_of_error(bus, &SD_BUS_ERROR_NULL, r);
         if (r == 0 && strcmp(bus->result, "done") != 0)
-                return fail(bus, BUS_REFUSED, "systemd could not start the scope; its journal says more");
+                return fail(bus, BUS_REFUSED, "systemd could not start the scope; see journalctl");
         return r;
 }
 

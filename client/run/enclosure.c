@@ -15,19 +15,19 @@ const char *enclosure_refuse_scope(const CgroupContext *context) {
         const ScopePlace *place = &context->scope;
 
         if (!context->has_systemd)
-                return "systemd does not run here";
+                return "systemd is not running";
         if (place->manager == SCOPE_MANAGER_NONE)
                 return place->reason;
         if (place->is_root && !context->has_system_manager)
                 return "systemd does not manage this control group";
         if (context->is_apart)
-                return "in a control group of version 1 that systemd did not make";
+                return "in a version 1 control group that systemd did not create";
         if (context->is_delegated && !place->is_root)
-                return "in a control group that was left to somebody else";
+                return "in a control group delegated to another program";
         if (context->is_limited)
                 return "the control group has limits of its own";
         if (place->manager == SCOPE_MANAGER_USER && !place->is_inside && !context->has_linger)
-                return "the user's systemd ends with the last session: see loginctl enable-linger";
+                return "the user's systemd ends with the last session; see loginctl enable-linger";
         if (place->manager == SCOPE_MANAGER_USER && !context->directory[0])
                 return "users have no control groups of their own in version 1";
         return NULL;
@@ -37,7 +37,7 @@ const char *enclosure_refuse_group(const CgroupContext *context) {
         bool is_managed = context->has_systemd && context->scope.is_root;
 
         if (!context->directory[0])
-                return "no control group of version 2";
+                return "no version 2 control group";
         if (!context->is_writable)
                 return "the control group cannot be written";
         if (!context->has_systemd || (context->is_delegated && !is_managed) || (context->is_own && context->uid != 0))
@@ -99,10 +99,10 @@ static bool try_scope(Attempt *attempt, uint64_t timeout_ns) {
                 return true;
         }
 
-        attempt->no_scope = r < 0 ? strerrordesc_np(-r) : r > 0 ? attempt->failed_scope : "systemd has put this process somewhere else";
+        attempt->no_scope = r < 0 ? strerrordesc_np(-r) : r > 0 ? attempt->failed_scope : "systemd moved this process elsewhere";
         /* systemd may still move this process there, out of any other group. */
         if (r == BUS_LATE)
-                attempt->no_group = "not tried after that";
+                attempt->no_group = "not tried after this failure";
         return false;
 }
 
@@ -118,7 +118,7 @@ static bool try_group(Attempt *attempt) {
                 return true;
         }
 
-        snprintf(attempt->failed_group, sizeof(attempt->failed_group), "cannot be made: %s", strerrordesc_np(-r));
+        snprintf(attempt->failed_group, sizeof(attempt->failed_group), "cannot be created: %s", strerrordesc_np(-r));
         attempt->no_group = attempt->failed_group;
         return false;
 }

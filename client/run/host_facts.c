@@ -225,13 +225,11 @@ static bool version_of_name(const char *name, char ret[static PROGRAM_VERSION_MA
 
 /* "python3" itself says less than it seems to: which 3 is not known. */
 static bool version_of_file(const char *file, char ret[static PROGRAM_VERSION_MAX]) {
-        const char *name = strrchr(file, '/');
         char real[PATH_MAX], version[PROGRAM_VERSION_MAX];
 
-        name = name ? name + 1 : file;
-        if (!realpath(file, real) || !version_of_name(strrchr(real, '/') + 1, version))
+        if (!realpath(file, real) || !version_of_name(basename(real), version))
                 return false;
-        if (strcmp(strrchr(real, '/') + 1, name) == 0 && !strchr(version, '.'))
+        if (strcmp(basename(real), basename(file)) == 0 && !strchr(version, '.'))
                 return false;
 
         (void)strcpy(ret, version);

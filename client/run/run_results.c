@@ -19,9 +19,7 @@
 #define VARIABLE_BYTES_MAX 4096U
 
 static bool is_python(const char *program) {
-        const char *slash = strrchr(program, '/');
-
-        return strncmp(slash ? slash + 1 : program, "python", 6) == 0;
+        return strncmp(basename(program), "python", 6) == 0;
 }
 
 /* Returns the Python that runs the command, which need not be the first in PATH. */

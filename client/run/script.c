@@ -59,11 +59,9 @@ static void take_interpreter(const char *line, char ret[static INTERPRETER_MAX])
 static bool is_interpreter(const char *program) {
         static const char *const names[] = { "python", "pypy", "sh", "bash", "dash", "zsh", "ksh", "perl", "ruby", "Rscript", "julia",
                                              "node", "lua", "php", "tclsh", "octave" };
-        const char *base = strrchr(program, '/');
-        size_t n;
+        const char *base = basename(program);
+        size_t n = strcspn(base, "0123456789.");
 
-        base = base ? base + 1 : program;
-        n = strcspn(base, "0123456789.");
         if (base[n + strspn(base + n, "0123456789.")] != '\0')
                 return false;
         for (size_t i = 0; i < N_ELEMENTS(names); i++)
@@ -110,11 +108,8 @@ bool script_find(char *const *command, const char *path, Script *ret) {
 }
 
 void script_base_name(const char *file, char *ret, size_t n_ret) {
-        const char *base = strrchr(file, '/'), *dot;
-        int n;
+        const char *base = basename(file), *dot = strrchr(base, '.');
+        int n = dot && dot > base ? (int)(dot - base) : (int)strlen(base);
 
-        base = base ? base + 1 : file;
-        dot = strrchr(base, '.');
-        n = dot && dot > base ? (int)(dot - base) : (int)strlen(base);
         (void)snprintf(ret, n_ret, "%.*s", n, base);
 }

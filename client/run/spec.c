@@ -37,15 +37,15 @@ static int take_script(const Value *value, Spec *spec, SpecError *error) {
         const Value *script = value_get_given(value, "script");
 
         if (!script)
-                return refuse(error, "script: is not there: put the text of a script there");
+                return refuse(error, "script: missing: add the text of a script");
         if (script->type != VALUE_STRING || !script->string[strspn(script->string, " \t\r\n")])
                 return refuse(error, "script: expected the text of a script, not %s",
                               script->type == VALUE_STRING ? "an empty string" : value_type_text(script));
         if (is_url(script->string))
-                return refuse(error, "script: %.200s is an address, and perfd fetches nothing: put the script's text in its place",
+                return refuse(error, "script: %.200s is an address, and perfctl downloads nothing: put the script's text here",
                               script->string);
         if (is_path(script->string))
-                return refuse(error, "script: %.200s is the path of a file: put the script's text in its place", script->string);
+                return refuse(error, "script: %.200s is the path of a file: put the script's text here", script->string);
 
         spec->script = script->string;
         return 0;
@@ -90,11 +90,11 @@ static int take_pairs(const Value *value, const char *key, const char *name_key,
                 (*ret)[i].name = value_get_string(&list->items[i], name_key);
                 (*ret)[i].text = value_get_string(&list->items[i], text_key);
                 if (!(*ret)[i].name || !(*ret)[i].text)
-                        return refuse(error, "%s[%zu]: expected {%s, %s}, both strings: quote what is a number", key, i, name_key,
+                        return refuse(error, "%s[%zu]: expected {%s, %s}, both strings: quote numbers", key, i, name_key,
                                       text_key);
                 for (size_t k = 0; k < i; k++)
                         if (strcmp((*ret)[k].name, (*ret)[i].name) == 0)
-                                return refuse(error, "%s[%zu].%s: '%.100s' is there twice: remove one of them", key, i, name_key,
+                                return refuse(error, "%s[%zu].%s: '%.100s' is given twice: remove one", key, i, name_key,
                                               (*ret)[i].name);
         }
         *ret_n = list->n_items;
@@ -104,11 +104,11 @@ static int take_pairs(const Value *value, const char *key, const char *name_key,
 static int check_pairs(const Spec *spec, SpecError *error) {
         for (size_t i = 0; i < spec->n_variables; i++)
                 if (!variable_is_valid(spec->variables[i].name))
-                        return refuse(error, "environment[%zu].name: '%.100s' is no name of a variable: it has letters, digits and "
-                                      "underscores, and begins with no digit", i, spec->variables[i].name);
+                        return refuse(error, "environment[%zu].name: '%.100s' is not a valid variable name: use letters, digits and "
+                                      "underscores, and no digit at the start", i, spec->variables[i].name);
         for (size_t i = 0; i < spec->n_files; i++)
                 if (!spec_path_is_below(spec->files[i].name))
-                        return refuse(error, "files[%zu].path: '%.200s' is outside of the run's directory: give a relative path without "
+                        return refuse(error, "files[%zu].path: '%.200s' is outside the run's directory: give a relative path without "
                                       "'..'", i, spec->files[i].name);
         return 0;
 }

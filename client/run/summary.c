@@ -102,5 +102,5 @@ void summary_write(Summary *summary, Buffer *out) {
                                 write_series(&summary->series[k], out);
         }
         if (summary->n_left_out > 0)
-                buffer_printf(out, "%zu more numbers are left out here\n", summary->n_left_out);
+                buffer_printf(out, "%zu more numbers are not shown\n", summary->n_left_out);
 }

@@ -62,7 +62,7 @@ static int find(Bindings *bindings, const TemplatePart *part, size_t *ret, Place
                 return 0;
         }
 
-        return refuse(error, "{%.*s} stands for no setting: add it to settings, or write {{%.*s}} for the letters themselves",
+        return refuse(error, "{%.*s} is not a setting: add it to settings, or write {{%.*s}} for literal text",
                       (int)part->n, part->text, (int)part->n, part->text);
 }
 
@@ -120,7 +120,7 @@ static int put_variable(const TemplatePart *part, Quote quote, Bindings *binding
         if (find(bindings, part, &i, error) != 0)
                 return PLACEHOLDER_WRONG;
         if (quote == QUOTE_SINGLE)
-                return refuse(error, "{%.*s} is within single quotes, where the shell puts no value: take double quotes, or none",
+                return refuse(error, "{%.*s} is within single quotes, where the shell does not expand it: use double quotes, or none",
                               (int)part->n, part->text);
 
         used[i] = true;

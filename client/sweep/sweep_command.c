@@ -107,7 +107,7 @@ static void add_run(SweepCommand *command, const SweepPlan *plan, const SweepPoi
         add(command, strdup("--"));
 }
 
-/* --- the whole ------------------------------------------------------------------------------------ */
+/* --- the command ---------------------------------------------------------------------------------- */
 
 /* The templates are valid, since they were filled when the plan was read. */
 static void add_filled(SweepCommand *command, const char *const *words, size_t n, Bindings *bindings) {

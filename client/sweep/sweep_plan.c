@@ -113,7 +113,7 @@ static int check_values(const PlanReader *reader, const char *where, const Sweep
         qsort(sorted, setting->n, sizeof(*sorted), compare_texts);
         for (size_t i = 1; i < setting->n; i++)
                 if (strcmp(sorted[i - 1], sorted[i]) == 0)
-                        return refuse(reader, "%s.%s: the value '%.80s' is there twice: remove one of them", where, setting->key,
+                        return refuse(reader, "%s.%s: the value '%.80s' is given twice: remove one", where, setting->key,
                                       sorted[i]);
         return 0;
 }
@@ -125,11 +125,11 @@ static int take_setting(const PlanReader *reader, const char *where, const Membe
         int r = 0;
 
         if (!placeholder_name_is_valid(member->key))
-                return refuse(reader, "%s.%.80s: is no name of a setting: it has 1 to 64 characters of [A-Za-z0-9_.:-], "
-                              "and may begin with @", where, member->key);
+                return refuse(reader, "%s.%.80s: is not a valid name: use 1 to 64 characters of [A-Za-z0-9_.:-], "
+                              "optionally after an @", where, member->key);
         if (strcmp(member->key, SWEEP_DIRECTORY) == 0 || (strcmp(member->key, SWEEP_NODE) == 0 && reader->plan->n_nodes > 0))
-                return refuse(reader, "%s.%s: {%s} is %s: call the setting something else", where, member->key, member->key,
-                              strcmp(member->key, SWEEP_NODE) == 0 ? "one of the nodes" : "the directory of a point");
+                return refuse(reader, "%s.%s: {%s} stands for %s: give the setting another name", where, member->key, member->key,
+                              strcmp(member->key, SWEEP_NODE) == 0 ? "the node" : "the directory of a point");
         if (n == 0)
                 return refuse(reader, "%s.%s: is an empty list: give it a value, or remove it", where, member->key);
         if (n > SWEEP_POINTS_MAX)
@@ -169,7 +169,7 @@ static int take_block(const PlanReader *reader, const char *where, const SweepBl
                 ret->n += there ? 0 : 1;
         }
         if (r == 0 && ret->n > SWEEP_SETTINGS_MAX)
-                return refuse(reader, "%s: has more than %u settings: leave out those that never change", where, SWEEP_SETTINGS_MAX);
+                return refuse(reader, "%s: has more than %u settings: remove those that never change", where, SWEEP_SETTINGS_MAX);
         return r;
 }
 
@@ -181,7 +181,7 @@ static int get_list(const PlanReader *reader, const char *key, size_t n_max, con
         if ((*ret)->type != VALUE_LIST)
                 return refuse(reader, "%s: is %s: expected a list", key, value_type_text(list));
         if (list && (*ret)->n_items == 0)
-                return refuse(reader, "%s: is an empty list: remove it, or put something into it", key);
+                return refuse(reader, "%s: is an empty list: remove it, or add an entry", key);
         if ((*ret)->n_items > n_max)
                 return refuse(reader, "%s: has more than %zu entries: split the sweep", key, n_max);
         return 0;
@@ -198,7 +198,7 @@ static int take_blocks(const PlanReader *reader) {
         if (r != 0)
                 return r;
         if (is_bare && extra->n_items == 0)
-                return refuse(reader, "settings: there is none: name at least one, such as 'settings: {threads: [1, 2, 4]}'");
+                return refuse(reader, "settings: missing: add at least one, such as 'settings: {threads: [1, 2, 4]}'");
 
         plan->blocks = arena_alloc(reader->arena, (1 + extra->n_items) * sizeof(*plan->blocks));
         if (!plan->blocks)
@@ -243,10 +243,10 @@ static int take_excludes(const PlanReader *reader, SweepBlock **ret, size_t *ret
                 if (r != 0)
                         return r;
                 if (excludes[i].n == 0)
-                        return refuse(reader, "%s: is an empty mapping, and would leave out every point: name a setting", where);
+                        return refuse(reader, "%s: is an empty mapping, which would exclude every point: name a setting", where);
                 for (size_t k = 0; k < excludes[i].n; k++)
                         if (!is_known(reader->plan, excludes[i].settings[k].key))
-                                return refuse(reader, "%s.%s: there is no such setting: name one of settings or extra", where,
+                                return refuse(reader, "%s.%s: no such setting: name one of settings or extra", where,
                                               excludes[i].settings[k].key);
         }
 
@@ -295,7 +295,7 @@ static int count_points(const PlanReader *reader, size_t *ret) {
         for (size_t b = 0; b < plan->n_blocks; b++) {
                 n_all += product_of(&plan->blocks[b]);
                 if (n_all > SWEEP_POINTS_MAX)
-                        return refuse(reader, "settings: make more than %u points, before any is excluded: split the sweep",
+                        return refuse(reader, "settings: define more than %u points, before exclusions: split the sweep",
                                       SWEEP_POINTS_MAX);
         }
 
@@ -313,7 +313,7 @@ static int check_unique(const PlanReader *reader, const SweepPoint *point) {
                 if (plan->blocks[b].n != plan->blocks[point->block].n || !matches(plan, point, &plan->blocks[b]))
                         continue;
                 sweep_plan_point_put(plan, point, &text);
-                return refuse(reader, "extra: the point %.200s is there twice: remove it from extra", text.text);
+                return refuse(reader, "extra: the point %.200s is given twice: remove it from extra", text.text);
         }
         return 0;
 }
@@ -350,7 +350,7 @@ static int take_points(const PlanReader *reader) {
         for (size_t i = 0; i < n_excludes; i++)
                 if (!used[i])
                         buffer_printf(&plan->warnings, "exclude[%zu]: matches no point\n", i);
-        return plan->n_points > 0 ? 0 : refuse(reader, "exclude: leaves no point: remove an entry");
+        return plan->n_points > 0 ? 0 : refuse(reader, "exclude: no point is left: remove an entry");
 }
 
 /* --- the command ---------------------------------------------------------------------------------- */
@@ -385,7 +385,7 @@ static int take_command(const PlanReader *reader) {
                 return take_words(reader, "command", command, &reader->plan->words, &reader->plan->n_words);
 
         return refuse(reader, "command: %s%s: give a list of words, such as [./bench, --threads, '{threads}'], or a script for sh",
-                      command ? "is " : "is not there", !command ? "" : command->type == VALUE_STRING || command->type == VALUE_LIST ?
+                      command ? "is " : "missing", !command ? "" : command->type == VALUE_STRING || command->type == VALUE_LIST ?
                       "empty" : value_type_text(command));
 }
 
@@ -423,7 +423,7 @@ static int take_named_nodes(const PlanReader *reader, const char *nodes) {
                 size_t n = strcspn(p, ",");
 
                 if (n == 0)
-                        return refuse(reader, "--nodes: a name is empty in '%.80s': give names with single commas between them", nodes);
+                        return refuse(reader, "--nodes: empty name in '%.80s': separate names with single commas", nodes);
                 all[plan->n_nodes] = arena_strndup(reader->arena, p, n);
                 if (!all[plan->n_nodes++])
                         return -ENOMEM;
@@ -477,7 +477,7 @@ static int check_templates(const PlanReader *reader) {
                 r = try_block(reader, b, all, &bindings);
                 for (size_t i = 0; b == 0 && r == 0 && i < reader->plan->blocks[0].n; i++)
                         if (!all[i].is_used && all[i].name[0] != '@')
-                                buffer_printf(&reader->plan->warnings, "settings.%s: the command does not have {%s}\n", all[i].name,
+                                buffer_printf(&reader->plan->warnings, "settings.%s: the command does not use {%s}\n", all[i].name,
                                               all[i].name);
         }
         return r;
@@ -494,7 +494,7 @@ static int check_keys(const PlanReader *reader) {
                 const char *key = reader->file->members[i].key, *nearest = nearest_word(key, keys, N_ELEMENTS(keys));
 
                 if (!nearest_is_among(key, keys, N_ELEMENTS(keys)))
-                        return refuse(reader, "%.80s: is not known here%s%s%s; there are command, settings, extra, exclude, name, output, "
+                        return refuse(reader, "%.80s: unknown key%s%s%s; expected command, settings, extra, exclude, name, output, "
                                       "launcher and nodes", key, nearest ? ": did you mean '" : "", nearest ? nearest : "",
                                       nearest ? "'?" : "");
         }

@@ -46,7 +46,7 @@ typedef struct SweepPoint {
         uint32_t ordinal; /* in the block's product */
 } SweepPoint;
 
-/* Everything but `points` lives in the arena of the file's Value, or is borrowed from it. */
+/* All members except `points` live in the arena of the file's Value, or are borrowed from it. */
 typedef struct SweepPlan {
         const char *name;   /* NULL: not given */
         const char *output; /* directory; NULL: not given */

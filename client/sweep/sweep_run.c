@@ -108,7 +108,7 @@ static void put_progress(const Sweep *sweep, Buffer *out) {
 #define HIDE "\r\x1b[K"
 #define HIDE_BYTES (sizeof(HIDE) - 1)
 
-/* On a terminal the progress is one line that is overwritten; a message replaces the line. */
+/* On a terminal, the progress is one line that is overwritten; a message replaces the line. */
 static void hide_progress(const Sweep *sweep) {
         if (sweep->screen.can_move)
                 (void)file_write_all(STDERR_FILENO, HIDE, HIDE_BYTES);

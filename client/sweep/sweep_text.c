@@ -187,7 +187,7 @@ static void check_number(Speller *speller, const char *path, const char *key, co
 
         for (n_digits = passed.n; n_digits < n && written[n_digits] == '0';)
                 n_digits++;
-        buffer_printf(speller->warnings, "%s: %.*s is the number %s: quote it where it is a text\n", path, (int)n_digits, written,
+        buffer_printf(speller->warnings, "%s: %.*s is read as the number %s: quote it if it is text\n", path, (int)n_digits, written,
                       passed.text);
 }
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/assets.h"
 
-/* The assembler reads the files; the path is relative to where make runs. The Makefile knows what this depends on. */
+/*
+ * The assembler reads the files; paths are relative to the directory in which make runs. The Makefile lists the dependencies.
+ */
 #define ASSET(name, path)                       \
         __asm__(".pushsection .rodata\n"        \
                 ".global " #name "\n"           \

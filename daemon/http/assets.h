@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The files of web/, as they were at build time. NUL-terminated. */
+/* Files of web/, embedded at build time. NUL-terminated. */
 
 extern const char asset_index_html[];
 extern const char asset_job_html[];

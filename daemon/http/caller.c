@@ -60,7 +60,7 @@ static void put_address(const Endpoint *endpoint, bool is_ipv4, uint32_t ret[4])
                 memcpy(ret, endpoint->address, sizeof(endpoint->address));
 }
 
-/* Asks the kernel for the socket whose own side is `from`. The answer is there when send(2) returns. */
+/* Asks the kernel for the socket whose local address is `from`. The answer can be read when send(2) returns. */
 static bool find_socket(const Endpoint *from, const Endpoint *to, struct inet_diag_msg *ret) {
         bool is_ipv4 = is_mapped(from);
         struct {

@@ -4,9 +4,10 @@
 /*
  * Caller: the user behind a connection to the HTTP server
  *
- * The kernel tells the user of a Unix socket's peer. For a TCP connection from this machine, the peer's own socket is looked up with
- * sock_diag(7). The kernel answers such a lookup with user 0 and inode 0 once the socket is closed, so that an answer counts only for an
- * established socket with an inode; all else is an unknown user. Connections from elsewhere belong to their address.
+ * The kernel reports the user of a Unix socket's peer. For a TCP connection from this machine, the peer's own socket is looked
+ * up with sock_diag(7). After the socket is closed, the kernel answers such a lookup with user 0 and inode 0; therefore only
+ * the answer for an established socket with an inode counts, and all others mean an unknown user. Connections from other
+ * machines belong to their address.
  */
 
 #include <stdbool.h>
@@ -14,11 +15,11 @@
 #include "shares/shares.h"
 
 typedef struct Caller {
-        Owner owner;   /* an administrator: root or a member of the group on the Unix socket; over TCP nobody */
-        bool is_local; /* came over the Unix socket, whose permissions it passed */
+        Owner owner;   /* an administrator: root or a member of the group, on the Unix socket; never over TCP */
+        bool is_local; /* connected to the Unix socket, whose permissions admitted the caller */
 } Caller;
 
-/* The number of no group. */
+/* Number that no group has. */
 #define CALLER_NO_ADMIN_GID UINT32_MAX
 
 /* fd: a connected socket, borrowed. admin_gid: of the administrators' group. Always fills *ret. */

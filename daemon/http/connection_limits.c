@@ -50,7 +50,7 @@ ConnectionLimits *connection_limits_free(ConnectionLimits *limits) {
         return NULL;
 }
 
-/* Charges a connection to its user. SHARES_REFUSED: *ret_reason says why not. */
+/* Charges a connection to its user. SHARES_REFUSED: *ret_reason has the reason. */
 static int charge_caller(Shares *shares, const Caller *caller, Charge *ret, char ret_reason[SHARES_REASON_MAX]) {
         Account *account = shares_open_account(shares, &caller->owner);
         int r = SHARES_REFUSED;
@@ -64,7 +64,7 @@ static int charge_caller(Shares *shares, const Caller *caller, Charge *ret, char
         return r;
 }
 
-/* Answers a connection that the library will find shut down. */
+/* Answers a connection whose socket the library will find shut down. */
 static void refuse(int fd, const char *reason) {
         char text[SHARES_REASON_MAX + 256];
         int n = snprintf(text, sizeof(text),

@@ -4,8 +4,9 @@
 /*
  * Limits of connections that the HTTP library does not have
  *
- * The library closes idle connections. It limits neither the duration of a request, so that a peer could keep a connection by sending
- * a byte now and then, nor the connections of one user. Both limits are here; each connection is charged to its caller.
+ * The library closes idle connections. It does not limit the duration of a request, so that a peer could keep a connection open
+ * by sending a byte from time to time, nor the connections of one user. This module has both limits, and charges each
+ * connection to its caller.
  */
 
 #include <stddef.h>
@@ -31,9 +32,9 @@ DEFINE_SCOPED(ConnectionLimits, connection_limits_free);
 LimitedConnection *connection_limits_add(ConnectionLimits *limits, int fd, uint32_t admin_gid, uint64_t now_ns);
 /* The account of a connection; borrowed until connection_limits_remove(). */
 Account *connection_limits_account(const LimitedConnection *connection);
-/* The caller of a connection, who is an administrator or not by the present group; the account stays the same. */
+/* Returns the caller of a connection, as an administrator if a member of the current group; the account stays the same. */
 Caller connection_limits_caller(const LimitedConnection *connection, uint32_t admin_gid);
-/* Call when the connection has completed a request. NULL does nothing here and below. */
+/* Call when the connection has completed a request. NULL does nothing, here and below. */
 void connection_limits_renew(ConnectionLimits *limits, LimitedConnection *connection, uint64_t now_ns);
 /* Call before the descriptor is closed. */
 void connection_limits_remove(ConnectionLimits *limits, LimitedConnection *connection);

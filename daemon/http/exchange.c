@@ -52,7 +52,7 @@ int exchange_store_error(Exchange *exchange, int outcome) {
         return exchange_error(exchange, 503, "the store cannot be read at the moment; live metrics are still available");
 }
 
-/* Returns the end of one character's encoding, or NULL for a broken escape and for NUL, which nothing of ours contains. */
+/* Returns the end of one encoded character, or NULL for a malformed escape and for NUL, which is never valid. */
 static const char *decode_char(const char *p, char *ret) {
         if (*p != '%') {
                 *ret = *p;
@@ -93,7 +93,7 @@ static int decode(Exchange *exchange, const char *from, const char *end, const c
         return 0;
 }
 
-/* A proxy may ask in the absolute form, http://host/path; the host is of no interest. */
+/* A proxy may send the absolute form, http://host/path; the host is ignored. */
 static const char *path_of(const char *target) {
         const char *rest = NULL;
 

@@ -49,7 +49,7 @@ typedef struct Exchange {
         Parameter parameters[PARAMETERS_MAX]; /* of the query, decoded */
         size_t n_parameters;
         const char *argument; /* path segment that matched the {…} of the route */
-        Viewer viewer;        /* sees the private values of some users */
+        Viewer viewer;        /* may see the private values of some users */
 
         /* sources of the answer; all borrowed */
         const Snapshot *snapshot; /* NULL before the first is published */
@@ -88,9 +88,9 @@ int exchange_error(Exchange *exchange, unsigned status, const char *format, ...)
 /* The error for an outcome of the reader other than 0 and READER_END. */
 int exchange_store_error(Exchange *exchange, int outcome);
 
-/* The value, or NULL if not given. */
+/* Returns the value, or NULL if not given. */
 const char *exchange_parameter(const Exchange *exchange, const char *name);
-/* *ret is `fallback` if not given. */
+/* Sets *ret to `fallback` if the parameter is not given. */
 int exchange_parameter_u64(Exchange *exchange, const char *name, uint64_t min, uint64_t max,
                            uint64_t fallback, uint64_t *ret);
 int exchange_parameter_bool(Exchange *exchange, const char *name, bool *ret);

@@ -6,7 +6,7 @@
 
 #include "util/utf8.h"
 
-#define KEYWORD_LENGTH 7U /* "# TYPE " and its like */
+#define KEYWORD_LENGTH 7U /* bytes of "# TYPE " and the like */
 
 void exposition_init(Exposition *exposition, Buffer *out, bool is_openmetrics) {
         *exposition = (Exposition){ .out = out, .is_openmetrics = is_openmetrics };
@@ -36,7 +36,7 @@ void exposition_family(Exposition *exposition, const char *name, FamilyType type
         exposition->has_header = false;
 }
 
-/* OpenMetrics names the family in the lines about it, the format 0.0.4 names the samples. */
+/* OpenMetrics uses the family's name in these lines, and the format 0.0.4 uses the samples' name. */
 static void put_about(const Exposition *exposition, const char keyword[static KEYWORD_LENGTH], const char *text) {
         size_t n_name = exposition->is_openmetrics ? exposition->n_name : exposition->n_sample_name, n_text = strlen(text);
         char *p = buffer_extend(exposition->out, KEYWORD_LENGTH + n_name + n_text + 2);
@@ -73,7 +73,7 @@ static void put_separator(Exposition *exposition) {
         exposition->has_labels = true;
 }
 
-/* Length of the run at `text` that needs no care. */
+/* Returns the length of the run at `text` that needs no escapes. */
 static size_t plain_length(const char *text) {
         size_t n = 0;
 
@@ -82,7 +82,7 @@ static size_t plain_length(const char *text) {
         return n;
 }
 
-/* One character from `text` on, escaped; its length there. */
+/* Writes one character of `text`, escaped; returns its length in `text`. */
 static size_t put_character(Buffer *out, const char *text) {
         char plain[UTF8_SAFE_MAX];
         size_t n = utf8_make_plain(text, strnlen(text, UTF8_SAFE_MAX), plain);
@@ -93,7 +93,7 @@ static size_t put_character(Buffer *out, const char *text) {
         return n;
 }
 
-/* The many that need no care go out in one piece. False for the others. */
+/* Writes the characters without escapes in one piece. False for all others. */
 static bool put_plain_label(Exposition *exposition, const char *key, const char *value) {
         size_t n_key = strlen(key), n_value = plain_length(value);
         char *p;

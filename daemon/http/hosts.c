@@ -12,7 +12,7 @@
 
 static const char blanks[] = " \t\r";
 
-/* "search a.example b.example" or "domain a.example": the host's short name in each domain. */
+/* Adds the host's short name in each domain of "search a.example b.example" or "domain a.example". */
 static void add_domains(Hosts *hosts, const char *host, char *line) {
         char *rest = NULL, *word = strtok_r(line, blanks, &rest);
 
@@ -42,7 +42,7 @@ void hosts_deinit(Hosts *hosts) {
         buffer_deinit(&hosts->names);
 }
 
-/* Names of hosts have no case. */
+/* Host names are not case-sensitive. */
 static bool has_name(const Hosts *hosts, const char *name) {
         size_t n = strlen(name);
 
@@ -86,6 +86,6 @@ bool hosts_allow(const Hosts *hosts, const char *host) {
         if (inet_pton(AF_INET, name, &address) == 1)
                 return true;
         if (n > 1 && name[n - 1] == '.')
-                name[n - 1] = '\0'; /* the root's dot */
+                name[n - 1] = '\0'; /* the dot of the root domain */
         return has_name(hosts, name);
 }

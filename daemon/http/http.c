@@ -23,12 +23,12 @@
 
 /* Buffer of a connection, request line and headers included. The library answers a longer request with 414 or 431. */
 #define CONNECTION_BYTES (16U * 1024U)
-/* A connection may take this many times the idle limit for one request, from its first byte to the last of the answer. */
+/* A request, from its first byte to the last byte of the answer, may take this many times the idle limit. */
 #define REQUEST_TIMEOUTS 3U
-/* Connections beyond the limit of all that are accepted, to be told so. */
+/* Connections beyond the limit that are accepted to be refused with an answer. */
 #define REFUSALS_MAX 64U
 #define EXHAUSTED_WAIT_MS 100
-/* The end waits this long for clients that take their answers. */
+/* Time for which a shutdown waits for clients to read their answers. */
 #define STOP_STEPS 200U
 #define STOP_STEP_MS 5
 
@@ -105,7 +105,7 @@ static const LimitedConnection *find_connection(struct MHD_Connection *connectio
         return info ? info->socket_context : NULL;
 }
 
-/* Answers a request for a host whose name is not ours. 0 or EXCHANGE_ANSWERED. */
+/* Refuses a request whose Host is not a name of this node. 0 or EXCHANGE_ANSWERED. */
 static int check_host(const Http *http, Exchange *exchange, const HttpRequest *request, const Caller *caller) {
         const char *host = MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, "Host") ?: "";
 
@@ -177,7 +177,7 @@ static int answer(Http *http, const HttpRequest *request, Worker *worker, HttpRe
         return 0;
 }
 
-/* Makes an answer without asking what the request is. */
+/* Makes an answer that does not depend on the request. */
 static void answer_error(Http *http, const HttpRequest *request, Worker *worker, unsigned status, const char *reason, HttpResponse *ret) {
         Exchange exchange;
 
@@ -204,7 +204,7 @@ static void answer_query(Http *http, Query *query, Worker *worker) {
         else
                 (void)answer(http, &query->request, worker, &query->response);
         queries_done(&http->queries, query);
-        MHD_resume_connection(connection); /* the library's thread may free the query from here on */
+        MHD_resume_connection(connection); /* from here on, the library's thread may free the query */
 }
 
 static void *on_querier(void *userdata) {
@@ -216,7 +216,7 @@ static void *on_querier(void *userdata) {
         return NULL;
 }
 
-/* 0: *ret is charged to the user; or the status of the answer with the reason. */
+/* 0: *ret is charged to the user. Otherwise the status of the answer, with the reason. */
 static unsigned charge_query(Account *account, const HttpRequest *request, Query **ret, char ret_reason[SHARES_REASON_MAX]) {
         Query *query = calloc(1, sizeof(*query));
 
@@ -234,10 +234,8 @@ static unsigned charge_query(Account *account, const HttpRequest *request, Query
         return 0;
 }
 
-/*
- * Leaves a request to the threads that ask the store, and suspends its connection until then. 0, or the status of the answer with the
- * reason.
- */
+/* Leaves a request to the threads that query the store, and suspends its connection until the answer exists. 0, or the status
+ * of the answer with the reason. */
 static unsigned put_query(Http *http, const HttpRequest *request, void **context, char ret_reason[SHARES_REASON_MAX]) {
         void *before = *context;
         Query *query = NULL;
@@ -278,10 +276,8 @@ static enum MHD_Result answer_request(HttpListener *listener, const HttpRequest 
         return send_response(listener, request->connection, &response);
 }
 
-/*
- * The library calls once when the headers are there, for each piece of a body, and at the end; and again when a suspended
- * connection is resumed. What is answered at the first call costs the connection: right for methods that bring a body, wrong for a GET.
- */
+/* The library calls once after the headers, for each piece of a body, and at the end; and again when a suspended connection is
+ * resumed. An answer in the first call closes the connection: right for methods with a body, wrong for GET. */
 static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connection, const char *path, const char *method,
                                   const char *version, const char *upload, size_t *n_upload, void **context) {
         const HttpRequest request = { connection, method, path };
@@ -296,22 +292,20 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connect
         if (is_first && is_read(method))
                 return MHD_YES;
         if (*n_upload > 0) {
-                *n_upload = 0; /* a body nobody asked for */
+                *n_upload = 0; /* an unexpected body */
                 return MHD_YES;
         }
         return answer_request(listener, &request, context);
 }
 
-/* The exchange decodes for itself: the library's own way cuts text short at an encoded NUL. */
+/* The exchange decodes the URL: the library's own decoding cuts text at an encoded NUL. */
 static size_t on_unescape(void *userdata, struct MHD_Connection *connection, char *text) {
         (void)userdata, (void)connection;
         return strlen(text);
 }
 
-/*
- * Cuts a query with too many arguments behind the first that the exchange refuses. Without that, the library leaves a connection
- * without an answer until its time is over when the arguments do not fit into CONNECTION_BYTES (0.9.75).
- */
+/* Cuts a query with too many arguments behind the first argument that the exchange refuses. Otherwise, if the arguments do not
+ * fit into CONNECTION_BYTES, the library would leave the connection without an answer until the timeout (0.9.75). */
 static void *on_target(void *userdata, const char *target, struct MHD_Connection *connection) {
         const char *end = target ? strchr(target, '?') : NULL;
 
@@ -319,7 +313,7 @@ static void *on_target(void *userdata, const char *target, struct MHD_Connection
         for (unsigned n = 0; end && n <= PARAMETERS_MAX; n++)
                 end = strchr(end + 1, '&');
         if (end)
-                *(char *)end = '\0'; /* in the library's own buffer, which it is about to cut at each & itself */
+                *(char *)end = '\0'; /* points into the library's own buffer, which the library is about to cut at each & */
         return NULL;
 }
 
@@ -350,8 +344,8 @@ static void on_completed(void *userdata, struct MHD_Connection *connection, void
 }
 
 /*
- * A thread of the library that cannot accept its first connection, for lack of descriptors, tries again at once and without end. The
- * message about it is a place to wait; other messages are about invalid requests, which the statistics count.
+ * A thread of the library that cannot accept its first connection, for lack of descriptors, retries at once and without end.
+ * Waiting in the function for its message stops that; other messages are about invalid requests, which the statistics count.
  */
 static void on_message(void *userdata, const char *format, va_list arguments) {
         HttpListener *listener = userdata;
@@ -364,7 +358,7 @@ static void on_message(void *userdata, const char *format, va_list arguments) {
         (void)poll(NULL, 0, EXHAUSTED_WAIT_MS);
 }
 
-/* The threads are born with all signals blocked, which the loop receives. */
+/* Threads start with all signals blocked: the event loop receives them. */
 static void block_signals(sigset_t *ret_before) {
         sigset_t all;
 
@@ -412,10 +406,8 @@ static int start_listener(Http *http, int fd, HttpListener **ret) {
         return 0;
 }
 
-/*
- * The library shuts its listening socket down when it ends, for every process that has it: what the service manager keeps
- * for the next perfd would be dead. So the socket is taken back first.
- */
+/* When the library stops, it shuts its listening socket down for every process that has the socket: the socket that the service
+ * manager keeps for the next perfd would be unusable. Therefore the socket is taken back first. */
 static void retire_listener(HttpListener *listener) {
         if (atomic_exchange(&listener->is_retired, true))
                 return;
@@ -511,7 +503,7 @@ int http_new(Http **ret, const HttpConfig *config, int unix_fd, const HttpSource
         return 0;
 }
 
-/* Answers the queries that wait, and resumes their connections: the library aborts when it ends with suspended ones. */
+/* Answers the waiting queries, and resumes their connections: the library aborts when stopped with suspended connections. */
 static void stop_queriers(Http *http) {
         queries_stop(&http->queries);
         for (size_t i = 0; i < http->n_queriers; i++) {

@@ -23,12 +23,12 @@ struct WalBarrier;
 #define HTTP_HOSTS_MAX 1024U
 
 typedef struct HttpConfig {
-        unsigned n_threads;              /* that one user's queries may keep busy; one more thread is for the others */
-        uint64_t timeout_ns;             /* after which an idle connection is closed; whole seconds */
-        uint64_t query_timeout_ns;       /* for one question to the store */
+        unsigned n_threads;              /* threads that the queries of one user may occupy; one more thread is for the others */
+        uint64_t timeout_ns;             /* time after which an idle connection is closed; whole seconds */
+        uint64_t query_timeout_ns;       /* time limit of one query of the store */
         Privacy privacy;
-        uint32_t admin_gid;              /* whose members on the Unix socket are administrators; not a setting of [http] */
-        char hosts[HTTP_HOSTS_MAX];      /* names beside those of the node by which clients may ask, separated by blanks */
+        uint32_t admin_gid;              /* group whose members are administrators on the Unix socket; not a setting of [http] */
+        char hosts[HTTP_HOSTS_MAX];      /* names besides those of the node by which clients may address perfd, separated by blanks */
 } HttpConfig;
 
 typedef struct Http Http;
@@ -37,8 +37,8 @@ typedef struct Http Http;
 typedef struct HttpSources {
         Publisher *publisher;
         Shares *shares;
-        const char *store_path;               /* of the database */
-        struct WalBarrier *store_wal_barrier; /* NULL: there is no such file */
+        const char *store_path;               /* path of the database */
+        struct WalBarrier *store_wal_barrier; /* NULL: there is no database file */
         const char *hostname;
 } HttpSources;
 
@@ -53,7 +53,7 @@ DEFINE_SCOPED(Http, http_free);
  */
 int http_listen(Http *http, int fd);
 
-/* Applies what may change while the server runs: privacy, and the administrators of further connections. */
+/* Applies settings that may change while the server runs: privacy, and the administrators of later connections. */
 void http_configure(Http *http, const HttpConfig *config);
 /* Closes connections whose request takes too long, and ends what served former ports; called at each tick. */
 void http_tick(Http *http);

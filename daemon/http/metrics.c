@@ -68,7 +68,7 @@ static void put_names(Buffer *out) {
         }
 }
 
-/* The route has no parameter but collect[]. 0 or EXCHANGE_ANSWERED. */
+/* The only parameter of the route is collect[]. 0 or EXCHANGE_ANSWERED. */
 static int check_names(Exchange *exchange) {
         for (size_t i = 0; i < exchange->n_parameters; i++) {
                 scoped(buffer_deinit) Buffer names = {};

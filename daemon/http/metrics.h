@@ -4,8 +4,8 @@
 /*
  * Metrics: the answer of /metrics
  *
- * Runs the collectors of the subjects that the query chooses. The number of series depends on devices and exposed jobs, both
- * with a limit, and depends on the number of CPUs only on request.
+ * Runs the collectors that the query chooses. The number of series depends on devices and exposed jobs, both of which are
+ * limited; it depends on the number of CPUs only on request.
  */
 
 #include <stddef.h>
@@ -30,9 +30,9 @@ typedef enum ScalarType {
 
 /* A member of a struct whose value is a sample of a family. */
 typedef struct Scalar {
-        size_t offset; /* in the part */
+        size_t offset; /* offset in the part */
         ScalarType scalar;
-        unsigned n_decimals; /* of a SCALAR_U64 that counts fractions: 9 for nanoseconds */
+        unsigned n_decimals; /* decimals of a SCALAR_U64 that counts fractions: 9 for nanoseconds */
         FamilyType type;
         const char *name, *unit, *help;
 } Scalar;
@@ -42,7 +42,7 @@ typedef struct Scalar {
 /* A member in nanoseconds. */
 #define SCALAR_SECONDS(part, member, type, name, help) { offsetof(part, member), SCALAR_U64, 9, type, name, "seconds", help }
 
-/* `part` is the struct that the rows were made for. */
+/* `part` is the struct for which the rows are declared. */
 
 /* Begins the family of the row. */
 void metrics_scalar_family(Exposition *exposition, const Scalar *scalar);

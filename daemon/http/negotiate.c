@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* A piece of a header, not terminated. */
+/* Piece of a header, not NUL-terminated. */
 typedef struct Piece {
         const char *text;
         size_t n;
@@ -22,7 +22,7 @@ static Piece piece_trim(Piece piece) {
         return piece;
 }
 
-/* Cuts the next piece off *rest, up to the separator. Quotes keep a separator from being one. False at the end. */
+/* Cuts the next piece off *rest, up to the separator; separators within quotes do not count. False at the end. */
 static bool piece_next(Piece *rest, char separator, Piece *ret) {
         bool is_quoted = false;
         size_t n;
@@ -49,7 +49,7 @@ static bool piece_begins(Piece piece, const char *text) {
         return piece.n >= strlen(text) && strncasecmp(piece.text, text, strlen(text)) == 0;
 }
 
-/* "0", "1", "0.5", at most three decimals: in thousandths. What is none of these counts as 0, not wanted. */
+/* Parses "0", "1" or "0.5", with at most three decimals, in thousandths. Anything else counts as 0, not accepted. */
 static unsigned quality_parse(Piece piece) {
         unsigned v = 0, unit = 1000;
 
@@ -68,10 +68,10 @@ static unsigned quality_parse(Piece piece) {
         return v <= 1000 ? v : 0;
 }
 
-/* One element of a list: "text/plain;version=0.0.4;q=0.5". */
+/* Element of a list: "text/plain;version=0.0.4;q=0.5". */
 typedef struct MediaRange {
         Piece name, version;
-        unsigned quality; /* thousandths */
+        unsigned quality; /* quality in thousandths */
 } MediaRange;
 
 static bool choice_next(Piece *rest, MediaRange *ret) {

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Two numbers of sixteen hexadecimal digits. Opaque to others. */
+/* Two numbers of sixteen hexadecimal digits; clients must not interpret them. */
 #define TOKEN_LENGTH 32U
 
 static int token_parse(const char *text, PageKey *ret) {

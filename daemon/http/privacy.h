@@ -2,11 +2,12 @@
 #pragma once
 
 /*
- * Privacy: which private values an answer shows
+ * Privacy: private values in answers
  *
- * Private are the command lines of jobs, and the standard error, environment, directory and script's path of runs. With [http] privacy =
- * own, they are shown to their user and to users who see everything: administrators, who are known on the Unix socket only, and the user
- * that perfd runs as unless that is root, who started perfd by hand. Hidden values are absent, and the answer says why.
+ * Private are the command lines of jobs, and the standard error, environment, directory and script path of runs. With
+ * [http] privacy = own, they are shown to their user and to users who may see everything: administrators, who are known on the
+ * Unix socket only, and the user that perfd runs as, unless that is root: that user started perfd by hand. Hidden values are
+ * absent, and the answer contains the reason.
  */
 
 #include <stdbool.h>
@@ -18,10 +19,10 @@
 
 typedef enum Privacy {
         PRIVACY_OWN,
-        PRIVACY_ALL, /* everybody sees everything */
+        PRIVACY_ALL, /* everybody may see everything */
 } Privacy;
 
-/* The user an answer is for. Zeroed: sees no private value. */
+/* The user for whom an answer is. Zeroed: no private value is shown. */
 typedef struct Viewer {
         bool sees_all;
         bool has_uid;

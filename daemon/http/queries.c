@@ -59,7 +59,7 @@ int queries_put(Queries *queries, Query *query) {
         return 0;
 }
 
-/* The first user in turn whose query may run now. */
+/* Returns the first user in turn whose query may run now. */
 static QueryUser *choose_user(Queries *queries) {
         QueryUser *user;
 
@@ -80,7 +80,7 @@ Query *queries_take(Queries *queries) {
                 query = TAILQ_FIRST(&user->waiting);
                 TAILQ_REMOVE(&user->waiting, query, waiting);
                 user->n_running++;
-                TAILQ_REMOVE(&queries->users, user, users); /* the next turn is another user's */
+                TAILQ_REMOVE(&queries->users, user, users); /* then it is the next user's turn */
                 TAILQ_INSERT_TAIL(&queries->users, user, users);
         }
         return query;

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Queries: requests that ask the store, on their way through a few threads
+ * Queries: requests that read the store, answered by a few threads
  *
- * The threads of the HTTP library never ask the store: they put a Query here and suspend its connection. The threads of http.c take
- * queries, users in turn, so that a user with many queries delays the others by at most one. One thread more than a user may keep busy
- * exists, so that there is always a thread for somebody else.
+ * The threads of the HTTP library never read the store: they queue a Query here and suspend its connection. The threads of
+ * http.c take queries from the users in turn, so that a user with many queries delays the others by at most one query. There is
+ * one more thread than a user may occupy, so that one thread is always free for other users.
  */
 
 #include <pthread.h>
@@ -32,17 +32,17 @@ typedef struct HttpResponse {
 } HttpResponse;
 
 typedef struct Query {
-        Charge charge; /* of RESOURCE_QUERIES; its account is the user */
-        HttpRequest request; /* its connection is suspended until the response is there */
+        Charge charge; /* charge of RESOURCE_QUERIES; its account is the user's */
+        HttpRequest request; /* suspended until the response exists */
         HttpResponse response;
-        QueryUser *user;                   /* set while here */
+        QueryUser *user;                   /* set while the query is in the queue */
         TAILQ_ENTRY(Query) waiting;
 } Query;
 
 typedef struct Queries {
         pthread_mutex_t mutex;
         pthread_cond_t changed;
-        TAILQ_HEAD(, QueryUser) users; /* with queries that wait or run, in turn */
+        TAILQ_HEAD(, QueryUser) users; /* users with queries that wait or run, in turn */
         unsigned running_per_user_max;
         bool is_stopping;
 } Queries;
@@ -56,9 +56,9 @@ enum {
         QUERIES_STOPPED = 1,
 };
 int queries_put(Queries *queries, Query *query);
-/* Waits for a query and takes it. After queries_stop() returns those that still wait, to be answered at once, then NULL. */
+/* Waits for a query and takes it. After queries_stop(), returns the waiting queries, to be answered at once, then NULL. */
 Query *queries_take(Queries *queries);
-/* Says that a query that was taken has ended. It is not touched any more. */
+/* Reports that a taken query has ended, and does not access it any more. */
 void queries_done(Queries *queries, Query *query);
 
 /* Lets queries_take() return NULL when no query waits. */

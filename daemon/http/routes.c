@@ -21,7 +21,7 @@ static bool segment_matches(const char *pattern, size_t n, const char *segment) 
         return strlen(segment) == n && memcmp(segment, pattern, n) == 0;
 }
 
-/* True when the path is the route's; notes what stands for its {…}. */
+/* True if the path matches the route; stores the segment that matches {…}. */
 static bool route_matches(const Route *route, const Exchange *exchange, const char **ret_argument) {
         const char *pattern = route->path, *argument = NULL;
         size_t i;
@@ -72,7 +72,7 @@ static bool has_word(const char *words, const char *name) {
 static bool is_repeatable(const char *name) {
         size_t n = strlen(name);
 
-        return strcmp(name, "where") == 0 || (n > 2 && strcmp(name + n - 2, "[]") == 0);
+        return strcmp(name, "where") == 0 || strcmp(name, "label") == 0 || (n > 2 && strcmp(name + n - 2, "[]") == 0);
 }
 
 static int check_parameters(Exchange *exchange, const Route *route) {

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Subject: the routes and collectors of one part of what perfd knows
+ * Subject: routes and collectors of one part of perfd's data
  *
- * Each folder of http/ exports one Subject. subjects/subjects.c lists them all; nothing else here names one.
+ * Each folder of http/ exports one Subject. subjects/subjects.c lists all of them; no other shared file names a subject.
  */
 
 #include <stdbool.h>
@@ -13,19 +13,19 @@
 #include "http/exchange.h"
 #include "http/exposition.h"
 
-/* Which function answers a path. */
+/* Path and the function that answers it. */
 typedef struct Route {
         const char *path;       /* "/api/v1/jobs/{id}": at most one {…}, one segment long */
-        const char *parameters; /* names, separated by spaces; where and names that end in [] may be repeated */
+        const char *parameters; /* names, separated by spaces; `where` and names that end in [] may be repeated */
         bool needs_snapshot;    /* 503 before the first snapshot */
-        bool needs_store;       /* the answer reads the store, which may take long; the others are answered at once */
+        bool needs_store;       /* the answer reads the store, which may take long; other answers are made at once */
         void (*answer)(Exchange *exchange);
 } Route;
 
-/* Metrics for a value of collect[]; several collectors may share a name. */
+/* Writes metrics for a value of collect[]; several collectors may share a name. */
 typedef struct Collector {
         const char *name;
-        bool is_on_request; /* not without collect[] */
+        bool is_on_request; /* only if named in collect[] */
         int (*collect)(Exposition *exposition, const Exchange *exchange); /* there is a snapshot; 0 or -ENOMEM */
 } Collector;
 
@@ -35,5 +35,5 @@ typedef struct Subject {
         const Collector *collectors; /* NULL: none */
 } Subject;
 
-/* All of them, in the order of /metrics; NULL is the end. */
+/* All subjects, in the order of /metrics; ends with NULL. */
 extern const Subject *const subjects[];

@@ -353,7 +353,9 @@ static const Model *find_exact(const Models *models, uint32_t uid, const char *n
 const Model *models_find(const Models *models, uint32_t uid, const char *name, const char *component) {
         const Model *model = component ? find_exact(models, uid, name, component) : NULL;
 
-        return model ?: find_exact(models, uid, name, NULL);
+        if (!model)
+                model = find_exact(models, uid, name, NULL);
+        return model || !component ? model : find_exact(models, uid, MODEL_ANY_NAME, component);
 }
 
 bool models_is_effective(const Models *models, const Model *model) {

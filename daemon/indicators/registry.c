@@ -165,7 +165,14 @@ static int check_right(const Registry *registry, const Request *request, Answer 
         const Model *present = models_find(&registry->models, request->peer.uid, asked->name, asked->component);
         char text[COMPLAINT_TEXT_MAX];
 
-        if (request->peer.is_admin || !present || model_owner(present) != MODEL_OF_ALL)
+        if (request->peer.is_admin)
+                return 0;
+        if (strcmp(asked->name, MODEL_ANY_NAME) == 0) {
+                desk_answer(ret, STATUS_DENIED, "register.name",
+                            "only an administrator can register a model of any name, '*'; specify the name of the indicator");
+                return REGISTRY_REFUSED;
+        }
+        if (!present || model_owner(present) != MODEL_OF_ALL || strcmp(present->model.name, MODEL_ANY_NAME) == 0)
                 return 0;
 
         (void)snprintf(text, sizeof(text), "'%s' is already declared by an administrator; ask for a change there, or use another name",

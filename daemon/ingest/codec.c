@@ -71,13 +71,15 @@ static void *unpack_alloc(void *userdata, size_t n) {
         return p;
 }
 
-/* The arena is given back as a whole. */
+/* The arena is released as a whole. */
 static void unpack_free(void *userdata, void *p) {
         (void)userdata;
         (void)p;
 }
 
-/* The sequence of a request that is not unpacked. Encoders write fields in order, so the sequence comes first if it is there. */
+/*
+ * Reads the sequence of a request that is not unpacked. Encoders write fields in order, so the sequence comes first if present.
+ */
 static uint64_t peek_sequence(const Frame *frame) {
         uint64_t sequence = 0;
 
@@ -125,7 +127,7 @@ int codec_decode(Arena *arena, const Frame *frame, const Peer *peer, size_t stri
                 return CODEC_GARBAGE;
         if (r == SCAN_NUL) {
                 ret->sequence = peek_sequence(frame);
-                (void)refuse(&ret->refusal, STATUS_INVALID, path, "has a NUL byte inside");
+                (void)refuse(&ret->refusal, STATUS_INVALID, path, "contains a NUL byte");
                 return CODEC_REFUSED;
         }
 

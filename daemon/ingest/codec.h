@@ -31,7 +31,7 @@ int codec_fit_arena(Arena *arena, size_t frame_max_bytes);
 /* Resets the arena; what *ret points to lives until the next call. */
 int codec_decode(Arena *arena, const Frame *frame, const Peer *peer, size_t string_max, Decoded *ret);
 
-/* The reply to hello. */
+/* Formats the reply to hello. */
 typedef struct Greeting {
         const char *server, *node;
         uint32_t frame_max_bytes, in_flight_max;

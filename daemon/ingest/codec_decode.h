@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* For the codec's files: what the decoder of one kind of request gets. The decoders are rows of a table in codec.c. */
+/* Data that the decoder of a kind of request gets, for the codec's files. The decoders are rows of a table in codec.c. */
 
 #include <protobuf-c/protobuf-c.h>
 
@@ -9,14 +9,12 @@
 #include "util/arena.h"
 
 typedef struct DecodeContext {
-        Arena *arena; /* borrowed; for whatever the request points to */
+        Arena *arena; /* borrowed; memory for the request's data */
         size_t string_max;
 } DecodeContext;
 
-/*
- * Checks the message of one kind of request and fills its part of decoded->request, whose kind and peer are set. What it takes
- * from the message may stay there: both live in the arena. 0, or REFUSED with decoded->refusal set.
- */
+/* Checks the message of one kind of request and fills its part of decoded->request, whose kind and peer are set. The request
+ * may refer to the message: both live in the arena. 0, or REFUSED with decoded->refusal set. */
 typedef int (*RequestDecode)(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message);
 
 /* codec_jobs.c */

@@ -15,7 +15,7 @@
 
 /* --- documents ----------------------------------------------------------------------------------- */
 
-/* A JSON object in a field of the i-th indicator. ret_text: its text, where that can be kept as it is. */
+/* Decodes a JSON object in a field of the i-th indicator. ret_text: the object's text, if it can be stored unchanged. */
 static int parse_field(Decoded *decoded, const DecodeContext *context, const ProtobufCBinaryData *from, size_t i, const char *field,
                        const Value **ret, JsonText *ret_text) {
         ValueError error;
@@ -32,7 +32,7 @@ static int parse_field(Decoded *decoded, const DecodeContext *context, const Pro
         return 0;
 }
 
-/* complaint: with the place inside the object; field: the object's own place. */
+/* complaint: with a place inside the object; field: the place of the object. */
 static int refuse_inside(Decoded *decoded, size_t i, const char *before, const Complaint *complaint, const char *field) {
         char path[16 + COMPLAINT_PATH_MAX];
 
@@ -60,7 +60,7 @@ static int take_document(Decoded *decoded, const DecodeContext *context, const P
         return r == 0 ? 0 : refuse_inside(decoded, i, "", &complaint, "document");
 }
 
-/* The runner wrote the texts in the record, so a text that is too long is cut, where the script's own would be refused. */
+/* Cuts texts in the record that are too long, because the runner wrote them; in the script's own document, they are refused. */
 static int take_run(Decoded *decoded, const DecodeContext *context, const Perfd__V1__Indicator *from, size_t i, Submission *ret) {
         const Value *whole;
         Complaint complaint;
@@ -92,14 +92,14 @@ static int check_item(Answer *refusal, const Perfd__V1__Indicator *from, size_t 
         if (from->job[0] != '\0' && !indicator_name_is_valid(from->job, JOB_ID_MAX - 1))
                 return refuse_item(refusal, ITEMS, i, "job", "is not valid: a job's id is 1 to %d " REFUSE_NAME_RULE, JOB_ID_MAX - 1);
         if (from->time_ms > TIME_MS_MAX)
-                return refuse_item(refusal, ITEMS, i, "time_ms", "lies after the year 2261: give milliseconds since 1970, or 0 for now");
+                return refuse_item(refusal, ITEMS, i, "time_ms", "is after the year 2261: give milliseconds since 1970, or 0 for now");
         if (HAS_EXIT_STATUS(from) && (from->exit_status < 0 || from->exit_status > 255))
-                return refuse_item(refusal, ITEMS, i, "exit_status", "is %d, must be 0 to 255 as a shell shows it", from->exit_status);
+                return refuse_item(refusal, ITEMS, i, "exit_status", "is %d, must be 0 to 255 as in a shell", from->exit_status);
         if (from->batch.len != 0 && from->batch.len != RESULT_ID_BYTES)
                 return refuse_item(refusal, ITEMS, i, "batch", "has %zu bytes, must have %u that all runs of the batch share, or none",
                                    from->batch.len, RESULT_ID_BYTES);
         if (from->batch.len == 0 && from->index != 0)
-                return refuse_item(refusal, ITEMS, i, "index", "is %u in no batch: give the batch's 16 bytes as well", from->index);
+                return refuse_item(refusal, ITEMS, i, "index", "is %u without a batch: add the batch id of 16 bytes", from->index);
 
         return 0;
 }
@@ -133,7 +133,7 @@ int codec_decode_submit(Decoded *decoded, const DecodeContext *context, const Pr
 
         assert(message->descriptor == &perfd__v1__submit__descriptor);
         if (from->n_indicators == 0)
-                return refuse(refusal, STATUS_INVALID, ITEMS, "is empty: give at least one");
+                return refuse(refusal, STATUS_INVALID, ITEMS, "is empty: add at least one");
         if (from->n_indicators > SUBMIT_ITEMS_MAX)
                 return refuse(refusal, STATUS_TOO_LARGE, ITEMS, "has %zu indicators, may have up to %u: send more requests",
                               from->n_indicators, SUBMIT_ITEMS_MAX);

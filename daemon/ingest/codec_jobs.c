@@ -21,7 +21,7 @@ static int take_label(Decoded *decoded, const Perfd__V1__Label *from, size_t i, 
                 return refuse_item(refusal, list, i, "key", "a label's key is 1 to %zu " REFUSE_NAME_RULE, sizeof(label->key) - 1);
         for (size_t k = 0; k < i; k++)
                 if (strcmp(info->labels[k].key, from->key) == 0)
-                        return refuse_item(refusal, list, i, "key", "'%s' is there twice: keep one of them", from->key);
+                        return refuse_item(refusal, list, i, "key", "'%s' is given twice: keep one", from->key);
 
         reason = refuse_text_reason(from->value, sizeof(label->value) - 1);
         if (reason)
@@ -65,13 +65,13 @@ static int check_job_texts(Decoded *decoded, const Perfd__V1__JobBegin *from) {
         if (r != 0)
                 return r;
 
-        /* A command that is too long is cut, and many have line breaks. */
+        /* Cuts a command that is too long, and replaces line breaks, which many commands have. */
         if (!utf8_is_valid(from->command, strlen(from->command)))
                 return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.command", "is not valid UTF-8");
         return 0;
 }
 
-/* Checks which part of a run of several nodes and ranks the job is. */
+/* Checks the job's place in a run of several nodes and ranks. */
 static int check_job_place(Decoded *decoded, const Perfd__V1__JobBegin *from) {
         if (HAS_RANK(from) && from->rank < 0)
                 return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.rank", "is negative: ranks count from 0");
@@ -87,7 +87,7 @@ static int check_job_place(Decoded *decoded, const Perfd__V1__JobBegin *from) {
         return 0;
 }
 
-/* Checks which processes the job is, and whose. */
+/* Checks the processes of the job, and their owner. */
 static int check_job_processes(Decoded *decoded, const Perfd__V1__JobBegin *from) {
         const Peer *peer = &decoded->request.peer;
 
@@ -96,10 +96,11 @@ static int check_job_processes(Decoded *decoded, const Perfd__V1__JobBegin *from
         if (from->member_pid < 0)
                 return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.member_pid", "is negative: give a process id, or 0 for none");
         if (HAS_UID(from) && from->uid == UINT32_MAX) /* (uid_t)-1, which the kernel takes for "unchanged" */
-                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.uid", "is %u, which no user has", from->uid);
+                return refuse(&decoded->refusal, STATUS_INVALID, "job_begin.uid", "is %u, which is not a valid user id", from->uid);
         if (HAS_UID(from) && from->uid != peer->uid && !peer->is_admin)
                 return refuse(&decoded->refusal, STATUS_DENIED, "job_begin.uid",
-                              "is %u, and yours is %u: only root and [socket] admin_group begin jobs for others", from->uid, peer->uid);
+                              "is %u, and yours is %u: only root and [socket] admin_group may begin jobs for other users",
+                              from->uid, peer->uid);
 
         return 0;
 }
@@ -115,7 +116,7 @@ static Enclosure take_enclosure(const Perfd__V1__JobBegin *from) {
                 return has_member ? ENCLOSURE_CGROUP : ENCLOSURE_NONE;
         case PERFD__V1__ENCLOSURE__SUBREAPER:
                 return ENCLOSURE_SUBREAPER;
-        default: /* a newer client's */
+        default: /* an enclosure of a newer client */
                 return ENCLOSURE_NONE;
         }
 }
@@ -222,7 +223,7 @@ int codec_decode_job_end(Decoded *decoded, const DecodeContext *context, const P
         if (r != 0)
                 return r;
         if (has_exit_status && (from->exit_status < 0 || from->exit_status > 255))
-                return refuse(refusal, STATUS_INVALID, "job_end.exit_status", "is %d, must be 0 to 255 as a shell shows it",
+                return refuse(refusal, STATUS_INVALID, "job_end.exit_status", "is %d, must be 0 to 255 as in a shell",
                               from->exit_status);
         if (from->signal < 0 || from->signal > SIGNAL_MAX)
                 return refuse(refusal, STATUS_INVALID, "job_end.signal", "is %d, must be 0 (none) to %d", from->signal, SIGNAL_MAX);

@@ -72,7 +72,9 @@ static int make_room(Connection *connection, size_t n_wanted) {
         return connection->in_end < connection->in_size ? 0 : CONNECTION_FULL;
 }
 
-/* A read that fills the buffer asks for a larger one, one that leaves it nearly empty for the small one. */
+/*
+ * Enlarges the next buffer after a read that fills this one, and uses the small one after a read that leaves it nearly empty.
+ */
 static void adapt_size(Connection *connection, size_t n_room, size_t n_read) {
         if (n_read == n_room)
                 connection->in_wanted = MIN(connection->in_wanted * 4, CONNECTION_IN_BYTES);
@@ -135,7 +137,7 @@ void connection_consume(Connection *connection, const Frame *frame) {
                 release_input(connection);
 }
 
-/* --- unanswered ---------------------------------------------------------------------------------- */
+/* --- unanswered requests ------------------------------------------------------------------------- */
 
 static ReplySlot *get_slot(const Connection *connection, uint64_t number) {
         return &connection->slots[number & (connection->n_slots - 1)];
@@ -240,7 +242,7 @@ static void release_output(Connection *connection) {
         connection->n_out_sent = 0;
 }
 
-/* A peer that never reads to the end must not make the buffer grow by what it has read. */
+/* Limits the buffer for a peer that never reads to the end: bytes that were read already must not make the buffer grow. */
 static void drop_sent(Connection *connection) {
         Buffer *out = &connection->out;
 

@@ -27,7 +27,7 @@ int connection_table_fit(ConnectionTable *table, size_t n) {
         return 0;
 }
 
-/* Searches each time: connections are made seldom, and there are some thousands at most. */
+/* Searches for a free place each time: connections are seldom made, and there are some thousands at most. */
 int connection_table_add(ConnectionTable *table, void *item, uint32_t *ret_place) {
         assert(item);
         for (size_t i = 0; i < table->n_places; i++)

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * ConnectionTable: a numbered place for each connection
+ * ConnectionTable: numbers the connections
  *
- * A ticket names a place and its generation. Places are used again, generations are not, so that
- * a ticket that outlives its connection finds nothing.
+ * A ticket names a place and its generation. Places are reused, generations are not: a ticket that outlives its connection
+ * finds nothing.
  */
 
 #include <stddef.h>
@@ -33,5 +33,5 @@ int connection_table_add(ConnectionTable *table, void *item, uint32_t *ret_place
 void connection_table_remove(ConnectionTable *table, uint32_t place);
 
 uint32_t connection_table_generation(const ConnectionTable *table, uint32_t place);
-/* NULL when the item was removed. */
+/* Returns NULL if the item was removed. */
 void *connection_table_find(const ConnectionTable *table, uint32_t place, uint32_t generation);

@@ -14,7 +14,7 @@
 #define CODEC_WORK_MODEL 32768U
 
 typedef struct Decoded {
-        uint64_t sequence; /* 0 when it could not be read */
+        uint64_t sequence; /* 0 if unreadable */
         Request request;   /* in the arena, except for `peer` */
         Answer refusal;    /* set when the request is refused */
         size_t n_work;     /* bytes of a request without results that cause as much work, besides those of the frame */

@@ -30,7 +30,7 @@ static void client_set_starved(IngestClient *client, bool is_starved) {
                 TAILQ_REMOVE(&client->ingest->starved, client, starved);
 }
 
-/* Charges the part of a buffer beyond the smallest. False: the share is used up, and the charge is as before. */
+/* Charges the part of a buffer beyond the smallest size. False: the share is used up, and the charge is unchanged. */
 static bool client_charge_input(IngestClient *client, size_t n_buffer) {
         size_t n = n_buffer > CONNECTION_IN_BYTES_MIN ? n_buffer : 0;
 
@@ -40,10 +40,8 @@ static bool client_charge_input(IngestClient *client, size_t n_buffer) {
         return shares_resize(&client->input_charge, n) == 0;
 }
 
-/*
- * The parent may hold the last request until the store has room for it, longer than its connection lives. Its pidfd
- * must not become somebody else's under the parent's hands.
- */
+/* The parent may hold the last request until the store has room, longer than the connection lives. The pidfd must not be closed
+ * meanwhile, since its number could be reused. */
 static void client_leave_pidfd(IngestClient *client) {
         Peer *peer = &client->connection.peer;
 
@@ -123,7 +121,7 @@ static int client_listen(IngestClient *client) {
         return r;
 }
 
-/* Decides after each operation on a connection what it waits for next, or ends it. */
+/* Decides after each operation on a connection which events it waits for, or ends it. */
 static void client_settle(IngestClient *client) {
         if (client_is_over(client) || (client_listen(client) < 0 && client->large != LARGE_DECODING))
                 client_free(client);
@@ -142,7 +140,7 @@ static void client_read(IngestClient *client) {
         size_t n_wanted = connection_input_size(connection, frame_max_bytes, true);
         int r;
 
-        /* A buffer that only serves speed is given up first. */
+        /* Releases a buffer that only serves speed first. */
         if (n_wanted > connection->in_size && !client_charge_input(client, n_wanted)) {
                 n_wanted = connection_input_size(connection, frame_max_bytes, false);
                 if (n_wanted > connection->in_size && !client_charge_input(client, n_wanted)) {
@@ -179,7 +177,7 @@ static void ingest_feed_starved(Ingest *ingest) {
 }
 
 static void client_serve(IngestClient *client, uint32_t events) {
-        /* After a peer hung up, reading finds what it has left, and sending whether it still reads. */
+        /* After a hang-up, reading finds remaining bytes, and sending finds out whether the peer still reads. */
         if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
                 client_send(client);
         if ((events & ~(uint32_t)EPOLLOUT) && (client->events & EPOLLIN))
@@ -188,7 +186,7 @@ static void client_serve(IngestClient *client, uint32_t events) {
         client_settle(client);
 }
 
-/* Each client has one event at most, and none ends another. */
+/* Each client has at most one event, and handling an event ends no other client. */
 static int on_poller(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         struct epoll_event events[EVENTS_PER_TURN];
         Ingest *ingest = userdata;
@@ -271,14 +269,14 @@ static int on_listen(sd_event_source *source, int fd, uint32_t events, void *use
         return 0;
 }
 
-/* Does nothing: the turn of the loop lets the parent call ingest_next(). */
+/* Does nothing: after this turn of the loop, the parent calls ingest_next(). */
 static int on_wake(sd_event_source *source, void *userdata) {
         (void)source;
         (void)userdata;
         return 0;
 }
 
-/* --- building ------------------------------------------------------------------------------------ */
+/* --- start --------------------------------------------------------------------------------------- */
 
 static int ingest_attach(Ingest *ingest) {
         int r;
@@ -383,13 +381,13 @@ void ingest_configure(Ingest *ingest, const IngestConfig *config) {
                 }
 }
 
-/* --- requests in --------------------------------------------------------------------------------- */
+/* --- incoming requests --------------------------------------------------------------------------- */
 
 static IngestClient *client_of_turn(TurnEntry *entry) {
         return (IngestClient *)((char *)entry - offsetof(IngestClient, turn));
 }
 
-/* 0: *ret and *ret_ticket are set. CLIENT_DONE: there was nothing for the parent in this frame. */
+/* 0: *ret and *ret_ticket are set. CLIENT_DONE: the frame had no request for the parent. */
 enum {
         CLIENT_DONE = 1,
 };
@@ -484,7 +482,7 @@ int ingest_next(Ingest *ingest, Request *ret, Ticket *ret_ticket) {
                 if (!entry && TAILQ_EMPTY(&ingest->unsent))
                         break;
                 if (!entry)
-                        ingest_flush(ingest); /* what waited for room to answer may go on */
+                        ingest_flush(ingest); /* requests that waited for answers may continue */
         }
 
         ingest->n_turn_bytes = 0;
@@ -494,7 +492,7 @@ int ingest_next(Ingest *ingest, Request *ret, Ticket *ret_ticket) {
         return INGEST_IDLE;
 }
 
-/* --- answers out --------------------------------------------------------------------------------- */
+/* --- outgoing answers ---------------------------------------------------------------------------- */
 
 void ingest_answer(Ingest *ingest, Ticket ticket, const Answer *answer) {
         const ReplySlot *slot;

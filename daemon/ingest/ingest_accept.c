@@ -75,7 +75,7 @@ static int add_client(Ingest *ingest, int fd, const Peer *peer, char ret_reason[
         return 0;
 }
 
-/* Adds the connection or refuses it; takes fd and peer->pidfd over. */
+/* Adds the connection or refuses it; takes ownership of fd and peer->pidfd. */
 static void admit(Ingest *ingest, int fd_owned, Peer *peer) {
         scoped(closep) int fd = fd_owned, pidfd = peer->pidfd;
         char reason[SHARES_REASON_MAX] = "perfd cannot take this connection now: try again";

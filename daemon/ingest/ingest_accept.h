@@ -2,15 +2,15 @@
 #pragma once
 
 /*
- * Accepting: which connections stay
+ * Accepting: adds or refuses connections
  *
- * A connection is charged to its user; one beyond the share is told so and closed.
+ * A connection is charged to its user; a connection beyond the share gets the reason and is closed.
  */
 
 #include "ingest/ingest_state.h"
 
-/* Accepts the peers that wait, up to a number for each turn of the loop. */
+/* Accepts waiting peers, up to a limit for each turn of the loop. */
 void ingest_accept_peers(Ingest *ingest);
 
-/* Checks whether the peer is an administrator, by the group as it is now. */
+/* Checks whether the peer is an administrator, by the current group. */
 bool ingest_accept_judge(const Ingest *ingest, int fd, const Peer *peer);

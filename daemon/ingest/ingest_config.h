@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Limits of ingest, and what it says of itself. */
+/* Limits of ingest, and the server's identity. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,12 +9,12 @@
 
 typedef struct IngestConfig {
         size_t frame_max_bytes;
-        unsigned in_flight_max; /* unanswered requests of one connection */
+        unsigned in_flight_max; /* limit of unanswered requests of one connection */
         size_t string_max_bytes;
-        uint32_t admin_gid;     /* group whose members act for the jobs of others as root does */
+        uint32_t admin_gid;     /* group whose members may act for the jobs of others, as root may */
 } IngestConfig;
 
-#define INGEST_NO_ADMIN_GID UINT32_MAX /* only root acts for others */
+#define INGEST_NO_ADMIN_GID UINT32_MAX /* no group: only root acts for others */
 
 /* Identity of this server in its reply to hello. */
 typedef struct IngestServer {

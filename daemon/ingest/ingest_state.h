@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/*
- * The state of ingest, for the files of ingest only
- */
+/* State of ingest, shared by the files of ingest only */
 
 #include <sys/queue.h>
 #include <systemd/sd-event.h>
@@ -25,8 +23,8 @@ typedef struct Ingest Ingest;
 typedef struct IngestClient {
         Connection connection;
         Ingest *ingest;
-        uint32_t place;   /* in the table */
-        uint32_t events;  /* that the poller waits for */
+        uint32_t place;   /* index in the table */
+        uint32_t events;  /* events for which the poller waits */
         TurnEntry turn;
         Charge place_charge, input_charge;
         bool is_full;     /* not read until a frame is consumed */
@@ -47,19 +45,19 @@ struct Ingest {
         IngestServer server;
         sd_event *event;
         Listener listener;
-        Poller poller; /* of the connections */
+        Poller poller; /* of the connections' descriptors */
         IngestSources sources;
         bool is_draining;
 
-        ConnectionTable table;     /* of owned IngestClients */
+        ConnectionTable table;     /* owns the IngestClients */
         Shares *shares; /* borrowed */
         Turns turns;
         TAILQ_HEAD(, IngestClient) starved;
-        bool has_freed_input; /* since starved clients were tried last */
-        TAILQ_HEAD(, IngestClient) unsent; /* have replies that no send was tried for */
+        bool has_freed_input; /* buffers were released since starved clients last tried */
+        TAILQ_HEAD(, IngestClient) unsent; /* clients with replies that were not sent yet */
 
-        int lent_pidfd; /* in the request that was handed out last */
-        int kept_pidfd; /* owned; the same, when its connection has gone meanwhile */
+        int lent_pidfd; /* of the last returned request */
+        int kept_pidfd; /* owned; pidfd of the last returned request, if its connection has ended meanwhile */
 
         Decoder decoder;
         IngestClient *decoding; /* whose frame the decoder has; NULL: none */

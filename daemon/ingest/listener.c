@@ -68,7 +68,7 @@ int listener_accept(Listener *listener, int *ret_fd, Peer *ret_peer) {
         return 0;
 }
 
-/* Best effort: a fresh socket has room for one reply. */
+/* A new socket has room for one reply; if sending fails anyway, nothing else can be done. */
 void listener_refuse(int fd, const char *sentence) {
         Answer answer = { .status = STATUS_QUOTA };
         uint8_t reply[CODEC_REPLY_MAX];

@@ -2,30 +2,30 @@
 #pragma once
 
 /*
- * Listener: the listening socket, and what to say when there is no room
+ * Listener: the listening socket, and refusals when resources are exhausted
  *
- * A process out of descriptors cannot even accept a connection to refuse it, and a listening
- * socket with waiting peers keeps the loop awake. So one descriptor is kept back to tell
- * a peer, and the owner of the listener has to wait a while then.
+ * A process without free descriptors cannot even accept a connection to refuse it, and a listening socket with waiting peers
+ * keeps the loop awake. So one descriptor is reserved to accept and refuse a peer; then the owner of the listener has to wait
+ * for a while.
  */
 
 #include "request/request.h"
 
 typedef struct Listener {
         int fd;         /* owned */
-        int reserve_fd; /* owned; given up for a moment to accept one peer too many */
+        int reserve_fd; /* owned; released for a moment to accept and refuse one peer */
 } Listener;
 
-/* Takes fd over, also when it fails. */
+/* Takes ownership of fd, even on failure. */
 int listener_init(Listener *listener, int fd);
 void listener_deinit(Listener *listener);
 
-/* The next peer, non-blocking; caller closes *ret_fd and ret_peer->pidfd, where there is one. */
+/* Accepts the next peer, non-blocking; caller closes *ret_fd, and ret_peer->pidfd if not -1. */
 enum {
         LISTENER_NOBODY = 1,
-        LISTENER_EXHAUSTED, /* no descriptors or memory: whoever was first has been refused; come back later */
+        LISTENER_EXHAUSTED, /* no descriptors or memory: the first peer was refused; try again later */
 };
 int listener_accept(Listener *listener, int *ret_fd, Peer *ret_peer);
 
-/* Tells a peer just accepted why it cannot stay. */
+/* Sends a peer just accepted the reason for its refusal. */
 void listener_refuse(int fd, const char *sentence);

@@ -12,12 +12,12 @@
 #include "util/scan.h"
 
 #ifndef SO_PEERPIDFD
-#define SO_PEERPIDFD 77 /* Linux 6.5 has it, headers before do not */
+#define SO_PEERPIDFD 77 /* defined by headers since Linux 6.5 */
 #endif
 
-#define STATUS_BYTES_MAX 65536U /* of /proc/PID/status */
+#define STATUS_BYTES_MAX 65536U /* bytes of /proc/PID/status */
 
-/* The process's effective uid: the second number of its "Uid:" line, and what SO_PEERCRED gives for the moment of connect(2). */
+/* Reads the effective uid of the process: the second number of its "Uid:" line, which SO_PEERCRED reports as of connect(2). */
 static bool belongs_to(int32_t pid, uint32_t uid) {
         scoped(freep) char *text = NULL;
         uint64_t real, effective;
@@ -41,15 +41,14 @@ static bool has_ended(int pidfd) {
 }
 
 /*
- * Between connect(2) and this the peer may have ended, and its number may be another's. A process that was alive after
- * it was looked at was the one that was looked at, so what is returned belongs to the peer's user: a number that went
- * to another user is never taken for the peer. One that went to another process of the same user cannot be told; that
- * gives nobody a right that the user does not have.
+ * The peer may have ended after connect(2), and its pid may belong to another process. If the process is still alive after the
+ * check, the checked process is the returned one: therefore it belongs to the peer's user, and a pid that was reused by another
+ * user is never accepted. A pid that was reused by the same user cannot be detected; this gives nobody further rights.
  */
 int peer_open_pidfd(int32_t pid, uint32_t uid) {
         scoped(closep) int pidfd = -1;
 
-        pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1; /* close-on-exec by itself */
+        pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1; /* close-on-exec by default */
         if (pidfd < 0 || !belongs_to(pid, uid) || has_ended(pidfd))
                 return -1;
 
@@ -60,7 +59,7 @@ static int get_pidfd(int fd, const Peer *peer) {
         int pidfd;
         socklen_t n = sizeof(pidfd);
 
-        /* The kernel kept the process itself, not its number: there is no race. Close-on-exec as well. */
+        /* The kernel kept the process itself, not its pid: there is no race. Close-on-exec by default. */
         if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &n) == 0)
                 return pidfd;
 

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Refuse: why a request is not valid, in words
+ * Refuse: the reason why a request is not valid
  *
- * All write *ret and return REFUSED, so that a check ends with `return refuse(…)`; those that look at something
- * return 0 when there is nothing wrong with it. Paths are the wire's: "job_begin.name".
+ * All functions set *ret and return REFUSED, so that a check ends with `return refuse(…)`; functions that check something
+ * return 0 if it is valid. Paths have the names of the protocol: "job_begin.name".
  */
 
 #include <stddef.h>
@@ -20,12 +20,12 @@ enum {
 
 int refuse(Answer *ret, Status status, const char *path, const char *format, ...)
         __attribute__((format(printf, 4, 5)));
-/* The same, INVALID, for field `field` of the i-th element of a repeated field. */
+/* As above, with status INVALID, for field `field` of the i-th element of a repeated field. */
 int refuse_item(Answer *ret, const char *list, size_t i, const char *field, const char *format, ...)
         __attribute__((format(printf, 5, 6)));
 int refuse_no_room(Answer *ret);
 
-/* Describes the error in a line of text of at most n_max bytes; NULL: none. */
+/* Describes an error in a line of text of at most n_max bytes; NULL: no error. */
 const char *refuse_text_reason(const char *text, size_t n_max);
 int refuse_bad_text(Answer *ret, const char *path, const char *text, size_t n_max);
 

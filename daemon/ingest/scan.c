@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The field under the cursor in one message, chained to the message around it. */
+/* The current field of one message, linked to the enclosing message. */
 typedef struct Level {
         const struct Level *up;
         const ProtobufCMessageDescriptor *descriptor;
         const ProtobufCFieldDescriptor *field;
-        size_t index; /* of a repeated field */
+        size_t index; /* index in a repeated field */
 } Level;
 
 typedef struct Cursor {
@@ -60,7 +60,7 @@ static int cursor_skip(Cursor *cursor, uint64_t n) {
         return 0;
 }
 
-/* Fields are numbered without gaps so far, which saves the search. */
+/* Fields are numbered without gaps so far: usually no search is needed. */
 static const ProtobufCFieldDescriptor *find_field(const ProtobufCMessageDescriptor *descriptor, uint64_t number) {
         if (number - 1 < descriptor->n_fields && descriptor->fields[number - 1].id == number)
                 return &descriptor->fields[number - 1];
@@ -116,7 +116,7 @@ static int scan_field(const Level *level, Cursor *cursor, unsigned wire_type, ch
         case PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED:
                 return scan_delimited(level, cursor, ret_path);
         default:
-                return SCAN_MALFORMED; /* this protocol has no groups */
+                return SCAN_MALFORMED; /* the protocol has no groups */
         }
 }
 

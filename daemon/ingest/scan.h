@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Scan: what must hold before a message may be unpacked
+ * Scan: checks of a message before it is unpacked
  *
- * protobuf-c hands out strings that end at their first NUL byte, and nobody sees what is cut off. So the bytes are scanned
- * first, along the descriptors and without allocation. The descriptors must not be recursive: they bound the depth.
+ * protobuf-c returns strings that end at their first NUL byte, and does not report the rest. So the bytes are scanned first, by
+ * the descriptors and without allocation. The descriptors must not be recursive, because they limit the depth.
  */
 
 #include <protobuf-c/protobuf-c.h>
@@ -19,6 +19,6 @@ enum {
 
 #define SCAN_PATH_MAX 200
 
-/* 0, or an outcome; after SCAN_NUL *ret_path is the field's path in the names of the .proto file. */
+/* 0, or an outcome; after SCAN_NUL, *ret_path is the field's path in the names of the .proto file. */
 int scan_message(const ProtobufCMessageDescriptor *descriptor, const uint8_t *bytes, size_t n,
                  char ret_path[static SCAN_PATH_MAX]);

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 
-#define REQUESTS_PER_ENTRY 64U /* of one connection, before the user's next connection comes */
+#define REQUESTS_PER_ENTRY 64U /* requests of one connection before it is the turn of the user's next connection */
 
 struct TurnUser {
         Account *account; /* a reference */
@@ -65,7 +65,7 @@ static void remove_user(Turns *turns, TurnUser *user) {
         free(user);
 }
 
-/* Puts a user into the order, or takes it out, as its state demands. */
+/* Adds a user to the order, or removes it, depending on its state. */
 static void settle_user(Turns *turns, TurnUser *user) {
         bool belongs = !TAILQ_EMPTY(&user->ready) && !user->is_waiting;
 
@@ -132,9 +132,9 @@ TurnEntry *turns_next(const Turns *turns) {
         return user ? TAILQ_FIRST(&user->ready) : NULL;
 }
 
-/* --- work ------------------------------------------------------------------------------------------ */
+/* --- requests ------------------------------------------------------------------------------------ */
 
-/* Charges what is unanswered, in steps. False: the share is used up. */
+/* Charges unanswered requests, in steps. False: the share is used up. */
 static bool charge_user(TurnUser *user) {
         size_t n = (user->n_unanswered + TURNS_CHARGE_STEP_BYTES - 1) / TURNS_CHARGE_STEP_BYTES * TURNS_CHARGE_STEP_BYTES;
 

@@ -2,10 +2,11 @@
 #pragma once
 
 /*
- * Turns: which connection may hand in the next request
+ * Turns: decides which connection may pass on the next request
  *
- * Users with complete requests come in turn (deficit round robin): a user's turn ends after TURNS_QUANTUM_BYTES of work, so that a user
- * with many connections or large requests gets no more than a user with one. Within a turn, the user's connections come in turn.
+ * Users with complete requests come in turn (deficit round robin): a user's turn ends after TURNS_QUANTUM_BYTES of work, so
+ * that a user with many connections or large requests gets no more than a user with one. Within a turn, the user's connections
+ * come in turn.
  *
  * The bytes of a user's unanswered requests are charged to RESOURCE_REQUESTS. A user whose share is used up waits until requests are
  * answered; nothing is refused, as the further requests stay in the kernel's buffers. The store takes rows in the order of the requests,
@@ -21,18 +22,18 @@
 #include "util/clock.h"
 
 #define TURNS_QUANTUM_BYTES 16384U
-/* Charges are made in steps, which saves most of the calls. */
+/* Step of a charge, so that few requests change the charge. */
 #define TURNS_CHARGE_STEP_BYTES 65536U
 #define TURNS_SHARED_BYTES 32768U /* up to CODEC_WORK_MODEL */
 #define TURNS_SHARED_NS NS_PER_S /* since requests of different users came one after the other */
 
 typedef struct TurnUser TurnUser;
 
-/* A connection's place in the order; embedded in the connection. */
+/* Position of a connection in the order; embedded in the connection. */
 typedef struct TurnEntry {
-        TurnUser *user; /* NULL: did not join */
+        TurnUser *user; /* NULL: not joined */
         bool is_ready;
-        unsigned n_taken; /* requests in the user's present turn */
+        unsigned n_taken; /* requests in the user's current turn */
         TAILQ_ENTRY(TurnEntry) ready;
 } TurnEntry;
 
@@ -54,9 +55,9 @@ int turns_join(Turns *turns, Account *account, TurnEntry *entry);
 void turns_leave(Turns *turns, TurnEntry *entry);
 Account *turns_account(const TurnEntry *entry);
 
-/* Says whether a connection has a complete request. */
+/* Sets whether a connection has a complete request. */
 void turns_set_ready(Turns *turns, TurnEntry *entry, bool is_ready);
-/* The connection whose request is next; NULL: there is none, or all users wait for answers. */
+/* Returns the connection whose request is next; NULL: no request is complete, or all users wait for answers. */
 TurnEntry *turns_next(const Turns *turns);
 
 /*

@@ -16,18 +16,12 @@ void groups_deinit(Groups *groups) {
         groups->tree = cgroup_tree_free(groups->tree);
 }
 
-static const char *last_of(const char *path) {
-        const char *slash = strrchr(path, '/');
-
-        return slash ? slash + 1 : path;
-}
-
 /* Drops the hierarchies (v1 beside v2) in which the cgroup does not exist: there the process is still in its former cgroup. */
 static void drop_other_places(CgroupPlace *place, const char *name) {
         char *const paths[] = { place->v2, place->cpu, place->cpuacct, place->cpuset, place->memory, place->blkio, place->pids };
 
         for (size_t i = 0; i < N_ELEMENTS(paths); i++)
-                if (strcmp(last_of(paths[i]), last_of(name)) != 0)
+                if (strcmp(basename(paths[i]), basename(name)) != 0)
                         paths[i][0] = '\0';
 }
 

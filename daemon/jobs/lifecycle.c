@@ -176,9 +176,9 @@ static bool refuse_begin(Lifecycle *lifecycle, const Request *request, Ticket ti
         else if (job && job->info.uid != info->uid) /* an administrator, on behalf of another user */
                 desk_answer(ret, STATUS_DENIED, "job_begin.job", "a job of this id is running for another user");
         else if (job && job->stage == JOB_ACTIVE)
-                desk_answer(ret, STATUS_DUPLICATE, "job_begin.job", "this job is running already");
+                desk_answer(ret, STATUS_DUPLICATE, "job_begin.job", "this job is already running");
         else if (job)
-                desk_answer(ret, STATUS_UNAVAILABLE, "job_begin.job", "this job is just being begun or ended: try again");
+                desk_answer(ret, STATUS_UNAVAILABLE, "job_begin.job", "this job is being begun or ended: try again");
         else
                 return false;
 
@@ -351,7 +351,7 @@ static int place_begin(void *state, const Request *request, Ticket ticket, Answe
 static int complete_adopt(Lifecycle *lifecycle, StoreOutcome outcome, Answer *ret) {
         if (outcome == STORE_FAILED)
                 return desk_answer_store_failed(ret, lifecycle->store);
-        return desk_answer(ret, STATUS_DUPLICATE, "job_begin.job", "this job is running already; perfd detected its cgroup");
+        return desk_answer(ret, STATUS_DUPLICATE, "job_begin.job", "this job is already running; perfd detected its cgroup");
 }
 
 static int activate(Lifecycle *lifecycle, Job *job) {
@@ -424,7 +424,7 @@ static int place_end(void *state, const Request *request, Ticket ticket, Answer 
 
         switch (job->stage) {
         case JOB_BEGINNING:
-                return desk_answer(ret, STATUS_UNAVAILABLE, "job_end.job", "this job is just being begun: try again");
+                return desk_answer(ret, STATUS_UNAVAILABLE, "job_end.job", "this job is being begun: try again");
         case JOB_ACTIVE:
                 return end_active(lifecycle, job, &request->job_end.end, ticket);
         case JOB_ENDING: /* the store applies the amendment after the queued end */
@@ -442,7 +442,7 @@ static int complete_amend(Lifecycle *lifecycle, StoreOutcome outcome, Answer *re
         case STORE_DUPLICATE:
                 return desk_answer(ret, STATUS_DUPLICATE, "", "already stored: nothing changed");
         case STORE_MISSING:
-                return desk_answer(ret, STATUS_NOT_FOUND, "job_end.job", "there is no such job: was it begun on this node?");
+                return desk_answer(ret, STATUS_NOT_FOUND, "job_end.job", "no such job on this node");
         case STORE_DENIED:
                 return desk_answer(ret, STATUS_DENIED, "job_end.job", "this job belongs to another user");
         case STORE_CONFLICT:

@@ -42,7 +42,7 @@ static int answer_no_job(const Request *request, bool is_other, Answer *ret) {
                 return desk_answer(ret, STATUS_NOT_FOUND, "mark.job", "not inside a perfd job: use --job ID or set PERFD_JOB");
         if (request->mark.is_job_inherited)
                 return desk_answer(ret, STATUS_NOT_FOUND, "mark.job",
-                                   "the job that $PERFD_JOB names does not run on this node, and this process is in no other job");
+                                   "the job that $PERFD_JOB names is not running on this node, and this process is in no other job");
         return desk_answer(ret, STATUS_NOT_FOUND, "mark.job", "no such running job on this node");
 }
 
@@ -56,7 +56,7 @@ static Job *find_job(const Phases *phases, const Request *request, Ticket ticket
         else if (!identity_may_act(phases->identity, peer, ticket, job))
                 desk_answer(ret, STATUS_DENIED, "mark.job", "this job belongs to another user");
         else if (job->stage != JOB_ACTIVE || job->final)
-                desk_answer(ret, STATUS_UNAVAILABLE, "mark.job", "this job is just being begun or ended: try again");
+                desk_answer(ret, STATUS_UNAVAILABLE, "mark.job", "this job is being begun or ended: try again");
         else if (job->n_phases >= phases->config->phases_max)
                 desk_answer(ret, STATUS_QUOTA, "mark.name",
                             "limit [limits] phases of one job is reached: mark less often, or ask the administrator to raise it");

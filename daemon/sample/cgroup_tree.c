@@ -229,17 +229,6 @@ CgroupTree *cgroup_tree_free(CgroupTree *tree) {
         return NULL;
 }
 
-CgroupLayout cgroup_tree_layout(const CgroupTree *tree) {
-        bool has_v2 = tree->mounts[HIERARCHY_V2].fd >= 0, has_v1 = false;
-
-        for (Hierarchy h = HIERARCHY_CPU; h < N_HIERARCHIES; h++)
-                has_v1 = has_v1 || tree->mounts[h].fd >= 0;
-
-        if (has_v2)
-                return has_v1 ? CGROUP_LAYOUT_MIXED : CGROUP_LAYOUT_V2;
-        return has_v1 ? CGROUP_LAYOUT_V1 : CGROUP_LAYOUT_NONE;
-}
-
 unsigned cgroup_tree_count(CgroupTree *tree) {
         return tree->n_opened++;
 }

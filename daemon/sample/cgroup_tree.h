@@ -27,14 +27,6 @@ int cgroup_tree_new(CgroupTree **ret, const char *root);
 CgroupTree *cgroup_tree_free(CgroupTree *tree);
 DEFINE_SCOPED(CgroupTree, cgroup_tree_free);
 
-typedef enum CgroupLayout {
-        CGROUP_LAYOUT_NONE,
-        CGROUP_LAYOUT_V1,
-        CGROUP_LAYOUT_MIXED, /* v1 controllers, and v2 without controllers */
-        CGROUP_LAYOUT_V2,
-} CgroupLayout;
-CgroupLayout cgroup_tree_layout(const CgroupTree *tree);
-
 /* Paths of a process in each hierarchy; "" if the hierarchy does not exist. */
 typedef struct CgroupPlace {
         char v2[CGROUP_PATH_MAX];

@@ -36,7 +36,7 @@ int loadavg_parse(const char *text, SampleLoad *ret, const char **ret_fault) {
             n_running > UINT32_MAX || n_threads > UINT32_MAX)
                 return text_malformed("no count of threads", ret_fault);
         if (!text_next_line(text))
-                return text_malformed("cut off", ret_fault);
+                return text_malformed("truncated", ret_fault);
 
         *ret = (SampleLoad){
                 .average1 = load[0],

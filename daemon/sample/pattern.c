@@ -44,7 +44,7 @@ static int read_capture(Reading *r, PatternKind *ret, size_t *ret_n) {
         if (kind == N_PATTERN_KINDS)
                 return invalid(r, "expected {job}, {sluid}, {uid} or {node}");
         if (r->found & (1U << kind))
-                return invalid(r, "each of {job}, {sluid}, {uid} and {node} may stand once in a pattern");
+                return invalid(r, "each of {job}, {sluid}, {uid} and {node} may be used once in a pattern");
         if (1U << kind & ids && r->found & ids)
                 return invalid(r, "a pattern has {job} or {sluid}, not both");
 
@@ -59,7 +59,7 @@ static int read_element(Reading *r, PatternKind *ret, size_t *ret_n) {
         case '{':
                 return read_capture(r, ret, ret_n);
         case '}':
-                return invalid(r, "there is no { before this }");
+                return invalid(r, "} without {");
         case '*':
                 *ret = PATTERN_ANY;
                 *ret_n = 1;
@@ -82,9 +82,9 @@ static int read_elements(Reading *r, size_t *ret_n) {
                 if (outcome != 0)
                         return outcome;
                 if (kind != PATTERN_TEXT && previous != PATTERN_TEXT)
-                        return invalid(r, "expected text before this, or nobody knows where the one before it ends");
+                        return invalid(r, "expected text between two placeholders, to tell where the first one ends");
                 if (n_elements == PATTERN_NAME_ELEMENTS_MAX || pattern->n_elements == PATTERN_ELEMENTS_MAX)
-                        return invalid(r, "this is one * or {…} too many for a pattern");
+                        return invalid(r, "too many * and {…} in a pattern");
 
                 pattern->elements[pattern->n_elements].kind = kind;
                 pattern->elements[pattern->n_elements].at = (uint16_t)(r->p - pattern->text);
@@ -112,9 +112,9 @@ static int read_component(Reading *r) {
         if (*r->p == '/' || *r->p == '\0')
                 return invalid(r, "expected a name after the /");
         if (is_name(r->p, ".") || is_name(r->p, ".."))
-                return invalid(r, "a path of a cgroup has no . and no ..");
+                return invalid(r, "a cgroup path has no . or ..");
         if (pattern->n_components == PATTERN_COMPONENTS_MAX)
-                return invalid(r, "this is one name too many for a pattern");
+                return invalid(r, "too many names in a pattern");
 
         if (is_any_number)
                 r->p += 2;

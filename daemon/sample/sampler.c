@@ -114,7 +114,7 @@ static int parse(Sampler *sampler, Source source, Sample *sample, const char **r
 
         /* in a file with optional lines, a truncated line could be mistaken for a missing one */
         if (sampler->text.n > 0 && text[sampler->text.n - 1] != '\n')
-                return text_malformed("cut off in the middle of a line", ret_fault);
+                return text_malformed("truncated in the middle of a line", ret_fault);
 
         switch (source) {
         case SOURCE_STAT:

@@ -34,20 +34,20 @@ struct Account {
         Owner owner;
         bool is_idle; /* in idle_accounts */
         uint32_t weight;
-        unsigned n_references; /* charges included */
+        unsigned n_references; /* including charges */
         Holding holdings[N_RESOURCES];
         TAILQ_ENTRY(Account) all, idle;
 };
 
 typedef struct ResourceTotal {
-        uint64_t n_held_by_users, n_held_by_admins, weights, n_owners, n_refused; /* weights: of the users who hold some */
+        uint64_t n_held_by_users, n_held_by_admins, weights, n_owners, n_refused; /* weights: of the users who hold some, summed */
 } ResourceTotal;
 
 struct Shares {
         pthread_mutex_t mutex;
         SharesConfig config;
         void *tree; /* of Accounts, by owner (tsearch) */
-        TAILQ_HEAD(AccountList, Account) accounts, idle_accounts; /* idle: without references, in the order they became so */
+        TAILQ_HEAD(AccountList, Account) accounts, idle_accounts; /* idle: accounts without references, oldest first */
         size_t n_idle;
         ResourceTotal totals[N_RESOURCES];
 };
@@ -191,7 +191,7 @@ static uint64_t subtract(uint64_t a, uint64_t b) {
         return a > b ? a - b : 0;
 }
 
-/* The most that an account may hold now, what it holds included. */
+/* Returns the largest amount that an account may hold now, including the amount that it holds. */
 static uint64_t find_share(const Account *account, Resource resource) {
         const Shares *shares = account->shares;
         const ResourceTotal *total = &shares->totals[resource];

@@ -2,18 +2,18 @@
 #pragma once
 
 /*
- * Shares: what each user makes perfd hold, and how much of it that may be
+ * Shares: amounts that users hold of perfd's limits, and the amounts that they may hold
  *
  * Each resource has a limit for all users together. A user may hold at most a share of what the others leave free:
  *
  *     share = (limit - reserve - held by others) * weight / (weights of the users who hold some, this one included, + 1)
  *
- * So one user alone reaches half of the limit, the share shrinks when others come, and the n-th user of equal weight always finds
- * limit / (n * (n + 1)), whatever the others do. A smaller share takes nothing away; it refuses further charges. Administrators have no
- * share: they may take all that is free and the reserve, which nobody else can take.
+ * So one user alone reaches half of the limit, the share shrinks when others come, and the n-th user of equal weight always
+ * finds limit / (n * (n + 1)), whatever the others do. A smaller share takes nothing away; it refuses further charges.
+ * Administrators have no share: they may use everything that is free and the reserve, which nobody else can use.
  *
- * A Charge is one amount of one resource with its owner's account. Whoever made the charge keeps it beside the object that was paid for,
- * and releases it with the object. All functions may be called by any thread.
+ * A Charge is one amount of one resource with its owner's account. The code that made the charge keeps it next to the charged
+ * object, and releases it with the object. All functions may be called by any thread.
  */
 
 #include <stdbool.h>
@@ -25,7 +25,9 @@
 
 /* Users with a weight of their own, from [limits] weights, members of groups included. */
 #define SHARES_WEIGHTS_MAX 1024U
-/* Accounts that hold nothing but were refused something are kept for perfctl quota, up to this number; the oldest go first. */
+/*
+ * Accounts that hold nothing but were refused something are kept for perfctl quota, up to this number; the oldest are dropped.
+ */
 #define SHARES_IDLE_ACCOUNTS_MAX 256U
 
 typedef enum OwnerType {
@@ -37,8 +39,8 @@ typedef enum OwnerType {
 typedef struct Owner {
         OwnerType type;
         uint32_t uid;        /* of OWNER_USER, else 0 */
-        uint8_t address[16]; /* of OWNER_ADDRESS, IPv4 mapped into IPv6, else zeros */
-        bool is_admin;       /* what a user does as an administrator has an account of its own */
+        uint8_t address[16]; /* for OWNER_ADDRESS, IPv4 mapped into IPv6, else zeros */
+        bool is_admin;       /* an administrator's requests are charged to a separate account */
 } Owner;
 #define OWNER_OF_UID(uid_) ((Owner){ .type = OWNER_USER, .uid = (uid_) })
 
@@ -72,14 +74,14 @@ typedef struct Charge {
 int shares_new(Shares **ret, const SharesConfig *config);
 Shares *shares_free(Shares *shares);
 DEFINE_SCOPED(Shares, shares_free);
-/* The limit of a resource for all users together. */
+/* Returns the limit of a resource for all users together. */
 uint64_t shares_limit(Shares *shares, Resource resource);
-/* Applies to further charges. */
+/* Sets the limits and weights for further charges. */
 void shares_configure(Shares *shares, const SharesConfig *config);
 
-/* A reference to the account of an owner, made if needed. NULL: out of memory. */
+/* Returns a reference to the account of an owner, which is created if needed. NULL: out of memory. */
 Account *shares_open_account(Shares *shares, const Owner *owner);
-/* Gives a reference back. Accepts NULL. */
+/* Releases a reference. Accepts NULL. */
 void shares_close_account(Account *account);
 
 /* Charges an amount. 0: *ret is the charge, to be released; or SHARES_REFUSED: it is {}. */
@@ -87,16 +89,15 @@ enum {
         SHARES_REFUSED = 1,
 };
 int shares_charge(Account *account, Resource resource, uint64_t amount, Charge *ret);
-/*
- * Charges an amount that is never refused: what a user held before a restart, or what an administrator must be able to have. The limit
- * may be exceeded, and nobody else is charged until enough is released.
- */
+/* Charges an amount that is never refused: an amount that a user held before a restart, or that an administrator must be able
+ * to use. The limit may be exceeded; then nobody else is charged until enough is released. */
 void shares_charge_always(Account *account, Resource resource, uint64_t amount, Charge *ret);
 /* Changes the amount of a charge. SHARES_REFUSED: the larger amount exceeds the share, and the charge is as before. */
 int shares_resize(Charge *charge, uint64_t amount);
 /* True when the charge could have this amount now. */
 bool shares_has_room(const Charge *charge, uint64_t amount);
-/* Sets the amount of a charge without asking: of what is held already, such as rows that were stored before the start. */
+/* Sets the amount of a charge without a check, for an amount that is already held, such as rows that were stored before the
+ * start. */
 void shares_set(Charge *charge, uint64_t amount);
 /* Releases a charge and sets it to {}. */
 void shares_release(Charge *charge);
@@ -105,11 +106,11 @@ void shares_release(Charge *charge);
 #define SHARES_REASON_MAX 256U
 void shares_explain(const Account *account, Resource resource, char ret[SHARES_REASON_MAX]);
 
-/* The most that an account may hold now. */
+/* Returns the largest amount that an account may hold now. */
 uint64_t shares_find_share(Account *account, Resource resource);
 /* Counts a refusal that the caller decided on. */
 void shares_note_refusal(Account *account, Resource resource);
-/* The weight of a user. */
+/* Returns the weight of a user. */
 uint32_t shares_weight(Shares *shares, uint32_t uid);
 
 const char *shares_resource_name(Resource resource);
@@ -118,7 +119,7 @@ const char *shares_resource_unit(Resource resource);
 /* --- reports --------------------------------------------------------------------------------------- */
 
 typedef struct ResourceStats {
-        uint64_t n_held, limit, n_owners; /* owners who hold some */
+        uint64_t n_held, limit, n_owners; /* number of owners who hold some */
         uint64_t n_refused;               /* refused charges since start */
 } ResourceStats;
 void shares_stats(Shares *shares, ResourceStats ret[N_RESOURCES]);
@@ -126,7 +127,7 @@ void shares_stats(Shares *shares, ResourceStats ret[N_RESOURCES]);
 typedef struct AccountReport {
         Owner owner;
         struct {
-                uint64_t n_held, share;      /* share: the most that it may hold now */
+                uint64_t n_held, share;      /* share: largest amount that the owner may hold now */
                 uint64_t n_refused;
                 uint64_t refused_first_ms, refused_last_ms; /* CLOCK_REALTIME; 0: never */
         } resources[N_RESOURCES];

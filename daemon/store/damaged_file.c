@@ -31,7 +31,7 @@ size_t damaged_file_varint(const uint8_t *p, const uint8_t *end, uint64_t *ret) 
 
 #define WAL_HEADER 32
 #define WAL_FRAME_HEADER 24
-#define WAL_MAGIC 0x377f0682U /* the lowest bit: checksums have the big end first */
+#define WAL_MAGIC 0x377f0682U /* lowest bit set: checksums are big-endian */
 
 static void wal_add(const uint8_t *p, size_t n, bool is_big, uint32_t sums[static 2]) {
         for (size_t i = 0; i < n; i += 8) {
@@ -79,7 +79,7 @@ static int note_frames(DamagedFile *file, const WalFrame *frames, size_t n, uint
         return 0;
 }
 
-/* Frames up to the last commit count, as long as their checksums are right. */
+/* Reads the frames up to the last commit, as long as their checksums are valid. */
 static int read_wal(DamagedFile *file) {
         scoped(framesp) WalFrame *frames = NULL;
         uint8_t header[WAL_HEADER], frame[WAL_FRAME_HEADER + PAGE];
@@ -156,7 +156,7 @@ static int judge_header(const DamagedFile *file, uint32_t application_id) {
         uint8_t page[PAGE];
 
         if (!damaged_file_read(file, 1, page) || memcmp(page, "SQLite format 3", 16) != 0)
-                return 0; /* damaged, may be ours */
+                return 0; /* damaged, but may be a database of perfd */
         return damaged_file_u32(page + 68) == application_id && damaged_file_u16(page + 16) == PAGE ? 0 : DAMAGED_FILE_FOREIGN;
 }
 

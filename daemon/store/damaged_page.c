@@ -18,7 +18,7 @@ static size_t header_bytes(uint8_t type) {
         return page_type_is_interior(type) ? 12 : 8;
 }
 
-/* All cells lie on the page. */
+/* True if all cells lie on the page. */
 PageType damaged_page_type(uint32_t number, const uint8_t page[static PAGE]) {
         const uint8_t *header = tree_header(number, page);
         size_t n = damaged_file_u16(header + 3), cells = (size_t)(header - page) + header_bytes(header[0]);
@@ -58,7 +58,7 @@ size_t damaged_page_count(uint32_t number, const uint8_t page[static PAGE]) {
 
 /* --- rows ---------------------------------------------------------------------------------------- */
 
-/* Bytes of a payload that are on the page itself. */
+/* Returns the number of bytes of a payload that are on the page itself. */
 static size_t local_bytes(uint8_t type, uint64_t n) {
         size_t max = type == PAGE_TABLE_LEAF ? PAGE - 35 : (PAGE - 12) * 64 / 255 - 23;
         size_t min = (PAGE - 12) * 32 / 255 - 23;
@@ -134,7 +134,7 @@ static int64_t big_end_first(const uint8_t *p, size_t n) {
         return (int64_t)v;
 }
 
-/* Bytes of a value by its serial type. */
+/* Returns the size of a value by its serial type. */
 static uint64_t serial_bytes(uint64_t serial) {
         static const uint8_t fixed[12] = { 0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0 };
 

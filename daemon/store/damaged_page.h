@@ -4,8 +4,8 @@
 /*
  * Damaged page: a page of a table or an index, and its rows
  *
- * A page whose cells do not lie on the page has no rows; a row whose parts do not fit together is lost. The other rows of the page are
- * read all the same.
+ * A page whose cells do not lie on the page has no rows. A row whose parts do not fit together is lost; the other rows of the
+ * page are still read.
  */
 
 #include "store/damaged_file.h"
@@ -31,7 +31,7 @@ size_t damaged_page_cells(uint32_t number, const uint8_t page[static DAMAGED_PAG
 const uint8_t *damaged_page_cell(uint32_t number, const uint8_t page[static DAMAGED_PAGE_BYTES], size_t i);
 uint32_t damaged_page_last_child(uint32_t number, const uint8_t page[static DAMAGED_PAGE_BYTES]);
 
-/* Number of rows, 0 for a damaged page. An interior page of an index has rows, too. */
+/* Returns the number of rows, 0 for a damaged page. An interior page of an index has rows, too. */
 size_t damaged_page_count(uint32_t number, const uint8_t page[static DAMAGED_PAGE_BYTES]);
 
 /* One row of a page. */
@@ -40,11 +40,12 @@ typedef struct DamagedRow {
         Buffer payload; /* owned; kept from row to row */
 } DamagedRow;
 
-/* Row i of the page with its overflow pages. 0; DAMAGED_ROW_LOST: a part of the row is damaged; -ENOMEM. */
+/* Reads row i of the page with its overflow pages. 0; DAMAGED_ROW_LOST: a part of the row is damaged; -ENOMEM. */
 enum {
         DAMAGED_ROW_LOST = 1,
 };
 int damaged_page_row(const DamagedFile *file, uint32_t number, const uint8_t page[static DAMAGED_PAGE_BYTES], size_t i, DamagedRow *ret);
 
-/* The columns, whose texts are borrowed from the payload. Returns their number; 0: no record, or more than n_max columns. */
+/* Reads the columns, whose texts are borrowed from the payload. Returns their number; 0: not a record, or more than n_max
+ * columns. */
 size_t damaged_page_fields(const DamagedRow *row, Field *ret, size_t n_max);

@@ -8,9 +8,9 @@
 #include "util/scoped.h"
 
 #define PAGE DAMAGED_PAGE_BYTES
-#define LEVELS_MAX 16 /* of a tree; 6 levels lead to 2^31 pages */
+#define LEVELS_MAX 16 /* levels of a tree; 6 levels lead to 2^31 pages */
 
-/* A page of one level of a tree; rowids of its rows are at most `key`. */
+/* Page of one level of a tree; rowids of its rows are at most `key`. */
 typedef struct TreeNode {
         int64_t key;
         uint32_t page;
@@ -52,7 +52,7 @@ static int add_node(TreeWalk *tree, TreeNode node) {
         return 0;
 }
 
-/* A child that the pointer map knows as something else is not taken: the pointer is damaged. */
+/* Ignores a child to which the pointer map gives another type: the pointer is damaged. */
 static bool may_be_child(const DamagedFile *file, uint32_t child, uint32_t parent) {
         const PageFact *fact;
 
@@ -83,7 +83,7 @@ static int add_children(TreeWalk *tree, const TreeNode *node, const uint8_t *pag
         return r;
 }
 
-/* Children of damaged pages, and children whose pointers are damaged. */
+/* Adds children of damaged pages, and children whose pointers are damaged. */
 static int add_mapped_children(TreeWalk *tree) {
         const DamagedFile *file = tree->file;
         int r = 0;
@@ -97,7 +97,7 @@ static int add_mapped_children(TreeWalk *tree) {
         return r;
 }
 
-/* Type of the pages of the level; PAGE_DAMAGED when none is readable. All leaves of a tree have the same depth. */
+/* Returns the type of the pages of the level; PAGE_DAMAGED if none is readable. All leaves of a tree have the same depth. */
 static PageType type_of_level(const TreeWalk *tree, bool is_index) {
         uint8_t page[PAGE];
 
@@ -125,7 +125,7 @@ static int descend(TreeWalk *tree) {
         return r == 0 ? add_mapped_children(tree) : r;
 }
 
-/* A page that no interior page leads to: its highest rowid is read from the page. */
+/* Adds a page to which no interior page refers: its highest rowid is read from the page. */
 static void complete_keys(TreeWalk *tree) {
         uint8_t page[PAGE];
 

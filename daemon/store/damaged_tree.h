@@ -4,8 +4,8 @@
 /*
  * Damaged tree: pages of a table or an index, found in two independent ways
  *
- * By the pointers of interior pages, and by the pointer map, which says for each page what its parent is. So a damaged interior page
- * costs no rows, and a damaged page of the map costs nothing where the interior pages are sound.
+ * Pages are found by the pointers of interior pages, and by the pointer map, which contains the parent of each page. So a
+ * damaged interior page loses no rows, and a damaged page of the map loses no rows if the interior pages are intact.
  */
 
 #include "store/damaged_file.h"
@@ -16,6 +16,6 @@ typedef struct DamagedTree {
         size_t n;
 } DamagedTree;
 
-/* root: page number of a table with rowids, or of an index. 0 or -ENOMEM. */
+/* Finds the pages. root: page number of a table with rowids, or of an index. 0 or -ENOMEM. */
 int damaged_tree_find(const DamagedFile *file, uint32_t root, DamagedTree *ret);
 void damaged_tree_deinit(DamagedTree *tree);

@@ -6,7 +6,7 @@
 
 #include "util/scoped.h"
 
-/* Time to wait for a person's sqlite3 shell that holds the lock; no other program writes. */
+/* Time to wait for the lock of an administrator's sqlite3 shell; no other program writes. */
 #define BUSY_MS 2000
 
 STATEMENT begin = { "BEGIN IMMEDIATE", 0 };
@@ -34,7 +34,7 @@ int database_outcome(sqlite3 *db, int code) {
                 return DATABASE_FULL;
         case SQLITE_CORRUPT:
         case SQLITE_NOTADB:
-        case SQLITE_ERROR: /* SQL text is constant, so that it fails only on a schema of another program */
+        case SQLITE_ERROR: /* SQL text is constant, so that preparing fails only on a schema of another program */
                 return DATABASE_CORRUPT;
         case SQLITE_NOMEM:
                 return -ENOMEM;
@@ -79,7 +79,7 @@ int database_open(Database *database, const char *path) {
         return 0;
 }
 
-/* Also prepares the statement that must work when memory is short. */
+/* Prepares the statement that must work when memory is short, too. */
 void database_watch(Database *database) {
         (void)database_prepare(database, &rollback, NULL, 0);
         sqlite3_wal_hook(database->db, on_wal, database);

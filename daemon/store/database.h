@@ -25,20 +25,20 @@ typedef struct Database {
 /* Outcomes of everything that runs SQL. */
 enum {
         DATABASE_ROW = 1, /* at a row */
-        DATABASE_REFUSED, /* these values can never be stored: too big, or against a constraint */
+        DATABASE_REFUSED, /* the values can never be stored: too large, or against a constraint */
         DATABASE_FULL,    /* the disk is full, or the limit of PRAGMA max_page_count is reached */
-        DATABASE_CORRUPT, /* not a database, or a damaged one */
+        DATABASE_CORRUPT, /* not a database, or a damaged database */
 };
 
-/* An SQLite result code as 0, an outcome, or a negative errno. */
+/* Converts an SQLite result code to 0, an outcome, or a negative errno. */
 int database_outcome(sqlite3 *db, int code);
 
-/* Opens or creates the file; reads and writes nothing yet. 0 or an error. */
+/* Opens or creates the file, without reading or writing. 0 or an error. */
 int database_open(Database *database, const char *path);
 void database_close(Database *database);
 /* Keeps n_wal_pages up to date from here on; the struct must not be moved afterwards. */
 void database_watch(Database *database);
-/* Whether to wait for a lock that another connection holds, as after opening, or to fail at once. */
+/* Sets whether to wait for a lock that another connection holds, as after opening, or to fail at once. */
 void database_wait(Database *database, bool waits);
 
 /* Runs SQL text without values and ignores its rows. */
@@ -47,15 +47,13 @@ int database_exec(Database *database, const char *sql);
 int database_query(Database *database, const char *sql, int64_t *ret);
 /* Checks that all statements can be prepared on this schema. */
 int database_check_statements(Database *database);
-/* SQLite's message about the last failure. Borrowed until the next call. */
+/* Returns SQLite's message about the last failure. Borrowed until the next call. */
 const char *database_error(Database *database);
 
-/*
- * A statement with the values of its places, which must stay until the statement ran. Statements are prepared when first used: most
- * perfds never need most of them. Borrowed.
- */
+/* Binds the values of a statement's places, which must stay until the statement ran. Statements are prepared when first used,
+ * because most are never needed. Borrowed. */
 Prepared *database_prepare(Database *database, const Statement *statement, const Field *fields, size_t n_fields);
-/* One row at a time: DATABASE_ROW, then 0 at the end (or another outcome), when the statement is reset. */
+/* Steps to the next row: DATABASE_ROW, then 0 at the end (or another outcome), when the statement is reset. */
 int database_step(Database *database, Prepared *prepared);
 /* Steps to the end. */
 int database_finish(Database *database, Prepared *prepared);
@@ -63,14 +61,14 @@ int database_finish(Database *database, Prepared *prepared);
 int database_run(Database *database, const Statement *statement, const Field *fields, size_t n_fields);
 /* Runs a statement and reads the first column of its first row; *ret stays as it is when there is none. */
 int database_get(Database *database, const Statement *statement, const Field *fields, size_t n_fields, int64_t *ret);
-/* The id of a text in a table of texts: `find` looks the text up, `insert` adds a new one. */
+/* Finds the id of a text in a table of texts: `find` looks the text up, `insert` adds a new one. */
 int database_text_id(Database *database, const Statement *find, const Statement *insert, Field text, int64_t *ret);
 /* Runs a delete and counts the rows that it removed: for StoreTable.run. */
 int database_run_removal(Database *database, Prepared *removal, int64_t *ret_n);
-/* Rows that the last insert, update or delete changed. */
+/* Returns the number of rows that the last insert, update or delete changed. */
 int64_t database_changes(const Database *database);
 
-/* A transaction; rollback also when SQLite has rolled back by itself. */
+/* Begin, commit and roll back a transaction; rollback also if SQLite has rolled back by itself. */
 int database_begin(Database *database);
 int database_commit(Database *database);
 void database_rollback(Database *database);

@@ -22,13 +22,13 @@
 extern const StoreSubject expiry_subject;
 
 #define EXPIRY_TABLES_MAX 8
-#define EXPIRY_PERIOD_NS (60 * NS_PER_S) /* in which at most a hundredth of a table goes */
+#define EXPIRY_PERIOD_NS (60 * NS_PER_S) /* period in which at most a hundredth of a table is removed */
 
 typedef struct ExpiryTable {
         uint64_t period_end_ns;
         uint64_t counting_ns; /* when the rows are counted again; 0: now */
         int64_t n_kept;       /* rows at the last count */
-        int64_t n_left;       /* rows that may still go in this period */
+        int64_t n_left;       /* rows that may still be removed in this period */
         uint64_t n_removed;
 } ExpiryTable;
 
@@ -51,6 +51,6 @@ int expiry_note(Expiry *expiry, Database *database, int64_t realtime_ms);
 
 /* period_ns: EXPIRY_PERIOD_NS except in tests. True if the caller must set n_kept before the next call of expiry_count_left(). */
 bool expiry_wants_count(ExpiryTable *table, uint64_t period_ns, uint64_t boottime_ns);
-/* Returns the number of rows that may go now. */
+/* Returns the number of rows that may be removed now. */
 int64_t expiry_count_left(ExpiryTable *table, uint64_t period_ns, uint64_t boottime_ns);
 void expiry_count_removed(Expiry *expiry, size_t table, int64_t n);

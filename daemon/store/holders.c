@@ -157,7 +157,7 @@ static int begin(Shares *shares, int64_t uid, HolderCharges *ret) {
         return 0;
 }
 
-/* Makes the list of users the same as the table's: both are sorted by uid. */
+/* Makes the list of users equal to the table's: both are sorted by uid. */
 static int charge_row(Holders *holders, size_t i, int64_t uid, HolderCounts counts) {
         HolderCharges *items;
         int r;

@@ -22,17 +22,16 @@ extern const StoreSubject holders_subject;
 #define HOLDER_RESULT_BYTES 256
 #define HOLDER_RESULT_BYTES_TEXT "256"
 
-/*
- * Results of a user within a block of rows. An index of results by user would make each result dearer to store; instead the table
- * `holding` says in which blocks the user's results are.
- */
+/* Results of a user within a block of rows. An index of results by user would make storing each result more expensive; instead,
+ * the table `holding` contains the blocks in which a user has results. */
 typedef struct HeldRows {
         int64_t uid, block, n_rows, n_bytes;
 } HeldRows;
 #define HOLDING_BLOCK_ROWS 1024
 #define HOLDING_BLOCK_TEXT "1024"
 
-/* Adds the results of a block to what their user holds, or removes them. 0 or an outcome of database.h, as all here. */
+/* Adds the results of a block to those that their user holds, or removes them. 0 or an outcome of database.h, as for all
+ * functions here. */
 int holders_add(Database *database, const HeldRows *added);
 int holders_remove(Database *database, const HeldRows *removed);
 
@@ -43,13 +42,14 @@ typedef struct HolderCounts {
 int holders_read(Database *database, int64_t uid, HolderCounts *ret);
 
 /*
- * The user who is to lose rows first: of those who hold more than their share of size_max bytes, the one who holds most by weight. A user
- * who is alone has no share to exceed. HOLDERS_NONE: nobody exceeds the share. shares: NULL, or the weights of users.
+ * Finds the user whose rows are removed first: of the users who hold more than their share of size_max bytes, the one who holds
+ * most by weight. A user who is alone has no share to exceed. HOLDERS_NONE: nobody exceeds the share. shares: NULL, or the
+ * weights of users.
  */
 #define HOLDERS_NONE INT64_C(-1)
 int holders_find_over_share(Database *database, Shares *shares, uint64_t size_max, int64_t *ret_uid);
 
-/* The charges of the users for what they hold in the database. */
+/* Charges of the users for the rows that they hold in the database. */
 typedef struct HolderCharges HolderCharges;
 typedef struct Holders {
         Shares *shares; /* borrowed; NULL: nobody is charged */
@@ -59,5 +59,5 @@ typedef struct Holders {
 } Holders;
 
 void holders_deinit(Holders *holders);
-/* Charges the users for what they hold now; once a second at most. Outside a transaction. */
+/* Charges the users for the rows that they hold now, at most once a second. Call outside a transaction. */
 void holders_charge(Holders *holders, Database *database);

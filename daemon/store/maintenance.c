@@ -45,7 +45,9 @@ static int fail_of(Buffer *text, const char *path, sqlite3 *db) {
         return fail(text, path, message);
 }
 
-/* The connection, also on failure. Closing does not touch the write-ahead log of a perfd that runs. */
+/*
+ * Opens the connection; the caller closes it, also on failure. Closing does not touch the write-ahead log of a running perfd.
+ */
 static int open_read_only(const char *path, sqlite3 **ret, Buffer *text) {
         if (sqlite3_open_v2(path, ret, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
                 return *ret ? fail_of(text, path, *ret) : -ENOMEM;
@@ -107,7 +109,7 @@ static int refuse_existing(const char *target, Buffer *text) {
         return access(target, F_OK) == 0 || errno != ENOENT ? fail(text, target, "exists already; choose another file") : 0;
 }
 
-/* The target has its name when it is complete and on disk. */
+/* The target appears under its name when it is complete and on disk. */
 static int finish(const char *partial, const char *target, Buffer *text) {
         scoped(closep) int fd = open(partial, O_RDONLY | O_CLOEXEC);
 
@@ -154,7 +156,7 @@ int maintenance_backup(const char *path, const char *target, Buffer *text) {
 
 /* --- salvage ------------------------------------------------------------------------------------- */
 
-/* perfd moves a damaged file aside itself; a file that perfd writes cannot be read page by page. */
+/* A file that perfd writes cannot be read page by page; perfd moves a damaged file aside itself. */
 static int refuse_used(const char *damaged, Buffer *text) {
         scoped(closep) int fd = -1;
         const char *name = strrchr(damaged, '/');
@@ -166,7 +168,7 @@ static int refuse_used(const char *damaged, Buffer *text) {
                 return -ENAMETOOLONG;
         fd = open(lock, O_RDONLY | O_CLOEXEC);
         if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0)
-                return fail(text, damaged, "perfd uses this file, and salvages it without being told when a page is damaged");
+                return fail(text, damaged, "perfd is using this file, and salvages it automatically when a page is damaged");
         return 0;
 }
 

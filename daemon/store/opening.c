@@ -126,7 +126,7 @@ static int open_or_begin_anew(const Opening *opening, Database *ret, char **ret_
         return 0;
 }
 
-/* True for failures of a disk, which may pass; false for what an administrator has to mend. */
+/* True for failures of a disk, which may be temporary; false for failures that an administrator has to fix. */
 static bool may_pass(int error) {
         switch (error) {
         case -ENOSPC:
@@ -141,7 +141,7 @@ static bool may_pass(int error) {
         }
 }
 
-/* A note about what was done before comes second, because StoreStats cuts what is too long. */
+/* A note about earlier actions comes second, because StoreStats truncates long texts. */
 static int say_later(const Opening *opening, int error, char **note) {
         scoped(freep) char *before = TAKE(*note);
 

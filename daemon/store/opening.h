@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Opening: from a directory to a sound database of this version
+ * Opening: opens a valid database of this version in a directory
  *
- * A missing directory or a missing permission, which an administrator has to mend, is an error. A full or a failing disk, which may
- * recover, is an outcome: opening can be tried again.
+ * A missing directory or permission, which an administrator has to fix, is an error. A full or failing disk, which may recover,
+ * is an outcome: opening can be tried again.
  */
 
 #include <stdbool.h>
@@ -25,13 +25,11 @@ void opening_deinit(Opening *opening);
 /* Opens or creates one file, without the lock. 0, SCHEMA_TOO_NEW of schema.h, an outcome of database.h, or a negative errno. */
 int opening_open_file(const char *path, Database *ret);
 
-/*
- * Takes the lock, opens or creates the file and migrates it; puts a corrupt file aside and creates a new one. Can be repeated. 0, then
- * *ret_note (caller frees) may say what was done; a negative errno; or an outcome, then *ret_note says why.
- */
+/* Takes the lock, opens or creates the file and migrates it; moves a corrupt file aside and creates a new one. Can be repeated.
+ * 0: *ret_note (caller frees) may describe what was done; a negative errno; or an outcome: *ret_note has the reason. */
 enum {
         OPENING_TOO_NEW = 1, /* a newer perfd wrote the file */
         OPENING_LOCKED,      /* another perfd uses the directory */
-        OPENING_LATER,       /* not now: no space, an I/O error, a read-only file system */
+        OPENING_LATER,       /* temporary: no space, an I/O error, a read-only file system */
 };
 int opening_open(Opening *opening, Database *ret, char **ret_note);

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <limits.h>
 
-/* Start of a packed field: the bytes of a text or blob and a NUL come behind, unless the field is a number. */
+/* Start of a packed field: the bytes of a text or blob and a NUL follow, unless the field is a number. */
 typedef struct Head {
         FieldType type;
         uint32_t n;

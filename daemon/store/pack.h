@@ -4,8 +4,8 @@
 /*
  * Pack: fields of a row set, one after the other in one block
  *
- * A field is the value of a column. The caller's thread packs fields; the writer unpacks them in the same order and binds texts in
- * place. Both sides are this process: the block is no file format.
+ * A field is the value of a column. The caller's thread packs fields; the writer unpacks them in the same order and binds texts
+ * in place. Both sides are this process: the block is not a file format.
  */
 
 #include <stddef.h>
@@ -71,7 +71,7 @@ static inline Field field_if(bool is_there, Field field) {
 
 void pack_fields(Buffer *buffer, const Field *fields, size_t n);
 
-/* Between the two, the caller appends the pieces of a text to the buffer. */
+/* Begin and end a text: in between, the caller appends the pieces of the text to the buffer. */
 size_t pack_text_begin(Buffer *buffer);
 void pack_text_end(Buffer *buffer, size_t begin);
 

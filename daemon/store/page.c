@@ -3,7 +3,7 @@
 
 #include "store/read_connection.h"
 
-/* `until` is a key as well: the one before all rows of that time. */
+/* `until` is a key, too: the key before all rows of that time. */
 void page_put_fields(uint64_t since_ms, uint64_t until_ms, const PageKey *before, Field *ret) {
         uint64_t time_ms = INT64_MAX;
         int64_t row = INT64_MAX;

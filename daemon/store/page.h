@@ -12,7 +12,7 @@
 typedef struct PageKey {
         uint64_t time_ms;
         int64_t row;
-} PageKey; /* {}: the first page */
+} PageKey; /* {} for the first page */
 
 struct Field;
 struct Statement;
@@ -32,8 +32,8 @@ typedef struct PageFilter {
 } PageFilter;
 
 /*
- * Begins the query of a page. A text that is not given does not appear in the statement, so that each of the eight statements can name
- * the index that it uses: with INDEXED BY, a statement that cannot use the index is an error. The number of a statement has a bit for
- * each text. The texts come after the fields of page_put_fields(). 0 or an outcome of store_types.h.
+ * Begins the query of a page. A text that is not given does not appear in the statement, so that each of the eight statements
+ * can name its index: with INDEXED BY, a statement that cannot use the index is an error. The number of a statement has a bit
+ * for each text. The texts come after the fields of page_put_fields(). 0 or an outcome of store_types.h.
  */
 int page_begin(struct ReadConnection *connection, const struct Statement *lists, const PageFilter *filter);

@@ -111,10 +111,8 @@ void queue_done(Queue *queue, RowSet *sets) {
                 }
         }
 
-        /*
-         * Under the mutex, so that the thread that empties the list resets the descriptor after this, not before. Also without
-         * completions: there is room now, and a set may have been rejected.
-         */
+        /* Call with the mutex locked, so that the thread that empties the list resets the descriptor after this, not before.
+         * Also called without completions: there is room now, and a set may have been rejected. */
         (void)eventfd_write(queue->done_fd, 1);
 }
 
@@ -138,7 +136,7 @@ static RowSet *take_done(Queue *queue) {
 
         LOCKED(&queue->mutex);
 
-        /* The descriptor stays readable until the list was found empty, so that the reader may take it in parts. */
+        /* The descriptor stays readable until the list was found empty: the reader may take the list in parts. */
         if (!queue->done)
                 (void)eventfd_read(queue->done_fd, &n);
 

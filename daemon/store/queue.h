@@ -21,9 +21,9 @@ typedef struct Queue {
         int done_fd;
         bool is_initialised;
 
-        /* Under the mutex. */
+        /* Protected by the mutex. */
         RowSet *head, **tail;
-        size_t n_rows, n_bytes; /* of sets that wait or are being written */
+        size_t n_rows, n_bytes; /* rows and bytes of sets that wait or are being written */
         size_t n_rows_max, n_bytes_max;
         RowSet *done, **done_tail;
         bool is_stopping, is_poked;
@@ -35,24 +35,22 @@ int queue_init(Queue *queue);
 void queue_deinit(Queue *queue);
 void queue_configure(Queue *queue, size_t n_rows_max, size_t n_bytes_max);
 
-/* True when a row set of n_rows could be pushed now, if its bytes fit. */
+/* True if a row set of n_rows could be pushed now, provided that its bytes fit. */
 bool queue_has_room(Queue *queue, size_t n_rows);
 enum {
         QUEUE_FULL = 1,
 };
-/* 0: the queue owns the set. A set that is larger than the limits is taken when no other waits. */
+/* 0: the queue owns the set. A set larger than the limits is accepted if no other set waits. */
 int queue_push(Queue *queue, RowSet *set);
 
-/*
- * For the writer: moves all sets that wait to the caller, oldest first; the caller passes them to queue_done(). Waits up to wait_ns for a
- * set; NULL when none came, or after queue_poke(). *ret_is_stopping: no set will be pushed any more.
- */
+/* For the writer: moves all waiting sets to the caller, oldest first; the caller passes them to queue_done(). Waits up to
+ * wait_ns for a set; NULL if none came, or after queue_poke(). *ret_is_stopping: no further set will be pushed. */
 RowSet *queue_take(Queue *queue, uint64_t wait_ns, bool *ret_is_stopping);
-/* Sets that are written, or failed: a set with a cookie becomes a completion, the others are freed. */
+/* Returns sets that are written or failed: a set with a cookie becomes a completion, the others are freed. */
 void queue_done(Queue *queue, RowSet *sets);
 void queue_poke(Queue *queue);
 void queue_stop(Queue *queue);
 
-/* The next completion, caller frees; NULL when there is none. For one thread. */
+/* Returns the next completion, which the caller frees, or NULL. For one thread. */
 RowSet *queue_next_done(Queue *queue);
 void queue_count(Queue *queue, size_t *ret_rows, size_t *ret_bytes, size_t *ret_rows_max);

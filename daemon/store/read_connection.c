@@ -8,7 +8,7 @@
 
 #include "util/clock.h"
 
-#define STEPS_BETWEEN_CLOCKS 1000 /* instructions of SQLite's machine between looks at the clock */
+#define STEPS_BETWEEN_CLOCKS 1000 /* instructions of SQLite's virtual machine between checks of the clock */
 #define BUSY_MS 200
 
 /* --- connection ---------------------------------------------------------------------------------- */
@@ -76,7 +76,7 @@ static int connect_to_store(ReadConnection *connection) {
                 return code;
 
         connection->n_connects++;
-        /* The file may have been moved aside: the log of that name is another file's. */
+        /* The file may have been moved aside: the log with that name belongs to another file. */
         sqlite3_db_config(connection->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
         sqlite3_busy_timeout(connection->db, BUSY_MS);
         sqlite3_progress_handler(connection->db, STEPS_BETWEEN_CLOCKS, on_progress, connection);
@@ -142,7 +142,7 @@ int read_connection_begin(ReadConnection *connection, const Statement *statement
         code = connect_to_store(connection);
         if (code != SQLITE_OK) {
                 r = read_connection_fail(connection, code);
-                disconnect(connection); /* whatever the reason, the connection may be half set up */
+                disconnect(connection); /* whatever the reason, the connection may be partly set up */
                 return r;
         }
 

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Read connection: the connection of a reader, and the query that runs on it
+ * Read connection: connection of a reader, and its current query
  *
- * For the subjects' readers. Statements are prepared once. The statements of one query may run inside each other; all of them share one
+ * For the subjects' readers. Statements are prepared once. The statements of one query may be nested; all of them share one
  * read transaction and one time limit.
  */
 
@@ -25,7 +25,7 @@ typedef struct ReadConnection {
         Prepared *current; /* outer statement of the query that runs, or NULL */
         uint64_t deadline_ns;
         bool is_inside; /* the barrier */
-        unsigned generation; /* of the barrier, of the file that db has open */
+        unsigned generation; /* generation of the barrier for the file that db has open */
 } ReadConnection;
 
 /* 0 or -ENOMEM. Must not be moved afterwards. */
@@ -37,17 +37,17 @@ void read_connection_deinit(ReadConnection *connection);
  * store_types.h, as all here.
  */
 int read_connection_begin(ReadConnection *connection, const Statement *statement, const Field *fields, size_t n_fields);
-/* Steps the outer statement. 0: at a row, borrowed until the next step. */
+/* Steps the outer statement. 0: a row, borrowed until the next step. */
 int read_connection_step(ReadConnection *connection, const Prepared **ret);
 /* Steps the outer statement and reads the row into *ret, which is zeroed first. */
 int read_connection_next(ReadConnection *connection, const StoreColumn *columns, size_t n_columns, void *ret, size_t n_ret);
 /* Ends the query, and with it the read transaction. */
 void read_connection_end(ReadConnection *connection);
 
-/* A statement inside the query. Borrowed until the next failure. */
+/* Returns a statement inside the query. Borrowed until the next failure. */
 int read_connection_prepare(ReadConnection *connection, const Statement *statement, const Field *fields, size_t n_fields, Prepared **ret);
-/* 0: at a row. READER_END: no more rows, and the statement is reset. */
+/* 0: a row. READER_END: no more rows, and the statement is reset. */
 int read_connection_step_inside(ReadConnection *connection, Prepared *prepared);
 
-/* The outcome of an SQLite code. A connection that failed is closed, and opened again by the next query. */
+/* Converts an SQLite code to an outcome. A connection that failed is closed, and opened again by the next query. */
 int read_connection_fail(ReadConnection *connection, int code);

@@ -27,7 +27,7 @@ int reader_new(Reader **ret, const char *path, struct WalBarrier *barrier, uint6
 Reader *reader_free(Reader *reader);
 DEFINE_SCOPED(Reader, reader_free);
 
-/* Ends the query early; the next query does so, too. */
+/* Ends the query early; later queries end immediately, too. */
 void reader_reset(Reader *reader);
 
 /* --- for the subjects' readers ------------------------------------------------------------------- */
@@ -39,5 +39,5 @@ typedef struct ReaderState {
         size_t size;
         void (*deinit)(void *state);
 } ReaderState;
-/* The subject's state, all zero at first. Lives as long as the reader; NULL: out of memory. */
+/* Returns the subject's state, initially zero. Lives as long as the reader; NULL: out of memory. */
 void *reader_state(Reader *reader, const ReaderState *kind);

@@ -80,7 +80,7 @@ void report_damage(Report *report, const char *found, bool is_condemned) {
         DamageStats *damage = &report->stats.damage;
 
         LOCKED(&report->mutex);
-        /* A file that is condemned first is counted when it is moved. */
+        /* A file that is condemned first is counted when it is moved aside. */
         damage->n_files += !is_condemned;
         damage->is_condemned = is_condemned;
         (void)snprintf(damage->found, sizeof(damage->found), "%s", found);

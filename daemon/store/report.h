@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Report: what the writer tells other threads, and the configuration that they tell the writer
+ * Report: state of the writer for other threads, and configuration from other threads for the writer
  *
  * Every function may be called from any thread.
  */
@@ -15,8 +15,8 @@
 #include "store/store_types.h"
 
 typedef struct Report {
-        pthread_mutex_t mutex; /* for all that follows */
-        StoreStats stats;      /* without the queue's */
+        pthread_mutex_t mutex; /* protects all members below */
+        StoreStats stats;      /* counters except for those of the queue */
         StoreConfig config;
         bool has_config;
 } Report;
@@ -33,9 +33,9 @@ void report_failure(Report *report, const char *error, bool is_writable);
 /* The database was opened late, or could not be opened. */
 void report_open(Report *report);
 void report_closed(Report *report, const char *error);
-/* Checkpoints that failed since start; error: negative errno of the last checkpoint, or 0. */
+/* Counts failed checkpoints since start; error: negative errno of the last checkpoint, or 0. */
 void report_checkpoints(Report *report, uint64_t n_failures, int error);
-/* A damaged file was moved aside, or could not be moved aside yet (is_condemned). */
+/* Reports that a damaged file was moved aside, or could not be moved aside yet (is_condemned). */
 void report_damage(Report *report, const char *found, bool is_condemned);
 /* n_rows: stored by this step. note: result at the end, or NULL. */
 void report_salvage(Report *report, bool is_salvaging, uint64_t n_rows, const char *note);

@@ -14,10 +14,10 @@
 #define KIB UINT64_C(1024)
 #define MIB (UINT64_C(1024) * KIB)
 
-#define STEP_ROWS 256      /* most rows that one statement removes */
-#define STEPS_PER_BATCH 64 /* most removals before a batch that needs the room */
-#define STEPS_BETWEEN 4    /* most removals between batches */
-#define PAGES_MIN 64       /* an empty file has half as many */
+#define STEP_ROWS 256      /* maximum number of rows that one statement removes */
+#define STEPS_PER_BATCH 64 /* maximum number of removals before a batch that needs the room */
+#define STEPS_BETWEEN 4    /* maximum number of removals between batches */
+#define PAGES_MIN 64       /* pages; an empty file has half as many */
 
 STATEMENT page_count = { "PRAGMA page_count", 1 };
 STATEMENT free_pages = { "PRAGMA freelist_count", 1 };
@@ -34,7 +34,7 @@ static int cap_pages(const Retention *retention, Database *database) {
         return database_exec(database, text);
 }
 
-/* Finds out what time the database has, before rows of this start are stored. A damaged table does not tell it. */
+/* Reads the newest time in the database, before rows of this start are stored. A damaged table is skipped. */
 static void set_clock(Retention *retention, Database *database) {
         int64_t newest_ms = 0;
 
@@ -53,10 +53,8 @@ static void set_clock(Retention *retention, Database *database) {
         expiry_set_clock(&retention->expiry, newest_ms, clock_realtime_ns(), clock_boottime_ns());
 }
 
-/*
- * Part of the limit is for the write-ahead log: the log grows while a query reads it, by the rows that come meanwhile, and needs room
- * for one more transaction at the end.
- */
+/* Part of the limit is reserved for the write-ahead log: the log grows while a query reads it, by the rows that are stored
+ * meanwhile, and needs room for one more transaction at the end. */
 int retention_configure(Retention *retention, Database *database, const StoreConfig *config) {
         uint64_t size = config->size_max_bytes ? config->size_max_bytes : UINT32_MAX * MIB / 4;
         uint64_t reserve = clamp(size / 4, 256 * KIB, 128 * MIB);
@@ -72,10 +70,8 @@ int retention_configure(Retention *retention, Database *database, const StoreCon
         retention->n_wal_bytes_max = 2 * due;
         retention->n_batch_bytes_max = (size_t)clamp(due / 4, 64 * KIB, 2 * MIB);
 
-        /*
-         * A log that is restarted keeps its length. A sync after overwriting waits for the data alone; in a file that was cut and
-         * grows again, each sync also waits for the file system's journal.
-         */
+        /* A log that is restarted keeps its length: overwriting needs only the data to be synced, while a file that was cut and
+         * grows again also needs a sync of the file system's journal. */
         (void)snprintf(text, sizeof(text), "PRAGMA journal_size_limit = %llu", (unsigned long long)reserve);
         r = database_exec(database, text);
         if (r == 0)
@@ -85,7 +81,7 @@ int retention_configure(Retention *retention, Database *database, const StoreCon
         return r;
 }
 
-/* Pages in use, and free pages of the file. */
+/* Reads the numbers of used and of free pages of the file. */
 static int count_pages(Database *database, int64_t *ret_used, int64_t *ret_free) {
         int64_t n_pages = 0, n_free = 0;
         int r;
@@ -106,7 +102,7 @@ static int count_pages(Database *database, int64_t *ret_used, int64_t *ret_free)
 
 /* Tables that lose rows, by removal_order. */
 typedef struct Removable {
-        const StoreTable *tables[64]; /* as many as Retention.untidy has bits */
+        const StoreTable *tables[64]; /* number of bits of Retention.untidy */
         size_t n;
 } Removable;
 
@@ -133,7 +129,7 @@ static void find_removable(Removable *ret) {
 typedef struct Removal {
         const Statement *statement;
         int64_t n_max;           /* ?1: rows */
-        const int64_t *argument; /* NULL, or ?2: the time that the rows must be older than, or their user */
+        const int64_t *argument; /* NULL, or ?2: the time before which rows are removed, or their user */
 } Removal;
 
 static int remove_step(Retention *retention, Database *database, const Removable *removable, size_t i, const Removal *removal,
@@ -175,7 +171,7 @@ static int remove_oldest(Retention *retention, Database *database, int64_t *ret_
         return 0;
 }
 
-/* Pages that rows of n_bytes take, with their indexes. */
+/* Returns the number of pages that rows of n_bytes take, with their indexes. */
 static int64_t pages_for(const Retention *retention, size_t n_bytes) {
         return (int64_t)clamp(n_bytes * 3 / 2 / PAGE_BYTES + 16, 0, (uint64_t)retention->n_pages_max / 2);
 }
@@ -215,7 +211,7 @@ bool retention_is_at_limit(Database *database, const Retention *retention, size_
 
 /* --- between batches ----------------------------------------------------------------------------- */
 
-/* How long a table's rows are kept; 0: for ever. */
+/* Returns how long a table's rows are kept; 0: no limit. */
 static uint64_t keep_ns(const Retention *retention, const StoreTable *table) {
         uint64_t ns;
 
@@ -224,7 +220,7 @@ static uint64_t keep_ns(const Retention *retention, const StoreTable *table) {
         return ns;
 }
 
-/* Rows of a table that may go in this step because of their age. */
+/* Returns how many rows of a table may be removed in this step because of their age. */
 static int count_left(Retention *retention, Database *database, const Removable *removable, size_t i, int64_t *ret_n) {
         uint64_t now_ns = clock_boottime_ns(), period_ns = retention->config.expiry_period_ns ?: EXPIRY_PERIOD_NS;
         ExpiryTable *table = &retention->expiry.tables[i];
@@ -296,7 +292,7 @@ static int expire(Retention *retention, Database *database, uint64_t now_ns, boo
         return r;
 }
 
-/* Gives space back after limits were lowered, or when expired rows left much of the file free. */
+/* Releases space after limits were lowered, or if expired rows left much of the file free. */
 static int give_back(Retention *retention, Database *database, bool *ret_has_more) {
         uint64_t n_removed = retention->n_removed;
         int64_t n_used, n_free;

@@ -19,13 +19,12 @@
 
 struct Database;
 
-/* Function of the writer for a row set. Each subject's file has a row of this type for each kind that the file packs. */
+/* Function of the writer for a row set. Each subject's file has a row of this type for each kind of row set that the file
+ * packs. */
 typedef struct RowKind {
         const char *name;
-        /*
-         * Runs inside a transaction, possibly more than once for the same set, and sets set->outcome. state: what the writer
-         * keeps for the subject. 0, or an outcome of database.h: the transaction is to be rolled back.
-         */
+        /* Runs inside a transaction, possibly more than once for the same set, and sets set->outcome. state: state of the
+         * subject in the writer. 0, or an outcome of database.h: the transaction must be rolled back. */
         int (*apply)(RowSet *set, struct Database *database, void *state);
 } RowKind;
 
@@ -34,9 +33,9 @@ struct RowSet {
         StoreCookie cookie;
         StoreOutcome outcome; /* set by the writer */
         const RowKind *kind;  /* never NULL */
-        bool is_refused; /* set by the writer: the set would fail again */
+        bool is_refused; /* set by the writer: storing the set again would fail again */
         size_t n_rows;
-        size_t n_bytes; /* of the whole allocation */
+        size_t n_bytes; /* size of the whole allocation */
 };
 
 /* Begins a set in an empty buffer with its first fields; more fields are packed behind them. */

@@ -32,7 +32,7 @@ static int rename_with(const char *path, const char *target, const char *suffix)
         return rename(from, to) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-/* The log first: a log that stays behind alone would be applied to the next file of that name. */
+/* Renames the log first: a log that stays behind alone would be applied to the next file of that name. */
 static int rename_database(const char *path, const char *target) {
         int r = rename_with(path, target, "-wal");
 
@@ -78,7 +78,7 @@ int salvage_open(Salvage *salvage, const char *damaged_path) {
                 return r;
         }
         if (r == DAMAGED_FILE_FOREIGN)
-                salvage->file.n_pages = 0; /* no rows of ours */
+                salvage->file.n_pages = 0; /* not a database of perfd */
         return 0;
 }
 
@@ -90,7 +90,7 @@ int salvage_find(Salvage *salvage, const char *path) {
         *salvage = (Salvage){};
         if (snprintf(pattern, sizeof(pattern), "%s" DAMAGED "*Z", path) >= (int)sizeof(pattern))
                 return -ENAMETOOLONG;
-        /* Names are sorted, and times in names sort by age. */
+        /* Names are sorted, and the times in names sort by age. */
         if (glob(pattern, 0, NULL, &found) == 0)
                 r = salvage_open(salvage, found.gl_pathv[found.gl_pathc - 1]);
         globfree(&found);
@@ -112,7 +112,7 @@ int salvage_end(Salvage *salvage, char **ret_note) {
         char target[PATH_MAX];
         int r;
 
-        /* The last one: a directory may have the word in its name. */
+        /* Finds the last occurrence: the name of a directory may contain the word, too. */
         for (; name; name = strstr(name + 1, DAMAGED))
                 before = name;
         assert(before);
@@ -229,7 +229,7 @@ static int put_all(Salvage *salvage, Database *database, const SalvagePlan *plan
         return r;
 }
 
-/* --- all tables ---------------------------------------------------------------------------------- */
+/* --- order of the tables ------------------------------------------------------------------------- */
 
 static const StoreTable *nth_table(size_t n) {
         for (const StoreSubject *const *subject = store_subjects_all(); *subject; subject++)
@@ -262,7 +262,7 @@ static int put_first(Salvage *salvage, Database *database) {
         const StoreTable *table;
         int r = 0;
 
-        /* Small tables, to which the rows of others refer; then those of others that are needed at once. */
+        /* First come small tables, to which rows of others refer; then rows of other tables that are needed at once. */
         for (size_t i = 0; r == 0 && (table = nth_table(i)); i++)
                 if (table->salvage_first && !table->salvage)
                         r = put_small_table(salvage, database, table);
@@ -270,7 +270,9 @@ static int put_first(Salvage *salvage, Database *database) {
                 if (table->salvage_first && table->salvage)
                         r = put_table(salvage, database, table, table->salvage_first, SIZE_MAX);
 
-        /* SQLite numbers new rows from the highest rowid on: with the last row there, no new row takes the number of an old one. */
+        /*
+         * SQLite numbers new rows after the highest rowid: with the last row stored, no new row gets the number of an old row.
+         */
         for (size_t i = 0; r == 0 && (table = nth_table(i)); i++)
                 if (table->keeps_rowids)
                         r = put_table(salvage, database, table, table->salvage, 1);

@@ -7,7 +7,7 @@
 #include "store/store_subjects.h"
 #include "util/scoped.h"
 
-/* For walks over all tables: 0, or what stopped the walk. */
+/* For walks over all tables: 0, or the outcome that stopped the walk. */
 typedef int (*TableStep)(Database *database, const StoreTable *table);
 
 static int for_each_table(Database *database, TableStep step) {
@@ -84,10 +84,8 @@ static int update_in_transaction(Database *database, const Migrations *migration
         return r;
 }
 
-/*
- * Reads first and last entries of a table and its indexes, instead of everything as PRAGMA quick_check does. Damage elsewhere is found
- * when a statement reads it.
- */
+/* Reads the first and last entries of a table and its indexes, instead of everything as PRAGMA quick_check does. Damage in
+ * other places is found when a statement reads it. */
 static int check_table(Database *database, const StoreTable *table) {
         int64_t unused;
         int r = 0;
@@ -99,7 +97,7 @@ static int check_table(Database *database, const StoreTable *table) {
         return r;
 }
 
-/* A file is a store when it is empty or has the application id. Any other file is put aside like a corrupt one. */
+/* A file is a database of perfd if it is empty or has the application id. Any other file is moved aside like a corrupt one. */
 static int identify(Database *database, int64_t *ret_version) {
         int64_t id, n_tables, version;
         int r;
@@ -124,7 +122,7 @@ int schema_setup(Database *database, bool is_volatile, const Migrations *migrati
         int64_t version = 0;
         int r;
 
-        /* A file that may not be ours must not be written when it is closed either. */
+        /* A file that may belong to another program must not be written when it is closed either. */
         sqlite3_db_config(database->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
         r = identify(database, &version);
         if (r != 0)

@@ -2,20 +2,20 @@
 #pragma once
 
 /*
- * Schema: the tables of a file, and how an older file gets them
+ * Schema: the tables of a file, and migrations of older files
  *
- * A new file gets the tables of all subjects (store_subject.h). Its PRAGMA user_version is the version of the schema: 1, and one more for
- * each migration there has been. An older file is migrated in place, in one transaction; a newer file is left alone.
+ * A new file gets the tables of all subjects (store_subject.h). Its PRAGMA user_version is the version of the schema: 1, and
+ * one more for each migration so far. An older file is migrated in place, in one transaction; a newer file is not changed.
  */
 
 #include <stdbool.h>
 
 #include "store/database.h"
 
-/* PRAGMA application_id of our files, "prfd", by which file(1) and perfd tell them. */
+/* PRAGMA application_id of perfd's files, "prfd", by which file(1) and perfd recognize them. */
 #define SCHEMA_APPLICATION_ID 0x70726664
 
-/* SQL that changes a file of version 1 to one of version 2, and so on. A migration is never changed once it was released. */
+/* SQL that changes a file of version 1 to version 2, and so on. A migration is never changed after its release. */
 typedef struct Migrations {
         const char *const *sql;
         int n;
@@ -25,9 +25,10 @@ enum {
         SCHEMA_TOO_NEW = DATABASE_CORRUPT + 1, /* besides the outcomes of database.h */
 };
 
-/* Identifies an open file, sets the connection up, creates or migrates the tables, checks them. *ret_version: of the file as found. */
+/* Identifies an open file, sets the connection up, creates or migrates the tables, and checks them. *ret_version: version of
+ * the file as found. */
 int schema_setup(Database *database, bool is_volatile, const Migrations *migrations, int64_t *ret_version);
-/* Writes a page without a change: does writing work? Inside a transaction. */
+/* Writes a page without a change, to check whether writing works. Call inside a transaction. */
 int schema_touch(Database *database);
-/* The version that these migrations end with. */
+/* Returns the version after all migrations. */
 int schema_version(const Migrations *migrations);

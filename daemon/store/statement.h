@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Statement: SQL beside the code that binds its values and reads its columns
+ * Statement: SQL next to the code that binds its values and reads its columns
  *
- * Values are bound in the order of the statement's places, and a run asserts that every place has a value. Columns are read by
- * numbers from an enum beside the SQL; preparing asserts how many columns there are. Each connection prepares a statement
- * when it is first used. The linker puts all statements into one array, so that each statement has a number, and all can be checked
- * when the database is opened.
+ * Values are bound in the order of the statement's parameters, and a run asserts that every parameter has a value. Columns are
+ * read by numbers from an enum next to the SQL; preparing asserts the number of columns. Each connection prepares a statement
+ * when it is first used. The linker puts all statements into one array, so that each statement has a number, and all can be
+ * checked when the database is opened.
  */
 
 #include <stdbool.h>
@@ -21,7 +21,7 @@
 
 typedef struct Statement {
         const char *sql; /* NULL: a gap between the statements of two files */
-        int n_columns;   /* of a row; 0: the statement gives no rows */
+        int n_columns;   /* number of columns of a row; 0: the statement returns no rows */
 } __attribute__((aligned(16))) Statement;
 
 /* Declares a statement, or an array of statements. */
@@ -33,8 +33,8 @@ extern const Statement __start_statements[], __stop_statements[];
 /* A statement as one connection has prepared it. */
 typedef struct Prepared {
         sqlite3_stmt *handle; /* owned; NULL: not prepared yet, or could not be prepared */
-        int n_bound;          /* places that have a value */
-        int code;             /* of SQLite: why handle is NULL */
+        int n_bound;          /* parameters that have a value */
+        int code;             /* error code of SQLite that explains why handle is NULL */
 } Prepared;
 
 #define STATEMENT_CACHE_SLOTS 192
@@ -44,17 +44,17 @@ typedef struct StatementCache {
         Prepared slots[STATEMENT_CACHE_SLOTS];
 } StatementCache;
 
-/* The statement, without values. Borrowed until the cache is cleared. */
+/* Returns the statement, without values. Borrowed until the cache is cleared. */
 Prepared *statement_cache_get(StatementCache *cache, sqlite3 *db, const Statement *statement);
 /* Resets all statements, which ends their read transaction. */
 void statement_cache_reset(StatementCache *cache);
-/* Before the connection is closed. */
+/* Call before the connection is closed. */
 void statement_cache_clear(StatementCache *cache);
 
-/* True when each place has a value. */
+/* True if each parameter has a value. */
 bool statement_is_bound(const Prepared *prepared);
 
-/* Binds a value to one place after the other. Texts and blobs are copied, or else must stay until the statement ran. */
+/* Binds a value to the next parameter. Texts and blobs are copied, or else must stay until the statement ran. */
 void statement_bind(Prepared *prepared, const Field *fields, size_t n, bool is_copied);
 
 /* For a statement that is prepared outside of a cache. */
@@ -62,7 +62,7 @@ static inline void statement_finalizep(sqlite3_stmt **handle) {
         sqlite3_finalize(*handle);
 }
 
-/* Columns of the row at hand, borrowed until the next step. */
+/* Columns of the current row, borrowed until the next step. */
 static inline bool column_is_null(const Prepared *prepared, int i) {
         return sqlite3_column_type(prepared->handle, i) == SQLITE_NULL;
 }
@@ -88,14 +88,14 @@ static inline size_t column_bytes(const Prepared *prepared, int i) {
         return (size_t)sqlite3_column_bytes(prepared->handle, i);
 }
 
-/* An empty JsonText: null. */
+/* Empty JsonText: null. */
 static inline JsonText column_json(const Prepared *prepared, int i) {
         const char *text = column_text(prepared, i);
 
         return json_text(text, text ? column_bytes(prepared, i) : 0);
 }
 
-/* Members of a struct as columns, one after the other. Their types follow from the members. */
+/* Members of a struct as columns, one after the other. The types follow from the members. */
 typedef enum ColumnType {
         COLUMN_I64,
         COLUMN_U64,
@@ -104,14 +104,14 @@ typedef enum ColumnType {
         COLUMN_DOUBLE,
         COLUMN_TEXT, /* const char *, borrowed until the next step */
         COLUMN_JSON, /* JsonText, borrowed until the next step */
-        COLUMN_COPY, /* char[n], cut to fit */
-        COLUMN_ID,   /* uint8_t[n]; null, or of another length: left as it is */
+        COLUMN_COPY, /* char[n], truncated */
+        COLUMN_ID,   /* uint8_t[n]; unchanged if null, or of another length */
 } ColumnType;
 
 typedef struct StoreColumn {
         ColumnType type;
         bool is_required; /* a text that is never null: NULL means out of memory */
-        size_t offset, n; /* of the member */
+        size_t offset, n; /* offset of the member */
         size_t has;       /* offset of a bool that says whether the column has a value; 0: none */
 } StoreColumn;
 
@@ -129,5 +129,5 @@ typedef struct StoreColumn {
 /* Reads the columns from number `first` on into *ret. False: out of memory. */
 bool statement_read(const Prepared *prepared, int first, const StoreColumn *columns, size_t n, void *ret);
 
-/* A copy for the caller; *ret stays as it is for null. 0 or -ENOMEM. */
+/* Copies a text for the caller; *ret is unchanged if null. 0 or -ENOMEM. */
 int statement_column_copy(const Prepared *prepared, int i, char **ret);

@@ -22,7 +22,7 @@ struct Store {
 
 /* --- opening ------------------------------------------------------------------------------------- */
 
-/* The writer tries again by itself. */
+/* The writer tries again to open the database. */
 static int open_later(Store *store, char **note) {
         scoped(freep) char *why = TAKE(*note);
 

@@ -4,9 +4,9 @@
 /*
  * Store: rows that survive the process
  *
- * SQLite behind one writer thread. store_put() adds a row set to a bounded queue and returns at once. The writer commits all
- * queued row sets in one transaction with one sync, and returns a StoreDone for each through store_fd(). Rows whose StoreDone
- * says STORE_DONE are on disk. No function but store_open() and store_free() waits for the disk.
+ * Runs SQLite behind one writer thread. store_put() adds a row set to a bounded queue and returns at once. The writer commits
+ * all queued row sets in one transaction with one sync, and returns a StoreDone for each through store_fd(). Rows whose
+ * StoreDone has the outcome STORE_DONE are on disk. Only store_open() and store_free() wait for the disk.
  *
  * Readers (reader.h) are separate, read-only connections for other threads.
  */
@@ -39,27 +39,28 @@ DEFINE_SCOPED(Store, store_free);
 /* Sets new limits and retention; directory and is_volatile must not change. */
 void store_configure(Store *store, const StoreConfig *config);
 
-/* Full path of the database file, for readers. Borrowed. */
+/* Returns the full path of the database file, for readers. Borrowed. */
 const char *store_path(const Store *store);
-/* The same; NULL while a store that was opened late has no database. */
+/* As above; NULL while a store that was opened late has no database. */
 const char *store_path_if_open(Store *store);
 
-/* The barrier that queries pass, for readers. Borrowed. */
+/* Returns the barrier that queries pass, for readers. Borrowed. */
 struct WalBarrier *store_wal_barrier(Store *store);
 
-/* True when the store was opened without its database. Jobs that run in the database when it is opened are closed as interrupted. */
+/* True if the store was opened without its database. Jobs that are running in the database when it is opened are closed as
+ * interrupted. */
 bool store_is_late(const Store *store);
 
 /*
- * From any thread. The packers of store/jobs, store/indicators and store/node make row sets, each of which is stored whole or not at
- * all. StoreDone returns the set's cookie; a cookie without a kind makes no StoreDone.
+ * The packers of store/jobs, store/indicators and store/node make row sets, each of which is stored completely or not at all.
+ * The functions may be called from any thread. StoreDone returns the set's cookie; a cookie without a kind makes no StoreDone.
  */
 enum {
         STORE_QUEUE_FULL = 1,
 };
 /* Queues a row set, and owns it in any case. 0; STORE_QUEUE_FULL: dropped, try again when store_fd() is readable; -ENOMEM: no rows. */
 int store_put(Store *store, RowSet *rows);
-/* True when the queue has room for n_rows more. For callers whose packing takes long. */
+/* True if the queue has room for n_rows more. For callers whose packing takes long. */
 bool store_has_room(Store *store, size_t n_rows);
 
 /* Completions, for one thread. The descriptor is readable when a StoreDone waits, and after rows have left the queue. */

@@ -2,10 +2,11 @@
 #pragma once
 
 /*
- * Store subject: what the store keeps about one subject (jobs, indicators, the node)
+ * Store subject: the data that the store keeps about one subject (jobs, indicators, the node)
  *
- * A subject is a folder with its tables, their statements, the row sets that change them and the readers that query them. One row of
- * type StoreSubject tells the shared machinery all of that; store_subjects.c has the list of subjects, and nothing else names one.
+ * A subject is a folder with its tables, their statements, the row sets that change them and the readers that query them. One
+ * row of type StoreSubject describes the subject for shared code; store_subjects.c lists the subjects, and no other shared file
+ * names one.
  */
 
 #include <stdbool.h>
@@ -34,25 +35,23 @@ typedef struct StoreTable {
         /* Queries of one number that read first or last entries when the database is opened; a damaged table fails them. */
         const char *checks[TABLE_CHECKS_MAX];
 
-        /* Retention; NULL and 0 for a table whose rows go with the rows of another, or stay. */
+        /* Retention; NULL and 0 for a table whose rows are removed with the rows of another table, or never. */
         unsigned removal_order;   /* tables of a lower order lose their rows first when space is needed */
         size_t keep;              /* offset in StoreConfig of how long rows are kept, in ns */
         const Statement *remove;  /* removes the oldest rows, ?1 at most; never NULL with a removal_order */
-        const Statement *remove_of_user; /* or NULL: the same, and only rows of user ?2 */
-        const Statement *expire;  /* the same, and only rows from before ?2, in ms */
-        const char *newest;       /* query of the time of the newest row by perfd's clock, in ms; NULL: clients tell the time */
-        int (*run)(Database *database, Prepared *removal, int64_t *ret_n); /* runs either and counts the rows that went */
+        const Statement *remove_of_user; /* or NULL: as above, for rows of user ?2 only */
+        const Statement *expire;  /* as above, for rows from before ?2 only, in ms */
+        const char *newest;       /* query of the time of the newest row by perfd's clock, in ms; NULL: clients provide the time */
+        int (*run)(Database *database, Prepared *removal, int64_t *ret_n); /* runs one of them, and counts the removed rows */
         int (*tidy)(Database *database); /* or NULL: runs after the last of several removals */
 
-        /*
-         * Salvage (salvage.h): statements that run for a row of a damaged file, whose columns are ?1, ?2 and so on. NULL: none. A table
-         * without any is made again from the rows of others.
-         */
+        /* Salvage (salvage.h): statements that run for a row of a damaged file, whose columns are ?1, ?2 and so on. NULL: none.
+         * A table without any statement is rebuilt from the rows of other tables. */
         const Statement *salvage_first; /* stores the row if it is needed before other rows are stored */
         const Statement *salvage_before, *salvage; /* store any row */
         const Statement *salvage_after; /* run when the row was stored; an array that ends with {} */
         const Statement *salvage_tidy;  /* runs after the first rows of all tables were stored */
-        bool keeps_rowids;              /* other tables refer to rows, or their order counts */
+        bool keeps_rowids;              /* other tables refer to the rows, or their order matters */
         const StoreIndex *salvage_indexes; /* or NULL: an array that ends with {} */
 } StoreTable;
 
@@ -67,11 +66,11 @@ typedef struct StoreSubject {
         void (*forget)(void *state);                    /* after a rollback, or when rows were removed */
         int (*flush)(void *state, Database *database);  /* before a commit */
 
-        /* Or NULL. When the database is opened late: nobody resumed what was under way before. */
+        /* Or NULL. Called when the database is opened late: running jobs of the former perfd were not resumed. */
         int (*interrupt)(Database *database);
 
         /* Work on stored rows, in steps between batches; or NULL. */
-        bool (*take_work)(void *state);                                          /* true once after rows that need work */
+        bool (*take_work)(void *state);                                          /* true once after rows that require work */
         int (*find_work)(Database *database, bool *ret_has_work);
         int (*work)(void *state, Database *database, bool *ret_has_more);        /* one step, inside a transaction */
 } StoreSubject;

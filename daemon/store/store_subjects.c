@@ -12,7 +12,7 @@
 #include "store/jobs/store_jobs.h"
 #include "store/node/store_node.h"
 
-/* The one list of subjects. */
+/* List of all subjects. */
 static const StoreSubject *const all[] = { &store_jobs, &store_indicators, &store_node, &holders_subject, &expiry_subject, NULL };
 
 #define N_SUBJECTS (N_ELEMENTS(all) - 1)

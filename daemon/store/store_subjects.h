@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Store subjects: the list of subjects, and what the writer keeps for each
+ * Store subjects: the list of subjects, and their states in the writer
  *
- * The rest of the machinery walks the list or calls these functions, which ask each subject in turn.
+ * Shared code iterates over the list, or calls these functions, which ask each subject in turn.
  */
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 #include "store/store_subject.h"
 #include "util/scoped.h"
 
-/* The subjects, up to NULL; for walks over their tables. */
+/* Returns the subjects, which end with NULL; for walks over their tables. */
 const StoreSubject *const *store_subjects_all(void);
 
 /* The subjects' states, for the writer. */
@@ -22,7 +22,7 @@ int store_subjects_new(StoreSubjects **ret, struct Shares *shares);
 StoreSubjects *store_subjects_free(StoreSubjects *subjects);
 DEFINE_SCOPED(StoreSubjects, store_subjects_free);
 
-/* 0 or an outcome of database.h, as all of these: the transaction is to be rolled back. */
+/* 0 or an outcome of database.h, as for all functions here: the transaction must be rolled back. */
 int store_subjects_apply(StoreSubjects *subjects, Database *database, RowSet *set);
 int store_subjects_flush(StoreSubjects *subjects, Database *database);
 void store_subjects_forget(StoreSubjects *subjects);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Types that the callers of the store and its own files share. */
+/* Types that both the callers of the store and its own files use. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,19 +12,19 @@
 struct Kind;
 struct Shares;
 
-/* Tells the caller which of its puts a completion is of. The store hands the cookie back and never looks inside, except that a
+/* Identifies the put to which a completion belongs. The store returns the cookie and does not interpret it, except that a
  * cookie without a kind makes no completion. */
 typedef struct StoreCookie {
         const struct Kind *kind; /* NULL: nobody waits */
-        Ticket ticket;           /* request to answer; all zero: none */
+        Ticket ticket;           /* request to answer; all zero: no request */
         void *owner;             /* borrowed: object of the caller that the rows are about, or NULL */
 } StoreCookie;
 
 typedef enum StoreOutcome {
         STORE_DONE,      /* on disk */
-        STORE_DUPLICATE, /* every result of the submission was stored before: nothing changed. STORE_DONE when any was new */
+        STORE_DUPLICATE, /* every result of the submission was stored before: nothing changed. STORE_DONE if any result was new */
         STORE_CONFLICT,  /* job begin: another job has the id */
-        STORE_MISSING,   /* job end, job amend: no such job; phase, identity: the job does not run */
+        STORE_MISSING,   /* job end, job amend: no such job; phase, identity: the job is not running */
         STORE_DENIED,    /* job amend, results: the job belongs to another uid */
         STORE_QUOTA,     /* results: the user has no share left for more names or series; nothing of the set was stored */
         STORE_FAILED,    /* disk full, I/O error: nothing of the set was stored; see store_stats().error */
@@ -33,7 +33,7 @@ typedef struct RowSet RowSet;
 typedef struct StoreDone {
         StoreCookie cookie;
         StoreOutcome outcome;
-        const RowSet *rows; /* borrowed until the next completion; a subject's functions read more of the outcome from these */
+        const RowSet *rows; /* borrowed until the next completion; functions of a subject read further data about the outcome from it */
 } StoreDone;
 
 
@@ -42,12 +42,12 @@ typedef struct StoreDone {
 typedef struct StoreConfig {
         char directory[STORE_DIRECTORY_MAX]; /* state directory; must exist */
         bool is_volatile;         /* no syncing: rows may survive the process, not the machine */
-        uint64_t size_max_bytes;  /* of the database with its log; the oldest rows go when reached; 0: no limit */
-        uint64_t keep_samples_ns, keep_jobs_ns, keep_results_ns; /* 0: for ever */
+        uint64_t size_max_bytes;  /* maximum size of the database with its log; then the oldest rows are removed; 0: no limit */
+        uint64_t keep_samples_ns, keep_jobs_ns, keep_results_ns; /* 0: no limit */
         uint64_t expiry_period_ns; /* 0: EXPIRY_PERIOD_NS; shorter in tests */
         size_t queue_rows_max;
         size_t queue_bytes_max;
-        struct Shares *shares; /* borrowed; NULL: users are not charged for what they store. Must not change */
+        struct Shares *shares; /* borrowed; NULL: users are not charged for stored rows. Must not change */
 } StoreConfig;
 
 #define STORE_ERROR_MAX sizeof(((StoreStats *)NULL)->error)

@@ -24,21 +24,21 @@ typedef struct WalBarrier {
         /* Under the mutex. */
         size_t n_inside;
         bool is_closed;
-        unsigned generation; /* of the database file: a query with another's connection opens the file again */
+        unsigned generation; /* generation of the database file: a query whose connection has another generation opens the file again */
         bool is_damaged;     /* a query found damage in the file of this generation */
 } WalBarrier;
 
 void wal_barrier_init(WalBarrier *barrier, Queue *writers);
-/* No query may be inside any more. */
+/* No query may be inside. */
 void wal_barrier_deinit(WalBarrier *barrier);
 
 /* For a query: waits while the barrier is closed or the file is to be replaced, at most wait_max_ns. Returns the file's generation. */
 unsigned wal_barrier_enter(WalBarrier *barrier, uint64_t wait_max_ns);
 void wal_barrier_leave(WalBarrier *barrier);
-/* For a query: the file of this generation is damaged. The writer is told. */
+/* For a query: reports that the file of this generation is damaged. The writer is told. */
 void wal_barrier_note_damage(WalBarrier *barrier, unsigned generation);
 
-/* For the writer: true when no query is inside; none enters until the writer opens the barrier. */
+/* For the writer: true if no query is inside; then none enters until the writer opens the barrier. */
 bool wal_barrier_close(WalBarrier *barrier);
 void wal_barrier_open(WalBarrier *barrier);
 bool wal_barrier_is_damaged(WalBarrier *barrier);

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-/* A checkpoint costs two syncs, and writes a page once however often the page changed: not after every batch. */
+/* A checkpoint needs two syncs, and writes a page once, regardless of the number of its changes: therefore not after every
+ * batch. */
 #define IDLE_CHECKPOINT_PAGES 500
 
 uint64_t wal_checkpoint_log_bytes(const char *path) {
@@ -53,9 +54,8 @@ void wal_checkpoint_run(WalCheckpoint *wal, Database *database, int mode) {
                 database->n_wal_pages = 0;
 }
 
-/*
- * Waits only when the log has no room left; and when another program reads on and on, once for each further n_wal_pages_max pages.
- */
+/* Waits only if the log has no room left; and, if another program reads continuously, once for each further n_wal_pages_max
+ * pages. */
 void wal_checkpoint_restart(WalCheckpoint *wal, Database *database, const Retention *retention, int mode) {
         int n = database->n_wal_pages;
         bool must_wait = n >= retention->n_wal_pages_end && n >= wal->n_pages_waited + retention->n_wal_pages_max;
@@ -86,7 +86,7 @@ bool wal_checkpoint_has_room(WalCheckpoint *wal, Database *database, const Reten
 void wal_checkpoint_if_due(WalCheckpoint *wal, Database *database, const Retention *retention, bool is_idle) {
         int n = database->n_wal_pages, n_max = retention->n_wal_pages_max;
 
-        /* When there is always a query, passive checkpoints never restart the log. */
+        /* If there is always a query, passive checkpoints never restart the log. */
         if (wal->is_barrier_closed || n >= 2 * n_max)
                 wal_checkpoint_restart(wal, database, retention, SQLITE_CHECKPOINT_RESTART);
         else if (n >= n_max || (n >= IDLE_CHECKPOINT_PAGES && is_idle))

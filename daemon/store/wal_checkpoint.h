@@ -4,8 +4,8 @@
 /*
  * WAL checkpoint: moves pages of the write-ahead log into the database, and restarts the log
  *
- * A passive checkpoint moves what no reader holds up. The log is restarted at its begin only when no query reads it: the barrier
- * keeps new queries out until then. The writer does not wait for queries, except when the log has reached its last page.
+ * A passive checkpoint moves the pages that no reader needs. The log is restarted at its start only if no query reads it: the
+ * barrier keeps new queries out until then. The writer does not wait for queries, except if the log has reached its last page.
  */
 
 #include <stdbool.h>
@@ -17,21 +17,24 @@
 
 typedef struct WalCheckpoint {
         WalBarrier *barrier;    /* borrowed */
-        bool is_barrier_closed; /* until the log is restarted */
-        int n_pages_waited;     /* length of the log when a wait was in vain; 0: since the restart */
+        bool is_barrier_closed; /* barrier is closed until the log is restarted */
+        int n_pages_waited;     /* length of the log when waiting failed; 0: since the restart */
         uint64_t n_failures;    /* checkpoints that could not write or sync the database file */
         int error;              /* negative errno of the last checkpoint; 0: it succeeded, or waits for a query */
 } WalCheckpoint;
 
-/* Without waiting; mode: SQLITE_CHECKPOINT_…. A failure is counted, and leaves the rest to the next checkpoint. */
+/*
+ * Runs a checkpoint without waiting; mode: SQLITE_CHECKPOINT_…. A failure is counted, and the next checkpoint moves the rest.
+ */
 void wal_checkpoint_run(WalCheckpoint *wal, Database *database, int mode);
 /* Restarts the log if no query reads it, else closes the barrier for the next attempt. */
 void wal_checkpoint_restart(WalCheckpoint *wal, Database *database, const Retention *retention, int mode);
-/* After a commit; is_idle: no rows wait. */
+/* Call after a commit; is_idle: no rows wait. */
 void wal_checkpoint_if_due(WalCheckpoint *wal, Database *database, const Retention *retention, bool is_idle);
 
-/* Whether the log may grow by another transaction: not at its end while checkpoints fail. Tries a checkpoint then. */
+/* True if the log may grow by another transaction: not if the log is at its end while checkpoints fail. Tries a checkpoint in
+ * that case. */
 bool wal_checkpoint_has_room(WalCheckpoint *wal, Database *database, const Retention *retention);
 
-/* Size of the log of a database file. */
+/* Returns the size of the log of a database file. */
 uint64_t wal_checkpoint_log_bytes(const char *path);

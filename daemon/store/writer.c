@@ -18,10 +18,10 @@
 #define IDLE_WAIT_NS (2 * NS_PER_S)
 #define SETTLED_WAIT_NS (60 * NS_PER_S)
 #define REMOVAL_INTERVAL_NS (60 * NS_PER_S)
-#define WORK_INTERVAL_NS (1 * NS_PER_S) /* while rows keep coming; a step takes some milliseconds */
-#define REPLACEMENT_INTERVAL_NS (60 * NS_PER_S) /* a disk that damages each new file is not filled with these */
-#define SALVAGE_INTERVAL_NS (NS_PER_S / 10)     /* while rows keep coming */
-#define SALVAGE_BYTES (512 * 1024)              /* room that is there for a step */
+#define WORK_INTERVAL_NS (1 * NS_PER_S) /* while rows keep arriving; a step takes some milliseconds */
+#define REPLACEMENT_INTERVAL_NS (60 * NS_PER_S) /* minimum time between two replaced files, for a disk that damages each new file */
+#define SALVAGE_INTERVAL_NS (NS_PER_S / 10)     /* while rows keep arriving */
+#define SALVAGE_BYTES (512 * 1024)              /* room that must exist for a step */
 #define WORK_BYTES (256 * 1024)         /* room that is made for a step */
 #define TRIM_BYTES (UINT64_C(1) << 20)
 
@@ -38,7 +38,7 @@ static void note_size(Writer *writer) {
                     writer->retention.n_removed);
 }
 
-/* Right after the call that failed, while the connection still has SQLite's message. */
+/* Call directly after the call that failed, while the connection still has SQLite's message. */
 static void keep_failure(Writer *writer, int r, const char *explanation) {
         const char *message = database_error(&writer->database);
 
@@ -59,7 +59,7 @@ static void note_closed(Writer *writer, const char *why) {
         report_closed(&writer->report, writer->failure);
 }
 
-/* The size comes first: a caller that sees the database open sees its size, too. */
+/* The size is set first: a caller that sees an open database sees its size, too. */
 static void note_open(Writer *writer) {
         writer->was_open = true;
         note_size(writer);
@@ -80,7 +80,7 @@ static void take_config(Writer *writer) {
         if (!report_take_config(&writer->report, &config))
                 return;
 
-        /* If the connection cannot be told, the file keeps its old limit; rows are removed by the new one. */
+        /* If the connection cannot be changed, the file keeps its old limit; rows are removed by the new limit. */
         writer->retention.config = config;
         if (writer->database.db)
                 (void)retention_configure(&writer->retention, &writer->database, &config);
@@ -91,7 +91,7 @@ static void take_config(Writer *writer) {
 
 /* --- the database -------------------------------------------------------------------------------- */
 
-/* Moves rows that others need from a damaged file into the database, before any other row is stored. */
+/* Moves rows on which others depend from a damaged file into the database, before any other row is stored. */
 static int begin_salvage(Writer *writer) {
         int r;
 
@@ -132,7 +132,7 @@ static int open_database(Writer *writer, char **ret_note) {
                 return r;
         note_damage(writer, *ret_note);
 
-        writer->next.has_more_work = true; /* the first step finds out */
+        writer->next.has_more_work = true; /* the first step reports the failure */
         database_watch(&writer->database);
         /* First the rows of a damaged file, because retention judges the clock by the newest row. */
         r = begin_salvage(writer);
@@ -157,10 +157,8 @@ int writer_open(Writer *writer, char **ret_note) {
         return r;
 }
 
-/*
- * When the database is opened late, nothing that was under way before this start was resumed, and nothing of this start is in the
- * database yet. Writes in any case, to find out whether writing works.
- */
+/* If the database is opened late, running jobs of the former perfd were not resumed, and the database has no rows of this start
+ * yet. Writes in any case, to check whether writing works. */
 static int interrupt(Writer *writer) {
         int r;
 
@@ -214,7 +212,7 @@ static void condemn(Writer *writer) {
         wal_barrier_replace(writer->wal.barrier);
 }
 
-/* Right after the call that failed. */
+/* Call directly after the call that failed. */
 static void handle_failure(Writer *writer, int r) {
         keep_failure(writer, r, NULL);
         note_failure(writer, r);
@@ -286,10 +284,8 @@ static int commit_storable(Writer *writer, RowSet *batch, size_t n_bytes) {
         return r;
 }
 
-/*
- * Commits a batch: in a new file when the file is damaged, and once more when the file was full. Then a checkpoint lets the log restart
- * within its space, and at the size limit more rows can be removed.
- */
+/* Commits a batch: in a new file if the file is damaged, and once more if the file was full. Afterwards, a checkpoint lets the
+ * log restart within its space, and at the size limit more rows can be removed. */
 static int commit_batch(Writer *writer, RowSet *batch, size_t n_bytes) {
         bool is_at_limit;
         int r;
@@ -298,7 +294,7 @@ static int commit_batch(Writer *writer, RowSet *batch, size_t n_bytes) {
                 note_failure(writer, -EIO);
                 return -EIO;
         }
-        /* The log may not grow past the size limit while nothing of the log reaches the database file. */
+        /* The log must not grow beyond the size limit while no page of the log reaches the database file. */
         if (!wal_checkpoint_has_room(&writer->wal, &writer->database, &writer->retention)) {
                 keep_failure(writer, writer->wal.error, "the log is full and cannot be written back into the database");
                 note_failure(writer, writer->wal.error);
@@ -374,7 +370,7 @@ static void remove_some(Writer *writer) {
         store_subjects_forget(writer->subjects);
         writer->next.is_settled &= !writer->next.has_more_to_remove;
         writer->next.removal_ns = clock_boottime_ns() + REMOVAL_INTERVAL_NS;
-        /* A checkpoint cuts the space that was given back off the file. */
+        /* A checkpoint cuts the released space off the file. */
         if (was_removing && !writer->next.has_more_to_remove)
                 wal_checkpoint_run(&writer->wal, &writer->database, SQLITE_CHECKPOINT_PASSIVE);
         else
@@ -418,7 +414,7 @@ static void work_some(Writer *writer) {
         note_size(writer);
 }
 
-/* At the size limit, the rows that are left are older than all in the database. */
+/* At the size limit, the remaining rows are older than all rows of the database. */
 static void end_salvage(Writer *writer) {
         scoped(freep) char *note = NULL;
         int r;
@@ -431,7 +427,7 @@ static void end_salvage(Writer *writer) {
         (void)begin_salvage(writer);
 }
 
-/* One step of moving rows out of a damaged file. After a failure, as on a full disk, the salvage starts again. */
+/* One step of moving rows out of a damaged file. After a failure, such as a full disk, the salvage starts again. */
 static void salvage_some(Writer *writer) {
         uint64_t now_ns = clock_boottime_ns(), n_before = writer->salvage.n_rows;
         bool has_more = false;
@@ -467,7 +463,9 @@ static bool is_writable(Writer *writer) {
         return stats.is_writable;
 }
 
-/* Returns what the allocator kept after a burst. Trimming takes the allocator's locks, so not for a few rows. */
+/*
+ * Releases memory that the allocator kept after a burst. Trimming takes the allocator's locks, so it is not done for few rows.
+ */
 static void release_memory(Writer *writer) {
         (void)sqlite3_db_release_memory(writer->database.db);
         if (writer->next.n_bytes_unsettled > TRIM_BYTES)
@@ -475,7 +473,7 @@ static void release_memory(Writer *writer) {
         writer->next.n_bytes_unsettled = 0;
 }
 
-/* When no rows came for a while; also when the last query left a closed barrier, and then only checkpoints. */
+/* Runs if no rows came for a while; also if the last query left a closed barrier, and then only checkpoints. */
 static void settle(Writer *writer) {
         if (!writer->database.db)
                 return;
@@ -484,11 +482,11 @@ static void settle(Writer *writer) {
                 return;
         }
 
-        /* While the store is reported as not writable, callers may put nothing: find out here whether writing works again. */
+        /* While the store is reported as not writable, callers may put nothing: checks whether writing works again. */
         if (!is_writable(writer) && commit_batch(writer, NULL, 0) == 0)
                 report_commit(&writer->report, 0, 0, true);
 
-        /* A log that grew behind a reader, or while space was given back, is cut when no rows come. */
+        /* Cuts a log that grew behind a reader, or while space was released, if no rows come. */
         if (writer->wal.is_barrier_closed || wal_checkpoint_log_bytes(writer->opening->path) > writer->retention.n_wal_bytes_max)
                 wal_checkpoint_restart(&writer->wal, &writer->database, &writer->retention, SQLITE_CHECKPOINT_TRUNCATE);
         if (writer->database.db)

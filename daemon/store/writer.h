@@ -4,8 +4,8 @@
 /*
  * Writer: the thread that commits
  *
- * Takes the row sets that have queued up, commits up to some thousand rows in one transaction and returns the sets to the queue. Between
- * batches the thread runs what can wait: checkpoints of the log, retention, and the subjects' work on stored rows.
+ * Takes the queued row sets, commits up to some thousand rows in one transaction and returns the sets to the queue. Between
+ * batches, the thread does work that can wait: checkpoints of the log, retention, and the subjects' work on stored rows.
  */
 
 #include <pthread.h>
@@ -22,24 +22,24 @@
 #include "store/store_subjects.h"
 #include "store/wal_checkpoint.h"
 
-/* When the next of what is done between batches is due; CLOCK_BOOTTIME. */
+/* Times at which work between batches is due; CLOCK_BOOTTIME. */
 typedef struct WriterSchedule {
         uint64_t opening_ns, removal_ns, work_ns, salvage_ns, settling_ns, replacement_ns;
         bool is_settled, has_more_to_remove, has_more_work;
-        uint64_t n_bytes_unsettled; /* of row sets since the thread was last idle */
+        uint64_t n_bytes_unsettled; /* maximum size of row sets since the thread was last idle */
 } WriterSchedule;
 
 typedef struct Writer {
         Queue *queue;      /* borrowed */
         Opening *opening;  /* borrowed */
-        Database database; /* without a connection until it could be opened */
+        Database database; /* without a connection until the database could be opened */
         StoreSubjects *subjects; /* owned */
         Retention retention;
         Holders holders;
         WalCheckpoint wal;
         Salvage salvage;
         bool was_open;     /* at any time since start */
-        bool is_condemned; /* the file is damaged and is still to be moved aside */
+        bool is_condemned; /* the file is damaged and must still be moved aside */
         WriterSchedule next;
         char failure[STORE_ERROR_MAX]; /* message of the last failure */
         Report report;
@@ -49,10 +49,10 @@ typedef struct Writer {
 
 /* Must not be moved in memory afterwards. 0 or -ENOMEM. */
 int writer_init(Writer *writer, Queue *queue, WalBarrier *barrier, Opening *opening, const StoreConfig *config);
-/* As opening_open(). A writer that is started without a database tries to open it again and again, and fails all rows until then. */
+/* As opening_open(). A writer that is started without a database tries repeatedly to open it, and fails all rows until then. */
 int writer_open(Writer *writer, char **ret_note);
 int writer_start(Writer *writer);
-/* The queue must have been stopped: everything in it is written, then the thread ends. */
+/* The queue must have been stopped: the writer stores everything in it, then the thread ends. */
 void writer_deinit(Writer *writer);
 
 /* From any thread. */

@@ -63,7 +63,7 @@ int condition_parse(const char *text, Condition *ret) {
         return 0;
 }
 
-/* -1, 0, 1. Integers that a double cannot tell apart are told apart. */
+/* Returns -1, 0 or 1. Distinguishes integers that have the same double. */
 static int compare(const Condition *condition, JsonText value, double number) {
         int64_t integer;
 

@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Condition: which results somebody asks for, as "matrix_size=512" says it
+ * Condition: selects results, written as "matrix_size=512"
  *
- * KEY=VALUE, KEY!=VALUE, and KEY<VALUE, KEY<=VALUE, KEY>VALUE, KEY>=VALUE for numbers. A value of a URL or a command line
- * has no type, so what it is compared with decides: a number equals a text that reads as the same number (512 and 512.0
- * both equal 512), a string one that is the same to the letter, true, false and null those words, a list or an
- * object one that is spelt the same. What has no such key meets no condition on it.
+ * The forms are KEY=VALUE, KEY!=VALUE, and for numbers KEY<VALUE, KEY<=VALUE, KEY>VALUE, KEY>=VALUE. A value in a URL or a
+ * command line has no type; therefore the type of the compared value decides: a number equals a text that reads as the same
+ * number (512 and 512.0 both equal 512), a string equals the identical text, true, false and null equal these words, and a list
+ * or an object equals identical JSON text. A result without the key meets no condition on the key.
  */
 
 #include <stdbool.h>
@@ -18,7 +18,7 @@
 #include "util/json_text.h"
 
 #define CONDITIONS_MAX 16U
-/* Before the key of a parameter that is called as something else: @parameters.version. */
+/* Prefix for the key of a parameter that has the name of another field: @parameters.version. */
 #define CONDITION_PARAMETERS "@parameters."
 #define CONDITION_KEY_MAX (sizeof(CONDITION_PARAMETERS) - 1 + KEY_MAX_BYTES)
 
@@ -34,26 +34,26 @@ typedef enum ConditionRelation {
 typedef struct Condition {
         char key[CONDITION_KEY_MAX + 1];
         ConditionRelation relation;
-        const char *value; /* borrowed from what was parsed */
+        const char *value; /* borrowed from the parsed text */
         bool is_number, is_integer;
         double number;
         int64_t integer;
 } Condition;
 
 enum {
-        CONDITION_MALFORMED = 1, /* no relation or no key, or a key too long */
-        CONDITION_NOT_A_NUMBER,  /* and the relation is one of numbers */
+        CONDITION_MALFORMED = 1, /* no relation, no key, or a key that is too long */
+        CONDITION_NOT_A_NUMBER,  /* the relation compares numbers, and the value is not a number */
 };
 
-/* 0 or an outcome. */
+/* Parses a condition. 0 or an outcome. */
 int condition_parse(const char *text, Condition *ret);
 
-/* One of < <= > >=. */
+/* True for < <= > >=. */
 static inline bool condition_is_range(const Condition *condition) {
         return condition->relation != CONDITION_EQUAL && condition->relation != CONDITION_NOT_EQUAL;
 }
 
-/* value.text NULL: there is none. */
+/* Compares with a JSON value. value.text NULL: the value is absent. */
 bool condition_is_met(const Condition *condition, JsonText value);
-/* By a text that is not JSON; NULL: there is none. */
+/* Compares with a text that is not JSON. NULL: the value is absent. */
 bool condition_is_met_by_text(const Condition *condition, const char *text);

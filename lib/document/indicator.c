@@ -8,7 +8,7 @@
 
 #include "util/utf8.h"
 
-/* Position of the walk: a chain on the stack, written out only for a complaint. */
+/* Position of the walk: a chain on the stack, formatted only for a complaint. */
 typedef struct Place {
         const struct Place *up;
         const char *key; /* NULL: an item of a list */
@@ -53,7 +53,7 @@ static size_t place_write(const Place *place, char *ret, size_t n_ret) {
         return append(ret, n_ret, n, index);
 }
 
-/* The sentence may quote what the client sent, so it is cut between characters as well. */
+/* The sentence may quote text of the client, so it is cut between characters. */
 static int __attribute__((format(printf, 3, 4)))
 complain(Complaint *ret, const Place *place, const char *format, ...) {
         va_list args;
@@ -82,9 +82,9 @@ static int complain_key(Complaint *ret, const char *key, const char *problem) {
         return complain(ret, &(Place){ .key = key }, "%s", problem);
 }
 
-/* --- any document -------------------------------------------------------------------------------- */
+/* --- rules for all documents ----------------------------------------------------------------------- */
 
-/* A key that is in `a` or `b` twice, or in both; b may be NULL. Together they have at most KEYS_MAX members. */
+/* Finds a key that occurs twice in `a` and `b` together; b may be NULL. Together they have at most KEYS_MAX members. */
 static const char *find_shared_key(const Value *a, const Value *b) {
         const char *keys[KEYS_MAX];
         size_t n = 0;
@@ -155,12 +155,12 @@ static int check_object(Checker *checker, const Place *place, const Value *value
         twice = find_shared_key(value, NULL);
         if (twice)
                 return complain(checker->complaint, &(Place){ .up = place, .key = twice },
-                                "is there twice: keep one of them");
+                                "is given twice: keep one");
 
         return 0;
 }
 
-/* depth: of the objects and lists around this value. */
+/* depth: number of objects and lists around this value. */
 static int check_value(Checker *checker, const Place *place, const Value *value, unsigned depth) {
         bool is_container = value->type == VALUE_OBJECT || value->type == VALUE_LIST;
 
@@ -173,7 +173,7 @@ static int check_value(Checker *checker, const Place *place, const Value *value,
         if (value->type == VALUE_STRING)
                 return check_string(checker, place, value->string);
         if (value->type == VALUE_DOUBLE && !isfinite(value->number))
-                return complain(checker->complaint, place, "is %s, which no JSON number can be: leave it out or give null",
+                return complain(checker->complaint, place, "is %s, which JSON cannot express: leave it out or use null",
                                 isnan(value->number) ? "not a number" : "infinite");
 
         return 0;
@@ -235,7 +235,7 @@ static int take_name(const Value *document, Indicator *ret, Complaint *complaint
         return 0;
 }
 
-/* *ret is left alone when the key is not given. */
+/* ret is unchanged if the key is absent. */
 static int take_component_key(const Value *document, const char *key, const char **ret, Complaint *complaint) {
         const Value *value = value_get_given(document, key);
 
@@ -316,7 +316,7 @@ int indicator_from_value(const Value *document, size_t string_max, Indicator *re
         return 0;
 }
 
-/* --- a run that failed --------------------------------------------------------------------------- */
+/* --- a failed run ---------------------------------------------------------------------------------- */
 
 static const Value *get_object(const Value *document, const char *key) {
         const Value *value = value_get(document, key);
@@ -386,7 +386,7 @@ int indicator_from_failed_run(const Value *document, const IndicatorGiven *given
                 return take_name(document, &indicator, ret_complaint);
         if (!indicator.name)
                 return complain_key(ret_complaint, "name",
-                                    "missing: say which indicator failed to run, as in \"PiMatmul\", where it did not say so itself");
+                                    "missing: say which indicator failed to run, as in \"PiMatmul\", if the output does not name it");
 
         *ret = indicator;
         return 0;

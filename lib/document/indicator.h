@@ -2,12 +2,11 @@
 #pragma once
 
 /*
- * Indicator: one measurement a script printed
+ * Indicator: one measurement, as printed by a script
  *
- * The shape of Thoth's performance indicators (perfd.conf names no other): an object with
- * `@parameters`, `@result`, `name`, `framework` or `component`, and whatever else the
- * script had to say. The rules are checked in one place for the client (before sending)
- * and the daemon (before storing), so both say the same words.
+ * The form is that of Thoth's performance indicators: an object with `@parameters`, `@result`, `name`, `framework` or
+ * `component`, and any other members. The client checks the rules before sending, and the daemon before storing; both use this
+ * module, so that their messages are the same.
  */
 
 #include <stdbool.h>
@@ -16,25 +15,25 @@
 
 #include "document/value.h"
 
-#define NAME_MAX_BYTES 128U       /* names: [A-Za-z0-9_.:-] */
+#define NAME_MAX_BYTES 128U       /* length of a name, of [A-Za-z0-9_.:-] */
 #define COMPONENT_MAX_BYTES 256U
-#define KEY_MAX_BYTES 256U        /* of a member, wherever it is */
-#define STRING_MAX_BYTES 65536U   /* any string inside a document, unless [limits] string_size says otherwise */
-#define STRING_ANY_BYTES SIZE_MAX /* of who only sends it: perfd alone knows its string_size, and judges */
-#define KEYS_MAX 4096U            /* members in a whole document */
+#define KEY_MAX_BYTES 256U        /* length of any key */
+#define STRING_MAX_BYTES 65536U   /* length of any string in a document, unless [limits] string_size differs */
+#define STRING_ANY_BYTES SIZE_MAX /* limit of clients, which do not know perfd's string_size: perfd decides */
+#define KEYS_MAX 4096U            /* number of members in a whole document */
 
 typedef struct Indicator {
         const char *name;
-        const char *component; /* `component`, or `framework` where that was given */
-        const char *version;   /* NULL when not given */
-        bool has_overall_score; /* false when absent or null */
+        const char *component; /* `component`, or `framework` if that was given */
+        const char *version;   /* NULL if absent */
+        bool has_overall_score; /* false if absent or null */
         double overall_score;
         const Value *parameters;
         const Value *result;
-        const Value *document; /* all of it, as printed */
+        const Value *document; /* the whole document, as printed */
 } Indicator;
 
-/* A runner's knowledge of a run that failed before naming itself. NULL or "": unknown. */
+/* Names of a run that failed before it printed them. NULL or "": unknown. */
 typedef struct IndicatorGiven {
         const char *name, *component, *version;
 } IndicatorGiven;
@@ -52,27 +51,23 @@ enum {
         INDICATOR_INVALID = 1,
 };
 
-/*
- * Checks a document and takes it apart. Everything in *ret is borrowed from `document`.
- * 0, or INDICATOR_INVALID with the first complaint. string_max: longest string in bytes.
- */
+/* Checks a document and extracts its members. Everything in *ret is borrowed from `document`. 0, or INDICATOR_INVALID with the
+ * first complaint. string_max: longest string in bytes. */
 int indicator_from_value(const Value *document, size_t string_max, Indicator *ret, Complaint *ret_complaint);
 
 /*
- * A run that failed: whatever it printed, which may be no indicator or nothing at all (NULL), and what its runner knows of
- * it. Name, component and version come from the document where it has proper ones; the name is required. Parameters and result
- * are taken where they are objects. The rest as indicator_from_value().
+ * Checks a failed run: its output, which may be an indicator, another document or missing (NULL), and the names that the runner
+ * knows. Name, component and version come from the document if they are valid there; the name is required. Parameters and
+ * result are used if they are objects. Otherwise as indicator_from_value().
  */
 int indicator_from_failed_run(const Value *document, const IndicatorGiven *given, size_t string_max, Indicator *ret,
                               Complaint *ret_complaint);
 
-/*
- * An object that is kept beside a document, by the rules for all documents: depth, keys, UTF-8, finite numbers.
- * 0, or INDICATOR_INVALID.
- */
+/* Checks an object that is kept with a document, by the rules for all documents: depth, keys, UTF-8, finite numbers. 0, or
+ * INDICATOR_INVALID. */
 int indicator_check_object(const Value *object, size_t string_max, Complaint *ret_complaint);
 
-/* For complaints of other modules: the path and a sentence, cut between characters. Returns INDICATOR_INVALID. */
+/* Sets a complaint of another module: the path and a sentence, cut between characters. Returns INDICATOR_INVALID. */
 int indicator_complain(Complaint *ret, const char *path, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* True for 1…max_bytes characters of [A-Za-z0-9_.:-]. */

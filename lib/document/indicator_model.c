@@ -46,15 +46,15 @@ const char *indicator_model_direction_text(Direction direction) {
         return direction == DIRECTION_HIGHER ? "higher" : direction == DIRECTION_LOWER ? "lower" : NULL;
 }
 
-/* --- the declaration ------------------------------------------------------------------------------ */
+/* --- reading the declaration ---------------------------------------------------------------------- */
 
-/* Position in the declaration, and destination of complaints. */
+/* Position in the declaration, and the complaint to set. */
 typedef struct Reader {
         Complaint *complaint;
         char path[PATH_ROOM];
 } Reader;
 
-/* A complaint of the member `key` of where the reader is, or of that itself (NULL). */
+/* Sets a complaint about the member `key` of the current object, or about the object itself (NULL). */
 static int __attribute__((format(printf, 3, 4)))
 wrong(Reader *reader, const char *key, const char *format, ...) {
         char path[2 * PATH_ROOM], text[4 * COMPLAINT_TEXT_MAX];
@@ -78,7 +78,7 @@ static size_t find_word(const char *word, const char *const *words, size_t n) {
         return i;
 }
 
-/* As a complaint lists them. */
+/* Writes a list of words for a complaint. */
 static void join_words(const char *const *words, size_t n_words, char ret[static WORDS_TEXT_MAX]) {
         int n = 0;
 
@@ -94,16 +94,14 @@ static int check_keys(Reader *reader, const Value *object, const char *const *ke
                 if (find_word(object->members[i].key, keys, n_keys) < n_keys)
                         continue;
                 join_words(keys, n_keys, all);
-                return wrong(reader, object->members[i].key, "is not known here: expected one of %s", all);
+                return wrong(reader, object->members[i].key, "is unknown: expected one of %s", all);
         }
 
         return 0;
 }
 
-/*
- * YAML takes U+2028 and U+2029 for line breaks, and U+FEFF, U+FFFE and U+FFFF for no characters, quoted or not: a
- * declaration that is kept as JSON would not be read as it was.
- */
+/* YAML treats U+2028 and U+2029 as line breaks, and U+FEFF, U+FFFE and U+FFFF as invalid, quoted or not: a declaration that is
+ * kept as JSON would be read back differently. */
 static bool is_yaml(const char *text) {
         static const char *const odd[] = { "\xe2\x80\xa8", "\xe2\x80\xa9", "\xef\xbb\xbf", "\xef\xbf\xbe", "\xef\xbf\xbf" };
 
@@ -117,7 +115,7 @@ static bool is_line(const char *text) {
         return utf8_is_line(text) && is_yaml(text);
 }
 
-/* The same, but for line breaks and tabs. */
+/* As the function above, but allows line breaks and tabs. */
 static bool is_text(const char *text) {
         for (const unsigned char *p = (const unsigned char *)text; *p; p++)
                 if ((*p < ' ' && *p != '\n' && *p != '\t') || *p == 0x7f || (p[0] == 0xc2 && p[1] < 0xa0))
@@ -156,7 +154,7 @@ static int take_bool(Reader *reader, const Value *object, const char *key, bool 
         return 0;
 }
 
-/* *ret: index of the word in `words`; left alone when the key is not given. */
+/* ret: index of the word in `words`; unchanged if the key is absent. */
 static int take_word(Reader *reader, const Value *object, const char *key, const char *const *words, size_t n_words, unsigned *ret) {
         const Value *value = value_get_given(object, key);
         size_t i = value && value->type == VALUE_STRING ? find_word(value->string, words, n_words) : n_words;
@@ -171,7 +169,7 @@ static int take_word(Reader *reader, const Value *object, const char *key, const
 
         join_words(words, n_words, all);
         if (value->type == VALUE_STRING)
-                return wrong(reader, key, "'%.40s' is none of %s", value->string, all);
+                return wrong(reader, key, "'%.40s' is not one of %s", value->string, all);
         return wrong(reader, key, "is %s, must be one of %s", value_type_text(value), all);
 }
 
@@ -182,9 +180,9 @@ static int take_type_word(Reader *reader, const char *key, const Value *value, u
                 return wrong(reader, key, "is %s, must be str, int, float, bool, or a list of them", value_type_text(value));
         i = find_word(value->string, types, N_ELEMENTS(types));
         if (i == N_ELEMENTS(types))
-                return wrong(reader, key, "'%.40s' is no type: give str, int, float, bool, or a list of them", value->string);
+                return wrong(reader, key, "'%.40s' is not a type: use str, int, float, bool, or a list of them", value->string);
         if (*ret & (1U << i))
-                return wrong(reader, key, "names %s twice: once is enough", types[i]);
+                return wrong(reader, key, "names %s twice: remove one", types[i]);
 
         *ret |= 1U << i;
         return 0;
@@ -198,7 +196,7 @@ static int take_types(Reader *reader, const char *key, const Value *value, unsig
         if (value->type != VALUE_LIST)
                 return take_type_word(reader, key, value, ret);
         if (value->n_items == 0)
-                return wrong(reader, key, "is an empty list: leave it out where any type will do");
+                return wrong(reader, key, "is an empty list: remove it to allow any type");
 
         for (size_t i = 0; i < value->n_items && r == 0; i++)
                 r = take_type_word(reader, key, &value->items[i], ret);
@@ -211,7 +209,7 @@ static bool is_whole(double number) {
         return number == trunc(number) && number >= -0x1p63 && number < 0x1p63;
 }
 
-/* 30.0 is an integer as well: many languages write whole floats so. */
+/* 30.0 is an integer, too: many languages print whole floats in this form. */
 static bool is_of_types(const Value *value, unsigned wanted) {
         switch (value->type) {
         case VALUE_STRING:
@@ -266,7 +264,7 @@ static int take_allowed(Reader *reader, const Value *object, Property *property)
         if (list->type != VALUE_LIST)
                 return wrong(reader, "values", "is %s, must be a list as in [cpu, gpu]", value_type_text(list));
         if (list->n_items == 0 || list->n_items > VALUES_MAX)
-                return wrong(reader, "values", "has %zu items, may have 1 to %u: leave it out where any value will do",
+                return wrong(reader, "values", "has %zu items, may have 1 to %u: remove it to allow any value",
                              list->n_items, VALUES_MAX);
 
         for (size_t i = 0; i < list->n_items && r == 0; i++)
@@ -290,7 +288,7 @@ static int check_index(Reader *reader, const Property *property) {
                 return 0;
 
         indicator_model_types_text(property->types, given);
-        return wrong(reader, "index", "%s is for numbers, and the type is %s: give exact, or another type",
+        return wrong(reader, "index", "%s is for numbers, and the type is %s: use exact, or change the type",
                      indicator_model_index_text(property->index), given);
 }
 
@@ -319,7 +317,7 @@ static int take_result(Reader *reader, const Value *object, Property *property) 
         int r;
 
         if (value_get(object, "index"))
-                return wrong(reader, "index", "is for parameters, which results are found by: leave it out here");
+                return wrong(reader, "index", "applies to parameters only: remove it");
         r = check_keys(reader, object, keys, N_ELEMENTS(keys));
         if (r == 0)
                 r = take_types(reader, "type", value_get_given(object, "type"), &property->types);
@@ -378,7 +376,7 @@ static int compare_names(const void *a, const void *b) {
         return strcmp((*left)->name, (*right)->name);
 }
 
-/* Each list has its names once: indicator_check_object() saw to that. */
+/* Each list has unique names: indicator_check_object() checked that. */
 static int sort_properties(Reader *reader, IndicatorModel *model) {
         for (size_t i = 0; i < model->n_properties; i++)
                 model->by_name[i] = &model->properties[i];
@@ -412,7 +410,9 @@ static int take_head(Reader *reader, const Value *document, IndicatorModel *ret)
 
         if (!ret->name)
                 return wrong(reader, "name", "missing: say which indicator this is, as in name: PiMatmul");
-        if (!indicator_name_is_valid(ret->name, NAME_MAX_BYTES))
+        if (strcmp(ret->name, MODEL_ANY_NAME) == 0 && !ret->component)
+                return wrong(reader, "component", "missing: a model of the name '*' applies to all indicators of one component");
+        if (strcmp(ret->name, MODEL_ANY_NAME) != 0 && !indicator_name_is_valid(ret->name, NAME_MAX_BYTES))
                 return wrong(reader, "name", "'%s' must be 1 to %u letters, digits, or any of _ . : -", ret->name, NAME_MAX_BYTES);
         return 0;
 }
@@ -460,7 +460,7 @@ int indicator_model_from_value(const Value *document, Arena *arena, IndicatorMod
         int r;
 
         if (document->type != VALUE_OBJECT)
-                return wrong(&reader, NULL, "is %s, must say name, parameters and results", value_type_text(document));
+                return wrong(&reader, NULL, "is %s, must have name, parameters and results", value_type_text(document));
         if (indicator_check_object(document, STRING_MAX_BYTES, ret_complaint) != 0)
                 return MODEL_INVALID;
 
@@ -490,20 +490,20 @@ const Property *indicator_model_find(const IndicatorModel *model, const char *na
         return property && property->is_result == is_result ? property : NULL;
 }
 
-/* --- judging -------------------------------------------------------------------------------------- */
+/* --- checking results ------------------------------------------------------------------------------ */
 
 typedef struct Judgement {
         const IndicatorModel *model;
         Complaint *complaint;
         size_t n_odd;
-        bool seen[MODEL_PROPERTIES_MAX]; /* by place in by_name */
+        bool seen[MODEL_PROPERTIES_MAX]; /* by index in by_name */
 } Judgement;
 
 static const char *list_of(bool is_result) {
         return is_result ? "@result" : "@parameters";
 }
 
-/* Only the first is put into words. */
+/* Only the first deviation is described. */
 static void __attribute__((format(printf, 4, 5)))
 odd(Judgement *judgement, bool is_result, const char *key, const char *format, ...) {
         char path[PATH_ROOM + 16], text[4 * COMPLAINT_TEXT_MAX];
@@ -537,7 +537,7 @@ static void judge_member(Judgement *judgement, const Member *member, bool is_res
 
         property = find(model, member->key, &i);
         if (!property || property->is_result != is_result) {
-                odd(judgement, is_result, member->key, "is %s that the model of %s does not know: declare it there, or leave it out",
+                odd(judgement, is_result, member->key, "is %s that the model of %s does not declare: declare it, or leave it out",
                     is_result ? "a result" : "a parameter", model->name);
                 return;
         }
@@ -547,7 +547,7 @@ static void judge_member(Judgement *judgement, const Member *member, bool is_res
                 indicator_model_types_text(property->types, wanted);
                 odd(judgement, is_result, member->key, "is %s, and the model of %s says %s", value_type_text(value), model->name, wanted);
         } else if (property->allowed && !is_allowed(value, property->allowed))
-                odd(judgement, is_result, member->key, "is none of the values that the model of %s lists", model->name);
+                odd(judgement, is_result, member->key, "is not one of the values that the model of %s lists", model->name);
 }
 
 static void judge_missing(Judgement *judgement) {

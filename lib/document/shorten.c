@@ -53,7 +53,7 @@ static int shorten_list(const Value *from, size_t string_max, Arena *arena, Valu
         return r;
 }
 
-/* A mark that is there already is set. */
+/* An existing mark is set to true. */
 static int put_mark(const char *key, Arena *arena, Member *members, size_t *n) {
         size_t n_key = strlen(key);
         char *mark = arena_alloc(arena, n_key + sizeof(MARK));

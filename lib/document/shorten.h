@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Texts that are cut rather than refused
+ * Shorten: cuts texts that are too long
  *
- * What a runner writes down of a run is not its user's doing, and must not make a result be refused: where a text
- * in it is longer than a limit, part of it is kept, and it is said that it was cut.
+ * The record of a run is written by the runner, so that a text in it that exceeds a limit must not cause the result to be
+ * refused: part of the text is kept, with a mark that it was cut.
  */
 
 #include <stddef.h>
@@ -14,8 +14,8 @@
 #include "util/arena.h"
 
 /*
- * A tree in which no string is longer than string_max bytes: of `stderr` the end is kept, of others the beginning, and
- * an object with such a member has KEY_cut: true beside it. *ret is `from` where nothing is too long; what is new lives
- * in the arena, the rest is shared. 0, or -ENOMEM when the arena is full. The depth is the caller's to bound.
+ * Returns a tree in which no string is longer than string_max bytes: the end of `stderr` is kept, and the start of other texts;
+ * an object with such a member gets KEY_cut: true. *ret is `from` if no text is too long; new nodes are in the arena, the
+ * others are shared. 0, or -ENOMEM if the arena is full. The caller must limit the depth.
  */
 int shorten_value(const Value *from, size_t string_max, Arena *arena, const Value **ret);

@@ -38,7 +38,7 @@ bool value_get_double(const Value *value, const char *key, double *ret) {
         return true;
 }
 
-/* 30.0 is an integer as well: many languages write whole floats so. */
+/* 30.0 is an integer, too: many languages print whole floats in this form. */
 bool value_get_int(const Value *value, const char *key, int64_t *ret) {
         const Value *member = value_get(value, key);
 
@@ -86,7 +86,7 @@ static int rank(const Value *value) {
 
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 
-/* Exact also where a double cannot hold the integer. */
+/* Exact even if a double cannot represent the integer. */
 static int compare_mixed(int64_t integer, double number) {
         if (number < -0x1p63 || number >= 0x1p63)
                 return number < 0 ? 1 : -1;
@@ -151,7 +151,7 @@ static void sift_down(const char **keys, size_t i, size_t n) {
         }
 }
 
-/* Heapsort: no allocation, as qsort() may do, and no input makes it slow. */
+/* Heapsort: unlike qsort(), it allocates no memory, and is fast for every input. */
 static void sort_keys(const char **keys, size_t n) {
         for (size_t i = n / 2; i > 0; i--)
                 sift_down(keys, i - 1, n);
@@ -199,7 +199,7 @@ static void write_object(const Value *value, Json *json) {
         json_object_end(json);
 }
 
-/* Recursion is as deep as the tree, and whoever builds trees keeps them within VALUE_DEPTH_MAX. */
+/* The recursion is as deep as the tree, and VALUE_DEPTH_MAX limits all trees. */
 void value_write_json(const Value *value, Json *json) {
         switch (value->type) {
         case VALUE_NULL:

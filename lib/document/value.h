@@ -2,11 +2,10 @@
 #pragma once
 
 /*
- * Value: one typed datum, as JSON knows them
+ * Value: a value of a JSON document
  *
- * Trees of Values are built in an arena by a decoder (JSON in the client, protobuf in
- * the daemon) and borrowed everywhere else. Integers keep all 64 bits, floats stay
- * floats, and the order of members is kept.
+ * A decoder builds a tree of Values in an arena (JSON in the client, protobuf in the daemon); all others borrow it. Integers
+ * keep all 64 bits, floats remain floats, and the order of members is kept.
  */
 
 #include <stdbool.h>
@@ -34,7 +33,7 @@ struct Value {
                 bool boolean;
                 int64_t integer;
                 double number;
-                const char *string; /* UTF-8, NUL-terminated, no NUL inside */
+                const char *string; /* UTF-8, NUL-terminated, without NUL inside */
                 struct {
                         const Value *items;
                         size_t n_items;
@@ -53,30 +52,28 @@ struct Member {
 
 #define VALUE_DEPTH_MAX 32
 
-/* The member of an object, or NULL (also when `value` is NULL or no object). */
+/* Returns the member of an object, or NULL (also if `value` is NULL or not an object). */
 const Value *value_get(const Value *value, const char *key);
-/* The same, but NULL for a member that is null as well. */
+/* As above, but also returns NULL for a null member. */
 const Value *value_get_given(const Value *value, const char *key);
-/* NULL when absent or not a string. */
+/* Returns NULL if absent or not a string. */
 const char *value_get_string(const Value *value, const char *key);
-/* False when absent or not a number. */
+/* Returns false if absent or not a number. */
 bool value_get_double(const Value *value, const char *key, double *ret);
 bool value_get_int(const Value *value, const char *key, int64_t *ret);
-/* "null", "a boolean", "an integer", "a number", "a string", "a list", "an object": for messages. */
+/* Returns "null", "a boolean", "an integer", "a number", "a string", "a list" or "an object", for messages. */
 const char *value_type_text(const Value *value);
 
-/* Whether value_compare() orders the value and models can list it. */
+/* True if value_compare() can order the value, and models can list it. */
 bool value_is_scalar(const Value *value);
 bool value_is_number(const Value *value);
-/* -1, 0 or 1: an order of scalars. Booleans, then numbers by what they are worth (1 and 1.0 the same, no NaN), then strings by bytes. */
+/* Orders scalars: -1, 0 or 1. Booleans come first, then numbers by value (1 and 1.0 are equal, no NaN), then strings by bytes. */
 int value_compare(const Value *a, const Value *b);
-/*
- * The first item of a list of scalars that is there already, and where it is first, in O(n log n). room: for as many pointers as the
- * list has items. False when there is none.
- */
+/* Finds the first item of a list of scalars that equals an earlier item, and the index of the earlier item, in O(n log n).
+ * room: space for a pointer to each item. False if all items differ. */
 bool value_find_twice(const Value *list, const Value **room, size_t *ret_first, size_t *ret_again);
 
-/* A key that is there twice, or NULL. Reorders `keys`. */
+/* Returns a key that occurs twice, or NULL. Reorders `keys`. */
 const char *value_find_key_twice(const char **keys, size_t n);
 
 void value_write_json(const Value *value, Json *json);

@@ -11,33 +11,33 @@
 
 static_assert(VALUE_DEPTH_MAX == 32, "the text names it");
 static const char *const texts[] = {
-        [VALUE_ERROR_CUT_OFF] = "the text is cut off",
-        [VALUE_ERROR_NO_VALUE] = "a value expected",
-        [VALUE_ERROR_NO_KEY] = "a key in double quotes expected",
-        [VALUE_ERROR_NO_COLON] = "':' expected",
-        [VALUE_ERROR_NO_LIST_END] = "',' or ']' expected",
-        [VALUE_ERROR_NO_OBJECT_END] = "',' or '}' expected",
-        [VALUE_ERROR_NO_DIGIT] = "a digit expected",
+        [VALUE_ERROR_CUT_OFF] = "the text is truncated",
+        [VALUE_ERROR_NO_VALUE] = "expected a value",
+        [VALUE_ERROR_NO_KEY] = "expected a key in double quotes",
+        [VALUE_ERROR_NO_COLON] = "expected ':'",
+        [VALUE_ERROR_NO_LIST_END] = "expected ',' or ']'",
+        [VALUE_ERROR_NO_OBJECT_END] = "expected ',' or '}'",
+        [VALUE_ERROR_NO_DIGIT] = "expected a digit",
         [VALUE_ERROR_LEADING_ZERO] = "a number has no leading zeros",
         [VALUE_ERROR_INTEGER_RANGE] = "an integer beyond 64 bits: print it with a decimal point, or as a string",
         [VALUE_ERROR_DOUBLE_RANGE] = "a number beyond 1.7976931348623157e308: print it as a string, or null",
         [VALUE_ERROR_ESCAPE] = "invalid escape: write a backslash as two",
         [VALUE_ERROR_NUL] = "strings may not contain \\u0000: remove it",
-        [VALUE_ERROR_SURROGATE] = "half a character: write both of its escapes, or the character itself",
+        [VALUE_ERROR_SURROGATE] = "unpaired surrogate: write both escapes, or the character itself",
         [VALUE_ERROR_CONTROL] = "control character in a string: write it as an escape such as \\n or \\u001b",
-        [VALUE_ERROR_UTF8] = "this is not UTF-8: save it as UTF-8",
-        [VALUE_ERROR_KEY_TWICE] = "is there twice in this object: rename or remove one of the two",
+        [VALUE_ERROR_UTF8] = "not UTF-8: save the file as UTF-8",
+        [VALUE_ERROR_KEY_TWICE] = "is given twice in this object: rename or remove one",
         [VALUE_ERROR_DEPTH] = "nested deeper than 32 levels: make it flatter",
-        [VALUE_ERROR_NO_OBJECT] = "an object expected, in {braces}",
-        [VALUE_ERROR_MORE] = "something follows the object: send one document",
+        [VALUE_ERROR_NO_OBJECT] = "expected an object, in {braces}",
+        [VALUE_ERROR_MORE] = "text after the object: send one document",
         [VALUE_ERROR_BYTE_ORDER_MARK] = "begins with a byte order mark: save it as UTF-8 without one",
-        [VALUE_ERROR_UTF16] = "looks like UTF-16 and is not UTF-8: save it as UTF-8",
+        [VALUE_ERROR_UTF16] = "looks like UTF-16: save it as UTF-8",
 };
 
-/* Fixes by what stands in the place of a value, a key, a comma or a digit. */
+/* Fixes, by the text found in place of a value, a key, a comma or a digit. */
 static const struct {
         const char *found, *fix;
-        ValueErrorCode only; /* 0: any of them */
+        ValueErrorCode only; /* 0: any error */
 } fixes[] = {
         { "]", "remove the comma before it", VALUE_ERROR_NO_VALUE },
         { "}", "a value is missing before '}'", VALUE_ERROR_NO_VALUE },

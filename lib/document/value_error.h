@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* ValueError: what is wrong with a JSON text, where, and what to do about it. */
+/* ValueError: an error in a JSON text, its place and its fix */
 
 #include <stddef.h>
 
 typedef enum ValueErrorCode {
         VALUE_ERROR_CUT_OFF = 1,
-        VALUE_ERROR_NO_VALUE, /* from here to NO_DIGIT: something else stands there */
+        VALUE_ERROR_NO_VALUE, /* from here to NO_DIGIT: other text was found */
         VALUE_ERROR_NO_KEY,
         VALUE_ERROR_NO_COLON,
         VALUE_ERROR_NO_LIST_END,
@@ -34,13 +34,13 @@ typedef enum ValueErrorCode {
 
 typedef struct ValueError {
         ValueErrorCode code;
-        size_t at;                       /* offset in bytes of the character that is wrong */
-        unsigned line, column;           /* of the same, from 1; 0 after value_parse() */
+        size_t at;                       /* offset in bytes of the wrong character */
+        unsigned line, column;           /* place of the character, from 1; 0 after value_parse() */
         char path[VALUE_ERROR_PATH_MAX]; /* "@result.rates[2]"; "" for the value itself, and after value_parse() */
         char text[VALUE_ERROR_TEXT_MAX]; /* the path and a sentence with the fix */
 } ValueError;
 
-/* Sets the text of an error in a text of n bytes. The fix depends on what stands at the place of the error. */
+/* Sets the text of an error in a text of n bytes. The fix depends on the text at the place of the error. */
 void value_error_explain(ValueError *error, const char *text, size_t n);
-/* Puts a key, or for NULL an index, before the path. */
+/* Prepends a key, or an index if key is NULL, to the path. */
 void value_error_prepend(ValueError *error, const char *key, size_t index);

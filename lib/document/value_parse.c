@@ -12,10 +12,10 @@
 typedef struct Parser {
         const char *begin, *p, *end;
         Arena *arena;
-        char *strings, *strings_end; /* decoded strings are never longer than they are spelled */
-        bool is_strict;              /* values that break the rules of documents are errors */
+        char *strings, *strings_end; /* decoded strings are never longer than their JSON text */
+        bool is_strict;              /* values that break the rules for documents are errors */
         bool is_canonical;
-        Buffer number; /* owned; one as the writer spells it */
+        Buffer number; /* owned; a number in the writer's spelling */
         ValueError error;
 } Parser;
 
@@ -30,7 +30,7 @@ static int expected(Parser *parser, ValueErrorCode code) {
         return malformed(parser, parser->p == parser->end ? VALUE_ERROR_CUT_OFF : code);
 }
 
-/* Only a strict parser has checked that keys are UTF-8, which a path must be. */
+/* Only a strict parser has checked that keys are UTF-8, as a path must be. */
 static int malformed_within(Parser *parser, const char *key, size_t index) {
         if (parser->is_strict)
                 value_error_prepend(&parser->error, key, index);
@@ -57,7 +57,7 @@ static bool accept(Parser *parser, char c) {
 
 /* --- strings ------------------------------------------------------------------------------------- */
 
-/* Behind the backslash. */
+/* Parses the escape behind a backslash. */
 static int parse_escape(Parser *parser) {
         uint32_t code_point;
         size_t n = json_escape_read(parser->p, (size_t)(parser->end - parser->p), &code_point);
@@ -69,7 +69,7 @@ static int parse_escape(Parser *parser) {
         if (json_escape_is_surrogate(code_point))
                 return malformed(parser, VALUE_ERROR_SURROGATE);
 
-        /* The writer has short names for these, and \u only for what is unsafe on a terminal. */
+        /* The writer has short names for these characters, and uses \u only for characters that are unsafe on a terminal. */
         if (!strchr("\"\\nrt", *parser->p))
                 parser->is_canonical = false;
         parser->p += n;
@@ -77,7 +77,7 @@ static int parse_escape(Parser *parser) {
         return 0;
 }
 
-/* Not ASCII, or not printable: the characters that the writer escapes make the text one to be written anew. */
+/* Not ASCII, or not printable: if the writer escapes the character, the text is not canonical. */
 static int take_other(Parser *parser) {
         size_t left = (size_t)(parser->end - parser->p), n = utf8_length(parser->p, left);
 
@@ -100,7 +100,7 @@ static size_t count_plain(const char *p, const char *end) {
         return (size_t)(p - begin);
 }
 
-/* At the opening quote. */
+/* Parses from the opening quote. */
 static int parse_string(Parser *parser, const char **ret) {
         const char *string = parser->strings;
         int r = 0;
@@ -146,10 +146,11 @@ static int skip_digits(Parser *parser) {
         return 0;
 }
 
-/* Digits that a double holds whatever they are: among those that have no more, none but the writer's spelling is the shortest. */
+/* Number of digits that a double can always represent: among numbers with at most this many digits, only the writer's spelling
+ * is the shortest. */
 #define SURE_DIGITS 15
 
-/* True for digits, a point and digits such as the writer puts them. */
+/* True for digits, a point and digits, as the writer prints numbers. */
 static bool is_written_so(const char *begin, const char *end) {
         const char *point = memchr(begin, '.', (size_t)(end - begin));
         ptrdiff_t n = end - begin - 1 - (*begin == '-');
@@ -161,7 +162,7 @@ static bool is_written_so(const char *begin, const char *end) {
         return n <= SURE_DIGITS && (point[-1] != '0' || point - begin > 1 + (*begin == '-') || point[1] != '0');
 }
 
-/* strtod() ends where the number does: the grammar was checked, and the text goes on, or a NUL is put behind a copy. */
+/* strtod() stops at the end of the number: the grammar was checked, and either text follows or a copy ends with NUL. */
 static double read_double(Parser *parser, const char *begin) {
         Buffer *number = &parser->number;
 
@@ -247,7 +248,7 @@ static int parse_word(Parser *parser, const char *word, Value value, Value *ret)
         return 0;
 }
 
-/* Not JSON, but what many writers print: the rules of documents refuse these with their place. */
+/* Not JSON, but printed by many writers: the rules for documents refuse these values with their place. */
 static int parse_infinite(Parser *parser, Value *ret) {
         double sign = accept(parser, '-') ? -1 : 1;
 
@@ -260,7 +261,8 @@ static int parse_infinite(Parser *parser, Value *ret) {
 
 static int parse_value(Parser *parser, unsigned depth, Value *ret);
 
-/* To behind the bracket that closes the one at p. What is between them is not looked at: the document is refused. */
+/* Skips to the position behind the bracket that closes the bracket at p. The text between them is not checked: the document is
+ * refused. */
 static int skip_nest(Parser *parser) {
         size_t depth = 0;
         bool is_quoted = false;
@@ -305,7 +307,7 @@ static int parse_item(Parser *parser, unsigned depth, size_t i, Value *ret) {
         return r == VALUE_MALFORMED ? malformed_within(parser, NULL, i) : r;
 }
 
-/* Behind the opening bracket. Pushes the members or items, the last in front of the others. */
+/* Parses from behind the opening bracket. Pushes the members or items, the last one on top. */
 static int push_all(Parser *parser, unsigned depth, bool is_object, size_t *n) {
         const char end = is_object ? '}' : ']';
         void *pushed;
@@ -328,7 +330,7 @@ static int push_all(Parser *parser, unsigned depth, bool is_object, size_t *n) {
         return accept(parser, end) ? 0 : expected(parser, is_object ? VALUE_ERROR_NO_OBJECT_END : VALUE_ERROR_NO_LIST_END);
 }
 
-/* An error's place is the object itself, from `begin`. */
+/* The place of such an error is the object itself, from `begin`. */
 static int refuse_key_twice(Parser *parser, const Value *object, const char *begin) {
         size_t n_bytes = object->n_members * sizeof(char *);
         const char **keys = arena_push(parser->arena, n_bytes), *twice;
@@ -388,7 +390,8 @@ static int parse_object(Parser *parser, unsigned depth, Value *ret) {
         return parser->is_strict ? refuse_key_twice(parser, ret, begin) : 0;
 }
 
-/* depth: of the objects and lists around this one. A strict parser takes one more, of the spool or the API around a document. */
+/* depth: number of objects and lists around this value. A strict parser allows one more, for the spool or the API around a
+ * document. */
 static int parse_nest(Parser *parser, unsigned depth, Value *ret) {
         bool is_object = *parser->p == '{';
 
@@ -441,7 +444,7 @@ static int parse_value(Parser *parser, unsigned depth, Value *ret) {
         return r;
 }
 
-/* Takes back what the parser pushed, and what a document that is refused has allocated. */
+/* Releases what the parser pushed, and what a refused document has allocated. */
 static int finish(Parser *parser, const Arena *before, int r, ValueError *ret_error) {
         arena_pop(parser->arena, parser->arena->n_pushed - before->n_pushed);
         buffer_deinit(&parser->number);
@@ -485,7 +488,7 @@ int value_parse(const char *text, size_t n, Arena *arena, const Value **ret, boo
         return 0;
 }
 
-/* --- one document after the other ---------------------------------------------------------------- */
+/* --- several documents ---------------------------------------------------------------------------- */
 
 void value_parse_begin(ValueReader *reader, const char *text, size_t n) {
         *reader = (ValueReader){ .text = text, .n = n, .line = 1, .column = 1 };
@@ -503,7 +506,7 @@ static void advance(ValueReader *reader, size_t to) {
         }
 }
 
-/* Finds encodings that editors of other systems save and that RFC 8259 (8.1) does not allow. */
+/* Finds encodings that some editors save and RFC 8259 (8.1) does not allow. */
 static int refuse_encoding(Parser *parser) {
         size_t n = (size_t)(parser->end - parser->p);
         const char *p = parser->p;

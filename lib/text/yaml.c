@@ -102,7 +102,7 @@ static const char *fix_encoding(const Builder *builder) {
 
         if (at < builder->n && utf8_length(builder->text + at, builder->n - at) > 0)
                 return "remove it, or write it as \\x1b in double quotes";
-        return "this is not UTF-8, save it as UTF-8";
+        return "not UTF-8: save the file as UTF-8";
 }
 
 /* begin: first character of the invalid token. */
@@ -126,7 +126,7 @@ static const char *fix_token(char begin, char c) {
 
 static const char *fix_structure(const yaml_parser_t *parser, char begin) {
         if (!parser->context)
-                return "text follows what is complete already: remove it, or indent it";
+                return "text after a complete value: remove it, or indent it";
         if (parser->context_mark.index == parser->problem_mark.index)
                 return "a value is missing before it";
         if (begin == '[' || begin == '{')
@@ -243,7 +243,7 @@ static int convert_plain(Builder *builder, const char *text, Value *ret) {
                 return 0;
         }
         if (IS_ONE_OF(text, ".inf", ".Inf", ".INF", "+.inf", "-.inf", "-.Inf", "-.INF", ".nan", ".NaN", ".NAN"))
-                return refuse_at(builder, builder->event.start_mark, "%s is no number that JSON has: give null or leave it out", text);
+                return refuse_at(builder, builder->event.start_mark, "JSON has no number %s: use null or leave it out", text);
 
         ret->type = VALUE_STRING;
         ret->string = text;
@@ -255,7 +255,7 @@ static int copy_text(Builder *builder, const char **ret) {
         size_t n = builder->event.data.scalar.length;
 
         if (memchr(text, '\0', n))
-                return refuse_at(builder, builder->event.start_mark, "a string must not have a NUL in it");
+                return refuse_at(builder, builder->event.start_mark, "a string must not contain NUL");
         *ret = arena_strndup(builder->arena, text, n);
         return *ret ? 0 : YAML_TOO_LARGE;
 }
@@ -263,7 +263,7 @@ static int copy_text(Builder *builder, const char **ret) {
 static int refuse_tag(Builder *builder, const yaml_char_t *tag) {
         if (!tag)
                 return 0;
-        return refuse_at(builder, builder->event.start_mark, "the tag %.60s is not known here: leave it out", (const char *)tag);
+        return refuse_at(builder, builder->event.start_mark, "unknown tag %.60s: remove it", (const char *)tag);
 }
 
 static int read_scalar(Builder *builder, Value *ret) {
@@ -341,7 +341,7 @@ static int read_key(Builder *builder, const Link *first, const char **ret) {
 
         for (; first; first = first->next)
                 if (first->member.key && strcmp(first->member.key, *ret) == 0)
-                        return refuse_at(builder, builder->event.start_mark, "the key '%.60s' is there twice: keep one of them", *ret);
+                        return refuse_at(builder, builder->event.start_mark, "the key '%.60s' is given twice: keep one", *ret);
         return 0;
 }
 
@@ -399,7 +399,7 @@ static int read_node(Builder *builder, unsigned depth, Value *ret) {
                 r = refuse_tag(builder, builder->event.data.mapping_start.tag);
                 return r != 0 ? r : read_members(builder, depth + 1, ret);
         case YAML_ALIAS_EVENT:
-                return refuse_at(builder, builder->event.start_mark, "an alias (*name) stands for another part: write that part again");
+                return refuse_at(builder, builder->event.start_mark, "aliases (*name) are not supported: repeat the aliased part");
         }
 
         return refuse_at(builder, builder->event.start_mark, "not YAML");
@@ -420,7 +420,7 @@ static int read_document(Builder *builder, Value *ret) {
         while (r == 0 && builder->event.type != YAML_STREAM_END_EVENT) {
                 r = step(builder);
                 if (r == 0 && builder->event.type == YAML_DOCUMENT_START_EVENT)
-                        return refuse_at(builder, builder->event.start_mark, "a second document begins: one file holds one");
+                        return refuse_at(builder, builder->event.start_mark, "a second document: a file may have only one");
         }
         return r;
 }

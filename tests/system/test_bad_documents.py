@@ -41,8 +41,8 @@ CASES = (
      ":1: version: is an integer, must be a string"),
     ("a collision", '{"name": "M", "component": "c", "@parameters": {"x": 1}, "@result": {"x": 1}}',
      ":1: @result.x: collision: 'x' is in @parameters as well; rename one of them"),
-    ("a key that is there twice", with_result('1, "x": 2'),
-     ":1:63: @result.x: is there twice in this object: rename or remove one of the two"),
+    ("a key that is given twice", with_result('1, "x": 2'),
+     ":1:63: @result.x: is given twice in this object: rename or remove one"),
     ("a NUL", with_result('"a\\u0000b"'), "strings may not contain \\u0000: remove it"),
     ("a NUL in a key", with_result('1, "a\\u0000": 2'), "\\u0000: remove it"),
     ("NaN", with_result("NaN"), "JSON has no such number, print null instead"),
@@ -56,23 +56,23 @@ CASES = (
     ("a long string", with_result(json.dumps("x" * 65537)),
      ":1: @result.x: has 65537 bytes, more than the 65536 that a string may have: shorten or split it"),
     ("10 MB", json.dumps({**GOOD, "log": ["x" * 60000] * 170}), ":1: has 10"),
-    ("half a surrogate pair", with_result('"\\ud800"'), ":1:71: @result.x: half a character: write both of its escapes"),
+    ("half a surrogate pair", with_result('"\\ud800"'), ":1:71: @result.x: unpaired surrogate: write both escapes"),
     ("no digit before the point", with_result(".5"), "a number begins with a digit, as in 0.5"),
     ("a plus", with_result("+1"), "a number begins with a digit or -"),
     ("a leading zero", with_result("01"), "a number has no leading zeros"),
-    ("Python's words", with_result("True"), "a value expected: JSON writes true"),
+    ("Python's words", with_result("True"), "expected a value: JSON writes true"),
     ("Python's repr", "{'name': 'M'}", "JSON has \"double quotes\", as Python's json.dumps() writes them"),
     ("a lower nan", with_result("nan"), "JSON has no such number, print null instead"),
     ("a stray backslash", with_result(r'"C:\x"'), "write a backslash as two"),
     ("a control character", with_result('"\x1b[2J"'), "control character in a string: write it as an escape such as \\n or \\u001b"),
-    ("a comma too many", with_result("[1,]"), ":1:72: @result.x[1]: a value expected: remove the comma before it"),
-    ("a comment", '{"name": "M", // mine\n"component": "c"}', ":1:15: a key in double quotes expected: JSON has no comments, remove it"),
+    ("a comma too many", with_result("[1,]"), ":1:72: @result.x[1]: expected a value: remove the comma before it"),
+    ("a comment", '{"name": "M", // mine\n"component": "c"}', ":1:15: expected a key in double quotes: JSON has no comments, remove it"),
     ("a comma too few", '{"name": "M" "component": "c"}', "a comma is missing before it"),
-    ("cut off", with_result("1")[:-2], "the text is cut off"),
-    ("cut off in a string", '{"name": "M', "the text is cut off"),
-    ("bad UTF-8", with_result('"\udcff"'), ":1:70: @result.x: this is not UTF-8: save it as UTF-8"),
+    ("truncated", with_result("1")[:-2], "the text is truncated"),
+    ("cut off in a string", '{"name": "M', "the text is truncated"),
+    ("bad UTF-8", with_result('"\udcff"'), ":1:70: @result.x: not UTF-8: save the file as UTF-8"),
     ("a byte order mark", "\ufeff" + with_result("1"), ":1:1: begins with a byte order mark: save it as UTF-8 without one"),
-    ("text behind it", with_result("1") + " done", ":1:73: a value expected: an object"),
+    ("text behind it", with_result("1") + " done", ":1:73: expected a value: an object"),
     ("an empty key", with_result('{"": 1}'), ":1: @result.x: member 1 has an empty key: give it a name"),
     ("a long key", with_result('{"%s": 1}' % ("k" * 257)), ":1: @result.x: the key of member 1 is longer than 256 bytes: shorten it"),
     ("an escape in a name", '{"name": "M\\u001b[2J", "component": "c", "@parameters": {}, "@result": {"x": 1}}',
@@ -151,7 +151,7 @@ class Words(harness.TestCase):
         path.write_bytes(with_result('"caf\xe9"').encode("latin-1"))
         done = daemon.perfctl("submit", path)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("this is not UTF-8: save it as UTF-8", done.stderr)
+        self.assertIn("not UTF-8: save the file as UTF-8", done.stderr)
 
     def test_integers_keep_all_64_bits(self):
         daemon = self.daemon()
@@ -173,10 +173,10 @@ class Printed(harness.TestCase):
     """Invalid output of a script: perfctl run forwards the output and reports the error."""
 
     CASES = (
-        ("NaN", with_result("NaN"), "output:2:69: @result.x: a value expected: JSON has no such number, print null instead"),
+        ("NaN", with_result("NaN"), "output:2:69: @result.x: expected a value: JSON has no such number, print null instead"),
         ("beyond 64 bits", with_result(2**64), "an integer beyond 64 bits"),
-        ("cut off", with_result(1)[:-1], "output:"),
-        ("a key that is there twice", with_result('1, "x": 2'), "rename or remove one of the two"),
+        ("truncated", with_result(1)[:-1], "output:"),
+        ("a key that is given twice", with_result('1, "x": 2'), "rename or remove one"),
         ("200 levels", with_result(nested(200)), "nested deeper than 32 levels"),
         ("a hostile name", '{"name": "../x", "component": "c", "@parameters": {}, "@result": {"x": 1}}', "name: '../x' must be 1 to 128"),
         ("a collision", '{"name": "M", "component": "c", "@parameters": {"x": 1}, "@result": {"x": 1}}', "@result.x: collision"),
@@ -219,7 +219,7 @@ class Wire(harness.TestCase):
             deep = {"x": deep}
         cases = (
             ({**GOOD, "@result": {"seconds": math.nan}}, "submit.indicators[0].@result.seconds",
-             "is not a number, which no JSON number can be"),
+             "is not a number, which JSON cannot express"),
             ({**GOOD, "@result": {"seconds": math.inf}}, "submit.indicators[0].@result.seconds", "is infinite"),
             ({**GOOD, "@result": {"n": 1}}, "submit.indicators[0].@result.n", "collision: 'n' is in @parameters as well"),
             ({**GOOD, "framework": "torch"}, "submit.indicators[0].framework", "'torch' differs from component 'numpy'"),
@@ -242,16 +242,16 @@ class Wire(harness.TestCase):
     def test_invalid_json_is_refused_with_its_position(self):
         daemon = self.daemon()
         cases = (
-            (b"{'a': 1}", "at byte 1: a key in double quotes expected"),
+            (b"{'a': 1}", "at byte 1: expected a key in double quotes"),
             (b'{"a":01}', "at byte 5: a number has no leading zeros"),
-            (b'{"a":1,}', "at byte 7: a key in double quotes expected"),
-            (b'{"a":"\\ud800"}', "half a character"),
+            (b'{"a":1,}', "at byte 7: expected a key in double quotes"),
+            (b'{"a":"\\ud800"}', "unpaired surrogate"),
             (b'{"a":"\x01"}', "control character in a string"),
             (b'{"a":9223372036854775808}', "an integer beyond 64 bits"),
-            (b'{"a":[1,2', "the text is cut off"),
-            (b"{}{}", "at byte 2: something follows the object"),
-            (b"[]", "at byte 0: an object expected"),
-            (b'{"a":\xef\xbb\xbf1}', "at byte 5: a value expected"),
+            (b'{"a":[1,2', "the text is truncated"),
+            (b"{}{}", "at byte 2: text after the object"),
+            (b"[]", "at byte 0: expected an object"),
+            (b'{"a":\xef\xbb\xbf1}', "at byte 5: expected a value"),
         )
         with daemon.client() as client:
             for text, words in cases:
@@ -272,7 +272,7 @@ class Wire(harness.TestCase):
             request.submit.indicators[0].document = harness.to_json(GOOD)[:-1] + b',"again":1,"again":2}'
             reply = client.call(request)
             self.assert_status(reply, "INVALID")
-            self.assertEqual((reply.path, reply.message), ("submit.indicators[0].again", "is there twice: keep one of them"))
+            self.assertEqual((reply.path, reply.message), ("submit.indicators[0].again", "is given twice: keep one"))
 
     def test_models_follow_the_same_rules(self):
         daemon = self.daemon()

@@ -184,7 +184,7 @@ class Damage(harness.TestCase):
         self.assertEqual(done.returncode, 1, done.stdout)
         done = daemon.perfctl("db", "salvage", daemon.state / "perfd.db", copy.with_suffix(".new"))
         self.assertEqual(done.returncode, 1)
-        self.assertIn("perfd uses this file", done.stderr)
+        self.assertIn("perfd is using this file", done.stderr)
 
 
 if __name__ == "__main__":

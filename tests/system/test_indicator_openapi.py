@@ -103,7 +103,7 @@ class Described(harness.TestCase):
         self.ask("/api/v1/indicators/{name}/query", status=413, group_by="size")
         self.ask("/api/v1/indicators/{name}/rank", status=413, objective="rate", direction="higher")
         page = self.ask("/indicators/{name}")
-        self.assertIn("too many to be compared at once", page)
+        self.assertIn("Too many results to compare at once", page)
         self.assertIn("rate 1", page)
 
 

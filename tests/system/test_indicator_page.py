@@ -61,10 +61,10 @@ class IndicatorPage(harness.TestCase):
                 for row in re.findall(r"(?s)<tr>(.*?)</tr>", page)]
 
     def test_without_results_the_first_page_explains_how_to_submit(self):
-        self.assertIn("None has results yet; perfctl run and perfctl submit store them.", text_of(self.page("/")))
+        self.assertIn("No results yet; perfctl run and perfctl submit store them.", text_of(self.page("/")))
         page = text_of(self.page("/indicators/PiMatmul"))
-        self.assertIn("There are no such results.", page)
-        self.assertIn("None yet.", page)
+        self.assertIn("No matching results.", page)
+        self.assertIn("No runs yet.", page)
         self.assertIn("no results and no model of indicator 'Nothing'", self.page("/indicators/Nothing", status=404))
 
     def test_the_first_page_leads_to_each_indicator(self):
@@ -145,7 +145,7 @@ class IndicatorPage(harness.TestCase):
             self.submit(*(matmul(f"2.{k % 25}", 100 + k, size=i) for k in range(250)))
         page = self.page("/indicators/PiMatmul")
         self.assertEqual(len(re.findall("<h3 ", page)), 20)
-        self.assertIn("And 20 more sets of parameters and hardware", text_of(page))
+        self.assertIn("20 more sets of parameters and hardware", text_of(page))
 
 
 if __name__ == "__main__":

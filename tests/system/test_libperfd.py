@@ -167,7 +167,7 @@ class Behaviour(TestCase):
         self.assertEqual(self.library.perfd_job_end(client, b"j", -1), OK)
         self.assertEqual(self.library.perfd_job_end(client, b"j", -1), DUPLICATE)
         self.assertEqual(self.library.perfd_job_end(client, b"other", 0), NOT_FOUND)
-        self.assertIn("there is no such job", self.error(client))
+        self.assertIn("no such job", self.error(client))
 
     def test_all_members_of_a_job_arrive(self):
         daemon = self.daemon()
@@ -279,7 +279,7 @@ class Behaviour(TestCase):
         client = self.open("/nonexistent/perfd.sock")
         document = indicator()
         del document["@result"]
-        for text, words in ((b"", "not an empty text"), (b"{", "1:2: the text is cut off"), (b"{}{}", "not several"),
+        for text, words in ((b"", "not an empty text"), (b"{", "1:2: the text is truncated"), (b"{}{}", "not several"),
                             (json.dumps(document).encode(), "@result")):
             self.assertEqual(self.submit(client, text), INVALID)
             self.assertIn(words, self.error(client))

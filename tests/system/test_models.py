@@ -53,19 +53,19 @@ class Files(WithModels):
     def test_the_models_that_ship_are_there(self):
         self.start()
         models = self.models()
-        self.assertEqual({name for name, _ in models}, {"PiMatmul", "PiConv1D", "PiConv2D", "PiPyBench"})
+        self.assertEqual({name for name, _ in models}, {"*", "PiMatmul", "PiConv1D", "PiConv2D", "PiPyBench"})
         matmul = models["PiMatmul", None]
         self.assertEqual(matmul["file"], f"{SHIPPED}/pimatmul.yaml")
         self.assertEqual(matmul["declaration"]["results"]["elapsed"]["unit"], "ms")
         self.assertEqual(self.running.get("/api/v1/models").json["policy"], "accept")
-        self.assertIn("Read 4 indicator models", self.running.log())
+        self.assertIn("Read 5 indicator models", self.running.log())
 
     def test_a_bad_file_is_a_line_in_the_log_and_the_others_hold(self):
         directory = self.temporary_directory()
         (directory / "good.yaml").write_text(MEMBW)
         (directory / "bad.yaml").write_text("name: Bad\nresults:\n  x: {type: complex}\n")
         self.start(directory=directory)
-        self.assertIn(f"{directory}/bad.yaml:3:7: results.x.type: 'complex' is no type", self.running.log())
+        self.assertIn(f"{directory}/bad.yaml:3:7: results.x.type: 'complex' is not a type", self.running.log())
         self.assertEqual(list(self.models()), [("MemBw", None)])
 
     def test_invalid_files_in_the_directory_are_logged(self):
@@ -164,7 +164,7 @@ class Judged(WithModels):
         self.start(policy="strict")
         with self.running.client() as client:
             self.assert_refused(client.submit(MATMUL, with_parameters(minibatch=40)), "submit.indicators[1].@parameters.minibatch",
-                                "is a parameter that the model of PiMatmul does not know: declare it there, or leave it out")
+                                "is a parameter that the model of PiMatmul does not declare: declare it, or leave it out")
             self.assert_refused(client.submit(with_parameters(matrix_size="512")), "submit.indicators[0].@parameters.matrix_size",
                                 "is a string, and the model of PiMatmul says int")
             self.assert_refused(client.submit({**MATMUL, "name": "PiImport"}), "submit.indicators[0].name",
@@ -198,7 +198,7 @@ class Judged(WithModels):
         self.start(policy="strict")
         done = self.running.perfctl("submit", "-", stdin=json.dumps(with_parameters(minibatch=40)))
         self.assertEqual(done.returncode, 1)
-        self.assertIn("standard input:1: @parameters.minibatch: is a parameter that the model of PiMatmul does not know", done.stderr)
+        self.assertIn("standard input:1: @parameters.minibatch: is a parameter that the model of PiMatmul does not declare", done.stderr)
 
     def test_only_new_results_of_a_repeated_submission_are_counted(self):
         self.start()
@@ -242,7 +242,7 @@ class Registered(WithModels):
         self.running.restart()
         self.assertEqual(self.models()["MemBw", None]["declaration"], self.MODEL)
         with self.running.client() as client:
-            self.assert_refused(client.submit({**good, "@parameters": {"n": 1}}), "submit.indicators[0].@parameters.n", "does not know")
+            self.assert_refused(client.submit({**good, "@parameters": {"n": 1}}), "submit.indicators[0].@parameters.n", "does not declare")
             self.assert_status(client.submit(good), "OK")
 
     def test_acknowledged_models_survive_a_kill(self):
@@ -266,7 +266,7 @@ class Registered(WithModels):
             client.send_bytes(b"".join(harness.frame(request) for request in requests))
             for _ in requests:
                 self.assert_status(client.receive(), "OK")
-        self.assertEqual(len(self.models()), 4 + 50)
+        self.assertEqual(len(self.models()), 5 + 50)
 
     def test_hostile_names_are_data(self):
         self.start()
@@ -445,6 +445,29 @@ class OfUsers(WithModels):
         with self.running.client() as client:
             self.assert_status(self.register(client, {"name": "Admins", "results": help_text}), "OK")
 
+    def test_a_model_of_any_name_is_of_administrators_and_comes_last(self):
+        self.start()
+        every = {"name": "*", "component": "tool", "results": {"rate": {"type": "float", "unit": "MB/s", "direction": "higher"}}}
+        reply = self.as_nobody(lambda client: self.register(client, every))
+        self.assert_status(reply, "DENIED")
+        self.assertIn("only an administrator", reply.message)
+        document = {"component": "tool", "@parameters": {"n": 1}, "@result": {"rate": 2.0}}
+
+        def unit(name):
+            return self.running.get(f"/api/v1/indicators/{name}/rank?by=n&objective=rate").json.get("unit")
+        with self.running.client() as client:
+            for name in ("One", "Two"):
+                self.assert_status(client.submit(*[{**document, "name": name}] * 3), "OK")
+            self.assert_status(client.submit({**document, "name": "One", "component": "other"}), "OK")
+            self.assert_status(self.register(client, every), "OK")
+            self.assertEqual((unit("One"), unit("Two")), ("MB/s", "MB/s"))
+            own = {"name": "Two", "results": {"rate": {"type": "float", "unit": "GB/s", "direction": "higher"}}}
+            self.assert_status(self.as_nobody(lambda other: self.register(other, {**own, "name": "Three"})), "OK")
+            self.assert_status(self.register(client, own), "OK")
+            self.assertEqual((unit("One"), unit("Two")), ("MB/s", "GB/s"))
+            self.assert_status(self.unregister(client, "*", "tool"), "OK")
+        self.assertEqual(self.running.get("/api/v1/indicators/One/rank?by=n&objective=rate").status, 400)
+
     def test_the_model_of_a_user_does_not_apply_to_results_of_others(self):
         self.start()
         document = {"name": "Shared", "component": "c", "@parameters": {"n": 1}, "@result": {"rate": 2.0}}
@@ -480,7 +503,7 @@ class Perfctl(WithModels):
         done = self.running.perfctl("indicator", "register", path)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "MemBw: registered\n", ""))
         done = self.running.perfctl("indicator", "register", "-", stdin=MEMBW)
-        self.assertEqual((done.returncode, done.stdout), (0, "MemBw: registered already\n"))
+        self.assertEqual((done.returncode, done.stdout), (0, "MemBw: already registered\n"))
 
     def test_register_reports_a_changed_unit(self):
         self.start()
@@ -508,13 +531,13 @@ class Perfctl(WithModels):
     def test_register_reports_errors_with_their_position(self):
         self.start()
         path = self.temporary_directory() / "bad.yaml"
-        for text, complaint in (("name: X\nresults:\n  y: {type: complex}\n", ":3:7: results.y.type: 'complex' is no type"),
+        for text, complaint in (("name: X\nresults:\n  y: {type: complex}\n", ":3:7: results.y.type: 'complex' is not a type"),
                                 ("name: X\n  results: 1\n", ":2:10: "),
-                                ("name: X\nname: Y\n", ":2:1: the key 'name' is there twice"),
-                                ("a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n", ":2:8: an alias (*name) stands for another part: write"),
-                                ("name: !!python/object:os.system X\n", ":1:7: the tag tag:yaml.org,2002:python/object:os.system is not"),
-                                ("<<: {name: X}\nresults: {y: int}\n", ":1:1: <<: is not known here: expected one of name, component"),
-                                (MEMBW + "---\n" + MEMBW, ":6:1: a second document begins: one file holds one"),
+                                ("name: X\nname: Y\n", ":2:1: the key 'name' is given twice"),
+                                ("a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n", ":2:8: aliases (*name) are not supported: repeat"),
+                                ("name: !!python/object:os.system X\n", ":1:7: unknown tag tag:yaml.org,2002:python/object:os.system"),
+                                ("<<: {name: X}\nresults: {y: int}\n", ":1:1: <<: is unknown: expected one of name, component"),
+                                (MEMBW + "---\n" + MEMBW, ":6:1: a second document: a file may have only one"),
                                 ("name: X\nresults: " + "[" * 100000, ":2:42: nested deeper than 32"),
                                 ("name: X\nresults:\n" + "".join(f"  r{i}: int\n" for i in range(10000)),
                                  ":4099:3: a mapping has more than 4096"),
@@ -522,7 +545,7 @@ class Perfctl(WithModels):
                                  ":2:27: .nan is no number that JSON has"),
                                 ("name: X\nparameters: {p: {values: [9223372036854775808]}}\n",
                                  ":2:27: the integer 9223372036854775808 has more"),
-                                ("name: X\nhelp: \"a\\0b\"\nresults: {y: int}\n", ":2:7: a string must not have a NUL in it"),
+                                ("name: X\nhelp: \"a\\0b\"\nresults: {y: int}\n", ":2:7: a string must not contain NUL"),
                                 ("name: X\nresults: {\"\\e[2J\": int}\n", ":2:11: results.\\x1b[2J: has control characters in its name"),
                                 ("name: ../../etc\nresults: {y: int}\n", ":1:1: name: '../../etc' must be 1 to 128 letters"),
                                 ("name: X\nparameters: {y: int}\nresults: {y: int}\n", ":3:11: results.y: collision: 'y' is in parameters"),
@@ -564,13 +587,13 @@ class Perfctl(WithModels):
         self.assertEqual(rows["PiPyBench"][2:5], ["1", "53", "0"])
         self.assertIn("registered by user", done.stdout)
         self.assertNotIn("\u202e", done.stdout)
-        self.assertEqual(len(json.loads(self.running.perfctl("indicator", "models", "--json").stdout)["models"]), 5)
+        self.assertEqual(len(json.loads(self.running.perfctl("indicator", "models", "--json").stdout)["models"]), 6)
 
     def test_a_schema_is_of_perfds_models_or_of_files(self):
         self.start()
         asked = self.running.perfctl("indicator", "schema").stdout
         models = {m["name"]: m for m in json.loads(asked)["models"]}
-        self.assertEqual(len(models), 4)
+        self.assertEqual(len(models), 5)
         padding = {"name": "padding", "types": ["str", "int"], "index": "exact", "values": None, "optional": False,
                    "help": "a number in PyTorch, SAME or VALID in TensorFlow"}
         self.assertEqual(models["PiConv2D"]["parameters"][-2], padding)
@@ -617,8 +640,8 @@ class Perfctl(WithModels):
         self.assertEqual((columns["matrix_size"], columns["rate"], columns["device"]), ("BIGINT", "DOUBLE PRECISION", "TEXT"))
         self.assertIn("PiMatmul by matrix_size", [row[1] for row in database.execute("PRAGMA index_list(PiMatmul)")])
         tables = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
-        self.assertEqual(tables, [f"Hostile@{name}", "PiConv1D", "PiConv2D", "PiMatmul", "PiPyBench"])
-        quoted = '"' + tables[0].replace('"', '""') + '"'
+        self.assertEqual(tables, ["*@command", f"Hostile@{name}", "PiConv1D", "PiConv2D", "PiMatmul", "PiPyBench"])
+        quoted = '"' + tables[1].replace('"', '""') + '"'
         self.assertEqual(len(list(database.execute(f"PRAGMA table_info({quoted})"))), 6 + 7)
         with self.assertRaises(sqlite3.IntegrityError):
             database.execute(f"INSERT INTO {quoted} (\"@id\", \"@time_ms\", \"@component\", mixed) VALUES ('1', 1, 'c', 'b')")

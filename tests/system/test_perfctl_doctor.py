@@ -46,7 +46,7 @@ class Doctor(TestCase):
         result = self.on_tree(daemon, "doctor-well", "--json")
         check = by_name(result)["models"]
         self.assertEqual((result.returncode, check["state"]), (0, "limited"))
-        self.assertIn(f"{directory}/a.yaml:2:11: results.x: 'floot' is no type", check["detail"])
+        self.assertIn(f"{directory}/a.yaml:2:11: results.x: 'floot' is not a type", check["detail"])
         self.assertIn("and 1 more", check["detail"])
         self.assertIn("perfd --check-config", check["fix"])
         (directory / "a.yaml").write_text("name: A\nresults: {x: float}\n")

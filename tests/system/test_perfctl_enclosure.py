@@ -171,8 +171,8 @@ class EnclosureTestCase(TestCase):
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("PERFD_JOB", "SLURM_", "PMI", "OMPI_"))}
         environment.update(PERFD_SOCKET=str(socket or self.recorder.path), NO_COLOR="1")
         perfctl = self.perfctl_for_others() if "user" in more else PERFCTL
-        return subprocess.Popen([str(perfctl), "run", "--spool", str(self.directory / "spool"), *options, "--", *map(str, command)],
-                                env=environment, stdin=subprocess.DEVNULL, **more)
+        return subprocess.Popen([str(perfctl), "run", "--quiet", "--spool", str(self.directory / "spool"), *options, "--",
+                                 *map(str, command)], env=environment, stdin=subprocess.DEVNULL, **more)
 
     def run_job(self, *command, **more):
         """Returns (exit status, stdout, stderr). Retries if perfctl's timeout for perfd has expired on a busy machine."""
@@ -223,7 +223,8 @@ class Group(EnclosureTestCase):
         self.assertTrue(facts["group"].endswith("/perfd-t-told"), facts)
 
     def test_a_run_within_a_run_has_a_group_within_the_group(self):
-        status, out, err = self.run_job(PERFCTL, "run", "--job", "t-inner", "--", "cat", "/proc/self/cgroup", options=("--job", "t-outer"))
+        status, out, err = self.run_job(PERFCTL, "run", "--quiet", "--job", "t-inner", "--", "cat", "/proc/self/cgroup",
+                                        options=("--job", "t-outer"))
         self.assertEqual((status, err), (0, ""))
         self.assertIn("/perfd-t-outer/perfd-t-inner\n", out)
         self.assertFalse((own_directory() / "perfd-t-outer").exists(), "the groups should be gone")
@@ -267,7 +268,7 @@ class Group(EnclosureTestCase):
         status, out, err = self.run_job("cat", "/proc/self/cgroup", options=("--job", "t-inner", "-v"), preexec_fn=enter)
         self.assertEqual(status, 0)
         self.assertIn("/perfd-t-threaded\n", out)
-        self.assertIn("no cgroup: cannot be made: Operation not supported", err)
+        self.assertIn("no cgroup: cannot be created: Operation not supported", err)
         self.assertEqual(wire.Enclosure.Name(self.recorder.one("job_begin")[0].enclosure), "SUBREAPER")
         self.assertEqual([p.name for p in threaded.iterdir() if p.is_dir()], [])
 

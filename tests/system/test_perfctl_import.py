@@ -70,15 +70,15 @@ class Submit(Import):
         self.assertCountEqual([row["document"] for row in self.stored()], [plain, {**PRINTED, "version": "2.2", "hostname": "mine"}])
 
     def test_errors_have_their_position(self):
-        for document, text in ((result("hello\n"), "stdout: holds no JSON object with @result, but 'hello"),
-                               (result('{"@result": {"a": 1,}}'), "stdout: holds no indicator: at 1:"),
+        for document, text in ((result("hello\n"), "stdout: contains no JSON object with @result, but 'hello"),
+                               (result('{"@result": {"a": 1,}}'), "stdout: contains no indicator: at 1:"),
                                (result({"@result": {"a": 1}}), "stdout.@parameters: missing"),
                                ({"job_log": result({**PRINTED, "@result": {"n": 1}})}, "job_log.stdout.@result.n: collision"),
                                (result(5), "stdout: is an integer, must be what a script prints"),
                                (result(exit_code=900), "exit_code: must be a whole number"),
                                (result(datetime="yesterday"), "datetime: 'yesterday' is no time"),
                                (result("", exit_code=1), "name: a failed run names no indicator: use --indicator-name"),
-                               (result(json.dumps(PRINTED) + "\n" + json.dumps(PRINTED)), "stdout: holds 2 indicators")):
+                               (result(json.dumps(PRINTED) + "\n" + json.dumps(PRINTED)), "stdout: contains 2 indicators")):
             file = self.write(self.directory / "bad.json", document)
             done = self.perfctl("submit", file, status=1)
             self.assertIn(f"{file}:1: {text}", done.stderr)
@@ -126,7 +126,7 @@ class Inspections(Import):
         done = self.perfctl("import", "inspection", directory, status=1)
         self.assertRegex(done.stdout, ": 2 stored, 5 skipped\n$")
         for text in ("build/specification:1:2: ", "results/1/result:1:", "results/2/result:1: is empty",
-                     "results/3/result:1: is a list, must be an object", "results/4/result: stdout: holds no JSON object",
+                     "results/3/result:1: is a list, must be an object", "results/4/result: stdout: contains no JSON object",
                      f"cannot read {directory}/results/6/result: No such file"):
             self.assertIn(text, done.stderr)
 
@@ -142,7 +142,7 @@ class Inspections(Import):
         done = self.perfctl("import", "inspection", directory, status=1)
         self.assertRegex(done.stdout, ": 2 stored, 2 skipped\n$")
         for file in ("build/specification", "results/0/hwinfo", "results/2/result", "results/3/result"):
-            self.assertIn(f"cannot read {directory}/{file}: it is no regular file\n", done.stderr)
+            self.assertIn(f"cannot read {directory}/{file}: it is not a regular file\n", done.stderr)
 
     def test_links_of_the_same_user_are_followed(self):
         directory = self.inspection({0: result(), 1: result()})
@@ -165,7 +165,7 @@ class Inspections(Import):
         done = self.perfctl("import", "inspection", directory, status=1)
         self.assertRegex(done.stdout, ": 1 stored, 2 skipped\n$")
         for file in ("build/specification", "results/1/result", "results/2/result"):
-            self.assertIn(f"cannot read {directory}/{file}: links in what belongs to another user are not followed\n", done.stderr)
+            self.assertIn(f"cannot read {directory}/{file}: symbolic links in a directory of another user are not followed\n", done.stderr)
 
     def test_an_invalid_inspection_does_not_affect_others(self):
         good = self.inspection({0: result()})

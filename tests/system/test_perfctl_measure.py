@@ -89,7 +89,7 @@ class Record(Measure):
 
     def test_standard_error_is_kept_apart_and_reaches_ours_unchanged(self):
         program = "import sys; sys.stderr.buffer.write(b'\\xff\\0' + bytes(range(1, 128)) * 2000 + b'end');"
-        done = self.run_command(sys.executable, "-c", f"{program}print('{json.dumps(PRINTED)}')")
+        done = self.run_command(sys.executable, "-c", f"{program}print('{json.dumps(PRINTED)}')", options=("--quiet",))
         self.assertEqual(done.stderr, b"\xff\0" + bytes(range(1, 128)) * 2000 + b"end")
         self.assertEqual(json.loads(done.stdout), PRINTED)
         run = self.row()["run"]
@@ -103,7 +103,8 @@ class Record(Measure):
     def test_in_one_file_output_and_errors_keep_their_order(self):
         path = self.directory / "both"
         with open(path, "wb") as both:
-            self.run_command("sh", "-c", f"{PRINT}; for i in 1 2 3 4 5 6 7 8 9; do echo o$i; echo e$i >&2; done", stdout=both, stderr=both)
+            self.run_command("sh", "-c", f"{PRINT}; for i in 1 2 3 4 5 6 7 8 9; do echo o$i; echo e$i >&2; done", stdout=both, stderr=both,
+                             options=("--quiet",))
         errors = [line for line in path.read_text().split() if line.startswith("e")]
         self.assertEqual(errors, [f"e{i}" for i in range(1, 10)])
         self.assertNotIn("stderr", self.row()["run"])

@@ -162,7 +162,7 @@ class Artifact(WithJob):
 
     def test_a_failed_export_is_reported(self):
         self.assertIn("no job 'absent' on this node", self.ask("export", "perf-report", "absent", status=1).stderr)
-        self.assertIn("invalid job id", self.ask("export", "perf-report", "a/b", status=2).stderr)
+        self.assertIn("no job 'a/b' on this node", self.ask("export", "perf-report", "a/b", status=1).stderr)
         self.assertIn("missing command after 'export': perf-report", self.ask("export", status=2).stderr)
         self.assertIn("missing argument JOB", self.ask("export", "perf-report", status=2).stderr)
         self.running.stop()

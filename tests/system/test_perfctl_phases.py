@@ -169,7 +169,7 @@ class Phases(TestCase):
     def test_seconds_of_a_command_with_marks_are_reported_with_their_phase(self):
         done = self.perfctl("time", "outer", "--", PERFCTL, "mark", "own")
         self.assertEqual(len(done.stderr.splitlines()), 1)
-        self.assertIn("phase 'outer' ended before its command: the seconds are recorded for 'own'", done.stderr)
+        self.assertIn("phase 'outer' ended before its command: the seconds are recorded for phase 'own'", done.stderr)
 
     def test_a_script_run_as_a_job_has_phases(self):
         script = '"$0" mark load && "$0" time "read it" -- cat /proc/self/stat >/dev/null && "$0" mark train; exit 6'

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import pty
+import pwd
 import re
 import select
 import signal
@@ -11,7 +12,7 @@ import subprocess
 
 from harness import BUILD, IS_SANITIZED, PERFCTL, ROOT, TIMEOUT_S, TestCase, calm_s, wait_for
 
-COMMANDS = ["run", "submit", "report", "metrics", "watch", "sweep", "job list", "job show", "job begin", "job end", "status",
+COMMANDS = ["run", "submit", "report", "metrics", "watch", "sweep", "job list", "job show", "job wait", "job begin", "job end", "status",
             "doctor", "mark", "time", "export perf-report", "flush", "import inspection",
             "indicator list", "indicator show", "indicator query", "indicator rank", "indicator batch",
             "indicator register", "indicator unregister", "indicator models", "indicator schema"]
@@ -89,9 +90,44 @@ class Questions(WithJobs):
         self.assertEqual((result.returncode, result.stdout), (1, ""))
         self.assertIn("no job 'absent' on this node", result.stderr)
 
-    def test_an_invalid_id_is_a_usage_error(self):
-        self.assertEqual(self.running.perfctl("report", "../node").returncode, 2)
-        self.assertEqual(self.running.perfctl("job", "show", "a b").returncode, 2)
+    def test_a_name_is_the_newest_job_of_the_name(self):
+        for job in ("named-1", "named-2"):
+            self.assertEqual(self.running.perfctl("run", "--quiet", "--job", job, "--name", "a name", "--", "true").returncode, 0)
+        self.assertIn("Job named-2 ", self.ask("report", "a name"))
+        self.assertIn("Job named-2 ", self.ask("report"))
+        self.assertIn("Job named-2 ", self.ask("job", "show"))
+        self.assertIn("Job named-1 ", self.running.perfctl("report", environment={"PERFD_JOB": "named-1"}).stdout)
+
+    def test_jobs_are_listed_by_what_is_known_of_them(self):
+        user = pwd.getpwuid(os.geteuid()).pw_name
+        for job, label, status in (("l-1", "set=a", 0), ("l-2", "set=b", 3), ("l-3", "set=a", 4)):
+            self.running.perfctl("run", "--quiet", "--job", job, "--name", "listed", "--label", label, "--label", "x=y=z", "--",
+                                 "sh", "-c", f"exit {status}")
+        for options, ids in (((), ["l-3", "l-2", "l-1"]), (("--failed",), ["l-3", "l-2"]), (("--label", "set=a"), ["l-3", "l-1"]),
+                             (("--label", "set=a", "--label", "x=y=z", "--failed"), ["l-3"]), (("--label", "set=c"), []),
+                             (("--user", user), ["l-3", "l-2", "l-1"]), (("--user", os.geteuid()), ["l-3", "l-2", "l-1"]),
+                             (("--user", "nobody-here"), []),
+                             (("--since", "1h"), ["l-3", "l-2", "l-1"]), (("--since", "0"), [])):
+            listed = json.loads(self.ask("job", "list", "--name", "listed", "--json", *options))["jobs"]
+            self.assertEqual([job["id"] for job in listed], ids, options)
+        self.assertEqual(self.running.get("/api/v1/jobs?label=set").status, 400)
+        self.assertEqual(self.running.get("/api/v1/jobs?failed=x").status, 400)
+
+    def test_waiting_for_a_job_ends_with_the_job(self):
+        self.assertEqual(self.running.perfctl("job", "begin", "waited").returncode, 0)
+        result = self.running.perfctl("job", "wait", "--max-wait", "0.2", "waited")
+        self.assertEqual((result.returncode, result.stderr), (1, "perfctl: job waited is still running\n"))
+        process = subprocess.Popen([str(PERFCTL), "job", "wait", "waited"], env={**os.environ, "PERFD_SOCKET": str(self.running.socket)})
+        self.assertEqual(self.running.perfctl("job", "end", "waited").returncode, 0)
+        self.assertEqual(process.wait(TIMEOUT_S), 0)
+        self.assertEqual(self.running.perfctl("job", "wait", "waited").returncode, 0)
+        self.assertEqual(self.running.perfctl("job", "wait", "absent").returncode, 1)
+
+    def test_a_word_that_is_no_id_is_a_name(self):
+        for command in (("report", "../node"), ("job", "show", "a b")):
+            result = self.running.perfctl(*command)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn(f"no job '{command[-1]}' on this node", result.stderr)
 
     def test_an_id_of_dots_is_an_id(self):
         for job in (".", ".."):
@@ -145,7 +181,7 @@ class Questions(WithJobs):
     def test_an_end_without_a_job_fails(self):
         result = self.running.perfctl("job", "end", "absent")
         self.assertEqual(result.returncode, 1)
-        self.assertIn("there is no such job", result.stderr)
+        self.assertIn("no such job", result.stderr)
 
     def test_status_when_all_is_well(self):
         text = self.ask("status")
@@ -270,8 +306,8 @@ class CommandLine(TestCase):
 
     def test_wrong_usage_is_two_with_a_suggestion(self):
         for words, text in ((["sumbit"], "did you mean 'submit'?"), (["job", "lst"], "did you mean 'job list'?"),
-                            (["job"], "list, show, begin or end"), (["submit", "--tiemout", "3"], "did you mean '--timeout'?"),
-                            (["report"], "missing argument JOB; usage: perfctl report "), (["report", "a", "b"], "unexpected argument 'b'"),
+                            (["job"], "list, show, wait, begin or end"), (["submit", "--tiemout", "3"], "did you mean '--timeout'?"),
+                            (["report", "--all-nodes"], "--all-nodes requires files"), (["report", "a", "b"], "unexpected argument 'b'"),
                             (["--sokcet"], "did you mean '--socket'?"), (["run"], "missing argument COMMAND; usage: perfctl run "),
                             (["run", "--rank", "4", "--ranks", "4", "--", "true"], "--rank 4 is out of range"),
                             (["run", "--label", "a=b", "--label", "a=c", "--", "true"], "each KEY once"),

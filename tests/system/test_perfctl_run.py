@@ -34,7 +34,7 @@ class RunTestCase(TestCase):
         return environment
 
     def start(self, *command, socket=None, options=(), environment=None, **more):
-        return subprocess.Popen([str(PERFCTL), "run", "--spool", str(self.spool), *options, "--", *map(str, command)],
+        return subprocess.Popen([str(PERFCTL), "run", "--quiet", "--spool", str(self.spool), *options, "--", *map(str, command)],
                                 env=self.environment(socket or self.absent, **(environment or {})), **more)
 
     def perfctl_run(self, *command, stdin=b"", **more):
@@ -434,7 +434,7 @@ class Recording(RunTestCase):
     def test_commands_of_one_task_are_jobs_of_their_own(self):
         daemon = self.daemon()
         task = {"SLURM_JOB_ID": "42", "SLURM_STEP_ID": "0", "SLURM_PROCID": "3"}
-        inner = f"echo $PERFD_JOB; {PERFCTL} run -- sh -c 'echo $PERFD_JOB'; exit 4"
+        inner = f"echo $PERFD_JOB; {PERFCTL} run -q -- sh -c 'echo $PERFD_JOB'; exit 4"
         status, out, err = self.perfctl_run("sh", "-c", inner, socket=daemon.socket, environment=task)
         self.assertEqual((status, err), (4, b""))
         _, more, err = self.perfctl_run("sh", "-c", "echo $PERFD_JOB", socket=daemon.socket, environment=task)
@@ -465,6 +465,27 @@ class Recording(RunTestCase):
         _, _, err = self.perfctl_run("true", socket=daemon.socket, options=("--job", "k", "-v"))
         self.assertIn(b"job k: begun", err)
         self.assertIn(b"perfctl report k", err)
+
+    def test_the_end_is_reported_in_one_line_unless_quiet(self):
+        daemon = self.daemon()
+        done = daemon.perfctl("run", "--job", "j", "--", "sh", "-c", "exit 4")
+        self.assertRegex(done.stderr, r"^perfctl: job j: exit 4 after .* details: perfctl report j\n$")
+        done = daemon.perfctl("run", "--quiet", "--job", "k", "--", "true")
+        self.assertEqual(done.stderr, "")
+
+    def test_what_runs_at_the_end_finds_the_numbers_final(self):
+        daemon = self.daemon()
+        done = daemon.perfctl("run", "--quiet", "--job", "j", "--report", "--at-end", f"{PERFCTL} job show $PERFD_JOB; exit 3", "--",
+                              "true")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("Job j  finished: exit 0", done.stdout)
+        self.assertIn("Job j  finished: exit 0", done.stderr)
+        self.assertIn("the command of --at-end exited with status 3\n", done.stderr)
+
+    def test_without_the_end_nothing_runs_at_the_end(self):
+        for option in (("--report",), ("--at-end", "touch ran")):
+            _, _, err = self.perfctl_run("true", options=option)
+            self.assertIn(f"perfd has not stored the end of the job: {option[0]} is ignored".encode(), err)
 
     def test_indicators_in_the_output_are_submitted_for_the_job(self):
         daemon = self.daemon()

@@ -86,7 +86,7 @@ class Specifications(TestCase):
     def test_an_invalid_specification_is_refused(self):
         for spec, complaint in (({"script": "https://example.org/x.py"}, "spec.json: script: https://example.org/x.py is an address"),
                                 ({"script": "/bin/x.sh"}, "is the path of a file"),
-                                ({"script": "a b", "files": [{"path": "/tmp/x", "content": ""}]}, "is outside of the run's directory")):
+                                ({"script": "a b", "files": [{"path": "/tmp/x", "content": ""}]}, "is outside the run's directory")):
             self.run_spec(status=2, **spec)
             self.assertIn(complaint, self.said)
         self.assertEqual(list(self.scratch.iterdir()), [])

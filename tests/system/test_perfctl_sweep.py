@@ -128,9 +128,9 @@ class Points(SweepTestCase):
                         "settings: {w: \u00fc, v: ['3.20', 3.10, 3.9, 1.0, 1e3]}\nextra: [{\"v\" :  2.500, w: 1}, {w: 4.0, v: 1.50}]\n")
         said = self.sweep("--dry-run")
         self.assertEqual([line.split("sweep.yaml: ")[1] for line in said.splitlines()],
-                         ["settings.v[1]: 3.10 is the number 3.1: quote it where it is a text",
-                          "extra[0].v: 2.500 is the number 2.5: quote it where it is a text",
-                          "extra[1].v: 1.50 is the number 1.5: quote it where it is a text"])
+                         ["settings.v[1]: 3.10 is read as the number 3.1: quote it if it is text",
+                          "extra[0].v: 2.500 is read as the number 2.5: quote it if it is text",
+                          "extra[1].v: 1.50 is read as the number 1.5: quote it if it is text"])
 
     def test_a_sweep_can_stop_at_the_first_failure(self):
         self.write(command="exit {a}", settings={"a": [0, 5, 6]})
@@ -150,7 +150,7 @@ class Points(SweepTestCase):
                                 ("command: a\nsettings: {a: []}", "settings.a: is an empty list"),
                                 ("command: a\nsetings: {a: 1}", "did you mean 'settings'?"), ("", "expected a mapping"),
                                 ("command: a\nsettings: {a: 1}", "missing output directory"),
-                                ("a: 1\na: 2", "sweep.yaml:2:1: the key 'a' is there twice")):
+                                ("a: 1\na: 2", "sweep.yaml:2:1: the key 'a' is given twice")):
             (self.directory / "sweep.yaml").write_text(text)
             with self.subTest(text):
                 self.assertIn(complaint, self.sweep(status=2))

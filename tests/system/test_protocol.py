@@ -160,7 +160,7 @@ class Administrators(harness.TestCase):
         client = self.client_of(daemon, 1000, NOBODY)
         daemon.configure("[socket]\nmode = 0666\nadmin_group = no-such-group\n")
         daemon.reload()
-        self.assertIn("perfd.conf:3: [socket] admin_group = no-such-group: expected the name or number of a group", daemon.log())
+        self.assertIn("perfd.conf:3: [socket] admin_group = no-such-group: expected the name or number of an existing group", daemon.log())
         self.assert_status(client.begin("still", uid=4711), "OK")
 
 

@@ -112,9 +112,9 @@ static void times_that_perfd_does_not_take_are_named(void **state) {
         static const struct {
                 const char *time, *words;
         } cases[] = {
-                { "2262-04-12T00:00:00", "lies after the year 2261" },
-                { "2554-01-01T00:00:00", "is no time: expected 2020-08-18T16:33:32.052043" },
-                { "yesterday", "is no time: expected 2020-08-18T16:33:32.052043" },
+                { "2262-04-12T00:00:00", "is after the year 2261" },
+                { "2554-01-01T00:00:00", "is not a time: expected 2020-08-18T16:33:32.052043" },
+                { "yesterday", "is not a time: expected 2020-08-18T16:33:32.052043" },
         };
 
         (void)state;

@@ -315,24 +315,23 @@ static void a_mixed_layout_reads_cpu_time_from_the_jobs_own_group(void **state) 
 
 /* --- trees and places --------------------------------------------------------------------------- */
 
-static CgroupLayout layout_of(const char *root) {
+static void assert_hierarchies(const char *root, int32_t pid, bool has_v2, bool has_v1) {
         scoped(cgroup_tree_freep) CgroupTree *tree = NULL;
+        CgroupPlace place = {};
 
         assert_int_equal(cgroup_tree_new(&tree, root), 0);
-        return cgroup_tree_layout(tree);
+        assert_int_equal(cgroup_tree_find_process(tree, pid, &place) == 0, has_v2 || has_v1);
+        assert_int_equal(place.v2[0] != '\0', has_v2);
+        assert_int_equal(place.memory[0] != '\0', has_v1);
 }
 
 static void layouts_are_distinguished_by_their_mounts(void **state) {
-        CgroupTree *tree;
-
         (void)state;
-        assert_int_equal(layout_of(TREES "cgroup-v2"), CGROUP_LAYOUT_V2);
-        assert_int_equal(layout_of(TREES "cgroup-v1"), CGROUP_LAYOUT_V1);
-        assert_int_equal(layout_of(TREES "cgroup-mixed"), CGROUP_LAYOUT_MIXED);
-        assert_int_equal(layout_of(TREES "small"), CGROUP_LAYOUT_NONE);
-        assert_int_equal(layout_of(TREES "garbage"), CGROUP_LAYOUT_NONE);
-        assert_int_equal(layout_of(TREES "bond"), CGROUP_LAYOUT_NONE);
-        assert_int_equal(cgroup_tree_new(&tree, TREES "nowhere"), -ENOENT);
+        assert_hierarchies(TREES "cgroup-v2", 100, true, false);
+        assert_hierarchies(TREES "cgroup-v1", 100, false, true);
+        assert_hierarchies(TREES "cgroup-mixed", 102, true, true);
+        assert_hierarchies(TREES "small", 1, false, false);
+        assert_int_equal(cgroup_tree_new(&(CgroupTree *){ NULL }, TREES "nowhere"), -ENOENT);
 }
 
 static void places_are_taken_from_the_kernel_by_hierarchy(void **state) {

@@ -126,16 +126,16 @@ static void users_whose_flood_was_refused_lately_are_named(void **state) {
 
         (void)state;
         judge_quota("", &checks);
-        assert_check(&checks, "quota", "ok", "no user was refused");
+        assert_check(&checks, "quota", "ok", "no requests were refused");
         judge_quota(USER("uid 0", "0", RESOURCE("queries", "0", "null")) "," USER("uid 0", "0", RESOURCE("jobs", "3", "400000")), &checks);
-        assert_check(&checks, "quota", "ok", "no user was refused");
+        assert_check(&checks, "quota", "ok", "no requests were refused");
 
         judge_quota(USER("uid 0", "0", RESOURCE("queries", "12", "1000000") "," RESOURCE("jobs", "3", "400000")) ","
                     USER("10.0.0.7", "null", RESOURCE("http_connections", "2", "900000")), &checks);
         assert_check(&checks, "quota", "limited", "root: queries (12 refused since 1970-01-01 ");
         assert_check(&checks, "quota", "limited", "; 10.0.0.7: http_connections (2 refused since ");
         assert_null(strstr(find(&checks, "quota")->detail, "jobs"));
-        assert_non_null(strstr(find(&checks, "quota")->fix, "end what root started"));
+        assert_non_null(strstr(find(&checks, "quota")->fix, "end some of what root has started"));
 }
 
 static void many_sources_that_fail_fit(void **state) {

@@ -187,7 +187,7 @@ static void invalid_json_is_refused_with_its_position(void **state) {
         put_bytes(&indicator, 1, "0123456789abcdef", 16);
         put_text(&indicator, FIELD_DOCUMENT, "{\"a\": nan}");
         request = make_submit_of(&indicator);
-        assert_refused(*state, &request, STATUS_INVALID, "submit.indicators[0].document", "is not valid JSON at byte 6: a value expected");
+        assert_refused(*state, &request, STATUS_INVALID, "submit.indicators[0].document", "is not valid JSON at byte 6: expected a value");
 }
 
 /* Makes {"x": {"x": … 1 … }}. */

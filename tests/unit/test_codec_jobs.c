@@ -312,7 +312,7 @@ static void only_an_administrator_begins_jobs_for_others(void **state) {
         request = make_request(FIELD_JOB_BEGIN, &body);
         assert_refused(f, &request, STATUS_DENIED, "job_begin.uid", "is 0, and yours is 1000");
         put_number(&body, 8, UINT32_MAX);
-        assert_job_refused(f, &body, "job_begin.uid", "no user");
+        assert_job_refused(f, &body, "job_begin.uid", "not a valid user id");
 }
 
 /* --- marks ----------------------------------------------------------------------------------------- */

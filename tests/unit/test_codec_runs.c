@@ -76,7 +76,7 @@ static void the_run_record_is_decoded(void **state) {
         Buffer indicator = make_good();
 
         put_number(&indicator, FIELD_EXIT_STATUS, 256);
-        assert_item_refused(*state, &indicator, "exit_status", "is 256, must be 0 to 255 as a shell shows it");
+        assert_item_refused(*state, &indicator, "exit_status", "is 256, must be 0 to 255 as in a shell");
         indicator = make_good();
         put_number(&indicator, FIELD_EXIT_STATUS, UINT64_MAX);
         assert_item_refused(*state, &indicator, "exit_status", "is -1, must be 0 to 255");
@@ -85,7 +85,7 @@ static void the_run_record_is_decoded(void **state) {
         assert_item_refused(*state, &indicator, "batch", "has 5 bytes, must have 16 that all runs of the batch share, or none");
         indicator = make_good();
         put_number(&indicator, FIELD_INDEX, 3);
-        assert_item_refused(*state, &indicator, "index", "is 3 in no batch");
+        assert_item_refused(*state, &indicator, "index", "is 3 without a batch");
 }
 
 static void a_run_record_must_follow_the_rules_for_documents(void **state) {
@@ -94,14 +94,14 @@ static void a_run_record_must_follow_the_rules_for_documents(void **state) {
         put_member_double(&host, "mhz", -INFINITY);
         put_member_object(&run, "host", &host);
         put_object(&indicator, FIELD_RUN, &run);
-        assert_item_refused(*state, &indicator, "run.host.mhz", "is infinite, which no JSON number can be");
+        assert_item_refused(*state, &indicator, "run.host.mhz", "is infinite, which JSON cannot express");
 
         indicator = make_good();
         run = (Buffer){};
         put_member_int(&run, "a", 1);
         put_member_int(&run, "a", 2);
         put_object(&indicator, FIELD_RUN, &run);
-        assert_item_refused(*state, &indicator, "run.a", "is there twice: keep one of them");
+        assert_item_refused(*state, &indicator, "run.a", "is given twice: keep one");
 
         indicator = make_good();
         run = (Buffer){};
@@ -292,7 +292,7 @@ static void an_error_in_a_model_is_named(void **state) {
 
         put_object(&body, 1, &model);
         request = make_request(FIELD_REGISTER, &body);
-        assert_refused(*state, &request, STATUS_INVALID, "register.results.rate", "'number' is no type");
+        assert_refused(*state, &request, STATUS_INVALID, "register.results.rate", "'number' is not a type");
 
         body = (Buffer){};
         request = make_request(FIELD_REGISTER, &body);
@@ -303,7 +303,7 @@ static void an_error_in_a_model_is_named(void **state) {
         put_member_string(&model, "name", "again");
         put_object(&body, 1, &model);
         request = make_request(FIELD_REGISTER, &body);
-        assert_refused(*state, &request, STATUS_INVALID, "register.name", "is there twice");
+        assert_refused(*state, &request, STATUS_INVALID, "register.name", "is given twice");
 }
 
 static Buffer make_unregister(const char *name, const char *component) {

@@ -119,8 +119,8 @@ static void errors_are_reported_with_line_and_expected_value(void **state) {
         refuse(f, "[store]\nvolatile = perhaps\n", 2, "expected yes or no");
         refuse(f, "[store]\ndirectory = relative\n", 2, "expected an absolute path");
         refuse(f, "[socket]\nmode = 0999\n", 2, "octal");
-        refuse(f, "[socket]\nadmin_group = no-such-group\n", 2, "admin_group = no-such-group: expected the name or number of a group");
-        refuse(f, "[socket]\nadmin_group = 4294967295\n", 2, "expected the name or number of a group");
+        refuse(f, "[socket]\nadmin_group = no-such-group\n", 2, "no-such-group: expected the name or number of an existing group");
+        refuse(f, "[socket]\nadmin_group = 4294967295\n", 2, "expected the name or number of an existing group");
         refuse(f, "[limits]\nframe_size = 64M\n", 2, "queue_size must be at least twice");
         refuse(f, "[jobs]\ntimeline_points = 121\n", 2, "even number");
         refuse(f, "[limits]\njobs\n", 2, "expected [section], key = value");

@@ -82,7 +82,7 @@ static void groups_managed_by_others_are_not_used(void **state) {
 
         s = machine(TERMINAL, 1000);
         s.is_delegated = s.is_own = s.is_writable = true;
-        assert_choice(&s, "left to somebody else", NULL);
+        assert_choice(&s, "delegated to another program", NULL);
 }
 
 static void in_a_service_there_is_a_group_where_it_was_delegated(void **state) {
@@ -132,11 +132,11 @@ static void without_systemd_a_writable_group_will_do(void **state) {
 
         (void)state;
         s.has_systemd = s.has_system_manager = s.has_linger = false;
-        assert_choice(&s, "systemd does not run", NULL);
+        assert_choice(&s, "systemd is not running", NULL);
         s.is_writable = false; /* as in most containers */
-        assert_choice(&s, "systemd does not run", "cannot be written");
+        assert_choice(&s, "systemd is not running", "cannot be written");
         s.directory[0] = '\0';
-        assert_choice(&s, "systemd does not run", "no control group of version 2");
+        assert_choice(&s, "systemd is not running", "no version 2 control group");
 }
 
 static void in_version_1_only_root_has_a_scope(void **state) {
@@ -144,8 +144,8 @@ static void in_version_1_only_root_has_a_scope(void **state) {
 
         (void)state;
         root.directory[0] = user.directory[0] = '\0';
-        assert_choice(&root, NULL, "no control group of version 2");
-        assert_choice(&user, "version 1", "no control group of version 2");
+        assert_choice(&root, NULL, "no version 2 control group");
+        assert_choice(&user, "version 1", "no version 2 control group");
 }
 
 static void only_requested_kinds_are_tried(void **state) {

@@ -122,7 +122,7 @@ static void an_indicator_may_have_no_parameters(void **state) {
 static void errors_of_the_whole_model_are_named(void **state) {
         Fixture *f = *state;
 
-        assert_refused(f, "[1]", "", "is a list, must say name, parameters and results");
+        assert_refused(f, "[1]", "", "is a list, must have name, parameters and results");
         assert_refused(f, "{results: {a: int}}", "name", "missing: say which indicator this is");
         assert_refused(f, "{name: 7, results: {a: int}}", "name", "is an integer, must be a string");
         assert_refused(f, "{name: a b, results: {a: int}}", "name", "'a b' must be 1 to 128 letters");
@@ -131,7 +131,8 @@ static void errors_of_the_whole_model_are_named(void **state) {
         assert_refused(f, "{name: a, component: \"x\\ny\", results: {a: int}}", "component", "has control characters: remove them");
         assert_refused(f, "{name: a, help: \"\\x1b[2J\", results: {a: int}}", "help", "has control characters: remove them");
         assert_refused(f, "{name: a, result: {a: int}}", "result",
-                       "is not known here: expected one of name, component, help, parameters, results");
+                       "is unknown: expected one of name, component, help, parameters, results");
+        assert_refused(f, "{name: '*', results: {a: int}}", "component", "applies to all indicators of one component");
         assert_refused(f, "{name: a}", "results", "missing: declare at least one measured value");
         assert_refused(f, "{name: a, results: {}}", "results", "missing: declare at least one");
         assert_refused(f, "{name: a, results: [elapsed]}", "results", "is a list, must map names to types");
@@ -144,21 +145,21 @@ static void errors_of_the_whole_model_are_named(void **state) {
 static void errors_of_a_property_are_named(void **state) {
         Fixture *f = *state;
 
-        assert_refused(f, PARAMETER("integer"), "parameters.n", "'integer' is no type: give str, int, float, bool");
+        assert_refused(f, PARAMETER("integer"), "parameters.n", "'integer' is not a type: use str, int, float, bool");
         assert_refused(f, PARAMETER("3"), "parameters.n", "is an integer, must be str, int");
         assert_refused(f, PARAMETER("{type: [int, int]}"), "parameters.n.type", "names int twice");
         assert_refused(f, PARAMETER("{optional: 1}"), "parameters.n.optional", "is an integer, must be true or false");
         assert_refused(f, PARAMETER("{type: []}"), "parameters.n.type", "is an empty list");
         assert_refused(f, PARAMETER("{typ: int}"), "parameters.n.typ", "expected one of type, index, values, optional, help");
-        assert_refused(f, PARAMETER("{unit: s}"), "parameters.n.unit", "is not known here");
-        assert_refused(f, PARAMETER("{index: hour}"), "parameters.n.index", "'hour' is none of none, exact, int, float");
+        assert_refused(f, PARAMETER("{unit: s}"), "parameters.n.unit", "is unknown");
+        assert_refused(f, PARAMETER("{index: hour}"), "parameters.n.index", "'hour' is not one of none, exact, int, float");
         assert_refused(f, PARAMETER("{type: [int, str], index: int}"), "parameters.n.index",
-                       "int is for numbers, and the type is str or int: give exact");
-        assert_refused(f, RESULT("{type: float, index: float}"), "results.b.index", "is for parameters");
-        assert_refused(f, RESULT("{direction: up}"), "results.b.direction", "'up' is none of higher, lower");
+                       "int is for numbers, and the type is str or int: use exact");
+        assert_refused(f, RESULT("{type: float, index: float}"), "results.b.index", "applies to parameters");
+        assert_refused(f, RESULT("{direction: up}"), "results.b.direction", "'up' is not one of higher, lower");
         assert_refused(f, RESULT("{direction: true}"), "results.b.direction", "is a boolean, must be one of higher, lower");
         assert_refused(f, RESULT("{unit: 1}"), "results.b.unit", "is an integer, must be a string");
-        assert_refused(f, RESULT("{values: [1]}"), "results.b.values", "is not known here");
+        assert_refused(f, RESULT("{values: [1]}"), "results.b.values", "is unknown");
         assert_refused(f, "{name: a, results: {\"b\\x07\": int}}", "results.b\x07", "has control characters in its name");
         assert_refused(f, "{name: a, parameters: {reps: int}, results: {reps: int}}", "results.reps",
                        "collision: 'reps' is in parameters as well");
@@ -201,7 +202,7 @@ static void a_property_given_twice_is_refused_where_a_reader_lets_it_through(voi
 
         assert_int_equal(indicator_model_from_value(&document, &f->arena, &f->model, &f->complaint), MODEL_INVALID);
         assert_string_equal(f->complaint.path, "results.a");
-        assert_non_null(strstr(f->complaint.text, "is there twice"));
+        assert_non_null(strstr(f->complaint.text, "is given twice"));
 }
 
 static void a_model_has_a_limited_number_of_properties(void **state) {
@@ -257,10 +258,10 @@ static void a_nonconforming_result_is_counted_or_refused_with_its_key(void **sta
         Fixture *f = *state;
 
         assert_odd(f, "{" GOOD_PARAMETERS ", mini_batch: 40}", GOOD_RESULT, "@parameters.mini_batch",
-                   "is a parameter that the model of PiMatmul does not know: declare it there, or leave it out");
+                   "is a parameter that the model of PiMatmul does not declare: declare it, or leave it out");
         assert_odd(f, "{" GOOD_PARAMETERS "}", "{elapsed: 1, rate: 2, extra: 3, speed: 4}", "@result.speed",
                    "is a result that the model");
-        assert_odd(f, "{device: tpu, matrix_size: 1, padding: 1, reps: 1}", GOOD_RESULT, "@parameters.device", "is none of the values");
+        assert_odd(f, "{device: tpu, matrix_size: 1, padding: 1, reps: 1}", GOOD_RESULT, "@parameters.device", "is not one of the values");
         assert_odd(f, "{device: cpu, matrix_size: '512', padding: 1, reps: 1}", GOOD_RESULT, "@parameters.matrix_size",
                    "is a string, and the model of PiMatmul says int");
         assert_odd(f, "{device: cpu, matrix_size: 1.5, padding: 1, reps: 1}", GOOD_RESULT, "@parameters.matrix_size", "is a number, and");

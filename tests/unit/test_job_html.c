@@ -129,7 +129,7 @@ static void a_job_without_a_group_shows_why_it_has_no_meters(void **state) {
 
         memset(fixture->job->usage.quality, QUALITY_NO_GROUP, N_USAGES);
         job_html_own_meters(&fixture->out, fixture->job, NULL);
-        assert_string_equal(fixture->out.text, "<p>Its own numbers are not known. The job has no cgroup of its own.</p>\n");
+        assert_string_equal(fixture->out.text, "<p>No metrics of the job itself. The job has no cgroup of its own.</p>\n");
 }
 
 static void numbers_of_both_stand_side_by_side(void **state) {
@@ -145,7 +145,7 @@ static void numbers_of_both_stand_side_by_side(void **state) {
         assert_true(says(fixture, "<th scope=\"row\">Waited for I/O</th><td>61.0" NBSP "%</td><td>70.0" NBSP "%</td></tr>"));
         assert_true(says(fixture, "<th scope=\"row\">Read from disks</th><td><abbr title=\"The controller is not enabled in its cgroup.\">–"
                                   "</abbr></td><td>2.0" NBSP "KiB</td></tr>"));
-        assert_true(says(fixture, "at most</th><td>7<abbr title=\"sampled\">~</abbr></td><td></td></tr>"));
+        assert_true(says(fixture, "peak</th><td>7<abbr title=\"sampled\">~</abbr></td><td></td></tr>"));
 }
 
 static void phases_are_named_and_have_their_share(void **state) {
@@ -157,7 +157,7 @@ static void phases_are_named_and_have_their_share(void **state) {
         (void)snprintf(phase.name, sizeof(phase.name), "%s", EVIL);
         phase.end_realtime_ms = 0;
         job_html_phase(&fixture->out, &phase, 1, 0);
-        assert_true(says(fixture, "<th scope=\"row\">" EVIL_ESCAPED " <small>lasts</small><div class=\"bar\"><i style=\"width:0.0%\">"));
+        assert_true(says(fixture, "<th scope=\"row\">" EVIL_ESCAPED " <small>running</small><div class=\"bar\"><i style=\"width:0.0%\">"));
 }
 
 static void no_advice_leaves_nothing(void **state) {

@@ -142,8 +142,8 @@ static void an_invalid_length_is_refused_with_its_position(void **state) {
 
 static void members_of_the_indicator_are_refused_as_parameters(void **state) {
         (void)state;
-        assert_refused("{\"time_per_batch\": [1], \"@result\": {}}", 0, "@result", "leave it out");
-        assert_refused("{\"time_per_batch\": [1], \"name\": \"mine\"}", 0, "name", "leave it out");
+        assert_refused("{\"time_per_batch\": [1], \"@result\": {}}", 0, "@result", "remove it");
+        assert_refused("{\"time_per_batch\": [1], \"name\": \"mine\"}", 0, "name", "remove it");
 }
 
 static void assert_line_refused(const char *text, unsigned line, const char *words) {
@@ -157,18 +157,18 @@ static void assert_line_refused(const char *text, unsigned line, const char *wor
 
 static void a_bad_line_is_refused_with_its_number(void **state) {
         (void)state;
-        assert_line_refused("0.1\n\nabc\n", 3, "'abc' is no finite number: expected one number of seconds on each line");
-        assert_line_refused("0.1\nnan\n", 2, "'nan' is no finite number");
-        assert_line_refused("inf", 1, "'inf' is no finite number");
-        assert_line_refused("1e999", 1, "'1e999' is no finite number");
-        assert_line_refused("0.1 0.2\n", 1, "'0.1 0.2' is no finite number");
-        assert_line_refused("0x10", 1, "'0x10' is no finite number");
+        assert_line_refused("0.1\n\nabc\n", 3, "'abc' is not a finite number: expected one number of seconds on each line");
+        assert_line_refused("0.1\nnan\n", 2, "'nan' is not a finite number");
+        assert_line_refused("inf", 1, "'inf' is not a finite number");
+        assert_line_refused("1e999", 1, "'1e999' is not a finite number");
+        assert_line_refused("0.1 0.2\n", 1, "'0.1 0.2' is not a finite number");
+        assert_line_refused("0x10", 1, "'0x10' is not a finite number");
         assert_line_refused("[0.1, 0.2]", 1, "{\"time_per_batch\": [");
         assert_line_refused("0.1\n-1\n", 2, "is negative");
         assert_line_refused("0.1\n0.1111111111111111111111111111111111111111111111111111111111111111111111111111111\n", 2,
-                            "is no finite number");
-        assert_line_refused("\n \n", 1, "holds no time");
-        assert_line_refused("", 1, "holds no time");
+                            "is not a finite number");
+        assert_line_refused("\n \n", 1, "contains no time");
+        assert_line_refused("", 1, "contains no time");
 }
 
 static void dense_texts_have_room(void **state) {

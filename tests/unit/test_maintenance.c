@@ -54,7 +54,7 @@ static void damage_is_found_and_salvaged_into_a_new_file(void **state) {
         place_path(place, "perfd.db", path);
         place_path(place, "perfd.new", salvaged);
         assert_int_equal(maintenance_salvage(path, salvaged, &text), MAINTENANCE_FAILED);
-        assert_non_null(strstr(text.text, "perfd uses this file"));
+        assert_non_null(strstr(text.text, "perfd is using this file"));
         place_close(place);
 
         page = ask_place(place, "SELECT rootpage FROM sqlite_schema WHERE name = 'result_by_name'");

@@ -88,7 +88,7 @@ static void the_models_that_ship_are_good(void **state) {
         const Property *p;
 
         assert_int_equal(models_read_files(&f->models, SHIPPED), 0);
-        assert_int_equal(f->models.files.n, 4);
+        assert_int_equal(f->models.files.n, 5);
         model = models_find(&f->models, 7, "PiMatmul", "tensorflow");
         p = indicator_model_find(&model->model, "elapsed", true);
         assert_string_equal(p->unit, "ms");
@@ -174,11 +174,11 @@ static void an_invalid_file_is_reported_with_its_position_and_others_are_read(vo
         write_file(f, ".hidden.yaml", "neither");
         write_file(f, "e.yaml", "");
         assert_int_equal(read_files(f, log, sizeof(log)), 4);
-        assert_says(log, "/b.yaml:3:7: parameters.n.type: 'integer' is no type: give str, int, float, bool, or a list of them");
+        assert_says(log, "/b.yaml:3:7: parameters.n.type: 'integer' is not a type: use str, int, float, bool, or a list of them");
         assert_says(log, "/c.yaml:3:1: ");
         assert_says(log, "/d.yaml:1:1: A is already declared in ");
         assert_says(log, "/a.yaml; remove one of the declarations");
-        assert_says(log, "/e.yaml:1:1: is null, must say name, parameters and results");
+        assert_says(log, "/e.yaml:1:1: is null, must have name, parameters and results");
         assert_int_equal(f->models.files.n, 1);
         assert_non_null(models_find(&f->models, 7, "A", "any"));
         assert_null(models_find(&f->models, 7, "B", "any"));
@@ -242,6 +242,17 @@ static void the_model_of_a_component_goes_before_that_of_any(void **state) {
         assert_null(models_find(&f->models, 7, "B", "jax"));
         assert_null(models_find(&f->models, 7, "B", NULL));
         assert_null(models_find(&f->models, 7, "a", "torch"));
+}
+
+static void the_model_of_any_name_comes_last(void **state) {
+        Fixture *f = *state;
+
+        add(f, "{name: '*', component: torch, results: {every: int}}", 0, true);
+        add(f, "{name: A, results: {any: int}}", 0, true);
+        assert_string_equal(models_find(&f->models, 7, "A", "torch")->model.properties[0].name, "any");
+        assert_string_equal(models_find(&f->models, 7, "B", "torch")->model.properties[0].name, "every");
+        assert_null(models_find(&f->models, 7, "B", "jax"));
+        assert_null(models_find(&f->models, 7, "B", NULL));
 }
 
 static void administrators_take_precedence_over_files_and_files_over_users(void **state) {
@@ -343,6 +354,7 @@ int main(void) {
                 TEST(files_that_are_gone_take_their_models_with_them),
                 TEST(a_file_too_large_is_left_out),
                 TEST(the_model_of_a_component_goes_before_that_of_any),
+                TEST(the_model_of_any_name_comes_last),
                 TEST(administrators_take_precedence_over_files_and_files_over_users),
                 TEST(models_of_users_are_of_their_own_results),
                 TEST(a_removed_model_no_longer_applies),

@@ -56,7 +56,7 @@ static void an_unknown_placeholder_is_refused_with_a_fix(void **state) {
 
         (void)state;
         assert_int_equal(placeholder_fill("{y}", &some, &out, &error), PLACEHOLDER_WRONG);
-        assert_string_equal(error.text, "{y} stands for no setting: add it to settings, or write {{y}} for the letters themselves");
+        assert_string_equal(error.text, "{y} is not a setting: add it to settings, or write {{y}} for literal text");
         assert_int_equal(placeholder_fill_script("echo {y}", &some, &out, &error), PLACEHOLDER_WRONG);
 }
 

@@ -193,7 +193,7 @@ static void a_truncated_file_affects_only_its_part_of_the_sample(void **state) {
                 tree_write(f->root, sample_source_paths[cut[i]], text);
                 read_at(f, 1 + HOUR_NS);
                 assert_int_equal(f->sample.have, ALL_SOURCES & ~(1U << cut[i]));
-                (void)snprintf(expected, sizeof(expected), "%s: cut off in the middle of a line", sample_source_paths[cut[i]]);
+                (void)snprintf(expected, sizeof(expected), "%s: truncated in the middle of a line", sample_source_paths[cut[i]]);
                 assert_error(f, cut[i], expected, 1);
 
                 f->sampler = sampler_free(f->sampler);

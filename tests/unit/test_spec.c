@@ -72,17 +72,17 @@ static void assert_wrong(const char *text, const char *complaint) {
 static void errors_are_reported_with_the_key_and_a_fix(void **state) {
         (void)state;
         assert_wrong("[]", "is a list: expected an object with 'script'");
-        assert_wrong("{}", "script: is not there: put the text of a script there");
+        assert_wrong("{}", "script: missing: add the text of a script");
         assert_wrong("script: ' '", "script: expected the text of a script, not an empty string");
         assert_wrong("script: [ls]", "not a list");
-        assert_wrong("script: https://example.org/x.py", "is an address, and perfd fetches nothing: put the script's text");
+        assert_wrong("script: https://example.org/x.py", "is an address, and perfctl downloads nothing: put the script's text");
         assert_wrong("script: ./x.sh", "script: ./x.sh is the path of a file: put the script's text");
         assert_wrong("script: a b\nbatch_size: 0", "batch_size: expected a whole number from 1 to 10000");
         assert_wrong("script: a b\nbatch_size: many", "batch_size: expected");
         assert_wrong("script: a b\nenvironment: {A: b}", "environment: is an object: expected a list of {name, value}");
         assert_wrong("script: a b\nenvironment: [{name: A, value: 2}]", "environment[0]: expected {name, value}, both strings");
-        assert_wrong("script: a b\nenvironment: [{name: 'A=B', value: x}]", "environment[0].name: 'A=B' is no name of a variable");
-        assert_wrong("script: a b\nenvironment: [{name: A, value: x}, {name: A, value: y}]", "environment[1].name: 'A' is there twice");
+        assert_wrong("script: a b\nenvironment: [{name: 'A=B', value: x}]", "environment[0].name: 'A=B' is not a valid variable name");
+        assert_wrong("script: a b\nenvironment: [{name: A, value: x}, {name: A, value: y}]", "environment[1].name: 'A' is given twice");
         assert_wrong("script: a b\nfiles: [{path: x, content: a}, {path: ../x, content: b}]", "files[1].path: '../x' is outside");
         assert_wrong("script: a b\nrun: {requests: {cpu: fast}}",
                      "run.requests.cpu: expected CPUs such as 500m or 2, from 10m on, not 'fast'");

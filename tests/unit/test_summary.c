@@ -52,7 +52,7 @@ static void excess_runs_are_counted(void **state) {
         summary_write(&summary, &out);
         assert_non_null(strstr(out.text, "  k63 "));
         assert_null(strstr(out.text, "  k64 "));
-        assert_non_null(strstr(out.text, "3 more numbers are left out here\n"));
+        assert_non_null(strstr(out.text, "3 more numbers are not shown\n"));
 }
 
 int main(void) {

@@ -68,33 +68,33 @@ static void assert_wrong(const char *text, const char *complaint) {
 static void errors_are_reported_with_the_key_and_a_fix(void **state) {
         (void)state;
         assert_wrong("[1]", "is a list: expected a mapping with 'command' and 'settings'");
-        assert_wrong(COMMAND "setings: {a: 1, b: 2}", "setings: is not known here: did you mean 'settings'?");
-        assert_wrong("settings: {a: 1}", "command: is not there: give a list of words");
+        assert_wrong(COMMAND "setings: {a: 1, b: 2}", "setings: unknown key: did you mean 'settings'?");
+        assert_wrong("settings: {a: 1}", "command: missing: give a list of words");
         assert_wrong("command: []\nsettings: {a: 1}", "command: is empty: give");
         assert_wrong("command: 7\nsettings: {a: 1}", "command: is an integer: give");
         assert_wrong("command: [./b, {a}]\nsettings: {a: 1}", "command[1]: is an object: expected a word; quote");
         assert_wrong("12345678901234567890123456789012345678901234567890123456789\xc3\xa4: 1", "12345678901234567890");
-        assert_wrong(COMMAND, "settings: there is none: name at least one");
+        assert_wrong(COMMAND, "settings: missing: add at least one");
         assert_wrong(COMMAND "settings: [a, b]", "settings: is a list: expected a mapping");
         assert_wrong(COMMAND "settings: {a: [], b: 1}", "settings.a: is an empty list: give it a value, or remove it");
         assert_wrong(COMMAND "settings: {a: [[1]], b: 1}", "settings.a: has a list in it: give a string, a number");
         assert_wrong(COMMAND "settings: {a: {x: 1}, b: 1}", "settings.a: has an object in it");
-        assert_wrong(COMMAND "settings: {a: [1, 2, 1], b: 1}", "settings.a: the value '1' is there twice: remove one");
-        assert_wrong(COMMAND "settings: {a: [1, '1'], b: 1}", "settings.a: the value '1' is there twice");
-        assert_wrong(COMMAND "settings: {a/b: 1}", "settings.a/b: is no name of a setting");
-        assert_wrong(COMMAND "settings: {directory: 1}", "settings.directory: {directory} is the directory of a point: call");
-        assert_wrong(COMMAND "nodes: [n1]\nsettings: {node: 1}", "settings.node: {node} is one of the nodes: call");
-        assert_wrong(COMMAND "settings: {a: 1}", "command: {b} stands for no setting: add it to settings");
-        assert_wrong(COMMAND "extra: [{a: 1, b: 1}, {a: 2}]", "command: {b} stands for no setting");
-        assert_wrong(COMMAND "launcher: run {node}\nsettings: {a: 1, b: 2}", "launcher: {node} stands for no setting");
+        assert_wrong(COMMAND "settings: {a: [1, 2, 1], b: 1}", "settings.a: the value '1' is given twice: remove one");
+        assert_wrong(COMMAND "settings: {a: [1, '1'], b: 1}", "settings.a: the value '1' is given twice");
+        assert_wrong(COMMAND "settings: {a/b: 1}", "settings.a/b: is not a valid name");
+        assert_wrong(COMMAND "settings: {directory: 1}", "settings.directory: {directory} stands for the directory of a point: give");
+        assert_wrong(COMMAND "nodes: [n1]\nsettings: {node: 1}", "settings.node: {node} stands for the node: give");
+        assert_wrong(COMMAND "settings: {a: 1}", "command: {b} is not a setting: add it to settings");
+        assert_wrong(COMMAND "extra: [{a: 1, b: 1}, {a: 2}]", "command: {b} is not a setting");
+        assert_wrong(COMMAND "launcher: run {node}\nsettings: {a: 1, b: 2}", "launcher: {node} is not a setting");
         assert_wrong(COMMAND "launcher: run 'x\nsettings: {a: 1, b: 2}", "launcher: the quote ' is not closed");
         assert_wrong(COMMAND "settings: {a: 1, b: 2}\nextra: []", "extra: is an empty list: remove it");
         assert_wrong(COMMAND "settings: {a: 1, b: 2}\nextra: {a: 3}", "extra: is an object: expected a list");
         assert_wrong(COMMAND "settings: {a: 1, b: 2}\nextra: [{}]", "extra[0]: is an empty mapping: name the settings that differ");
-        assert_wrong(COMMAND "settings: {a: [1, 2], b: 2}\nextra: [{a: 2}]", "extra: the point a=2 b=2 is there twice: remove it");
-        assert_wrong(COMMAND "settings: {a: 1, b: 2}\nexclude: [{c: 1}]", "exclude[0].c: there is no such setting");
-        assert_wrong(COMMAND "settings: {a: 1, b: 2}\nexclude: [{}]", "exclude[0]: is an empty mapping, and would leave out every point");
-        assert_wrong(COMMAND "settings: {a: 1, b: 2}\nexclude: [{a: 1}]", "exclude: leaves no point: remove an entry");
+        assert_wrong(COMMAND "settings: {a: [1, 2], b: 2}\nextra: [{a: 2}]", "extra: the point a=2 b=2 is given twice: remove it");
+        assert_wrong(COMMAND "settings: {a: 1, b: 2}\nexclude: [{c: 1}]", "exclude[0].c: no such setting");
+        assert_wrong(COMMAND "settings: {a: 1, b: 2}\nexclude: [{}]", "exclude[0]: is an empty mapping, which would exclude every point");
+        assert_wrong(COMMAND "settings: {a: 1, b: 2}\nexclude: [{a: 1}]", "exclude: no point is left: remove an entry");
         assert_wrong(COMMAND "name: \"a\\nb\"\nsettings: {a: 1, b: 2}", "name: expected a string of 1 to 128 bytes");
 }
 
@@ -106,7 +106,7 @@ static void too_many_points_are_refused_with_the_limit(void **state) {
         for (int i = 1; i < 400; i++)
                 (void)snprintf(list + strlen(list), sizeof(list) - strlen(list), ",%d", i);
         buffer_printf(&text, "%ssettings: {a: %s], b: %s]}", COMMAND, list, list);
-        assert_wrong(text.text, "settings: make more than 100000 points, before any is excluded: split the sweep");
+        assert_wrong(text.text, "settings: define more than 100000 points, before exclusions: split the sweep");
 
         /* A product of any size is counted without overflow. */
         buffer_clear(&text);
@@ -123,7 +123,7 @@ static void suspicious_settings_are_a_warning(void **state) {
         (void)state;
         assert_int_equal(planned_read(&planned, COMMAND "settings: {a: 1, b: 2, c: 3, '@n': [1, 2]}\nexclude: [{a: 7}]", NULL, NULL), 0);
         assert_string_equal(planned.plan.warnings.text,
-                            "exclude[0]: matches no point\nsettings.c: the command does not have {c}\n");
+                            "exclude[0]: matches no point\nsettings.c: the command does not use {c}\n");
 }
 
 static void the_command_line_replaces_launcher_and_nodes(void **state) {
@@ -138,7 +138,7 @@ static void the_command_line_replaces_launcher_and_nodes(void **state) {
         assert_string_equal(planned.plan.nodes[1], "n3");
 
         assert_int_equal(planned_read(&wrong, text, NULL, "n2,,n3"), SWEEP_WRONG);
-        assert_non_null(strstr(wrong.error.text, "--nodes: a name is empty"));
+        assert_non_null(strstr(wrong.error.text, "--nodes: empty name"));
 }
 
 int main(void) {

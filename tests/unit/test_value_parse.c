@@ -91,36 +91,36 @@ static void other_forms_are_rewritten(void **state) {
 }
 
 static void invalid_json_is_refused_with_its_position(void **state) {
-        assert_malformed(*state, "", 0, "an object expected");
-        assert_malformed(*state, "[1]", 0, "an object expected");
-        assert_malformed(*state, "{", 1, "cut off");
-        assert_malformed(*state, "{\"a", 3, "cut off");
-        assert_malformed(*state, "{\"a\"", 4, "cut off");
-        assert_malformed(*state, "{\"a\":", 5, "cut off");
-        assert_malformed(*state, "{\"a\":1", 6, "cut off");
-        assert_malformed(*state, "{\"a\":1.5", 8, "cut off");
-        assert_malformed(*state, "{\"a\":[1", 7, "cut off");
-        assert_malformed(*state, "{\"a\":1 \"b\":2}", 7, "',' or '}' expected");
-        assert_malformed(*state, "{\"a\":[1 2]}", 8, "',' or ']' expected");
-        assert_malformed(*state, "{\"a\" 1}", 5, "':' expected");
+        assert_malformed(*state, "", 0, "expected an object");
+        assert_malformed(*state, "[1]", 0, "expected an object");
+        assert_malformed(*state, "{", 1, "truncated");
+        assert_malformed(*state, "{\"a", 3, "truncated");
+        assert_malformed(*state, "{\"a\"", 4, "truncated");
+        assert_malformed(*state, "{\"a\":", 5, "truncated");
+        assert_malformed(*state, "{\"a\":1", 6, "truncated");
+        assert_malformed(*state, "{\"a\":1.5", 8, "truncated");
+        assert_malformed(*state, "{\"a\":[1", 7, "truncated");
+        assert_malformed(*state, "{\"a\":1 \"b\":2}", 7, "expected ',' or '}'");
+        assert_malformed(*state, "{\"a\":[1 2]}", 8, "expected ',' or ']'");
+        assert_malformed(*state, "{\"a\" 1}", 5, "expected ':'");
         assert_malformed(*state, "{a:1}", 1, "a key in double quotes");
         assert_malformed(*state, "{\"a\":1,}", 7, "a key in double quotes");
-        assert_malformed(*state, "{\"a\":[1,]}", 8, "a value expected");
-        assert_malformed(*state, "{\"a\":tru}", 5, "a value expected");
-        assert_malformed(*state, "{\"a\":.5}", 5, "a value expected");
+        assert_malformed(*state, "{\"a\":[1,]}", 8, "expected a value");
+        assert_malformed(*state, "{\"a\":tru}", 5, "expected a value");
+        assert_malformed(*state, "{\"a\":.5}", 5, "expected a value");
         assert_malformed(*state, "{\"a\":01}", 5, "leading zeros");
-        assert_malformed(*state, "{\"a\":-}", 6, "a digit expected");
-        assert_malformed(*state, "{\"a\":1.}", 7, "a digit expected");
-        assert_malformed(*state, "{\"a\":1e+}", 8, "a digit expected");
+        assert_malformed(*state, "{\"a\":-}", 6, "expected a digit");
+        assert_malformed(*state, "{\"a\":1.}", 7, "expected a digit");
+        assert_malformed(*state, "{\"a\":1e+}", 8, "expected a digit");
         assert_malformed(*state, "{\"a\":9223372036854775808}", 23, "beyond 64 bits");
         assert_malformed(*state, "{\"a\":-9223372036854775809}", 24, "beyond 64 bits");
         assert_malformed(*state, "{\"a\":\"\n\"}", 6, "control character");
         assert_malformed(*state, "{\"a\":\"\\x\"}", 7, "invalid escape");
         assert_malformed(*state, "{\"a\":\"\\u12g4\"}", 7, "invalid escape");
         assert_malformed(*state, "{\"a\":\"\\u0000\"}", 7, "may not contain");
-        assert_malformed(*state, "{\"a\":\"\\ud800x\"}", 7, "half a character");
-        assert_malformed(*state, "{\"a\":\"\\udc00\\ud800\"}", 7, "half a character");
-        assert_malformed(*state, "{} {}", 3, "something follows");
+        assert_malformed(*state, "{\"a\":\"\\ud800x\"}", 7, "unpaired surrogate");
+        assert_malformed(*state, "{\"a\":\"\\udc00\\ud800\"}", 7, "unpaired surrogate");
+        assert_malformed(*state, "{} {}", 3, "text after the object");
 }
 
 static void every_beginning_of_a_document_is_cut_off(void **state) {
@@ -141,7 +141,7 @@ static void valid_json_that_breaks_a_rule_is_accepted_by_the_parser(void **state
         static const struct {
                 const char *text, *path, *words;
         } cases[] = {
-                { "{\"a\":{\"b\":1,\"b\":2}}", "a.b", "is there twice" },
+                { "{\"a\":{\"b\":1,\"b\":2}}", "a.b", "is given twice" },
                 { "{\"a\":[1e999]}", "a[0]", "is infinite" },
                 { "{\"a\":-Infinity}", "a", "is infinite" },
                 { "{\"a\":Infinity}", "a", "is infinite" },
@@ -328,15 +328,15 @@ static void errors_come_with_a_fix(void **state) {
                 { "{\"a\":\"\\u0000\"}", "\\u0000: remove it" },
                 { "{\"a\\u0000\":1}", "\\u0000: remove it" },
                 { "\xef\xbb\xbf{}", "byte order mark" },
-                { "\xff\xfe{", "not UTF-8" },
-                { "{\"a\":\"\xff\"}", "save it as UTF-8" },
+                { "\xff\xfe{", "looks like UTF-16" },
+                { "{\"a\":\"\xff\"}", "UTF-8" },
                 { "{\"a\":123456789012345678901}", "as a string" },
                 { "{\"a\":-123456789012345678901}", "as a string" },
                 { "{\"a\":1e999}", "as a string" },
-                { "{\"a\":1,\"a\":2}", "a: is there twice in this object: rename" },
+                { "{\"a\":1,\"a\":2}", "a: is given twice in this object: rename" },
                 { "{\"a\":[{\"b\":1},{\"b\":\"\\x\"}]}", "a[1].b: invalid escape" },
                 { "{\"a\":1, // rate\n\"b\":2}", "comments" },
-                { "{\"a\":}", "a: a value expected" },
+                { "{\"a\":}", "a: expected a value" },
         };
 
         for (size_t i = 0; i < N_ELEMENTS(cases); i++) {

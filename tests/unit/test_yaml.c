@@ -84,7 +84,7 @@ static void json_is_read_alike(void **state) {
 
 static void constructs_that_would_be_changed_are_refused(void **state) {
         (void)state;
-        assert_refuses("a: 1\nb: 2\na: 3\n", "3:1", "'a' is there twice");
+        assert_refuses("a: 1\nb: 2\na: 3\n", "3:1", "'a' is given twice");
         assert_refuses("a: &x [1]\nb: *x\n", "2:4", "alias");
         assert_refuses("a: !!python/object x\n", "1:4", "tag");
         assert_refuses("a: 1\n---\nb: 2\n", "2:1", "second document");
@@ -102,15 +102,15 @@ static void mistakes_have_their_place(void **state) {
         assert_refuses("a: @x\n", "1:4", "quote words that begin with @");
         assert_refuses("a: b: c\n", "1:", "quote text that has ': ' in it");
         assert_refuses("a: \"C:\\q\"\n", "1:", "write a backslash as two");
-        assert_refuses("{\"a\": 1} b\n", "1:", "text follows what is complete already");
+        assert_refuses("{\"a\": 1} b\n", "1:", "text after a complete value");
         assert_refuses("a: [\n", "2:1", "a value is missing before it");
 }
 
 static void invalid_bytes_are_reported_with_their_position(void **state) {
         (void)state;
-        assert_refuses("a: 1\nb\xc3\xa4: \xff\n", "2:5", "this is not UTF-8, save it as UTF-8");
+        assert_refuses("a: 1\nb\xc3\xa4: \xff\n", "2:5", "not UTF-8: save the file as UTF-8");
         assert_refuses("a: 1\nb: \x1b[2J\n", "2:4", "control characters are not allowed: remove it");
-        assert_refuses("\xff\xfe" "a\0:\0", "1:1", "this is not UTF-8, save it as UTF-8");
+        assert_refuses("\xff\xfe" "a\0:\0", "1:1", "not UTF-8: save the file as UTF-8");
 }
 
 static void a_byte_order_mark_in_front_is_passed_over(void **state) {

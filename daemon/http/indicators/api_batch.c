@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A batch: what its runs come to, column by column. Runs that failed are counted, and never averaged in. */
+/* Answers with the statistics of a batch, for each column of its runs. Failed runs are counted, but are not part of the
+ * statistics. */
 
 #include <errno.h>
 #include <inttypes.h>
@@ -96,7 +97,7 @@ static int add_value(BatchTable *batch, const char *name, double value) {
         return grouping_sequence_add(&column->values, value);
 }
 
-/* Each member of an object that is a number. */
+/* Adds a value to the column of each member of the object that is a number. */
 static int add_numbers(BatchTable *batch, JsonText object) {
         JsonWalk walk = json_text_walk(object);
         JsonText key, value;
@@ -176,7 +177,7 @@ static const char *unit_of_rusage(const char *key) {
         return NULL;
 }
 
-/* Those that models tell, and the kernel's. */
+/* Writes the units that models declare, and those of the kernel. */
 static void write_units(Json *json, const BatchTable *batch, const Vocabulary *vocabulary) {
         json_put_object_begin(json, "units");
         for (size_t i = 0; i < batch->n_columns; i++) {

@@ -63,7 +63,7 @@ static void put_id(Json *json, const char *key, const uint8_t id[static 16]) {
         json_put_string(json, key, text);
 }
 
-/* Only where it was run by who sent it. */
+/* Writes the run's record if the sender ran the indicator. */
 static void write_run(Json *json, const ResultRow *row, const Viewer *viewer) {
         if (row->has_exit_status)
                 json_put_int(json, "exit_status", row->exit_status);
@@ -102,7 +102,7 @@ static void write_result(Json *json, const ResultRow *row, const Viewer *viewer)
 
 /* --- results ------------------------------------------------------------------------------------- */
 
-/* Which rows meet the conditions is found without their documents where there is an index, and only those of the page are read. */
+/* Finds the rows that meet the conditions, by an index if there is one, and reads the documents of the page's rows only. */
 static int find_newest(Exchange *exchange, const PointFilter *filter, LatestRows *latest) {
         scoped(points_freep) Points *points = NULL;
         PointRow row;
@@ -154,7 +154,7 @@ static bool is_met(const ResultRow *row, const Selection *selection) {
         return point_meets(&point, selection->conditions, selection->filter.n_conditions);
 }
 
-/* Writes the newest first, from an index of the store. Conditions are checked result by result: a job has few results. */
+/* Writes the newest rows first, from an index of the store. Checks the conditions for each result: a job has few results. */
 static int write_filtered(Exchange *exchange, const ResultFilter *filter, const Selection *selection, Pagination *page, Json *json) {
         ResultRow row;
         int r;
@@ -178,7 +178,7 @@ static int check(Exchange *exchange, const Selection *selection) {
         return vocabulary_check(vocabulary, exchange, selection);
 }
 
-/* name NULL: of any. */
+/* name NULL: any name. */
 static void answer_results_of(Exchange *exchange, const char *name) {
         ResultFilter filter = { .name = name, .job = exchange_parameter(exchange, "job") };
         Selection selection;

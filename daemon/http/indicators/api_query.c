@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statistics of an indicator's results, by what they have in common. */
+/* Computes statistics of an indicator's results, grouped by common fields. */
 
 #include <inttypes.h>
 #include <string.h>
@@ -19,8 +19,8 @@ typedef struct PointQuery {
         bool is_csv;
         uint64_t n_scanned;
         Vocabulary *vocabulary;   /* owned */
-        Buffer units[STATS_MAX];  /* owned; of each stat, empty when it has none */
-        Buffer note;              /* owned; why there is nothing */
+        Buffer units[STATS_MAX];  /* owned; units of the stats, empty if unknown */
+        Buffer note;              /* owned; reason for an empty answer */
 } PointQuery;
 
 static void query_deinit(PointQuery *query) {
@@ -51,7 +51,7 @@ static int parse(Exchange *exchange, PointQuery *query) {
                 r = selection_parse_fields(exchange, "group_by", exchange_parameter(exchange, "group_by"), &selection->fields);
         if (r == 0)
                 r = parse_format(exchange, &query->is_csv);
-        /* CSV cannot say that there is more. */
+        /* CSV has no place for a note that the list is truncated. */
         if (r == 0)
                 r = exchange_parameter_u64(exchange, "limit", 1, GROUPS_MAX, query->is_csv ? GROUPS_MAX : LIMIT_DEFAULT, &query->limit);
         if (r != 0)
@@ -63,7 +63,7 @@ static int parse(Exchange *exchange, PointQuery *query) {
         return 0;
 }
 
-/* Numbers in different units have no median. 0 or EXCHANGE_ANSWERED. */
+/* Checks that all numbers of a stat have the same unit. 0 or EXCHANGE_ANSWERED. */
 static int find_units(Exchange *exchange, PointQuery *query) {
         for (size_t i = 0; i < query->selection.n_stats; i++) {
                 const Choice *choice = &query->selection.stats[i];
@@ -151,7 +151,7 @@ static void write_json(Exchange *exchange, const PointQuery *query, Group *group
 
 /* --- CSV ----------------------------------------------------------------------------------------- */
 
-/* No two columns have one name, or readers by name would lose the first. */
+/* Two columns must not have the same name: readers that address columns by name would lose the first. */
 static void write_csv_key(Csv *csv, const PointQuery *query, const char *key) {
         bool is_taken = strcmp(key, "n") == 0 || strcmp(key, "n_failed") == 0;
         scoped(buffer_deinit) Buffer text = {};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which of several alternatives is better by an indicator
+ * Ranks alternatives by an indicator
  *
- * Only what was measured under the same parameters on the same hardware is compared, one ranking for each such set, unless
- * it is said that they may differ; and so it is with component and version where they are not what is compared. Every result
- * that was selected is either compared, or counted as left out.
+ * Compares only results with the same parameters on the same hardware, and makes one ranking for each such set, unless the
+ * request names fields that may differ. The same applies to component and version if they do not identify the alternatives.
+ * Every selected result is either compared, or counted as left out.
  */
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "util/parse.h"
 
 #define CONFIDENCE_DEFAULT 0.95
-#define RANK_VALUES_MAX 100000U /* each is drawn and sorted again for every resample */
+#define RANK_VALUES_MAX 100000U /* each resample draws and sorts all values of an alternative again */
 
 static void rank_deinit(RankQuery *rank) {
         vocabulary_free(rank->vocabulary);
@@ -26,7 +26,7 @@ static void rank_deinit(RankQuery *rank) {
         buffer_deinit(&rank->note);
 }
 
-/* --- the question -------------------------------------------------------------------------------- */
+/* --- the request --------------------------------------------------------------------------------- */
 
 static const char *const across_words[] = {
         [FACTOR_PARAMETERS] = "parameters",
@@ -35,7 +35,7 @@ static const char *const across_words[] = {
         [FACTOR_VERSION] = "version",
 };
 
-/* The word for all parameters, or what is none. */
+/* Notes a field that is not a parameter, or the word for all parameters. */
 static bool take_across(RankQuery *rank, const char *name) {
         for (size_t i = 0; i < N_FACTORS; i++)
                 if (strcmp(across_words[i], name) == 0)
@@ -43,7 +43,7 @@ static bool take_across(RankQuery *rank, const char *name) {
         return false;
 }
 
-/* Only single parameters remain in the list. */
+/* Leaves only names of single parameters in the list. */
 static int parse_across(Exchange *exchange, RankQuery *rank) {
         FieldList *across = &rank->selection.across;
         size_t n_kept = 0;
@@ -66,7 +66,7 @@ static int parse_confidence(Exchange *exchange, RankQuery *rank) {
         return 0;
 }
 
-/* As asked for, else as the model says. Of the score that a document has by itself, more is better. */
+/* Takes the direction of the request, else of the model. A higher overall_score is better unless a model declares otherwise. */
 static int find_direction(Exchange *exchange, const char *objective, RankQuery *rank) {
         const char *text = exchange_parameter(exchange, "direction");
         scoped(buffer_deinit) Buffer declared = {};
@@ -101,7 +101,8 @@ static void hold(RankQuery *rank, Factor across) {
         rank->n_common++;
 }
 
-/* Fields that are held fixed come first. A version belongs to a component, so comparing components also compares their versions. */
+/* Fields that are equal within a ranking come first. A version belongs to a component, so comparing components also compares
+ * their versions. */
 static void choose_fields(RankQuery *rank) {
         Selection *selection = &rank->selection;
 
@@ -145,9 +146,9 @@ static int parse(Exchange *exchange, RankQuery *rank) {
         return r;
 }
 
-/* --- what is compared ---------------------------------------------------------------------------- */
+/* --- the comparison ------------------------------------------------------------------------------- */
 
-/* Every result of a set is counted once. */
+/* Counts every result of a set once. */
 static int count_set(Exchange *exchange, RankQuery *rank, const Group *groups, size_t n) {
         uint64_t n_values = 0, n_alternatives = 0;
 

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Choice: a number somebody asks for of a sample, as "median:rate" or "p99.9:elapsed" says it
+ * Choice: a statistic of a result's values, written as "median:rate" or "p99.9:elapsed"
  *
- * FIELD:KEY, where FIELD is one of Statistics' (n mean median sd standard_error min max q1 q3 iqr cov covm skew) or pNN,
- * a percentile from p0 to p100, interpolated as the quartiles are.
+ * The form is FIELD:KEY. FIELD is a member of Statistics (n mean median sd standard_error min max q1 q3 iqr cov covm skew) or
+ * pNN, a percentile from p0 to p100, interpolated like the quartiles.
  */
 
 #include <stdbool.h>
@@ -18,7 +18,7 @@
 typedef struct ChoiceField {
         const char *name;
         size_t offset;
-        bool has_unit; /* that of the values */
+        bool has_unit; /* the unit is that of the values */
 } ChoiceField;
 
 #define N_CHOICE_FIELDS 13U
@@ -27,18 +27,18 @@ extern const ChoiceField choice_fields[N_CHOICE_FIELDS];
 typedef struct Choice {
         const ChoiceField *field; /* NULL: the percentile */
         double percentile; /* 0…100 */
-        char text[KEY_MAX_BYTES + 32]; /* as it was asked for */
-        const char *key;   /* in text */
+        char text[KEY_MAX_BYTES + 32]; /* text of the request */
+        const char *key;   /* points into text */
 } Choice;
 
 enum {
         CHOICE_MALFORMED = 1, /* no such field, or no key */
 };
 
-/* n bytes of text. 0 or CHOICE_MALFORMED; *ret must stay where it is. */
+/* Parses n bytes of text. 0 or CHOICE_MALFORMED; *ret must not be moved afterwards. */
 int choice_parse(const char *text, size_t n, Choice *ret);
 
-/* NAN where the sample is too small for it. */
+/* Returns NAN if the sample is too small for the statistic. */
 double choice_value(const Choice *choice, const Statistics *statistics, const double *sorted, size_t n);
 /* True for the number of values, which is a whole number. */
 bool choice_is_count(const Choice *choice);

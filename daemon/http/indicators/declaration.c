@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#define VALUES_BYTES_MAX 400U /* of a list of them */
+#define VALUES_BYTES_MAX 400U /* of the values listed in a message */
 
-/* A declaration is a type, a list of them, or an object that has either. */
+/* A declaration is a type, a list of types, or an object with either. */
 static JsonText types_of(JsonText declaration) {
         return json_text_kind(declaration) == JSON_KIND_OBJECT ? json_text_find(declaration, "type") : declaration;
 }

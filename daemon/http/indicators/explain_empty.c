@@ -8,11 +8,11 @@
 #include "store/indicators/indicator_reader.h"
 #include "util/clock.h"
 
-#define NAMED_VALUES_MAX 12U /* that a sentence names */
+#define NAMED_VALUES_MAX 12U /* values listed in a message */
 #define VALUE_BYTES_MAX 40U
-#define SERIES_MAX 10000U /* looked through for them */
+#define SERIES_MAX 10000U /* series searched for these values */
 
-/* --- values that there are ----------------------------------------------------------------------- */
+/* --- existing values ------------------------------------------------------------------------------ */
 
 typedef struct Values {
         char items[NAMED_VALUES_MAX][VALUE_BYTES_MAX + 1];
@@ -49,7 +49,7 @@ static int find_components(Exchange *exchange, const char *name, Values *values)
         return r == READER_END ? 0 : exchange_store_error(exchange, r);
 }
 
-/* Considers indexed results only: for the others every document would have to be read. */
+/* Considers indexed results only: other results would require reading every document. */
 static int find_parameters(Exchange *exchange, const char *name, const char *key, Values *values) {
         JsonText parameters;
         int r;
@@ -72,7 +72,7 @@ static int find_parameters(Exchange *exchange, const char *name, const char *key
         return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
 }
 
-/* --- the sentence -------------------------------------------------------------------------------- */
+/* --- the message ---------------------------------------------------------------------------------- */
 
 static const char *relation_text(ConditionRelation relation) {
         static const char *const texts[] = {
@@ -119,7 +119,7 @@ static int explain_time(Exchange *exchange, const PointFilter *filter, Buffer *o
         return 0;
 }
 
-/* Explains the first condition that no result meets. The parameters component and version are conditions, too. */
+/* Explains the first condition that no result meets. The query parameters component and version count as conditions. */
 static int explain_conditions(Exchange *exchange, const PointFilter *filter, Buffer *out) {
         const Condition fields[] = {
                 { .key = "component", .relation = CONDITION_EQUAL, .value = filter->component },

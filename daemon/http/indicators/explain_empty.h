@@ -6,8 +6,6 @@
 #include "http/exchange.h"
 #include "store/indicators/points.h"
 
-/*
- * Appends a sentence: which condition alone matches no result, or that only their combination matches none.
- * 0 or EXCHANGE_ANSWERED.
- */
+/* Appends a sentence that names the condition without a matching result, or says that only the combination of the conditions
+ * has no matching result. 0 or EXCHANGE_ANSWERED. */
 int explain_empty(Exchange *exchange, const PointFilter *filter, Buffer *out);

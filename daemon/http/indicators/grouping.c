@@ -10,12 +10,12 @@
 #include "base/hash.h"
 #include "util/json.h"
 
-#define N_SLOTS 32768U /* more than three for each group there may be */
+#define N_SLOTS 32768U /* more than three for each possible group */
 
 struct Grouping {
         Group *groups; /* owned */
         size_t n, n_max;
-        uint32_t *slots; /* owned; a group's place and one, 0: free. Gone once they are sorted */
+        uint32_t *slots; /* owned; index of a group plus 1, 0: free; released when the groups are sorted */
         size_t n_numbers, n_values;
         int64_t last_series; /* 0: none */
         size_t last_group;
@@ -220,7 +220,7 @@ static bool is_digit(JsonText text, size_t i) {
         return i < text.n && text.text[i] >= '0' && text.text[i] <= '9';
 }
 
-/* Skips the leading zeros of a number in a text and finds its end. */
+/* Skips the leading zeros of a number in a text and finds the number's end. */
 static size_t end_of_digits(JsonText text, size_t *i) {
         size_t end;
 
@@ -231,7 +231,7 @@ static size_t end_of_digits(JsonText text, size_t *i) {
         return end;
 }
 
-/* Numbers in texts by their size: version 1.9 is before 1.10. 0: these do not tell them apart. */
+/* Compares numbers in texts by value: version 1.9 is before 1.10. 0: the numbers are equal. */
 static int compare_naturally(JsonText a, JsonText b) {
         size_t i = 0, j = 0;
 
@@ -260,7 +260,7 @@ static int compare_values(JsonText a, JsonText b) {
         double x, y;
         int r;
 
-        /* Integers that a double cannot tell apart are compared as text: different numbers never compare equal. */
+        /* Compares integers that have the same double as text: different numbers never compare equal. */
         if (json_text_double(a, &x) && json_text_double(b, &y) && (x < y || x > y))
                 return x > y ? 1 : -1;
         r = compare_naturally(a, b);
@@ -270,7 +270,7 @@ static int compare_values(JsonText a, JsonText b) {
         return r != 0 ? r : (a.n > b.n) - (a.n < b.n);
 }
 
-/* Objects member by member, so that of parameters the sizes of a matrix come in their order. */
+/* Compares objects member by member, so that parameters such as the size of a matrix are in numeric order. */
 static int compare_fields(JsonText a, JsonText b) {
         JsonWalk walk_a = json_text_walk(a), walk_b = json_text_walk(b);
         JsonText key_a = {}, key_b = {}, value_a, value_b;
@@ -302,7 +302,7 @@ static int on_compare(const void *a, const void *b) {
 }
 
 Group *grouping_sorted(Grouping *grouping, size_t *ret_n) {
-        /* Their places change. */
+        /* Sorting moves the groups. */
         free(TAKE(grouping->slots));
         if (grouping->n > 0)
                 qsort(grouping->groups, grouping->n, sizeof(*grouping->groups), on_compare);

@@ -31,14 +31,14 @@ typedef struct Group {
         uint64_t hash;
         uint64_t n, n_failed; /* n excludes failed runs */
         uint64_t first_ms, last_ms;
-        Sequence numbers[POINT_NUMBERS_MAX]; /* finite numbers, unordered */
+        Sequence numbers[POINT_NUMBERS_MAX]; /* finite numbers, unsorted */
 } Group;
 
-/* Fields of a group: other parameters together, then component, version, hardware and names of parameters. */
+/* Fields of a group: all other parameters together, then component, version, hardware and named parameters. */
 typedef struct GroupFields {
         const char *names[GROUP_FIELDS_MAX];
         size_t n;
-        bool has_parameters; /* as one more field, the first: an object of all that are in neither list */
+        bool has_parameters; /* add a first field: an object of all parameters that are in neither list */
         const char *dropped[GROUP_FIELDS_MAX];
         size_t n_dropped;
 } GroupFields;
@@ -50,13 +50,14 @@ Grouping *grouping_free(Grouping *grouping);
 DEFINE_SCOPED(Grouping, grouping_free);
 
 enum {
-        GROUPING_MANY_GROUPS = 1, /* GROUPS_MAX would be exceeded */
-        GROUPING_MANY_VALUES,     /* VALUES_MAX would */
+        GROUPING_MANY_GROUPS = 1, /* a further group would exceed GROUPS_MAX */
+        GROUPING_MANY_VALUES,     /* a further number would exceed VALUES_MAX */
 };
 /* Adds a row to the group of its fields. 0, an outcome or -ENOMEM. */
 int grouping_add(Grouping *grouping, const PointRow *row, const GroupFields *fields);
 
-/* By their keys: numbers by size, objects by their members, all else by its letters and the numbers in it. Borrowed. */
+/* Returns the groups sorted by their keys: numbers by value, objects by their members, other values as text, in which numbers
+ * are compared by value. Borrowed. */
 Group *grouping_sorted(Grouping *grouping, size_t *ret_n);
-/* Field i of the key, as JSON. */
+/* Returns field i of the key, as JSON. */
 JsonText grouping_field(const Group *group, size_t i);

@@ -11,11 +11,11 @@
 #define LATEST_ROWS_MAX (PAGINATION_ROWS_MAX + 1U)
 
 typedef struct LatestRows {
-        PageKey keys[LATEST_ROWS_MAX]; /* the newest first */
+        PageKey keys[LATEST_ROWS_MAX]; /* newest first */
         size_t n, n_max;
 } LatestRows;
 
-/* n_max: LATEST_ROWS_MAX at most. */
+/* n_max: at most LATEST_ROWS_MAX. */
 void latest_rows_init(LatestRows *latest, size_t n_max);
-/* False if the row is older than n_max others; older rows need not be added. */
+/* False if n_max newer rows are known; then no older row needs to be added. */
 bool latest_rows_add(LatestRows *latest, PageKey key);

@@ -9,7 +9,7 @@
 
 #include "util/scoped.h"
 
-#define EXACT_MAX 1800U /* size of the smaller sample times the size of both: takes about a millisecond */
+#define EXACT_MAX 1800U /* size of the smaller sample times the sum of both sizes; takes about a millisecond */
 
 /* Ranks times two, so that the mean of two ranks is a whole number. */
 typedef struct Ranks {
@@ -17,7 +17,7 @@ typedef struct Ranks {
         double ties;         /* Σ (t³ - t) over the sets of t equal values */
 } Ranks;
 
-/* of_values: NULL, or space for each value's rank times two, in ascending order. */
+/* of_values: NULL, or space for twice the rank of each value, in ascending order. */
 static void give_ranks(const double *a, size_t n_a, const double *b, size_t n_b, Ranks *ret, unsigned *of_values) {
         size_t i = 0, j = 0;
 
@@ -49,7 +49,7 @@ static bool is_exact(size_t n_a, size_t n_b) {
         return n_less <= EXACT_MAX && n <= EXACT_MAX && n_less * n <= EXACT_MAX;
 }
 
-/* Returns the common divisor of the ranks, 1 or 2. Without ties all ranks times two are even. */
+/* Returns the common divisor of the ranks, 1 or 2. Without ties, all doubled ranks are even. */
 static unsigned step_of(const unsigned *ranks, size_t n) {
         for (size_t i = 0; i < n; i++)
                 if (ranks[i] % 2 != 0)
@@ -73,7 +73,7 @@ static void count_ways(const unsigned *ranks, size_t n, unsigned step, size_t n_
         }
 }
 
-/* Returns the share of sums at least as far from the middle as the observed sum. */
+/* Returns the fraction of sums that are at least as far from the mean as the observed sum. */
 static double share_beyond(const double *ways, size_t width, double middle, double seen) {
         double all = 0, beyond = 0;
 
@@ -102,7 +102,7 @@ static int count(const unsigned *ranks, size_t n, size_t n_taken, double sum, do
 
 /* --- normal approximation ------------------------------------------------------------------------ */
 
-/* distance: between the sum of ranks and its mean. */
+/* distance: difference of the rank sum from its mean. */
 static double approximate(double n_a, double n_b, double ties, double distance) {
         double n = n_a + n_b, variance = n_a * n_b / 12 * (n + 1 - ties / (n * (n - 1)));
 

@@ -10,7 +10,7 @@
 #include "util/scoped.h"
 #include "util/statistics.h"
 
-#define DRAWS 5000000U /* values drawn in all; the limits of resamples below take precedence */
+#define DRAWS 5000000U /* maximum number of values drawn; the minimum number of resamples takes precedence */
 #define RESAMPLES_MIN 100U
 #define RESAMPLES_MAX 2000U
 
@@ -69,22 +69,22 @@ typedef struct Room {
         double *values, *first_medians, *medians, *next_medians, *differences; /* owned */
 } Room;
 
-/* The comparison of an alternative with the best of all. */
+/* Comparison of an alternative with the best of all. */
 typedef struct Beside {
         Alternative *alternative;
-        double probability, least; /* of the test, uncorrected; and the least that samples of these sizes can give */
+        double probability, least; /* uncorrected probability of the test; smallest possible probability for samples of these sizes */
         bool are_medians_apart;
 } Beside;
 
 typedef struct Ranking {
-        Alternative *alternatives; /* the best first */
+        Alternative *alternatives; /* best first */
         size_t n;
         const RankingConfig *config;
         size_t n_judged;       /* alternatives with enough values */
-        uint64_t *seeds;       /* owned: a seed for each alternative, which repeats its draws when they are needed again */
-        double *sorted;        /* owned: all values, in ascending order for each alternative */
-        const double **begins; /* owned: where each alternative's values begin in `sorted` */
-        Beside *besides;       /* owned: one for each of the n - 1 alternatives after the best */
+        uint64_t *seeds;       /* owned; a seed for each alternative, with which its draws can be repeated */
+        double *sorted;        /* owned; all values, in ascending order for each alternative */
+        const double **begins; /* owned; start of each alternative's values in `sorted` */
+        Beside *besides;       /* owned; an entry for each of the n - 1 alternatives after the best */
         Room room;
 } Ranking;
 
@@ -150,7 +150,7 @@ static bool can_be_judged(const Alternative *alternative) {
         return alternative->n >= RANKING_N_MIN;
 }
 
-/* The best first, those without a median last. userdata: the RankingConfig. */
+/* Orders alternatives, best first; alternatives without a median come last. userdata: the RankingConfig. */
 static int compare_medians(const void *a, const void *b, void *userdata) {
         const RankingConfig *config = userdata;
         const Alternative *x = config->is_higher_better ? b : a, *y = config->is_higher_better ? a : b;
@@ -182,7 +182,7 @@ static void put_in_order(Ranking *ranking) {
         }
 }
 
-/* --- comparison of two --------------------------------------------------------------------------- */
+/* --- comparison of two alternatives --------------------------------------------------------------- */
 
 static void draw_medians(const Ranking *ranking, size_t i, double *ret) {
         uint64_t state = ranking->seeds[i];
@@ -190,7 +190,7 @@ static void draw_medians(const Ranking *ranking, size_t i, double *ret) {
         resample(&ranking->alternatives[i], ranking->config->n_resamples, &state, ranking->room.values, ret);
 }
 
-/* True if the interval of the difference of resampled medians, paired in the order of drawing, leaves out zero. */
+/* True if the interval of the difference of resampled medians, paired in the order of drawing, excludes zero. */
 static bool medians_differ(const double *a, const double *b, const RankingConfig *config, double *room) {
         double low, high;
 
@@ -204,7 +204,7 @@ static int test(const Ranking *ranking, size_t i, size_t k, double *ret) {
         return rank_sum_probability(ranking->begins[i], ranking->alternatives[i].n, ranking->begins[k], ranking->alternatives[k].n, ret);
 }
 
-/* n_told: number of the n alternatives already told apart from one of the two; up to n - 2. */
+/* n_told: number of the n alternatives that are already distinguished from one of the two; up to n - 2. */
 static double correct(double probability, size_t n, size_t n_told) {
         return fmin(1, probability * (double)n * (double)(n - n_told - 1) / 2);
 }
@@ -223,7 +223,8 @@ size_t ranking_values_needed(size_t n, double confidence) {
 
 /* --- verdicts: against the best of all ----------------------------------------------------------- */
 
-/* Draws the medians of alternative i. The interval comes from a copy, since callers need the medians in the order of drawing. */
+/* Draws the medians of alternative i. Computes the interval from a copy, since callers need the medians in the order of
+ * drawing. */
 static void measure(Ranking *ranking, size_t i, double *ret_medians) {
         const RankingConfig *config = ranking->config;
         Alternative *alternative = &ranking->alternatives[i];
@@ -251,7 +252,7 @@ static int compare_probabilities(const void *a, const void *b) {
         return (x->alternative > y->alternative) - (x->alternative < y->alternative);
 }
 
-/* Tests the most certain difference first: each alternative told apart weakens the correction for the next. */
+/* Tests the most certain difference first: each distinguished alternative weakens the correction for the next. */
 static void step_down(const Ranking *ranking, Beside *besides, size_t n) {
         double confidence = ranking->config->confidence, chance = 0;
         size_t n_judged = ranking->n_judged, n_told = 0;
@@ -297,12 +298,10 @@ static int judge(Ranking *ranking) {
         return 0;
 }
 
-/* --- ranks: against the best of each ------------------------------------------------------------- */
+/* --- ranks: against the best alternative of each rank ---------------------------------------------- */
 
-/*
- * Tests whether alternative i is told apart from `best`, the best of a rank other than the first. Both were told apart from the best
- * of all before, and `best` also from the best of the rank before its own.
- */
+/* Tests whether alternative i differs significantly from `best`, the best of a rank other than the first. Both already differ
+ * from the best of all, and `best` also differs from the best of the rank before. */
 static int is_below(Ranking *ranking, size_t best, size_t n_told, size_t i, bool *ret) {
         Room *room = &ranking->room;
         double probability;

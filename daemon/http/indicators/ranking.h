@@ -2,28 +2,32 @@
 #pragma once
 
 /*
- * Ranking: which of several alternatives is better, and what is noise
+ * Ranking: orders alternatives, and distinguishes differences from noise
  *
- * Alternatives are ordered by the median of their values. Each has a percentile-bootstrap interval of its median. An alternative is
- * told apart from a better one only if both of the following hold; otherwise the two share a rank:
+ * Alternatives are ordered by the median of their values. Each has a percentile-bootstrap interval of its median. An
+ * alternative is distinguished from a better one only if both of the following conditions hold; otherwise the two share a rank:
  *
- * - a rank-sum test is significant after correction for all pairs: the probability that any two equal alternatives of a ranking are
- *   told apart is at most 1 - confidence. All pairs count, since the best was chosen by its values: among fifty equal alternatives
+ * - a rank-sum test is significant after correction for all pairs: the probability that any two equal alternatives of a ranking
+ * are
+ *   distinguished is at most 1 - confidence. All pairs count, since the best was chosen by its values: among fifty equal alternatives
  *   some look best.
- * - the interval of the difference of their medians, from the same resampling and uncorrected, leaves out zero. This ensures that the
- *   medians differ, as is shown, and not only the shapes of the distributions.
+ * - the interval of the difference of their medians, from the same resampling and uncorrected, excludes zero. This ensures that
+ * the
+ *   medians differ, which is what the ranking shows, and not only the shapes of the distributions.
  *
- * The correction is Ryan's (T. A. Ryan, Significance Tests for Multiple Comparison of Proportions, Variances, and Other Statistics,
- * 1960), stepping down as Holm's: two alternatives that may belong to a class of s equal ones out of n are tested at
- * (1 - confidence) × 2 / (n (s - 1)), where s is n less the alternatives already told apart from one of the two. The errors within a
- * class of s sum to (1 - confidence) × s / n, and the s of all classes sum to n. The result is deterministic: the caller gives the seed.
+ * The correction is Ryan's (T. A. Ryan, Significance Tests for Multiple Comparison of Proportions, Variances, and Other
+ * Statistics, 1960), stepping down as Holm's: two alternatives that may belong to a class of s equal ones out of n are tested
+ * at (1 - confidence) × 2 / (n (s - 1)), where s is n less the alternatives already distinguished from one of the two. The
+ * errors within a class of s sum to (1 - confidence) × s / n, and the s of all classes sum to n.
+ *
+ * The result is deterministic: the caller gives the seed.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* The verdict on the difference to the best of all. */
+/* Verdict on the difference from the best alternative. */
 typedef enum Verdict {
         VERDICT_BEST,
         VERDICT_REAL,
@@ -32,15 +36,15 @@ typedef enum Verdict {
 } Verdict;
 
 typedef struct Alternative {
-        size_t index; /* the caller's */
+        size_t index; /* chosen by the caller */
         const double *values; /* borrowed, finite */
         size_t n;
-        /* Filled in: */
+        /* Set by ranking_compare(): */
         double median, low, high; /* of the median; NAN with fewer than RANKING_N_MIN values */
-        unsigned rank;            /* from 1; alternatives not told apart from the best of a rank share the rank */
-        bool is_tied;             /* another has this rank as well */
-        double ratio;             /* of the median to the best median */
-        double chance;            /* corrected probability of the test against the best; NAN for the best itself and for too few values */
+        unsigned rank;            /* from 1; alternatives that cannot be distinguished from the best of a rank share the rank */
+        bool is_tied;             /* another alternative has this rank, too */
+        double ratio;             /* ratio of the median to the best median */
+        double chance;            /* corrected probability of the test against the best; NAN for the best itself, or with too few values */
         Verdict verdict;
 } Alternative;
 
@@ -49,18 +53,18 @@ typedef struct Alternative {
 
 typedef struct RankingConfig {
         bool is_higher_better;
-        double confidence;   /* 0…1, such as 0.95: of each interval, and of all distinctions together */
+        double confidence;   /* 0…1, such as 0.95: confidence of each interval, and of all comparisons together */
         unsigned n_resamples; /* 100…100000 */
         uint64_t seed;
 } RankingConfig;
 
-const char *ranking_verdict_name(Verdict verdict); /* "best", "real", "noise", "too few runs" */
+const char *ranking_verdict_name(Verdict verdict); /* Returns "best", "real", "noise" or "too few runs". */
 
-/* Returns the number of resamples that a request over n_values values has time for: 100 to 2000. */
+/* Returns the number of resamples that a request over n_values values can afford: 100 to 2000. */
 unsigned ranking_resamples(size_t n_values);
 
-/* Returns how many values each of n >= 2 alternatives needs for any two to be distinguishable, whatever the others are. */
+/* Returns how many values each of n >= 2 alternatives needs so that any two can be distinguished. */
 size_t ranking_values_needed(size_t n, double confidence);
 
-/* Orders the alternatives, the best first. 0 or -ENOMEM. */
+/* Orders the alternatives, best first. 0 or -ENOMEM. */
 int ranking_make(Alternative *alternatives, size_t n, const RankingConfig *config);

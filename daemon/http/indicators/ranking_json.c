@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEED 1U /* the same question has the same answer */
-#define DIFFERING_MAX 64U /* parameters that are named */
+#define SEED 1U /* constant, so that equal requests have equal answers */
+#define DIFFERING_MAX 64U /* parameters listed in "apart" */
 
 static bool is_comparable(const RankQuery *rank, const Group *a, const Group *b) {
         for (size_t i = 0; i < rank->n_common; i++)
@@ -140,7 +140,7 @@ static int write_sets(Json *json, const RankQuery *rank, const Group *groups, si
         return r;
 }
 
-/* --- what keeps sets apart ----------------------------------------------------------------------- */
+/* --- fields that distinguish sets ------------------------------------------------------------------ */
 
 typedef struct Differing {
         JsonText keys[DIFFERING_MAX];
@@ -165,7 +165,7 @@ static void add_key(Differing *differing, JsonText key) {
                 differing->keys[differing->n++] = key;
 }
 
-/* Members of a that b has not, or has otherwise. */
+/* Adds members of a that are missing or different in b. */
 static void add_differing(Differing *differing, JsonText a, JsonText b) {
         JsonWalk walk = json_text_walk(a);
         JsonText key, value, other;
@@ -197,7 +197,7 @@ static void write_differing_parameters(Json *json, const Group *groups, size_t n
         }
 }
 
-/* Names of what is held and not the same in all sets. */
+/* Writes the names of the fixed fields that are not the same in all sets. */
 static void write_apart(Json *json, const RankQuery *rank, const Group *groups, size_t n) {
         size_t n_before = rank->fields.has_parameters;
 
@@ -213,7 +213,7 @@ static void write_apart(Json *json, const RankQuery *rank, const Group *groups, 
         json_array_end(json);
 }
 
-/* --- all ----------------------------------------------------------------------------------------- */
+/* --- the answer ----------------------------------------------------------------------------------- */
 
 static void write_counts(Json *json, const RankQuery *rank) {
         static const char *const names[] = {

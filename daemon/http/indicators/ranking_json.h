@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Compares the alternatives of each set of groups and writes the rankings as JSON. The question is parsed in api_rank.c. */
+/* Compares the alternatives of each set of groups and writes the rankings as JSON. api_rank.c parses the request. */
 
 #include "http/indicators/ranking.h"
 #include "http/indicators/result_groups.h"
@@ -16,17 +16,17 @@ typedef enum Factor {
 } Factor;
 
 typedef enum Exclusion {
-        EXCLUDED_FAILED,  /* runs */
+        EXCLUDED_FAILED,  /* failed runs */
         EXCLUDED_WITHOUT, /* results that lack the objective */
-        EXCLUDED_FEW,     /* results of groups of fewer than RANKING_N_MIN */
-        EXCLUDED_ALONE,   /* results of the only group of a set */
+        EXCLUDED_FEW,     /* results in groups of fewer than RANKING_N_MIN */
+        EXCLUDED_ALONE,   /* results in the only group of a set */
         N_EXCLUSIONS,
 } Exclusion;
 
 typedef struct RankQuery {
         Selection selection;
         GroupFields fields;
-        bool is_across[N_FACTORS]; /* not held: compared all the same */
+        bool is_across[N_FACTORS]; /* may differ within a ranking */
         size_t n_common; /* fields that are the same within a set; they come first */
         size_t objective;
         double confidence;
@@ -34,7 +34,7 @@ typedef struct RankQuery {
         unsigned n_resamples;
         uint64_t n_scanned, n_compared, n_excluded[N_EXCLUSIONS], n_sets;
         Vocabulary *vocabulary; /* owned */
-        Buffer unit, note;      /* owned; "" where there is none */
+        Buffer unit, note;      /* owned; "" if empty */
 } RankQuery;
 
 static inline const Sequence *rank_query_values(const RankQuery *rank, const Group *group) {
@@ -45,6 +45,6 @@ static inline const char *rank_query_objective(const RankQuery *rank) {
         return rank->selection.numbers[rank->objective];
 }
 
-/* Groups are sorted: those from begin to the end that is returned may be compared. */
+/* Returns the end of the set that begins at `begin`: the groups up to there may be compared. Groups must be sorted. */
 size_t ranking_json_set_end(const RankQuery *rank, const Group *groups, size_t begin, size_t n);
 void ranking_json_write(Exchange *exchange, const RankQuery *rank, const Group *groups, size_t n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Reads the selected results into groups, for query and rank. */
+/* Reads the selected results into groups, for the routes query and rank. */
 
 #include "http/exchange.h"
 #include "http/indicators/grouping.h"

@@ -108,7 +108,7 @@ int selection_parse_stats(Exchange *exchange, const char *text, Selection *selec
         while (r == 0 && text) {
                 size_t n = strcspn(text, ",");
 
-                /* How many there are is said with each group. */
+                /* Each group contains its number of results in any case. */
                 if (!(n == 1 && text[0] == 'n'))
                         r = add_stat(exchange, text, n, selection);
                 text = text[n] ? text + n + 1 : NULL;

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Selection: which results of an indicator a request is about, and which of their numbers
+ * Selection: the results of an indicator that a request selects, and the numbers of these results
  *
- * The query parameters that query, rank and results have in common: where (again and again), component, version, since_ms,
- * until_ms; and the lists group_by (or by) and stat.
+ * Parses the query parameters that the routes query, rank and results have in common: where (repeatable), component, version,
+ * since_ms, until_ms, and the lists group_by (or by) and stat.
  */
 
 #include "http/exchange.h"
@@ -22,25 +22,26 @@ typedef struct FieldList {
 } FieldList;
 
 typedef struct Selection {
-        PointFilter filter; /* its conditions and numbers are those below */
+        PointFilter filter; /* conditions and numbers point to the members below */
         Condition conditions[CONDITIONS_MAX];
-        const char *numbers[POINT_NUMBERS_MAX]; /* each key of the stats once */
+        const char *numbers[POINT_NUMBERS_MAX]; /* each key of the stats, once */
 
         Choice stats[STATS_MAX];
-        size_t number_of_stat[STATS_MAX]; /* which of the numbers it is about */
+        size_t number_of_stat[STATS_MAX]; /* index of the number */
         size_t n_stats;
 
-        FieldList fields; /* to group by */
-        FieldList across; /* what may differ within a group */
+        FieldList fields; /* fields to group by */
+        FieldList across; /* fields that may differ within a group */
 } Selection;
 
-/* Each 0 or EXCHANGE_ANSWERED. The selection must stay where it is, and is emptied by the first. name NULL: of any. */
+/* Each returns 0 or EXCHANGE_ANSWERED. The first empties the selection, which must not be moved afterwards. name NULL: any
+ * name. */
 int selection_parse(Exchange *exchange, const char *name, Selection *ret);
 int selection_parse_stats(Exchange *exchange, const char *text, Selection *selection);
-/* text NULL: none. */
+/* text NULL: no list. */
 int selection_parse_fields(Exchange *exchange, const char *parameter, const char *text, FieldList *ret);
 /* True if results are grouped by the field. */
 bool selection_has_field(const Selection *selection, const char *name);
-/* Adds a number to be read; *ret is which. */
+/* Adds a number to be read; *ret is its index. */
 int selection_add_number(Exchange *exchange, const char *key, Selection *selection, size_t *ret);
 

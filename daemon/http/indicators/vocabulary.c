@@ -13,15 +13,15 @@
 #include "util/clock.h"
 #include "util/nearest.h"
 
-#define NAMES_MAX 256U           /* of keys, to be listed in a message */
-#define LISTED_BYTES_MAX 400U    /* of such a list */
-#define NAMED_DOCUMENTS_MAX 256U /* their keys are listed */
-#define SEARCH_NS (200 * NS_PER_MS) /* in documents */
+#define NAMES_MAX 256U           /* keys listed in a message */
+#define LISTED_BYTES_MAX 400U    /* bytes of such a list */
+#define NAMED_DOCUMENTS_MAX 256U /* documents whose keys are listed */
+#define SEARCH_NS (200 * NS_PER_MS) /* time limit of a search in documents */
 #define SCORE_KEY "overall_score"
 #define ASKED_MAX (CONDITIONS_MAX + 2 * FIELDS_MAX + POINT_NUMBERS_MAX)
 
 typedef struct VocabularyModel {
-        char *component; /* owned; NULL: any */
+        char *component; /* owned; component of the model, NULL: any */
         char *results, *declaration; /* owned; JSON */
 } VocabularyModel;
 
@@ -40,13 +40,13 @@ static const char *const members[N_KINDS] = { [KIND_PARAMETER] = "parameters", [
 static const char *const places[N_KINDS] = { [KIND_PARAMETER] = "@parameters", [KIND_RESULT] = "@result" };
 
 struct Vocabulary {
-        PointFilter filter; /* name, component and times; borrowed */
-        VocabularyModel *models; /* owned; those that hold for what is selected */
+        PointFilter filter; /* the selection's name, component and times; borrowed */
+        VocabularyModel *models; /* owned; models that apply to the selected results */
         size_t n_models;
-        size_t n_declared; /* results, by their names */
+        size_t n_declared; /* number of results that models declare */
         Names names[N_KINDS];
-        uint64_t n_documents; /* looked through */
-        bool is_cut;          /* there are more */
+        uint64_t n_documents; /* documents searched */
+        bool is_cut;          /* more documents exist than were searched */
 };
 
 typedef struct Asked {
@@ -119,7 +119,7 @@ static void names_list(const Names *names, const char *but, Buffer *out) {
                 buffer_printf(out, " and %zu more", names->n - i);
 }
 
-/* The names of the models came first, after the score. */
+/* Models declare names first, after overall_score. */
 const char *vocabulary_declared_result(const Vocabulary *vocabulary, size_t i) {
         return i < vocabulary->n_declared ? vocabulary->names[KIND_RESULT].items[i + 1] : NULL;
 }
@@ -134,7 +134,7 @@ static JsonText text_of(const char *text) {
         return json_text(text, strlen(text));
 }
 
-/* Rows come with the one that holds of each component first. */
+/* For each component, the first row is the model in effect. */
 static bool holds(const Vocabulary *vocabulary, const ModelRow *row) {
         const VocabularyModel *last = vocabulary->n_models > 0 ? &vocabulary->models[vocabulary->n_models - 1] : NULL;
         const char *component = vocabulary->filter.component;
@@ -178,7 +178,7 @@ static int read_models(Vocabulary *vocabulary, Exchange *exchange) {
         return r == READER_END ? 0 : exchange_store_error(exchange, r);
 }
 
-/* Known to the loop, and about to be in the store: at the start that takes a moment. */
+/* At a start, a model may be known to the event loop shortly before it is in the store. */
 static bool is_declared(const Exchange *exchange, const char *name) {
         const char *models = exchange->snapshot ? exchange->snapshot->indicators.models : NULL;
         JsonWalk walk = json_text_walk(json_text_find(text_of(models ?: ""), "models"));
@@ -190,7 +190,7 @@ static bool is_declared(const Exchange *exchange, const char *name) {
         return false;
 }
 
-/* Among the indicators that there are; else what was probably meant. */
+/* Suggests the existing name that is most similar. */
 static int check_name(Vocabulary *vocabulary, Exchange *exchange) {
         const char *name = vocabulary->filter.name, *nearest;
         scoped(names_deinit) Names names = {};
@@ -273,14 +273,14 @@ static void find_in_models(const Vocabulary *vocabulary, Asked *asked, size_t n)
         }
 }
 
-/* Members of one object, @parameters or @result. */
+/* Lists the members of one object, @parameters or @result. */
 static void find_in_object(Asked *asked, size_t n, PropertyKind kind, JsonText object) {
         for (size_t i = 0; i < n; i++)
                 if (!asked[i].is_known && asked[i].kind == kind)
                         asked[i].is_known = json_text_find(object, asked[i].key).text;
 }
 
-/* kind N_KINDS: of any kind. */
+/* kind N_KINDS: any kind. */
 static bool has_unknown(const Asked *asked, size_t n, PropertyKind kind) {
         for (size_t i = 0; i < n; i++)
                 if (!asked[i].is_known && (asked[i].kind == kind || kind == N_KINDS))
@@ -303,7 +303,7 @@ static int find_in_series(Vocabulary *vocabulary, Exchange *exchange, Asked *ask
         return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
 }
 
-/* For a moment. */
+/* Limits the time of the search. */
 static int find_in_documents(Vocabulary *vocabulary, Exchange *exchange, Asked *asked, size_t n, const ResultFilter *filter) {
         uint64_t end_ns = clock_boottime_ns() + SEARCH_NS;
         ResultRow row;
@@ -328,7 +328,7 @@ static int find_in_documents(Vocabulary *vocabulary, Exchange *exchange, Asked *
         return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
 }
 
-/* The newest of those that are selected; and then of any, since one that has the key may be of another time or component. */
+/* Searches the newest selected results, then the newest of all: a result with the key may have another time or component. */
 static int find_in_newest(Vocabulary *vocabulary, Exchange *exchange, Asked *asked, size_t n) {
         const PointFilter *of = &vocabulary->filter;
         ResultFilter filter = { .name = of->name, .component = of->component, .since_ms = of->since_ms, .until_ms = of->until_ms };
@@ -400,7 +400,7 @@ static void ask_parameter(Asked *asked, size_t *n, const char *key) {
 
 /* --- values -------------------------------------------------------------------------------------- */
 
-/* The first model that declares the key and does not allow the value, when none does. */
+/* Finds the first model that declares the key and does not allow the value, unless another model allows the value. */
 static JsonText find_refusal(const Vocabulary *vocabulary, const Condition *condition) {
         JsonText first = {};
 
@@ -430,7 +430,9 @@ static int say_refused(Exchange *exchange, const Condition *condition, JsonText 
         return exchange_error(exchange, 400, "'%s' cannot be '%s': its model declares it as %s", key, condition->value, expected.text);
 }
 
-/* A value that the model does not allow may be stored: from before the model, or kept as an odd value. */
+/*
+ * A stored result may have a value that the model does not allow: it is older than the model, or was accepted as a deviation.
+ */
 static int is_stored(const Vocabulary *vocabulary, Exchange *exchange, const Condition *condition, bool *ret) {
         PointFilter filter = vocabulary->filter;
         Condition equal = *condition;

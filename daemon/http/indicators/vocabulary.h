@@ -4,8 +4,8 @@
 /*
  * Vocabulary: keys of the results of an indicator, and their declarations in its models
  *
- * A misspelt key or value would match no result. Therefore each key of a request is looked up: in the models, in the
- * parameters of indexed results, and finally, for a limited time, in the newest documents.
+ * A misspelt key or value would match no result. Therefore each key of a request is looked up: in the models, in the parameters
+ * of indexed results, and finally, for a limited time, in the newest documents.
  */
 
 #include "http/exchange.h"
@@ -13,24 +13,23 @@
 
 typedef struct Vocabulary Vocabulary;
 
-/* Reads the models of a name (NULL: an empty vocabulary). 0, or EXCHANGE_ANSWERED: the name has neither models nor results. */
+/* Reads the models of a name; NULL: an empty vocabulary. 0, or EXCHANGE_ANSWERED: the name has neither models nor results. */
 int vocabulary_new(Vocabulary **ret, Exchange *exchange, const PointFilter *filter);
 Vocabulary *vocabulary_free(Vocabulary *vocabulary);
 DEFINE_SCOPED(Vocabulary, vocabulary_free);
 
-/* Each key of the selection is known, and each value may be one of its key. 0 or EXCHANGE_ANSWERED. */
+/* Checks that each key of the selection is known, and that each value is possible for its key. 0 or EXCHANGE_ANSWERED. */
 int vocabulary_check(Vocabulary *vocabulary, Exchange *exchange, const Selection *selection);
 
 enum {
-        VOCABULARY_UNKNOWN = 1, /* no model says it */
-        VOCABULARY_AT_ODDS,     /* models of different components say different things */
+        VOCABULARY_UNKNOWN = 1, /* no model declares the member */
+        VOCABULARY_AT_ODDS,     /* models of different components declare different values */
 };
-/*
- * Appends a member of the models' declarations of a result, such as "unit". A document's own score is better when higher, unless a
- * model declares otherwise. 0 or an outcome, and nothing is appended.
- */
+/* Appends a member of the models' declarations of a result, such as "unit". A document's overall_score is better when higher,
+ * unless a model declares otherwise. 0, or an outcome: nothing is appended. */
 int vocabulary_say(const Vocabulary *vocabulary, const char *key, const char *member, Buffer *out);
-/* The i-th result that models declare; NULL: there are no more. Borrowed. */
+/* Returns the i-th result that models declare, or NULL. Borrowed. */
 const char *vocabulary_declared_result(const Vocabulary *vocabulary, size_t i);
-/* "elapsed, rate": results that models declare, else those of the newest documents; but for one. 0 or EXCHANGE_ANSWERED. */
+/* Appends "elapsed, rate": results that models declare, else results of the newest documents, without `but`. 0 or
+ * EXCHANGE_ANSWERED. */
 int vocabulary_list_results(Vocabulary *vocabulary, Exchange *exchange, const char *but, Buffer *out);

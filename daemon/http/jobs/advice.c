@@ -8,34 +8,34 @@
 
 #include "util/scoped.h"
 
-/* Shorter jobs are not judged: start and end take most of their time, and a single wait makes a large share. */
+/* Shorter jobs are not judged: start and end dominate their time, and a single wait is a large share. */
 #define SECONDS_MIN 10.0
-/* Unused CPUs and memory only matter after a while, when other jobs may have waited for them. */
+/* Unused CPUs and memory matter only after a while, when other jobs may have waited for them. */
 #define CPU_UNUSED_SECONDS_MIN 60.0
 #define MEMORY_UNUSED_SECONDS_MIN 600.0
 
-#define CPU_UNUSED_RATIO_MAX 0.4     /* of the CPUs given */
-#define CPU_UNUSED_CPUS_MIN 1.0      /* given and not used */
-#define CPU_LIMITED_RATIO_MIN 0.9    /* of the CPUs given */
-#define THROTTLED_RATIO_MIN 0.25     /* of the quota's periods */
-#define CPU_PRESSURE_SHARE_MIN 0.25  /* of the time */
-#define CPU_PRESSURE_RATIO_MAX 0.8   /* of the CPUs given: a job that gets all of them does not wait for others */
-#define NODE_FULL_RATIO_MIN 0.9      /* of the node's CPU time */
-#define CPU_STOLEN_SHARE_MIN 0.1     /* of the node's CPU time */
-#define MEMORY_LIMIT_RATIO_MIN 0.95  /* of the limit */
-#define MEMORY_UNUSED_RATIO_MAX 0.25 /* of the limit */
+#define CPU_UNUSED_RATIO_MAX 0.4     /* share of the job's CPUs */
+#define CPU_UNUSED_CPUS_MIN 1.0      /* unused CPUs of the job */
+#define CPU_LIMITED_RATIO_MIN 0.9    /* share of the job's CPUs */
+#define THROTTLED_RATIO_MIN 0.25     /* share of the quota's periods */
+#define CPU_PRESSURE_SHARE_MIN 0.25  /* share of the time */
+#define CPU_PRESSURE_RATIO_MAX 0.8   /* share of the job's CPUs: a job that gets all of them does not wait for others */
+#define NODE_FULL_RATIO_MIN 0.9      /* share of the node's CPU time */
+#define CPU_STOLEN_SHARE_MIN 0.1     /* share of the node's CPU time */
+#define MEMORY_LIMIT_RATIO_MIN 0.95  /* share of the limit */
+#define MEMORY_UNUSED_RATIO_MAX 0.25 /* share of the limit */
 #define MEMORY_UNUSED_BYTES_MIN 1073741824.0
 #define MEMORY_HEADROOM 1.25         /* suggested limit as a multiple of the peak */
-#define MEMORY_PRESSURE_SHARE_MIN 0.1 /* of the time */
-#define IO_WAIT_SHARE_MIN 0.25       /* of the time */
+#define MEMORY_PRESSURE_SHARE_MIN 0.1 /* share of the time */
+#define IO_WAIT_SHARE_MIN 0.25       /* share of the time */
 #define SWAPPED_PAGES_MIN 1000.0
 #define SWAPPED_PAGES_PER_S_MIN 10.0
 
 #define TEXT_SHORT_MAX 32
 
 typedef struct AdviceInput {
-        const MetricSet *metrics; /* of the node meanwhile */
-        const UsageSet *usage;    /* of the job itself */
+        const MetricSet *metrics; /* metrics of the node during the job */
+        const UsageSet *usage;    /* metrics of the job itself */
         bool is_running;
         uint32_t n_node_cpus;
 } AdviceInput;
@@ -58,7 +58,7 @@ static bool node(const AdviceInput *input, Metric metric, double *ret) {
         return true;
 }
 
-/* False for a job that is too short to judge, or of unknown duration. */
+/* False if the job is too short to judge, or its duration is unknown. */
 static bool lasted(const AdviceInput *input, double seconds_min) {
         double seconds;
 
@@ -78,13 +78,13 @@ static bool share_of_time(const AdviceInput *input, UsageMetric metric, double *
 
 /* --- text ---------------------------------------------------------------------------------------- */
 
-/* "3.1", "4" */
+/* Formats "3.1" or "4". */
 static const char *count_text(double count, char ret[static TEXT_SHORT_MAX]) {
         (void)snprintf(ret, TEXT_SHORT_MAX, fabs(count - round(count)) < 0.05 ? "%.0f" : "%.1f", count);
         return ret;
 }
 
-/* "1 CPU", "3.1 CPUs" */
+/* Formats "1 CPU" or "3.1 CPUs". */
 static const char *cpus_text(double cpus, char ret[static TEXT_SHORT_MAX]) {
         char count[TEXT_SHORT_MAX];
 
@@ -116,7 +116,7 @@ __attribute__((format(printf, 2, 3))) static bool say(Advice *advice, const char
         return true;
 }
 
-/* --- rules: each says whether it holds, and its sentence ----------------------------------------- */
+/* --- rules: each returns whether it applies, and writes its advice -------------------------------- */
 
 static bool oom_killed(const AdviceInput *input, Advice *ret) {
         char limit_text[TEXT_SHORT_MAX];
@@ -140,7 +140,7 @@ static bool memory_pressure(const AdviceInput *input, Advice *ret) {
         return say(ret, "The job waited for memory %.0f %% of the time; more memory would make it faster.", percent(share));
 }
 
-/* Gives the share of the quota's periods in which the quota ran out. False without a quota. */
+/* Computes the share of the quota's periods in which the quota was exhausted. False without a quota. */
 static bool throttled_ratio(const AdviceInput *input, double *ret) {
         return lasted(input, SECONDS_MIN) && own(input, USAGE_THROTTLED_RATIO, ret);
 }
@@ -224,7 +224,7 @@ static bool node_swapped(const AdviceInput *input, Advice *ret) {
                         "for everything that ran.", pages);
 }
 
-/* Gives the number of whole CPUs that covers the job's peak use. False when that is no less than given. */
+/* Computes the number of whole CPUs that covers the job's peak usage. False unless that is less than the job's CPUs. */
 static bool cpus_enough(const AdviceInput *input, double mean, double given, double *ret) {
         double peak;
 
@@ -298,7 +298,7 @@ static bool memory_unused(const AdviceInput *input, Advice *ret) {
 
 /* --- table of rules ------------------------------------------------------------------------------ */
 
-/* Only the first rule that holds in each topic gives advice: the others would repeat or contradict it. */
+/* Only the first rule of each topic that applies gives advice: further advice would repeat or contradict the first. */
 typedef enum Topic {
         TOPIC_MEMORY,
         TOPIC_CPU,
@@ -307,7 +307,7 @@ typedef enum Topic {
         TOPIC_STEAL,
 } Topic;
 
-/* The most important rule first. */
+/* Most important rule first. */
 static const struct {
         const char *name;
         Topic topic;

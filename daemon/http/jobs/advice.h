@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Advice: what a person should do about a job's numbers
+ * Advice: recommendations that follow from a job's metrics
  *
- * Each rule compares numbers of a job with a threshold and, where it holds, says one plain sentence with the numbers
- * in it. perfctl-report(1) explains every rule under its name.
+ * Each rule compares metrics of a job with a threshold. If the rule applies, its advice is one sentence that contains the
+ * numbers. perfctl-report(1) explains every rule under its name.
  */
 
 #include <stddef.h>
@@ -13,17 +13,16 @@
 #include "snapshot/job_view.h"
 #include "snapshot/node_snapshot.h"
 
-#define ADVICE_MAX 3 /* the weightiest ones */
+#define ADVICE_MAX 3 /* only the most important advice is given */
 
 typedef struct Advice {
         const char *rule; /* "cpu-unused", "throttled", … */
         char text[200];
 } Advice;
 
-/*
- * Returns how many, at most ADVICE_MAX, the weightiest first. node: where the job runs or ran; NULL: nothing is known of the node.
- */
+/* Returns the number of advice, at most ADVICE_MAX, most important first. node: the node on which the job runs or ran; NULL:
+ * unknown. */
 size_t advice_give(const JobView *job, const NodeSnapshot *node, Advice ret[static ADVICE_MAX]);
 
-/* The name of the i-th rule, for those who check that each is documented. NULL: there are no more. */
+/* Returns the name of the i-th rule, or NULL. A test checks that each rule is documented. */
 const char *advice_rule_name(size_t i);

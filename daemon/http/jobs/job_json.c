@@ -21,7 +21,7 @@ static void write_end(Json *json, const JobEnd *end) {
                 json_null(json);
 }
 
-/* Its place among those of its run, and what is around it here. */
+/* Writes the job's place in a parallel run, and its isolation. */
 static void write_place(Json *json, const JobDescription *info) {
         json_put_int_or_null(json, "rank", info->rank >= 0, info->rank);
         json_put_int_or_null(json, "ranks", info->n_ranks > 0, info->n_ranks);

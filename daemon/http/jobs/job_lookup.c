@@ -18,7 +18,7 @@ int job_lookup(Exchange *exchange, FoundJob *ret) {
         if (!indicator_name_is_valid(exchange->argument, JOB_ID_MAX - 1))
                 return exchange_error(exchange, 400, "job id must be 1 to %d characters of A-Z a-z 0-9 _ . : -", JOB_ID_MAX - 1);
 
-        assert(exchange->argument); /* of the route */
+        assert(exchange->argument); /* argument of the route */
         live = job_lookup_live(exchange->snapshot, exchange->argument);
         r = job_reader_find(exchange->reader, exchange->argument, &ret->row);
         if (r == 0 && (!live || ret->row.view.state != JOB_RUNNING)) {

@@ -4,7 +4,7 @@
 /*
  * Finds a job by its id in the store and in the snapshot
  *
- * The store is the first to know that a job began or ended; only the snapshot has the metrics of a running job.
+ * The store knows of a job's start or end before the snapshot does; only the snapshot has the metrics of a running job.
  */
 
 #include "http/exchange.h"
@@ -12,15 +12,17 @@
 
 typedef struct FoundJob {
         const JobView *view;     /* &live or &row.view */
-        const JobRecord *record; /* of the snapshot, where the view is from there; else NULL */
+        const JobRecord *record; /* record in the snapshot, if the view is from there; else NULL */
         bool has_metrics;
-        JobRow row;   /* empty if the store has none; valid until the next query */
+        JobRow row;   /* row of the store, empty if there is none; valid until the next query */
         JobView live;
 } FoundJob;
 
-/* The snapshot's record of the job, or NULL. snapshot NULL: none. */
+/* Returns the snapshot's record of the job, or NULL. snapshot NULL: no snapshot. */
 const JobRecord *job_lookup_live(const Snapshot *snapshot, const char *id);
-/* The job that the exchange's argument names. 0 or EXCHANGE_ANSWERED. Without a store, jobs of the snapshot are found. */
+/*
+ * Finds the job that the exchange's argument names. 0 or EXCHANGE_ANSWERED. Without a store, finds jobs of the snapshot only.
+ */
 int job_lookup(Exchange *exchange, FoundJob *ret);
-/* Time of the job's metrics: its end, or the last sample. */
+/* Returns the time of the job's metrics: the job's end, or the last sample. */
 uint64_t job_lookup_time_ms(const Exchange *exchange, const JobView *job);

@@ -32,17 +32,62 @@ static void write_listed_job(Json *json, const JobView *job, const Viewer *viewe
         json_object_end(json);
 }
 
+/* Conditions of a list that no index of the store can meet. */
+typedef struct ListFilter {
+        JobFilter stored;
+        bool has_failed; /* jobs that exited with a status other than 0, or were terminated by a signal */
+        const char *labels[JOB_LABELS_MAX]; /* "key=value"; a job has all of them */
+        size_t n_labels;
+} ListFilter;
+
+static int labels_parse(Exchange *exchange, ListFilter *filter) {
+        for (size_t i = 0; i < exchange->n_parameters; i++) {
+                const char *label = exchange->parameters[i].value;
+
+                if (strcmp(exchange->parameters[i].name, "label") != 0)
+                        continue;
+                if (filter->n_labels == JOB_LABELS_MAX)
+                        return exchange_error(exchange, 400, "query parameter 'label' is given more than %u times", JOB_LABELS_MAX);
+                if (!strchr(label, '='))
+                        return exchange_error(exchange, 400, "query parameter 'label' must be KEY=VALUE, not '%s'", label);
+                filter->labels[filter->n_labels++] = label;
+        }
+        return 0;
+}
+
+static bool has_labels(const JobDescription *info, const ListFilter *filter) {
+        for (size_t i = 0; i < filter->n_labels; i++) {
+                const char *label = filter->labels[i];
+                size_t k = 0, n_key = strcspn(label, "=");
+
+                while (k < info->n_labels && (strncmp(info->labels[k].key, label, n_key) != 0 || info->labels[k].key[n_key] ||
+                                              strcmp(info->labels[k].value, label + n_key + 1) != 0))
+                        k++;
+                if (k == info->n_labels)
+                        return false;
+        }
+        return true;
+}
+
+static bool is_listed(const JobView *job, const JobRecord *live, const ListFilter *filter) {
+        if (live && filter->stored.state && strcmp(job_state_name(live->state), filter->stored.state) != 0)
+                return false;
+        if (filter->has_failed && (!job->end.has_exit_status || (job->end.exit_status == 0 && job->end.signal == 0)))
+                return false;
+        return has_labels(&job->info, filter);
+}
+
 /* 0 or EXCHANGE_ANSWERED. */
-static int write_jobs(Exchange *exchange, const JobFilter *filter, Pagination *page, Json *json) {
+static int write_jobs(Exchange *exchange, const ListFilter *filter, Pagination *page, Json *json) {
         JobRow row;
         int r;
 
-        r = job_reader_list(exchange->reader, filter);
+        r = job_reader_list(exchange->reader, &filter->stored);
         while (r == 0 && (r = job_reader_next(exchange->reader, &row)) == 0) {
                 const JobRecord *live = row.view.state == JOB_RUNNING ? job_lookup_live(exchange->snapshot, row.view.info.id) : NULL;
                 JobView view;
 
-                if (live && filter->state && strcmp(job_state_name(live->state), filter->state) != 0)
+                if (!is_listed(&row.view, live, filter))
                         continue;
                 if (!pagination_admit(page, exchange->body, (PageKey){ row.view.begin_realtime_ms, row.row }))
                         break;
@@ -54,26 +99,33 @@ static int write_jobs(Exchange *exchange, const JobFilter *filter, Pagination *p
         return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
 }
 
+static int list_filter_parse(Exchange *exchange, ListFilter *filter, Pagination *page) {
+        JobFilter *stored = &filter->stored;
+
+        *filter = (ListFilter){};
+        stored->name = exchange_parameter(exchange, "name");
+        stored->user = exchange_parameter(exchange, "user");
+        stored->state = exchange_parameter(exchange, "state");
+        if (stored->state && job_state_find(stored->state) < 0)
+                return exchange_error(exchange, 400, "query parameter 'state' must be running, finished or interrupted, not '%s'",
+                                      stored->state);
+        if (exchange_parameter_bool(exchange, "failed", &filter->has_failed) > 0 || labels_parse(exchange, filter) > 0 ||
+            pagination_parse(exchange, page) > 0)
+                return EXCHANGE_ANSWERED;
+
+        stored->since_ms = page->since_ms;
+        stored->until_ms = page->until_ms;
+        stored->before = page->before;
+        return 0;
+}
+
 static void answer_list(Exchange *exchange) {
-        JobFilter filter = {
-                .name = exchange_parameter(exchange, "name"),
-                .user = exchange_parameter(exchange, "user"),
-                .state = exchange_parameter(exchange, "state"),
-        };
+        ListFilter filter;
         Pagination page;
         Json json;
 
-        if (filter.state && job_state_find(filter.state) < 0) {
-                (void)exchange_error(exchange, 400, "query parameter 'state' must be running, finished or interrupted, not '%s'",
-                                     filter.state);
+        if (list_filter_parse(exchange, &filter, &page) > 0)
                 return;
-        }
-
-        if (pagination_parse(exchange, &page) > 0)
-                return;
-        filter.since_ms = page.since_ms;
-        filter.until_ms = page.until_ms;
-        filter.before = page.before;
 
         pagination_begin(&json, exchange->body, "jobs");
         if (write_jobs(exchange, &filter, &page, &json) == 0)
@@ -91,7 +143,7 @@ static void write_numbers(Exchange *exchange, Json *json, const FoundJob *job) {
         job_json_write_advice(json, job->view, exchange_node(exchange));
 }
 
-/* Phases come last: asking for them lets go of the row the job is in. */
+/* Phases come last: reading them releases the row that the job refers to. */
 static void answer_job(Exchange *exchange) {
         MetricStamp stamp;
         PhaseView phase;
@@ -162,7 +214,7 @@ static void answer_job_metrics(Exchange *exchange) {
         json_object_end(&json);
 }
 
-/* The node's history since the job began: what there is of one that runs. */
+/* Answers with the node's history since the start of a running job. */
 static void answer_from_node(Exchange *exchange, uint64_t begin_ms) {
         scoped(node_history_deinit) NodeHistory history = { .n_points_max = HISTORY_POINTS, .is_merging = true };
         NodeSampleRow row;
@@ -206,7 +258,7 @@ static void answer_job_samples(Exchange *exchange) {
 }
 
 static const Route routes[] = {
-        { "/api/v1/jobs",              "state name user since_ms until_ms limit page", false, true,  answer_list },
+        { "/api/v1/jobs",              "state name user label failed since_ms until_ms limit page", false, true,  answer_list },
         { "/api/v1/jobs/{id}",         "",                                             false, true,  answer_job },
         { "/api/v1/jobs/{id}/metrics", "key scope compat names phases",                false, true,  answer_job_metrics },
         { "/api/v1/jobs/{id}/samples", "",                                             false, true,  answer_job_samples },

@@ -9,7 +9,7 @@
 #include "http/metrics.h"
 #include "util/scoped.h"
 
-/* A job that is exposed, with its metrics as of the snapshot. */
+/* An exposed job with its metrics as of the snapshot. */
 typedef struct ExposedJob {
         const JobRecord *record;
         size_t label; /* its position in the labels */
@@ -23,7 +23,7 @@ typedef struct ExposedJobs {
         const char *labels; /* job="ID" of each job, escaped once for all its samples */
 } ExposedJobs;
 
-/* Names and users are in this family alone: queries join the others with it by job. */
+/* Only this family has names and users: queries join the other families with it by job. */
 static void put_info(Exposition *exposition, const ExposedJobs *exposed) {
         exposition_family(exposition, "perfd_job", FAMILY_INFO, "", "Running jobs and recently ended jobs of this node");
         for (size_t i = 0; i < exposed->n; i++) {
@@ -54,7 +54,7 @@ static void put_begin(Exposition *exposition, const ExposedJobs *exposed) {
 
 /* --- families over both tables ------------------------------------------------------------------- */
 
-/* A line of either table. The node's come first, so that theirs is the help of a family that both have. */
+/* A row of either table. Rows of the node come first: a family in both tables has the help text of the node. */
 #define N_LINES ((size_t)N_METRICS + N_USAGES)
 
 static const MetricInfo *line_info(size_t line) {
@@ -88,10 +88,8 @@ static void begin_family(Exposition *exposition, const MetricInfo *info) {
                           info->unit, info->help);
 }
 
-/*
- * All lines that make one family stand together here, whatever their table and their order there. n_bytes: of the lines'
- * names, 0 of one that is done; with those most comparisons end.
- */
+/* Collects all rows of one family, whatever their table and order. n_bytes: length of the names, 0 for a row that is done; most
+ * comparisons end with the length. */
 static void put_family(Exposition *exposition, const ExposedJobs *exposed, size_t first, size_t n_bytes[static N_LINES]) {
         const MetricInfo *info = line_info(first);
         size_t n = n_bytes[first];
@@ -169,7 +167,7 @@ static const Scalar job_scalars[] = {
 static const Scalar finder_scalars[] = {
         SCALAR_COUNTER(FinderStats, n_found, "perfd_cgroups_found", "Cgroups that were detected as jobs by a pattern"),
         SCALAR_COUNTER(FinderStats, n_unrecognized, "perfd_cgroups_unrecognized",
-                       "Cgroups in the place of jobs whose name matches no pattern"),
+                       "Cgroups where jobs are expected, with a name that matches no pattern"),
         SCALAR_COUNTER(FinderStats, n_not_watched, "perfd_cgroups_not_watched", "Cgroup directories that could not be watched"),
 };
 

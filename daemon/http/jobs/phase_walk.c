@@ -14,7 +14,7 @@ void phase_walk_begin(PhaseWalk *walk, Reader *reader, const char *job, const Ph
         };
 }
 
-/* One more than is handed out is looked at: it says that there are more, and where the one that lasts is. */
+/* Reads one more phase than the limit, to find out whether more exist and where the current phase begins. */
 static bool next_ended(PhaseWalk *walk, PhaseView *ret) {
         int r;
 

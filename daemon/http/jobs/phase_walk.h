@@ -4,8 +4,8 @@
 /*
  * PhaseWalk: iterates over the phases of a job
  *
- * Ended phases are in the store, the present phase is in the snapshot, which may be one tick old: a phase that is in both has
- * ended. If there are too many, the earliest phases and the present one are returned.
+ * Ended phases are in the store. The current phase is in the snapshot, which may be one tick old: a phase in both has ended. If
+ * a job has too many phases, the walk returns the earliest phases and the current phase.
  */
 
 #include "job/job.h"
@@ -13,17 +13,20 @@
 
 typedef struct PhaseWalk {
         Reader *reader;
-        const PhaseView *lasting; /* NULL: none, or it was handed out */
-        uint32_t next;            /* the index after the last that has ended */
-        unsigned n_left; /* of ended phases; 0: the others are left out */
+        const PhaseView *lasting; /* the current phase; NULL: none, or already returned */
+        uint32_t next;            /* index after the last ended phase */
+        unsigned n_left; /* number of ended phases that may still be returned */
         bool is_in_store;
         bool has_all; /* at the end: no phase was left out because of the limit or because the store could not be read */
 } PhaseWalk;
 
-/* lasting: NULL for none. n_max: of those that have ended. Rows that were asked for from the reader are gone. */
+/*
+ * lasting: the current phase, or NULL. n_max: maximum number of ended phases. Invalidates rows that the reader returned before.
+ */
 void phase_walk_begin(PhaseWalk *walk, Reader *reader, const char *job, const PhaseView *lasting, unsigned n_max);
-/* False at the end. *ret is borrowed until the next. */
+/* False at the end. *ret is borrowed until the next call. */
 bool phase_walk_next(PhaseWalk *walk, PhaseView *ret);
 
-/* Whoever marked it measured it best; then the node's window; the wall clock may have been set meanwhile. now_ms: where it lasts. */
+/* Returns the seconds that the client measured, else the length of the node's window, else the difference of the wall clock,
+ * which may have been set in between. now_ms: end of a current phase. */
 double phase_walk_seconds(const PhaseView *phase, uint64_t now_ms);

@@ -39,16 +39,16 @@ void phases_json_write(Exchange *exchange, Json *json, const PhaseView *lasting,
 
 typedef struct TimeBlock {
         char name[PHASE_NAME_MAX];
-        bool is_timed;  /* by whoever marked it: then only such seconds count, which are of all that is within the block */
+        bool is_timed;  /* seconds measured by the client: then other seconds of the name do not count */
         double seconds;
 } TimeBlock;
 
 typedef struct TimeBlocks {
-        TimeBlock *blocks; /* owned; room for PHASES_MAX */
+        TimeBlock *blocks; /* owned; space for PHASES_MAX */
         size_t n;
 } TimeBlocks;
 
-/* Names beyond the limit are left out. */
+/* Omits names beyond the limit. */
 static void blocks_add(TimeBlocks *blocks, const PhaseView *phase) {
         TimeBlock *block;
         size_t i = 0;

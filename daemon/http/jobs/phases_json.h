@@ -8,22 +8,20 @@
 #include "http/exchange.h"
 #include "http/measure/metric_json.h"
 
-/* Maximum number of phases in an answer; the earliest ones and the present one are kept. */
+/* Maximum number of phases in an answer, which has the earliest phases and the current phase. */
 #define PHASES_MAX 1000U
 #define PHASES_BYTES_MAX (4U * 1024U * 1024U)
 
-/* Rows that were asked for from the reader are gone after either. */
+/* Both functions invalidate rows that the reader returned before. */
 
-/*
- * "phases" and "phases_truncated": whether some are left out, for the limits above, or because the store could not be
- * read to the end. lasting: NULL for none. now_ms: how far the one that lasts is.
- */
+/* Writes "phases" and "phases_truncated": whether phases are missing, because of the limits above or because the store could
+ * not be read. lasting: the current phase, or NULL. now_ms: end of the current phase. */
 void phases_json_write(Exchange *exchange, Json *json, const PhaseView *lasting, uint64_t now_ms);
 
 /*
- * The time blocks: for each name, the seconds of all ended phases of that name, in the shape of a metric and into the
- * array that is open. A name that is a metric's key, or looks like one so told apart, gets PHASES_PREFIX. key: only that one;
- * NULL: all. 0 or EXCHANGE_ANSWERED.
+ * Appends the time blocks to the open array, as metrics: for each name, the seconds of all ended phases of that name. A name
+ * that is a metric's key, or begins with PHASES_PREFIX, gets PHASES_PREFIX. key: only this one; NULL: all. 0 or
+ * EXCHANGE_ANSWERED.
  */
 #define PHASES_PREFIX "phase/"
 int phases_json_write_times(Exchange *exchange, Json *json, const char *key, MetricStamp stamp);

@@ -97,7 +97,7 @@ void metric_json_write_values(Json *json, const MetricSet *metrics, const UsageS
         json_object_end(json);
 }
 
-/* perf.py had other names for some of the node's. */
+/* perf.py has other names for some of the node's metrics. */
 static const char *raw_key(const ScopeMetrics *scope_metrics, size_t i) {
         return scope_metrics->scope == SCOPE_NODE ? metric_raw_key((Metric)i) : scope_metrics->info[i].key;
 }

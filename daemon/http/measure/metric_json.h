@@ -4,8 +4,8 @@
 /*
  * Metrics of a window as JSON
  *
- * Under MLflow's names and units, in MLflow's shape {"key","value","timestamp","step"}. The node's come first, then
- * the job's own. `usage` is NULL where there is no job.
+ * The metrics have MLflow's names, units and form {"key","value","timestamp","step"}. The node's metrics come first, then the
+ * job's own. `usage` is NULL without a job.
  */
 
 #include "http/measure/metric_scope.h"
@@ -17,22 +17,20 @@ typedef struct MetricStamp {
         int64_t step;
 } MetricStamp;
 
-/*
- * Three members of the object that is open: "metrics", each with unit, quality and scope; "absent", each with scope
- * and reason; "compat", perf.py's own reading.
- */
+/* Writes three members of the open object: "metrics", each with unit, quality and scope; "absent", each with scope and reason;
+ * and "compat", the values as perf.py would report them. */
 void metric_json_write_all(Json *json, const MetricSet *metrics, const UsageSet *usage, MetricStamp stamp);
-/* "metrics" alone, of a part of a job: neither timestamp nor step. */
+/* Writes only "metrics", for a part of a job, without timestamp and step. */
 void metric_json_write_part(Json *json, const MetricSet *metrics, const UsageSet *usage);
-/* {"key": value, …} of those there are. */
+/* Writes {"key": value, …} of the known metrics. */
 void metric_json_write_values(Json *json, const MetricSet *metrics, const UsageSet *usage);
 
 /* Selects the values to write, in the form of an MLflow client, into the open array. */
 typedef struct MetricChoice {
-        const char *key;   /* only that one; NULL: all */
+        const char *key;   /* select only this one; NULL: all */
         bool has_scope[N_SCOPES];
-        bool is_compat;    /* perf.py's own reading of its eighteen, which are the node's */
-        bool has_raw_keys; /* as perf.py spelt them before it made them fit for MLflow */
+        bool is_compat;    /* the values as perf.py would report them: eighteen metrics of the node */
+        bool has_raw_keys; /* the keys as perf.py spells them before they are adapted to MLflow */
 } MetricChoice;
 void metric_json_write_list(Json *json, const MetricSet *metrics, const UsageSet *usage, const MetricChoice *choice,
                             MetricStamp stamp);

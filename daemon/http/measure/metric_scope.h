@@ -21,9 +21,9 @@ typedef enum Scope {
 } Scope;
 
 const char *metric_scope_name(Scope scope); /* "node", "job" */
-int metric_scope_find(const char *name);    /* -1 when there is none */
+int metric_scope_find(const char *name);    /* Returns -1 for an unknown name. */
 
-/* The table, and what one window has for each of its lines; all borrowed. */
+/* The table, with the value of each row; all borrowed. */
 typedef struct ScopeMetrics {
         Scope scope;
         size_t n;
@@ -33,14 +33,14 @@ typedef struct ScopeMetrics {
 } ScopeMetrics;
 
 ScopeMetrics metric_scope_of_node(const MetricSet *metrics);
-/* usage NULL: there is no job, and the table is empty. */
+/* usage NULL: no job, the table is empty. */
 ScopeMetrics metric_scope_of_job(const UsageSet *usage);
 
 static inline bool metric_scope_has(const ScopeMetrics *metrics, size_t i) {
         return quality_is_present(metrics->quality[i]);
 }
 
-/* In the unit of its key. */
+/* Returns the value in the unit of its key. */
 static inline double metric_scope_key_value(const ScopeMetrics *metrics, size_t i) {
         return metrics->value[i] * metrics->info[i].scale;
 }

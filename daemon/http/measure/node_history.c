@@ -11,7 +11,7 @@ void node_history_deinit(NodeHistory *history) {
         timeline_deinit(&history->timeline);
 }
 
-/* Neighbours become one, and the interval doubles. */
+/* Merges neighbouring points, and doubles the interval. */
 static void halve(Timeline *timeline) {
         size_t n = 0;
 
@@ -27,12 +27,12 @@ static void halve(Timeline *timeline) {
         timeline->interval_ns *= 2;
 }
 
-/* Which places of the grid a row takes. */
+/* Computes the positions of a row in the grid. */
 typedef struct Places {
         size_t first, n;
 } Places;
 
-/* Rows begin a few milliseconds off their place, and are longer than one when the interval was set shorter before. */
+/* Rows begin a few milliseconds off their position, and are longer than one position if the interval was shortened later. */
 static Places places_of(const Timeline *timeline, uint64_t begin_ns, uint64_t interval_ns) {
         uint64_t shorter_ns = interval_ns < timeline->interval_ns ? interval_ns : timeline->interval_ns;
         uint64_t offset_ns = begin_ns > timeline->begin_realtime_ns ? begin_ns - timeline->begin_realtime_ns : 0;

@@ -13,15 +13,13 @@
 typedef struct NodeHistory {
         Timeline timeline; /* empty at first */
         size_t n_points_max;
-        bool is_merging; /* full: neighbours merge. Else: full is full */
+        bool is_merging; /* merge neighbouring points when no position is left; otherwise refuse the row */
 } NodeHistory;
 
 void node_history_deinit(NodeHistory *history);
 
-/*
- * Takes the next row, later than the last. 0; NODE_HISTORY_FULL: it does not fit (no place left, or another grid and
- * not merging) and nothing changed; NODE_HISTORY_MALFORMED: not a row of ours; -ENOMEM.
- */
+/* Adds the next row, which must be later than the last. 0; NODE_HISTORY_FULL: the row does not fit (no position left, or
+ * another grid without merging) and nothing changed; NODE_HISTORY_MALFORMED: the row is not valid; -ENOMEM. */
 enum {
         NODE_HISTORY_FULL = 1,
         NODE_HISTORY_MALFORMED,

@@ -235,7 +235,7 @@ static void answer_samples(Exchange *exchange) {
 
         json_object_begin(&json);
         json_key(&json, "timeline");
-        json_raw(&json, ""); /* the value is what comes next */
+        json_raw(&json, ""); /* followed by its value */
         timeline_json(&history.timeline, exchange->body);
         json_put_int_or_null(&json, "next", next_ms > 0, (int64_t)next_ms);
         json_object_end(&json);

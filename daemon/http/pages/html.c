@@ -45,7 +45,7 @@ void html_bytes(Buffer *out, double bytes) {
         buffer_printf(out, i == 0 ? "%.0f" NBSP "%s" : "%.1f" NBSP "%s", bytes, units[i]);
 }
 
-/* Two units, the larger first. */
+/* Formats two units, the larger first. */
 static void put_two(Buffer *out, double seconds, double larger, const char *larger_unit, double smaller, const char *smaller_unit) {
         double n = floor(seconds / larger);
 

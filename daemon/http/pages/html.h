@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/*
- * HTML: text and quantities for people
- */
+/* HTML: escaped text and quantities */
 
 #include "util/buffer.h"
 
-/* Any bytes, escaped for text and for quoted attributes, with the escapes of utf8_make_plain(). */
+/* Appends any bytes, escaped for text and for quoted attributes, with the escapes of utf8_make_plain(). */
 void html_text(Buffer *out, const char *text);
 
-/* With a no-break space before the unit. */
+/* The functions below put a no-break space before the unit. */
 void html_bytes(Buffer *out, double bytes);     /* "1.6 GiB" */
 void html_seconds(Buffer *out, double seconds); /* "0.05 s", "12.3 s", "4 min 5 s", "2 h 3 min", "3 d 4 h" */
 void html_time(Buffer *out, uint64_t realtime_ns); /* "2026-11-20 21:58:18 UTC" */

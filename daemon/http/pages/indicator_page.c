@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An indicator's page
+ * The page of an indicator
  *
- * web/indicator.html: what each component and version came to, which of them is better and what is noise, and the latest runs.
- * Errors are JSON here as everywhere.
+ * web/indicator.html with statistics of each component and version, their ranking, and the latest runs. Errors are JSON, as
+ * everywhere.
  */
 
 #include <errno.h>
@@ -22,14 +22,14 @@
 #include "store/indicators/result_reader.h"
 #include "util/clock.h"
 
-#define KEYS_MAX_SHOWN 64U /* results to choose the objective from */
+#define KEYS_MAX_SHOWN 64U /* results among which the user can choose the objective */
 #define RUNS_MAX 20U
 
 typedef struct IndicatorPage {
         Template words; /* owned */
         Selection selection;
         Vocabulary *vocabulary;      /* owned */
-        char *keys[KEYS_MAX_SHOWN];  /* owned: of results */
+        char *keys[KEYS_MAX_SHOWN];  /* owned; keys of results */
         size_t n_keys;
         const char *objective;
         Direction direction;
@@ -46,7 +46,7 @@ static void indicator_page_deinit(IndicatorPage *page) {
                 buffer_deinit(&page->units[i]);
 }
 
-/* --- which results it has ------------------------------------------------------------------------ */
+/* --- results of the indicator --------------------------------------------------------------------- */
 
 static int add_key(IndicatorPage *page, const char *key) {
         if (page->n_keys == KEYS_MAX_SHOWN)
@@ -65,7 +65,7 @@ static int add_declared(IndicatorPage *page) {
         return r;
 }
 
-/* Each that is a number. */
+/* Adds the key of each result that is a number. */
 static int add_keys(IndicatorPage *page, JsonText object) {
         JsonWalk walk = json_text_walk(object);
         JsonText key, value;
@@ -88,7 +88,9 @@ static const char runs_head[] =
         "<th scope=\"col\">Component, version</th><th scope=\"col\">Time</th><th scope=\"col\" class=\"text\">Results</th>"
         "<th scope=\"col\">Job</th><th scope=\"col\">Batch</th></tr></thead>\n<tbody>\n";
 
-/* The latest runs; without a model the latest that did not fail tells which results there are. 0 or EXCHANGE_ANSWERED. */
+/*
+ * Reads the latest runs; without a model, the latest run that did not fail tells which results exist. 0 or EXCHANGE_ANSWERED.
+ */
 static int read_runs(Exchange *exchange, IndicatorPage *page) {
         const PointFilter *filter = &page->selection.filter;
         const ResultFilter results = {
@@ -108,7 +110,7 @@ static int read_runs(Exchange *exchange, IndicatorPage *page) {
                 page->n_runs++;
         }
         reader_reset(exchange->reader);
-        buffer_puts(template_word(&page->words, "runs"), page->n_runs > 0 ? "</tbody>\n</table></div>\n" : "<p>None yet.</p>\n");
+        buffer_puts(template_word(&page->words, "runs"), page->n_runs > 0 ? "</tbody>\n</table></div>\n" : "<p>No runs yet.</p>\n");
         return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
 }
 
@@ -120,7 +122,7 @@ static Direction direction_of(const IndicatorPage *page, const char *key) {
         return strcmp(text.text, "higher") == 0 ? DIRECTION_HIGHER : DIRECTION_LOWER;
 }
 
-/* The objective that is asked for is a key like any: it is checked with the conditions. */
+/* Checks the requested objective together with the keys of the conditions. */
 static int parse(Exchange *exchange, IndicatorPage *page) {
         size_t first;
         int r;
@@ -130,7 +132,7 @@ static int parse(Exchange *exchange, IndicatorPage *page) {
         return r == 0 && page->objective ? selection_add_number(exchange, page->objective, &page->selection, &first) : r;
 }
 
-/* As asked for, else the first that has a direction, else the first. */
+/* Chooses the requested objective, else the first result with a direction, else the first result. */
 static int choose_objective(Exchange *exchange, IndicatorPage *page) {
         const char *direction = exchange_parameter(exchange, "direction");
 
@@ -150,8 +152,8 @@ static int choose_objective(Exchange *exchange, IndicatorPage *page) {
 
 /* --- the page ------------------------------------------------------------------------------------ */
 
-/* In a query: nothing of it needs to be escaped in HTML either. */
-/* The same page with another objective, or the other direction. */
+/* Appends the objective to a query; the characters of a query need no escapes in HTML. */
+/* Begins a link to the same page with another objective, or the other direction. */
 static void put_link_begin(Buffer *out, const Exchange *exchange, const char *objective, const char *direction) {
         buffer_puts(out, "<a href=\"?objective=");
         buffer_put_encoded(out, objective);
@@ -184,7 +186,7 @@ static void put_objective(Exchange *exchange, IndicatorPage *page) {
         }
 
         out = template_word(&page->words, "choice");
-        buffer_puts(out, "<p>No model says which direction is better: is it ");
+        buffer_puts(out, "<p>No model declares which direction is better: is it ");
         put_link_begin(out, exchange, page->objective, "higher");
         buffer_puts(out, "higher</a> or ");
         put_link_begin(out, exchange, page->objective, "lower");
@@ -208,7 +210,7 @@ static void put_choice(Exchange *exchange, IndicatorPage *page) {
                 buffer_puts(out, "</p></nav>\n");
 }
 
-/* The objective, and beside it the first of the others. */
+/* Selects the objective, and next to it the first other results. */
 static void choose_columns(IndicatorPage *page, RankingTable *table) {
         Selection *selection = &page->selection;
 
@@ -226,12 +228,12 @@ static void choose_columns(IndicatorPage *page, RankingTable *table) {
         }
 }
 
-/* The latest runs can be shown all the same. */
+/* Replaces the rankings by a hint; the latest runs are shown in any case. */
 static int say_many(Exchange *exchange, IndicatorPage *page) {
         exchange->status = 200;
         buffer_clear(exchange->body);
-        buffer_puts(template_word(&page->words, "rankings"), "<p>These are too many to be compared at once; <code>?where=KEY=VALUE</code>, "
-                                               "<code>?component=NAME</code> or <code>?since_ms=TIME</code> chooses among them.</p>\n");
+        buffer_puts(template_word(&page->words, "rankings"), "<p>Too many results to compare at once; <code>?where=KEY=VALUE</code>, "
+                                               "<code>?component=NAME</code> or <code>?since_ms=TIME</code> selects fewer.</p>\n");
         return 0;
 }
 
@@ -252,7 +254,7 @@ static int put_rankings(Exchange *exchange, IndicatorPage *page) {
         if (r < 0)
                 return exchange_store_error(exchange, r);
         if (n == 0)
-                buffer_puts(template_word(&page->words, "rankings"), "<p>There are no such results.</p>\n");
+                buffer_puts(template_word(&page->words, "rankings"), "<p>No matching results.</p>\n");
         return 0;
 }
 

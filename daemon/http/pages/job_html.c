@@ -117,7 +117,7 @@ static void meter_end(Buffer *out, double ratio) {
 static void put_no_usage(Buffer *out, const JobView *job) {
         const char *reason = metric_quality_reason(job->usage.quality[USAGE_CPU_MEAN]);
 
-        buffer_printf(out, "<p>Its own numbers are not known. %s</p>\n", reason ?: "");
+        buffer_printf(out, "<p>No metrics of the job itself. %s</p>\n", reason ?: "");
 }
 
 static void put_cpus(Buffer *out, const JobView *job) {
@@ -126,7 +126,7 @@ static void put_cpus(Buffer *out, const JobView *job) {
         if (!has_own(job, USAGE_CPU_MEAN))
                 return;
 
-        meter_begin(out, "CPUs used, on average");
+        meter_begin(out, "CPUs used, mean");
         html_count(out, used);
         if (has_own(job, USAGE_CPU_GIVEN) && given > 0) {
                 buffer_puts(out, " of ");
@@ -142,7 +142,7 @@ static void put_memory(Buffer *out, const JobView *job, const NodeSnapshot *node
         if (!has_own(job, USAGE_MEMORY_PEAK))
                 return;
 
-        meter_begin(out, "Memory, at most");
+        meter_begin(out, "Peak memory");
         html_bytes(out, job->usage.value[USAGE_MEMORY_PEAK]);
         if (limit > 0) {
                 buffer_puts(out, has_limit ? " of " : " of the node’s ");
@@ -162,14 +162,14 @@ void job_html_node_meters(Buffer *out, const JobView *job, const NodeSnapshot *n
         double cpu = job->metrics.value[METRIC_CPU_MEAN], memory = job->metrics.value[METRIC_MEM_MAX];
 
         if (has_node(job, METRIC_CPU_MEAN)) {
-                meter_begin(out, "CPU, on average");
+                meter_begin(out, "CPU, mean");
                 html_percent(out, cpu);
                 if (node_snapshot_n_cpus(node) > 0)
                         buffer_printf(out, " of %" PRIu32, node_snapshot_n_cpus(node));
                 meter_end(out, cpu);
         }
         if (has_node(job, METRIC_MEM_MAX)) {
-                meter_begin(out, "Memory, at most");
+                meter_begin(out, "Peak memory");
                 html_percent(out, memory);
                 if (node_snapshot_memory_bytes(node) > 0) {
                         buffer_puts(out, " of ");
@@ -197,12 +197,12 @@ void job_html_advice(Buffer *out, const JobView *job, const NodeSnapshot *node) 
         buffer_puts(out, "</ul>\n");
 }
 
-/* --- numbers ------------------------------------------------------------------------------------- */
+/* --- table of metrics ----------------------------------------------------------------------------- */
 
 typedef enum Format {
         FORMAT_RATIO,
         FORMAT_SECONDS,
-        FORMAT_SHARE, /* seconds, of the duration */
+        FORMAT_SHARE, /* seconds, as a share of the duration */
         FORMAT_BYTES,
         FORMAT_COUNT,
 } Format;
@@ -215,12 +215,12 @@ static const struct {
         { "CPU utilization", FORMAT_RATIO, USAGE_CPU_RATIO, METRIC_CPU_MEAN },
         { "CPU time in user mode", FORMAT_SECONDS, USAGE_CPU_USER, METRIC_CPU_USER },
         { "CPU time in the kernel", FORMAT_SECONDS, USAGE_CPU_SYSTEM, METRIC_CPU_SYSTEM },
-        { "CPU time not used", FORMAT_SECONDS, USAGE_CPU_UNUSED, METRIC_CPU_UNUSED_HOURS },
-        { "CPUs used, at most", FORMAT_COUNT, USAGE_CPU_MAX, NONE },
+        { "Unused CPU time", FORMAT_SECONDS, USAGE_CPU_UNUSED, METRIC_CPU_UNUSED_HOURS },
+        { "CPUs used, peak", FORMAT_COUNT, USAGE_CPU_MAX, NONE },
         { "Periods throttled", FORMAT_RATIO, USAGE_THROTTLED_RATIO, NONE },
-        { "Memory, at most", FORMAT_BYTES, USAGE_MEMORY_PEAK, NONE },
-        { "Share of memory, at most", FORMAT_RATIO, USAGE_MEMORY_RATIO, METRIC_MEM_MAX },
-        { "Processes killed for lack of memory", FORMAT_COUNT, USAGE_OOM_KILLS, METRIC_OOM_KILLS },
+        { "Peak memory", FORMAT_BYTES, USAGE_MEMORY_PEAK, NONE },
+        { "Peak share of memory", FORMAT_RATIO, USAGE_MEMORY_RATIO, METRIC_MEM_MAX },
+        { "Processes killed because memory ran out", FORMAT_COUNT, USAGE_OOM_KILLS, METRIC_OOM_KILLS },
         { "Waited for a CPU", FORMAT_SHARE, USAGE_PSI_CPU_SOME, METRIC_PSI_CPU_SOME },
         { "Waited for memory", FORMAT_SHARE, USAGE_PSI_MEMORY_SOME, METRIC_PSI_MEMORY_SOME },
         { "Waited for I/O", FORMAT_SHARE, USAGE_PSI_IO_SOME, METRIC_PSI_IO_SOME },
@@ -228,7 +228,7 @@ static const struct {
         { "Written to disks", FORMAT_BYTES, USAGE_WRITE_BYTES, METRIC_DISK_WRITE },
         { "Received over the network", FORMAT_BYTES, NONE, METRIC_NET_EXT_RECV },
         { "Sent over the network", FORMAT_BYTES, NONE, METRIC_NET_EXT_SENT },
-        { "Processes and threads, at most", FORMAT_COUNT, USAGE_PIDS_PEAK, NONE },
+        { "Processes and threads, peak", FORMAT_COUNT, USAGE_PIDS_PEAK, NONE },
 };
 
 static void put_value(Buffer *out, Format format, double value, double duration_s) {
@@ -293,9 +293,9 @@ void job_html_phase(Buffer *out, const PhaseView *phase, double seconds, double 
         if (*phase->name)
                 html_text(out, phase->name);
         else
-                buffer_puts(out, phase->index == 0 ? "<i>before the first mark</i>" : "<i>without a name</i>");
+                buffer_puts(out, phase->index == 0 ? "<i>before the first mark</i>" : "<i>unnamed</i>");
         if (!phase->end_realtime_ms)
-                buffer_puts(out, " <small>lasts</small>");
+                buffer_puts(out, " <small>running</small>");
         buffer_printf(out, "<div class=\"bar\"><i style=\"width:%.1f%%\"></i></div></th><td>", 100 * (share < 1 ? share : 1));
         html_seconds(out, seconds);
         buffer_puts(out, "</td>");

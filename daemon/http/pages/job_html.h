@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * A job as HTML, piece by piece
+ * Parts of a job's page as HTML
  *
- * The job's own numbers stand beside the node's. What is sampled is marked with ~; what is absent is a dash
- * that tells the reason.
+ * Metrics of the job itself are shown next to those of the node. Sampled values are marked with ~; an absent value is a dash
+ * with the reason as tooltip.
  */
 
 #include "snapshot/job_view.h"
@@ -13,18 +13,18 @@
 #include "snapshot/node_snapshot.h"
 #include "util/buffer.h"
 
-/* Its name, or its id where it has none. */
+/* Writes the job's name, or its id without a name. */
 void job_html_title(Buffer *out, const JobView *job);
-/* How long it ran, or has run so far. now_ms: when that is. */
+/* Writes the duration of the job, up to now_ms if it is running. */
 double job_html_seconds(const JobView *job, uint64_t now_ms);
-/* State, times, user, place. */
+/* Writes state, times, user and place. */
 void job_html_facts(Buffer *out, const JobView *job, uint64_t now_ms);
-/* Used of given: the job's own, or why there is nothing; and the node's. */
+/* Writes used and allocated resources: of the job itself, or the reason why they are unknown; and of the node. */
 void job_html_own_meters(Buffer *out, const JobView *job, const NodeSnapshot *node);
 void job_html_node_meters(Buffer *out, const JobView *job, const NodeSnapshot *node);
-/* A list, or nothing at all. */
+/* Writes a list, or nothing without advice. */
 void job_html_advice(Buffer *out, const JobView *job, const NodeSnapshot *node);
-/* Rows of the table "metric, job, node during the job". */
+/* Writes rows of the table "metric, job, node during the job". */
 void job_html_numbers(Buffer *out, const JobView *job);
-/* A row of the table of phases. total_seconds: of the whole job, for its share. */
+/* Writes a row of the table of phases. total_seconds: duration of the job, for the phase's share. */
 void job_html_phase(Buffer *out, const PhaseView *phase, double seconds, double total_seconds);

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A job's page
- *
- * web/job.html, with the job in it. Errors are JSON here as everywhere.
- */
+/* The page of a job: web/job.html. Errors are JSON, as everywhere. */
 
 #include "http/assets.h"
 #include "http/pages/pages_subject.h"
@@ -13,7 +9,7 @@
 #include "http/pages/job_html.h"
 #include "http/pages/template.h"
 
-/* More are in JSON. */
+/* The JSON API has all of them. */
 #define PAGE_PHASES_MAX 200U
 
 static void fill_job(Template *words, const Exchange *exchange, const FoundJob *job) {
@@ -40,10 +36,10 @@ static void fill_job(Template *words, const Exchange *exchange, const FoundJob *
 
 static const char phases_head[] =
         "<h2>Phases</h2>\n<div class=\"wide\"><table>\n<thead><tr><th scope=\"col\">Phase</th><th scope=\"col\">Took</th>"
-        "<th scope=\"col\">CPUs used</th><th scope=\"col\">Memory, at most</th><th scope=\"col\">Read</th>"
+        "<th scope=\"col\">CPUs used</th><th scope=\"col\">Peak memory</th><th scope=\"col\">Read</th>"
         "<th scope=\"col\">Written</th><th scope=\"col\">Waited for I/O</th></tr></thead>\n<tbody>\n";
 
-/* Comes last: asking for phases lets go of the row the job is in. */
+/* Phases come last: reading them releases the row that the job refers to. */
 static void fill_phases(Template *words, const Exchange *exchange, const FoundJob *job) {
         uint64_t now_ms = job_lookup_time_ms(exchange, job->view);
         double total_s = now_ms > job->view->begin_realtime_ms ? (double)(now_ms - job->view->begin_realtime_ms) / 1e3 : 0;
@@ -62,7 +58,7 @@ static void fill_phases(Template *words, const Exchange *exchange, const FoundJo
         if (out->n > 0)
                 buffer_puts(out, "</tbody>\n</table></div>\n");
         if (!walk.has_all)
-                buffer_puts(out, "<p>Some phases are not shown here.</p>\n");
+                buffer_puts(out, "<p>Some phases are not shown.</p>\n");
 }
 
 void pages_subject_job(Exchange *exchange) {

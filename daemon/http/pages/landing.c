@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The landing page
- *
- * web/index.html with what this node is at the moment, its jobs, and the indicators in the store. Without a snapshot all of it reads "–".
- */
+/* The landing page: web/index.html with the current state of the node, its jobs, and the indicators in the store. Without a
+ * snapshot, all values are "–". */
 
 #include <inttypes.h>
 
@@ -15,11 +12,11 @@
 #include "store/indicators/indicator_reader.h"
 #include "util/clock.h"
 
-/* More are in JSON. */
+/* The JSON API has all of them. */
 #define LANDING_JOBS_MAX 20U
 #define LANDING_INDICATORS_MAX 100U
 
-/* "25.0 % of 64.0 GiB" */
+/* Writes "25.0 % of 64.0 GiB". */
 static void put_ratio_of(Buffer *out, double ratio, uint64_t bytes) {
         html_percent(out, ratio);
         buffer_puts(out, " of ");
@@ -70,9 +67,9 @@ static void put_jobs(Buffer *out, const Snapshot *snapshot) {
         if (n > 0)
                 buffer_puts(out, "</ul>\n");
         else
-                buffer_puts(out, "<p>None runs, and none has ended lately.</p>\n");
+                buffer_puts(out, "<p>No job is running, and none ended recently.</p>\n");
         if (n < n_all)
-                buffer_printf(out, "<p>And %zu more; <a href=\"/api/v1/jobs\">/api/v1/jobs</a> has them all.</p>\n", n_all - n);
+                buffer_printf(out, "<p>%zu more jobs: see <a href=\"/api/v1/jobs\">/api/v1/jobs</a>.</p>\n", n_all - n);
 }
 
 static void words_from_snapshot(Template *words, const Snapshot *snapshot) {
@@ -119,9 +116,9 @@ static void put_indicators(Buffer *out, Reader *reader) {
         if (n > 0)
                 buffer_puts(out, "</tbody>\n</table></div>\n");
         else if (r == READER_END)
-                buffer_puts(out, "<p>None has results yet; <code>perfctl run</code> and <code>perfctl submit</code> store them.</p>\n");
+                buffer_puts(out, "<p>No results yet; <code>perfctl run</code> and <code>perfctl submit</code> store them.</p>\n");
         if (r == 0)
-                buffer_puts(out, "<p>And more; <a href=\"/api/v1/indicators\">/api/v1/indicators</a> has them all.</p>\n");
+                buffer_puts(out, "<p>More indicators: see <a href=\"/api/v1/indicators\">/api/v1/indicators</a>.</p>\n");
         else if (r != READER_END)
                 buffer_puts(out, "<p>The store cannot be read at the moment.</p>\n");
 }

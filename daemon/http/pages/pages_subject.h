@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The pages for people. */
+/* HTML pages. */
 
 #include "http/subject.h"
 

@@ -10,11 +10,11 @@
 #include "http/pages/html.h"
 #include "util/statistics.h"
 
-#define TABLES_MAX 20U       /* more are in JSON */
-#define ROWS_MAX 50U         /* of one table */
-#define COMPARED_MAX 50000U /* values of a page: each is drawn again for every resample */
+#define TABLES_MAX 20U       /* the JSON API has all of them */
+#define ROWS_MAX 50U         /* rows of one table */
+#define COMPARED_MAX 50000U /* values on a page: each resample draws all of them */
 #define CONFIDENCE 0.95
-#define SEED 1U              /* that of the API: both say the same */
+#define SEED 1U              /* the same as in the API, so that both have the same result */
 
 enum {
         FIELD_PARAMETERS,
@@ -43,9 +43,9 @@ static void put_number(Buffer *out, double number) {
                 buffer_puts(out, "–");
 }
 
-/* --- what is the same in a table ----------------------------------------------------------------- */
+/* --- heading of a table --------------------------------------------------------------------------- */
 
-/* number: of the table, which it is the name of. */
+/* number: index of the table, for the heading's id. */
 static void put_heading(Buffer *out, const Group *group, size_t number) {
         JsonText hardware = grouping_field(group, FIELD_HARDWARE), key, value;
         JsonWalk walk = json_text_walk(grouping_field(group, FIELD_PARAMETERS));
@@ -71,7 +71,7 @@ static void put_head(Buffer *out, const RankingTable *table, size_t number) {
         buffer_printf(out, "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-labelledby=\"set-%zu\"><table>\n<thead><tr>",
                       number);
         buffer_puts(out, "<th scope=\"col\">Component, version</th><th scope=\"col\">Rank</th>"
-                         "<th scope=\"col\">to best</th>");
+                         "<th scope=\"col\">vs best</th>");
         for (size_t i = 0; i < table->n_results; i++) {
                 buffer_puts(out, "<th scope=\"col\">");
                 html_text(out, table->results[i].key);
@@ -83,7 +83,7 @@ static void put_head(Buffer *out, const RankingTable *table, size_t number) {
                 buffer_puts(out, "</th>");
                 if (i == 0)
                         buffer_puts(out, "<th scope=\"col\">95 % interval</th>"
-                                         "<th scope=\"col\"><abbr title=\"interquartile range by median\">spread</abbr></th>"
+                                         "<th scope=\"col\"><abbr title=\"interquartile range divided by median\">spread</abbr></th>"
                                          "<th scope=\"col\">runs</th><th scope=\"col\">failed</th>");
         }
         buffer_puts(out, "</tr></thead>\n<tbody>\n");
@@ -91,7 +91,7 @@ static void put_head(Buffer *out, const RankingTable *table, size_t number) {
 
 /* --- an alternative ------------------------------------------------------------------------------ */
 
-/* alternative NULL: it is not compared. */
+/* alternative NULL: not compared. */
 typedef struct Row {
         Group *group;
         const Alternative *alternative;
@@ -116,8 +116,8 @@ static void put_rank(Buffer *out, const Row *row) {
         const Alternative *alternative = row->alternative;
 
         if (alternative && !row->is_alone)
-                buffer_printf(out, "<td>%s%u</td><td>%.3f %s</td>", alternative->is_tied ? "=" : "", alternative->rank,
-                              alternative->ratio, ranking_verdict_name(alternative->verdict));
+                buffer_printf(out, "<td>%s%u</td><td>%.3f %s</td>", alternative->is_tied ? "=" : "", alternative->rank, alternative->ratio,
+                              alternative->verdict == VERDICT_REAL ? "significant" : ranking_verdict_name(alternative->verdict));
         else
                 buffer_puts(out, "<td>–</td><td>–</td>");
 }
@@ -173,7 +173,7 @@ static bool is_compared(const RankingTable *table, const Group *group) {
         return table->direction != DIRECTION_UNKNOWN && group->numbers[0].n >= RANKING_N_MIN;
 }
 
-/* *ret_n: of the alternatives. */
+/* ret_n: number of alternatives. */
 static int compare(const RankingTable *table, const Group *groups, size_t n, unsigned n_resamples, Alternative *ret, size_t *ret_n) {
         const RankingConfig config = {
                 .is_higher_better = table->direction == DIRECTION_HIGHER,
@@ -188,7 +188,7 @@ static int compare(const RankingTable *table, const Group *groups, size_t n, uns
                         ret[n_alternatives++] =
                                 (Alternative){ .index = i, .values = groups[i].numbers[0].values, .n = groups[i].numbers[0].n };
 
-        /* No resamples: too many values are on the page. */
+        /* Without resamples: the page has too many values. */
         *ret_n = n_resamples > 0 && n_alternatives <= RANKING_ALTERNATIVES_MAX ? n_alternatives : 0;
         return ranking_make(ret, *ret_n, &config);
 }
@@ -213,21 +213,22 @@ static void put_notes(Buffer *out, const RankingTable *table, const Alternative 
                 has_too_few |= alternatives[i].verdict == VERDICT_FEW;
 
         if (n_alternatives > 1)
-                buffer_printf(out, "<p>= shares a rank. real: chance does not explain the difference to the best, at 95 %% for all %zu "
-                                   "together; noise: it may. Each interval holds its median at 95 %% by itself.</p>\n", n_alternatives);
+                buffer_printf(out, "<p>= shares a rank. significant: the difference from the best is not chance (95 %%, corrected for "
+                                   "all %zu alternatives). noise: not significant. 95 %% interval: confidence interval of the "
+                                   "median.</p>\n", n_alternatives);
         if (has_too_few)
-                buffer_printf(out, "<p>To tell any two of these apart, %zu runs of each are needed.</p>\n",
+                buffer_printf(out, "<p>Too few runs: distinguishing any two of these needs %zu runs of each.</p>\n",
                               ranking_values_needed(n_alternatives, CONFIDENCE));
         if (is_known && n_alternatives == 0 && n > 1)
-                buffer_printf(out, "<p>These are not compared: fewer than %u runs of each, or more than this page has time for.</p>\n",
+                buffer_printf(out, "<p>Not compared: fewer than %u runs of each, or more than this page has time for.</p>\n",
                               RANKING_N_MIN);
         else if (is_known && n_alternatives > 0 && n_alternatives < n)
-                buffer_printf(out, "<p>– is not compared: fewer than %u runs have this result.</p>\n", RANKING_N_MIN);
+                buffer_printf(out, "<p>– not compared: fewer than %u runs have this result.</p>\n", RANKING_N_MIN);
         if (n > ROWS_MAX)
-                buffer_printf(out, "<p>And %zu more.</p>\n", n - ROWS_MAX);
+                buffer_printf(out, "<p>%zu more alternatives are not shown.</p>\n", n - ROWS_MAX);
 }
 
-/* Those that are compared first, the best of them on top. */
+/* Compared alternatives come first, the best on top. */
 static int put_table(Buffer *out, const RankingTable *table, Group *groups, size_t n, size_t number, unsigned n_resamples) {
         scoped(freep) Alternative *alternatives = calloc(n, sizeof(*alternatives));
         size_t n_alternatives = 0, n_rows = 0;
@@ -276,7 +277,7 @@ int ranking_html(Buffer *out, const RankingTable *table, Group *groups, size_t n
                         r = put_table(out, table, groups + begin, end - begin, n_tables, n_resamples);
         }
         if (n_tables > TABLES_MAX)
-                buffer_printf(out, "<p>And %zu more sets of parameters and hardware; <code>?where=KEY=VALUE</code> chooses.</p>\n",
+                buffer_printf(out, "<p>%zu more sets of parameters and hardware: select with <code>?where=KEY=VALUE</code>.</p>\n",
                               n_tables - TABLES_MAX);
         return r;
 }

@@ -4,8 +4,8 @@
 /*
  * Rankings of an indicator's results, as tables
  *
- * One for each set of parameters and hardware: what was measured under others is not compared. The fields of the groups are
- * RANKING_FIELDS, after their parameters.
+ * There is one table for each set of parameters and hardware, since results with different ones are not compared. The fields of
+ * the groups are RANKING_FIELDS, after their parameters.
  */
 
 #include "document/indicator_model.h"
@@ -14,20 +14,20 @@
 
 #define RANKING_RESULTS_MAX 4U
 
-/* A column: a result, or overall_score. */
+/* Column of the table: a result, or overall_score. */
 typedef struct RankingResult {
         const char *key;
-        const char *unit; /* "": not declared */
+        const char *unit; /* "": unknown */
 } RankingResult;
 
 typedef struct RankingTable {
-        RankingResult results[RANKING_RESULTS_MAX]; /* in the order of the groups' numbers; the first is compared */
+        RankingResult results[RANKING_RESULTS_MAX]; /* in the order of the groups' numbers; the first is the objective */
         size_t n_results;
-        Direction direction; /* unknown: nothing is better */
+        Direction direction; /* unknown: no ranking */
 } RankingTable;
 
 /* hardware, component, version */
 extern const GroupFields ranking_fields;
 
-/* 0 or -ENOMEM. Sorts the groups' numbers. */
+/* Sorts the groups' numbers. 0 or -ENOMEM. */
 int ranking_html(Buffer *out, const RankingTable *table, Group *groups, size_t n);

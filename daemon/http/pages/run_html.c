@@ -12,7 +12,7 @@
 #define LINE_MAX_BYTES 160U
 #define BATCH_LETTERS 8
 
-/* "elapsed 1.2 ms, rate 223.6 GFLOP/s" */
+/* Writes "elapsed 1.2 ms, rate 223.6 GFLOP/s". */
 static void put_numbers(Buffer *out, const ResultRow *row, const Vocabulary *vocabulary) {
         JsonWalk walk = json_text_walk(json_text_find(json_text(row->document, strlen(row->document)), "@result"));
         JsonText key, value;
@@ -39,7 +39,7 @@ static void put_numbers(Buffer *out, const ResultRow *row, const Vocabulary *voc
         }
 }
 
-/* The last line that it said, which tends to be why. */
+/* Writes the last line of standard error, which often contains the reason. */
 static void put_last_line(Buffer *out, const char *run) {
         scoped(buffer_deinit) Buffer text = {};
         char *line;

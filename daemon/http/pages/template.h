@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/*
- * Template: a page of web/ with {{names}} in the place of what is there at the moment
- */
+/* Template: a page of web/ with {{names}} that are replaced by words */
 
 #include "util/buffer.h"
 
@@ -11,7 +9,7 @@
 
 typedef struct TemplateWord {
         const char *name; /* borrowed */
-        Buffer html; /* owned; empty: nothing */
+        Buffer html; /* owned; may be empty */
 } TemplateWord;
 
 typedef struct Template {
@@ -22,5 +20,5 @@ typedef struct Template {
 void template_deinit(Template *template);
 /* Returns the text of the word, to append to; a new word is empty. */
 Buffer *template_word(Template *template, const char *name);
-/* otherwise: stands for a name whose word is empty or missing. */
+/* text for a name whose word is empty or missing */
 void template_write(Buffer *out, const char *page, const Template *template, const char *otherwise);

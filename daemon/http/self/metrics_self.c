@@ -96,7 +96,7 @@ int self_subject_metrics(Exposition *exposition, const Exchange *exchange) {
         return 0;
 }
 
-/* A family with a sample for each resource. */
+/* Writes a family with a sample for each resource. */
 static void put_shares(Exposition *exposition, const char *name, FamilyType type, const char *help, const ResourceStats *stats,
                        size_t offset) {
         exposition_family(exposition, name, type, "", help);

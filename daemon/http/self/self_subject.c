@@ -17,7 +17,7 @@ static void answer_healthy(Exchange *exchange) {
                 buffer_printf(exchange->body, "configuration: wait for a restart: %s\n", snapshot->self.config_restart);
 }
 
-/* perfd is not ready while nothing can be stored because of damage, and says what it does about damage. */
+/* perfd is not ready while it cannot store anything because of damage. The answer describes the damage. */
 static void answer_ready(Exchange *exchange) {
         const DamageStats *damage = exchange->snapshot ? &exchange->snapshot->store.damage : &(DamageStats){};
         bool is_ready = exchange->is_ready && !damage->is_condemned;

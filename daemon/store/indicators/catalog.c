@@ -13,7 +13,7 @@
 
 #define N_SLOTS 64
 
-/* A name and component have one slot that they may be in; names that share a slot take turns. */
+/* Each pair of name and component has one slot; pairs with the same slot replace each other. */
 typedef struct CatalogSlot {
         bool is_used;
         CatalogEntry entry;

@@ -4,7 +4,7 @@
 /*
  * Catalog: ids of names, the number of their results, and how far these are indexed
  *
- * The writer remembers the names that it used last with what the running transaction adds to their counts, and writes the counts
+ * The writer remembers the most recently used names with the counts that the running transaction adds, and writes the counts
  * once, before the commit. store_indicators.c explains the index.
  */
 
@@ -29,13 +29,13 @@ typedef struct CatalogEntry {
         int64_t uid;
         uint64_t n_added;        /* results of the running transaction */
         uint64_t latest_ms;
-        bool is_known;           /* the name has, or had, results */
+        bool is_known;           /* the name has results, or had results */
         bool is_index_new;       /* shape and indexed_from are not written yet */
         int64_t shape;           /* 0: the results are not indexed */
         int64_t indexed_from;    /* results from this row on are indexed */
 } CatalogEntry;
 
-/* How many names and series a user may still add in the running transaction. */
+/* Number of names and series that a user may still add in the running transaction. */
 typedef struct Headroom {
         int64_t uid, n_names, n_series;
         bool is_valid;
@@ -45,28 +45,26 @@ int catalog_find_headroom(Catalog *catalog, Database *database, int64_t uid, boo
 /* Counts a refusal of a user who wanted more names or series than the headroom. */
 void catalog_note_refusal(Catalog *catalog, int64_t uid, Resource resource);
 
-/*
- * The entry of a name and component of the headroom's user, inserted when new. *ret is borrowed until the next call. 0, CATALOG_REFUSED:
- * there is no headroom for a new name; or an outcome of database.h.
- */
+/* Finds the entry of a name and component of the headroom's user, and inserts a new one if needed. *ret is borrowed until the
+ * next call. 0, CATALOG_REFUSED: there is no headroom for a new name; or an outcome of database.h. */
 enum {
         CATALOG_REFUSED = SERIES_REFUSED + 1,
 };
 int catalog_find(Catalog *catalog, Database *database, Field name, Field component, Headroom *headroom, CatalogEntry **ret);
-/* A result that was stored, to be counted. 0 or an outcome of database.h. */
+/* Counts a stored result. 0 or an outcome of database.h. */
 typedef struct CatalogResult {
         uint64_t time_ms;
         int64_t row, shape; /* shape: of its point; 0: without a point */
-        int64_t n_bytes;    /* what it adds to the size of its user's rows */
+        int64_t n_bytes;    /* size that the result adds to its user's rows */
 } CatalogResult;
 int catalog_add(Catalog *catalog, Database *database, CatalogEntry *entry, const CatalogResult *result);
-/* Notes that results may have to be indexed: after a model changed. */
+/* Notes that results may have to be indexed, because a model changed. */
 void catalog_note_unindexed(Catalog *catalog);
-/* True once after a note, or after a result whose predecessors could be indexed but are not. */
+/* True once after a note, or after a result whose predecessors could be indexed but are not indexed. */
 bool catalog_take_unindexed(Catalog *catalog);
-/* The series of all names. Borrowed. */
+/* Returns the series of all names. Borrowed. */
 Series *catalog_series(Catalog *catalog);
 /* Writes the counts; must run before a commit. 0 or an outcome of database.h. */
 int catalog_flush(Catalog *catalog, Database *database);
-/* Forgets all entries: after a rollback, when terms or series were removed, or when results were indexed. */
+/* Forgets all entries. Call after a rollback, after terms or series were removed, and after results were indexed. */
 void catalog_forget(Catalog *catalog);

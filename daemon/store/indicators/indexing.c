@@ -9,7 +9,7 @@
 
 #define STEP_ROWS 256
 
-/* A stored result with what its point needs. */
+/* A stored result with the data for its point. */
 typedef struct Unindexed {
         Point point;
         int64_t name, component, uid, old_series;
@@ -78,7 +78,7 @@ static int read_row(const Prepared *at, Unindexed *row) {
                                buffer_error(&row->numbers) < 0 ? -ENOMEM : 0;
 }
 
-/* --- its point ----------------------------------------------------------------------------------- */
+/* --- the point of a row -------------------------------------------------------------------------- */
 
 STATEMENT result_series = { "UPDATE result SET series = ?2 WHERE row = ?1", 0 };
 

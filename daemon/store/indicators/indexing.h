@@ -14,7 +14,7 @@
 #include "store/database.h"
 #include "store/indicators/catalog.h"
 
-/* Whether any results are to be indexed. 0 or an outcome of database.h, as both. */
+/* Checks whether results remain to be indexed. 0 or an outcome of database.h, as below. */
 int indexing_find(Database *database, bool *ret_has_work);
-/* Inside a transaction, which is to be rolled back after an outcome. */
+/* Indexes some rows, inside a transaction, which must be rolled back after an outcome. */
 int indexing_step(Database *database, Catalog *catalog, bool *ret_has_more);

@@ -36,7 +36,11 @@ static const StoreColumn model_columns[] = {
 };
 
 STATEMENT models = {
-        "SELECT component, results, document FROM model AS m WHERE name = ?1 AND (owner IN (-1, ?2) OR NOT EXISTS"
+        "SELECT component, results, document FROM model AS m WHERE (name = ?1 OR (name = '" MODEL_ANY_NAME "'"
+        " AND EXISTS (SELECT 1 FROM indicator WHERE name = (SELECT id FROM term WHERE text = ?1)"
+        " AND component = (SELECT id FROM term WHERE text = m.component))"
+        " AND NOT EXISTS (SELECT 1 FROM model AS o WHERE o.name = ?1 AND (o.component IS NULL OR o.component = m.component))))"
+        " AND (owner IN (-1, ?2) OR NOT EXISTS"
         " (SELECT 1 FROM indicator WHERE name = (SELECT id FROM term WHERE text = ?1) AND uid <> m.owner AND n_results > 0"
         " AND (m.component IS NULL OR component = (SELECT id FROM term WHERE text = m.component))))"
         " ORDER BY component IS NULL, component, by_admin AND NOT is_declared DESC, is_declared DESC, owner = ?2 DESC",

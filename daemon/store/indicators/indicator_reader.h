@@ -12,7 +12,8 @@ typedef struct IndicatorRow {
         uint64_t n_results, latest_ms;
 } IndicatorRow;
 
-/* All indicators that have results, by name and component. 0 or an outcome of reader.h, as all here. */
+/* Begins a query of all indicators that have results, by name and component. 0 or an outcome of reader.h, as for all functions
+ * here. */
 int indicator_reader_list(Reader *reader);
 int indicator_reader_next(Reader *reader, IndicatorRow *ret);
 
@@ -23,12 +24,14 @@ typedef struct ModelRow {
 } ModelRow;
 
 /*
- * Models of one component come first, and of models for the same component the one that applies (daemon/indicators/models.h). A model of
- * one user is listed if the user asks (uid; -1: not known who asks), or if no other user has results that it could be mistaken for.
+ * Begins a query of models. Models of one component come first, and of models for the same component the one that applies
+ * (daemon/indicators/models.h). A model of one user is listed for that user (uid; -1: unknown), or if no other user has results
+ * to which the model would seem to apply.
  */
 int indicator_reader_list_models(Reader *reader, const char *name, int64_t uid);
 int indicator_reader_next_model(Reader *reader, ModelRow *ret);
 
-/* The parameters of each series of a name (NULL: of any), in no order; these are all parameters of results that are indexed. */
+/* Begins a query of the parameters of each series of a name (NULL: any name), unordered; these are all parameters of indexed
+ * results. */
 int indicator_reader_list_parameters(Reader *reader, const char *name);
 int indicator_reader_next_parameters(Reader *reader, JsonText *ret);

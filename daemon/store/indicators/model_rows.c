@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/indicators/model_rows.h"
 
+#include <string.h>
+
 #include "store/database.h"
 #include "store/indicators/catalog.h"
 #include "store/indicators/series.h"
@@ -41,14 +43,12 @@ STATEMENT row_next = {
 };
 
 /*
- * Gives each indicator (of one name: ?2) the shape of its model: the model that names the component comes first, then a declared model,
- * then a model of all users. There may be very many indicators, so that a model of one name changes its own only.
+ * Gives each indicator (of one name: ?2) the shape of its model. There may be very many indicators, so that a model of one name changes
+ * its own only.
  */
 #define MODELS_APPLY(where)                                                                                                   \
         "UPDATE indicator SET shape = w.shape, indexed_from = ?1 FROM"                                                        \
-        " (SELECT i.name, i.component, i.uid, (SELECT m.shape FROM model AS m WHERE m.name = n.text"                          \
-        "  AND (m.component IS NULL OR m.component = c.text) AND m.owner IN (-1, i.uid)"                                      \
-        "  ORDER BY m.component IS NULL, m.is_declared DESC, m.owner LIMIT 1)"                                                \
+        " (SELECT i.name, i.component, i.uid, (" MODEL_SHAPE("i.uid") ")"                                                     \
         "  AS shape FROM indicator AS i JOIN term AS n ON n.id = i.name JOIN term AS c ON c.id = i.component" where ") AS w"  \
         " WHERE w.name = indicator.name AND w.component = indicator.component AND w.uid = indicator.uid"                      \
         " AND w.shape IS NOT NULL AND indicator.shape IS NOT w.shape"
@@ -67,7 +67,7 @@ static int apply_models(Database *database, const Field *name) {
         r = database_get(database, &row_next, NULL, 0, &next);
         if (r != 0)
                 return r;
-        if (name)
+        if (name && strcmp(name->text, MODEL_ANY_NAME) != 0)
                 return database_run(database, &model_apply, FIELDS(field_i64(next), *name));
         return database_run(database, &models_apply, FIELDS(field_i64(next)));
 }
@@ -105,7 +105,7 @@ static int put_models(RowSet *set, Database *database, bool is_declared) {
         return r != 0 ? r : apply_models(database, is_declared ? NULL : &name);
 }
 
-/* Writes the counts of this transaction first: the catalog's entries are not valid afterwards. */
+/* Writes the counts of this transaction first: afterwards the catalog's entries are invalid. */
 static int begin_change(RowSet *set, Database *database, Catalog *catalog) {
         int r = catalog_flush(catalog, database);
 

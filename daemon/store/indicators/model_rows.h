@@ -4,31 +4,40 @@
 /*
  * Model rows: row sets of models, by which results are indexed
  *
- * A model whose indexed parameters or typed results differ from those before has the stored results of its name and
- * component (of all components, when the model names none and no other model has them) indexed anew, a bounded number of rows
- * at a time between other row sets. Each packer copies everything and returns a row set for store_put(); NULL: out of memory.
+ * If the indexed parameters or typed results of a model change, the stored results of its name and component are indexed again,
+ * a bounded number of rows at a time between other row sets. If the model names no component, these are the results of all
+ * components without another model.
+ *
+ * Each packer copies everything and returns a row set for store_put(); NULL: out of memory.
  */
 
 #include "document/indicator_model.h"
 #include "store/rowset.h"
 #include "store/store_types.h"
 
+/*
+ * SQL that selects the shape of the results of one user, an expression, whose name and component are n.text and c.text. A model of the
+ * name precedes one of any name, one of the component one of any component, a declared model the others, and a model of all users that
+ * of the user.
+ */
+#define MODEL_SHAPE(uid)                                                                                                 \
+        "SELECT m.shape FROM model AS m WHERE m.name IN (n.text, '" MODEL_ANY_NAME "')"                                  \
+        " AND (m.component IS NULL OR m.component = c.text) AND m.owner IN (-1, " uid ")"                                \
+        " ORDER BY m.name = '" MODEL_ANY_NAME "', m.component IS NULL, m.is_declared DESC, m.owner LIMIT 1"
+
 /* A model that was registered. */
 typedef struct StoreModel {
         const IndicatorModel *model;
         uint32_t uid; /* of the sender */
-        bool by_admin; /* the model applies to the results of all users, not only the sender's */
+        bool by_admin; /* the model applies to the results of all users, not only to those of the sender */
 } StoreModel;
 
-/* Stores a registered model with its document, as JSON, in place of the one of the same name, component and owner. */
+/* Stores a registered model with its document, as JSON; the model replaces the one with the same name, component and owner. */
 RowSet *model_rows_pack(const StoreModel *model, uint64_t realtime_ms, StoreCookie cookie);
-/*
- * Removes a registered model; component: NULL for the model that names none; owner: the user to whose results alone the model applies, or
- * MODEL_ROWS_OF_ALL. Results stay indexed until another
- * model applies.
- */
+/* Removes a registered model. component: NULL for the model without a component. owner: the user to whose results alone the
+ * model applies, or MODEL_ROWS_OF_ALL. Results stay indexed until another model applies. */
 #define MODEL_ROWS_OF_ALL INT64_C(-1)
 RowSet *model_rows_pack_removal(const char *name, const char *component, int64_t owner, StoreCookie cookie);
-/* Replaces all models that are declared in files; perfd reads these again at each start. */
+/* Replaces all models that are declared in files, which perfd reads at each start. */
 RowSet *model_rows_pack_declared(const IndicatorModel *const *models, size_t n_models, uint64_t realtime_ms);
 extern const RowKind model_rows_kind, model_rows_removal_kind, model_rows_declared_kind;

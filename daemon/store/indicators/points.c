@@ -23,14 +23,14 @@ struct Points {
         PointFilter filter;
         Stage stage;
 
-        /* of the pair; texts belong to the rows that the statements are at */
+        /* position of the pair; texts belong to the rows at which the statements are */
         int64_t name, component, uid, shape, indexed_from;
         const char *component_text;
         JsonText keys;
-        int places[POINT_NUMBERS_MAX]; /* where a point has each number of the filter; PLACE_SCORE */
+        int places[POINT_NUMBERS_MAX]; /* index in a point of each number of the filter; PLACE_SCORE */
         Prepared *series, *rows;
 
-        /* of the series, or of a document */
+        /* numbers of the series, or of a document */
         int64_t series_id;
         PointRow row;
         Buffer hardware, parameters; /* owned */
@@ -74,7 +74,7 @@ static bool meets_filter(const Points *points) {
 
 /* --- series -------------------------------------------------------------------------------------- */
 
-/* The condition to search an index for, an equality if there is one; NULL: all series are to be read. */
+/* Returns the condition to search an index for, preferably an equality; NULL: read all series. */
 static const Condition *find_indexed(const Points *points) {
         const Condition *range = NULL;
 
@@ -91,7 +91,7 @@ static const Condition *find_indexed(const Points *points) {
         return range;
 }
 
-/* Two fields, wider than the condition, which is checked again: BETWEEN includes both ends. */
+/* Binds two values that include more than the condition, which is checked again: BETWEEN includes both ends. */
 static void put_range(const Condition *condition, Field ret[static 2]) {
         bool is_upper = condition->relation == CONDITION_LESS || condition->relation == CONDITION_LESS_EQUAL;
 
@@ -184,7 +184,7 @@ STATEMENT documents = {
         N_DOCUMENT_COLUMNS,
 };
 
-/* The results of an indexed pair that have no points are the rows before indexed_from; none, when that is the first row. */
+/* The results of an indexed pair without points are the rows before indexed_from; there are none if that is the first row. */
 static int begin_documents(Points *points) {
         Field fields[7] = { field_i64(points->name), field_i64(points->component), field_i64(points->uid) };
         bool is_indexed = points->shape != 0;
@@ -222,7 +222,7 @@ STATEMENT pairs_of_all = { PAIRS " ORDER BY i.name, i.component, i.uid", N_ELEME
 
 /* --- stages: 0 to go on, also with another stage; or an outcome ---------------------------------- */
 
-/* False when a number is in no point: then all results are looked up in documents. */
+/* False if a number is in no point: then all results are looked up in documents. */
 static bool find_places(Points *points) {
         for (size_t i = 0; i < points->filter.n_numbers; i++) {
                 const char *key = points->filter.numbers[i];

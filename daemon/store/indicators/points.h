@@ -4,8 +4,9 @@
 /*
  * Points: the numbers of results that meet conditions
  *
- * Where results are indexed (store_indicators.c), finds the series that meet the conditions, by an index when a condition allows that, and
- * reads their points, but no document. Looks results that are not indexed up in their documents: the rows are the same, and take longer.
+ * For indexed results (store_indicators.c), finds the series that meet the conditions, by an index if a condition allows that,
+ * and reads their points, but no documents. Looks up other results in their documents: the rows are the same, but the query
+ * takes longer.
  */
 
 #include <stdbool.h>
@@ -25,16 +26,16 @@
 typedef struct PointFilter {
         const char *name;                /* NULL: all */
         const char *component, *version; /* NULL: any */
-        uint64_t since_ms, until_ms;     /* [since, until); 0: open */
+        uint64_t since_ms, until_ms;     /* [since, until); 0: no bound */
         const Condition *conditions;
         size_t n_conditions;
         const char *const *numbers; /* keys of @result, or overall_score */
-        size_t n_numbers;           /* POINT_NUMBERS_MAX at most */
+        size_t n_numbers;           /* at most POINT_NUMBERS_MAX */
         PageKey before;             /* only results before this key; {}: all */
 } PointFilter;
 
 typedef struct PointRow {
-        int64_t series; /* not 0: results of the series come one after the other, and differ in time and numbers only */
+        int64_t series; /* not 0: results of the series are consecutive, and differ only in time and numbers */
         const char *component, *version, *hardware; /* version and hardware: NULL if unknown */
         JsonText parameters; /* sorted by key */
         uint64_t time_ms;
@@ -45,10 +46,8 @@ typedef struct PointRow {
 
 typedef struct Points Points;
 
-/*
- * The results of a series come newest first, and so do those of a component and user that are not indexed; beyond that there is no order.
- * A reader has one Points at a time, with its time limit. 0 or an outcome of reader.h.
- */
+/* Begins a query. The results of a series come newest first, and so do those of a component and user that are not indexed;
+ * otherwise there is no order. A reader has one Points at a time, with its time limit. 0 or an outcome of reader.h. */
 int points_new(Points **ret, Reader *reader, const PointFilter *filter);
 Points *points_free(Points *points);
 DEFINE_SCOPED(Points, points_free);
@@ -57,9 +56,9 @@ int points_next(Points *points, PointRow *ret);
 /* Skips the older results of the same series, or of the same component when they are not indexed. */
 void points_skip(Points *points);
 
-/* True when the result meets all conditions. */
+/* True if the result meets all conditions. */
 bool point_meets(const PointRow *row, const Condition *conditions, size_t n_conditions);
-/* The parameter that a key names; NULL: the key names a field. */
+/* Returns the parameter that a key names; NULL: the key names a field. */
 const char *point_parameter_key(const char *key);
-/* The value of the field that a key names; NULL: unknown. */
+/* Returns the value of the field that a key names; NULL: unknown. */
 const char *point_field(const PointRow *row, const char *key);

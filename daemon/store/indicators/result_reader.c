@@ -23,7 +23,9 @@ static const StoreColumn result_columns[] = {
         COLUMN(ResultRow, claimed_ms),
 };
 
-/* A result may name any job, also one that begins later. store_indicators.c says whose it is then. */
+/*
+ * A result may name any job, including one that begins later. store_indicators.c describes to which user such a result belongs.
+ */
 #define IS_OF_JOB                                                                                \
         "ifnull((SELECT r.job_row IS j.row OR r.uid IN (j.uid, j.begun_by) FROM job AS j WHERE j.id = r.job), TRUE)"
 
@@ -95,7 +97,7 @@ static const StoreColumn batch_columns[] = {
         COLUMN(BatchRow, batch_index),
 };
 
-/* The first result of the id tells the user whose batch it is. */
+/* The first result with the id determines the user of the batch. */
 STATEMENT batch_list = {
         "SELECT r.time_ms, r.score, r.version, r.exit_status, r.run, r.document, n.text, c.text, r.batch_index"
         " FROM result AS r INDEXED BY result_by_batch" TERMS

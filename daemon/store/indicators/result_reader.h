@@ -26,14 +26,14 @@ typedef struct ResultRow {
         uint8_t batch[16];
         uint64_t batch_index;
         const char *run;      /* JSON; NULL: unknown how the result was measured */
-        uint64_t claimed_ms;  /* the sender's time where time_ms is the arrival, because the sender's lies ahead; else 0 */
+        uint64_t claimed_ms;  /* time given by the sender, if time_ms is the arrival because the sender's time is ahead; else 0 */
         const char *document; /* JSON */
 } ResultRow;
 
-/* Newest first. 0 or an outcome of reader.h, as all here. */
+/* Begins a query, newest first. 0 or an outcome of reader.h, as for all functions here. */
 int result_reader_list(Reader *reader, const ResultFilter *filter);
 int result_reader_next(Reader *reader, ResultRow *ret);
-/* The result in that row; READER_END: there is none any more. */
+/* Reads the result in that row; READER_END: the result was removed. */
 int result_reader_find(Reader *reader, int64_t row, ResultRow *ret);
 
 /* A result of a batch. */
@@ -43,9 +43,9 @@ typedef struct BatchRow {
         bool has_exit_status, has_score;
         int64_t exit_status;
         double score;
-        JsonText document, run; /* run may be none */
+        JsonText document, run; /* run may be empty */
 } BatchRow;
 
-/* By index. Results that another user submitted under the same id are left out. */
+/* Begins a query by index. Leaves out results that another user submitted under the same id. */
 int result_reader_list_batch(Reader *reader, const uint8_t id[static 16]);
 int result_reader_next_of_batch(Reader *reader, BatchRow *ret);

@@ -13,7 +13,7 @@
 #include "store/indicators/shape.h"
 #include "store/jobs/job_rows.h"
 
-/* The body of a row set begins with what became of its results, which the writer fills in. */
+/* The body of a row set begins with the outcome of its results, which the writer fills in. */
 static size_t n_stored_bytes(size_t n_rows) {
         return sizeof(ResultsStored) + (n_rows + 7) / 8;
 }
@@ -103,7 +103,7 @@ STATEMENT result_insert = {
         0,
 };
 
-/* A job that an item names. */
+/* Job that an item names. */
 typedef struct Named {
         Field id;
         bool has_ended;
@@ -113,11 +113,11 @@ typedef struct Named {
 
 typedef struct Sender {
         uint32_t uid;
-        Named named; /* job of the last item that names a job */
+        Named named; /* job of the last item that named a job */
         Headroom *headroom;
 } Sender;
 
-/* Right after the row of the item was inserted. */
+/* Call directly after the row of the item was inserted. */
 static int note_item(const Item *item, const IndexParts *parts, Database *database, Catalog *catalog, CatalogEntry *entry,
                      const SeriesEntry *series) {
         Point point = {
@@ -172,7 +172,7 @@ static Unpack unpack_rows(const RowSet *set) {
         return from;
 }
 
-/* A job that was never begun here belongs to the sender. Neighbours tend to name the same job, which *ret is then. */
+/* A job that was never begun here belongs to the sender. Consecutive items often name the same job: *ret then has that job. */
 static int find_named(Database *database, Field id, uint32_t sender, Named *ret) {
         JobOwner owner;
         int r;
@@ -193,7 +193,7 @@ static int find_named(Database *database, Field id, uint32_t sender, Named *ret)
         return 0;
 }
 
-/* Before the first row is stored: whether all items may go to the jobs that they name. */
+/* Checks, before the first row is stored, whether all items may belong to the jobs that they name. */
 static int judge(RowSet *set, Database *database, StoreOutcome *ret) {
         Unpack from = unpack_rows(set);
         uint32_t uid = (uint32_t)pack_read(&from).integer;
@@ -217,7 +217,8 @@ static int judge(RowSet *set, Database *database, StoreOutcome *ret) {
         return 0;
 }
 
-/* Finds the item's job. A process may outlive the job that its environment names; what it measures then is not the job's. */
+/* Finds the item's job. A process may outlive the job that its environment names: its measurements then do not belong to the
+ * job. */
 static int find_job(RowSet *set, Database *database, Sender *sender, Item *item) {
         int r;
 
@@ -258,7 +259,7 @@ static int apply_items(RowSet *set, Database *database, Catalog *catalog, Headro
         return 0;
 }
 
-/* Undoes what a set of a user without headroom has stored so far. The other sets of the transaction stay. */
+/* Rolls back the rows that a set of a user without headroom has stored so far. The other sets of the transaction stay. */
 static int refuse_items(RowSet *set, Database *database, Catalog *catalog, int64_t uid, Resource resource) {
         ResultsStored *stored = stored_of(set);
 
@@ -271,7 +272,7 @@ static int refuse_items(RowSet *set, Database *database, Catalog *catalog, int64
         return database_exec(database, "ROLLBACK TO headroom");
 }
 
-/* For a user who may run out of headroom within the set. */
+/* Stores the set of a user whose headroom may be exhausted within the set. */
 static int apply_carefully(RowSet *set, Database *database, Catalog *catalog, int64_t uid) {
         Headroom *headroom;
         int r;

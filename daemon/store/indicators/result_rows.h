@@ -8,10 +8,10 @@
 #include "store/rowset.h"
 
 /*
- * All items of one submission in one row set: all are stored, or none. arrived_ms: time for items without one. The sender must be
- * an administrator or the owner of every job that the items name and that was begun here, else STORE_DENIED. An inherited job that
- * has ended here is left out. STORE_QUOTA: a sender who is no administrator has no share left for the names or series of the items.
- * Copies everything, documents as JSON text. For store_put(); NULL: out of memory.
+ * Packs all items of one submission into one row set: all are stored, or none. arrived_ms: time for items without one. The
+ * sender must be an administrator or the owner of every job that the items name and that was begun here, else STORE_DENIED. An
+ * inherited job that has ended here is left out. STORE_QUOTA: a sender who is not an administrator has no share left for the
+ * names or series of the items. Copies everything, documents as JSON text. For store_put(); NULL: out of memory.
  */
 RowSet *result_rows_pack(const Submission *items, size_t n_items, const Peer *sender, uint64_t arrived_ms, StoreCookie cookie);
 
@@ -19,10 +19,10 @@ RowSet *result_rows_pack(const Submission *items, size_t n_items, const Peer *se
 typedef struct ResultsStored {
         size_t n_new;      /* results that were not stored before */
         uint32_t uid;      /* the sender; with STORE_QUOTA */
-        Resource refused;  /* what the sender has no share left of; with STORE_QUOTA */
+        Resource refused;  /* resource of which the sender has no share left; with STORE_QUOTA */
         bool has_left_job; /* an inherited job has ended: these results belong to no job */
-        uint8_t old[];     /* a bit for each result, lowest bit of the first byte first: set where it was stored before */
+        uint8_t old[];     /* a bit for each result, lowest bit of the first byte first: set if the result was stored before */
 } ResultsStored;
-/* Borrowed from the set, which must be one of results. */
+/* Borrowed from the set, which must contain results. */
 const ResultsStored *result_rows_stored(const RowSet *set);
 extern const RowKind result_rows_kind;

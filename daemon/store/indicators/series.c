@@ -21,7 +21,7 @@ typedef struct SeriesSlot {
 
 struct Series {
         SeriesSlot slots[N_SLOTS];
-        Buffer key; /* of the call at hand */
+        Buffer key; /* of the current call */
 };
 
 int series_new(Series **ret) {
@@ -92,7 +92,7 @@ static int get_by_key(Database *database, const Statement *which, const SeriesKe
                             &entry->id);
 }
 
-/* Numbers as numbers, strings as their text and all else as it is spelt: conditions look values up in these forms. */
+/* Binds numbers as numbers, strings as their text and other values as JSON: conditions look up values in these forms. */
 static Field field_of(JsonText value, Buffer *text) {
         int64_t integer;
         double number;
@@ -186,7 +186,7 @@ static int find_or_insert(Database *database, const SeriesKey *key, uint64_t has
         return 0;
 }
 
-/* --- remembered ---------------------------------------------------------------------------------- */
+/* --- remembered ids ------------------------------------------------------------------------------ */
 
 static void remember(SeriesSlot *slot, const Buffer *key, const SeriesEntry *entry) {
         slot->is_used = false;

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Series: results that have everything but time and numbers in common, and their points
+ * Series: results that differ only in time and numbers, and their points
  *
  * The writer remembers the ids of the series that it used last. store_indicators.c explains series, points and shapes.
  */
@@ -21,7 +21,7 @@ Series *series_free(Series *series);
 typedef struct SeriesKey {
         int64_t name, component, uid;
         Field shape;             /* as shape_write() */
-        Field version, hardware; /* text NULL: not known */
+        Field version, hardware; /* text NULL: unknown */
         Field parameters;        /* JSON, sorted by key */
 } SeriesKey;
 
@@ -30,12 +30,12 @@ typedef struct SeriesEntry {
 } SeriesEntry;
 
 /*
- * Finds a series, or inserts a new one; for a result that is stored already (result_id of 16 bytes; NULL: it is not) only finds, and the id
- * may be 0. n_new_max: the number of series that may still be inserted, which is counted down; NULL: any number. 0, SERIES_REFUSED, or an
- * outcome of database.h, as all below.
+ * Finds a series, or inserts a new one. For a result that is already stored (result_id of 16 bytes; NULL: it is not stored)
+ * only finds, and the id may be 0. n_new_max: the number of series that may still be inserted, which is decremented; NULL: any
+ * number. 0, SERIES_REFUSED, or an outcome of database.h, as for all functions below.
  */
 enum {
-        SERIES_REFUSED = 100, /* none of the outcomes of database.h */
+        SERIES_REFUSED = 100, /* different from the outcomes of database.h */
 };
 int series_find(Series *series, Database *database, const SeriesKey *key, const void *result_id, int64_t *n_new_max, SeriesEntry *ret);
 /* Forgets the ids: after a rollback, or when series were removed. */
@@ -49,8 +49,8 @@ typedef struct Point {
 } Point;
 
 int series_put_point(Database *database, const Point *point);
-/* Removes the series, too, when this was its last point. */
+/* Removes the point, and the series if this was its last point. */
 int series_remove_point(Database *database, int64_t series, uint64_t time_ms, int64_t row);
 
-/* The id of a shape, which is inserted when new. */
+/* Finds the id of a shape, or inserts a new one. */
 int series_shape_id(Database *database, Field shape, int64_t *ret);

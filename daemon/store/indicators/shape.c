@@ -45,7 +45,7 @@ bool shape_has_parameter(JsonText shape, const char *key) {
         return find_name(json_text_find(shape, "parameters"), key) >= 0;
 }
 
-/* --- out of a document --------------------------------------------------------------------------- */
+/* --- from a document ----------------------------------------------------------------------------- */
 
 int shape_put_parameters(JsonText document, Buffer *out) {
         return json_text_put_sorted(json_text_find(document, "@parameters"), out);

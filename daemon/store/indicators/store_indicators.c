@@ -67,7 +67,7 @@ static int subtract(Database *database, const Removed *removed) {
         return r != 0 ? r : holders_remove(database, &removed->holding);
 }
 
-/* Subtracts the removed results from their indicators' counts and their users' sizes, neighbours together. */
+/* Subtracts the removed results from their indicators' counts and their users' sizes, consecutive ones together. */
 static int run_removal(Database *database, Prepared *removal, int64_t *ret_n) {
         Removed removed = {};
         int64_t n = 0;
@@ -101,7 +101,7 @@ STATEMENT terms_tidy = {
         "DELETE FROM term WHERE id NOT IN (SELECT name FROM indicator UNION SELECT component FROM indicator)", 0,
 };
 
-/* Drops names that have no results any more. */
+/* Removes names without results. */
 static int tidy(Database *database) {
         int r;
 
@@ -111,7 +111,7 @@ static int tidy(Database *database) {
 
 /* --- salvage ------------------------------------------------------------------------------------- */
 
-/* Terms are told by the document, because a lost term's number may have become another's. Damaged JSON has no name. */
+/* The document contains the terms, because the id of a lost term may now belong to another term. Damaged JSON has no name. */
 #define NAME_OF_DOCUMENT "CASE WHEN json_valid(?17) THEN json_extract(?17, '$.name') END"
 #define COMPONENT_OF_DOCUMENT \
         "CASE WHEN json_valid(?17) THEN coalesce(json_extract(?17, '$.component'), json_extract(?17, '$.framework'), '') END"
@@ -130,8 +130,7 @@ STATEMENT result_salvage = {
 STATEMENT result_salvaged[] = {
         { "INSERT INTO indicator (name, component, uid, n_results, latest_ms, shape, indexed_from)"
           " SELECT r.name, r.component, r.uid, 1, r.time_ms,"
-          " (SELECT m.shape FROM model AS m WHERE m.name = n.text AND (m.component IS NULL OR m.component = c.text)"
-          "  AND m.owner IN (-1, r.uid) ORDER BY m.component IS NULL, m.is_declared DESC, m.owner LIMIT 1), r.row + 1"
+          " (" MODEL_SHAPE("r.uid") "), r.row + 1"
           " FROM result AS r JOIN term AS n ON n.id = r.name JOIN term AS c ON c.id = r.component WHERE r.row = ?1"
           " ON CONFLICT (name, component, uid) DO UPDATE SET n_results = n_results + 1, latest_ms = max(latest_ms, excluded.latest_ms),"
           " indexed_from = max(indexed_from, excluded.indexed_from)", 0 },
@@ -164,10 +163,8 @@ static const StoreTable term_table = {
         " AND NOT EXISTS (SELECT 1 FROM indicator WHERE shape = old.shape)"                                            \
         " AND NOT EXISTS (SELECT 1 FROM series WHERE shape = old.shape); END;"
 
-/*
- * Each user's results of an indicator are counted and indexed apart, since each may be judged by another model. The writer asks again and
- * again which indicators are still to be indexed, and they are few among many: hence their own index.
- */
+/* Each user's results of an indicator are counted and indexed separately, since each user's model may differ. The writer often
+ * searches the indicators that are still to be indexed, which are few among many: hence their own index. */
 static const StoreTable indicator_table = {
         .name = "indicator",
         .schema =
@@ -243,7 +240,8 @@ static const StoreTable result_table = {
         .keeps_rowids = true,
 };
 
-/* Registered models, and those that are declared in files. owner: the user to whose results alone a model applies; -1: all users. */
+/* Registered models, and models that are declared in files. owner: the user to whose results alone a model applies; -1: all
+ * users. */
 static const StoreTable model_table = {
         .name = "model",
         .schema =

@@ -55,7 +55,7 @@ static int read_once(const char *path, WalBarrier *barrier, StoredModels **ret) 
         return 0;
 }
 
-/* Damage that is found here makes the writer replace the file, for which the next attempt waits. */
+/* Damage that is found here makes the writer replace the file; the next attempt waits for the new file. */
 int stored_models_read(const char *path, WalBarrier *barrier, StoredModels **ret) {
         int r = -EIO;
 

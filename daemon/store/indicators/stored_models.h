@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Stored models: the registered models, for a start. */
+/* Stored models: reads the registered models at start. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,10 +22,8 @@ typedef struct StoredModels {
         size_t n;
 } StoredModels;
 
-/*
- * In the order of their registration. path: store_path(), or NULL for a store without a database; barrier: store_wal_barrier(), or NULL
- * for a file that nobody writes. Caller frees. 0 or a negative errno.
- */
+/* Reads the models in the order of their registration. path: store_path(), or NULL for a store without a database. barrier:
+ * store_wal_barrier(), or NULL for a file that nobody writes. Caller frees. 0 or a negative errno. */
 int stored_models_read(const char *path, struct WalBarrier *barrier, StoredModels **ret);
 StoredModels *stored_models_free(StoredModels *models);
 DEFINE_SCOPED(StoredModels, stored_models_free);

@@ -5,7 +5,7 @@
 
 #include "store/jobs/job_text.h"
 
-/* Columns that are members of a JobInfo, from JOB_INFO on. Everything was short enough when it was stored. */
+/* Columns that are members of a JobInfo, from JOB_INFO on. All texts fit, because they were checked before they were stored. */
 static const StoreColumn info_columns[] = {
         COLUMN(JobInfo, id),
         COLUMN(JobInfo, name),
@@ -81,7 +81,7 @@ static int read_card(const Prepared *row, JobDescription *ret) {
 }
 
 int job_columns_read(const Prepared *row, JobView *ret) {
-        /* A state of a later version is one we know nothing good of. */
+        /* An unknown state was written by a later version: the job counts as interrupted. */
         int state = job_state_find(text_at(row, JOB_STATE));
 
         *ret = (JobView){ .state = state < 0 ? JOB_INTERRUPTED : (JobState)state };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A row of the job table as a JobView: for readers and for the start. */
+/* A row of the job table as a JobView: for readers and for recovery. */
 
 #include "snapshot/job_view.h"
 #include "store/statement.h"
@@ -10,7 +10,7 @@
         "row, id, name, user, command, uid, gid, pid, pid_start_ticks, rank, node, n_nodes, "   \
         "n_ranks, labels, enclosure, cgroup, state, begin_ms, end_ms, n_phases, "               \
         "exit_status, signal, rusage, note"
-#define N_JOB_COLUMNS 24 /* further ones of a query come after */
+#define N_JOB_COLUMNS 24 /* further columns of a query follow */
 
-/* Reads the row a statement is at. *ret must own nothing; metrics and usage are left zero. 0 or -ENOMEM. */
+/* Reads the current row of a statement. *ret must own nothing; metrics and usage are left zero. 0 or -ENOMEM. */
 int job_columns_read(const Prepared *row, JobView *ret);

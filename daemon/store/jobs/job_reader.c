@@ -17,7 +17,7 @@
 typedef struct JobReader {
         JobView job;    /* owned: of the last JobRow */
         char *timeline; /* owned */
-        unsigned n_connects; /* of the connection when the layouts were read: another database numbers its layouts otherwise */
+        unsigned n_connects; /* generation of the connection when the layouts were read: another database has other layouts */
         struct {
                 int64_t id; /* 0: none yet */
                 Layout layout;
@@ -33,13 +33,13 @@ static void deinit(void *state) {
 
 static const ReaderState job_reader_kind = { sizeof(JobReader), deinit };
 
-/* --- layouts and numbers ------------------------------------------------------------------------- */
+/* --- layouts and metrics ------------------------------------------------------------------------- */
 
 enum { LAYOUT_KEYS, N_LAYOUT_COLUMNS };
 
 STATEMENT layout_find = { "SELECT keys FROM layout WHERE id = ?", N_LAYOUT_COLUMNS };
 
-/* Inside the query that runs. *ret is NULL when there is no valid layout of that id. */
+/* Reads inside the current query. *ret is NULL if there is no valid layout with that id. */
 static int find_layout(JobReader *jobs, ReadConnection *connection, LayoutKind kind, int64_t id, const Layout **ret) {
         Layout *layout = &jobs->layouts[kind].layout;
         Prepared *find;
@@ -73,7 +73,7 @@ static int find_layout(JobReader *jobs, ReadConnection *connection, LayoutKind k
         return 0;
 }
 
-/* The text at a column and the layout whose id is in the column before. *ret_layout is NULL when they cannot be read. */
+/* Reads the text in a column and the layout whose id is in the column before. *ret_layout is NULL if they cannot be read. */
 static int read_text(JobReader *jobs, ReadConnection *connection, LayoutKind kind, int column, const char **ret,
                      const Layout **ret_layout) {
         const Prepared *row = connection->current;
@@ -83,13 +83,13 @@ static int read_text(JobReader *jobs, ReadConnection *connection, LayoutKind kin
         return *ret ? find_layout(jobs, connection, kind, column_i64(row, column), ret_layout) : 0;
 }
 
-/* Four columns of a job's and of a phase's row. */
+/* Four columns of a row of a job or phase. */
 #define NUMBER_COLUMNS ", layout, metrics, usage_layout, usage"
 enum { NUMBER_LAYOUT, NUMBER_METRICS, NUMBER_USAGE_LAYOUT, NUMBER_USAGE, N_NUMBER_COLUMNS };
 
 _Static_assert(NUMBER_METRICS == NUMBER_LAYOUT + 1 && NUMBER_USAGE == NUMBER_USAGE_LAYOUT + 1, "read_text() reads pairs");
 
-/* The four columns from `column` on. Malformed numbers are absent: one damaged row does not hide the others. */
+/* Reads the four columns from `column` on. Malformed metrics are absent: a damaged row does not hide the others. */
 static int read_numbers(JobReader *jobs, ReadConnection *connection, int column, MetricSet *metrics, UsageSet *usage,
                         bool *ret_has_metrics) {
         const Layout *layout;
@@ -160,14 +160,14 @@ int job_reader_list(Reader *reader, const JobFilter *filter) {
         return page_begin(reader_connection(reader), lists, &page);
 }
 
-/* Usage of a job that was closed when nobody could read it any more. */
+/* Usage of a job that was closed when its checkpoint could not be read any more. */
 static void note_missing_usage(JobView *job) {
         Quality why = job->info.enclosure == ENCLOSURE_NONE ? QUALITY_NO_GROUP : QUALITY_LOST;
 
         memset(job->usage.quality, (int)why, sizeof(job->usage.quality));
 }
 
-/* The row at hand. */
+/* Reads the current row. */
 static int read_job(JobReader *jobs, ReadConnection *connection, JobRow *ret) {
         const Prepared *at = connection->current;
         JobRow row = { .row = column_i64(at, 0) };
@@ -212,7 +212,7 @@ int job_reader_next(Reader *reader, JobRow *ret) {
         return next_job(reader, &jobs, ret);
 }
 
-/* Joins the parts of the row at hand. NULL stays when there are none. */
+/* Joins the parts of the current row. *ret stays NULL without parts. */
 static int read_timeline(const Prepared *row, char **ret) {
         scoped(buffer_deinit) Buffer bytes = {}, text = {};
         int r;
@@ -247,7 +247,7 @@ int job_reader_find(Reader *reader, const char *id, JobRow *ret) {
         if (r != 0)
                 return r;
 
-        /* Kept, so that the query can end here and with it its hold on the write-ahead log. */
+        /* Copied, so that the query can end here, and with it its hold on the write-ahead log. */
         free(TAKE(jobs->timeline));
         r = read_timeline(connection->current, &jobs->timeline);
         if (r != 0)

@@ -8,23 +8,23 @@
 
 typedef struct JobFilter {
         const char *name, *user, *state; /* NULL: any; state as job_state_name() */
-        uint64_t since_ms, until_ms;     /* begin in [since, until); 0: open */
+        uint64_t since_ms, until_ms;     /* begin in [since, until); 0: no bound */
         PageKey before;
 } JobFilter;
 
 typedef struct JobRow {
         int64_t row;
-        JobView view;         /* owned by the reader until the next step; metrics and usage only of a job that has ended */
+        JobView view;         /* owned by the reader until the next step; metrics and usage only for a job that has ended */
         bool has_metrics;
         const char *timeline; /* timeline_format() text, or NULL; only from job_reader_find() */
 } JobRow;
 
-/* Newest first. 0 or an outcome of reader.h, as all here. */
+/* Begins a query, newest first. 0 or an outcome of reader.h, as for all functions here. */
 int job_reader_list(Reader *reader, const JobFilter *filter);
 int job_reader_next(Reader *reader, JobRow *ret);
-/* The job of that id; READER_END: there is none. */
+/* Reads the job with that id; READER_END: there is none. */
 int job_reader_find(Reader *reader, const char *id, JobRow *ret);
 
-/* The phases of a job that have ended, in order. */
+/* Begins a query of the ended phases of a job, in order. */
 int job_reader_list_phases(Reader *reader, const char *job);
 int job_reader_next_phase(Reader *reader, PhaseView *ret);

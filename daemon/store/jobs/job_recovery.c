@@ -119,7 +119,7 @@ static int read_once(const char *path, WalBarrier *barrier, JobRecovery **ret) {
         return 0;
 }
 
-/* Damage that is found here makes the writer replace the file, for which the next attempt waits. */
+/* Damage that is found here makes the writer replace the file; the next attempt waits for the new file. */
 int job_recovery_read(const char *path, WalBarrier *barrier, JobRecovery **ret) {
         int r = -EIO;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Job recovery: what a start needs to resume running jobs. */
+/* Job recovery: reads the data that a start needs to resume running jobs. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,10 +29,8 @@ typedef struct JobRecovery {
         size_t n_jobs;
 } JobRecovery;
 
-/*
- * Before the first row set. path: store_path(), or NULL for a store that was opened late; barrier: store_wal_barrier(), or NULL for a
- * file that nobody writes. Caller frees. 0 or a negative errno.
- */
+/* Reads the data, before the first row set is put. path: store_path(), or NULL for a store that was opened late. barrier:
+ * store_wal_barrier(), or NULL for a file that nobody writes. Caller frees. 0 or a negative errno. */
 int job_recovery_read(const char *path, struct WalBarrier *barrier, JobRecovery **ret);
 JobRecovery *job_recovery_free(JobRecovery *recovery);
 DEFINE_SCOPED(JobRecovery, job_recovery_free);

@@ -8,9 +8,9 @@
 #include "store/database.h"
 #include "store/jobs/job_text.h"
 
-/* --- in the writer's thread: numbers ------------------------------------------------------------- */
+/* --- in the writer's thread: metrics ------------------------------------------------------------- */
 
-/* Four columns of a job's and of a phase's row: layout, metrics, usage_layout, usage (job_text.h describes the texts). */
+/* Four columns of a row of a job or phase: layout, metrics, usage_layout, usage (job_text.h describes the texts). */
 #define N_NUMBER_FIELDS 4
 
 STATEMENT layout_find = {
@@ -23,7 +23,7 @@ STATEMENT layout_insert = {
         1,
 };
 
-/* The id of this program's layout. */
+/* Finds or inserts the id of this program's layout. */
 static int find_layout(Database *database, LayoutKind kind, int64_t *ret) {
         scoped(buffer_deinit) Buffer keys = {};
         int r;
@@ -87,7 +87,7 @@ static int put_meter(Database *database, Field meter, Field boot_id, Field time_
         return meter.text ? database_run(database, &meter_put, FIELDS(meter, boot_id, time_ms)) : 0;
 }
 
-/* At its begin, and at a checkpoint: the same places in both. */
+/* Binds the progress, which has the same places at the job's begin and at a checkpoint. */
 STATEMENT running_put = {
         "INSERT INTO running (job, window, boot_id, checkpoint_ms) SELECT row, ?2, ?3, ?4 FROM job WHERE id = ?1",
         0,
@@ -112,7 +112,8 @@ STATEMENT job_insert = {
         0,
 };
 
-/* Users can choose any id, and must not keep an administrator from one. The number keeps them from taking the other id first, too. */
+/* Users can choose any id, but must not keep an administrator from an id. The random suffix also keeps users from taking the
+ * other id first. */
 STATEMENT job_yield = {
         "UPDATE job SET id = substr(id, 1, 100) || '.' || lower(hex(randomblob(4)))"
         " WHERE id = ?1 AND NOT by_admin AND state <> 'running'",
@@ -285,7 +286,7 @@ static int apply_identity(RowSet *set, Database *database, void *state) {
 
 /* --- amend --------------------------------------------------------------------------------------- */
 
-/* STORE_DONE: this user may amend the job. */
+/* STORE_DONE: the user may amend the job. */
 static int judge_amend(Database *database, Field job, uint32_t uid, bool is_admin, StoreOutcome *ret) {
         JobOwner owner = {};
         int r;
@@ -354,7 +355,7 @@ STATEMENT running_clear = {
 
 int job_rows_interrupt(Database *database) {
         static const char note[] = "perfd could not open its database when it started: "
-                                   "nothing is known about the job after its last checkpoint";
+                                   "the job's usage after the last checkpoint is unknown";
         Field field = field_string(note);
         int r;
 

@@ -28,7 +28,7 @@ typedef struct StoreJobBegin {
  * not: the earlier job gets another id.
  */
 RowSet *job_rows_pack_begin(const StoreJobBegin *row, StoreCookie cookie);
-/* A running job that gets another id; nobody waits. */
+/* Gives a running job another id; nobody waits for the outcome. */
 RowSet *job_rows_pack_rename(const char *id, const char *other);
 
 /* Final state of a job. */
@@ -43,7 +43,7 @@ typedef struct StoreJobEnd {
         const PhaseView *phase;   /* the phase that ends with the job, or NULL */
         const char *timeline;     /* timeline_format() text, or NULL */
 } StoreJobEnd;
-/* A job that was never begun here: STORE_MISSING. */
+/* Stores the end of a job. STORE_MISSING: the job was never begun here. */
 RowSet *job_rows_pack_end(const StoreJobEnd *end, StoreCookie cookie);
 
 /* A phase that has ended, and the job's progress, boot and meter's account at that moment. */
@@ -52,20 +52,18 @@ typedef struct StorePhase {
         const PhaseView *phase;
         const char *progress, *boot_id, *meter;
 } StorePhase;
-/*
- * The end of a phase and the begin of the next. The progress may count from where the meter is now: the meter's account is
- * stored with it. A job that does not run: STORE_MISSING. A phase with the same index is replaced.
- */
+/* Stores the end of a phase and the begin of the next. The meter's account is stored, too, because the progress may refer to
+ * it. STORE_MISSING: the job is not running. Replaces a phase with the same index. */
 RowSet *job_rows_pack_phase(const StorePhase *row, StoreCookie cookie);
 
-/* Cgroup and owner of a running job, found after its begin. */
+/* Cgroup and owner of a running job, if they became known after its begin. */
 typedef struct StoreJobIdentity {
         const char *job;
         Enclosure enclosure;
         const char *cgroup; /* or NULL */
         uint32_t uid, gid;
 } StoreJobIdentity;
-/* A job that does not run: STORE_MISSING. */
+/* Stores both. STORE_MISSING: the job is not running. */
 RowSet *job_rows_pack_identity(const StoreJobIdentity *identity, StoreCookie cookie);
 
 /*

@@ -45,7 +45,7 @@ static const RecordField rusage_fields[] = {
 
 const Record job_rusage_record = RECORD(JobRusage, rusage_fields);
 
-/* --- numbers ------------------------------------------------------------------------------------- */
+/* --- metrics ------------------------------------------------------------------------------------- */
 
 #define COMPAT_PREFIX "compat."
 #define COMPAT_LETTER 'C'
@@ -57,7 +57,7 @@ static const char quality_letters[N_QUALITIES] = {
         [QUALITY_SAMPLED] = 'S',        [QUALITY_EXACT] = 'V',
 };
 
-/* Names of the numbers of each kind. The first n_compat also have perf.py's reading. */
+/* Names of the metrics of each kind. The first n_compat also have values of perf.py. */
 typedef struct LayoutTable {
         const MetricInfo *info;
         size_t n, n_compat;
@@ -77,7 +77,7 @@ void job_text_write_layout(LayoutKind kind, Buffer *out) {
                 buffer_printf(out, " " COMPAT_PREFIX "%s", table->info[i].key);
 }
 
-/* No number has a capital letter, so that words need nothing between them. E and X would continue one for strtod(). */
+/* No number contains a capital letter, so that words need no separator. strtod() would read E and X as a part of the number. */
 static void write_word(char letter, bool has_number, double v, Buffer *out) {
         buffer_putc(out, letter);
         if (has_number && (v != 0 || signbit(v)))
@@ -121,7 +121,7 @@ static int place_find(const LayoutTable *table, const char *word, size_t n) {
         return -1;
 }
 
-/* The next word after blanks, and its length; NULL at the end. */
+/* Returns the next word after blanks, and its length; NULL at the end. */
 static const char *next_word(const char **p, size_t *ret_n) {
         const char *word = *p + strspn(*p, " ");
 
@@ -145,7 +145,7 @@ int job_text_parse_layout(LayoutKind kind, const char *text, Layout *ret) {
 
 /* Destination of the numbers of a text. */
 typedef struct Numbers {
-        size_t n; /* places from here on are perf.py's reading */
+        size_t n; /* entries from here on are values of perf.py */
         double *value;
         uint8_t *quality;
         double *compat;
@@ -170,7 +170,7 @@ static int parse_number(const char *p, const char *word_end, double *ret) {
         return 0;
 }
 
-/* One word into its place. */
+/* Parses one word into its entry. */
 static int take_word(const char *word, const char *end, size_t place, const Numbers *to) {
         const char *letter;
 

@@ -6,9 +6,8 @@
 
 /* --- removal ------------------------------------------------------------------------------------- */
 
-/*
- * Jobs go with their phases: as many of the oldest jobs as have ?1 rows with their phases, and at least one job. Running jobs stay.
- */
+/* Jobs are removed with their phases: as many of the oldest jobs as have ?1 rows with their phases, and at least one job.
+ * Running jobs stay. */
 #define JOB_REMOVE(of)                                                                                  \
         "DELETE FROM job WHERE row IN (SELECT row FROM"                                                 \
         " (SELECT row, n_phases, total(1 + n_phases) OVER (ORDER BY row) AS n FROM"                     \
@@ -27,7 +26,7 @@ STATEMENT job_expire = {
         1,
 };
 
-/* Counts the rows that went with each job. */
+/* Counts the rows that were removed with each job. */
 static int run_removal(Database *database, Prepared *removal, int64_t *ret_n) {
         int64_t n = 0;
         int r;
@@ -50,7 +49,7 @@ STATEMENT job_salvage_running = {
         0,
 };
 
-/* Running jobs are there already: a job that was running for the damaged file only cannot be resumed. */
+/* Running jobs are already present: a job that was running only according to the damaged file cannot be resumed. */
 STATEMENT job_salvage = {
         "INSERT OR IGNORE INTO job SELECT ?1, ?2, ?3, ?4, iif(?5 = 'running', 'interrupted', ?5), ?6, max(?6, ?7), "
         JOB_COLUMNS_AFTER_STATE,
@@ -82,7 +81,7 @@ static const StoreIndex job_indexes[] = {
         {},
 };
 
-/* A job that was lost may give its number to another job. */
+/* The number of a lost job may now belong to another job. */
 STATEMENT running_salvage = {
         "INSERT OR IGNORE INTO running SELECT ?1, ?2, ?3, ?4 WHERE EXISTS (SELECT 1 FROM job WHERE row = ?1 AND state = 'running')", 0,
 };
@@ -106,7 +105,7 @@ STATEMENT meter_salvage = { "INSERT OR IGNORE INTO meter VALUES (?1, ?2, ?3, ?4)
 
 /* --- tables -------------------------------------------------------------------------------------- */
 
-/* Size of a job with its phases in the table `holder`: an average, whatever its texts. */
+/* Average size of a job with its phases in the table `holder`, regardless of its texts. */
 #define JOB_SIZE(row) "(4096 + 1024 * min(" row ".n_phases, 100000))"
 
 /*
@@ -160,7 +159,7 @@ static const StoreTable job_table = {
         .keeps_rowids = true,
 };
 
-/* Apart from the job, because a row that was larger once leaves a hole that is not filled again. */
+/* Separate from the job, because a row that was larger once leaves a hole that is not filled again. */
 static const StoreTable running_table = {
         .name = "running",
         .schema =
@@ -176,8 +175,9 @@ static const StoreTable running_table = {
 };
 
 /*
- * Apart from the jobs, so that more jobs, which are listed without their timelines, fit a page. A timeline is compressed and in three
- * parts (3 * row, + 1, + 2): five parts share a page, while a whole timeline fills little more than half a page and has it alone.
+ * Separate from the jobs, so that a page has more jobs, which are listed without their timelines. A timeline is compressed and
+ * in three parts (3 * row, + 1, + 2): five parts share a page, while a whole timeline would fill little more than half a page
+ * alone.
  */
 static const StoreTable timeline_table = {
         .name = "timeline",

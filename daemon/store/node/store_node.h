@@ -9,7 +9,8 @@
 
 extern const StoreSubject store_node;
 
-/* One interval of the node's history; timeline is a one-point timeline_format(). Copies. For store_put(); NULL: out of memory. */
+/* Packs one interval of the node's history; timeline is a one-point timeline_format(). Copies. For store_put(); NULL: out of
+ * memory. */
 RowSet *store_node_pack(uint64_t begin_realtime_ms, uint64_t interval_ms, const char *timeline);
 
 typedef struct NodeSampleRow {
@@ -17,6 +18,7 @@ typedef struct NodeSampleRow {
         const char *timeline; /* one-point timeline_format(); borrowed until the next step */
 } NodeSampleRow;
 
-/* Intervals of [since, until), oldest first; until_ms 0: no end. 0 or an outcome of reader.h, as both. */
+/* Begins a query of the intervals of [since, until), oldest first; until_ms 0: no end. 0 or an outcome of reader.h, as for both
+ * functions. */
 int store_node_list(Reader *reader, uint64_t since_ms, uint64_t until_ms);
 int store_node_next(Reader *reader, NodeSampleRow *ret);

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Run end: what `run` does after perfd has stored the end of the job */
+
+#include "client/cli/common_options.h"
+
+/* Prints the report of the job to standard error. */
+void run_end_print_report(const GlobalOptions *global, const char *job);
+
+/* Runs a command with the shell. The environment has PERFD_JOB and PERFD_SOCKET. */
+void run_end_execute(const char *command);
