@@ -133,7 +133,7 @@ static void check_kernel(Checks *checks, int root_fd) {
                 return;
 
         check_problem(check, CHECK_LIMITED, "an untested kernel; before 5.3, the end of a job's process is only polled",
-                    "use Linux %u.%u or later", KERNEL_MAJOR_MIN, KERNEL_MINOR_MIN);
+                      "use Linux %u.%u or later", KERNEL_MAJOR_MIN, KERNEL_MINOR_MIN);
 }
 
 /* A kernel with PSI disabled may lack the file, or refuse to open or read it. */
@@ -214,7 +214,7 @@ static void check_layout(Checks *checks, const CheckCgroups *groups) {
         else
                 check_detail(check, "version 1 only, %u controllers", groups->n_v1);
         check_problem(check, CHECK_LIMITED, "no pressure of jobs, and no notification when the last process ends",
-                    "boot with systemd.unified_cgroup_hierarchy=1, or without systemd with cgroup_no_v1=all");
+                      "boot with systemd.unified_cgroup_hierarchy=1, or without systemd with cgroup_no_v1=all");
 }
 
 /*
@@ -252,7 +252,7 @@ static void check_controllers(Checks *checks, int root_fd, const CheckCgroups *g
 
         check_detail(check, "the kernel offers no %s", absent);
         check_problem(check, CHECK_LIMITED, "no metrics of jobs from these controllers", "boot %s on the kernel command line",
-                    strstr(absent, "memory") ? "with cgroup_enable=memory and without cgroup_disable=memory" :
+                      strstr(absent, "memory") ? "with cgroup_enable=memory and without cgroup_disable=memory" :
                                                "without cgroup_disable= and cgroup_no_v1=");
 }
 
@@ -270,14 +270,15 @@ static void suggest_fix_of_group(Check *check, const char *effect, const char *g
 
         if (strstr(group, "slurm"))
                 check_problem(check, CHECK_LIMITED, effect,
-                            "set EnableControllers=yes in Slurm's cgroup.conf, and add a drop-in for slurmd.service with [Service] "
-                            "Delegate=yes");
+                              "set EnableControllers=yes in Slurm's cgroup.conf, and add a drop-in for slurmd.service with [Service] "
+                              "Delegate=yes");
         else if (strncmp(group, "/user.slice", strlen("/user.slice")) == 0)
-                check_problem(check, CHECK_LIMITED, effect, "add a drop-in for user@.service with [Service] Delegate=cpu io memory pids; or "
-                            "run systemctl set-property user.slice " ACCOUNTING);
+                check_problem(check, CHECK_LIMITED, effect,
+                              "add a drop-in for user@.service with [Service] Delegate=cpu io memory pids; or "
+                              "run systemctl set-property user.slice " ACCOUNTING);
         else if (unit && unit[1])
                 check_problem(check, CHECK_LIMITED, effect, "run systemctl set-property %.*s " ACCOUNTING,
-                            (int)(n - (size_t)(unit - group) - 1), unit + 1);
+                              (int)(n - (size_t)(unit - group) - 1), unit + 1);
         else
                 check_problem(check, CHECK_LIMITED, effect, "start jobs in their own cgroup: systemd-run --scope perfctl run -- COMMAND");
 }
@@ -346,9 +347,9 @@ static void check_hidden_processes(Checks *checks, const char *mounts) {
         }
         check_detail(check, "/proc is mounted with hidepid=%s", hidden);
         check_problem(check, CHECK_LIMITED,
-                    "processes of other users are invisible: their jobs may be refused, and the end of a job is not noticed",
-                    "mount /proc with gid=GROUP in addition to hidepid, and add a drop-in for perfd.service with [Service] "
-                    "SupplementaryGroups=GROUP");
+                      "processes of other users are invisible: their jobs may be refused, and the end of a job is not noticed",
+                      "mount /proc with gid=GROUP in addition to hidepid, and add a drop-in for perfd.service with [Service] "
+                      "SupplementaryGroups=GROUP");
 }
 
 static void check_container(Checks *checks, int root_fd) {
@@ -371,12 +372,12 @@ static void check_container(Checks *checks, int root_fd) {
         if (release && strcasestr(release, "microsoft")) {
                 check_detail(check, "Windows Subsystem for Linux: %.*s", (int)strcspn(release, "\n"), release);
                 check_problem(check, CHECK_LIMITED, "all metrics describe the virtual machine of WSL, not the machine",
-                            "run perfd on a Linux machine");
+                              "run perfd on a Linux machine");
         } else if (found) {
                 check_detail(check, "running in a container (%s)", found);
                 check_problem(check, CHECK_LIMITED,
-                            "CPUs and memory may be of the whole host; file systems, network and processes only of the container",
-                            "run perfd on the host; perfctl works in the container if /run/perfd is mounted there");
+                              "CPUs and memory may be of the whole host; file systems, network and processes only of the container",
+                              "run perfd on the host; perfctl works in the container if /run/perfd is mounted there");
         } else
                 check_detail(check, "no container");
 }
@@ -397,7 +398,7 @@ static void check_open_files(Checks *checks, int root_fd) {
         if (n < n_max - n_max / 10)
                 return;
         check_problem(check, CHECK_FAILED, "connections and samples fail when no file can be opened",
-                    "run sysctl fs.file-max=%ju, and find the process that holds the files", (uintmax_t)n_max * 2);
+                      "run sysctl fs.file-max=%ju, and find the process that holds the files", (uintmax_t)n_max * 2);
 }
 
 /* --- systemd -------------------------------------------------------------------------------------- */
@@ -439,7 +440,7 @@ static void check_unit(Checks *checks, int root_fd, const char *unit, const char
         } else if (is_masked(root_fd, unit)) {
                 check_detail(check, "masked");
                 check_problem(check, CHECK_LIMITED, "perfd cannot be started", "systemctl unmask %s && systemctl enable --now %s",
-                            unit, unit);
+                              unit, unit);
         } else if (!exists(root_fd, path)) {
                 check_detail(check, "installed and disabled");
                 check_problem(check, CHECK_LIMITED, "perfd does not start at the next boot", "systemctl enable --now %s", unit);

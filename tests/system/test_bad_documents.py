@@ -198,7 +198,7 @@ class Printed(harness.TestCase):
     def test_other_output_is_ignored(self):
         daemon = self.daemon()
         for text in ("not json", "{'loss': 0.5}", "{", "[" * 100000, '{"level": "info"}', "x" * 2000000):
-            done = daemon.perfctl("run", "--", "sh", "-c", "cat", stdin=text)
+            done = daemon.perfctl("run", "--quiet", "--", "sh", "-c", "cat", stdin=text)
             self.assertEqual((done.returncode, done.stdout, done.stderr), (0, text, ""), text[:30])
 
     def test_of_a_failed_run_too(self):
