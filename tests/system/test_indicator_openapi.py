@@ -63,7 +63,7 @@ class Described(harness.TestCase):
         self.assertIn("failed, exit 3", self.ask("/indicators/{name}"))
 
     def test_models_from_files_and_registered(self):
-        self.assertEqual(len(self.ask("/api/v1/models")["models"]), 4)
+        self.assertEqual(len(self.ask("/api/v1/models")["models"]), 5)
         with self.running.client() as client:
             request = client.request()
             request.register.model = to_json({

@@ -133,7 +133,7 @@ class InheritedJob(GroupTest):
 
         done = self.perfctl("mark", "load", inherited="over")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("the job that $PERFD_JOB names does not run on this node", done.stderr)
+        self.assertIn("the job that $PERFD_JOB names is not running on this node", done.stderr)
 
 
 if __name__ == "__main__":

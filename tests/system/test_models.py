@@ -542,7 +542,7 @@ class Perfctl(WithModels):
                                 ("name: X\nresults:\n" + "".join(f"  r{i}: int\n" for i in range(10000)),
                                  ":4099:3: a mapping has more than 4096"),
                                 ("name: X\nparameters: {p: {values: [.nan]}}\nresults: {y: int}\n",
-                                 ":2:27: .nan is no number that JSON has"),
+                                 ":2:27: JSON has no number .nan"),
                                 ("name: X\nparameters: {p: {values: [9223372036854775808]}}\n",
                                  ":2:27: the integer 9223372036854775808 has more"),
                                 ("name: X\nhelp: \"a\\0b\"\nresults: {y: int}\n", ":2:7: a string must not contain NUL"),
@@ -550,7 +550,7 @@ class Perfctl(WithModels):
                                 ("name: ../../etc\nresults: {y: int}\n", ":1:1: name: '../../etc' must be 1 to 128 letters"),
                                 ("name: X\nparameters: {y: int}\nresults: {y: int}\n", ":3:11: results.y: collision: 'y' is in parameters"),
                                 ('{"name": "X", "results": {"y": "int"}} more',
-                                 ":1:40: did not find expected <document start>: text follows"),
+                                 ":1:40: did not find expected <document start>: text after a complete value"),
                                 ("name: X\nresults: {y: {direction: up}}\n", ":2:15: results.y.direction: 'up' is none of higher, lower")):
             path.write_text(text)
             done = self.running.perfctl("indicator", "register", path)

@@ -76,7 +76,7 @@ class Submit(Import):
                                ({"job_log": result({**PRINTED, "@result": {"n": 1}})}, "job_log.stdout.@result.n: collision"),
                                (result(5), "stdout: is an integer, must be what a script prints"),
                                (result(exit_code=900), "exit_code: must be a whole number"),
-                               (result(datetime="yesterday"), "datetime: 'yesterday' is no time"),
+                               (result(datetime="yesterday"), "datetime: 'yesterday' is not a time"),
                                (result("", exit_code=1), "name: a failed run names no indicator: use --indicator-name"),
                                (result(json.dumps(PRINTED) + "\n" + json.dumps(PRINTED)), "stdout: contains 2 indicators")):
             file = self.write(self.directory / "bad.json", document)
