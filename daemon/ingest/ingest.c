@@ -55,11 +55,11 @@ static void ingest_end_loan(Ingest *ingest) {
 }
 
 static void client_leave_decoder(IngestClient *client) {
-        assert(client->large != LARGE_DECODING || !client->ingest->decoding);
+        assert(client->large != LARGE_DECODING || !client->ingest->large.client);
         if (client->large == LARGE_WAITING)
-                TAILQ_REMOVE(&client->ingest->large, client, large_order);
-        if (client->large == LARGE_DECODED && client->ingest->decoding)
-                client->ingest->is_decoded_lent = true; /* ingest_next() releases it */
+                TAILQ_REMOVE(&client->ingest->large.waiting, client, large_order);
+        if (client->large == LARGE_DECODED && client->ingest->large.client)
+                client->ingest->large.is_lent = true; /* ingest_next() releases it */
 }
 
 static void client_free(IngestClient *client) {
@@ -206,20 +206,20 @@ static int client_put_large(IngestClient *client, const Frame *frame) {
         Ingest *ingest = client->ingest;
         int r;
 
-        if (!decoder_is_free(&ingest->decoder)) {
+        if (!decoder_is_free(&ingest->large.decoder)) {
                 client->large = LARGE_WAITING;
-                TAILQ_INSERT_TAIL(&ingest->large, client, large_order);
+                TAILQ_INSERT_TAIL(&ingest->large.waiting, client, large_order);
                 return 0;
         }
 
-        r = decoder_put(&ingest->decoder, frame, &client->connection.peer, ingest->config.string_max_bytes);
+        r = decoder_put(&ingest->large.decoder, frame, &client->connection.peer, ingest->config.string_max_bytes);
         if (r < 0)
                 return r;
         connection_consume(&client->connection, frame);
         (void)client_charge_input(client, client->connection.in_size);
         client->is_full = false;
         client->large = LARGE_DECODING;
-        ingest->decoding = client;
+        ingest->large.client = client;
         return 0;
 }
 
@@ -227,11 +227,11 @@ static int client_put_large(IngestClient *client, const Frame *frame) {
 static void ingest_release_decoder(Ingest *ingest) {
         IngestClient *client;
 
-        ingest->decoding = NULL;
-        ingest->is_decoded_lent = false;
-        decoder_release(&ingest->decoder);
-        while ((client = TAILQ_FIRST(&ingest->large))) {
-                TAILQ_REMOVE(&ingest->large, client, large_order);
+        ingest->large.client = NULL;
+        ingest->large.is_lent = false;
+        decoder_release(&ingest->large.decoder);
+        while ((client = TAILQ_FIRST(&ingest->large.waiting))) {
+                TAILQ_REMOVE(&ingest->large.waiting, client, large_order);
                 client->large = LARGE_NONE;
                 client_settle(client);
         }
@@ -244,8 +244,8 @@ static int on_decoded(sd_event_source *source, int fd, uint32_t revents, void *u
         (void)source, (void)revents;
         if (eventfd_read(fd, &n) < 0)
                 return 0;
-        ingest->decoding->large = LARGE_DECODED;
-        client_settle(ingest->decoding);
+        ingest->large.client->large = LARGE_DECODED;
+        client_settle(ingest->large.client);
         return 0;
 }
 
@@ -285,7 +285,7 @@ static int ingest_attach(Ingest *ingest) {
         if (r >= 0)
                 r = sd_event_add_io(ingest->event, &ingest->sources.poller, ingest->poller.fd, EPOLLIN, on_poller, ingest);
         if (r >= 0)
-                r = sd_event_add_io(ingest->event, &ingest->sources.decoder, ingest->decoder.done_fd, EPOLLIN, on_decoded, ingest);
+                r = sd_event_add_io(ingest->event, &ingest->sources.decoder, ingest->large.decoder.done_fd, EPOLLIN, on_decoded, ingest);
         if (r >= 0)
                 r = sd_event_add_time_relative(ingest->event, &ingest->sources.backoff, CLOCK_MONOTONIC, 0, 0,
                                                on_backoff_end, ingest);
@@ -320,12 +320,12 @@ int ingest_new(Ingest **ret, sd_event *event, int listen_fd, const IngestConfig 
 
         ingest->config = *config;
         ingest->server = *server;
-        ingest->lent_pidfd = ingest->kept_pidfd = ingest->poller.fd = ingest->decoder.done_fd = -1;
+        ingest->lent_pidfd = ingest->kept_pidfd = ingest->poller.fd = ingest->large.decoder.done_fd = -1;
         ingest->event = sd_event_ref(event);
         ingest->shares = shares;
         turns_init(&ingest->turns);
         TAILQ_INIT(&ingest->starved);
-        TAILQ_INIT(&ingest->large);
+        TAILQ_INIT(&ingest->large.waiting);
         TAILQ_INIT(&ingest->unsent);
 
         r = listener_init(&ingest->listener, listen_fd);
@@ -334,7 +334,7 @@ int ingest_new(Ingest **ret, sd_event *event, int listen_fd, const IngestConfig 
         if (r >= 0)
                 r = codec_fit_arena(&ingest->arena, config->frame_max_bytes);
         if (r >= 0)
-                r = decoder_init(&ingest->decoder);
+                r = decoder_init(&ingest->large.decoder);
         if (r >= 0)
                 r = ingest_attach(ingest);
         if (r < 0)
@@ -348,8 +348,8 @@ Ingest *ingest_free(Ingest *ingest) {
         if (!ingest)
                 return NULL;
 
-        decoder_deinit(&ingest->decoder);
-        ingest->decoding = NULL;
+        decoder_deinit(&ingest->large.decoder);
+        ingest->large.client = NULL;
         for (size_t i = 0; i < ingest->table.n_places; i++)
                 if (ingest->table.places[i].item)
                         client_free(ingest->table.places[i].item);
@@ -437,9 +437,9 @@ static int client_take_large(IngestClient *client, Request *ret, Ticket *ret_tic
         int r;
 
         client->large = LARGE_NONE;
-        r = decoder_take(&ingest->decoder, &decoded);
-        r = client_hand_over(client, r, decoded, ingest->decoder.frame.n_consumed, ret, ret_ticket);
-        ingest->is_decoded_lent = true;
+        r = decoder_take(&ingest->large.decoder, &decoded);
+        r = client_hand_over(client, r, decoded, ingest->large.decoder.frame.n_consumed, ret, ret_ticket);
+        ingest->large.is_lent = true;
         return r;
 }
 
@@ -467,7 +467,7 @@ int ingest_next(Ingest *ingest, Request *ret, Ticket *ret_ticket) {
         int r;
 
         ingest_end_loan(ingest);
-        if (ingest->is_decoded_lent)
+        if (ingest->large.is_lent)
                 ingest_release_decoder(ingest);
         r = codec_fit_arena(&ingest->arena, ingest->config.frame_max_bytes); /* frame_size may have been raised */
         if (r < 0)
@@ -517,7 +517,7 @@ void ingest_flush(Ingest *ingest) {
 }
 
 void ingest_wake(Ingest *ingest) {
-        if ((turns_next(&ingest->turns) || ingest->is_decoded_lent) && !ingest->is_draining)
+        if ((turns_next(&ingest->turns) || ingest->large.is_lent) && !ingest->is_draining)
                 (void)sd_event_source_set_enabled(ingest->sources.wake, SD_EVENT_ONESHOT);
 }
 

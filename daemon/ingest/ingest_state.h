@@ -40,6 +40,14 @@ typedef struct IngestSources {
         sd_event_source *listen, *poller, *decoder, *backoff, *wake;
 } IngestSources;
 
+/* Large frames, which the decoder's thread decodes one at a time. */
+typedef struct LargeFrames {
+        Decoder decoder;
+        IngestClient *client; /* whose frame the decoder has; NULL: none */
+        bool is_lent;         /* the decoded frame is in the last returned request, or no longer needed */
+        TAILQ_HEAD(, IngestClient) waiting; /* for the decoder */
+} LargeFrames;
+
 struct Ingest {
         IngestConfig config;
         IngestServer server;
@@ -59,11 +67,7 @@ struct Ingest {
         int lent_pidfd; /* of the last returned request */
         int kept_pidfd; /* owned; pidfd of the last returned request, if its connection has ended meanwhile */
 
-        Decoder decoder;
-        IngestClient *decoding; /* whose frame the decoder has; NULL: none */
-        bool is_decoded_lent;   /* in the request that was handed out last, or not wanted any more */
-        TAILQ_HEAD(, IngestClient) large; /* wait for the decoder */
-
+        LargeFrames large;
         size_t n_turn_bytes;
         Arena arena;
         Decoded decoded;
