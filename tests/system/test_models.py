@@ -551,7 +551,8 @@ class Perfctl(WithModels):
                                 ("name: X\nparameters: {y: int}\nresults: {y: int}\n", ":3:11: results.y: collision: 'y' is in parameters"),
                                 ('{"name": "X", "results": {"y": "int"}} more',
                                  ":1:40: did not find expected <document start>: text after a complete value"),
-                                ("name: X\nresults: {y: {direction: up}}\n", ":2:15: results.y.direction: 'up' is not one of higher, lower")):
+                                ("name: X\nresults: {y: {direction: up}}\n",
+                                 ":2:15: results.y.direction: 'up' is not one of higher, lower")):
             path.write_text(text)
             done = self.running.perfctl("indicator", "register", path)
             self.assertEqual((done.returncode, done.stdout), (1, ""))

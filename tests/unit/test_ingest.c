@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/ingest/connection_table.c */
+/* tests: daemon/ingest/connection_table.c daemon/ingest/ingest_reply.c */
 #include <errno.h>
 #include <string.h>
 
