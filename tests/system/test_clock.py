@@ -49,9 +49,12 @@ long syscall(long number, ...) {
 
 def preloaded(library):
     """A sanitizer's library must be the first that is loaded."""
-    names = [f"lib{word[0]}san.so" for word in ("address", "thread") if word in harness.BUILD.name]
-    paths = [subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip() for name in names]
-    return ":".join([*paths, str(library)])
+    libraries = [str(library)]
+    for word in ("address", "thread"):
+        if word in harness.BUILD.name:
+            found = subprocess.run(["gcc", f"-print-file-name=lib{word[0]}san.so"], capture_output=True, text=True, check=True)
+            libraries.insert(0, found.stdout.strip())
+    return ":".join(libraries)
 
 
 class Clock(harness.TestCase):
