@@ -52,6 +52,7 @@ static void begin_csv(Buffer *out) {
 
 static void put_csv(const ExportRow *row, Buffer *out) {
         const Statistics *statistics = &row->statistics;
+        const double numbers[] = { statistics->mean, statistics->sd, statistics->median, statistics->min, statistics->max };
 
         put_csv_text(out, row->series->name);
         buffer_putc(out, ',');
@@ -59,11 +60,8 @@ static void put_csv(const ExportRow *row, Buffer *out) {
         buffer_putc(out, ',');
         put_csv_text(out, row->series->key);
         buffer_printf(out, ",%zu", statistics->n);
-        put_csv_number(out, statistics->mean);
-        put_csv_number(out, statistics->sd);
-        put_csv_number(out, statistics->median);
-        put_csv_number(out, statistics->min);
-        put_csv_number(out, statistics->max);
+        for (size_t i = 0; i < N_ELEMENTS(numbers); i++)
+                put_csv_number(out, numbers[i]);
         buffer_putc(out, '\n');
 }
 
@@ -90,15 +88,13 @@ static void put_markdown_number(Buffer *out, double v) {
 
 static void put_markdown(const ExportRow *row, Buffer *out) {
         const Statistics *statistics = &row->statistics;
+        const double numbers[] = { statistics->mean, statistics->sd, statistics->median, statistics->min, statistics->max };
 
         put_markdown_text(out, row->series->name);
         put_markdown_text(out, row->series->key);
         buffer_printf(out, "| %zu ", statistics->n);
-        put_markdown_number(out, statistics->mean);
-        put_markdown_number(out, statistics->sd);
-        put_markdown_number(out, statistics->median);
-        put_markdown_number(out, statistics->min);
-        put_markdown_number(out, statistics->max);
+        for (size_t i = 0; i < N_ELEMENTS(numbers); i++)
+                put_markdown_number(out, numbers[i]);
         buffer_puts(out, "|\n");
 }
 
