@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/sample/filesystems.c daemon/sample/process.c */
+/* tests: daemon/sample/host/filesystems.c daemon/sample/process.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sample/sampler.h"
+#include "sample/host/sampler.h"
 #include "tree.h"
 #include "util/clock.h"
 
