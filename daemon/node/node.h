@@ -10,14 +10,14 @@
 #include "base/kept_text.h"
 #include "measure/meter.h"
 #include "node/recording.h"
-#include "sample/sampler.h"
+#include "sample/host/sampler.h"
 #include "snapshot/node_snapshot.h"
 #include "snapshot/window.h"
 #include "store/store.h"
 
 typedef struct NodeConfig {
         uint64_t interval_ns;             /* interval between two samples */
-        uint64_t filesystems_interval_ns; /* interval between two readings of the file systems' sizes */
+        uint64_t filesystems_interval_ns; /* interval between two readings of the file systems' sizes, except for "/" */
 } NodeConfig;
 
 /* The current point of the node's history: observations are collected for a checkpoint interval. */

@@ -17,7 +17,7 @@
 #include "store/queue.h"
 #include "store/report.h"
 #include "store/retention.h"
-#include "store/salvage.h"
+#include "store/damage/salvage.h"
 #include "store/store_types.h"
 #include "store/store_subjects.h"
 #include "store/wal_checkpoint.h"
