@@ -9,6 +9,7 @@
 #include "client/commands/commands.h"
 #include "client/deliver/deliver.h"
 #include "client/run/job_info.h"
+#include "util/clock.h"
 
 /* Prints the outcome of a delivery. r: of the delivery. done: "begun" or "ended". Returns the exit status. */
 static int print_change(const char *id, bool json, const Courier *courier, const Delivery *delivery, int r, const char *done) {
@@ -119,6 +120,7 @@ static int job_end_run(const CommandLine *line) {
 
         batch.end.has_exit_status = options->exit_status.is_given;
         batch.end.exit_status = (int32_t)options->exit_status.value;
+        batch.end.realtime_ms = clock_realtime_ns() / NS_PER_MS;
         r = deliver(&courier, &batch, &delivery);
         return print_change(batch.ended_job, options->json, &courier, &delivery, r, "ended");
 }

@@ -175,6 +175,7 @@ static int deliver_results(RunJob *run, RunResults *results, bool is_last) {
         if (is_last && run->announcement.is_begun) {
                 batch.ended_job = run->info.id;
                 batch.end = run->end;
+                batch.end.realtime_ms = run->end_realtime_ms;
         }
         return deliver_end(run, results, &batch);
 }

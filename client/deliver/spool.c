@@ -83,6 +83,8 @@ static void format_end(const char *job, const JobEnd *end, Json *json) {
         if (end->has_exit_status)
                 json_put_int(json, "exit_status", end->exit_status);
         json_put_int(json, "signal", end->signal);
+        if (end->realtime_ms > 0)
+                json_put_uint(json, "time_ms", end->realtime_ms);
         if (end->has_rusage) {
                 json_key(json, "rusage");
                 job_rusage_write_json(&end->rusage, json);
@@ -185,6 +187,8 @@ static int parse_end(const Value *line, Batch *ret) {
                 end.has_exit_status = true;
                 end.exit_status = (int32_t)v;
         }
+        if (value_get_int(line, "time_ms", &v) && v > 0)
+                end.realtime_ms = (uint64_t)v;
         end.has_rusage = parse_rusage(value_get(line, "rusage"), &end.rusage);
 
         ret->ended_job = value_get_string(line, "job");

@@ -87,6 +87,7 @@ int codec_encode_job_end(uint64_t sequence, const char *job, const JobEnd *from,
 
         end.job = (char *)job;
         end.signal = from->signal;
+        end.time_ms = from->realtime_ms;
         if (from->has_exit_status) {
                 end.exit_status_given_case = PERFD__V1__JOB_END__EXIT_STATUS_GIVEN_EXIT_STATUS;
                 end.exit_status = from->exit_status;

@@ -280,7 +280,11 @@ int perfd_job_begin(PerfdClient *client, const char *id, const PerfdJob *job) {
 }
 
 int perfd_job_end(PerfdClient *client, const char *id, int exit_status) {
-        JobEnd end = { .has_exit_status = exit_status >= 0, .exit_status = exit_status >= 0 ? exit_status : 0 };
+        JobEnd end = {
+                .has_exit_status = exit_status >= 0,
+                .exit_status = exit_status >= 0 ? exit_status : 0,
+                .realtime_ms = clock_realtime_ns() / NS_PER_MS,
+        };
         scoped(buffer_deinit) Buffer frame = {};
         uint64_t sequence;
         int r;

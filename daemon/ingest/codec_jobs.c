@@ -234,6 +234,7 @@ int codec_decode_job_end(Decoded *decoded, const DecodeContext *context, const P
                 .exit_status = has_exit_status ? from->exit_status : 0,
                 .signal = from->signal,
                 .has_rusage = from->rusage,
+                .realtime_ms = from->time_ms,
         };
 
         return from->rusage ? take_rusage(decoded, from->rusage, &end->rusage) : 0;

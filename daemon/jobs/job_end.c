@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "job/late_end.h"
 #include "jobs/groups.h"
 #include "store/jobs/job_rows.h"
 
@@ -46,13 +47,30 @@ static int fill(Job *job, const Node *node, const JobEnd *end, JobFinal *ret) {
         return 0;
 }
 
+/* Adds the reported end to final numbers that were made without it. */
+static void settle(Job *job, const Node *node, const JobEnd *end) {
+        JobFinal *final = job->final;
+        LateEnd late = {
+                .begin_realtime_ms = job->begin_realtime_ms,
+                .end_realtime_ms = final->realtime_ms,
+                .n_node_cpus = node_n_cpus(node),
+                .metrics = &final->result.metrics,
+                .usage = &final->result.usage,
+        };
+
+        late_end_settle(&late, end, node_realtime_ms(node));
+        final->realtime_ms = late.end_realtime_ms;
+}
+
 int job_end_make(Job *job, const Node *node, JobState state, const JobEnd *end) {
         int r;
 
         assert(job->stage == JOB_ACTIVE);
         assert(state == JOB_FINISHED || state == JOB_INTERRUPTED);
 
-        if (!job->final) {
+        if (job->final)
+                settle(job, node, end);
+        else {
                 job->final = calloc(1, sizeof(*job->final));
                 if (!job->final)
                         return -ENOMEM;
@@ -66,7 +84,66 @@ int job_end_make(Job *job, const Node *node, JobState state, const JobEnd *end) 
 
         job->final->state = state;
         job->final->result.end = *end;
+        if ((end->has_exit_status || end->realtime_ms > 0) && strstr(job->info.note, JOB_NO_END_NOTE))
+                job_set_note(job, "");
         return 0;
+}
+
+/* The window ends at the totals; the counters of the group are final, but not the time at which they were. */
+static void measure_before(const Window *window, const Usage *usage, const Job *job, const Node *node, const Totals *last,
+                           MetricSet *ret_metrics, UsageSet *ret_usage) {
+        Window cut = *window;
+
+        cut.lost = true;
+        window_metrics(&cut, last, node_n_cpus(node), ret_metrics);
+        /* the compatible values of perf.py depend on the time of the report, which is unknown */
+        memset(ret_metrics->has_compat, 0, sizeof(ret_metrics->has_compat));
+        if (!usage) {
+                usage_none(ret_usage);
+                return;
+        }
+
+        usage_metrics(usage, node_n_cpus(node), node_memory_bytes(node), ret_usage);
+        usage_doubt_duration(ret_usage);
+        if (job->group.is_usage_cut || !job->group.cgroup)
+                usage_cut(ret_usage);
+}
+
+static int fill_before(Job *job, const Node *node, const Totals *last, uint64_t realtime_ms, JobFinal *ret) {
+        const Phase *phase = job->phase;
+
+        measure_before(&job->window, job->group.usage, job, node, last, &ret->result.metrics, &ret->result.usage);
+        if (!phase)
+                return 0;
+
+        ret->phase = calloc(1, sizeof(*ret->phase));
+        if (!ret->phase)
+                return -ENOMEM;
+
+        *ret->phase = (PhaseView){ .index = phase->index, .begin_realtime_ms = phase->begin_realtime_ms, .end_realtime_ms = realtime_ms };
+        memcpy(ret->phase->name, phase->name, sizeof(ret->phase->name));
+        measure_before(&phase->window, phase->has_usage ? &phase->usage : NULL, job, node, last, &ret->phase->metrics, &ret->phase->usage);
+        return 0;
+}
+
+int job_end_make_before(Job *job, const Node *node, const Totals *last, uint64_t realtime_ms) {
+        int r;
+
+        assert(job->stage == JOB_ACTIVE && !job->final);
+
+        job->final = calloc(1, sizeof(*job->final));
+        if (!job->final)
+                return -ENOMEM;
+
+        *job->final = (JobFinal){
+                .state = job->is_announced ? JOB_INTERRUPTED : JOB_FINISHED,
+                .realtime_ms = realtime_ms,
+                .boottime_ns = node->sample.boottime_ns,
+        };
+        r = fill_before(job, node, last, realtime_ms, job->final);
+        if (r < 0)
+                job_drop_final(job);
+        return r;
 }
 
 int job_end_put(Job *job, Store *store, StoreCookie cookie) {

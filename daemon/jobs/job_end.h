@@ -15,6 +15,13 @@
  */
 int job_end_make(Job *job, const Node *node, JobState state, const JobEnd *end);
 
+/*
+ * Makes the final numbers of a job that ended while perfd was down. last: the meter's totals at the last sample before, and realtime_ms its
+ * time: the numbers of the node and the duration end there, as lower bounds, and a late report of the end completes them (late_end.h).
+ * The job's usage must have been read to its end, unless it is cut. 0 or -ENOMEM.
+ */
+int job_end_make_before(Job *job, const Node *node, const Totals *last, uint64_t realtime_ms);
+
 /* Queues the end of a job with final numbers and sets the stage ENDING. 0, STORE_QUEUE_FULL (nothing changed), or < 0. */
 int job_end_put(Job *job, Store *store, StoreCookie cookie);
 

@@ -9,7 +9,7 @@
 #include "jobs/process_watch.h"
 #include "jobs/sampling.h"
 
-#define EMPTY_NOTE "its cgroup became empty; no end was reported"
+#define EMPTY_NOTE "its cgroup became empty; " JOB_NO_END_NOTE
 
 /* Makes the final numbers of a job that has no process any more. The client that began the job may still report its end. */
 static int make_final(Lifecycle *lifecycle, Job *job, const char *note) {
@@ -61,7 +61,7 @@ void job_watch_note_removal(Job *job) {
 
 static int on_removed(Lifecycle *lifecycle, Job *job) {
         job_watch_note_removal(job);
-        return on_empty(lifecycle, job, "its cgroup was removed; no end was reported");
+        return on_empty(lifecycle, job, "its cgroup was removed; " JOB_NO_END_NOTE);
 }
 
 static int on_refilled(Job *job) {
@@ -112,14 +112,14 @@ int job_watch_end_process(Lifecycle *lifecycle, Job *job) {
                 return 0; /* the end is queued already */
         if (job->group.cgroup && !job->group.is_empty) {
                 if (!job->final)
-                        job_set_note(job, "its process ended, no end was reported; the job continues until its cgroup is empty");
+                        job_set_note(job, "its process ended, " JOB_NO_END_NOTE "; the job continues until its cgroup is empty");
                 return 0;
         }
 
         r = sampling_now(lifecycle->jobs, lifecycle->node);
         if (r < 0)
                 return r;
-        r = make_final(lifecycle, job, "its process ended; no end was reported");
+        r = make_final(lifecycle, job, "its process ended; " JOB_NO_END_NOTE);
         if (r < 0 || !job->final)
                 return r;
         return close_job(lifecycle, job);

@@ -12,6 +12,7 @@
 #include "jobs/job_watch.h"
 #include "jobs/progress.h"
 #include "jobs/sampling.h"
+#include "store/jobs/job_amend.h"
 #include "store/jobs/job_rows.h"
 #include "util/clock.h"
 
@@ -396,8 +397,11 @@ static int complete_begin(void *state, const StoreDone *done, Answer *ret) {
 /* --- end -------------------------------------------------------------------------------------- */
 
 static int put_amend(Lifecycle *lifecycle, const Request *request, const Peer *sender, Ticket ticket) {
-        return desk_pending(store_put(lifecycle->store, job_rows_pack_amend(request->job_end.job, sender, &request->job_end.end,
-                                                                            cookie_of(LIFECYCLE_END, ticket, NULL))));
+        const Node *node = lifecycle->node;
+
+        return desk_pending(store_put(lifecycle->store,
+                                      job_amend_pack(request->job_end.job, sender, &request->job_end.end, clock_realtime_ns() / NS_PER_MS,
+                                                     node_n_cpus(node), cookie_of(LIFECYCLE_END, ticket, NULL))));
 }
 
 static int end_active(Lifecycle *lifecycle, Job *job, const JobEnd *end, Ticket ticket) {

@@ -6,60 +6,20 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "jobs/job_end.h"
 #include "jobs/job_origin.h"
 #include "jobs/job_watch.h"
 #include "jobs/process_watch.h"
 #include "jobs/progress.h"
 #include "store/jobs/job_recovery.h"
-#include "store/jobs/job_rows.h"
 #include "util/clock.h"
 
-/* Computes the metrics up to the last checkpoint, which are lower bounds. */
-static void measure_lost(const Node *node, Progress *progress, MetricSet *ret_metrics, UsageSet *ret_usage) {
-        progress->window.lost = true;
-        window_metrics(&progress->window, meter_totals(node->meter), 1, ret_metrics);
-        /* The compatible values of perf.py depend on the time of the report, which is unknown. */
-        memset(ret_metrics->has_compat, 0, sizeof(ret_metrics->has_compat));
-
-        if (!progress->has_usage) {
-                usage_none(ret_usage);
-                return;
-        }
-        usage_metrics(&progress->usage, node_n_cpus(node), 0, ret_usage);
-        usage_cut(ret_usage);
-}
-
-/* Closes a job as interrupted with the numbers of the last checkpoint. */
-static int close_lost(Lifecycle *lifecycle, const RecoveredJob *recovered, Progress *progress, uint64_t end_ms, const char *note) {
-        const JobEnd end = {};
-        MetricSet metrics;
-        UsageSet usage;
-        StoreJobEnd row = {
-                .job = recovered->info.id, .state = JOB_INTERRUPTED, .end_realtime_ms = end_ms, .end = &end,
-                .note = note, .metrics = &metrics, .usage = &usage,
-        };
-        PhaseView phase;
-        int r;
-
-        measure_lost(lifecycle->node, progress, &metrics, &usage);
-        if (progress->has_phase) {
-                phase = (PhaseView){
-                        .index = progress->phase.index,
-                        .begin_realtime_ms = progress->phase.begin_realtime_ms,
-                        .end_realtime_ms = end_ms,
-                };
-                memcpy(phase.name, progress->phase.name, sizeof(phase.name));
-                progress->window = progress->phase.window;
-                progress->usage = progress->phase.usage;
-                progress->has_usage = progress->phase.has_usage;
-                measure_lost(lifecycle->node, progress, &phase.metrics, &phase.usage);
-                row.phase = &phase;
-        }
-
-        r = store_put(lifecycle->store, job_rows_pack_end(&row, (StoreCookie){}));
-        lifecycle->jobs->stats.n_interrupted++;
-        return r == STORE_QUEUE_FULL ? 0 : r; /* the next start closes the jobs for which the queue has no room */
-}
+/* State of the node when perfd was last running. */
+typedef struct Before {
+        Totals totals; /* at the last sample */
+        uint64_t realtime_ms;
+        bool is_same_boot;
+} Before;
 
 static void note_gap(Job *job, const RecoveredJob *recovered) {
         uint64_t now_ms = clock_realtime_ns() / NS_PER_MS;
@@ -140,7 +100,42 @@ static int resume_group(Lifecycle *lifecycle, Job *job, GroupState state, const 
         return 0;
 }
 
-static int resume(Lifecycle *lifecycle, const RecoveredJob *recovered, const Progress *progress, GroupState state,
+#define OVER_NOTE "the job ended while perfd was down; the metrics of the node end at the last sample before"
+
+/* True if no process of the job is left. A group in which none has run yet waits for the first. */
+static bool is_over(const Job *job) {
+        return job->group.cgroup && !cgroup_is_populated(job->group.cgroup) && groups_has_run(job);
+}
+
+/* Counters that were read after the outage are of a time at which the job was over. */
+static void end_usage(Usage *usage, const Totals *last) {
+        if (usage->last.boottime_ns > last->boottime_ns && usage->begin.boottime_ns <= last->boottime_ns)
+                usage->last.boottime_ns = last->boottime_ns;
+}
+
+/*
+ * Ends a job at the last sample before the outage. A detected job may continue in its cgroup; a job without a process waits for the report
+ * of its end, as long as any job without a process does.
+ */
+static int end_before(Lifecycle *lifecycle, Job *job, const Before *before, const char *note) {
+        int r;
+
+        if (job->group.usage)
+                end_usage(job->group.usage, &before->totals);
+        if (job->phase && job->phase->has_usage)
+                end_usage(&job->phase->usage, &before->totals);
+        job_set_note(job, note);
+        job->group.is_empty = true;
+        r = job_end_make_before(job, lifecycle->node, &before->totals, before->realtime_ms);
+        if (r < 0)
+                return r;
+
+        r = job_watch_start(lifecycle, job);
+        job->process.is_gone = r == JOB_WATCH_GONE;
+        return r < 0 ? r : 0;
+}
+
+static int resume(Lifecycle *lifecycle, const RecoveredJob *recovered, const Progress *progress, const Before *before, GroupState state,
                  const CgroupPlace *place) {
         Job *job;
         int r;
@@ -155,11 +150,39 @@ static int resume(Lifecycle *lifecycle, const RecoveredJob *recovered, const Pro
         r = resume_group(lifecycle, job, state, place);
         if (r < 0)
                 return r;
+        if (state == GROUP_SAME && is_over(job))
+                return end_before(lifecycle, job, before, OVER_NOTE);
 
         r = job_watch_start(lifecycle, job);
         if (r == JOB_WATCH_GONE)
                 job->process.is_gone = job->group.cgroup; /* the first sweep closes a job without a cgroup */
         return r < 0 ? r : 0;
+}
+
+/* Closes a job that is over, and whose cgroup does not exist any more. */
+static int close_over(Lifecycle *lifecycle, const RecoveredJob *recovered, const Progress *progress, const Before *before,
+                      const char *note) {
+        Job *job;
+        int r;
+
+        r = restore_job(lifecycle, recovered, progress, &job);
+        if (r < 0)
+                return r;
+
+        job->group.is_usage_cut = job->group.usage;
+        r = end_before(lifecycle, job, before, note);
+        if (r < 0)
+                return r;
+        job->final->state = JOB_INTERRUPTED;
+        job->final->boottime_ns = 0; /* does not wait for a report, which can also come later */
+        r = job_end_put(job, lifecycle->store, (StoreCookie){});
+        if (r != 0)
+                return r < 0 ? r : 0; /* without room in the queue, the next tick puts it */
+
+        /* A cgroup of the same name is another job's, and may be detected before the end is stored. */
+        lifecycle->jobs->stats.n_interrupted++;
+        jobs_remove(lifecycle->jobs, job);
+        return 0;
 }
 
 /*
@@ -184,7 +207,8 @@ static GroupState find_group(const Lifecycle *lifecycle, const RecoveredJob *rec
         return may_be_next(lifecycle->config, recovered, progress) ? GROUP_REMADE : GROUP_NONE;
 }
 
-static int recover_job(Lifecycle *lifecycle, const JobRecovery *recovery, const RecoveredJob *recovered, bool same_boot) {
+static int recover_job(Lifecycle *lifecycle, const RecoveredJob *recovered, const Before *before) {
+        bool is_same_boot = before->is_same_boot && recovered->boot_id && strcmp(recovered->boot_id, lifecycle->node->boot_id) == 0;
         CgroupPlace place;
         Progress progress;
         GroupState state;
@@ -197,20 +221,19 @@ static int recover_job(Lifecycle *lifecycle, const JobRecovery *recovery, const 
                 progress = (Progress){ .window.lost = true };
         }
 
-        if (!same_boot)
-                return close_lost(lifecycle, recovered, &progress, recovery->meter_realtime_ms,
+        if (!is_same_boot)
+                return close_over(lifecycle, recovered, &progress, before,
                                   "the machine was rebooted; totals end at the last checkpoint");
 
         state = find_group(lifecycle, recovered, &progress, &place);
         if (state != GROUP_NONE)
-                return resume(lifecycle, recovered, &progress, state, &place);
+                return resume(lifecycle, recovered, &progress, before, state, &place);
         if (recovered->info.cgroup && progress.has_usage)
-                return close_lost(lifecycle, recovered, &progress, recovery->meter_realtime_ms,
-                                  "the job ended while perfd was down; totals end at the last checkpoint");
+                return close_over(lifecycle, recovered, &progress, before,
+                                  OVER_NOTE ", and those of the job at the last checkpoint, because its cgroup was removed");
         if (!process_watch_is_alive(lifecycle->node, recovered->info.pid, recovered->info.pid_start_ticks))
-                return close_lost(lifecycle, recovered, &progress, recovery->meter_realtime_ms,
-                                  "its process ended while perfd was down; totals end at the last checkpoint");
-        return resume(lifecycle, recovered, &progress, GROUP_NONE, NULL);
+                return close_over(lifecycle, recovered, &progress, before, OVER_NOTE);
+        return resume(lifecycle, recovered, &progress, before, GROUP_NONE, NULL);
 }
 
 /* Restores the meter of the store. 0: the totals continue in the same boot. Otherwise a positive outcome of meter_restore(), or < 0. */
@@ -236,35 +259,49 @@ static int restore_account(Node *node, bool has_jobs) {
         return has_jobs ? 0 : node_reset_meter(node);
 }
 
+/* Restores the account of the node, and takes the first sample. */
+static int restore_node(Node *node, const JobRecovery *recovery, Before *ret) {
+        int restored, r;
+
+        restored = restore_meter(node, recovery);
+        r = restored == 0 ? restore_account(node, recovery->n_jobs > 0) : restored;
+        if (r < 0)
+                return r;
+
+        *ret = (Before){ .totals = *meter_totals(node->meter), .is_same_boot = restored == 0 };
+        ret->realtime_ms = ret->totals.realtime_ns > 0 ? ret->totals.realtime_ns / NS_PER_MS : recovery->meter_realtime_ms;
+        /* No window refers to the meter of another boot: a new meter starts at zero, or with the account of this boot. */
+        r = restored == 0 ? 0 : node_reset_meter(node);
+        if (r == 0 && restored != 0)
+                r = restore_account(node, false);
+        return r < 0 ? r : node_sample(node, 0);
+}
+
 int recovery_run(Lifecycle *lifecycle) {
         scoped(job_recovery_freep) JobRecovery *recovery = NULL;
-        int restored, r;
+        size_t n_running = 0;
+        Before before;
+        int r;
 
         assert(lifecycle->jobs->n == 0);
 
         r = job_recovery_read(store_is_late(lifecycle->store) ? NULL : store_path(lifecycle->store),
                               store_wal_barrier(lifecycle->store), &recovery);
-        if (r < 0)
-                return r;
-
-        restored = restore_meter(lifecycle->node, recovery);
-        r = restored == 0 ? restore_account(lifecycle->node, recovery->n_jobs > 0) : restored;
+        if (r == 0)
+                r = restore_node(lifecycle->node, recovery, &before);
         if (r < 0)
                 return r;
 
         for (size_t i = 0; i < recovery->n_jobs; i++) {
-                r = recover_job(lifecycle, recovery, &recovery->jobs[i], restored == 0);
+                r = recover_job(lifecycle, &recovery->jobs[i], &before);
                 if (r < 0)
                         return r;
         }
 
+        for (const Job *job = lifecycle->jobs->first; job; job = job->links.next)
+                n_running += !job->final;
         if (recovery->n_jobs > 0)
-                log_notice("Resumed %zu of %zu jobs that were running when perfd last stopped; the others are closed as interrupted.",
-                           lifecycle->jobs->n, recovery->n_jobs);
-
-        if (restored == 0)
-                return 0;
-        /* No window refers to the meter of another boot: a new meter starts at zero, or with the account of this boot. */
-        r = node_reset_meter(lifecycle->node);
-        return r < 0 ? r : restore_account(lifecycle->node, false);
+                log_notice("Resumed %zu of %zu jobs that were running when perfd last stopped; the others ended meanwhile.", n_running,
+                           recovery->n_jobs);
+        return 0;
 }

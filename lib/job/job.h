@@ -89,7 +89,11 @@ typedef struct JobEnd {
         int32_t signal;      /* 0: none */
         bool has_rusage;
         JobRusage rusage;
+        uint64_t realtime_ms; /* time of the end by the client's clock, since the epoch; 0: not reported */
 } JobEnd;
+
+/* Part of the notes that a report of the end makes false. */
+#define JOB_NO_END_NOTE "no end was reported"
 
 /* A phase of a job: the time between two marks, or between a mark and the begin or end. */
 typedef struct PhaseView {

@@ -389,6 +389,30 @@ void usage_of_process_tree(double user_s, double system_s, double duration_s, ui
         put_cpu_shares(user_s + system_s, duration_s, n_node_cpus, QUALITY_EXACT, ret);
 }
 
+void usage_raise_cpu(UsageSet *usage, double user_s, double system_s) {
+        if (usage->quality[USAGE_CPU_SECONDS] != QUALITY_SAMPLED || user_s + system_s <= usage->value[USAGE_CPU_SECONDS])
+                return;
+
+        put(usage, USAGE_CPU_SECONDS, user_s + system_s, QUALITY_SAMPLED);
+        put(usage, USAGE_CPU_USER, user_s, QUALITY_SAMPLED);
+        put(usage, USAGE_CPU_SYSTEM, system_s, QUALITY_SAMPLED);
+}
+
+void usage_set_duration(UsageSet *usage, double duration_s) {
+        Quality quality = usage->quality[USAGE_CPU_SECONDS];
+
+        if (quality_is_present(quality))
+                put_cpu_shares(usage->value[USAGE_CPU_SECONDS], duration_s, usage->value[USAGE_CPU_GIVEN], quality, usage);
+}
+
+void usage_doubt_duration(UsageSet *usage) {
+        static const UsageMetric metrics[] = { USAGE_CPU_MEAN, USAGE_CPU_RATIO, USAGE_CPU_UNUSED };
+
+        for (size_t i = 0; i < N_ELEMENTS(metrics); i++)
+                if (usage->quality[metrics[i]] == QUALITY_EXACT)
+                        usage->quality[metrics[i]] = QUALITY_SAMPLED;
+}
+
 /* --- record ----------------------------------------------------------------------------------- */
 
 static const RecordField cpu_base_fields[] = {

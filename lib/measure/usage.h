@@ -132,5 +132,12 @@ void usage_none(UsageSet *ret);
  */
 void usage_of_process_tree(double user_s, double system_s, double duration_s, uint32_t n_node_cpus, UsageSet *ret);
 
+/* Replaces CPU time that is a lower bound (usage_cut) by that of a process of the job, if this is more: also a lower bound. */
+void usage_raise_cpu(UsageSet *usage, double user_s, double system_s);
+/* Computes the metrics per time again, for a job of this duration. */
+void usage_set_duration(UsageSet *usage, double duration_s);
+/* Marks the metrics per time as sampled, because the duration is not known. */
+void usage_doubt_duration(UsageSet *usage);
+
 /* Record for checkpoints. */
 extern const Record usage_record;

@@ -64,7 +64,8 @@ class RemadeGroups(GroupTest):
         again, _ = self.remake(group, top, 0.1)
         daemon.start()
         job = self.wait_state(daemon, "32", "interrupted")
-        self.assertEqual(job["note"], "the job ended while perfd was down; totals end at the last checkpoint")
+        self.assertEqual(job["note"], "the job ended while perfd was down; the metrics of the node end at the last sample before, "
+                                      "and those of the job at the last checkpoint, because its cgroup was removed")
         later = self.later(daemon, "32")
         self.assertEqual(later["state"], "running")
         again.stop()

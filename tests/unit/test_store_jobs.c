@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs in the store: begun, ended, amended, and recovered at the start. */
-/* tests: daemon/store/jobs/job_rows.c daemon/store/jobs/job_recovery.c daemon/store/jobs/job_columns.c
+/* tests: daemon/store/jobs/job_rows.c daemon/store/jobs/job_amend.c daemon/store/jobs/job_parts.c
+    daemon/store/jobs/job_recovery.c daemon/store/jobs/job_columns.c
     daemon/store/jobs/store_jobs.c daemon/store/store_subjects.c */
 
 #include "store/indicators/indicator_reader.h"
@@ -8,6 +9,7 @@
 #include "store/indicators/result_rows.h"
 #include "store/jobs/job_reader.h"
 #include "store/jobs/job_recovery.h"
+#include "store/jobs/job_amend.h"
 #include "store/jobs/job_rows.h"
 #include "store_fixture.h"
 
@@ -41,7 +43,7 @@ static StoreOutcome end_job(Store *store, const char *id, JobState job_state, co
 static StoreOutcome amend_job(Store *store, const char *id, uint32_t uid) {
         JobEnd end = { .has_exit_status = true, .exit_status = 3, .has_rusage = true, .rusage = { .ru_utime = 1.25 } };
 
-        assert_int_equal(store_put(store, job_rows_pack_amend(id, &(Peer){ .uid = uid }, &end, cookie_of(3))), 0);
+        assert_int_equal(store_put(store, job_amend_pack(id, &(Peer){ .uid = uid }, &end, 0, 1, cookie_of(3))), 0);
         return outcome_of(store, 3);
 }
 
@@ -194,7 +196,7 @@ static void an_administrator_acts_for_others_under_his_own_name(void **state) {
         reader_reset(place->reader);
 
         assert_int_equal(end_job(place->store, "job-1", JOB_INTERRUPTED, &(JobEnd){}, NULL), STORE_DONE);
-        assert_int_equal(store_put(place->store, job_rows_pack_amend("job-1", &admin, &end, cookie_of(3))), 0);
+        assert_int_equal(store_put(place->store, job_amend_pack("job-1", &admin, &end, 0, 1, cookie_of(3))), 0);
         assert_int_equal(outcome_of(place->store, 3), STORE_DONE);
 }
 

@@ -7,6 +7,7 @@
 #include "store/indicators/result_rows.h"
 #include "store/jobs/job_reader.h"
 #include "store/jobs/job_recovery.h"
+#include "store/jobs/job_amend.h"
 #include "store/jobs/job_rows.h"
 #include "store_fixture.h"
 
@@ -213,7 +214,7 @@ static void jobs_that_were_running_before_a_late_start_are_interrupted(void **st
         assert_string_equal(row.view.info.note, "");
 
         /* The end of the job can still be stored. */
-        assert_int_equal(store_put(place->store, job_rows_pack_amend("checked", ROOT, &end, cookie_of(4))), 0);
+        assert_int_equal(store_put(place->store, job_amend_pack("checked", ROOT, &end, 0, 1, cookie_of(4))), 0);
         assert_int_equal(outcome_of(place->store, 4), STORE_DONE);
 }
 

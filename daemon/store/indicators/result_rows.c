@@ -11,7 +11,7 @@
 #include "store/indicators/catalog.h"
 #include "store/indicators/series.h"
 #include "store/indicators/shape.h"
-#include "store/jobs/job_rows.h"
+#include "store/jobs/job_parts.h"
 
 /* The body of a row set begins with the outcome of its results, which the writer fills in. */
 static size_t n_stored_bytes(size_t n_rows) {
@@ -180,7 +180,7 @@ static int find_named(Database *database, Field id, uint32_t sender, Named *ret)
         if (ret->id.text && strcmp(id.text, ret->id.text) == 0)
                 return 0;
 
-        r = job_rows_find_owner(database, id, &owner);
+        r = job_parts_find_owner(database, id, &owner);
         if (r != 0)
                 return r;
 

@@ -6,6 +6,8 @@
 
 #include "store/compress.h"
 #include "store/database.h"
+#include "store/jobs/job_amend.h"
+#include "store/jobs/job_parts.h"
 #include "store/jobs/job_text.h"
 
 /* --- in the writer's thread: metrics ------------------------------------------------------------- */
@@ -13,31 +15,11 @@
 /* Four columns of a row of a job or phase: layout, metrics, usage_layout, usage (job_text.h describes the texts). */
 #define N_NUMBER_FIELDS 4
 
-STATEMENT layout_find = {
-        "SELECT id FROM layout WHERE keys = ?1",
-        1,
-};
-
-STATEMENT layout_insert = {
-        "INSERT INTO layout (keys) VALUES (?1) RETURNING id",
-        1,
-};
-
-/* Finds or inserts the id of this program's layout. */
-static int find_layout(Database *database, LayoutKind kind, int64_t *ret) {
-        scoped(buffer_deinit) Buffer keys = {};
-        int r;
-
-        job_text_write_layout(kind, &keys);
-        r = buffer_error(&keys);
-        return r < 0 ? r : database_text_id(database, &layout_find, &layout_insert, field_buffer(&keys), ret);
-}
-
 static int read_one(Database *database, LayoutKind kind, Field text, Field ret[static 2]) {
         int64_t layout = 0;
         int r;
 
-        r = text.text ? find_layout(database, kind, &layout) : 0;
+        r = text.text ? job_parts_find_layout(database, kind, &layout) : 0;
         ret[0] = field_if(text.text, field_i64(layout));
         ret[1] = text;
         return r;
@@ -284,42 +266,6 @@ static int apply_identity(RowSet *set, Database *database, void *state) {
         return r;
 }
 
-/* --- amend --------------------------------------------------------------------------------------- */
-
-/* STORE_DONE: the user may amend the job. */
-static int judge_amend(Database *database, Field job, uint32_t uid, bool is_admin, StoreOutcome *ret) {
-        JobOwner owner = {};
-        int r;
-
-        r = job_rows_find_owner(database, job, &owner);
-        if (r != 0)
-                return r;
-
-        if (!owner.is_stored)
-                *ret = STORE_MISSING;
-        else if (!is_admin && owner.uid != uid)
-                *ret = STORE_DENIED;
-        else
-                *ret = owner.is_finished ? STORE_DUPLICATE : STORE_DONE;
-        return 0;
-}
-
-STATEMENT job_amend = {
-        "UPDATE job SET state = 'finished', exit_status = ?2, signal = ?3, rusage = ?4 WHERE id = ?1",
-        0,
-};
-
-static int apply_amend(RowSet *set, Database *database, void *state) {
-        Unpack from = rowset_unpack(set);
-        Field uid = pack_read(&from), is_admin = pack_read(&from), fields[4];
-        int r;
-
-        (void)state;
-        pack_read_fields(&from, fields, N_ELEMENTS(fields));
-        r = judge_amend(database, fields[0], (uint32_t)uid.integer, is_admin.integer, &set->outcome);
-        return r != 0 || set->outcome != STORE_DONE ? r : database_run(database, &job_amend, fields, N_ELEMENTS(fields));
-}
-
 /* --- checkpoints --------------------------------------------------------------------------------- */
 
 static int apply_checkpoints(RowSet *set, Database *database, void *state) {
@@ -363,33 +309,6 @@ int job_rows_interrupt(Database *database) {
         return r != 0 ? r : database_run(database, &running_clear, NULL, 0);
 }
 
-/* --- owner --------------------------------------------------------------------------------------- */
-
-enum { OWNER_STATE, OWNER_UID, OWNER_ROW, N_OWNER_COLUMNS };
-
-STATEMENT owner_find = { "SELECT state, uid, row FROM job WHERE id = ?1", N_OWNER_COLUMNS };
-
-int job_rows_find_owner(Database *database, Field job, JobOwner *ret) {
-        Prepared *find = database_prepare(database, &owner_find, &job, 1);
-        const char *state;
-        int r;
-
-        *ret = (JobOwner){};
-        r = database_step(database, find);
-        if (r != DATABASE_ROW)
-                return r;
-
-        state = column_text(find, OWNER_STATE);
-        *ret = (JobOwner){
-                .is_stored = true,
-                .is_running = state && strcmp(state, job_state_name(JOB_RUNNING)) == 0,
-                .is_finished = state && strcmp(state, job_state_name(JOB_FINISHED)) == 0,
-                .uid = (uint32_t)column_i64(find, OWNER_UID),
-                .row = column_i64(find, OWNER_ROW),
-        };
-        return database_finish(database, find);
-}
-
 /* --- kinds --------------------------------------------------------------------------------------- */
 
 static const RowKind begin_kind = { "job begin", apply_begin };
@@ -397,11 +316,10 @@ static const RowKind rename_kind = { "job rename", apply_rename };
 static const RowKind end_kind = { "job end", apply_end };
 static const RowKind phase_kind = { "phase", apply_phase };
 static const RowKind identity_kind = { "job identity", apply_identity };
-static const RowKind amend_kind = { "job amend", apply_amend };
 static const RowKind checkpoints_kind = { "checkpoints", apply_checkpoints };
 
 const RowKind *const job_rows_kinds[] = {
-        &begin_kind, &rename_kind, &end_kind, &phase_kind, &identity_kind, &amend_kind, &checkpoints_kind, NULL,
+        &begin_kind, &rename_kind, &end_kind, &phase_kind, &identity_kind, &job_amend_kind, &checkpoints_kind, NULL,
 };
 
 /* --- in the caller's thread ---------------------------------------------------------------------- */
@@ -463,20 +381,6 @@ RowSet *job_rows_pack_rename(const char *id, const char *other) {
         return rowset_finish(&buffer, &rename_kind, 1, (StoreCookie){});
 }
 
-static void pack_end(Buffer *buffer, const JobEnd *end) {
-        size_t begin;
-
-        pack_fields(buffer, FIELDS(field_if(end->has_exit_status, field_i64(end->exit_status)), field_i64(end->signal)));
-        if (!end->has_rusage) {
-                pack_fields(buffer, &(Field){}, 1);
-                return;
-        }
-
-        begin = pack_text_begin(buffer);
-        record_put(&job_rusage_record, &end->rusage, buffer);
-        pack_text_end(buffer, begin);
-}
-
 /* The order is that of job_end, then come the last phase, if the number of phases is not 0, and the timeline. */
 RowSet *job_rows_pack_end(const StoreJobEnd *row, StoreCookie cookie) {
         scoped(buffer_deinit) Buffer buffer = {};
@@ -484,7 +388,7 @@ RowSet *job_rows_pack_end(const StoreJobEnd *row, StoreCookie cookie) {
 
         rowset_begin(&buffer, FIELDS(field_string(row->job), field_string(job_state_name(row->state)),
                                      field_u64(row->end_realtime_ms)));
-        pack_end(&buffer, row->end);
+        job_parts_pack_end(&buffer, row->end);
         pack_fields(&buffer, FIELDS(field_string(row->note && row->note[0] ? row->note : NULL)));
         pack_numbers(&buffer, row->metrics, row->usage);
         pack_fields(&buffer, FIELDS(field_u64(row->phase ? UINT64_C(1) + row->phase->index : 0)));
@@ -511,14 +415,6 @@ RowSet *job_rows_pack_identity(const StoreJobIdentity *identity, StoreCookie coo
         rowset_begin(&buffer, FIELDS(field_string(identity->job), field_string(job_enclosure_name(identity->enclosure)),
                                      field_string(identity->cgroup), field_u64(identity->uid), field_u64(identity->gid)));
         return rowset_finish(&buffer, &identity_kind, 1, cookie);
-}
-
-RowSet *job_rows_pack_amend(const char *job, const Peer *sender, const JobEnd *end, StoreCookie cookie) {
-        scoped(buffer_deinit) Buffer buffer = {};
-
-        rowset_begin(&buffer, FIELDS(field_u64(sender->uid), field_i64(sender->is_admin || sender->uid == 0), field_string(job)));
-        pack_end(&buffer, end);
-        return rowset_finish(&buffer, &amend_kind, 1, cookie);
 }
 
 RowSet *job_rows_pack_checkpoints(const StoreCheckpoint *items, size_t n_items, const char *boot_id, const char *meter,

@@ -66,12 +66,6 @@ typedef struct StoreJobIdentity {
 /* Stores both. STORE_MISSING: the job is not running. */
 RowSet *job_rows_pack_identity(const StoreJobIdentity *identity, StoreCookie cookie);
 
-/*
- * An end that arrives for a job already closed as interrupted: adds exit status and rusage and makes the job finished; metrics
- * and note stay. A sender who is neither an administrator nor the job's owner: STORE_DENIED. A finished job: STORE_DUPLICATE.
- */
-RowSet *job_rows_pack_amend(const char *job, const Peer *sender, const JobEnd *end, StoreCookie cookie);
-
 /* Progress of a running job at a checkpoint. */
 typedef struct StoreCheckpoint {
         const char *job;
@@ -86,12 +80,4 @@ RowSet *job_rows_pack_checkpoints(const StoreCheckpoint *items, size_t n_items, 
 /* Closes every running job as interrupted, at its last checkpoint. */
 int job_rows_interrupt(struct Database *database);
 
-/* Owner of a job. */
-typedef struct JobOwner {
-        bool is_stored; /* else the job was never begun here */
-        bool is_running, is_finished;
-        uint32_t uid;
-        int64_t row;
-} JobOwner;
-int job_rows_find_owner(struct Database *database, Field job, JobOwner *ret);
 extern const RowKind *const job_rows_kinds[];
