@@ -2,6 +2,7 @@
 # make check      install packages and run all tests      make lint       check layers, formatting, manuals
 # make install    DESTDIR= PREFIX= and the *_DIR below    make bench      write the table of bench/RESULTS.md
 # make coverage   measure each module's coverage by its own unit tests (MODULES=daemon/jobs selects)
+# make check-once      run the tests that need another installation or a registry
 # make check-hostile   try faults and hostile clients for HOSTILE_TIME= seconds
 # make clean                                              make compile_commands.json
 #
@@ -163,6 +164,10 @@ check: test-deps
 	@$(MAKE) --no-print-directory -s all examples unit-tests
 	@tests/run $(B) $(TESTS)
 
+check-once: interop-deps
+	@$(MAKE) --no-print-directory -s all examples
+	@tests/run $(B) $(or $(TESTS),once.)
+
 check-hostile: test-deps
 	@$(MAKE) --no-print-directory -s all
 	@tests/hostile/run $(B) $(TESTS)
@@ -217,7 +222,7 @@ clean:
 
 always:
 
-.PHONY: always all examples deps test-deps interop-deps run check check-hostile unit-tests bench benches lint coverage install clean compile_commands.json
+.PHONY: always all examples deps test-deps interop-deps run check check-once check-hostile unit-tests bench benches lint coverage install clean compile_commands.json
 .SECONDARY:
 -include $(B)/daemon/main.d $(B)/client/main.d $(CORE_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(CLIENT_OBJ:.o=.d) $(UNIT_TESTS:=.d) $(BENCHES:=.d) \
          $(FUZZ_OBJ:.o=.d)

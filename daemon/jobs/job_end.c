@@ -40,7 +40,12 @@ static int format_samples(const Job *job, const Node *node, const SampleLog *sam
         return *ret ? 0 : -ENOMEM;
 }
 
-static int fill(const Job *job, const Node *node, const JobEnd *end, JobFinal *ret) {
+static int fill(Job *job, const Node *node, const JobEnd *end, JobFinal *ret) {
+        /* The sample of the end ends no observation if the last observation is recent. */
+        window_add_gauges(&job->window, &node->sample);
+        if (job->phase)
+                window_add_gauges(&job->phase->window, &node->sample);
+
         ret->realtime_ms = node_realtime_ms(node);
         ret->boottime_ns = node->sample.boottime_ns;
         node_window_metrics(node, &job->window, &ret->result.metrics);

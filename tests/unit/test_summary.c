@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "client/run/summary.h"
+#include "client/results/summary.h"
 
 static void add(Summary *summary, const char *name, const char *key, double value) {
         const Member members[] = {
