@@ -144,7 +144,8 @@ class Points(SweepTestCase):
         self.assertFalse(self.out.exists())
 
     def test_a_dry_run_says_which_points_are_recorded_and_fits_a_terminal(self):
-        settings = {"size": [1, 20], "dataset": ["criteo-of-a-week-in-a-rather-long-spelling", "higgs"], "solver": ["gradient-boosting-hist", "x"]}
+        settings = {"size": [1, 20], "dataset": ["criteo-of-a-week-in-a-rather-long-spelling", "higgs"],
+                    "solver": ["gradient-boosting-hist", "x"]}
         self.write(command=["true"], settings=settings, nodes=["node-of-the-cluster-1", "n2"])
         self.sweep("--no-perfd")
         self.write(command=["true"], settings={**settings, "size": [1, 20, 300]}, nodes=["node-of-the-cluster-1", "n2"])
@@ -159,7 +160,8 @@ class Points(SweepTestCase):
     def test_a_dry_run_of_points_with_different_settings(self):
         self.write(command=["true"], settings=None, extra=[{"a": [1, 2]}, {"b": "z"}])
         self.sweep("--dry-run")
-        self.assertEqual(self.printed.splitlines()[-6:-2], ["POINT  SETTINGS  STATE", "001    a=1       to run", "002    a=2       to run", "003    b=z       to run"])
+        self.assertEqual(self.printed.splitlines()[-6:-2], ["POINT  SETTINGS  STATE", "001    a=1       to run", "002    a=2       to run",
+                                                            "003    b=z       to run"])
 
     def test_a_version_read_as_a_number_causes_a_warning(self):
         file = self.directory / "sweep.yaml"

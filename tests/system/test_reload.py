@@ -216,8 +216,8 @@ class Reload(harness.TestCase):
     def test_the_user_of_perfd_may_reload(self):
         directory = self.temporary_directory()
         os.chown(directory, NOBODY, NOBODY)
-        perfd = subprocess.Popen([self.for_others(harness.PERFD), "--config", "/dev/null", "--http", "off", "--socket", directory / "s", "--state",
-                                  directory / "state"], user=NOBODY, group=NOBODY, extra_groups=[], stderr=subprocess.DEVNULL)
+        perfd = subprocess.Popen([self.for_others(harness.PERFD), "--config", "/dev/null", "--http", "off",
+                                  "--socket", directory / "s", "--state", directory / "state"], user=NOBODY, group=NOBODY, extra_groups=[], stderr=subprocess.DEVNULL)
         self.addCleanup(perfd.wait)
         self.addCleanup(perfd.terminate)
         done = subprocess.run([self.for_others(), "--socket", directory / "s", "reload"], user=NOBODY, group=NOBODY, extra_groups=[],
