@@ -217,7 +217,8 @@ class Reload(harness.TestCase):
         directory = self.temporary_directory()
         os.chown(directory, NOBODY, NOBODY)
         perfd = subprocess.Popen([self.for_others(harness.PERFD), "--config", "/dev/null", "--http", "off",
-                                  "--socket", directory / "s", "--state", directory / "state"], user=NOBODY, group=NOBODY, extra_groups=[], stderr=subprocess.DEVNULL)
+                                  "--socket", directory / "s", "--state", directory / "state"],
+                                 user=NOBODY, group=NOBODY, extra_groups=[], stderr=subprocess.DEVNULL)
         self.addCleanup(perfd.wait)
         self.addCleanup(perfd.terminate)
         done = subprocess.run([self.for_others(), "--socket", directory / "s", "reload"], user=NOBODY, group=NOBODY, extra_groups=[],
