@@ -88,8 +88,10 @@ typedef struct JobEnd {
         int32_t exit_status; /* as in a shell: 0…255, 128 + signal */
         int32_t signal;      /* 0: none */
         bool has_rusage;
+        bool is_rusage_partial; /* processes are missing, or counted in clock ticks */
         JobRusage rusage;
         uint64_t realtime_ms; /* time of the end by the client's clock, since the epoch; 0: not reported */
+        ClientCpu client_cpu; /* since the begin; not part of the rusage */
 } JobEnd;
 
 /* Part of the notes that a report of the end makes false. */

@@ -11,12 +11,13 @@ static uint64_t limit(uint64_t value, uint64_t min, uint64_t max) {
 
 /* The process is waited for with its whole tree (subreaper), or with the children that it has waited for: a lower bound. */
 static void settle_usage(UsageSet *usage, const JobEnd *end, double duration_s, uint32_t n_node_cpus) {
-        double user_s = end->rusage.ru_utime, system_s = end->rusage.ru_stime;
+        const ProcessTree tree = { end->rusage.ru_utime, end->rusage.ru_stime, end->is_rusage_partial };
 
+        usage_exclude_client(usage, &end->client_cpu);
         if (end->has_rusage && usage->quality[USAGE_CPU_SECONDS] == QUALITY_NO_GROUP)
-                usage_of_process_tree(user_s, system_s, duration_s, n_node_cpus, usage);
+                usage_of_process_tree(&tree, duration_s, n_node_cpus, usage);
         else if (end->has_rusage)
-                usage_raise_cpu(usage, user_s, system_s);
+                usage_raise_cpu(usage, &tree);
         usage_set_duration(usage, duration_s);
 }
 

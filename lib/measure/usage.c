@@ -2,6 +2,7 @@
 #include "measure/usage.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -148,6 +149,33 @@ void usage_begin_earlier(Usage *usage, uint64_t ns) {
                         *field_of(&usage->begin, &fields[i]) = 0;
         usage->unseen_us = 0;
         usage->begin.boottime_ns -= ns < usage->begin.boottime_ns ? ns : usage->begin.boottime_ns - 1;
+}
+
+static uint64_t min_of(uint64_t a, uint64_t b) {
+        return a < b ? a : b;
+}
+
+/*
+ * The kernel divides the CPU time of a process and of a group into user and system time by clock ticks, each for itself: what
+ * exceeds one part of the group is taken from the other. In cgroup v1, the parts do not add up to the total.
+ */
+void usage_exclude(Usage *usage, const ClientCpu *cpu) {
+        CgroupSample *begin = &usage->begin;
+        const CgroupSample *last = &usage->last;
+        uint64_t n_user_us = last->user_us - begin->user_us, n_system_us = last->system_us - begin->system_us;
+        uint64_t wanted_us = cpu->user_us + cpu->system_us, user_us, system_us;
+
+        user_us = min_of(cpu->user_us, n_user_us);
+        system_us = min_of(wanted_us - user_us, n_system_us);
+        user_us = min_of(wanted_us - system_us, n_user_us);
+        begin->user_us += user_us;
+        begin->system_us += system_us;
+        begin->usage_us += min_of(wanted_us, last->usage_us - begin->usage_us);
+}
+
+void usage_exclude_before(Usage *usage, const ClientCpu *cpu) {
+        usage_exclude(usage, cpu);
+        usage->unseen_us = usage->last.usage_us - usage->begin.usage_us;
 }
 
 static void update_fields(Usage *usage, const CgroupSample *sample) {
@@ -381,15 +409,32 @@ void usage_none(UsageSet *ret) {
         memset(ret->quality, QUALITY_NO_GROUP, sizeof(ret->quality));
 }
 
-void usage_of_process_tree(double user_s, double system_s, double duration_s, uint32_t n_node_cpus, UsageSet *ret) {
+void usage_of_process_tree(const ProcessTree *tree, double duration_s, uint32_t n_node_cpus, UsageSet *ret) {
+        double used_s = tree->user_s + tree->system_s;
+        Quality quality = tree->is_partial ? QUALITY_SAMPLED : QUALITY_EXACT;
+
         usage_none(ret);
-        put(ret, USAGE_CPU_SECONDS, user_s + system_s, QUALITY_EXACT);
-        put(ret, USAGE_CPU_USER, user_s, QUALITY_EXACT);
-        put(ret, USAGE_CPU_SYSTEM, system_s, QUALITY_EXACT);
-        put_cpu_shares(user_s + system_s, duration_s, n_node_cpus, QUALITY_EXACT, ret);
+        put(ret, USAGE_CPU_SECONDS, used_s, quality);
+        put(ret, USAGE_CPU_USER, tree->user_s, quality);
+        put(ret, USAGE_CPU_SYSTEM, tree->system_s, quality);
+        put_cpu_shares(used_s, duration_s, n_node_cpus, quality, ret);
 }
 
-void usage_raise_cpu(UsageSet *usage, double user_s, double system_s) {
+void usage_exclude_client(UsageSet *usage, const ClientCpu *client) {
+        double *user_s = &usage->value[USAGE_CPU_USER], *system_s = &usage->value[USAGE_CPU_SYSTEM];
+        double user_us = (double)client->user_us, system_us = (double)client->system_us;
+
+        if (usage->quality[USAGE_CPU_SECONDS] != QUALITY_EXACT || usage->quality[USAGE_CPU_USER] != QUALITY_EXACT)
+                return;
+
+        *user_s = fmax(*user_s - user_us / 1e6, 0);
+        *system_s = fmax(*system_s - system_us / 1e6, 0);
+        usage->value[USAGE_CPU_SECONDS] = fmax(usage->value[USAGE_CPU_SECONDS] - (user_us + system_us) / 1e6, 0);
+}
+
+void usage_raise_cpu(UsageSet *usage, const ProcessTree *tree) {
+        double user_s = tree->user_s, system_s = tree->system_s;
+
         if (usage->quality[USAGE_CPU_SECONDS] != QUALITY_SAMPLED || user_s + system_s <= usage->value[USAGE_CPU_SECONDS])
                 return;
 

@@ -26,7 +26,7 @@ static void set_up(Fixture *f, Quality duration, Quality cpu) {
         f->metrics.quality[METRIC_DURATION] = (uint8_t)duration;
         usage_none(&f->usage);
         if (quality_is_present(cpu)) {
-                usage_of_process_tree(1.5, 0.25, 2, 4, &f->usage);
+                usage_of_process_tree(&(ProcessTree){ 1.5, 0.25, false }, 2, 4, &f->usage);
                 f->usage.quality[USAGE_CPU_SECONDS] = f->usage.quality[USAGE_CPU_USER] = (uint8_t)cpu;
         }
         f->end = (JobEnd){ .realtime_ms = 13500, .has_rusage = true, .rusage = { .ru_utime = 2.5, .ru_stime = 0.3 } };

@@ -128,15 +128,13 @@ STATEMENT job_amend = {
 
 static int apply_amend(RowSet *set, Database *database, void *state) {
         Unpack from = rowset_unpack(set);
-        Field uid = pack_read(&from), is_admin = pack_read(&from), fields[4], time_ms, now_ms, n_cpus;
+        Field uid = pack_read(&from), is_admin = pack_read(&from), fields[4], about[6];
         JobEnd end = {};
         int r;
 
         (void)state;
         pack_read_fields(&from, fields, N_ELEMENTS(fields));
-        time_ms = pack_read(&from);
-        now_ms = pack_read(&from);
-        n_cpus = pack_read(&from);
+        pack_read_fields(&from, about, N_ELEMENTS(about));
         r = judge_amend(database, fields[0], (uint32_t)uid.integer, is_admin.integer, &set->outcome);
         if (r != 0 || set->outcome != STORE_DONE)
                 return r;
@@ -144,9 +142,11 @@ static int apply_amend(RowSet *set, Database *database, void *state) {
         r = database_run(database, &job_amend, fields, N_ELEMENTS(fields));
         if (r != 0)
                 return r;
-        end.realtime_ms = (uint64_t)time_ms.integer;
+        end.realtime_ms = (uint64_t)about[0].integer;
+        end.client_cpu = (ClientCpu){ (uint64_t)about[1].integer, (uint64_t)about[2].integer };
+        end.is_rusage_partial = about[3].integer;
         end.has_rusage = fields[3].text && record_parse(&job_rusage_record, fields[3].text, &end.rusage) == 0;
-        return settle(database, fields[0], &end, (uint64_t)now_ms.integer, (uint32_t)n_cpus.integer);
+        return settle(database, fields[0], &end, (uint64_t)about[4].integer, (uint32_t)about[5].integer);
 }
 
 const RowKind job_amend_kind = { "job amend", apply_amend };
@@ -158,6 +158,7 @@ RowSet *job_amend_pack(const char *job, const Peer *sender, const JobEnd *end, u
 
         rowset_begin(&buffer, FIELDS(field_u64(sender->uid), field_i64(sender->is_admin || sender->uid == 0), field_string(job)));
         job_parts_pack_end(&buffer, end);
-        pack_fields(&buffer, FIELDS(field_u64(end->realtime_ms), field_u64(now_ms), field_u64(n_cpus)));
+        pack_fields(&buffer, FIELDS(field_u64(end->realtime_ms), field_u64(end->client_cpu.user_us), field_u64(end->client_cpu.system_us),
+                                    field_i64(end->is_rusage_partial), field_u64(now_ms), field_u64(n_cpus)));
         return rowset_finish(&buffer, &job_amend_kind, 1, cookie);
 }
