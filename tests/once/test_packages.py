@@ -17,9 +17,6 @@ import clean_root
 import harness
 from harness import ROOT, TIMEOUT_S, find_peer, wait_for
 
-# The packages have no sanitizer.
-RUNS_ONCE = True
-
 DEBS = ROOT / "build" / "deb"
 VERSION = (ROOT / "VERSION").read_text().strip()
 NEWER = f"{VERSION}+newer"
