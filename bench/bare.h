@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "sample/sampler.h"
+#include "sample/host/sampler.h"
 
 #define TEXT_BYTES ((size_t)4 << 20)
 

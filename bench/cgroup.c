@@ -22,7 +22,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "sample/cgroup.h"
+#include "sample/cgroup/cgroup.h"
 #include "util/clock.h"
 
 #define N_ROUNDS 7

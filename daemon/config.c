@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "document/indicator_model.h"
-#include "sample/pattern.h"
+#include "sample/detection/pattern.h"
 #include "user_database.h"
 #include "util/clock.h"
 #include "util/parse.h"

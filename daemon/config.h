@@ -16,7 +16,7 @@
 #include "ingest/ingest.h"
 #include "jobs/jobs.h"
 #include "node/node.h"
-#include "sample/finder_rules.h"
+#include "sample/detection/finder_rules.h"
 #include "shares/shares.h"
 #include "sockets.h"
 #include "util/buffer.h"

@@ -4,7 +4,7 @@
 #include "client/commands/commands.h"
 #include "client/commands/run_job.h"
 #include "client/commands/run_spec.h"
-#include "client/run/summary_export.h"
+#include "client/results/summary_export.h"
 #include "util/utf8.h"
 
 #define REPEAT_MAX 100000

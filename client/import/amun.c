@@ -7,7 +7,7 @@
 
 #include "client/import/amun_run.h"
 #include "client/run/capture.h"
-#include "client/run/object_builder.h"
+#include "client/facts/object_builder.h"
 #include "document/value_parse.h"
 #include "util/nearest.h"
 #include "util/utf8.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/run/quantity.h"
+#include "client/cgroup/quantity.h"
 #include "util/clock.h"
 #include "util/utf8.h"
 

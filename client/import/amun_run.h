@@ -3,7 +3,7 @@
 
 /* Amun run: builds the run record of a submission (perfd-protocol(7), run) from an Amun result. Part of amun.c. */
 
-#include "client/run/host_facts.h"
+#include "client/facts/host_facts.h"
 #include "request/request.h"
 
 /* Two objects that may contain the members of a run: the part with its stdout, and the whole document. */

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "client/import/amun.h"
-#include "client/run/kept_parameters.h"
+#include "client/results/kept_parameters.h"
 
 #define INSPECTION_RUNS_MAX 10000U
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/run/object_builder.h"
+#include "client/facts/object_builder.h"
 #include "util/nearest.h"
 #include "util/parse.h"
 #include "util/scoped.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/run/quantity.h"
+#include "client/cgroup/quantity.h"
 #include "util/nearest.h"
 #include "util/parse.h"
 #include "util/utf8.h"

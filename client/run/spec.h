@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "client/run/limits.h"
+#include "client/cgroup/limits.h"
 #include "document/value.h"
 #include "util/buffer.h"
 

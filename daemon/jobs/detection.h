@@ -8,7 +8,7 @@
  */
 
 #include "jobs/lifecycle.h"
-#include "sample/finder.h"
+#include "sample/detection/finder.h"
 
 typedef struct Detection {
         Lifecycle *lifecycle;    /* borrowed */

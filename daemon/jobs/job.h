@@ -11,7 +11,7 @@
 
 #include "measure/usage.h"
 #include "node/recording.h"
-#include "sample/cgroup.h"
+#include "sample/cgroup/cgroup.h"
 #include "shares/shares.h"
 #include "snapshot/jobs_snapshot.h"
 #include "snapshot/window.h"

@@ -11,7 +11,7 @@
 #include <sqlite3.h>
 
 #include "store/opening.h"
-#include "store/salvage.h"
+#include "store/damage/salvage.h"
 #include "store/store_subjects.h"
 #include "util/scoped.h"
 

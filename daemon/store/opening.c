@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/file.h>
 
-#include "store/salvage.h"
+#include "store/damage/salvage.h"
 #include "store/schema.h"
 #include "util/clock.h"
 #include "util/scoped.h"

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sample/cgroup_devices.h"
-#include "sample/cgroup_parse.h"
+#include "sample/cgroup/cgroup_devices.h"
+#include "sample/cgroup/cgroup_parse.h"
 #include "sample/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "document/indicator.h"
-#include "sample/pattern.h"
+#include "sample/detection/pattern.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,16 +9,16 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "sample/diskstats.h"
-#include "sample/loadavg.h"
-#include "sample/meminfo.h"
+#include "sample/host/diskstats.h"
+#include "sample/host/loadavg.h"
+#include "sample/host/meminfo.h"
 #include "sample/mounts.h"
-#include "sample/netdev.h"
+#include "sample/host/netdev.h"
 #include "sample/pressure.h"
 #include "sample/process.h"
-#include "sample/stat.h"
+#include "sample/host/stat.h"
 #include "sample/text.h"
-#include "sample/vmstat.h"
+#include "sample/host/vmstat.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

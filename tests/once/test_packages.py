@@ -86,8 +86,6 @@ class Build(unittest.TestCase):
                     self.assertNotIn(path, owner)
                     owner[path] = deb.name.split("_")[0]
         self.assertEqual(set(owner.values()), NAMES)
-        for page in (ROOT / "man").iterdir():
-            self.assertIn(f"./usr/share/man/man{page.suffix[1:]}/{page.name}.gz", owner)
 
 
 class Installed(unittest.TestCase):
@@ -161,7 +159,7 @@ class Install(Installed):
 
     def test_manuals_completion_scripts_and_library_are_in_place(self):
         for page in sorted((ROOT / "man").iterdir()):
-            self.assertIn(page.name, self.run_inside("man", "-w", page.suffix[1:], page.stem))
+            self.assertTrue((self.top / f"usr/share/man/man{page.suffix[1:]}/{page.name}.gz").is_file(), page)
         script = ". /usr/share/bash-completion/bash_completion; _completion_loader perfctl; complete -p perfctl"
         completed = self.run_inside("bash", "-c", script)
         self.assertRegex(completed, r"^complete .*perfctl$")

@@ -14,7 +14,7 @@ import booted
 from harness import ROOT
 
 CACHE = ROOT / "build" / "interop"
-PACKAGES = "systemd,systemd-sysv,dbus,man-db,bash-completion,iproute2"
+PACKAGES = "systemd,systemd-sysv,dbus,bash-completion"
 # apt in the boot has no network: it installs what was downloaded here.
 DOWNLOAD = "chroot \"$1\" sh -c 'apt-get -qq -y --download-only -o APT::Sandbox::User=root install /root/deb/*.deb'"
 

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "sample/cgroup_tree.h"
+#include "sample/cgroup/cgroup_tree.h"
 #include "util/scoped.h"
 
 /* Clears the paths of the hierarchies in which both processes are in the same group. */

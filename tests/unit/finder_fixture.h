@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "sample/finder.h"
+#include "sample/detection/finder.h"
 #include "tree.h"
 #include "util/buffer.h"
 

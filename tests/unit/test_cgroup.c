@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/sample/cgroup_parse.c daemon/sample/cgroup_devices.c daemon/sample/cgroup_tree.c */
+/* tests: daemon/sample/cgroup/cgroup_parse.c daemon/sample/cgroup/cgroup_devices.c daemon/sample/cgroup/cgroup_tree.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "cgroup_place.h"
-#include "sample/cgroup.h"
+#include "sample/cgroup/cgroup.h"
 #include "tree.h"
 #include "util/clock.h"
 

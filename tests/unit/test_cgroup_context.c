@@ -17,7 +17,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "client/run/cgroup_context.h"
+#include "client/cgroup/cgroup_context.h"
 #include "client/wire/user.h"
 #include "tree.h"
 

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "sample/cgroup.h"
+#include "sample/cgroup/cgroup.h"
 #include "tree.h"
 #include "util/clock.h"
 

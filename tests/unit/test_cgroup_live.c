@@ -20,7 +20,7 @@
 #include <time.h>
 
 #include "cgroup_place.h"
-#include "sample/cgroup.h"
+#include "sample/cgroup/cgroup.h"
 #include "util/clock.h"
 
 #define NOW (100 * NS_PER_S)

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "sample/cgroup_parse.h"
+#include "sample/cgroup/cgroup_parse.h"
 #include "sample/text.h"
 #include "util/scoped.h"
 

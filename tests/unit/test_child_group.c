@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "client/run/child_group.h"
+#include "client/cgroup/child_group.h"
 #include "tree.h"
 
 static void a_directory_outside_a_hierarchy_is_unchanged(void **state) {

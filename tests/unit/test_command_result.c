@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/run/command_result.h"
-#include "client/run/command_summary.h"
+#include "client/results/command_result.h"
+#include "client/results/command_summary.h"
 
 static void a_name_is_made_valid(void **state) {
         static const struct {

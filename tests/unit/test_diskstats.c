@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "sample/diskstats.h"
+#include "sample/host/diskstats.h"
 #include "sample/text.h"
 #include "tree.h"
 

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/run/enclosure.h"
+#include "client/cgroup/enclosure.h"
 
 /* Returns a machine with systemd and cgroup v2; the group at `path` belongs to root. */
 static CgroupContext machine(const char *path, uint32_t uid) {

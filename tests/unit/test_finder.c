@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/sample/finder_rules.c daemon/sample/finder_tree.c daemon/sample/found_group.c */
+/* tests: daemon/sample/detection/finder_rules.c daemon/sample/detection/finder_tree.c daemon/sample/detection/found_group.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -18,8 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sample/cgroup.h"
-#include "sample/finder.h"
+#include "sample/cgroup/cgroup.h"
+#include "sample/detection/finder.h"
 #include "util/clock.h"
 
 typedef struct Live {

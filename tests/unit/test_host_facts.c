@@ -8,7 +8,7 @@
 
 #include <sys/stat.h>
 
-#include "client/run/host_facts.h"
+#include "client/facts/host_facts.h"
 #include "tests/unit/tree.h"
 #include "util/buffer.h"
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/run/limits.h"
+#include "client/cgroup/limits.h"
 #include "util/file.h"
 
 static void limits_are_quantities(void **state) {

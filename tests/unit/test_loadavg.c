@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "sample/loadavg.h"
+#include "sample/host/loadavg.h"
 #include "sample/text.h"
 #include "tree.h"
 

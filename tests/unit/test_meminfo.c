@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "sample/meminfo.h"
+#include "sample/host/meminfo.h"
 #include "sample/text.h"
 #include "tree.h"
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "sample/netdev.h"
+#include "sample/host/netdev.h"
 #include "sample/text.h"
 #include "tree.h"
 

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "sample/pattern.h"
+#include "sample/detection/pattern.h"
 #include "util/clock.h"
 
 static Pattern parsed(const char *text) {

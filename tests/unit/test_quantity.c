@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "client/run/quantity.h"
+#include "client/cgroup/quantity.h"
 #include "util/scoped.h"
 
 static bool read_text(const char *text, double *ret) {

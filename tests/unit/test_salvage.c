@@ -3,8 +3,8 @@
  * A database with damaged pages: a new file replaces it at once, and eventually contains the rows of all intact
  * pages.
  */
-/* tests: daemon/store/salvage.c daemon/store/damaged_schema.c daemon/store/damaged_file.c daemon/store/damaged_page.c
-    daemon/store/damaged_tree.c */
+/* tests: daemon/store/damage/salvage.c daemon/store/damage/damaged_schema.c daemon/store/damage/damaged_file.c
+    daemon/store/damage/damaged_page.c daemon/store/damage/damaged_tree.c */
 
 #include "store/indicators/result_reader.h"
 #include "store/jobs/job_reader.h"

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "client/run/scope_place.h"
+#include "client/cgroup/scope_place.h"
 
 #define SESSION "/user.slice/user-1000.slice/session-2.scope"
 #define MANAGER "/user.slice/user-1000.slice/user@1000.service"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "client/run/script.h"
+#include "client/facts/script.h"
 #include "tests/unit/tree.h"
 
 static char directory[32];

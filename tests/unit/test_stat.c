@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "sample/stat.h"
+#include "sample/host/stat.h"
 #include "sample/text.h"
 #include "tree.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The store with a damaged file, a failing disk, or exceeded limits. */
-/* tests: daemon/store/opening.c daemon/store/salvage.c daemon/store/retention.c daemon/store/writer.c daemon/store/database.c
+/* tests: daemon/store/opening.c daemon/store/damage/salvage.c daemon/store/retention.c daemon/store/writer.c daemon/store/database.c
     daemon/store/report.c daemon/store/node/store_node.c daemon/store/jobs/store_jobs.c */
 
 #include "store/indicators/indicator_reader.h"

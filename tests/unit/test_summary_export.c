@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "client/run/summary_export.h"
+#include "client/results/summary_export.h"
 
 static void add(Summary *summary, const char *name, const char *key, double value) {
         const Member member = { .key = key, .value = { .type = VALUE_DOUBLE, .number = value } };

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "sample/text.h"
-#include "sample/vmstat.h"
+#include "sample/host/vmstat.h"
 #include "tree.h"
 
 static void assert_fault(const char *text, const char *expected) {

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/cgroup/enclosure.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/cgroup/bus.h"
+#include "util/scoped.h"
+
+/* --- choosing ------------------------------------------------------------------------------------- */
+
+const char *enclosure_refuse_scope(const CgroupContext *context) {
+        const ScopePlace *place = &context->scope;
+
+        if (!context->has_systemd)
+                return "systemd is not running";
+        if (place->manager == SCOPE_MANAGER_NONE)
+                return place->reason;
+        if (place->is_root && !context->has_system_manager)
+                return "systemd does not manage this control group";
+        if (context->is_apart)
+                return "in a version 1 control group that systemd did not create";
+        if (context->is_delegated && !place->is_root)
+                return "in a control group delegated to another program";
+        if (context->is_limited)
+                return "the control group has limits of its own";
+        if (place->manager == SCOPE_MANAGER_USER && !place->is_inside && !context->has_linger)
+                return "the user's systemd ends with the last session; see loginctl enable-linger";
+        if (place->manager == SCOPE_MANAGER_USER && !context->directory[0])
+                return "users have no control groups of their own in version 1";
+        return NULL;
+}
+
+const char *enclosure_refuse_group(const CgroupContext *context) {
+        bool is_managed = context->has_systemd && context->scope.is_root;
+
+        if (!context->directory[0])
+                return "no version 2 control group";
+        if (!context->is_writable)
+                return "the control group cannot be written";
+        if (!context->has_systemd || (context->is_delegated && !is_managed) || (context->is_own && context->uid != 0))
+                return NULL;
+        return "systemd has not delegated the control group";
+}
+
+/* --- entering ------------------------------------------------------------------------------------- */
+
+typedef struct Attempt {
+        const char *job;
+        const RunLimits *limits;
+        int root_fd; /* owned */
+        CgroupContext context;
+        const char *no_scope, *no_group;   /* why the kind is not used; NULL: it can be tried */
+        char failed_scope[BUS_REASON_MAX]; /* reasons found while trying */
+        char failed_group[SCOPE_REASON_MAX];
+        Enclosed *enclosed;
+} Attempt;
+
+static void attempt_deinit(Attempt *attempt) {
+        closep(&attempt->root_fd);
+}
+
+/* The manager's word is not enough: it is by /proc/PID/cgroup that perfd finds the group. */
+static bool is_in_scope(int root_fd, const char *name) {
+        char path[CGROUP_CONTEXT_PATH_MAX];
+        const char *last;
+
+        if (cgroup_context_read_unit(root_fd, path) < 0)
+                return false;
+
+        last = strrchr(path, '/');
+        return last && strcmp(last + 1, name) == 0;
+}
+
+/* Ids have no character that names of units may not have. */
+static bool try_scope(Attempt *attempt, uint64_t timeout_ns) {
+        const CgroupContext *context = &attempt->context;
+        char name[JOB_ID_MAX + 16], description[JOB_ID_MAX + 16];
+        ScopeRequest request = {
+                .manager = context->scope.manager,
+                .uid = context->uid,
+                .name = name,
+                .description = description,
+                .slice = context->scope.slice,
+                .tasks_max = context->tasks_max,
+                .limits = attempt->limits,
+        };
+        int r;
+
+        snprintf(name, sizeof(name), SCOPE_PREFIX "%s.scope", attempt->job);
+        snprintf(description, sizeof(description), "Job %s", attempt->job);
+        r = bus_start_scope(&request, timeout_ns, attempt->failed_scope);
+        /* The scope may exist although the confirmation came too late. */
+        if ((r == 0 || r == BUS_LATE) && is_in_scope(attempt->root_fd, name)) {
+                attempt->enclosed->kind = ENCLOSURE_SCOPE;
+                snprintf(attempt->enclosed->text, ENCLOSED_TEXT_MAX, "scope %s", name);
+                return true;
+        }
+
+        attempt->no_scope = r < 0 ? strerrordesc_np(-r) : r > 0 ? attempt->failed_scope : "systemd moved this process elsewhere";
+        /* systemd may still move this process there, out of any other group. */
+        if (r == BUS_LATE)
+                attempt->no_group = "not tried after this failure";
+        return false;
+}
+
+static bool try_group(Attempt *attempt) {
+        Enclosed *enclosed = attempt->enclosed;
+        int r;
+
+        assert(enclosed->kind == ENCLOSURE_NONE && enclosed->group.parent_fd < 0);
+        r = child_group_enter(&enclosed->group, attempt->root_fd, attempt->context.directory, attempt->job);
+        if (r == 0) {
+                enclosed->kind = ENCLOSURE_CGROUP;
+                snprintf(enclosed->text, ENCLOSED_TEXT_MAX, "cgroup %s (no scope: %s)", enclosed->group.name, attempt->no_scope);
+                return true;
+        }
+
+        snprintf(attempt->failed_group, sizeof(attempt->failed_group), "cannot be created: %s", strerrordesc_np(-r));
+        attempt->no_group = attempt->failed_group;
+        return false;
+}
+
+static void choose(Attempt *attempt, Enclosure best) {
+        int r;
+
+        attempt->root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        r = cgroup_context_read(&attempt->context, attempt->root_fd, geteuid());
+        attempt->no_scope = r < 0 ? "no control groups" : enclosure_refuse_scope(&attempt->context);
+        attempt->no_group = r < 0 ? strerrordesc_np(-r) : enclosure_refuse_group(&attempt->context);
+        if (best > ENCLOSURE_SCOPE)
+                attempt->no_scope = "not wanted";
+        if (best > ENCLOSURE_CGROUP)
+                attempt->no_group = "not wanted";
+}
+
+void enclosure_enter(Enclosed *ret, const char *job, Enclosure best, const RunLimits *limits, uint64_t timeout_ns) {
+        scoped(attempt_deinit) Attempt attempt = { .job = job, .limits = limits, .root_fd = -1, .enclosed = ret };
+
+        enclosure_init(ret);
+        if (best == ENCLOSURE_NONE)
+                return;
+
+        choose(&attempt, best);
+        if (!attempt.no_scope && try_scope(&attempt, timeout_ns))
+                return;
+        if (!attempt.no_group && try_group(&attempt))
+                return;
+
+        ret->kind = ENCLOSURE_SUBREAPER;
+        snprintf(ret->text, sizeof(ret->text), "no cgroup for the job (no scope: %s; no cgroup: %s)", attempt.no_scope, attempt.no_group);
+}
+
+void enclosure_init(Enclosed *enclosed) {
+        *enclosed = (Enclosed){ .kind = ENCLOSURE_NONE, .group = { .parent_fd = -1 } };
+}
+
+void enclosure_leave(Enclosed *enclosed, bool removes) {
+        child_group_leave(&enclosed->group, removes);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/results/kept_parameters.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "document/value_parse.h"
+
+void kept_parameters_deinit(KeptParameters *kept) {
+        buffer_deinit(&kept->text);
+        arena_deinit(&kept->arena);
+}
+
+static int write_text(const Value *parameters, Buffer *out) {
+        Json json = { .out = out };
+
+        json_object_begin(&json);
+        value_put_json(parameters, "@parameters", &json);
+        json_object_end(&json);
+        return buffer_error(out);
+}
+
+int kept_parameters_add(KeptParameters *kept, const Indicator *indicator) {
+        scoped(buffer_deinit) Buffer text = {};
+        int r;
+
+        if (!indicator->parameters || kept->differ)
+                return 0;
+        if (kept->text.n == 0)
+                return write_text(indicator->parameters, &kept->text);
+
+        r = write_text(indicator->parameters, &text);
+        kept->differ = r == 0 && (text.n != kept->text.n || memcmp(text.text, kept->text.text, text.n) != 0);
+        return r;
+}
+
+int kept_parameters_document(KeptParameters *kept, const Value **ret) {
+        ValueReader reader;
+        ValueError error;
+        int r;
+
+        *ret = NULL;
+        if (kept->text.n == 0 || kept->differ)
+                return 0;
+
+        arena_deinit(&kept->arena);
+        kept->arena = (Arena){};
+        r = arena_init(&kept->arena, value_parse_arena_size(kept->text.n));
+        if (r < 0)
+                return r;
+        value_parse_begin(&reader, kept->text.text, kept->text.n);
+        r = value_parse_next(&reader, &kept->arena, ret, &error);
+        return r <= 0 ? r : -ENOMEM; /* it was written as JSON above */
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sample/cgroup/cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "sample/cgroup/cgroup_limits.h"
+#include "sample/cgroup/cgroup_parse.h"
+#include "sample/cgroup/cgroup_tree.h"
+#include "sample/text.h"
+#include "util/clock.h"
+
+/*
+ * Number of seconds over which the expensive reads of groups opened together are spread: each group is read a second
+ * later than the one before.
+ */
+#define TURNS 60
+
+struct Cgroup {
+        CgroupTree *tree; /* borrowed */
+        int fds[N_CGROUP_FILES];
+        int events_fd;    /* v2; -1 if v2 is not used */
+        uint32_t lacking; /* v1 parts that need two files, one of which is missing */
+        CgroupLimits limits;
+        CgroupSample last;
+        uint64_t turn_ns;
+        uint64_t id; /* inode of the group's directory in its main hierarchy: the kernel assigns increasing numbers
+                      * over all files of a hierarchy */
+        bool is_peak_enough; /* the kernel's peak of memory suffices */
+};
+
+/*
+ * File name, an alternative if the file does not exist, and the part that requires the file. Files with is_often set
+ * are needed to find a peak, or for the final values if the group is gone at the next sample. Pressure is expensive:
+ * the kernel sums it over all CPUs at each read.
+ */
+static const struct {
+        Hierarchy hierarchy;
+        CgroupPart part;
+        bool is_often;
+        const char *name, *other_name;
+} files[N_CGROUP_FILES] = {
+        [CGROUP_FILE_CPU_STAT] = { HIERARCHY_V2, CGROUP_CPU, true, "cpu.stat", NULL },
+        [CGROUP_FILE_MEMORY_CURRENT] = { HIERARCHY_V2, CGROUP_MEMORY, true, "memory.current", NULL },
+        [CGROUP_FILE_MEMORY_PEAK] = { HIERARCHY_V2, CGROUP_MEMORY_PEAK, true, "memory.peak", NULL },
+        [CGROUP_FILE_MEMORY_EVENTS] = { HIERARCHY_V2, CGROUP_MEMORY_EVENTS, false, "memory.events", NULL },
+        [CGROUP_FILE_IO_STAT] = { HIERARCHY_V2, CGROUP_IO, true, "io.stat", NULL },
+        [CGROUP_FILE_PIDS] = { HIERARCHY_V2, CGROUP_PIDS, true, "pids.current", NULL },
+        [CGROUP_FILE_CPU_PRESSURE] = { HIERARCHY_V2, CGROUP_PSI_CPU, false, "cpu.pressure", NULL },
+        [CGROUP_FILE_MEMORY_PRESSURE] = { HIERARCHY_V2, CGROUP_PSI_MEMORY, false, "memory.pressure", NULL },
+        [CGROUP_FILE_IO_PRESSURE] = { HIERARCHY_V2, CGROUP_PSI_IO, false, "io.pressure", NULL },
+        [CGROUP_FILE_V1_CPU_USAGE] = { HIERARCHY_CPUACCT, CGROUP_CPU, true, "cpuacct.usage", NULL },
+        [CGROUP_FILE_V1_CPU_MODES] = { HIERARCHY_CPUACCT, CGROUP_CPU, true, "cpuacct.stat", NULL },
+        [CGROUP_FILE_V1_THROTTLING] = { HIERARCHY_CPU, CGROUP_THROTTLING, false, "cpu.stat", NULL },
+        [CGROUP_FILE_V1_MEMORY] = { HIERARCHY_MEMORY, CGROUP_MEMORY, true, "memory.usage_in_bytes", NULL },
+        [CGROUP_FILE_V1_MEMORY_PEAK] = { HIERARCHY_MEMORY, CGROUP_MEMORY_PEAK, true, "memory.max_usage_in_bytes", NULL },
+        [CGROUP_FILE_V1_OOM] = { HIERARCHY_MEMORY, CGROUP_MEMORY_EVENTS, false, "memory.oom_control", NULL },
+        [CGROUP_FILE_V1_FAILURES] = { HIERARCHY_MEMORY, CGROUP_MEMORY_EVENTS, false, "memory.failcnt", NULL },
+        /* The alternatives exclude the groups below; older kernels have no other files. */
+        [CGROUP_FILE_V1_IO_BYTES] = { HIERARCHY_BLKIO, CGROUP_IO, true, "blkio.throttle.io_service_bytes_recursive",
+                                      "blkio.throttle.io_service_bytes" },
+        [CGROUP_FILE_V1_IO_COUNTS] = { HIERARCHY_BLKIO, CGROUP_IO, true, "blkio.throttle.io_serviced_recursive",
+                                       "blkio.throttle.io_serviced" },
+        [CGROUP_FILE_V1_PIDS] = { HIERARCHY_PIDS, CGROUP_PIDS, true, "pids.current", NULL },
+        /* Files without a name are limits, read by cgroup_limits.c. */
+};
+
+/* --- opening ------------------------------------------------------------------------------------ */
+
+/*
+ * Returns 0 and the open file in *ret_fd, or -1 if it cannot be opened; a negative errno if descriptors or memory are
+ * exhausted.
+ */
+static int open_file(int dir_fd, const char *name, int *ret_fd) {
+        int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+        if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+                return -errno;
+        *ret_fd = fd;
+        return 0;
+}
+
+static int open_either(int dir_fd, const char *name, const char *other_name, int *ret_fd) {
+        int r;
+
+        r = open_file(dir_fd, name, ret_fd);
+        if (r < 0 || *ret_fd >= 0 || !other_name)
+                return r;
+        return open_file(dir_fd, other_name, ret_fd);
+}
+
+/*
+ * Reads with a single call: the kernel returns the whole content of such a file if the buffer is large enough.
+ * Returns 0 or a positive errno.
+ */
+static int read_text(int fd, char *text, size_t n_max) {
+        ssize_t n;
+
+        do
+                n = pread(fd, text, n_max - 1, 0);
+        while (n < 0 && errno == EINTR);
+
+        if (n < 0)
+                return errno;
+        if ((size_t)n == n_max - 1)
+                return EFBIG;
+        text[n] = '\0';
+        return 0;
+}
+
+/*
+ * Several kernels (such as 6.1) count v1's I/O only for throttled groups, and report 0 otherwise. A machine has read
+ * from its disks before it runs jobs: if even the root group has counted nothing, counting is off.
+ */
+static bool is_io_counted(CgroupTree *tree) {
+        char *text = cgroup_tree_text(tree), path[CGROUP_PATH_MAX];
+        scoped(closep) int dir_fd = -1, fd = -1;
+        const char *p = text;
+        bool has_any = false;
+        CgroupIo io;
+
+        if (cgroup_tree_path(tree, HIERARCHY_BLKIO, "", path) != 0 || cgroup_tree_open(tree, HIERARCHY_BLKIO, path, &dir_fd) != 0 ||
+            open_either(dir_fd, files[CGROUP_FILE_V1_IO_BYTES].name, files[CGROUP_FILE_V1_IO_BYTES].other_name, &fd) != 0 ||
+            fd < 0 || read_text(fd, text, CGROUP_TEXT_MAX) != 0)
+                return true;
+
+        while (!has_any && cgroup_parse_next_io(CGROUP_FILE_V1_IO_BYTES, &p, &io) == 0)
+                has_any = io.read_bytes > 0 || io.write_bytes > 0;
+        return has_any;
+}
+
+static int open_files(Cgroup *cgroup, int dir_fd, Hierarchy hierarchy) {
+        int r;
+
+        for (CgroupFile file = 0; file < N_CGROUP_FILES; file++) {
+                if (!files[file].name || files[file].hierarchy != hierarchy)
+                        continue;
+                r = open_either(dir_fd, files[file].name, files[file].other_name, &cgroup->fds[file]);
+                if (r < 0)
+                        return r;
+                if (cgroup->fds[file] < 0 && hierarchy != HIERARCHY_V2)
+                        cgroup->lacking |= 1U << files[file].part;
+        }
+
+        return hierarchy == HIERARCHY_V2 ? open_file(dir_fd, "cgroup.events", &cgroup->events_fd) : 0;
+}
+
+static int read_id(int dir_fd, uint64_t *ret) {
+        struct stat st;
+
+        if (fstat(dir_fd, &st) < 0)
+                return -errno;
+        *ret = st.st_ino;
+        return 0;
+}
+
+static int open_hierarchies(Cgroup *cgroup, const CgroupPlace *place) {
+        int r;
+
+        for (Hierarchy h = 0; h < N_HIERARCHIES; h++) {
+                const char *path = cgroup_tree_place_path(place, h);
+                scoped(closep) int dir_fd = -1;
+
+                if (!cgroup_tree_place_is_own(place, h) || (h == HIERARCHY_BLKIO && !is_io_counted(cgroup->tree)))
+                        continue;
+                r = cgroup_tree_open(cgroup->tree, h, path, &dir_fd);
+                if (r == CGROUP_GONE && h != cgroup_tree_place_main(place))
+                        continue;
+                if (r == 0 && h == cgroup_tree_place_main(place))
+                        r = read_id(dir_fd, &cgroup->id);
+                if (r != 0)
+                        return r;
+                r = open_files(cgroup, dir_fd, h);
+                if (r < 0)
+                        return r;
+                if (cgroup_limits_are_in(h))
+                        cgroup_limits_add(&cgroup->limits, h, TAKE_FD(dir_fd), cgroup_tree_n_above(cgroup->tree, h, path));
+        }
+        return 0;
+}
+
+static bool has_any(const Cgroup *cgroup) {
+        for (CgroupFile file = 0; file < N_CGROUP_FILES; file++)
+                if (cgroup->fds[file] >= 0)
+                        return true;
+        return false;
+}
+
+int cgroup_open(Cgroup **ret, CgroupTree *tree, const CgroupPlace *place) {
+        scoped(cgroup_freep) Cgroup *cgroup = NULL;
+        Hierarchy main = cgroup_tree_place_main(place);
+        int r;
+
+        if (main == N_HIERARCHIES)
+                return CGROUP_GONE;
+
+        cgroup = calloc(1, sizeof(*cgroup));
+        if (!cgroup)
+                return -ENOMEM;
+
+        cgroup->tree = tree;
+        cgroup->events_fd = -1;
+        cgroup->turn_ns = cgroup_tree_count(tree) % TURNS * NS_PER_S;
+        cgroup_limits_init(&cgroup->limits);
+        for (CgroupFile file = 0; file < N_CGROUP_FILES; file++)
+                cgroup->fds[file] = -1;
+
+        r = open_hierarchies(cgroup, place);
+        if (r != 0)
+                return r;
+        if (!has_any(cgroup))
+                return CGROUP_GONE;
+
+        *ret = TAKE(cgroup);
+        return 0;
+}
+
+Cgroup *cgroup_free(Cgroup *cgroup) {
+        if (!cgroup)
+                return NULL;
+
+        for (CgroupFile file = 0; file < N_CGROUP_FILES; file++)
+                closep(&cgroup->fds[file]);
+        closep(&cgroup->events_fd);
+        cgroup_limits_deinit(&cgroup->limits);
+        free(cgroup);
+        return NULL;
+}
+
+/* --- reading ------------------------------------------------------------------------------------ */
+
+/*
+ * Reading a file fails with ENODEV if its group was removed, but also if the controller was disabled, which is
+ * possible in v2 at any time. cgroup.events exists as long as the group. v1 has no such file, and cannot disable a
+ * controller.
+ */
+static bool is_removed(const Cgroup *cgroup) {
+        char text[4096];
+
+        if (cgroup->events_fd >= 0)
+                return read_text(cgroup->events_fd, text, sizeof(text)) == ENODEV;
+        for (CgroupFile file = 0; file < N_CGROUP_FILES; file++)
+                if (cgroup->fds[file] >= 0)
+                        return read_text(cgroup->fds[file], text, sizeof(text)) == ENODEV;
+        return true;
+}
+
+static int parse_file(Cgroup *cgroup, CgroupFile file, CgroupSample *sample) {
+        const char *text = cgroup_tree_text(cgroup->tree);
+
+        if (files[file].part == CGROUP_IO)
+                return cgroup_devices_sum(cgroup_tree_devices(cgroup->tree), file, text, sample);
+        return cgroup_parse_file(file, text, sample);
+}
+
+/* Returns 0, CGROUP_GONE, or -ENOMEM. The part of a file that cannot be read or parsed is added to *lacking. */
+static int read_file(Cgroup *cgroup, CgroupFile file, CgroupSample *sample, uint32_t *lacking) {
+        int error, r;
+
+        error = read_text(cgroup->fds[file], cgroup_tree_text(cgroup->tree), CGROUP_TEXT_MAX);
+        if (error == ENODEV) {
+                if (files[file].hierarchy != HIERARCHY_V2 || is_removed(cgroup))
+                        return CGROUP_GONE;
+                closep(&cgroup->fds[file]);
+                cgroup->fds[file] = -1;
+        }
+
+        r = error ? TEXT_MALFORMED : parse_file(cgroup, file, sample);
+        if (r < 0)
+                return r;
+        if (r != 0)
+                *lacking |= 1U << files[file].part;
+        return 0;
+}
+
+/* cpu.stat contains two parts. */
+static uint32_t parts_of(CgroupFile file) {
+        return 1U << files[file].part | (file == CGROUP_FILE_CPU_STAT ? 1U << CGROUP_THROTTLING : 0);
+}
+
+static bool is_often(const Cgroup *cgroup, CgroupFile file) {
+        return files[file].is_often && !(cgroup->is_peak_enough && files[file].part == CGROUP_MEMORY);
+}
+
+/* Reads the files with is_often equal to `often`. The old values of their parts are invalidated first. */
+static int read_files(Cgroup *cgroup, bool often, CgroupSample *sample) {
+        uint32_t lacking = cgroup->lacking;
+        int r;
+
+        for (CgroupFile file = 0; file < N_CGROUP_FILES; file++)
+                if (cgroup->fds[file] >= 0 && is_often(cgroup, file) == often)
+                        sample->have &= ~parts_of(file);
+
+        for (CgroupFile file = 0; file < N_CGROUP_FILES; file++) {
+                if (cgroup->fds[file] < 0 || is_often(cgroup, file) != often)
+                        continue;
+                r = read_file(cgroup, file, sample, &lacking);
+                if (r != 0)
+                        return r;
+        }
+
+        sample->have &= ~lacking;
+        return 0;
+}
+
+/* Limits of a removed group are unknown: only the limits of the groups above could be read. */
+static void read_limits(const Cgroup *cgroup, CgroupSample *sample) {
+        CgroupSample limits = *sample;
+
+        cgroup_limits_read(&cgroup->limits, &limits);
+        if (!is_removed(cgroup))
+                *sample = limits;
+}
+
+static bool is_due(const Cgroup *cgroup, uint64_t now_ns, uint64_t interval_ns) {
+        return (now_ns + cgroup->turn_ns) / interval_ns != (cgroup->last.boottime_ns + cgroup->turn_ns) / interval_ns;
+}
+
+static int read_some(Cgroup *cgroup, uint64_t boottime_ns, bool with_others, bool with_limits, CgroupSample *ret) {
+        CgroupSample sample = cgroup->last;
+        int r;
+
+        sample.boottime_ns = boottime_ns;
+        r = read_files(cgroup, true, &sample);
+        if (r == 0 && with_others)
+                r = read_files(cgroup, false, &sample);
+        if (r != 0)
+                return r;
+        if (with_limits)
+                read_limits(cgroup, &sample);
+
+        *ret = cgroup->last = sample;
+        return 0;
+}
+
+int cgroup_read(Cgroup *cgroup, uint64_t boottime_ns, CgroupSample *ret) {
+        return read_some(cgroup, boottime_ns, true, true, ret);
+}
+
+int cgroup_refresh(Cgroup *cgroup, uint64_t boottime_ns, CgroupSample *ret) {
+        return read_some(cgroup, boottime_ns, is_due(cgroup, boottime_ns, CGROUP_SELDOM_NS),
+                         is_due(cgroup, boottime_ns, CGROUP_LIMITS_NS), ret);
+}
+
+void cgroup_trust_peak(Cgroup *cgroup, bool is_enough) {
+        bool has_peak = cgroup->fds[CGROUP_FILE_MEMORY_PEAK] >= 0 || cgroup->fds[CGROUP_FILE_V1_MEMORY_PEAK] >= 0;
+
+        cgroup->is_peak_enough = is_enough && has_peak;
+}
+
+/* --- events and identity ------------------------------------------------------------------------ */
+
+int cgroup_events_fd(const Cgroup *cgroup) {
+        return cgroup->events_fd;
+}
+
+bool cgroup_is_populated(const Cgroup *cgroup) {
+        char text[256];
+
+        if (cgroup->events_fd < 0)
+                return !is_removed(cgroup);
+        return read_text(cgroup->events_fd, text, sizeof(text)) == 0 && cgroup_parse_populated(text);
+}
+
+uint64_t cgroup_id(const Cgroup *cgroup) {
+        return cgroup->id;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sample/host/filesystems.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "util/array.h"
+
+void filesystems_deinit(Filesystems *filesystems) {
+        mount_list_deinit(&filesystems->mounts);
+        free(filesystems->items);
+        *filesystems = (Filesystems){};
+}
+
+/* Sets the sizes. Returns false if statvfs(3) fails, or the file system has no blocks. */
+static bool query_sizes(const char *path, SampleFilesystem *filesystem) {
+        struct statvfs st;
+
+        if (statvfs(path, &st) < 0 || st.f_blocks == 0)
+                return false;
+
+        filesystem->size_bytes = (uint64_t)st.f_blocks * st.f_frsize;
+        filesystem->free_bytes = (uint64_t)st.f_bfree * st.f_frsize;
+        filesystem->available_bytes = (uint64_t)st.f_bavail * st.f_frsize;
+        return true;
+}
+
+static bool query(const Mount *mount, const char *root, SampleFilesystem *ret) {
+        char path[PATH_MAX];
+        size_t n = strlen(root);
+
+        memcpy(path, root, n);
+        if (mounts_unescape(mount->point, path + n, sizeof(path) - n) >= sizeof(path) - n || !query_sizes(path, ret))
+                return false;
+
+        mounts_unescape(mount->point, ret->mount_point, sizeof(ret->mount_point));
+        mounts_unescape(mount->type, ret->type, sizeof(ret->type));
+        return true;
+}
+
+int filesystems_update(Filesystems *filesystems, const char *text, const char *root, uint64_t boottime_ns,
+                       const char **ret_fault) {
+        MountList *mounts = &filesystems->mounts;
+        int r;
+
+        filesystems->n = 0;
+        filesystems->boottime_ns = 0;
+
+        r = mounts_parse(text, mounts, ret_fault);
+        if (r != 0)
+                return r;
+        mounts_choose(mounts);
+
+        r = ARRAY_RESERVE(filesystems->items, filesystems->n_allocated, mounts->n_chosen);
+        if (r < 0)
+                return r;
+
+        for (size_t i = 0; i < mounts->n_chosen; i++)
+                filesystems->n += query(&mounts->items[mounts->chosen[i]], root,
+                                      &filesystems->items[filesystems->n]);
+        filesystems->boottime_ns = boottime_ns;
+        return 0;
+}
+
+void filesystems_update_root(Filesystems *filesystems, const char *root) {
+        char path[PATH_MAX];
+
+        if (filesystems->n == 0 || strcmp(filesystems->items[0].mount_point, "/") != 0)
+                return;
+
+        assert(strlen(root) + 1 < sizeof(path));
+        (void)snprintf(path, sizeof(path), "%s/", root);
+        if (query_sizes(path, &filesystems->items[0]))
+                return;
+        filesystems->n--;
+        memmove(filesystems->items, filesystems->items + 1, filesystems->n * sizeof(*filesystems->items));
+}
+
+int filesystems_copy(const Filesystems *filesystems, Sample *sample) {
+        int r;
+
+        r = ARRAY_RESERVE(sample->filesystems, sample->allocated.n_filesystems, filesystems->n);
+        if (r < 0)
+                return r;
+
+        if (filesystems->n > 0)
+                memcpy(sample->filesystems, filesystems->items, filesystems->n * sizeof(SampleFilesystem));
+        sample->n_filesystems = filesystems->n;
+        sample->filesystems_boottime_ns = filesystems->boottime_ns;
+        return 0;
+}

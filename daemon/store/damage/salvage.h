@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Salvage: moves a damaged database aside, and its readable rows into the new one
+ *
+ * FILE is renamed to FILE.damaged-TIME, and to FILE.salvaged-TIME when its rows were moved: a salvage that was interrupted is repeated
+ * at the next start, and stores no row twice. Rows that other rows refer to, and what belongs to running jobs, come first, before
+ * anything else is stored; the rest follows in steps, newest rows first. Each table (store_subject.h) says how its rows are stored.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "store/damage/damaged_schema.h"
+#include "store/damage/damaged_tree.h"
+#include "store/database.h"
+#include "store/store_subject.h"
+
+/* Renames the file with its write-ahead log. *ret_note: a message about it, also on failure; caller frees. 0 or a negative errno. */
+int salvage_put_aside(const char *path, uint64_t now_realtime_ns, const char *reason, char **ret_note);
+
+typedef struct Salvage {
+        char *path; /* owned; the damaged file. NULL: there is nothing to salvage */
+        DamagedFile file;
+        size_t table, index;  /* number of the table that is being read, over all subjects; of its index from 1 on, 0: the table itself */
+        DamagedSource source; /* of the table or index */
+        DamagedTree leaves;
+        size_t next_leaf;
+        uint64_t n_rows; /* rows stored since the file was opened */
+} Salvage;
+
+/* Opens the newest file that was put aside from `path` and not salvaged. 0, also when there is none; or a negative errno. */
+int salvage_find(Salvage *salvage, const char *path);
+/* Opens this file. */
+int salvage_open(Salvage *salvage, const char *damaged_path);
+void salvage_close(Salvage *salvage);
+
+/*
+ * One transaction each: the first rows, into a database that has no other rows or has these already; then the rest. A step that failed
+ * is not repeated: open the file again. 0, an outcome of database.h, or a negative errno. *ret_has_more: call again.
+ */
+int salvage_begin(Salvage *salvage, Database *database);
+int salvage_step(Salvage *salvage, Database *database, bool *ret_has_more);
+/* Renames the file and closes it. *ret_note: a message about it; caller frees. 0 or a negative errno. */
+int salvage_end(Salvage *salvage, char **ret_note);
