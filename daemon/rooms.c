@@ -138,7 +138,7 @@ int rooms_tick(Rooms *rooms) {
 }
 
 int rooms_checkpoint(Rooms *rooms, bool is_last) {
-        node_put_interval(&rooms->node, rooms->store, rooms->config.jobs.checkpoint_interval_ns);
+        node_put_interval(&rooms->node, rooms->store, rooms->config.jobs.checkpoint_interval_ns, is_last);
         return job_room_checkpoint(&rooms->jobs, is_last);
 }
 
@@ -269,18 +269,22 @@ static int open_sockets(Rooms *rooms, sd_event *event, Sockets *sockets) {
         return r;
 }
 
-/* perfd works without this file: then a restart continues from the last checkpoint. */
-static void open_account(Rooms *rooms, const char *runtime_directory) {
+static void warn_account(const char *what, const char *path, int error) {
+        if (error < 0)
+                log_warning("Cannot keep the account of the %s in %s, a restart may begin a new one: %s", what, path,
+                            error == -EBUSY ? "another perfd has the file" : strerror(-error));
+}
+
+/* perfd works without these files. */
+static void open_accounts(Rooms *rooms, const char *runtime_directory) {
         char path[PATH_MAX];
-        int r;
 
         if (!runtime_directory[0])
                 return;
         (void)snprintf(path, sizeof(path), "%s/account", runtime_directory);
-        r = node_open_account(&rooms->node, path);
-        if (r < 0)
-                log_warning("Cannot keep the account of the node in %s, after a crash it continues from the last checkpoint: %s", path,
-                            r == -EBUSY ? "another perfd has the file" : strerror(-r));
+        warn_account("node", path, node_open_account(&rooms->node, path));
+        (void)snprintf(path, sizeof(path), "%s/account.users", runtime_directory);
+        warn_account("users", path, user_totals_open(&rooms->jobs.jobs.totals, path, rooms->node.boot_id));
 }
 
 int rooms_open(Rooms *rooms, sd_event *event, const char *root, const char *runtime_directory, Sockets *sockets, const DeskRow *own) {
@@ -293,11 +297,11 @@ int rooms_open(Rooms *rooms, sd_event *event, const char *root, const char *runt
         r = node_init(&rooms->node, root, &config->node);
         if (r < 0)
                 return r;
-        open_account(rooms, runtime_directory);
         /* pids of peers refer to the /proc of "/", whatever root is sampled */
         r = job_room_init(&rooms->jobs, &jobs, "/");
         if (r < 0)
                 return r;
+        open_accounts(rooms, runtime_directory);
         indicator_room_init(&rooms->indicators, &config->indicators, &config->store, rooms->store, rooms->shares,
                             &rooms->jobs.identity);
         init_desk(rooms, own);

@@ -24,10 +24,11 @@ static void finished_free(FinishedJob *finished) {
 void jobs_deinit(Jobs *jobs) {
         while (jobs->first)
                 jobs_remove(jobs, jobs->first);
-        jobs_forget_finished(jobs, UINT64_MAX, 0);
+        jobs_forget_finished(jobs, UINT64_MAX, 0, 0);
         sample_log_deinit(&jobs->samples);
         free(jobs->buckets);
         free(jobs->group_buckets);
+        user_totals_deinit(&jobs->totals);
         *jobs = (Jobs){};
 }
 
@@ -191,6 +192,7 @@ void jobs_retire(Jobs *jobs, Job *job, uint64_t now_boottime_ns) {
 
         assert(job->final);
         finished = finished_new(job);
+        user_totals_add(&jobs->totals, job->info.uid, &job->final->result.usage);
         jobs->stats.n_finished += job->final->state == JOB_FINISHED;
         jobs->stats.n_interrupted += job->final->state == JOB_INTERRUPTED;
         assert(!jobs->finished.last || jobs->finished.last->ended_boottime_ns <= now_boottime_ns);
@@ -204,11 +206,13 @@ void jobs_retire(Jobs *jobs, Job *job, uint64_t now_boottime_ns) {
         jobs_remove(jobs, job);
 }
 
-void jobs_forget_finished(Jobs *jobs, uint64_t before_boottime_ns, size_t n_max) {
+void jobs_forget_finished(Jobs *jobs, uint64_t before_boottime_ns, size_t n_max, uint64_t keep_ns) {
         while (jobs->finished.first &&
                (jobs->finished.n > n_max || jobs->finished.first->ended_boottime_ns < before_boottime_ns)) {
                 FinishedJob *oldest = jobs->finished.first;
 
+                if (oldest->ended_boottime_ns >= before_boottime_ns)
+                        left_out_add(&jobs->finished.left_out, oldest->ended_boottime_ns, keep_ns);
                 jobs->finished.first = oldest->next;
                 if (!jobs->finished.first)
                         jobs->finished.last = NULL;
@@ -309,5 +313,6 @@ int jobs_publish(const Jobs *jobs, size_t n_exposed_max, JobsSnapshot *ret) {
         assert(memcmp(&ret->used, &size, sizeof(size)) == 0);
         ret->n_exposed_max = n_exposed_max;
         ret->stats = jobs->stats;
+        ret->users = jobs->totals.users;
         return 0;
 }

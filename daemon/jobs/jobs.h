@@ -9,6 +9,8 @@
  */
 
 #include "jobs/job.h"
+#include "jobs/left_out.h"
+#include "jobs/user_totals.h"
 
 typedef struct JobsConfig {
         uint64_t phases_max;                 /* limit of phases per job */
@@ -34,6 +36,7 @@ struct FinishedJob {
 typedef struct FinishedJobs {
         FinishedJob *first, *last;
         size_t n;
+        LeftOut left_out; /* removed because of the limit on their number */
 } FinishedJobs;
 
 typedef struct Jobs {
@@ -45,6 +48,7 @@ typedef struct Jobs {
         FinishedJobs finished;
         SampleLog samples; /* since the oldest running job began */
         JobsStats stats;
+        UserTotals totals; /* of ended jobs */
 } Jobs;
 
 int jobs_init(Jobs *jobs);
@@ -69,8 +73,8 @@ Job *jobs_find_group(const Jobs *jobs, const char *name);
 
 /* Removes a job that has final numbers and keeps its result for /metrics. Out of memory: the result is not kept. */
 void jobs_retire(Jobs *jobs, Job *job, uint64_t now_boottime_ns);
-/* Removes the results of jobs that ended before a point in time, and the oldest results beyond n_max. */
-void jobs_forget_finished(Jobs *jobs, uint64_t before_boottime_ns, size_t n_max);
+/* Removes the results of jobs that ended before a point in time, and the oldest results beyond n_max, which are left out for keep_ns. */
+void jobs_forget_finished(Jobs *jobs, uint64_t before_boottime_ns, size_t n_max, uint64_t keep_ns);
 
 /* Removes the results of a job whose id another job has now. */
 void jobs_forget_finished_id(Jobs *jobs, const char *id);

@@ -102,7 +102,8 @@ int lifecycle_tick(Lifecycle *lifecycle) {
                         return r;
         }
 
-        jobs_forget_finished(lifecycle->jobs, now_ns > keep_ns ? now_ns - keep_ns : 0, lifecycle->config->metrics_jobs_max);
+        jobs_forget_finished(lifecycle->jobs, now_ns > keep_ns ? now_ns - keep_ns : 0, lifecycle->config->metrics_jobs_max,
+                             keep_ns);
         return 0;
 }
 
@@ -365,6 +366,7 @@ static int activate(Lifecycle *lifecycle, Job *job) {
 
         job->stage = JOB_ACTIVE;
         lifecycle->jobs->stats.n_begun++;
+        user_totals_note(&lifecycle->jobs->totals, job->info.uid);
         r = job_watch_start(lifecycle, job);
         return r == JOB_WATCH_GONE ? job_watch_end_process(lifecycle, job) : r;
 }
@@ -479,7 +481,7 @@ static int complete_end(void *state, const StoreDone *done, Answer *ret) {
                         desk_answer(ret, STATUS_NOT_FOUND, "job_end.job", "the store has lost this job: its database was replaced");
                 jobs_retire(lifecycle->jobs, job, clock_boottime_ns());
                 /* Does not wait for the next tick: thousands of jobs may end before that. */
-                jobs_forget_finished(lifecycle->jobs, 0, lifecycle->config->metrics_jobs_max);
+                jobs_forget_finished(lifecycle->jobs, 0, lifecycle->config->metrics_jobs_max, lifecycle->config->metrics_finished_ns);
                 return 0;
         }
 

@@ -182,6 +182,7 @@ static int close_over(Lifecycle *lifecycle, const RecoveredJob *recovered, const
 
         /* A cgroup of the same name is another job's, and may be detected before the end is stored. */
         lifecycle->jobs->stats.n_interrupted++;
+        user_totals_add(&lifecycle->jobs->totals, job->info.uid, &job->final->result.usage);
         jobs_remove(lifecycle->jobs, job);
         return 0;
 }

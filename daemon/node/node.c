@@ -154,15 +154,25 @@ void node_begin_interval(Node *node, uint64_t length_ns) {
         interval->length_ns = length_ns;
 }
 
-void node_put_interval(Node *node, Store *store, uint64_t next_length_ns) {
+/* Returns the length of the current interval: samples end it somewhat earlier or later than planned, unless it was cut short. */
+static uint64_t interval_length_ns(const Node *node, bool is_last) {
+        uint64_t planned_ns = node->interval.length_ns, lasted_ns = node->sample.boottime_ns - node->interval.point.begin_boottime_ns;
+        uint64_t tolerance_ns = planned_ns / 10 + node->config.interval_ns;
+        bool is_as_planned = lasted_ns <= planned_ns + tolerance_ns && lasted_ns + tolerance_ns >= planned_ns;
+
+        return is_as_planned && !is_last ? planned_ns : lasted_ns;
+}
+
+void node_put_interval(Node *node, Store *store, uint64_t next_length_ns, bool is_last) {
         Recording *point = &node->interval.point;
+        uint64_t length_ms = interval_length_ns(node, is_last) / NS_PER_MS;
         uint64_t begin_ms = point->begin_realtime_ns / NS_PER_MS;
         scoped(freep) char *text = NULL;
 
         /* the start is stored in a column of the row, not in the text */
         point->begin_boottime_ns = point->begin_realtime_ns = 0;
-        if (point->n > 0 && recording_format(point, &text) == 0)
-                (void)store_put(store, store_node_pack(begin_ms, node->interval.length_ns / NS_PER_MS, text));
+        if (point->n > 0 && length_ms > 0 && recording_format(point, &text) == 0)
+                (void)store_put(store, store_node_pack(begin_ms, length_ms, text));
 
         node_begin_interval(node, next_length_ns);
 }

@@ -86,10 +86,10 @@ int node_sample(Node *node, uint64_t max_age_ns);
 /* Begins an interval of the history at the latest sample, and drops the observations of the former interval. */
 void node_begin_interval(Node *node, uint64_t length_ns);
 /*
- * Puts the interval into the store as a timeline of one point, and begins the next. If the queue is full or memory is exhausted, this
- * point is lost.
+ * Puts the interval into the store as a timeline of one point, and begins the next. is_last: perfd stops before the interval is over. If
+ * the queue is full or memory is exhausted, this point is lost.
  */
-void node_put_interval(Node *node, Store *store, uint64_t next_length_ns);
+void node_put_interval(Node *node, Store *store, uint64_t next_length_ns, bool is_last);
 
 /* Calls sampler_process_start() for a process of this machine. */
 int node_process_start(const Node *node, int32_t pid, uint64_t *ret_ticks, uint32_t *ret_uid);

@@ -62,6 +62,21 @@ typedef struct JobsStats {
         uint64_t n_with_cgroup;                      /* running jobs with their own cgroup */
 } JobsStats;
 
+/* Use of resources by the ended jobs of a user. */
+typedef struct UserUsage {
+        uint32_t uid;
+        uint64_t n_jobs, cpu_us, read_bytes, written_bytes;
+} UserUsage;
+
+/* Maximum number of users with totals of their own; further users share one entry. */
+#define USERS_SHOWN_MAX 50U
+
+typedef struct UsersUsage {
+        UserUsage users[USERS_SHOWN_MAX];
+        size_t n;
+        UserUsage others;
+} UsersUsage;
+
 typedef struct JobsSnapshot {
         JobRecord *records; /* owned, like the arrays that the records point into; running jobs first */
         Window *windows;
@@ -70,9 +85,11 @@ typedef struct JobsSnapshot {
         JobResult *results;
         JobsSize allocated, used;
         size_t n_running;
+        uint64_t n_left_out;  /* ended jobs without a record, because of the limit on /metrics */
         size_t n_exposed_max; /* maximum number of records in /metrics, which shows the first records */
         SampleLog samples; /* owned */
         JobsStats stats;
+        UsersUsage users;
         FinderStats finder;
 } JobsSnapshot;
 

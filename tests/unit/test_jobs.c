@@ -91,12 +91,12 @@ static void ended_jobs_are_forgotten_by_age_and_by_number(void **state) {
         assert_int_equal(jobs.stats.n_finished, 2);
         assert_int_equal(jobs.stats.n_interrupted, 1);
 
-        jobs_forget_finished(&jobs, 150, 10);
+        jobs_forget_finished(&jobs, 150, 10, 1000000000);
         assert_int_equal(jobs.finished.n, 2);
         assert_string_equal(jobs.finished.first->info.id, "a");
-        jobs_forget_finished(&jobs, 0, 1);
+        jobs_forget_finished(&jobs, 0, 1, 1000000000);
         assert_string_equal(jobs.finished.first->info.id, "c");
-        jobs_forget_finished(&jobs, UINT64_MAX, 10);
+        jobs_forget_finished(&jobs, UINT64_MAX, 10, 1000000000);
         assert_int_equal(jobs.finished.n, 0);
         assert_null(jobs.finished.last);
         jobs_deinit(&jobs);

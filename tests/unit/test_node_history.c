@@ -145,6 +145,36 @@ static void a_row_longer_than_the_grid_fills_its_places(void **state) {
         }
 }
 
+static void a_row_off_the_grid_begins_another_page(void **state) {
+        scoped(node_history_deinit) NodeHistory history = {}, next = {};
+
+        (void)state;
+        history = (NodeHistory){ .n_points_max = 100, .is_merging = false };
+        assert_int_equal(add(&history, BEGIN_MS, 10000, 0.5), 0);
+        assert_int_equal(add(&history, BEGIN_MS + 10700, 10000, 0.5), 0); /* a sample later than its position */
+        assert_int_equal(add(&history, BEGIN_MS + 22500, 10000, 0.5), NODE_HISTORY_FULL);
+        assert_int_equal(history.timeline.n, 2);
+
+        next = (NodeHistory){ .n_points_max = 100, .is_merging = false };
+        assert_int_equal(add(&next, BEGIN_MS + 22500, 10000, 0.5), 0);
+        assert_int_equal(next.timeline.begin_realtime_ns, (BEGIN_MS + 22500) * NS_PER_MS);
+}
+
+static void a_row_off_the_grid_is_divided_when_merging(void **state) {
+        scoped(node_history_deinit) NodeHistory history = {};
+
+        (void)state;
+        history = (NodeHistory){ .n_points_max = 16, .is_merging = true };
+        assert_int_equal(add(&history, BEGIN_MS, 10000, 0.5), 0);
+        assert_int_equal(add(&history, BEGIN_MS + 12500, 10000, 1.0), 0);
+        assert_int_equal(history.timeline.n, 3);
+        assert_int_equal(history.timeline.points[0].observed_ns, 10 * NS_PER_S);
+        assert_float_equal((double)history.timeline.points[1].observed_ns, 7.5e9, 1e6);
+        assert_float_equal((double)history.timeline.points[2].observed_ns, 2.5e9, 1e6);
+        assert_float_equal(cpu_at(&history, 0), 0.5, 0.01);
+        assert_float_equal(cpu_at(&history, 1), 1.0, 0.01);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(rows_of_one_grid_become_one_timeline),
@@ -154,6 +184,8 @@ int main(void) {
                 cmocka_unit_test(merging_keeps_mean_and_extremes_of_any_length),
                 cmocka_unit_test(a_long_absence_costs_no_memory_when_merging),
                 cmocka_unit_test(a_row_longer_than_the_grid_fills_its_places),
+                cmocka_unit_test(a_row_off_the_grid_begins_another_page),
+                cmocka_unit_test(a_row_off_the_grid_is_divided_when_merging),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

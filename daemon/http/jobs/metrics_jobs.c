@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,6 +127,40 @@ static void expose(ExposedJob *job, const JobRecord *record, const NodeSnapshot 
         jobs_snapshot_record_metrics(record, node, &job->metrics, &job->usage);
 }
 
+/* --- users ---------------------------------------------------------------------------------------- */
+
+#define USER_COUNTER(member, n_decimals, name, unit, help) \
+        { offsetof(UserUsage, member), SCALAR_U64, n_decimals, FAMILY_COUNTER, name, unit, help }
+
+static const Scalar user_scalars[] = {
+        USER_COUNTER(n_jobs, 0, "perfd_user_jobs_ended", "", "Jobs of the user that have ended"),
+        USER_COUNTER(cpu_us, 6, "perfd_user_jobs_cpu_seconds", "seconds", "CPU time of the user's ended jobs"),
+        USER_COUNTER(read_bytes, 0, "perfd_user_jobs_disk_read_bytes", "bytes", "Bytes that the user's ended jobs have read from disks"),
+        USER_COUNTER(written_bytes, 0, "perfd_user_jobs_disk_written_bytes", "bytes",
+                     "Bytes that the ended jobs of the user have written to disks"),
+};
+
+static void put_user(Exposition *exposition, const Scalar *scalar, const char *uid, const UserUsage *user) {
+        exposition_sample(exposition);
+        exposition_label(exposition, "uid", uid);
+        metrics_scalar_value(exposition, scalar, user);
+}
+
+static void put_users(Exposition *exposition, const UsersUsage *users) {
+        char uid[16];
+
+        for (size_t k = 0; k < N_ELEMENTS(user_scalars); k++) {
+                metrics_scalar_family(exposition, &user_scalars[k]);
+                for (size_t i = 0; i < users->n; i++) {
+                        (void)snprintf(uid, sizeof(uid), "%u", users->users[i].uid);
+                        put_user(exposition, &user_scalars[k], users->users[i].uid == JOB_UID_UNKNOWN ? "unknown" : uid, &users->users[i]);
+                }
+                put_user(exposition, &user_scalars[k], "other", &users->others);
+        }
+}
+
+/* --- all of it ------------------------------------------------------------------------------------ */
+
 int jobs_subject_metrics(Exposition *exposition, const Exchange *exchange) {
         const Snapshot *snapshot = exchange->snapshot;
         const size_t n = jobs_snapshot_n_exposed(&snapshot->jobs);
@@ -147,11 +182,12 @@ int jobs_subject_metrics(Exposition *exposition, const Exchange *exchange) {
         exposition_single(exposition, "perfd_jobs_running", FAMILY_GAUGE, "Running jobs", snapshot->jobs.n_running);
         exposition_single(exposition, "perfd_jobs_not_exposed", FAMILY_GAUGE,
                           "Jobs omitted because of the limit on their number; the JSON API has them",
-                          snapshot->jobs.used.n_records - exposed.n);
+                          snapshot->jobs.used.n_records - exposed.n + snapshot->jobs.n_left_out);
 
         put_info(exposition, &exposed);
         put_begin(exposition, &exposed);
         put_families(exposition, &exposed);
+        put_users(exposition, &snapshot->jobs.users);
         return 0;
 }
 

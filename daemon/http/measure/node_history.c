@@ -27,55 +27,73 @@ static void halve(Timeline *timeline) {
         timeline->interval_ns *= 2;
 }
 
-/* Computes the positions of a row in the grid. */
-typedef struct Places {
-        size_t first, n;
-} Places;
-
-/* Rows begin a few milliseconds off their position, and are longer than one position if the interval was shortened later. */
-static Places places_of(const Timeline *timeline, uint64_t begin_ns, uint64_t interval_ns) {
-        uint64_t shorter_ns = interval_ns < timeline->interval_ns ? interval_ns : timeline->interval_ns;
-        uint64_t offset_ns = begin_ns > timeline->begin_realtime_ns ? begin_ns - timeline->begin_realtime_ns : 0;
-        uint64_t n = interval_ns / timeline->interval_ns;
-
-        return (Places){
-                .first = (size_t)((offset_ns + shorter_ns / 2) / timeline->interval_ns),
-                .n = (size_t)(n > 1 ? n : 1),
-        };
+/* Rows begin somewhat off their position in the grid: at the sample before their time. */
+static uint64_t tolerance_of(const Timeline *timeline, uint64_t interval_ns) {
+        return (interval_ns < timeline->interval_ns ? interval_ns : timeline->interval_ns) / 8;
 }
 
-static int add_merging(Timeline *timeline, size_t n_max, uint64_t begin_ns, uint64_t interval_ns, TimelinePoint *point) {
-        Places places = places_of(timeline, begin_ns, interval_ns);
+/* Returns the time of the row since the begin of the grid, moved to the grid if it is only somewhat off. */
+static uint64_t offset_of(const Timeline *timeline, uint64_t begin_ns, uint64_t interval_ns) {
+        uint64_t offset_ns = begin_ns > timeline->begin_realtime_ns ? begin_ns - timeline->begin_realtime_ns : 0;
+        uint64_t off_ns = offset_ns % timeline->interval_ns, tolerance_ns = tolerance_of(timeline, interval_ns);
+
+        if (off_ns <= tolerance_ns)
+                return offset_ns - off_ns;
+        return timeline->interval_ns - off_ns <= tolerance_ns ? offset_ns + timeline->interval_ns - off_ns : offset_ns;
+}
+
+/* Distributes the point over the intervals that it overlaps, except for a small rest at either end. */
+static void spread(Timeline *timeline, uint64_t from_ns, uint64_t to_ns, const TimelinePoint *point) {
+        uint64_t tolerance_ns = tolerance_of(timeline, to_ns - from_ns);
+
+        for (size_t i = (size_t)(from_ns / timeline->interval_ns); i < timeline->n; i++) {
+                uint64_t begin_ns = i * timeline->interval_ns, end_ns = begin_ns + timeline->interval_ns;
+                uint64_t part_ns = (end_ns < to_ns ? end_ns : to_ns) - (begin_ns > from_ns ? begin_ns : from_ns);
+                TimelinePoint part = *point;
+
+                if (part_ns < tolerance_ns)
+                        continue;
+                part.observed_ns = (uint64_t)((double)point->observed_ns * (double)part_ns / (double)(to_ns - from_ns));
+                timeline_merge_point(&timeline->points[i], &part);
+        }
+}
+
+/* Returns the number of intervals up to the end of a row. */
+static uint64_t n_needed(const Timeline *timeline, uint64_t begin_ns, uint64_t interval_ns) {
+        uint64_t to_ns = offset_of(timeline, begin_ns, interval_ns) + interval_ns;
+
+        return (to_ns - tolerance_of(timeline, interval_ns) + timeline->interval_ns - 1) / timeline->interval_ns;
+}
+
+static int add_merging(Timeline *timeline, size_t n_max, uint64_t begin_ns, uint64_t interval_ns, const TimelinePoint *point) {
+        uint64_t from_ns, n;
         int r;
 
-        while (places.first + places.n > n_max) {
+        while ((n = n_needed(timeline, begin_ns, interval_ns)) > n_max)
                 halve(timeline);
-                places = places_of(timeline, begin_ns, interval_ns);
-        }
 
-        assert(places.n > 0 && places.first + places.n <= n_max);
-        r = timeline_reserve(timeline, places.first + places.n);
+        r = n > timeline->n ? timeline_reserve(timeline, (size_t)n) : 0;
         if (r < 0)
                 return r;
 
-        point->observed_ns /= places.n;
-        for (size_t i = places.first; i < places.first + places.n; i++)
-                timeline_merge_point(&timeline->points[i], point);
+        from_ns = offset_of(timeline, begin_ns, interval_ns);
+        spread(timeline, from_ns, from_ns + interval_ns, point);
         return 0;
 }
 
+/* A row off the grid, as the first after a restart, begins another page. */
 static int add_in_place(Timeline *timeline, size_t n_max, uint64_t begin_ns, uint64_t interval_ns, const TimelinePoint *point) {
-        Places places = places_of(timeline, begin_ns, interval_ns);
+        uint64_t offset_ns = offset_of(timeline, begin_ns, interval_ns), i = offset_ns / timeline->interval_ns;
         int r;
 
-        if (interval_ns != timeline->interval_ns || places.first >= n_max || places.first < timeline->n)
+        if (interval_ns != timeline->interval_ns || offset_ns % timeline->interval_ns != 0 || i >= n_max || i < timeline->n)
                 return NODE_HISTORY_FULL;
 
-        r = timeline_reserve(timeline, places.first + 1);
+        r = timeline_reserve(timeline, (size_t)i + 1);
         if (r < 0)
                 return r;
 
-        timeline->points[places.first] = *point;
+        timeline->points[i] = *point;
         return 0;
 }
 

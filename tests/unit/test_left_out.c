@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests: daemon/jobs/left_out.c */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "jobs/left_out.h"
+
+#define SECOND UINT64_C(1000000000)
+#define KEEP (600 * SECOND)
+
+static void a_job_is_left_out_for_as_long_as_it_would_be_shown(void **state) {
+        LeftOut left_out = {};
+        uint64_t at = 1000000 * SECOND;
+
+        (void)state;
+        assert_int_equal(left_out_count(&left_out, at, KEEP), 0);
+        for (unsigned i = 0; i < 1942; i++)
+                left_out_add(&left_out, at, KEEP);
+        left_out_add(&left_out, at + 300 * SECOND, KEEP);
+        assert_int_equal(left_out_count(&left_out, at + 300 * SECOND, KEEP), 1943);
+        assert_int_equal(left_out_count(&left_out, at + 599 * SECOND, KEEP), 1943);
+        assert_int_equal(left_out_count(&left_out, at + 615 * SECOND, KEEP), 1);
+        assert_int_equal(left_out_count(&left_out, at + 915 * SECOND, KEEP), 0);
+}
+
+static void parts_are_used_again(void **state) {
+        LeftOut left_out = {};
+
+        (void)state;
+        for (unsigned i = 0; i < 10000; i++)
+                left_out_add(&left_out, i * SECOND, KEEP);
+        assert_in_range(left_out_count(&left_out, 9999 * SECOND, KEEP), 600, 612);
+}
+
+static void another_time_begins_a_new_count(void **state) {
+        LeftOut left_out = {};
+
+        (void)state;
+        left_out_add(&left_out, 100 * SECOND, KEEP);
+        assert_int_equal(left_out_count(&left_out, 100 * SECOND, 2 * KEEP), 0);
+        left_out_add(&left_out, 100 * SECOND, 2 * KEEP);
+        assert_int_equal(left_out_count(&left_out, 100 * SECOND, 2 * KEEP), 1);
+        left_out_add(&left_out, 100 * SECOND, 0);
+        assert_int_equal(left_out_count(&left_out, 101 * SECOND, 0), 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_job_is_left_out_for_as_long_as_it_would_be_shown),
+                cmocka_unit_test(parts_are_used_again),
+                cmocka_unit_test(another_time_begins_a_new_count),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
