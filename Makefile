@@ -179,7 +179,7 @@ check: test-deps
 	@tests/run $(B) $(TESTS)
 
 check-once: interop-deps
-	@$(MAKE) --no-print-directory -s all examples
+	@$(MAKE) --no-print-directory -s $(parallel) all examples
 	@tests/run $(B) $(or $(TESTS),once.)
 
 check-hostile: test-deps
