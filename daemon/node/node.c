@@ -43,6 +43,7 @@ void node_deinit(Node *node) {
         sampler_free(node->sampler);
         sampler_free(node->processes);
         sample_deinit(&node->sample);
+        sample_deinit(&node->cpus);
         *node = (Node){};
 }
 
@@ -96,6 +97,17 @@ int node_sample(Node *node, uint64_t max_age_ns) {
         cost->last_cpu_ns = clock_thread_cpu_ns() - cpu_ns;
         cost->cpu_ns += cost->last_cpu_ns;
         cost->n_samples++;
+        return r;
+}
+
+int node_sample_cpus(Node *node) {
+        uint64_t cpu_ns = clock_thread_cpu_ns();
+        int r;
+
+        r = sampler_read_cpus(node->sampler, clock_boottime_ns(), &node->cpus);
+        if (r >= 0)
+                r = meter_add_cpus(node->meter, &node->cpus);
+        node->cost.cpu_ns += clock_thread_cpu_ns() - cpu_ns;
         return r;
 }
 
@@ -154,6 +166,7 @@ int node_publish(const Node *node, NodeSnapshot *ret) {
         memcpy(ret->boot_id, node->boot_id, sizeof(ret->boot_id));
         ret->identity = node->identity;
         ret->interval_ns = node->config.interval_ns;
+        ret->cpu_interval_ns = node_reads_cpus(&node->config) ? node->config.cpu_interval_ns : node->config.interval_ns;
         ret->boottime_ns = node->sample.boottime_ns;
         ret->realtime_ns = node->sample.realtime_ns;
         ret->totals = *meter_totals(node->meter);

@@ -43,9 +43,9 @@ void window_observe(Window *window, const Observation *observation, uint64_t rea
         window->n_observations++;
         if (observation->has_cpu) {
                 window->has_cpu = true;
-                window->cpu_max = max_of(window->cpu_max, observation->cpu_mean);
-                window->cpu_min_max = max_of(window->cpu_min_max, observation->cpu_min);
-                window->cpu_max_max = max_of(window->cpu_max_max, observation->cpu_max);
+                window->cpu_max = max_of(window->cpu_max, observation->cpu_peak[CPU_ACROSS_MEAN]);
+                window->cpu_min_max = max_of(window->cpu_min_max, observation->cpu_peak[CPU_ACROSS_ALL]);
+                window->cpu_max_max = max_of(window->cpu_max_max, observation->cpu_peak[CPU_ACROSS_ANY]);
         }
         if (observation->has_memory)
                 include_memory(window, observation->memory);
