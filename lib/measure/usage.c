@@ -170,11 +170,7 @@ void usage_exclude(Usage *usage, const ClientCpu *cpu) {
         begin->user_us += user_us;
         begin->system_us += system_us;
         begin->usage_us += min_of(wanted_us, last->usage_us - begin->usage_us);
-}
-
-void usage_exclude_before(Usage *usage, const ClientCpu *cpu) {
-        usage_exclude(usage, cpu);
-        usage->unseen_us = usage->last.usage_us - usage->begin.usage_us;
+        usage->unseen_us -= min_of(wanted_us, usage->unseen_us);
 }
 
 static void update_fields(Usage *usage, const CgroupSample *sample) {

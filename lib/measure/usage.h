@@ -92,10 +92,8 @@ typedef struct ClientCpu {
 } ClientCpu;
 
 void usage_begin(Usage *usage, const CgroupSample *sample, bool is_fresh);
-/* Excludes CPU time from the totals, at most the CPU time counted so far. */
+/* Excludes CPU time from the totals, at most the CPU time counted so far, and first that before the first sample. */
 void usage_exclude(Usage *usage, const ClientCpu *cpu);
-/* As usage_exclude(), for CPU time before the first sample. Call directly after usage_begin() with a fresh group. */
-void usage_exclude_before(Usage *usage, const ClientCpu *cpu);
 /*
  * Excludes pressure accumulated before the job began. Call directly after usage_begin() for a job that has just
  * begun.
