@@ -25,7 +25,12 @@ void job_end_phase_view(const Job *job, const Node *node, PhaseView *ret) {
 
 _Static_assert(sizeof(((PhaseView *)0)->name) == sizeof(((Phase *)0)->name), "a phase's name is copied whole");
 
-static int fill(const Job *job, const Node *node, const JobEnd *end, JobFinal *ret) {
+static int fill(Job *job, const Node *node, const JobEnd *end, JobFinal *ret) {
+        /* The sample of the end ends no observation if the last observation is recent. */
+        window_add_gauges(&job->window, &node->sample);
+        if (job->phase)
+                window_add_gauges(&job->phase->window, &node->sample);
+
         ret->realtime_ms = node_realtime_ms(node);
         ret->boottime_ns = node->sample.boottime_ns;
         node_window_metrics(node, &job->window, &ret->result.metrics);

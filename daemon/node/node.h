@@ -16,7 +16,7 @@
 
 typedef struct NodeConfig {
         uint64_t interval_ns;             /* interval between two samples */
-        uint64_t filesystems_interval_ns; /* interval between two readings of the file systems' sizes */
+        uint64_t filesystems_interval_ns; /* interval between two readings of the file systems' sizes, except for "/" */
 } NodeConfig;
 
 /* The current point of the node's history: observations are collected for a checkpoint interval. */

@@ -143,7 +143,7 @@ typedef struct Sample {
         size_t n_disks;
         SampleNet *nets; /* owned */
         size_t n_nets;
-        SampleFilesystem *filesystems; /* owned; may be older than the rest, see filesystems_boottime_ns */
+        SampleFilesystem *filesystems; /* owned; except for "/", may be older than the rest, see filesystems_boottime_ns */
         size_t n_filesystems;
         uint64_t filesystems_boottime_ns;
         SampleAllocated allocated;

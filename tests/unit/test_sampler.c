@@ -321,6 +321,25 @@ static void file_systems_are_asked_again_when_they_are_too_old(void **state) {
         sample_deinit(&second);
 }
 
+static void the_root_is_asked_for_each_sample(void **state) {
+        Fixture *f = *state;
+        char moved[80];
+
+        start(f, "small");
+        read_at(f, 10);
+        assert_non_null(sample_root_filesystem(&f->sample));
+
+        (void)snprintf(moved, sizeof(moved), "%s.moved", f->root);
+        assert_int_equal(rename(f->root, moved), 0);
+        read_at(f, 11);
+        assert_null(sample_root_filesystem(&f->sample));
+        assert_true(sample_has(&f->sample, SOURCE_FILESYSTEMS));
+
+        assert_int_equal(rename(moved, f->root), 0);
+        read_at(f, 10 + HOUR_NS);
+        assert_non_null(sample_root_filesystem(&f->sample));
+}
+
 /* --- other queries ------------------------------------------------------------------------------ */
 
 static void the_boot_id_is_one_word_or_nothing(void **state) {
@@ -490,6 +509,7 @@ int main(void) {
                 test(a_root_that_is_no_directory_is_refused),
                 test(file_systems_are_asked_below_the_root),
                 test(file_systems_are_asked_again_when_they_are_too_old),
+                test(the_root_is_asked_for_each_sample),
                 test(the_boot_id_is_one_word_or_nothing),
                 test(a_tree_without_boot_id_has_none),
                 test(a_process_may_be_called_anything),

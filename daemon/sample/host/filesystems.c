@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample/host/filesystems.h"
 
+#include <assert.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
@@ -14,23 +16,27 @@ void filesystems_deinit(Filesystems *filesystems) {
         *filesystems = (Filesystems){};
 }
 
-/* Returns false if statvfs(3) fails, or the file system has no blocks. */
-static bool query(const Mount *mount, const char *root, SampleFilesystem *ret) {
-        char path[PATH_MAX];
+/* Sets the sizes. Returns false if statvfs(3) fails, or the file system has no blocks. */
+static bool query_sizes(const char *path, SampleFilesystem *filesystem) {
         struct statvfs st;
-        size_t n = strlen(root);
 
-        memcpy(path, root, n);
-        if (mounts_unescape(mount->point, path + n, sizeof(path) - n) >= sizeof(path) - n)
-                return false;
         if (statvfs(path, &st) < 0 || st.f_blocks == 0)
                 return false;
 
-        *ret = (SampleFilesystem){
-                .size_bytes = (uint64_t)st.f_blocks * st.f_frsize,
-                .free_bytes = (uint64_t)st.f_bfree * st.f_frsize,
-                .available_bytes = (uint64_t)st.f_bavail * st.f_frsize,
-        };
+        filesystem->size_bytes = (uint64_t)st.f_blocks * st.f_frsize;
+        filesystem->free_bytes = (uint64_t)st.f_bfree * st.f_frsize;
+        filesystem->available_bytes = (uint64_t)st.f_bavail * st.f_frsize;
+        return true;
+}
+
+static bool query(const Mount *mount, const char *root, SampleFilesystem *ret) {
+        char path[PATH_MAX];
+        size_t n = strlen(root);
+
+        memcpy(path, root, n);
+        if (mounts_unescape(mount->point, path + n, sizeof(path) - n) >= sizeof(path) - n || !query_sizes(path, ret))
+                return false;
+
         mounts_unescape(mount->point, ret->mount_point, sizeof(ret->mount_point));
         mounts_unescape(mount->type, ret->type, sizeof(ret->type));
         return true;
@@ -58,6 +64,20 @@ int filesystems_update(Filesystems *filesystems, const char *text, const char *r
                                       &filesystems->items[filesystems->n]);
         filesystems->boottime_ns = boottime_ns;
         return 0;
+}
+
+void filesystems_update_root(Filesystems *filesystems, const char *root) {
+        char path[PATH_MAX];
+
+        if (filesystems->n == 0 || strcmp(filesystems->items[0].mount_point, "/") != 0)
+                return;
+
+        assert(strlen(root) + 1 < sizeof(path));
+        (void)snprintf(path, sizeof(path), "%s/", root);
+        if (query_sizes(path, &filesystems->items[0]))
+                return;
+        filesystems->n--;
+        memmove(filesystems->items, filesystems->items + 1, filesystems->n * sizeof(*filesystems->items));
 }
 
 int filesystems_copy(const Filesystems *filesystems, Sample *sample) {

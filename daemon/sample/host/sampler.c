@@ -180,15 +180,16 @@ static int read_source(Sampler *sampler, Source source, Sample *sample) {
         return 0;
 }
 
-/* Uses the values of the last read until they are too old. */
+/* Uses the values of the last read until they are too old, except for those of "/". */
 static int read_filesystems(Sampler *sampler, Sample *sample) {
-        const Filesystems *filesystems = &sampler->filesystems;
+        Filesystems *filesystems = &sampler->filesystems;
         int r;
 
         if (filesystems->boottime_ns == 0 ||
             sample->boottime_ns - filesystems->boottime_ns >= sampler->filesystems_interval_ns)
                 return read_source(sampler, SOURCE_FILESYSTEMS, sample);
 
+        filesystems_update_root(filesystems, sampler->root);
         r = filesystems_copy(filesystems, sample);
         if (r == 0)
                 sample_set(sample, SOURCE_FILESYSTEMS);

@@ -21,8 +21,8 @@ typedef struct Sampler Sampler;
 
 /*
  * root: "/", or a directory with proc/ and sys/: a captured tree of another machine, or the host's in a container;
- * then mounts and network are those of process 1, if readable. filesystems_interval_ns: maximum age of file system
- * values. Returns 0, -ENOMEM, or the error of opening root.
+ * then mounts and network are those of process 1, if readable. filesystems_interval_ns: maximum age of the values of
+ * file systems other than "/". Returns 0, -ENOMEM, or the error of opening root.
  */
 int sampler_new(Sampler **ret, const char *root, uint64_t filesystems_interval_ns);
 Sampler *sampler_free(Sampler *sampler);
