@@ -108,7 +108,7 @@ static int take_document(Intake *intake, Arena *arena, const Origin *origin, con
         if (r == 0)
                 r = !intake->is_latencies && amun_is_result(document) ?
                             amun_read(document, &intake->context, arena, &item, &complaint) :
-                            indicator_from_value(document, STRING_ANY_BYTES, &item.indicator, &complaint);
+                            indicator_from_value(document, DOCUMENT_LIMITS_NONE, &item.indicator, &complaint);
         if (r == 0)
                 r = add_item(intake, origin, &item);
         if (r == INDICATOR_INVALID) {
@@ -157,7 +157,7 @@ static int take_numbers(Intake *intake, Arena *arena, const char *name, const Bu
 
         r = latencies_from_lines(text->text, text->n, intake->batch_length, arena, &document, &complaint, &origin.line);
         if (r == 0)
-                r = indicator_from_value(document, STRING_ANY_BYTES, &item.indicator, &complaint);
+                r = indicator_from_value(document, DOCUMENT_LIMITS_NONE, &item.indicator, &complaint);
         if (r == 0)
                 r = add_item(intake, &origin, &item);
         if (r == INDICATOR_INVALID) {

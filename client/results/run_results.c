@@ -154,12 +154,12 @@ static int take_document(const Value *document, const char *sha256, Arena *arena
         int r = 0;
 
         if (submission_has_failed(item))
-                return indicator_from_failed_run(document, &(IndicatorGiven){ .version = sha256 }, STRING_ANY_BYTES, &item->indicator,
+                return indicator_from_failed_run(document, &(IndicatorGiven){ .version = sha256 }, DOCUMENT_LIMITS_NONE, &item->indicator,
                                                  complaint);
 
         if (sha256)
                 r = object_builder_complete(document, "version", sha256, arena, &document);
-        return r == 0 ? indicator_from_value(document, STRING_ANY_BYTES, &item->indicator, complaint) : r;
+        return r == 0 ? indicator_from_value(document, DOCUMENT_LIMITS_NONE, &item->indicator, complaint) : r;
 }
 
 /* The documents that are indicators; the others are spoken of. */

@@ -54,9 +54,9 @@ static int take_document(Decoded *decoded, const DecodeContext *context, const P
                 return r;
 
         if (submission_has_failed(ret))
-                r = indicator_from_failed_run(document, &given, context->string_max, &ret->indicator, &complaint);
+                r = indicator_from_failed_run(document, &given, context->limits, &ret->indicator, &complaint);
         else
-                r = indicator_from_value(document, context->string_max, &ret->indicator, &complaint);
+                r = indicator_from_value(document, context->limits, &ret->indicator, &complaint);
         return r == 0 ? 0 : refuse_inside(decoded, i, "", &complaint, "document");
 }
 
@@ -71,11 +71,11 @@ static int take_run(Decoded *decoded, const DecodeContext *context, const Perfd_
         r = parse_field(decoded, context, &from->run, i, "run", &whole, &ret->run_text);
         if (r != 0)
                 return r;
-        r = indicator_check_object(whole, SIZE_MAX, &complaint);
+        r = indicator_check_object(whole, (DocumentLimits){ SIZE_MAX, context->limits.n_keys }, &complaint);
         if (r != 0)
                 return refuse_inside(decoded, i, "run.", &complaint, "run");
 
-        if (shorten_value(whole, context->string_max, context->arena, &ret->run) != 0)
+        if (shorten_value(whole, context->limits.string_bytes, context->arena, &ret->run) != 0)
                 return refuse_no_room(&decoded->refusal);
         if (ret->run != whole)
                 ret->run_text = (JsonText){};

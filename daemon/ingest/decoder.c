@@ -21,7 +21,7 @@ static void *on_start(void *userdata) {
                 }
 
                 pthread_mutex_unlock(&decoder->mutex);
-                decoder->outcome = codec_decode(&decoder->arena, &decoder->frame, &decoder->peer, decoder->string_max, &decoder->decoded);
+                decoder->outcome = codec_decode(&decoder->arena, &decoder->frame, &decoder->peer, decoder->limits, &decoder->decoded);
                 pthread_mutex_lock(&decoder->mutex);
                 decoder->state = DECODER_DONE;
                 (void)eventfd_write(decoder->done_fd, 1);
@@ -86,7 +86,7 @@ bool decoder_is_free(Decoder *decoder) {
         return is_free;
 }
 
-int decoder_put(Decoder *decoder, const Frame *frame, const Peer *peer, size_t string_max) {
+int decoder_put(Decoder *decoder, const Frame *frame, const Peer *peer, DocumentLimits limits) {
         uint8_t *bytes;
         int r;
 
@@ -100,7 +100,7 @@ int decoder_put(Decoder *decoder, const Frame *frame, const Peer *peer, size_t s
         decoder->bytes = memcpy(bytes, frame->data, frame->n);
         decoder->frame = (Frame){ .data = bytes, .n = frame->n, .n_consumed = frame->n_consumed };
         decoder->peer = *peer;
-        decoder->string_max = string_max;
+        decoder->limits = limits;
         set_state(decoder, DECODER_FREE, DECODER_BUSY);
         return 0;
 }

@@ -212,7 +212,7 @@ static int client_put_large(IngestClient *client, const Frame *frame) {
                 return 0;
         }
 
-        r = decoder_put(&ingest->large.decoder, frame, &client->connection.peer, ingest->config.string_max_bytes);
+        r = decoder_put(&ingest->large.decoder, frame, &client->connection.peer, ingest->config.documents);
         if (r < 0)
                 return r;
         connection_consume(&client->connection, frame);
@@ -424,7 +424,7 @@ static int client_take(IngestClient *client, const Frame *frame, Request *ret, T
         Ingest *ingest = client->ingest;
         int r;
 
-        r = codec_decode(&ingest->arena, frame, &client->connection.peer, ingest->config.string_max_bytes, &ingest->decoded);
+        r = codec_decode(&ingest->arena, frame, &client->connection.peer, ingest->config.documents, &ingest->decoded);
         connection_consume(&client->connection, frame);
         (void)client_charge_input(client, client->connection.in_size);
         client->is_full = false;

@@ -461,7 +461,7 @@ int indicator_model_from_value(const Value *document, Arena *arena, IndicatorMod
 
         if (document->type != VALUE_OBJECT)
                 return wrong(&reader, NULL, "is %s, must have name, parameters and results", value_type_text(document));
-        if (indicator_check_object(document, STRING_MAX_BYTES, ret_complaint) != 0)
+        if (indicator_check_object(document, DOCUMENT_LIMITS_DEFAULT, ret_complaint) != 0)
                 return MODEL_INVALID;
 
         r = take_head(&reader, document, &model);

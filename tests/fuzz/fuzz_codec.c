@@ -178,7 +178,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
         while (frame_read(data, size, FRAME_MAX_BYTES, &frame, NULL) == 0) {
                 Decoded decoded;
-                int r = codec_decode(&arena, &frame, &peer, STRING_MAX, &decoded);
+                int r = codec_decode(&arena, &frame, &peer, (DocumentLimits){ STRING_MAX, KEYS_MAX }, &decoded);
 
                 assert(r == 0 || r == CODEC_REFUSED || r == CODEC_GARBAGE);
                 if (r == 0)

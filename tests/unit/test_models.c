@@ -127,7 +127,7 @@ static void judge_fixture(const Models *models, const char *directory, const cha
         assert_int_equal(arena_init(&arena, value_parse_arena_size(n)), 0);
         value_parse_begin(&reader, text, n);
         assert_int_equal(value_parse_next(&reader, &arena, &document, &error), 0);
-        assert_int_equal(indicator_from_value(document, STRING_MAX_BYTES, &indicator, &complaint), 0);
+        assert_int_equal(indicator_from_value(document, DOCUMENT_LIMITS_DEFAULT, &indicator, &complaint), 0);
         model = models_find(models, 7, indicator.name, indicator.component);
         if (!model)
                 fail_msg("no model of %s", indicator.name);

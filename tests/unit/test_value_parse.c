@@ -154,7 +154,7 @@ static void valid_json_that_breaks_a_rule_is_accepted_by_the_parser(void **state
 
         for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
                 assert_int_equal(parse(*state, cases[i].text, &value), 0);
-                assert_int_equal(indicator_check_object(value, STRING_MAX_BYTES, &complaint), INDICATOR_INVALID);
+                assert_int_equal(indicator_check_object(value, DOCUMENT_LIMITS_DEFAULT, &complaint), INDICATOR_INVALID);
                 assert_string_equal(complaint.path, cases[i].path);
                 assert_non_null(strstr(complaint.text, cases[i].words));
         }
@@ -172,7 +172,7 @@ static void a_document_may_be_nested_only_so_deep(void **state) {
                 memset(text + n_begin + n + 5, ']', n);
                 memcpy(text + n_begin + 2 * n + 5, "}", 2);
                 assert_int_equal(parse(*state, text, &value), 0);
-                assert_int_equal(indicator_check_object(value, STRING_MAX_BYTES, &complaint), n < VALUE_DEPTH_MAX ? 0 : INDICATOR_INVALID);
+                assert_int_equal(indicator_check_object(value, DOCUMENT_LIMITS_DEFAULT, &complaint), n < VALUE_DEPTH_MAX ? 0 : INDICATOR_INVALID);
         }
         assert_non_null(strstr(complaint.text, "nested deeper than 32"));
 
