@@ -296,7 +296,7 @@ static int take_optional(const Value *document, Indicator *ret, Complaint *compl
         if (version && version->type != VALUE_STRING)
                 return complain(complaint, &(Place){ .key = "version" },
                                 "is %s, must be a string as in \"1.13.1\", or left out", value_type_text(version));
-        if (score && score->type != VALUE_INT && score->type != VALUE_DOUBLE)
+        if (score && !value_is_number(score))
                 return complain(complaint, &(Place){ .key = "overall_score" },
                                 "is %s, must be a number, null, or left out", value_type_text(score));
 

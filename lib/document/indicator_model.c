@@ -215,6 +215,7 @@ static bool is_of_types(const Value *value, unsigned wanted) {
         case VALUE_STRING:
                 return wanted & PROPERTY_STR;
         case VALUE_INT:
+        case VALUE_UINT:
                 return wanted & (PROPERTY_INT | PROPERTY_FLOAT);
         case VALUE_DOUBLE:
                 return wanted & PROPERTY_FLOAT || (wanted & PROPERTY_INT && is_whole(value->number));

@@ -30,6 +30,7 @@ static void check_value(const Value *value, unsigned depth) {
         case VALUE_NULL:
         case VALUE_BOOL:
         case VALUE_INT:
+        case VALUE_UINT:
                 return;
         case VALUE_DOUBLE:
                 assert(isfinite(value->number));

@@ -101,8 +101,8 @@ static void put_range(const Condition *condition, Field ret[static 2]) {
 
 static void put_equal(const Condition *condition, Field ret[static 2]) {
         ret[0] = field_string(condition->value);
-        if (condition->is_integer)
-                ret[1] = field_i64(condition->integer);
+        if (condition->exact.type == VALUE_INT)
+                ret[1] = field_i64(condition->exact.integer);
         else
                 ret[1] = field_if(condition->is_number, field_double(condition->number));
 }
