@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "client/cli/input.h"
+#include "client/cli/component_note.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
@@ -55,6 +56,7 @@ typedef struct Intake {
         Arena *arenas; /* one for each file, in which its documents live */
         size_t n_arenas;
         size_t n_complaints;
+        bool is_component_noted;
 } Intake;
 
 static void intake_deinit(Intake *intake) {
@@ -83,6 +85,7 @@ static int add_item(Intake *intake, const Origin *origin, Submission *item) {
         if (r != 0)
                 return r;
 
+        component_note(&item->indicator, &intake->is_component_noted);
         intake->origins[intake->n_items] = *origin;
         intake->items[intake->n_items++] = *item;
         return 0;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/component_note.h"
 #include "client/cli/message.h"
 #include "client/results/command_result.h"
 #include "client/facts/object_builder.h"
@@ -166,6 +167,7 @@ static int take_document(const Value *document, const char *sha256, Arena *arena
 static int take_documents(RunResults *results, const RunResultsPlan *plan, const Submission *common,
                           const Value *const *documents, size_t n) {
         const char *sha256 = plan->place->has_script ? plan->place->script.sha256 : NULL;
+        bool is_noted = false;
         Complaint complaint;
         int r;
 
@@ -179,6 +181,8 @@ static int take_documents(RunResults *results, const RunResultsPlan *plan, const
                             complaint.text);
                         continue;
                 }
+                if (r == 0 && item->batch_index == 0)
+                        component_note(&item->indicator, &is_noted);
                 if (r == 0)
                         r = id_make_result(item->time_ms, item->id);
                 if (r < 0)

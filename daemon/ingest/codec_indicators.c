@@ -57,7 +57,13 @@ static int take_document(Decoded *decoded, const DecodeContext *context, const P
                 r = indicator_from_failed_run(document, &given, context->limits, &ret->indicator, &complaint);
         else
                 r = indicator_from_value(document, context->limits, &ret->indicator, &complaint);
-        return r == 0 ? 0 : refuse_inside(decoded, i, "", &complaint, "document");
+        if (r != 0)
+                return refuse_inside(decoded, i, "", &complaint, "document");
+        if (!ret->indicator.component)
+                return 0;
+
+        ret->indicator.component = indicator_folded_component(ret->indicator.component, context->arena);
+        return ret->indicator.component ? 0 : refuse_no_room(&decoded->refusal);
 }
 
 /* Cuts texts in the record that are too long, because the runner wrote them; in the script's own document, they are refused. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "util/scoped.h"
 #include "util/utf8.h"
@@ -35,6 +36,29 @@ bool indicator_name_is_valid(const char *text, size_t max_bytes) {
                 n++;
 
         return n >= 1 && n <= max_bytes && text[n] == '\0';
+}
+
+static bool is_upper(char c) {
+        return c >= 'A' && c <= 'Z';
+}
+
+bool indicator_component_is_folded(const char *component) {
+        while (*component && !is_upper(*component))
+                component++;
+        return !*component;
+}
+
+const char *indicator_folded_component(const char *component, Arena *arena) {
+        char *copy;
+
+        if (indicator_component_is_folded(component))
+                return component;
+
+        copy = arena_strndup(arena, component, strlen(component));
+        for (char *p = copy; p && *p; p++)
+                if (is_upper(*p))
+                        *p = (char)(*p - 'A' + 'a');
+        return copy;
 }
 
 /* --- complaints ---------------------------------------------------------------------------------- */
@@ -280,7 +304,7 @@ static int take_component(const Value *document, Indicator *ret, Complaint *comp
                 return complain_key(complaint, "component",
                                     "missing: name the software that was measured, as in \"component\": "
                                     "\"tensorflow\" (the key may be \"framework\" as well)");
-        if (framework && component && strcmp(framework, component) != 0)
+        if (framework && component && strcasecmp(framework, component) != 0)
                 return complain(complaint, &(Place){ .key = "framework" },
                                 "'%s' differs from component '%s': give one of them, or the same in both",
                                 framework, component);

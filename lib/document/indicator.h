@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "document/value.h"
+#include "util/arena.h"
 
 #define NAME_MAX_BYTES 128U       /* length of a name, of [A-Za-z0-9_.:-] */
 #define COMPONENT_MAX_BYTES 256U
@@ -32,7 +33,7 @@ typedef struct DocumentLimits {
 
 typedef struct Indicator {
         const char *name;
-        const char *component; /* `component`, or `framework` if that was given */
+        const char *component; /* `component`, or `framework` if that was given; as written, or folded by perfd */
         const char *version;   /* NULL if absent */
         bool has_overall_score; /* false if absent or null */
         double overall_score;
@@ -77,6 +78,11 @@ int indicator_check_object(const Value *object, DocumentLimits limits, Complaint
 
 /* Sets a complaint of another module: the path and a sentence, cut between characters. Returns INDICATOR_INVALID. */
 int indicator_complain(Complaint *ret, const char *path, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* True if the component is in lower case, in which perfd compares and lists components: TensorFlow and tensorflow are one. */
+bool indicator_component_is_folded(const char *component);
+/* Returns the component with a to z for A to Z: `component` itself, or a copy in the arena. NULL if the arena is full. */
+const char *indicator_folded_component(const char *component, Arena *arena);
 
 /* True for 1…max_bytes characters of [A-Za-z0-9_.:-]. */
 bool indicator_name_is_valid(const char *text, size_t max_bytes);

@@ -395,7 +395,7 @@ static int sort_properties(Reader *reader, IndicatorModel *model) {
         return 0;
 }
 
-static int take_head(Reader *reader, const Value *document, IndicatorModel *ret) {
+static int take_head(Reader *reader, const Value *document, Arena *arena, IndicatorModel *ret) {
         static const char *const keys[] = { "name", "component", "help", "parameters", "results" };
         int r;
 
@@ -408,6 +408,11 @@ static int take_head(Reader *reader, const Value *document, IndicatorModel *ret)
                 r = take_text(reader, document, "help", HELP_MAX_BYTES, &ret->help);
         if (r != 0)
                 return r;
+        if (ret->component) {
+                ret->component = indicator_folded_component(ret->component, arena);
+                if (!ret->component)
+                        return -ENOMEM;
+        }
 
         if (!ret->name)
                 return wrong(reader, "name", "missing: say which indicator this is, as in name: PiMatmul");
@@ -465,7 +470,7 @@ int indicator_model_from_value(const Value *document, Arena *arena, IndicatorMod
         if (indicator_check_object(document, DOCUMENT_LIMITS_DEFAULT, ret_complaint) != 0)
                 return MODEL_INVALID;
 
-        r = take_head(&reader, document, &model);
+        r = take_head(&reader, document, arena, &model);
         if (r == 0)
                 r = take_lists(&reader, document, arena, &model);
         if (r == 0)

@@ -270,7 +270,7 @@ class Registered(WithModels):
 
     def test_hostile_names_are_data(self):
         self.start()
-        name = "x'; DROP TABLE model; --</script>\"../../etc"
+        name = "x'; drop table model; --</script>\"../../etc"
         with self.running.client() as client:
             self.assert_refused(self.register(client, {"name": name, "results": {"x": "int"}}), "register.name", "letters, digits")
             model = {"name": "Hostile", "component": name, "parameters": {name: {"type": "str", "index": "exact", "values": [name]}},
@@ -626,7 +626,7 @@ class Perfctl(WithModels):
 
     def test_an_sql_schema_can_be_used(self):
         self.start()
-        name = "x'; DROP TABLE \"PiMatmul\"; --\""
+        name = "x'; drop table \"pimatmul\"; --\""
         with self.running.client() as client:
             model = {"name": "Hostile", "component": name, "help": "one\ntwo; DROP TABLE x",
                      "parameters": {name: {"type": "str", "index": "exact", "values": [name]}, "Rate": "int", "@id": "int",

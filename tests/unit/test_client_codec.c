@@ -165,7 +165,7 @@ static void a_model_to_forget_arrives_by_name(void **state) {
         assert_int_equal(codec_encode_unregister(4, "M", "plain C", &f->bytes), 0);
         assert_int_equal(decode(f, 4)->kind, REQUEST_UNREGISTER);
         assert_string_equal(f->decoded.request.unregister_model.name, "M");
-        assert_string_equal(f->decoded.request.unregister_model.component, "plain C");
+        assert_string_equal(f->decoded.request.unregister_model.component, "plain c");
 }
 
 static void the_size_of_a_submission_bounds_its_share_of_the_frame(void **state) {

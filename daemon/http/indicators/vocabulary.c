@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "http/indicators/declaration.h"
 #include "http/indicators/result_groups.h"
@@ -139,7 +140,7 @@ static bool holds(const Vocabulary *vocabulary, const ModelRow *row) {
         const VocabularyModel *last = vocabulary->n_models > 0 ? &vocabulary->models[vocabulary->n_models - 1] : NULL;
         const char *component = vocabulary->filter.component;
 
-        if (row->component && component && strcmp(row->component, component) != 0)
+        if (row->component && component && strcasecmp(row->component, component) != 0)
                 return false;
         /* The component's own model has precedence over the model of any component. */
         if (last && component)

@@ -114,7 +114,7 @@ static int tidy(Database *database) {
 /* The document contains the terms, because the id of a lost term may now belong to another term. Damaged JSON has no name. */
 #define NAME_OF_DOCUMENT "CASE WHEN json_valid(?17) THEN json_extract(?17, '$.name') END"
 #define COMPONENT_OF_DOCUMENT \
-        "CASE WHEN json_valid(?17) THEN coalesce(json_extract(?17, '$.component'), json_extract(?17, '$.framework'), '') END"
+        "CASE WHEN json_valid(?17) THEN lower(coalesce(json_extract(?17, '$.component'), json_extract(?17, '$.framework'), '')) END"
 
 STATEMENT terms_salvage = {
         "INSERT OR IGNORE INTO term (text) VALUES (" NAME_OF_DOCUMENT "), (" COMPONENT_OF_DOCUMENT ")", 0,
