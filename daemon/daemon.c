@@ -349,8 +349,18 @@ static int open_store(Rooms *rooms) {
         return 0;
 }
 
+/* Returns the directory of the socket that perfd has made, else the service manager's, else "". */
+static void find_runtime_directory(const Sockets *sockets, char ret[static CONFIG_TEXT_MAX]) {
+        const char *slash = strrchr(sockets->submit_path, '/'), *directories = getenv("RUNTIME_DIRECTORY");
+
+        if (slash)
+                (void)snprintf(ret, CONFIG_TEXT_MAX, "%.*s", (int)(slash - sockets->submit_path), sockets->submit_path);
+        else
+                (void)snprintf(ret, CONFIG_TEXT_MAX, "%.*s", directories ? (int)strcspn(directories, ":") : 0, directories ?: "");
+}
+
 static int daemon_open(Daemon *daemon) {
-        char error[SOCKETS_ERROR_MAX];
+        char error[SOCKETS_ERROR_MAX], directory[CONFIG_TEXT_MAX];
         int r;
 
         r = sockets_open(&daemon->sockets, &daemon->rooms.config.sockets, error);
@@ -364,7 +374,9 @@ static int daemon_open(Daemon *daemon) {
         if (r != 0)
                 return r;
 
-        r = rooms_open(&daemon->rooms, daemon->event, daemon->options->root, &daemon->sockets, &DESK_ROW(daemon_kinds, daemon));
+        find_runtime_directory(&daemon->sockets, directory);
+        r = rooms_open(&daemon->rooms, daemon->event, daemon->options->root, directory, &daemon->sockets,
+                       &DESK_ROW(daemon_kinds, daemon));
         if (r >= 0)
                 r = add_events(daemon);
         if (r < 0) {

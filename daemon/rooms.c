@@ -3,6 +3,8 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "http_port.h"
@@ -267,7 +269,21 @@ static int open_sockets(Rooms *rooms, sd_event *event, Sockets *sockets) {
         return r;
 }
 
-int rooms_open(Rooms *rooms, sd_event *event, const char *root, Sockets *sockets, const DeskRow *own) {
+/* perfd works without this file: then a restart continues from the last checkpoint. */
+static void open_account(Rooms *rooms, const char *runtime_directory) {
+        char path[PATH_MAX];
+        int r;
+
+        if (!runtime_directory[0])
+                return;
+        (void)snprintf(path, sizeof(path), "%s/account", runtime_directory);
+        r = node_open_account(&rooms->node, path);
+        if (r < 0)
+                log_warning("Cannot keep the account of the node in %s, after a crash it continues from the last checkpoint: %s", path,
+                            r == -EBUSY ? "another perfd has the file" : strerror(-r));
+}
+
+int rooms_open(Rooms *rooms, sd_event *event, const char *root, const char *runtime_directory, Sockets *sockets, const DeskRow *own) {
         const Config *config = &rooms->config;
         const JobRoomParts jobs = { &config->jobs, event, &rooms->node, rooms->store, rooms->shares };
         int r;
@@ -277,6 +293,7 @@ int rooms_open(Rooms *rooms, sd_event *event, const char *root, Sockets *sockets
         r = node_init(&rooms->node, root, &config->node);
         if (r < 0)
                 return r;
+        open_account(rooms, runtime_directory);
         /* pids of peers refer to the /proc of "/", whatever root is sampled */
         r = job_room_init(&rooms->jobs, &jobs, "/");
         if (r < 0)

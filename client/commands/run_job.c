@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "client/api/api_query.h"
+#include "client/api/indicator_path.h"
 #include "client/cli/message.h"
 #include "client/cli/text.h"
 #include "client/commands/run_end.h"
@@ -12,6 +14,7 @@
 #include "client/run/announcement.h"
 #include "client/run/capture.h"
 #include "client/run/child.h"
+#include "client/run/own_cpu.h"
 #include "client/results/command_result.h"
 #include "client/results/command_summary.h"
 #include "client/cgroup/enclosure.h"
@@ -26,6 +29,7 @@
 #define ENCLOSURE_TIMEOUT_NS (200 * NS_PER_MS)
 #define LIMITED_TIMEOUT_NS (2 * NS_PER_S) /* what was asked for is worth more of a wait */
 #define END_TIMEOUT_NS (500 * NS_PER_MS)
+#define UNITS_TIMEOUT_NS (500 * NS_PER_MS) /* the summary does without them */
 #define FLUSH_TIMEOUT_NS (200 * NS_PER_MS)
 
 /* Output of the command, as far as it is captured. */
@@ -47,6 +51,7 @@ typedef struct RunJob {
         bool is_ended; /* perfd has its end */
         bool is_kept;  /* in the spool, and that has been said */
         JobEnd end; /* of all runs */
+        ClientCpu own_cpu; /* when this process entered the control group; after the announcement, at its time */
         ChildEnd last; /* run */
         uint64_t end_realtime_ms;
         uint64_t n_killed; /* processes, of all runs, for want of memory */
@@ -175,6 +180,7 @@ static int deliver_results(RunJob *run, RunResults *results, bool is_last) {
         if (is_last && run->announcement.is_begun) {
                 batch.ended_job = run->info.id;
                 batch.end = run->end;
+                batch.end.client_cpu = own_cpu_since(&run->own_cpu);
         }
         return deliver_end(run, results, &batch);
 }
@@ -249,9 +255,20 @@ static int export_summary(const RunJob *run, const char *batch) {
         return r;
 }
 
+/* Asks for the units that models declare for the results of a batch. NULL: unknown. */
+static const Value *ask_units(const RunJob *run, const GlobalOptions *global, const char *batch, ApiQuery *query) {
+        scoped(buffer_deinit) Buffer path = {};
+
+        if (run->series.n_stored == 0)
+                return NULL;
+        indicator_path_batch(&path, batch);
+        return buffer_error(&path) == 0 ? value_get(api_query_peek(query, global, path.text, UNITS_TIMEOUT_NS), "units") : NULL;
+}
+
 /* Prints the summary of a batch. 0, or a negative errno if the summary could not be exported. */
-static int summarise(RunJob *run) {
+static int summarise(RunJob *run, const GlobalOptions *global) {
         RunSeries *series = &run->series;
+        scoped(api_query_deinit) ApiQuery query = {};
         scoped(buffer_deinit) Buffer text = {};
         char batch[RESULT_ID_TEXT_MAX], lost[TEXT_MAX] = "";
         int r;
@@ -264,7 +281,7 @@ static int summarise(RunJob *run) {
         if (series->n_lost > 0)
                 snprintf(lost, sizeof(lost), ", %ju results not stored", (uintmax_t)series->n_lost);
         command_summary_write(&series->summary, &text);
-        summary_write(&series->summary, &text);
+        summary_write(&series->summary, ask_units(run, global, batch, &query), &text);
         print_lines(&text);
         message_print("batch %s: %ju runs, %ju failed, %ju results%s", batch, (uintmax_t)series->n_runs, (uintmax_t)series->n_failed,
             (uintmax_t)(series->n_stored + series->n_kept), lost);
@@ -365,6 +382,7 @@ static int prepare(RunJob *run) {
 static void enclose(RunJob *run) {
         enclosure_enter(&run->enclosed, run->info.id, (Enclosure)job_enclosure_find(run->options->enclosure), &run->limits,
                         limits_are_set(&run->limits) ? LIMITED_TIMEOUT_NS : ENCLOSURE_TIMEOUT_NS);
+        run->own_cpu = own_cpu_since(&(ClientCpu){});
         run->info.enclosure = run->enclosed.kind;
         limits_apply(&run->limits, run->enclosed.kind, run->enclosed.text);
         if (run->options->verbose && run->enclosed.text[0])
@@ -381,6 +399,8 @@ static int begin_job(RunJob *run) {
         run->announcement.courier = &run->courier;
         run->announcement.is_id_given = run->options->job.id || !run->launch.job[0];
         run->announcement.has_group = has_group(run);
+        run->announcement.client_cpu = own_cpu_since(&run->own_cpu);
+        run->own_cpu = own_cpu_since(&(ClientCpu){});
         return announcement_begin(&run->announcement);
 }
 
@@ -456,6 +476,7 @@ static void add_end(RunJob *run, const RunFacts *facts) {
 
         end->has_exit_status = true;
         end->has_rusage |= facts->has_rusage;
+        end->is_rusage_partial |= run->last.is_rusage_partial;
         child_add_rusage(&end->rusage, &facts->rusage);
         if (end->exit_status == 0) {
                 end->exit_status = run->last.status;
@@ -558,7 +579,7 @@ int run_job(const CommandLine *line, const RunOptions *options, char *const *com
         if (run.announcement.is_begun)
                 report_remaining_processes(&run);
 
-        r = summarise(&run);
+        r = summarise(&run, &line->global);
         finish(&run, &line->global);
         return run.end.exit_status == 0 && r < 0 ? EXIT_FAILED : run.end.exit_status;
 }

@@ -27,8 +27,8 @@ static int collect(const Checkpoints *checkpoints, StoreCheckpoint items[static 
         return 0;
 }
 
-/* Puts one part with the state of the meter, because windows refer to the meter's totals. */
-static int put_part(Checkpoints *checkpoints) {
+/* Puts one part with the state of the meter, because windows refer to the meter's totals. The first part may have no jobs. */
+static int put_part(Checkpoints *checkpoints, bool is_first) {
         const Node *node = checkpoints->node;
         StoreCheckpoint items[JOBS_AT_ONCE];
         scoped(freep) char *meter = NULL;
@@ -38,9 +38,9 @@ static int put_part(Checkpoints *checkpoints) {
         assert(checkpoints->round > 0); /* 0 marks a job that no round has put */
 
         r = collect(checkpoints, items, &n);
-        if (r == 0 && n > 0)
+        if (r == 0 && (n > 0 || is_first))
                 r = meter_save(node->meter, node->boot_id, &meter);
-        if (r == 0 && n > 0)
+        if (r == 0 && meter)
                 r = store_put(checkpoints->store,
                               job_rows_pack_checkpoints(items, n, node->boot_id, meter, node_realtime_ms(node)));
 
@@ -55,12 +55,12 @@ int checkpoints_begin(Checkpoints *checkpoints, bool is_whole) {
         int r;
 
         checkpoints->round++;
-        do
-                r = put_part(checkpoints);
-        while (r == 0 && is_whole && checkpoints->is_under_way);
+        r = put_part(checkpoints, true);
+        while (r == 0 && is_whole && checkpoints->is_under_way)
+                r = put_part(checkpoints, false);
         return r;
 }
 
 int checkpoints_continue(Checkpoints *checkpoints) {
-        return checkpoints->is_under_way ? put_part(checkpoints) : 0;
+        return checkpoints->is_under_way ? put_part(checkpoints, false) : 0;
 }

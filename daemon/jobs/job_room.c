@@ -46,9 +46,6 @@ int job_room_tick(JobRoom *room) {
 int job_room_checkpoint(JobRoom *room, bool is_last) {
         int r;
 
-        if (room->jobs.n == 0)
-                return 0;
-
         r = job_watch_sweep(&room->lifecycle);
         return r < 0 ? r : checkpoints_begin(&room->checkpoints, is_last);
 }

@@ -226,6 +226,7 @@ static int make_job(Lifecycle *lifecycle, const JobInfo *info, JobOrigin *origin
         job->origin = *origin;
         job->begin_realtime_ms = node_realtime_ms(node);
         window_begin(&job->window, meter_totals(node->meter), &node->sample);
+        sample_log_span_begin(&job->samples, &lifecycle->jobs->samples, job->begin_realtime_ms);
         recording_init(&job->recording, node->sample.boottime_ns, node->sample.realtime_ns, node->config.interval_ns,
                        lifecycle->config->timeline_points);
         *ret = job;
@@ -335,6 +336,8 @@ static int place_begin(void *state, const Request *request, Ticket ticket, Answe
         if (r < 0)
                 return r;
 
+        if (job->group.usage && job->group.usage->is_fresh)
+                usage_exclude_before(job->group.usage, &request->job_begin.client_cpu);
         begin_earlier(job, find_late_ns(request));
         job->is_announced = true;
         job->group.is_vouched = request->peer.is_admin;
@@ -408,7 +411,9 @@ static int end_active(Lifecycle *lifecycle, Job *job, const JobEnd *end, Ticket 
                 return r;
         if (!job->final && groups_read(job) == GROUPS_GONE)
                 job_watch_note_removal(job);
-        r = job_end_make(job, lifecycle->node, JOB_FINISHED, end);
+        if (!job->final)
+                groups_exclude(job, &end->client_cpu);
+        r = job_end_make(job, lifecycle->node, &lifecycle->jobs->samples, JOB_FINISHED, end);
         return r < 0 ? r : desk_pending(job_end_put(job, lifecycle->store, cookie_of(LIFECYCLE_END, ticket, job)));
 }
 

@@ -92,6 +92,7 @@ static int restore_job(Lifecycle *lifecycle, const RecoveredJob *recovered, cons
         job->group.is_vouched = progress->is_group_vouched;
         job->group.id = progress->group_id;
         job->n_phases = progress->n_phases;
+        sample_log_span_begin(&job->samples, &lifecycle->jobs->samples, clock_realtime_ns() / NS_PER_MS);
         recording_init(&job->recording, clock_boottime_ns(), clock_realtime_ns(), lifecycle->node->config.interval_ns,
                        lifecycle->config->timeline_points);
 
@@ -213,11 +214,27 @@ static int recover_job(Lifecycle *lifecycle, const JobRecovery *recovery, const 
         return resume(lifecycle, recovered, &progress, GROUP_NONE, NULL);
 }
 
-/* Restores the meter. 0: the totals continue in the same boot. Otherwise a positive outcome of meter_restore(), or < 0. */
+/* Restores the meter of the store. 0: the totals continue in the same boot. Otherwise a positive outcome of meter_restore(), or < 0. */
 static int restore_meter(Node *node, const JobRecovery *recovery) {
         if (!recovery->meter)
                 return METER_MALFORMED;
         return meter_restore(node->meter, recovery->meter, node->boot_id);
+}
+
+/*
+ * Continues with the account that was kept at the last sample. If it is damaged, the store's account may be older than what was shown on
+ * /metrics, so that only jobs, whose windows refer to it, make it continue.
+ */
+static int restore_account(Node *node, bool has_jobs) {
+        int r;
+
+        r = node_restore_account(node);
+        if (r != NODE_ACCOUNT_DAMAGED)
+                return r < 0 ? r : 0;
+
+        log_warning("The account of the node in the runtime directory is damaged: %s.",
+                    has_jobs ? "continuing from the last checkpoint in the database" : "beginning a new one");
+        return has_jobs ? 0 : node_reset_meter(node);
 }
 
 int recovery_run(Lifecycle *lifecycle) {
@@ -232,8 +249,9 @@ int recovery_run(Lifecycle *lifecycle) {
                 return r;
 
         restored = restore_meter(lifecycle->node, recovery);
-        if (restored < 0)
-                return restored;
+        r = restored == 0 ? restore_account(lifecycle->node, recovery->n_jobs > 0) : restored;
+        if (r < 0)
+                return r;
 
         for (size_t i = 0; i < recovery->n_jobs; i++) {
                 r = recover_job(lifecycle, recovery, &recovery->jobs[i], restored == 0);
@@ -245,6 +263,9 @@ int recovery_run(Lifecycle *lifecycle) {
                 log_notice("Resumed %zu of %zu jobs that were running when perfd last stopped; the others are closed as interrupted.",
                            lifecycle->jobs->n, recovery->n_jobs);
 
-        /* No window refers to the meter of another boot, nor, without jobs, to any: a new meter starts at zero. */
-        return restored != 0 || lifecycle->jobs->n == 0 ? node_reset_meter(lifecycle->node) : 0;
+        if (restored == 0)
+                return 0;
+        /* No window refers to the meter of another boot: a new meter starts at zero, or with the account of this boot. */
+        r = node_reset_meter(lifecycle->node);
+        return r < 0 ? r : restore_account(lifecycle->node, false);
 }

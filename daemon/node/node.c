@@ -43,6 +43,8 @@ void node_deinit(Node *node) {
         sampler_free(node->sampler);
         sampler_free(node->processes);
         sample_deinit(&node->sample);
+        kept_text_free(node->account.kept);
+        buffer_deinit(&node->account.text);
         *node = (Node){};
 }
 
@@ -56,6 +58,48 @@ int node_reset_meter(Node *node) {
 
         meter_free(TAKE(node->meter));
         return meter_new(&node->meter, node->config.interval_ns);
+}
+
+int node_open_account(Node *node, const char *path) {
+        assert(!node->account.kept);
+        return kept_text_open(&node->account.kept, path);
+}
+
+int node_restore_account(Node *node) {
+        scoped(meter_freep) Meter *meter = NULL;
+        scoped(freep) char *text = NULL;
+        int r;
+
+        assert(node->cost.n_samples == 0);
+        if (!node->account.kept)
+                return NODE_ACCOUNT_NONE;
+        r = kept_text_read(node->account.kept, &text);
+        if (r != 0)
+                return r < 0 ? r : r == KEPT_TEXT_DAMAGED ? NODE_ACCOUNT_DAMAGED : NODE_ACCOUNT_NONE;
+
+        r = meter_new(&meter, node->config.interval_ns);
+        if (r == 0)
+                r = meter_restore(meter, text, node->boot_id);
+        if (r != 0)
+                return r < 0 ? r : r == METER_MALFORMED ? NODE_ACCOUNT_DAMAGED : NODE_ACCOUNT_NONE;
+        if (meter_totals(meter)->boottime_ns < meter_totals(node->meter)->boottime_ns)
+                return NODE_ACCOUNT_NONE;
+
+        meter_free(node->meter);
+        node->meter = TAKE(meter);
+        return 0;
+}
+
+/* Without room for the text, the account is that of the last checkpoint of the store. */
+static void keep_account(Node *node) {
+        NodeAccount *account = &node->account;
+
+        if (!account->kept)
+                return;
+        buffer_clear(&account->text);
+        meter_put(node->meter, node->boot_id, &account->text);
+        if (buffer_error(&account->text) < 0 || kept_text_put(account->kept, account->text.text, account->text.n) < 0)
+                account->kept = kept_text_free(account->kept);
 }
 
 static int account(Node *node) {
@@ -93,6 +137,7 @@ int node_sample(Node *node, uint64_t max_age_ns) {
                 return r;
 
         r = account(node);
+        keep_account(node);
         cost->last_cpu_ns = clock_thread_cpu_ns() - cpu_ns;
         cost->cpu_ns += cost->last_cpu_ns;
         cost->n_samples++;
@@ -156,6 +201,7 @@ int node_publish(const Node *node, NodeSnapshot *ret) {
         ret->interval_ns = node->config.interval_ns;
         ret->boottime_ns = node->sample.boottime_ns;
         ret->realtime_ns = node->sample.realtime_ns;
+        ret->sample.cpu = meter_cpu_times(node->meter);
         ret->totals = *meter_totals(node->meter);
         ret->events = *meter_events(node->meter);
         ret->observation = node->observation;

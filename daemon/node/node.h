@@ -7,6 +7,7 @@
  * Combines the sampler, the meter, the window since start, the current point of the history, and the CPU time spent sampling.
  */
 
+#include "base/kept_text.h"
 #include "measure/meter.h"
 #include "node/recording.h"
 #include "sample/host/sampler.h"
@@ -30,6 +31,12 @@ typedef struct NodeCost {
         uint64_t n_samples, cpu_ns, last_cpu_ns;
 } NodeCost;
 
+/* The meter as of the latest sample, in a file that outlives perfd. */
+typedef struct NodeAccount {
+        KeptText *kept; /* owned; NULL: there is no directory for the file, or it failed */
+        Buffer text;
+} NodeAccount;
+
 typedef struct Node {
         Sampler *sampler;   /* owned */
         Sampler *processes; /* owned; always reads "/", where the pids of peers are valid, whatever root is sampled */
@@ -40,6 +47,7 @@ typedef struct Node {
         uint64_t window_begin_realtime_ns; /* 0: before the first sample */
         NodeInterval interval;
         NodeCost cost;
+        NodeAccount account;
         NodeIdentity identity;
         char boot_id[BOOT_ID_MAX];
         NodeConfig config;
@@ -49,6 +57,20 @@ typedef struct Node {
 int node_init(Node *node, const char *root, const NodeConfig *config);
 void node_deinit(Node *node);
 void node_configure(Node *node, const NodeConfig *config);
+/*
+ * Keeps the meter in a file from the next sample on, so that the totals go on after any end of perfd in this boot. 0, or a negative errno
+ * of kept_text_open(): the node works without.
+ */
+int node_open_account(Node *node, const char *path);
+/*
+ * Continues with the meter in this file, if it is of this boot and not older than the present one. 0; NODE_ACCOUNT_NONE: the meter is
+ * unchanged; NODE_ACCOUNT_DAMAGED: so it is, because the file is damaged; or -ENOMEM.
+ */
+enum {
+        NODE_ACCOUNT_NONE = 1,
+        NODE_ACCOUNT_DAMAGED,
+};
+int node_restore_account(Node *node);
 /* Replaces the meter: its totals begin at zero, and former windows are invalid. Returns 0 or -ENOMEM. */
 int node_reset_meter(Node *node);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/wal_checkpoint.h"
 
-#include <assert.h>
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -20,37 +18,39 @@ uint64_t wal_checkpoint_log_bytes(const char *path) {
         return (uint64_t)st.st_size;
 }
 
-static int error_of(sqlite3 *db, int code) {
-        int e;
+static void note_error(WalCheckpoint *wal, int error) {
+        wal->error = error;
+        wal->n_failures += error != 0;
+}
 
-        switch (code & 0xff) {
-        case SQLITE_OK:
-        case SQLITE_BUSY:
-        case SQLITE_LOCKED:
-                return 0;
-        case SQLITE_FULL:
-                return -ENOSPC;
-        case SQLITE_READONLY:
-                return -EROFS;
-        case SQLITE_NOMEM:
-                return -ENOMEM;
-        default:
-                e = sqlite3_system_errno(db);
-                return e > 0 ? -e : -EIO;
-        }
+/* Returns true if a checkpoint of the checkpointer has ended. */
+static bool take_result(WalCheckpoint *wal, Database *database, bool waits) {
+        CheckpointResult result;
+
+        if (!checkpointer_take(wal->checkpointer, waits, &result))
+                return false;
+
+        note_error(wal, result.error);
+        /* The writer may have appended to the log meanwhile. */
+        if (result.n_done_pages == database->n_wal_pages)
+                database->n_wal_pages = 0;
+        return true;
+}
+
+void wal_checkpoint_wait(WalCheckpoint *wal, Database *database) {
+        (void)take_result(wal, database, true);
 }
 
 void wal_checkpoint_run(WalCheckpoint *wal, Database *database, int mode) {
-        int n_log = 0, n_done = 0, code;
+        CheckpointResult result;
 
         if (!database->db)
                 return;
 
-        code = sqlite3_wal_checkpoint_v2(database->db, NULL, mode, &n_log, &n_done);
-        assert(code != SQLITE_OK || n_done <= n_log);
-        wal->error = error_of(database->db, code);
-        wal->n_failures += wal->error != 0;
-        if (code == SQLITE_OK && n_log == n_done)
+        wal_checkpoint_wait(wal, database);
+        result = checkpointer_run(database->db, mode);
+        note_error(wal, result.error);
+        if (result.n_log_pages >= 0 && result.n_done_pages == result.n_log_pages)
                 database->n_wal_pages = 0;
 }
 
@@ -83,12 +83,16 @@ bool wal_checkpoint_has_room(WalCheckpoint *wal, Database *database, const Reten
         return wal->error == 0;
 }
 
+/*
+ * A checkpoint beside the writer does not reach the end of a log that grows meanwhile, and if there is always a query, it never restarts
+ * the log. At twice the length, the log is therefore restarted, just after such a checkpoint, which left little to write.
+ */
 void wal_checkpoint_if_due(WalCheckpoint *wal, Database *database, const Retention *retention, bool is_idle) {
+        bool has_ended = take_result(wal, database, false);
         int n = database->n_wal_pages, n_max = retention->n_wal_pages_max;
 
-        /* If there is always a query, passive checkpoints never restart the log. */
-        if (wal->is_barrier_closed || n >= 2 * n_max)
+        if (wal->is_barrier_closed || n >= retention->n_wal_pages_end || (n >= 2 * n_max && has_ended))
                 wal_checkpoint_restart(wal, database, retention, SQLITE_CHECKPOINT_RESTART);
         else if (n >= n_max || (n >= IDLE_CHECKPOINT_PAGES && is_idle))
-                wal_checkpoint_run(wal, database, SQLITE_CHECKPOINT_PASSIVE);
+                checkpointer_begin(wal->checkpointer);
 }

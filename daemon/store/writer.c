@@ -200,8 +200,10 @@ static void condemn(Writer *writer) {
         (void)wal_barrier_close(writer->wal.barrier);
         salvage_close(&writer->salvage);
         store_subjects_forget(writer->subjects);
+        wal_checkpoint_wait(&writer->wal, &writer->database);
         database_close(&writer->database);
-        writer->wal = (WalCheckpoint){ .barrier = writer->wal.barrier, .n_failures = writer->wal.n_failures };
+        writer->wal = (WalCheckpoint){ .barrier = writer->wal.barrier, .checkpointer = &writer->checkpointer,
+                                       .n_failures = writer->wal.n_failures };
         writer->is_condemned = true;
         report_damage(&writer->report, writer->failure, true);
         report_closed(&writer->report, writer->failure);
@@ -537,6 +539,8 @@ static void *on_start(void *userdata) {
 int writer_init(Writer *writer, Queue *queue, WalBarrier *barrier, Opening *opening, const StoreConfig *config) {
         *writer = (Writer){ .queue = queue, .opening = opening, .wal.barrier = barrier, .holders.shares = config->shares,
                             .retention = { .config = *config, .shares = config->shares }, .is_initialised = true };
+        writer->wal.checkpointer = &writer->checkpointer;
+        checkpointer_init(&writer->checkpointer, opening->path, opening->is_volatile);
         report_init(&writer->report);
         return store_subjects_new(&writer->subjects, config->shares);
 }
@@ -544,6 +548,10 @@ int writer_init(Writer *writer, Queue *queue, WalBarrier *barrier, Opening *open
 int writer_start(Writer *writer) {
         sigset_t all, before;
         int r;
+
+        r = checkpointer_start(&writer->checkpointer);
+        if (r < 0)
+                return r;
 
         /* The thread inherits the mask: signals belong to the event loop. */
         sigfillset(&all);
@@ -566,6 +574,7 @@ void writer_deinit(Writer *writer) {
                 assert(is_idle(writer));
                 wal_checkpoint_run(&writer->wal, &writer->database, SQLITE_CHECKPOINT_TRUNCATE);
         }
+        checkpointer_deinit(&writer->checkpointer);
         holders_deinit(&writer->holders);
         salvage_close(&writer->salvage);
         database_close(&writer->database);

@@ -5,12 +5,13 @@
  * Writer: the thread that commits
  *
  * Takes the queued row sets, commits up to some thousand rows in one transaction and returns the sets to the queue. Between
- * batches, the thread does work that can wait: checkpoints of the log, retention, and the subjects' work on stored rows.
+ * batches, the thread does work that can wait: restarts of the log, retention, and the subjects' work on stored rows.
  */
 
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "store/checkpointer.h"
 #include "store/database.h"
 #include "store/holders.h"
 #include "store/opening.h"
@@ -37,6 +38,7 @@ typedef struct Writer {
         Retention retention;
         Holders holders;
         WalCheckpoint wal;
+        Checkpointer checkpointer;
         Salvage salvage;
         bool was_open;     /* at any time since start */
         bool is_condemned; /* the file is damaged and must still be moved aside */

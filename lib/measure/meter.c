@@ -77,6 +77,14 @@ const MeterEvents *meter_events(const Meter *meter) {
         return &meter->events;
 }
 
+CpuTimes meter_cpu_times(const Meter *meter) {
+        CpuTimes times;
+
+        _Static_assert(sizeof(times.ticks) == N_CPU_MODES * sizeof(meter->account.raw[0]), "the modes' counters are copied whole");
+        memcpy(times.ticks, &meter->account.raw[TOTAL_CPU_USER], sizeof(times.ticks));
+        return times;
+}
+
 /* --- observations --------------------------------------------------------------------------- */
 
 /*
@@ -341,7 +349,7 @@ static const RecordField fields[] = {
 
 static const Record checkpoint_record = RECORD(Checkpoint, fields);
 
-int meter_save(const Meter *meter, const char *boot_id, char **ret) {
+void meter_put(const Meter *meter, const char *boot_id, Buffer *out) {
         Checkpoint checkpoint = {
                 .base_ns = meter->base.boottime_ns,
                 .events = meter->events,
@@ -349,7 +357,15 @@ int meter_save(const Meter *meter, const char *boot_id, char **ret) {
         };
 
         (void)snprintf(checkpoint.boot_id, sizeof(checkpoint.boot_id), "%s", boot_id);
-        return record_format(&checkpoint_record, &checkpoint, ret);
+        record_put(&checkpoint_record, &checkpoint, out);
+}
+
+int meter_save(const Meter *meter, const char *boot_id, char **ret) {
+        scoped(buffer_deinit) Buffer out = {};
+
+        meter_put(meter, boot_id, &out);
+        *ret = buffer_take(&out);
+        return *ret ? 0 : -ENOMEM;
 }
 
 static void checkpoint_deinit(Checkpoint *checkpoint) {

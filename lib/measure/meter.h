@@ -18,6 +18,7 @@
 
 #include "measure/sample.h"
 #include "measure/totals.h"
+#include "util/buffer.h"
 #include "util/scoped.h"
 
 #define METER_OBSERVATION_MIN_NS (95 * UINT64_C(1000000))
@@ -70,6 +71,8 @@ int meter_advance(Meter *meter, const Sample *sample, Observation *ret_observati
 /* Returns the current totals, borrowed until the next meter_advance(). boottime_ns is 0 before the first sample. */
 const Totals *meter_totals(const Meter *meter);
 const MeterEvents *meter_events(const Meter *meter);
+/* Returns the latest CPU times of the kernel's sum, without the slight decreases of idle, iowait and steal (account.h). */
+CpuTimes meter_cpu_times(const Meter *meter);
 
 /*
  * Formats the meter as text: totals by name, and the raw counters of the last sample (per device), with its boot id.
@@ -79,6 +82,8 @@ const MeterEvents *meter_events(const Meter *meter);
  * grow. Malformed text leaves the meter unchanged. Caller frees *ret.
  */
 int meter_save(const Meter *meter, const char *boot_id, char **ret);
+/* As meter_save(), appended to a buffer. */
+void meter_put(const Meter *meter, const char *boot_id, Buffer *out);
 enum {
         METER_OTHER_BOOT = 1, /* totals were restored, counters of the kernel restarted */
         METER_MALFORMED,

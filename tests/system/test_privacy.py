@@ -16,7 +16,8 @@ SECRET = "s3cret"
 BATCH = uuid.UUID("5e" * 16)
 CONFIG = f"[sampling]\ninterval = 100ms\n[socket]\nadmin_group = {ADMIN_GID}\n"
 PATHS = ("/", "/jobs/secret", "/indicators/secret", "/metrics", "/api/v1/jobs", "/api/v1/jobs/secret", "/api/v1/jobs/secret/metrics",
-         "/api/v1/jobs/secret/samples", "/api/v1/results", "/api/v1/indicators", "/api/v1/indicators/secret/results",
+         "/api/v1/jobs/secret/samples", "/api/v1/jobs/secret/perf-report", "/api/v1/results", "/api/v1/indicators",
+         "/api/v1/indicators/secret/results",
          "/api/v1/indicators/secret/results?job=secret", "/api/v1/indicators/secret/query?group_by=n",
          "/api/v1/indicators/secret/query?group_by=n&format=csv", "/api/v1/indicators/secret/rank?objective=rate&direction=higher",
          f"/api/v1/batches/{BATCH.hex}", "/api/v1/quota", "/api/v1/node", "/api/v1/node/samples", "/api/v1/models")
@@ -160,9 +161,10 @@ class Private(harness.TestCase):
 
     def test_perfctl_shows_why_a_command_is_hidden(self):
         daemon = self.start()
+        perfctl = self.for_others()
         as_other = {"user": OTHER_UID, "group": OTHER_UID, "extra_groups": []}
         for words in (["job", "show", "secret"], ["report", "secret"]):
-            done = subprocess.run([str(harness.PERFCTL), *words], capture_output=True, text=True, timeout=harness.TIMEOUT_S,
+            done = subprocess.run([perfctl, *words], capture_output=True, text=True, timeout=harness.TIMEOUT_S,
                                   env={**os.environ, "PERFD_SOCKET": str(daemon.socket), "NO_COLOR": "1", "HOME": "/"}, **as_other)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertRegex(done.stdout, r"command +shown to its user and to administrators only")

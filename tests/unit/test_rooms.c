@@ -54,7 +54,7 @@ static void open_rooms(Fixture *f) {
         place_open_with(&f->place, &f->rooms.config.store);
         f->rooms.store = f->place.store;
         self_init(&f->rooms.self);
-        assert_int_equal(rooms_open(&f->rooms, f->event, f->root, &f->sockets, &DESK_ROW(own_kinds, NULL)), 0);
+        assert_int_equal(rooms_open(&f->rooms, f->event, f->root, "", &f->sockets, &DESK_ROW(own_kinds, NULL)), 0);
         f->client_fd = connect_client(f);
 }
 

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/kept_text.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "base/hash.h"
+
+#define N_SLOTS 2U
+#define SLOT_BYTES_MIN 8192U
+
+typedef struct Slot {
+        uint64_t sequence; /* 0: no text */
+        uint64_t n;
+        uint64_t checksum; /* of the members above and the text */
+        char text[];
+} Slot;
+
+typedef struct Mapping {
+        int fd;
+        char *bytes; /* N_SLOTS slots */
+        size_t slot_bytes;
+} Mapping;
+
+struct KeptText {
+        char *path;
+        Mapping mapping;
+        uint64_t sequence; /* of the latest text */
+        size_t latest;     /* its slot */
+        bool is_damaged;   /* the file of the last process had another size */
+};
+
+static void mapping_deinit(Mapping *mapping) {
+        if (mapping->bytes)
+                (void)munmap(mapping->bytes, N_SLOTS * mapping->slot_bytes);
+        if (mapping->fd >= 0)
+                (void)close(mapping->fd);
+        *mapping = (Mapping){ .fd = -1 };
+}
+
+static Slot *slot_at(const Mapping *mapping, size_t i) {
+        return (Slot *)(mapping->bytes + i * mapping->slot_bytes);
+}
+
+static uint64_t checksum_of(const Slot *slot) {
+        uint64_t hash = HASH_BEGIN;
+
+        hash = hash_bytes(hash, slot, offsetof(Slot, checksum));
+        return hash_bytes(hash, slot->text, slot->n);
+}
+
+static bool is_valid(const Mapping *mapping, const Slot *slot) {
+        return slot->sequence > 0 && slot->n <= mapping->slot_bytes - sizeof(*slot) && slot->checksum == checksum_of(slot);
+}
+
+/* --- the file ------------------------------------------------------------------------------------ */
+
+/* Reserves the space first: a write into a mapping of a full file system raises SIGBUS. */
+static int map(Mapping *mapping, size_t slot_bytes) {
+        size_t n = N_SLOTS * slot_bytes;
+        void *bytes;
+        int r;
+
+        r = posix_fallocate(mapping->fd, 0, (off_t)n);
+        if (r != 0)
+                return -r;
+        bytes = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, mapping->fd, 0);
+        if (bytes == MAP_FAILED)
+                return -errno;
+
+        mapping->bytes = bytes;
+        mapping->slot_bytes = slot_bytes;
+        return 0;
+}
+
+static int open_locked(const char *path, int flags) {
+        scoped(closep) int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+
+        if (fd < 0)
+                return -errno;
+        if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+                return errno == EWOULDBLOCK ? -EBUSY : -errno;
+        return TAKE_FD(fd);
+}
+
+/* Returns the size of a slot in a file that this module made, or 0. */
+static size_t slot_bytes_of(const struct stat *st) {
+        size_t n = (size_t)st->st_size / N_SLOTS;
+        bool is_power = n >= SLOT_BYTES_MIN && n <= 2 * (size_t)KEPT_TEXT_BYTES_MAX && (n & (n - 1)) == 0;
+
+        return is_power && st->st_size % N_SLOTS == 0 ? n : 0;
+}
+
+static int open_file(KeptText *kept) {
+        struct stat st;
+        size_t slot_bytes;
+
+        kept->mapping.fd = open_locked(kept->path, O_NONBLOCK);
+        if (kept->mapping.fd < 0)
+                return kept->mapping.fd;
+        if (fstat(kept->mapping.fd, &st) < 0)
+                return -errno;
+        if (!S_ISREG(st.st_mode))
+                return -EINVAL;
+
+        slot_bytes = slot_bytes_of(&st);
+        kept->is_damaged = slot_bytes == 0 && st.st_size > 0;
+        if (kept->is_damaged && ftruncate(kept->mapping.fd, 0) < 0)
+                return -errno;
+        return map(&kept->mapping, slot_bytes > 0 ? slot_bytes : SLOT_BYTES_MIN);
+}
+
+int kept_text_open(KeptText **ret, const char *path) {
+        scoped(kept_text_freep) KeptText *kept = calloc(1, sizeof(*kept));
+        int r;
+
+        if (!kept)
+                return -ENOMEM;
+
+        kept->mapping.fd = -1;
+        kept->path = strdup(path);
+        r = kept->path ? open_file(kept) : -ENOMEM;
+        if (r < 0)
+                return r;
+
+        for (size_t i = 0; i < N_SLOTS; i++) {
+                const Slot *slot = slot_at(&kept->mapping, i);
+
+                if (!is_valid(&kept->mapping, slot) || slot->sequence <= kept->sequence)
+                        continue;
+                kept->sequence = slot->sequence;
+                kept->latest = i;
+        }
+        *ret = TAKE(kept);
+        return 0;
+}
+
+KeptText *kept_text_free(KeptText *kept) {
+        if (!kept)
+                return NULL;
+
+        mapping_deinit(&kept->mapping);
+        free(kept->path);
+        free(kept);
+        return NULL;
+}
+
+/* --- the text ------------------------------------------------------------------------------------ */
+
+/* A slot whose writer was killed has the sequence number 0. */
+static bool has_traces(const KeptText *kept) {
+        for (size_t i = 0; i < N_SLOTS; i++)
+                if (slot_at(&kept->mapping, i)->sequence > 0)
+                        return true;
+        return kept->is_damaged;
+}
+
+int kept_text_read(const KeptText *kept, char **ret) {
+        const Slot *slot = slot_at(&kept->mapping, kept->latest);
+        char *text;
+
+        if (kept->sequence == 0)
+                return has_traces(kept) ? KEPT_TEXT_DAMAGED : KEPT_TEXT_NONE;
+
+        text = strndup(slot->text, slot->n);
+        if (!text)
+                return -ENOMEM;
+        *ret = text;
+        return 0;
+}
+
+/* Makes a larger file beside the present one. */
+static int open_larger(const KeptText *kept, size_t n, const char *path, Mapping *ret) {
+        size_t slot_bytes = kept->mapping.slot_bytes;
+        int r;
+
+        while (slot_bytes < sizeof(Slot) + n)
+                slot_bytes *= 2;
+        if (unlink(path) < 0 && errno != ENOENT)
+                return -errno;
+        ret->fd = open_locked(path, O_EXCL);
+        if (ret->fd < 0)
+                return ret->fd;
+
+        r = map(ret, slot_bytes);
+        if (r < 0)
+                mapping_deinit(ret);
+        return r;
+}
+
+static void write_slot(Slot *slot, uint64_t sequence, const char *text, size_t n) {
+        slot->sequence = 0;
+        atomic_signal_fence(memory_order_seq_cst); /* a SIGKILL finds the stores in this order */
+        memcpy(slot->text, text, n);
+        slot->n = n;
+        atomic_signal_fence(memory_order_seq_cst);
+        slot->sequence = sequence;
+        slot->checksum = checksum_of(slot);
+}
+
+/* Writes the text into a larger file, which replaces the present one. */
+static int grow(KeptText *kept, const char *text, size_t n) {
+        scoped(mapping_deinit) Mapping larger = { .fd = -1 };
+        scoped(freep) char *path = NULL;
+        int r;
+
+        if (asprintf(&path, "%s.new", kept->path) < 0)
+                return -ENOMEM;
+        r = open_larger(kept, n, path, &larger);
+        if (r < 0)
+                return r;
+
+        write_slot(slot_at(&larger, 0), kept->sequence + 1, text, n);
+        if (rename(path, kept->path) < 0) {
+                r = -errno;
+                (void)unlink(path);
+                return r;
+        }
+
+        mapping_deinit(&kept->mapping);
+        kept->mapping = larger;
+        larger = (Mapping){ .fd = -1 };
+        kept->latest = 0;
+        kept->sequence++;
+        return 0;
+}
+
+int kept_text_put(KeptText *kept, const char *text, size_t n) {
+        size_t next = kept->sequence > 0 ? (kept->latest + 1) % N_SLOTS : 0;
+
+        if (n > KEPT_TEXT_BYTES_MAX)
+                return -EFBIG;
+        if (n > kept->mapping.slot_bytes - sizeof(Slot))
+                return grow(kept, text, n);
+
+        write_slot(slot_at(&kept->mapping, next), kept->sequence + 1, text, n);
+        kept->latest = next;
+        kept->sequence++;
+        return 0;
+}

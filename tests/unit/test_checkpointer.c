@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows are stored while a checkpoint waits for the disk. */
+/* tests: daemon/store/checkpointer.c */
+
+#include "store_fixture.h"
+
+#include <stdatomic.h>
+
+#include "store/checkpointer.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+/* Replaces SQLite's VFS so that syncing a database (not a log) waits while is_held. */
+static atomic_bool is_held;
+static atomic_int n_waiting, n_synced;
+static const sqlite3_io_methods *real;
+static sqlite3_io_methods slow;
+static sqlite3_vfs *real_vfs, slow_vfs;
+
+static int on_sync(sqlite3_file *file, int flags) {
+        atomic_fetch_add(&n_waiting, 1);
+        while (atomic_load(&is_held))
+                (void)poll(NULL, 0, 1);
+        atomic_fetch_sub(&n_waiting, 1);
+        atomic_fetch_add(&n_synced, 1);
+        return real->xSync(file, flags);
+}
+
+static int on_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *ret_flags) {
+        int code = real_vfs->xOpen(real_vfs, name, file, flags, ret_flags);
+
+        (void)vfs;
+        if (code == SQLITE_OK && (flags & SQLITE_OPEN_MAIN_DB) && (flags & SQLITE_OPEN_READWRITE)) {
+                real = file->pMethods;
+                slow = *real;
+                slow.xSync = on_sync;
+                file->pMethods = &slow;
+        }
+        return code;
+}
+
+static int setup_group(void **state) {
+        (void)state;
+        real_vfs = sqlite3_vfs_find(NULL);
+        slow_vfs = *real_vfs;
+        slow_vfs.zName = "slow";
+        slow_vfs.xOpen = on_open;
+        return sqlite3_vfs_register(&slow_vfs, 1);
+}
+
+static void put_large(Store *store, uint64_t n) {
+        static char text[4000];
+        Item item;
+
+        memset(text, 'x', sizeof(text) - 1);
+        item_make(&item, "PiMatmul", "tensorflow", n);
+        item.result[0].value = (Value){ .type = VALUE_STRING, .string = text };
+        item.submission.time_ms = n;
+        assert_int_equal(put_one(store, &item.submission, n), STORE_DONE);
+}
+
+static void rows_are_stored_while_a_checkpoint_waits_for_the_disk(void **state) {
+        Place *place = *state;
+        StoreConfig config = place_config(place);
+        uint64_t n = 0;
+        int n_before;
+
+        config.size_max_bytes = 64 * MIB;
+        place_open_with(place, &config);
+        n_before = atomic_load(&n_synced);
+        atomic_store(&is_held, true);
+        while (atomic_load(&n_waiting) == 0) {
+                put_large(place->store, ++n);
+                assert_true(n < 4000);
+        }
+        for (uint64_t n_more = 20; n_more > 0; n_more--)
+                put_large(place->store, ++n);
+        assert_int_equal(atomic_load(&n_synced), n_before);
+
+        atomic_store(&is_held, false);
+        EVENTUALLY(atomic_load(&n_synced) > n_before);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){}), n);
+}
+
+static void a_log_that_grows_meanwhile_is_restarted(void **state) {
+        Place *place = *state;
+        StoreConfig config = place_config(place);
+        StoreStats stats;
+        uint64_t n = 0;
+
+        config.size_max_bytes = 8 * MIB;
+        place_open_with(place, &config);
+        while (++n < 1500)
+                put_large(place->store, n);
+        store_stats(place->store, &stats);
+        assert_true(stats.size_bytes <= config.size_max_bytes);
+        assert_true(atomic_load(&n_synced) > 4);
+        assert_int_equal(stats.n_sync_failures, 0);
+}
+
+static void a_file_that_cannot_be_opened_is_an_error(void **state) {
+        Checkpointer checkpointer;
+        CheckpointResult result;
+
+        (void)state;
+        checkpointer_init(&checkpointer, "/nonexistent/perfd.db", false);
+        assert_int_equal(checkpointer_start(&checkpointer), 0);
+        assert_false(checkpointer_take(&checkpointer, true, &result));
+        checkpointer_begin(&checkpointer);
+        assert_true(checkpointer_take(&checkpointer, true, &result));
+        assert_int_equal(result.error, -ENOENT);
+        assert_int_equal(result.n_log_pages, -1);
+        assert_false(checkpointer_take(&checkpointer, false, &result));
+        checkpointer_deinit(&checkpointer);
+}
+
+static int teardown(void **state) {
+        atomic_store(&is_held, false);
+        atomic_store(&n_synced, 0);
+        return place_teardown(state);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup_closed, teardown)
+                TEST(rows_are_stored_while_a_checkpoint_waits_for_the_disk),
+                TEST(a_log_that_grows_meanwhile_is_restarted),
+                cmocka_unit_test(a_file_that_cannot_be_opened_is_an_error),
+        };
+
+        return cmocka_run_group_tests(tests, setup_group, NULL);
+}
