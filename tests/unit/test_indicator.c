@@ -301,7 +301,8 @@ static void strings_have_a_limit(void **state) {
 
         set_result(document, "log", string("12345678901234567"));
         assert_int_equal(indicator_from_value(&document->value, (DocumentLimits){ 17, KEYS_MAX }, &indicator, &complaint), 0);
-        assert_int_equal(indicator_from_value(&document->value, (DocumentLimits){ 16, KEYS_MAX }, &indicator, &complaint), INDICATOR_INVALID);
+        assert_int_equal(indicator_from_value(&document->value, (DocumentLimits){ 16, KEYS_MAX }, &indicator, &complaint),
+                         INDICATOR_INVALID);
         assert_string_equal(complaint.path, "@result.log");
         assert_string_equal(complaint.text, "has 17 bytes, more than the 16 that a string may have: shorten or split it");
 }

@@ -140,7 +140,9 @@ static void json_keeps_types_and_order(void **state) {
 }
 
 static void every_type_has_words(void **state) {
-        static const char *const texts[] = { "null", "a boolean", "an integer", "an integer", "a number", "a string", "a list", "an object" };
+        static const char *const texts[] = {
+                "null", "a boolean", "an integer", "an integer", "a number", "a string", "a list", "an object",
+        };
 
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(texts); i++)

@@ -73,7 +73,8 @@ static void assert_malformed(Arena *arena, const char *text, size_t at, const ch
 static void text_of_the_writer_is_canonical(void **state) {
         assert_canonical(*state, "{}");
         assert_canonical(*state, "{\"a\":[],\"b\":{},\"c\":[1,-2,null,true,false,\"x\"]}");
-        assert_canonical(*state, "{\"a\":{\"b\":[{\"c\":[[1],[2,3]]},4]},\"z\":9223372036854775807,\"x\":9223372036854775808,\"w\":18446744073709551615,\"y\":-9223372036854775808}");
+        assert_canonical(*state, "{\"a\":{\"b\":[{\"c\":[[1],[2,3]]},4]},\"z\":9223372036854775807,"
+                                 "\"x\":9223372036854775808,\"w\":18446744073709551615,\"y\":-9223372036854775808}");
         assert_canonical(*state, "{\"ä\":\"größer\\n\\t\\r\\\\\\\"\"}");
         assert_canonical(*state, "{\"a\":1.5,\"b\":-0.25,\"c\":3.0,\"d\":0.0,\"e\":-0.0,\"f\":10.0,\"g\":0.05}");
         assert_canonical(*state, "{\"a\":91.80921246297657,\"b\":4.94065645841247e-324,\"c\":1.7976931348623157e+308}");
@@ -172,7 +173,8 @@ static void a_document_may_be_nested_only_so_deep(void **state) {
                 memset(text + n_begin + n + 5, ']', n);
                 memcpy(text + n_begin + 2 * n + 5, "}", 2);
                 assert_int_equal(parse(*state, text, &value), 0);
-                assert_int_equal(indicator_check_object(value, DOCUMENT_LIMITS_DEFAULT, &complaint), n < VALUE_DEPTH_MAX ? 0 : INDICATOR_INVALID);
+                assert_int_equal(indicator_check_object(value, DOCUMENT_LIMITS_DEFAULT, &complaint),
+                                 n < VALUE_DEPTH_MAX ? 0 : INDICATOR_INVALID);
         }
         assert_non_null(strstr(complaint.text, "nested deeper than 32"));
 
