@@ -374,7 +374,7 @@ static void remove_some(Writer *writer) {
         writer->next.removal_ns = clock_boottime_ns() + REMOVAL_INTERVAL_NS;
         /* A checkpoint cuts the released space off the file. */
         if (was_removing && !writer->next.has_more_to_remove)
-                wal_checkpoint_run(&writer->wal, &writer->database, SQLITE_CHECKPOINT_PASSIVE);
+                checkpointer_begin(writer->wal.checkpointer);
         else
                 checkpoint_if_due(writer);
         note_size(writer);
