@@ -4,8 +4,9 @@
 /*
  * WAL checkpoint: moves pages of the write-ahead log into the database, and restarts the log
  *
- * A passive checkpoint moves the pages that no reader needs, usually in the checkpointer's thread. The log is restarted at its start only if no query reads it: the
- * barrier keeps new queries out until then. The writer does not wait for queries, except if the log has reached its last page.
+ * A passive checkpoint moves the pages that no reader needs, usually in the checkpointer's thread. The log is restarted at its start
+ * only if no query reads it: the barrier keeps new queries out until then. The writer does not wait for queries, except if the log has
+ * reached its last page.
  */
 
 #include <stdbool.h>
