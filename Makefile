@@ -34,6 +34,9 @@ UNIT_DIR     ?= $(PREFIX)/lib/systemd/system
 SYSUSERS_DIR ?= $(PREFIX)/lib/sysusers.d
 TMPFILES_DIR ?= $(PREFIX)/lib/tmpfiles.d
 
+# Use all processors, unless make was called with -j.
+parallel = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
+
 # Without pkg-config there is nothing to build yet; `make deps` says what to install.
 have_pkg_config := $(shell command -v pkg-config 2>/dev/null)
 pkg      = $(if $(have_pkg_config),$(shell pkg-config $(1) $(2) 2>/dev/null))
@@ -46,7 +49,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wvl
 CFLAGS   ?= -O2 -g
 # Flags that make an error in this code harder to exploit; `make lint` checks the programs for their effect.
 HARDENING := -fstack-protector-strong -fstack-clash-protection \
-            $(if $(filter x86_64-%,$(shell $(CC) -dumpmachine)),-fcf-protection=full)
+            $(if $(filter x86_64-%,$(shell $(CC) -dumpmachine 2>/dev/null)),-fcf-protection=full)
 # Shadow stacks need no support in the startup files of the C library. Branch tracking does: the linker marks it if they have it.
 HARDENED  := -Wl,-z,relro,-z,now,-z,noexecstack$(if $(findstring -fcf,$(HARDENING)),$(comma)-z$(comma)shstk)
 # The C library checks buffers only where the compiler optimises; sanitizers check more.
@@ -147,6 +150,8 @@ $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(B)/libclient.a $(B)/libdaemon.a $(B)/li
 
 deps:
 	@tools/deps build
+run-deps:
+	@tools/deps build run
 test-deps:
 	@tools/deps build test
 interop-deps:
@@ -155,13 +160,14 @@ interop-deps:
 # --- use -----------------------------------------------------------------------------------------
 
 # Packages can change what pkg-config answers, so the build is its own make.
-run: deps
-	@[ -x $(B)/perfctl ] || echo "Building perfd (about a minute) ..."
-	@$(MAKE) --no-print-directory -s all examples
+run: run-deps
+	@[ -x $(B)/perfctl ] || echo "Building perfd in $(B) (1 min) ..."
+	@$(MAKE) --no-print-directory -s $(parallel) all examples
 	@tools/run $(B)
 
 check: test-deps
-	@$(MAKE) --no-print-directory -s all examples unit-tests
+	@[ -x $(B)/perfctl ] || echo "Building perfd and its tests in $(B) (2 min) ..."
+	@$(MAKE) --no-print-directory -s $(parallel) all examples unit-tests
 	@tests/run $(B) $(TESTS)
 
 check-once: interop-deps
@@ -222,7 +228,7 @@ clean:
 
 always:
 
-.PHONY: always all examples deps test-deps interop-deps run check check-once check-hostile unit-tests bench benches lint coverage install clean compile_commands.json
+.PHONY: always all examples deps run-deps test-deps interop-deps run check check-once check-hostile unit-tests bench benches lint coverage install clean compile_commands.json
 .SECONDARY:
 -include $(B)/daemon/main.d $(B)/client/main.d $(CORE_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(CLIENT_OBJ:.o=.d) $(UNIT_TESTS:=.d) $(BENCHES:=.d) \
          $(FUZZ_OBJ:.o=.d)

@@ -14,12 +14,15 @@
 
 #define REQUEST_TIMEOUT_NS (10 * NS_PER_S)
 
-int api_query_init(ApiQuery *query, const GlobalOptions *global) {
-        int r;
-
+static int make_client(ApiQuery *query, const GlobalOptions *global, uint64_t timeout_ns) {
         *query = (ApiQuery){};
         query->socket = http_client_path(global->http_socket, wire_path(global->socket));
-        r = query->socket ? http_client_new(&query->client, query->socket, REQUEST_TIMEOUT_NS) : -ENOMEM;
+        return query->socket ? http_client_new(&query->client, query->socket, timeout_ns) : -ENOMEM;
+}
+
+int api_query_init(ApiQuery *query, const GlobalOptions *global) {
+        int r = make_client(query, global, REQUEST_TIMEOUT_NS);
+
         if (r == 0)
                 return EXIT_DONE;
 
@@ -93,6 +96,15 @@ int api_query_try(ApiQuery *query, const char *path) {
 
         r = get(query, path, &status);
         return r != EXIT_DONE || is_success(query, status) ? r : refuse(query, status);
+}
+
+const Value *api_query_peek(ApiQuery *query, const GlobalOptions *global, const char *path, uint64_t timeout_ns) {
+        unsigned status;
+
+        if (make_client(query, global, timeout_ns) < 0 || http_client_get(query->client, path, &status, &query->body) != 0 ||
+            parse_answer(query) != 0 || !is_success(query, status))
+                return NULL;
+        return query->answer;
 }
 
 int api_query_ask(ApiQuery *query, const char *path) {

@@ -48,6 +48,11 @@ const Value *api_query_node(ApiQuery *query, const Value *job);
  * has the reason.
  */
 int api_query_try(ApiQuery *query, const char *path);
+/*
+ * Requests what is shown only if perfd answers within a time: prints no message. Returns the answer, or NULL. Call api_query_deinit() in
+ * both cases.
+ */
+const Value *api_query_peek(ApiQuery *query, const GlobalOptions *global, const char *path, uint64_t timeout_ns);
 /* As api_query_ask() for an answer that is not JSON: `body` contains the text, and `answer` is NULL. */
 int api_query_ask_text(ApiQuery *query, const char *path);
 

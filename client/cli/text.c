@@ -44,6 +44,34 @@ void text_number(double v, char ret[static TEXT_MAX]) {
                 snprintf(ret, TEXT_MAX, "%.*f", size >= 1000 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : size >= 0.1 ? 3 : 4, v);
 }
 
+/* Inserts commas into the whole part of "-1234567.5". */
+static void group_digits(char text[static TEXT_MAX]) {
+        char *first = text + (text[0] == '-');
+        size_t n = strspn(first, "0123456789");
+
+        for (size_t i = n; n >= 5 && i > 3;) {
+                i -= 3;
+                memmove(first + i + 1, first + i, strlen(first + i) + 1);
+                first[i] = ',';
+        }
+}
+
+void text_figure(double v, char ret[static TEXT_MAX]) {
+        double size = fabs(v);
+        int n_whole;
+
+        if (v != 0 && !(size >= 1e-4 && size < 1e15)) {
+                snprintf(ret, TEXT_MAX, "%.6g", v);
+                return;
+        }
+        n_whole = size >= 1 ? (int)floor(log10(size)) + 1 : 0;
+        if (n_whole >= 6 || v == floor(v))
+                snprintf(ret, TEXT_MAX, "%.0f", v);
+        else
+                snprintf(ret, TEXT_MAX, "%.6g", v);
+        group_digits(ret);
+}
+
 void text_cpus(double cpus, char ret[static TEXT_MAX]) {
         if (cpus >= 100 || cpus == floor(cpus))
                 snprintf(ret, TEXT_MAX, "%.0f", cpus);

@@ -22,24 +22,35 @@ static void write_declared(Screen *screen, const Value *declared) {
         screen_styled(screen, STYLE_DIM, text.text ? text.text : "");
 }
 
+/* Writes a measured number for people, and a parameter as a condition of a query has to name it. */
+static void put_value(Buffer *out, const Value *value, bool is_measured) {
+        char text[TEXT_MAX];
+
+        if (value->type == VALUE_STRING)
+                buffer_puts(out, value->string);
+        else if (is_measured && value_is_number(value)) {
+                text_figure(value->type == VALUE_INT ? (double)value->integer : value->number, text);
+                buffer_puts(out, text);
+        } else
+                value_write_json(value, &(Json){ .out = out });
+}
+
 /* declared: what a model says of these members, or NULL. */
-static void write_members(Screen *screen, const char *title, const Value *object, const Value *declared) {
+static void write_members(Screen *screen, const char *title, const Value *object, const Value *declared, bool is_measured) {
         if (!object || object->type != VALUE_OBJECT || object->n_members == 0)
                 return;
 
         screen_heading(screen, title);
         for (size_t i = 0; i < object->n_members; i++) {
                 scoped(buffer_deinit) Buffer text = {};
-                const Value *value = &object->members[i].value;
                 size_t n;
 
                 buffer_puts(screen->out, "  ");
                 n = screen_text(screen, object->members[i].key);
                 screen_pad(screen, n, 24);
                 buffer_putc(screen->out, ' ');
-                value_write_json(value, &(Json){ .out = &text });
-                (void)screen_text_cut(screen, value->type == VALUE_STRING ? value->string : text.text ? text.text : "",
-                                      screen->width > 40 ? screen->width - 28 : 40);
+                put_value(&text, &object->members[i].value, is_measured);
+                (void)screen_text_cut(screen, text.text ? text.text : "", screen->width > 40 ? screen->width - 28 : 40);
                 write_declared(screen, value_get(declared, object->members[i].key));
                 buffer_putc(screen->out, '\n');
         }
@@ -99,8 +110,8 @@ static int show_latest(ApiQuery *query, const Value *models, const char *name, S
                 buffer_printf(screen->out, ", failed with exit status %.0f", answer_number_or_zero(&results->items[0], "exit_status"));
         buffer_putc(screen->out, '\n');
         declaration = find_declaration(models, name, answer_text(&results->items[0], "component"));
-        write_members(screen, "Parameters", value_get(document, "@parameters"), value_get(declaration, "parameters"));
-        write_members(screen, "Results", value_get(document, "@result"), value_get(declaration, "results"));
+        write_members(screen, "Parameters", value_get(document, "@parameters"), value_get(declaration, "parameters"), false);
+        write_members(screen, "Results", value_get(document, "@result"), value_get(declaration, "results"), true);
         return EXIT_DONE;
 }
 

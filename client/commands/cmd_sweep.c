@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/cli/document.h"
+#include "client/cli/grid.h"
 #include "client/cli/input.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
+#include "client/cli/screen.h"
+#include "client/cli/text.h"
 #include "client/commands/commands.h"
 #include "client/sweep/sweep_command.h"
 #include "client/sweep/sweep_plan.h"
@@ -131,44 +136,128 @@ static int read_file(SweepInput *input) {
 
 /* --- --dry-run ------------------------------------------------------------------------------------ */
 
-static int put_point(const SweepOrder *order, size_t i, Buffer *out) {
-        const SweepPoint *point = &order->plan->points[i];
-        const char *node = order->plan->n_nodes > 0 ? order->plan->nodes[i % order->plan->n_nodes] : NULL;
+#define COLUMNS_BESIDE 3U /* point, node, state */
+
+static const char *node_of(const SweepPlan *plan, size_t i) {
+        return plan->n_nodes > 0 ? plan->nodes[i % plan->n_nodes] : NULL;
+}
+
+/* Returns whether each setting has a column. Points that differ in their settings, or have very many, are written as one text. */
+static bool has_columns(const SweepPlan *plan) {
+        const SweepBlock *first = &plan->blocks[0];
+
+        for (size_t b = 1; b < plan->n_blocks; b++) {
+                if (plan->blocks[b].n != first->n)
+                        return false;
+                for (size_t k = 0; k < first->n; k++)
+                        if (strcmp(plan->blocks[b].settings[k].key, first->settings[k].key) != 0)
+                                return false;
+        }
+        return first->n + COLUMNS_BESIDE <= GRID_COLUMNS_MAX;
+}
+
+static void add_setting(Grid *grid, const SweepSetting *setting, const char *text) {
+        if (setting->values[0].type == VALUE_STRING)
+                grid_text(grid, text);
+        else
+                grid_right(grid, text);
+}
+
+static void add_heads(Grid *grid, const SweepPlan *plan) {
+        grid_text(grid, "POINT");
+        for (size_t k = 0; has_columns(plan) && k < plan->blocks[0].n; k++)
+                add_setting(grid, &plan->blocks[0].settings[k], plan->blocks[0].settings[k].key);
+        if (!has_columns(plan))
+                grid_text(grid, "SETTINGS");
+        if (plan->n_nodes > 0)
+                grid_text(grid, "NODE");
+        grid_text(grid, "STATE");
+}
+
+static int add_settings(Grid *grid, const SweepPlan *plan, const SweepPoint *point) {
+        scoped(buffer_deinit) Buffer text = {};
+
+        if (!has_columns(plan)) {
+                sweep_plan_point_put(plan, point, &text);
+                if (buffer_error(&text) < 0)
+                        return -ENOMEM;
+                grid_text(grid, text.text ?: "");
+                return 0;
+        }
+
+        for (size_t k = 0; k < plan->blocks[0].n; k++)
+                add_setting(grid, &plan->blocks[0].settings[k], sweep_plan_point_text(plan, point, k));
+        return 0;
+}
+
+static int add_point(Grid *grid, const SweepOrder *order, size_t i) {
+        const SweepPlan *plan = order->plan;
+        char number[TEXT_MAX];
+        int r;
+
+        (void)snprintf(number, sizeof(number), "%03zu", i + 1);
+        grid_whole(grid, number);
+        r = add_settings(grid, plan, &plan->points[i]);
+        if (plan->n_nodes > 0)
+                grid_text(grid, node_of(plan, i));
+        grid_whole(grid, sweep_run_is_recorded(order, i) ? "recorded" : "to run");
+        return r;
+}
+
+/* Writes the command of a point without `perfctl run`, which is the same for every point. */
+static int put_command(const SweepOrder *order, size_t i, Screen *screen) {
         scoped(sweep_command_deinit) SweepCommand command = {};
         scoped(buffer_deinit) Buffer path = {}, words = {};
-        Screen screen = { .out = out };
         int r;
 
         buffer_printf(&path, "%s/", order->tree->path ?: order->plan->output);
         if (order->records[i])
                 buffer_puts(&path, order->records[i]->directory);
         else
-                sweep_tree_put_directory(&path, order->plan, point, i + 1);
+                sweep_tree_put_directory(&path, order->plan, &order->plan->points[i], i + 1);
         if (buffer_error(&path) < 0)
                 return -ENOMEM;
-
-        /* Shows the command without `perfctl run`, which is the same for every point. */
-        r = sweep_command_make(&command, order->plan, point, i + 1, node, path.text, NULL);
+        r = sweep_command_make(&command, order->plan, &order->plan->points[i], i + 1, node_of(order->plan, i), path.text, NULL);
         if (r < 0)
                 return r;
         sweep_command_put(&command, &words);
         if (buffer_error(&words) < 0)
                 return -ENOMEM;
-        buffer_printf(out, "%s  %s  ", strrchr(path.text, '/') + 1, sweep_run_is_recorded(order, i) ? "recorded" : "to run");
-        (void)screen_text(&screen, words.text ?: "");
-        buffer_putc(out, '\n');
-        return buffer_error(out);
+
+        buffer_printf(screen->out, "Command of point %03zu: ", i + 1);
+        (void)screen_text(screen, words.text ?: "");
+        buffer_puts(screen->out, "\n\n");
+        return 0;
+}
+
+static int put_points(const SweepOrder *order, size_t first, Screen *screen) {
+        const SweepPlan *plan = order->plan;
+        scoped(grid_deinit) Grid grid = {};
+        int r = put_command(order, first, screen);
+
+        grid_init(&grid, (has_columns(plan) ? plan->blocks[0].n : 1) + (plan->n_nodes > 0 ? 3 : 2), 1);
+        add_heads(&grid, plan);
+        for (size_t i = 0; r == 0 && i < plan->n_points; i++)
+                r = add_point(&grid, order, i);
+        return r == 0 ? grid_write(&grid, screen, isatty(STDOUT_FILENO) == 1) : r;
 }
 
 static int list_points(const SweepOrder *order) {
+        size_t n = order->plan->n_points, n_recorded = 0, first = n;
         scoped(buffer_deinit) Buffer out = {};
+        Screen screen;
+        int r;
 
-        for (size_t i = 0; i < order->plan->n_points; i++) {
-                int r = put_point(order, i, &out);
-
-                if (r < 0)
-                        return command_fail(r);
-        }
+        screen_init(&screen, &out, STDOUT_FILENO, order->no_color);
+        for (size_t i = 0; i < n; i++)
+                if (sweep_run_is_recorded(order, i))
+                        n_recorded++;
+                else if (first == n)
+                        first = i;
+        r = put_points(order, first < n ? first : 0, &screen);
+        if (r < 0)
+                return command_fail(r);
+        buffer_printf(&out, "\n%zu point%s: %zu recorded, %zu to run\n", n, n == 1 ? "" : "s", n_recorded, n - n_recorded);
         return output_print(&out);
 }
 

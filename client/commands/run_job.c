@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "client/api/api_query.h"
+#include "client/api/indicator_path.h"
 #include "client/cli/message.h"
 #include "client/cli/text.h"
 #include "client/commands/run_end.h"
@@ -26,6 +28,7 @@
 #define ENCLOSURE_TIMEOUT_NS (200 * NS_PER_MS)
 #define LIMITED_TIMEOUT_NS (2 * NS_PER_S) /* what was asked for is worth more of a wait */
 #define END_TIMEOUT_NS (500 * NS_PER_MS)
+#define UNITS_TIMEOUT_NS (500 * NS_PER_MS) /* the summary does without them */
 #define FLUSH_TIMEOUT_NS (200 * NS_PER_MS)
 
 /* Output of the command, as far as it is captured. */
@@ -249,9 +252,20 @@ static int export_summary(const RunJob *run, const char *batch) {
         return r;
 }
 
+/* Asks for the units that models declare for the results of a batch. NULL: unknown. */
+static const Value *ask_units(const RunJob *run, const GlobalOptions *global, const char *batch, ApiQuery *query) {
+        scoped(buffer_deinit) Buffer path = {};
+
+        if (run->series.n_stored == 0)
+                return NULL;
+        indicator_path_batch(&path, batch);
+        return buffer_error(&path) == 0 ? value_get(api_query_peek(query, global, path.text, UNITS_TIMEOUT_NS), "units") : NULL;
+}
+
 /* Prints the summary of a batch. 0, or a negative errno if the summary could not be exported. */
-static int summarise(RunJob *run) {
+static int summarise(RunJob *run, const GlobalOptions *global) {
         RunSeries *series = &run->series;
+        scoped(api_query_deinit) ApiQuery query = {};
         scoped(buffer_deinit) Buffer text = {};
         char batch[RESULT_ID_TEXT_MAX], lost[TEXT_MAX] = "";
         int r;
@@ -264,7 +278,7 @@ static int summarise(RunJob *run) {
         if (series->n_lost > 0)
                 snprintf(lost, sizeof(lost), ", %ju results not stored", (uintmax_t)series->n_lost);
         command_summary_write(&series->summary, &text);
-        summary_write(&series->summary, &text);
+        summary_write(&series->summary, ask_units(run, global, batch, &query), &text);
         print_lines(&text);
         message_print("batch %s: %ju runs, %ju failed, %ju results%s", batch, (uintmax_t)series->n_runs, (uintmax_t)series->n_failed,
             (uintmax_t)(series->n_stored + series->n_kept), lost);
@@ -558,7 +572,7 @@ int run_job(const CommandLine *line, const RunOptions *options, char *const *com
         if (run.announcement.is_begun)
                 report_remaining_processes(&run);
 
-        r = summarise(&run);
+        r = summarise(&run, &line->global);
         finish(&run, &line->global);
         return run.end.exit_status == 0 && r < 0 ? EXIT_FAILED : run.end.exit_status;
 }

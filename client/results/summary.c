@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/text.h"
 #include "client/results/command_result.h"
 #include "util/array.h"
 #include "util/statistics.h"
@@ -72,11 +73,13 @@ int summary_add(Summary *summary, const Indicator *indicator) {
         return 0;
 }
 
-static void write_series(SummarySeries *series, Buffer *out) {
+static void write_series(SummarySeries *series, const char *unit, Buffer *out) {
         Statistics statistics;
+        char median[TEXT_MAX];
 
         statistics_of(series->values, series->n, &statistics);
-        buffer_printf(out, "  %-24s n %zu, median %.6g", series->key, series->n, statistics.median);
+        text_figure(statistics.median, median);
+        buffer_printf(out, "  %-24s n %zu, median %s%s%s", series->key, series->n, median, unit ? " " : "", unit ?: "");
         if (isfinite(statistics.cov))
                 buffer_printf(out, ", cov %.2f %%", 100 * statistics.cov);
         buffer_putc(out, '\n');
@@ -90,7 +93,7 @@ static bool is_first(const Summary *summary, size_t i) {
         return true;
 }
 
-void summary_write(Summary *summary, Buffer *out) {
+void summary_write(Summary *summary, const Value *units, Buffer *out) {
         for (size_t i = 0; i < summary->n; i++) {
                 const SummarySeries *first = &summary->series[i];
 
@@ -99,7 +102,7 @@ void summary_write(Summary *summary, Buffer *out) {
                 buffer_printf(out, "%s of %s\n", first->name, first->component);
                 for (size_t k = i; k < summary->n; k++)
                         if (is_of(&summary->series[k], first->name, first->component))
-                                write_series(&summary->series[k], out);
+                                write_series(&summary->series[k], units ? value_get_string(units, summary->series[k].key) : NULL, out);
         }
         if (summary->n_left_out > 0)
                 buffer_printf(out, "%zu more numbers are not shown\n", summary->n_left_out);

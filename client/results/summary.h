@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "document/indicator.h"
+#include "document/value.h"
 #include "util/buffer.h"
 
 #define SUMMARY_SERIES_MAX 64U
@@ -31,6 +32,6 @@ int summary_add(Summary *summary, const Indicator *indicator);
 
 /*
  * Writes a line for each indicator, and below a line for each number: n, median and coefficient of variation. Sorts the values.
- * Skips command results, which command_summary_write() describes.
+ * units: an object with the unit of each number that has one, or NULL. Skips command results, which command_summary_write() describes.
  */
-void summary_write(Summary *summary, Buffer *out);
+void summary_write(Summary *summary, const Value *units, Buffer *out);

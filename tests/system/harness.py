@@ -551,11 +551,11 @@ class TestCase(unittest.TestCase):
         self.addCleanup(shutil.rmtree, directory, ignore_errors=True)
         return pathlib.Path(directory)
 
-    def perfctl_for_others(self):
-        """Copies perfctl to a directory that other users can access, unlike the build directory perhaps."""
+    def for_others(self, program=PERFCTL):
+        """Copies a program to a directory that other users can access: the build directory may be in a home of mode 0700."""
         directory = self.temporary_directory()
         directory.chmod(0o755)
-        return shutil.copy(PERFCTL, directory)
+        return shutil.copy(program, directory)
 
     def assert_status(self, reply, status):
         """status: name in the protocol, such as 'OK'."""

@@ -30,7 +30,7 @@ class InheritedJob(GroupTest):
         environment.update({"PERFD_SOCKET": str(self.running.socket), "PERFD_SPOOL": str(directory)})
         if inherited:
             environment["PERFD_JOB"] = inherited
-        return subprocess.run([str(PERFCTL), *words], input=stdin, text=True, capture_output=True, env=environment,
+        return subprocess.run([self.for_others() if uid else PERFCTL, *words], input=stdin, text=True, capture_output=True, env=environment,
                               preexec_fn=enter, timeout=harness.TIMEOUT_S)
 
     def submit(self, name, *words, **more):

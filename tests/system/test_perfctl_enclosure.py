@@ -170,7 +170,7 @@ class EnclosureTestCase(TestCase):
     def start(self, *command, options=(), socket=None, **more):
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("PERFD_JOB", "SLURM_", "PMI", "OMPI_"))}
         environment.update(PERFD_SOCKET=str(socket or self.recorder.path), NO_COLOR="1")
-        perfctl = self.perfctl_for_others() if "user" in more else PERFCTL
+        perfctl = self.for_others() if "user" in more else PERFCTL
         return subprocess.Popen([str(perfctl), "run", "--quiet", "--spool", str(self.directory / "spool"), *options, "--",
                                  *map(str, command)], env=environment, stdin=subprocess.DEVNULL, **more)
 

@@ -199,13 +199,23 @@ class Repeat(Measure):
         model = self.directory / "model.yaml"
         model.write_text("name: PiTest\nparameters: {n: int}\nresults: {rate: {type: float, unit: GFLOP/s}}\n")
         self.assertEqual(self.running.perfctl("indicator", "register", model).returncode, 0)
-        self.run_command("sh", "-c", PRINT, options=("--repeat", "2"))
+        done = self.run_command("sh", "-c", PRINT, options=("--repeat", "2"))
+        self.assertIn(b"n 2, median 2.5 GFLOP/s, cov 0.00 %", done.stderr)
         batch = self.rows()[0]["batch"].hex()
         self.assertEqual(self.running.get(f"/api/v1/batches/{batch}").json["units"],
                          {"rate": "GFLOP/s", "ru_utime": "s", "ru_stime": "s", "ru_maxrss": "KiB"})
         shown = self.running.perfctl("indicator", "batch", batch).stdout
         self.assertRegex(shown, r"(?m)^RESULT +UNIT +n +median ")
         self.assertRegex(shown, r"(?m)^rate +GFLOP/s +2 +2\.5 ")
+
+    def test_the_latest_result_is_shown_in_numbers_as_people_write_them(self):
+        document = {"name": "Big", "component": "x", "version": "1", "@parameters": {"rows": 12345678, "alpha": 0.1},
+                    "@result": {"bytes": 1234567890123, "latency_s": 0.0001234567890123456, "rate": 3.5300000000000002, "ok": True}}
+        self.assertEqual(self.running.perfctl("submit", "-", stdin=json.dumps(document)).returncode, 0)
+        shown = self.running.perfctl("indicator", "show", "Big").stdout
+        lines = dict(line.split() for line in shown[shown.index("Parameters"):].splitlines() if line.startswith("  "))
+        self.assertEqual(lines, {"rows": "12345678", "alpha": "0.1", "bytes": "1,234,567,890,123", "latency_s": "0.000123457",
+                                 "rate": "3.53", "ok": "true"})
 
     def test_failed_runs_have_the_version_that_the_others_print(self):
         printed = PRINT.replace('"name"', '"version": "1.2", "name"', 1)

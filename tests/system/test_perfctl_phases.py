@@ -199,7 +199,7 @@ class Phases(TestCase):
     def test_a_job_of_another_user_is_denied(self):
         os.chmod(self.running.directory, 0o755)
         os.chmod(self.running.socket, 0o777)
-        done = subprocess.run([self.perfctl_for_others(), "mark", "--job", "train-17", "theirs"], text=True, capture_output=True,
+        done = subprocess.run([self.for_others(), "mark", "--job", "train-17", "theirs"], text=True, capture_output=True,
                               timeout=TIMEOUT_S, user=65534, group=65534, cwd="/", env={"PERFD_SOCKET": str(self.running.socket)})
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)

@@ -202,7 +202,7 @@ class Sending(SubmitTestCase):
             self.assert_status(client.begin("theirs"), "OK")
         os.chmod(daemon.directory, 0o755)
         os.chmod(daemon.socket, 0o777)
-        result = subprocess.run([self.perfctl_for_others(), "submit", "--job", "theirs", "--spool", str(self.directory / "absent")],
+        result = subprocess.run([self.for_others(), "submit", "--job", "theirs", "--spool", str(self.directory / "absent")],
                                 input=json.dumps(indicator()), text=True, capture_output=True, timeout=60, user=65534, group=65534, cwd="/",
                                 env={"PERFD_SOCKET": str(daemon.socket), "PATH": os.environ["PATH"]})
         self.assertEqual(result.returncode, 1, result.stderr)
@@ -215,7 +215,7 @@ class Sending(SubmitTestCase):
         os.chmod(daemon.socket, 0o700)
         os.chmod(daemon.directory, 0o755)
         begin = time.monotonic()
-        result = subprocess.run([self.perfctl_for_others(), "submit", "--timeout", "30"], input=json.dumps(indicator()), text=True,
+        result = subprocess.run([self.for_others(), "submit", "--timeout", "30"], input=json.dumps(indicator()), text=True,
                                 capture_output=True, timeout=60, user=65534, group=65534, cwd="/",
                                 env={"PERFD_SOCKET": str(daemon.socket), "HOME": "/nonexistent"})
         self.assertEqual(result.returncode, 3, result.stderr)
@@ -284,7 +284,7 @@ class Away(SubmitTestCase):
     def test_the_spool_is_in_the_state_directory_of_the_host(self):
         user = {"user": 65534, "group": 65534} if os.getuid() == 0 else {}  # root has another spool
         os.chmod(self.directory, 0o777)
-        result = subprocess.run([self.perfctl_for_others(), "submit", "--timeout", "0", "--socket", str(self.absent)],
+        result = subprocess.run([self.for_others(), "submit", "--timeout", "0", "--socket", str(self.absent)],
                                 input=json.dumps(indicator()), text=True, capture_output=True, timeout=60, cwd="/",
                                 env={"XDG_STATE_HOME": str(self.directory)}, **user)
         self.assertEqual(result.returncode, 0, result.stderr)

@@ -51,6 +51,21 @@ class SweepTestCase(TestCase):
         self.assertEqual(process.returncode, status, said)
         return said
 
+    def lines_on_terminal(self, columns, *options):
+        master, slave = pty.openpty()
+        self.addCleanup(os.close, master)
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
+        process = subprocess.Popen([PERFCTL, "sweep", *options, "sweep.yaml"], cwd=self.directory, stdout=slave,
+                                   env={**self.environment, "TERM": "xterm"})
+        os.close(slave)
+        self.addCleanup(process.kill)
+        printed = b""
+        with contextlib.suppress(OSError):  # EIO marks the end of the output
+            while chunk := os.read(master, 4096):
+                printed += chunk
+        self.assertEqual(process.wait(TIMEOUT_S), 0, printed)
+        return printed.decode().splitlines()
+
     def points(self):
         return sorted(path.name for path in self.out.iterdir())
 
@@ -118,9 +133,35 @@ class Points(SweepTestCase):
         self.write(command=["./bench", "{a}", "{b}"], settings={"a": [1, 2], "b": ["x y", "z"]}, extra=[{"a": 9, "b": "z"}],
                    exclude=[{"a": 1, "b": "z"}])
         self.sweep("--dry-run")
-        self.assertEqual(self.printed.splitlines(), ["001__a=1__b=x_y  to run  ./bench 1 'x y'", "002__a=2__b=x_y  to run  ./bench 2 'x y'",
-                                                     "003__a=2__b=z  to run  ./bench 2 z", "004__a=9__b=z  to run  ./bench 9 z"])
+        self.assertEqual(self.printed.splitlines(), [
+            "Command of point 001: ./bench 1 'x y'", "",
+            "POINT  a  b    STATE",
+            "001    1  x y  to run",
+            "002    2  x y  to run",
+            "003    2  z    to run",
+            "004    9  z    to run", "",
+            "4 points: 0 recorded, 4 to run"])
         self.assertFalse(self.out.exists())
+
+    def test_a_dry_run_says_which_points_are_recorded_and_fits_a_terminal(self):
+        settings = {"size": [1, 20], "dataset": ["criteo-of-a-week-in-a-rather-long-spelling", "higgs"],
+                    "solver": ["gradient-boosting-hist", "x"]}
+        self.write(command=["true"], settings=settings, nodes=["node-of-the-cluster-1", "n2"])
+        self.sweep("--no-perfd")
+        self.write(command=["true"], settings={**settings, "size": [1, 20, 300]}, nodes=["node-of-the-cluster-1", "n2"])
+        lines = self.lines_on_terminal(80, "--dry-run")
+        self.assertLessEqual(max(map(len, lines)), 80)
+        self.assertEqual(lines[-1], "12 points: 8 recorded, 4 to run")
+        table = lines[lines.index("") + 1:-2]
+        self.assertRegex(table[0], "^POINT  size  dataset +solver +NODE +STATE$")
+        self.assertEqual([line.split()[:2] + [line.split("  ")[-1]] for line in table[1:] if "higgs" in line and " x " in line],
+                         [["004", "1", "recorded"], ["008", "20", "recorded"], ["012", "300", "to run"]])
+
+    def test_a_dry_run_of_points_with_different_settings(self):
+        self.write(command=["true"], settings=None, extra=[{"a": [1, 2]}, {"b": "z"}])
+        self.sweep("--dry-run")
+        self.assertEqual(self.printed.splitlines()[-6:-2], ["POINT  SETTINGS  STATE", "001    a=1       to run", "002    a=2       to run",
+                                                            "003    b=z       to run"])
 
     def test_a_version_read_as_a_number_causes_a_warning(self):
         file = self.directory / "sweep.yaml"

@@ -160,9 +160,10 @@ class Private(harness.TestCase):
 
     def test_perfctl_shows_why_a_command_is_hidden(self):
         daemon = self.start()
+        perfctl = self.for_others()
         as_other = {"user": OTHER_UID, "group": OTHER_UID, "extra_groups": []}
         for words in (["job", "show", "secret"], ["report", "secret"]):
-            done = subprocess.run([str(harness.PERFCTL), *words], capture_output=True, text=True, timeout=harness.TIMEOUT_S,
+            done = subprocess.run([perfctl, *words], capture_output=True, text=True, timeout=harness.TIMEOUT_S,
                                   env={**os.environ, "PERFD_SOCKET": str(daemon.socket), "NO_COLOR": "1", "HOME": "/"}, **as_other)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertRegex(done.stdout, r"command +shown to its user and to administrators only")

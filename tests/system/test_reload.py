@@ -206,7 +206,7 @@ class Reload(harness.TestCase):
         daemon = self.daemon("[metrics]\njobs = 7\n")
         daemon.directory.chmod(0o755)
         daemon.configure("[metrics]\njobs = 8\n")
-        done = subprocess.run([harness.PERFCTL, "reload"], user=NOBODY, group=NOBODY, extra_groups=[], capture_output=True, text=True,
+        done = subprocess.run([self.for_others(), "reload"], user=NOBODY, group=NOBODY, extra_groups=[], capture_output=True, text=True,
                               cwd="/", env={**os.environ, "PERFD_SOCKET": str(daemon.socket)}, timeout=harness.TIMEOUT_S)
         self.assertEqual(done.returncode, 1)
         self.assertIn("only root, members of admin_group in [socket] of perfd.conf and the user of perfd may reload", done.stderr)
@@ -216,11 +216,12 @@ class Reload(harness.TestCase):
     def test_the_user_of_perfd_may_reload(self):
         directory = self.temporary_directory()
         os.chown(directory, NOBODY, NOBODY)
-        perfd = subprocess.Popen([harness.PERFD, "--config", "/dev/null", "--http", "off", "--socket", directory / "s", "--state",
-                                  directory / "state"], user=NOBODY, group=NOBODY, extra_groups=[], stderr=subprocess.DEVNULL)
+        perfd = subprocess.Popen([self.for_others(harness.PERFD), "--config", "/dev/null", "--http", "off",
+                                  "--socket", directory / "s", "--state", directory / "state"],
+                                 user=NOBODY, group=NOBODY, extra_groups=[], stderr=subprocess.DEVNULL)
         self.addCleanup(perfd.wait)
         self.addCleanup(perfd.terminate)
-        done = subprocess.run([harness.PERFCTL, "--socket", directory / "s", "reload"], user=NOBODY, group=NOBODY, extra_groups=[],
+        done = subprocess.run([self.for_others(), "--socket", directory / "s", "reload"], user=NOBODY, group=NOBODY, extra_groups=[],
                               capture_output=True, text=True, cwd="/", timeout=harness.TIMEOUT_S)
         self.assertEqual((done.returncode, done.stdout), (0, "configuration reloaded\n"), done.stderr)
 

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <locale.h>
+#include <math.h>
 #include <unistd.h>
 
 #include "client/cli/screen.h"
@@ -165,6 +166,22 @@ static void numbers_keep_their_leading_digits(void **state) {
         assert_text("1.23e+10", text_number(12345678901.5, text));
 }
 
+static void measured_numbers_are_written_as_by_a_person(void **state) {
+        (void)state;
+        assert_text("0", text_figure(0, text));
+        assert_text("3.53", text_figure(3.5300000000000002, text));
+        assert_text("0.000123457", text_figure(0.0001234567890123456, text));
+        assert_text("-9999", text_figure(-9999, text));
+        assert_text("12,345.7", text_figure(12345.678, text));
+        assert_text("-1,234,568", text_figure(-1234567.8, text));
+        assert_text("21,897,600,000", text_figure(2.18976e10, text));
+        assert_text("999,999,999,999,999", text_figure(999999999999999, text));
+        assert_text("1e+15", text_figure(1e15, text));
+        assert_text("1.23457e-05", text_figure(1.2345678e-5, text));
+        assert_text("nan", text_figure(NAN, text));
+        assert_text("-inf", text_figure(-INFINITY, text));
+}
+
 static void assert_folded(const char *text, const char *expected) {
         scoped(buffer_deinit) Buffer out = {};
         Screen screen = { .out = &out, .width = 20 };
@@ -213,6 +230,7 @@ int main(void) {
                 cmocka_unit_test(durations_have_the_unit_of_their_size),
                 cmocka_unit_test(an_invalid_time_is_a_dash),
                 cmocka_unit_test(numbers_keep_their_leading_digits),
+                cmocka_unit_test(measured_numbers_are_written_as_by_a_person),
                 cmocka_unit_test(lines_that_are_too_wide_are_broken_at_blanks),
                 cmocka_unit_test(bytes_have_the_unit_of_their_size),
                 cmocka_unit_test(json_is_printed_without_the_controls_that_json_allows),

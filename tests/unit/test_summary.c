@@ -22,6 +22,8 @@ static void add(Summary *summary, const char *name, const char *key, double valu
 }
 
 static void each_number_has_its_line(void **state) {
+        Member unit = { .key = "rate", .value = { .type = VALUE_STRING, .string = "GFLOP/s" } };
+        const Value units = { .type = VALUE_OBJECT, .members = &unit, .n_members = 1 };
         scoped(summary_deinit) Summary summary = {};
         scoped(buffer_deinit) Buffer out = {};
 
@@ -31,12 +33,12 @@ static void each_number_has_its_line(void **state) {
         add(&summary, "A", "rate", 1);
         add(&summary, "A", "elapsed", 0.5);
         add(&summary, "A", "rate", 2);
-        summary_write(&summary, &out);
+        summary_write(&summary, &units, &out);
         assert_string_equal(out.text, "A of c\n"
-                                      "  rate                     n 3, median 2, cov 50.00 %\n"
+                                      "  rate                     n 3, median 2 GFLOP/s, cov 50.00 %\n"
                                       "  elapsed                  n 1, median 0.5\n"
                                       "B of c\n"
-                                      "  rate                     n 1, median 7\n");
+                                      "  rate                     n 1, median 7 GFLOP/s\n");
 }
 
 static void excess_runs_are_counted(void **state) {
@@ -49,7 +51,7 @@ static void excess_runs_are_counted(void **state) {
                 (void)snprintf(key, sizeof(key), "k%u", i);
                 add(&summary, "A", key, i);
         }
-        summary_write(&summary, &out);
+        summary_write(&summary, NULL, &out);
         assert_non_null(strstr(out.text, "  k63 "));
         assert_null(strstr(out.text, "  k64 "));
         assert_non_null(strstr(out.text, "3 more numbers are not shown\n"));
