@@ -31,9 +31,9 @@ void batches_add(Batches *batches, RowSet *sets, uint64_t now_ns) {
 
 /* --- whole sets ---------------------------------------------------------------------------------- */
 
-static Batch cut_first(Batches *batches, size_t n_bytes_max) {
+static RowBatch cut_first(Batches *batches, size_t n_bytes_max) {
         RowSet *last = batches->waiting;
-        Batch batch = { .sets = last, .n_rows = last->n_rows, .n_bytes = last->n_bytes };
+        RowBatch batch = { .sets = last, .n_rows = last->n_rows, .n_bytes = last->n_bytes };
 
         for (const RowSet *next; (next = last->next); last = last->next) {
                 if (rowset_is_small(batch.n_rows, batch.n_bytes) && !rowset_is_small(next->n_rows, next->n_bytes))
@@ -57,10 +57,10 @@ void batches_begin_again(Batches *batches) {
 /* --- sets in parts ------------------------------------------------------------------------------- */
 
 /* Cuts the small sets off the list that may be stored before the rest of the partial set. */
-static Batch cut_others(Batches *batches) {
+static RowBatch cut_others(Batches *batches) {
         uint64_t user = user_of(batches->partial);
         RowSet **link = &batches->waiting, *set;
-        Batch batch = {};
+        RowBatch batch = {};
         RowSet **end = &batch.sets;
 
         while ((set = *link) && user_of(set) != 0) {
@@ -81,7 +81,7 @@ static Batch cut_others(Batches *batches) {
 }
 
 /* A row of any size is stored at once: a part has an average row more than the limit. */
-static Batch take_part(Batches *batches, bool is_limited) {
+static RowBatch take_part(Batches *batches, bool is_limited) {
         RowSet *set = TAKE(batches->partial);
         size_t n_rows = set->n_rows - set->part.n_done, n_bytes = set->n_bytes - set->part.offset;
 
@@ -90,7 +90,7 @@ static Batch take_part(Batches *batches, bool is_limited) {
                 n_rows = ROWSET_SMALL_ROWS_MAX;
         if (is_limited && n_bytes > ROWSET_SMALL_BYTES_MAX + set->n_bytes / set->n_rows)
                 n_bytes = ROWSET_SMALL_BYTES_MAX + set->n_bytes / set->n_rows;
-        return (Batch){ .sets = set, .n_rows = n_rows, .n_bytes = n_bytes, .is_part = true };
+        return (RowBatch){ .sets = set, .n_rows = n_rows, .n_bytes = n_bytes, .is_part = true };
 }
 
 void batches_continue(Batches *batches, RowSet *set) {
@@ -108,7 +108,7 @@ static bool is_in_parts(const RowSet *set) {
 
 /* --- the next batch ------------------------------------------------------------------------------ */
 
-Batch batches_next(Batches *batches, size_t n_bytes_max, bool may_split, uint64_t now_ns) {
+RowBatch batches_next(Batches *batches, size_t n_bytes_max, bool may_split, uint64_t now_ns) {
         bool is_shared = now_ns < batches->shared_until_ns;
 
         if (!batches->partial && batches->waiting && may_split && is_shared && is_in_parts(batches->waiting)) {
@@ -118,11 +118,11 @@ Batch batches_next(Batches *batches, size_t n_bytes_max, bool may_split, uint64_
                 batches->others_were_last = false;
         }
         if (!batches->partial)
-                return batches->waiting ? cut_first(batches, n_bytes_max) : (Batch){};
+                return batches->waiting ? cut_first(batches, n_bytes_max) : (RowBatch){};
 
         /* In turn, so that the large set does not wait for ever. */
         if (!batches->others_were_last) {
-                Batch others = cut_others(batches);
+                RowBatch others = cut_others(batches);
 
                 batches->others_were_last = others.sets;
                 if (others.sets)

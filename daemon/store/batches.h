@@ -28,17 +28,17 @@ typedef struct Batches {
 } Batches;
 
 /* The sets of one transaction, which the caller owns. */
-typedef struct Batch {
+typedef struct RowBatch {
         RowSet *sets;           /* NULL: none */
         size_t n_rows, n_bytes; /* that the transaction stores */
         bool is_part;           /* a part of one set */
-} Batch;
+} RowBatch;
 
 /* Adds sets from the queue. now_ns: CLOCK_BOOTTIME. */
 void batches_add(Batches *batches, RowSet *sets, uint64_t now_ns);
 bool batches_are_empty(const Batches *batches);
 /* Takes the next batch, of up to n_bytes_max or a single set of any size. may_split: large sets may be stored in parts. */
-Batch batches_next(Batches *batches, size_t n_bytes_max, bool may_split, uint64_t now_ns);
+RowBatch batches_next(Batches *batches, size_t n_bytes_max, bool may_split, uint64_t now_ns);
 /* Gives a set back of which a part was stored, and sets the begin of the next part. */
 void batches_continue(Batches *batches, RowSet *set);
 /* The parts that were stored are lost with the database: begins with the first part again. */

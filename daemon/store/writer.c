@@ -342,7 +342,7 @@ static bool has_next_part(Writer *writer, RowSet *set) {
         return false;
 }
 
-static void write_batch(Writer *writer, const Batch *batch) {
+static void write_batch(Writer *writer, const RowBatch *batch) {
         uint64_t begin_ns = clock_boottime_ns();
         bool is_clean = true;
         int r;
@@ -536,7 +536,7 @@ static void *on_start(void *userdata) {
 
         pthread_setname_np(pthread_self(), "perfd-store");
         while (!is_stopping || !batches_are_empty(&writer->batches)) {
-                Batch batch;
+                RowBatch batch;
 
                 batches_add(&writer->batches, queue_take(writer->queue, wait_ns(writer), &is_stopping), clock_boottime_ns());
 

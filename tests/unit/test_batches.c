@@ -23,7 +23,7 @@ static void check_cuts(const size_t *n_rows, size_t n, const size_t *expected) {
                 sets[k] = (RowSet){ .n_rows = n_rows[k], .n_bytes = 100 * n_rows[k], .next = k + 1 < n ? &sets[k + 1] : NULL };
         batches_add(&batches, sets, 1);
         while (!batches_are_empty(&batches)) {
-                Batch batch = batches_next(&batches, BYTES_MAX, true, 1);
+                RowBatch batch = batches_next(&batches, BYTES_MAX, true, 1);
                 size_t n_sets = 0, n_sum = 0;
 
                 for (const RowSet *set = batch.sets; set; set = set->next) {
@@ -74,7 +74,7 @@ static void add(Batches *batches, RowSet *sets, size_t n, uint64_t now_ns) {
 
 /* Takes the next batch, which must begin with this set; "stores" its part. Returns the number of its sets. */
 static size_t take(Batches *batches, const RowSet *first, size_t n_rows, uint64_t now_ns) {
-        Batch batch = batches_next(batches, BYTES_MAX, true, now_ns);
+        RowBatch batch = batches_next(batches, BYTES_MAX, true, now_ns);
         RowPart *part = &batch.sets->part;
         size_t n = 0;
 
