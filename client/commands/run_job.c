@@ -14,6 +14,7 @@
 #include "client/run/announcement.h"
 #include "client/run/capture.h"
 #include "client/run/child.h"
+#include "client/run/own_cpu.h"
 #include "client/results/command_result.h"
 #include "client/results/command_summary.h"
 #include "client/cgroup/enclosure.h"
@@ -50,6 +51,7 @@ typedef struct RunJob {
         bool is_ended; /* perfd has its end */
         bool is_kept;  /* in the spool, and that has been said */
         JobEnd end; /* of all runs */
+        ClientCpu own_cpu; /* when this process entered the control group; after the announcement, at its time */
         ChildEnd last; /* run */
         uint64_t end_realtime_ms;
         uint64_t n_killed; /* processes, of all runs, for want of memory */
@@ -178,6 +180,7 @@ static int deliver_results(RunJob *run, RunResults *results, bool is_last) {
         if (is_last && run->announcement.is_begun) {
                 batch.ended_job = run->info.id;
                 batch.end = run->end;
+                batch.end.client_cpu = own_cpu_since(&run->own_cpu);
         }
         return deliver_end(run, results, &batch);
 }
@@ -379,6 +382,7 @@ static int prepare(RunJob *run) {
 static void enclose(RunJob *run) {
         enclosure_enter(&run->enclosed, run->info.id, (Enclosure)job_enclosure_find(run->options->enclosure), &run->limits,
                         limits_are_set(&run->limits) ? LIMITED_TIMEOUT_NS : ENCLOSURE_TIMEOUT_NS);
+        run->own_cpu = own_cpu_since(&(ClientCpu){});
         run->info.enclosure = run->enclosed.kind;
         limits_apply(&run->limits, run->enclosed.kind, run->enclosed.text);
         if (run->options->verbose && run->enclosed.text[0])
@@ -395,6 +399,8 @@ static int begin_job(RunJob *run) {
         run->announcement.courier = &run->courier;
         run->announcement.is_id_given = run->options->job.id || !run->launch.job[0];
         run->announcement.has_group = has_group(run);
+        run->announcement.client_cpu = own_cpu_since(&run->own_cpu);
+        run->own_cpu = own_cpu_since(&(ClientCpu){});
         return announcement_begin(&run->announcement);
 }
 
@@ -470,6 +476,7 @@ static void add_end(RunJob *run, const RunFacts *facts) {
 
         end->has_exit_status = true;
         end->has_rusage |= facts->has_rusage;
+        end->is_rusage_partial |= run->last.is_rusage_partial;
         child_add_rusage(&end->rusage, &facts->rusage);
         if (end->exit_status == 0) {
                 end->exit_status = run->last.status;

@@ -86,7 +86,10 @@ static void format_end(const char *job, const JobEnd *end, Json *json) {
         if (end->has_rusage) {
                 json_key(json, "rusage");
                 job_rusage_write_json(&end->rusage, json);
+                json_put_bool(json, "rusage_partial", end->is_rusage_partial);
         }
+        json_put_uint(json, "client_cpu_user_us", end->client_cpu.user_us);
+        json_put_uint(json, "client_cpu_system_us", end->client_cpu.system_us);
         json_object_end(json);
 }
 
@@ -174,6 +177,7 @@ static bool parse_rusage(const Value *from, JobRusage *ret) {
 }
 
 static int parse_end(const Value *line, Batch *ret) {
+        const Value *partial;
         JobEnd end = {};
         int64_t v;
 
@@ -186,6 +190,12 @@ static int parse_end(const Value *line, Batch *ret) {
                 end.exit_status = (int32_t)v;
         }
         end.has_rusage = parse_rusage(value_get(line, "rusage"), &end.rusage);
+        partial = value_get(line, "rusage_partial");
+        end.is_rusage_partial = partial && partial->type == VALUE_BOOL && partial->boolean;
+        if (value_get_int(line, "client_cpu_user_us", &v) && v >= 0)
+                end.client_cpu.user_us = (uint64_t)v;
+        if (value_get_int(line, "client_cpu_system_us", &v) && v >= 0)
+                end.client_cpu.system_us = (uint64_t)v;
 
         ret->ended_job = value_get_string(line, "job");
         ret->end = end;

@@ -32,6 +32,7 @@ static JobBegin job_begin(const Announcement *announcement, uint64_t now_ns) {
                 .info = announcement->info,
                 .member_pid = announcement->has_group ? announcement->info->pid : 0,
                 .is_fresh = announcement->has_group,
+                .client_cpu = announcement->client_cpu,
                 .late_ms = (now_ns - announcement->begin_ns) / NS_PER_MS,
         };
 }

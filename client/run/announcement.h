@@ -21,6 +21,7 @@ typedef struct Announcement {
         bool has_group;       /* this process is in a new control group of the job */
         bool is_begun;        /* perfd has the request, or may have it */
         bool is_begin_known;  /* perfd has confirmed the start */
+        ClientCpu client_cpu; /* used in the new control group before the announcement */
         uint64_t begin_ns;    /* CLOCK_BOOTTIME */
         uint64_t spent_ns;    /* time spent by announcement_end() */
 

@@ -440,12 +440,18 @@ static void fork_pump(Child *child) {
 
 /* --- remaining processes -------------------------------------------------------------------------- */
 
+/* The command inherits this: the kernel then reports none of its children to wait4(2). */
+static bool ignores_children(const struct sigaction *action) {
+        return action->sa_handler == SIG_IGN || (action->sa_flags & SA_NOCLDWAIT);
+}
+
 /* Adds the CPU time of processes that still run, which wait4(2) does not report. */
 static void add_running_processes(Child *child) {
         scoped(closep) int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         double per_s = (double)sysconf(_SC_CLK_TCK);
         Descendants living;
 
+        child->end->is_rusage_partial = !child->is_alone || ignores_children(&child->inherited.child);
         if (child->is_alone || proc_fd < 0 || descendants_read(proc_fd, getpid(), 0, &living) < 0)
                 return;
 

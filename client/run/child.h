@@ -55,6 +55,7 @@ typedef struct ChildEnd {
         bool is_told; /* this process and the command were sent SIGHUP, SIGINT, SIGQUIT or SIGTERM */
         int output_error; /* errno of passing on the output; 0 also when the reader only went away */
         int exec_error; /* errno of an exec that failed; then there is no rusage */
+        bool is_rusage_partial; /* the rusage lacks processes, or has CPU time in clock ticks */
         JobRusage rusage; /* largest maxrss, and sums, with the CPU time until now of processes that still run */
         pid_t pump_pid; /* our process that passes on the output of remaining processes; 0: none */
 } ChildEnd;

@@ -39,6 +39,7 @@ typedef struct JobBegin {
         int32_t member_pid;  /* a process in the job's cgroup; 0: the job has no cgroup of its own */
         bool is_fresh;       /* the cgroup was created for the job */
         uint64_t late_ms;    /* time since the job began; 0: it begins now */
+        ClientCpu client_cpu; /* used in the fresh cgroup before the job's command started */
 } JobBegin;
 
 /* Reference to a job. */

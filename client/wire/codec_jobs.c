@@ -21,15 +21,24 @@ static void job_info_to_wire(const JobInfo *info, Perfd__V1__JobBegin *ret) {
         }
 }
 
+static void client_cpu_to_wire(const ClientCpu *from, Perfd__V1__CpuTime *ret) {
+        perfd__v1__cpu_time__init(ret);
+        ret->user_us = from->user_us;
+        ret->system_us = from->system_us;
+}
+
 int codec_encode_job_begin(uint64_t sequence, const JobBegin *from, Buffer *out) {
         Perfd__V1__Label labels[JOB_LABELS_MAX], *pointers[JOB_LABELS_MAX];
         Perfd__V1__JobBegin begin = PERFD__V1__JOB_BEGIN__INIT;
         const JobInfo *info = from->info;
+        Perfd__V1__CpuTime cpu;
 
         job_info_to_wire(info, &begin);
         begin.member_pid = from->member_pid;
         begin.fresh = from->is_fresh;
         begin.late_ms = from->late_ms;
+        client_cpu_to_wire(&from->client_cpu, &cpu);
+        begin.client_cpu = from->is_fresh ? &cpu : NULL;
         if (from->has_uid) {
                 begin.uid_given_case = PERFD__V1__JOB_BEGIN__UID_GIVEN_UID;
                 begin.uid = info->uid;
@@ -82,6 +91,7 @@ static void rusage_to_wire(const JobRusage *from, Perfd__V1__Rusage *ret) {
 }
 
 int codec_encode_job_end(uint64_t sequence, const char *job, const JobEnd *from, Buffer *out) {
+        Perfd__V1__CpuTime cpu;
         Perfd__V1__Rusage rusage;
         Perfd__V1__JobEnd end = PERFD__V1__JOB_END__INIT;
 
@@ -94,7 +104,10 @@ int codec_encode_job_end(uint64_t sequence, const char *job, const JobEnd *from,
         if (from->has_rusage) {
                 rusage_to_wire(&from->rusage, &rusage);
                 end.rusage = &rusage;
+                end.rusage_partial = from->is_rusage_partial;
         }
+        client_cpu_to_wire(&from->client_cpu, &cpu);
+        end.client_cpu = cpu.user_us + cpu.system_us > 0 ? &cpu : NULL;
 
         return codec_frame_put(sequence, PERFD__V1__REQUEST__BODY_JOB_END, &end, out);
 }

@@ -136,6 +136,15 @@ static void take_job_info(const Peer *peer, const Perfd__V1__JobBegin *from, Job
         utf8_copy_ellipsis(info->command, JOB_COMMAND_MAX, from->command);
 }
 
+/* Limits the values so that their sum does not overflow. */
+static ClientCpu take_client_cpu(const Perfd__V1__CpuTime *from) {
+        const uint64_t max_us = UINT64_MAX / 4;
+
+        if (!from)
+                return (ClientCpu){};
+        return (ClientCpu){ from->user_us < max_us ? from->user_us : max_us, from->system_us < max_us ? from->system_us : max_us };
+}
+
 int codec_decode_job_begin(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message) {
         const Perfd__V1__JobBegin *from = (const Perfd__V1__JobBegin *)message;
         JobInfo *info;
@@ -159,6 +168,7 @@ int codec_decode_job_begin(Decoded *decoded, const DecodeContext *context, const
         decoded->request.job_begin.late_ms = from->late_ms;
         decoded->request.job_begin.member_pid = from->member_pid;
         decoded->request.job_begin.is_fresh = from->fresh && from->member_pid > 0;
+        decoded->request.job_begin.client_cpu = take_client_cpu(from->client_cpu);
         return take_labels(decoded, context->arena, from, info);
 }
 
@@ -234,6 +244,8 @@ int codec_decode_job_end(Decoded *decoded, const DecodeContext *context, const P
                 .exit_status = has_exit_status ? from->exit_status : 0,
                 .signal = from->signal,
                 .has_rusage = from->rusage,
+                .is_rusage_partial = from->rusage_partial,
+                .client_cpu = take_client_cpu(from->client_cpu),
         };
 
         return from->rusage ? take_rusage(decoded, from->rusage, &end->rusage) : 0;

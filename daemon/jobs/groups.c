@@ -180,13 +180,20 @@ static void usage_of_group(const Job *job, const Node *node, const Usage *usage,
                 usage_cut(ret);
 }
 
+void groups_exclude(Job *job, const ClientCpu *cpu) {
+        if (job->group.usage)
+                usage_exclude(job->group.usage, cpu);
+        if (job->phase && job->phase->has_usage)
+                usage_exclude(&job->phase->usage, cpu);
+}
+
 void groups_metrics(const Job *job, const Node *node, const JobEnd *end, UsageSet *ret) {
         uint64_t end_ms = node_realtime_ms(node);
 
         if (job->group.usage)
                 usage_of_group(job, node, job->group.usage, ret);
         else if (end && end->has_rusage)
-                usage_of_process_tree(end->rusage.ru_utime, end->rusage.ru_stime,
+                usage_of_process_tree(&(ProcessTree){ end->rusage.ru_utime, end->rusage.ru_stime, end->is_rusage_partial },
                                       end_ms > job->begin_realtime_ms ? (double)(end_ms - job->begin_realtime_ms) / 1e3 : 0,
                                       node_n_cpus(node), ret);
         else

@@ -57,6 +57,9 @@ int groups_refresh(Job *job);
 /* True if a process has run in the job's cgroup since the job began. */
 bool groups_has_run(const Job *job);
 
+/* Excludes CPU time of the client from the job and from its last phase. */
+void groups_exclude(Job *job, const ClientCpu *cpu);
+
 /* Computes the job's own metrics. end: the end that was reported, or NULL while the job runs. */
 void groups_metrics(const Job *job, const Node *node, const JobEnd *end, UsageSet *ret);
 /* Computes the metrics of the job's current phase. */

@@ -335,6 +335,8 @@ static int place_begin(void *state, const Request *request, Ticket ticket, Answe
         if (r < 0)
                 return r;
 
+        if (job->group.usage && job->group.usage->is_fresh)
+                usage_exclude_before(job->group.usage, &request->job_begin.client_cpu);
         begin_earlier(job, find_late_ns(request));
         job->is_announced = true;
         job->group.is_vouched = request->peer.is_admin;
@@ -408,6 +410,8 @@ static int end_active(Lifecycle *lifecycle, Job *job, const JobEnd *end, Ticket 
                 return r;
         if (!job->final && groups_read(job) == GROUPS_GONE)
                 job_watch_note_removal(job);
+        if (!job->final)
+                groups_exclude(job, &end->client_cpu);
         r = job_end_make(job, lifecycle->node, JOB_FINISHED, end);
         return r < 0 ? r : desk_pending(job_end_put(job, lifecycle->store, cookie_of(LIFECYCLE_END, ticket, job)));
 }

@@ -88,7 +88,9 @@ typedef struct JobEnd {
         int32_t exit_status; /* as in a shell: 0…255, 128 + signal */
         int32_t signal;      /* 0: none */
         bool has_rusage;
+        bool is_rusage_partial; /* processes are missing, or counted in clock ticks */
         JobRusage rusage;
+        ClientCpu client_cpu; /* since the begin; not part of the rusage */
 } JobEnd;
 
 /* A phase of a job: the time between two marks, or between a mark and the begin or end. */

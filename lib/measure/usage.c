@@ -150,6 +150,33 @@ void usage_begin_earlier(Usage *usage, uint64_t ns) {
         usage->begin.boottime_ns -= ns < usage->begin.boottime_ns ? ns : usage->begin.boottime_ns - 1;
 }
 
+static uint64_t min_of(uint64_t a, uint64_t b) {
+        return a < b ? a : b;
+}
+
+/*
+ * The kernel divides the CPU time of a process and of a group into user and system time by clock ticks, each for itself: what
+ * exceeds one part of the group is taken from the other. In cgroup v1, the parts do not add up to the total.
+ */
+void usage_exclude(Usage *usage, const ClientCpu *cpu) {
+        CgroupSample *begin = &usage->begin;
+        const CgroupSample *last = &usage->last;
+        uint64_t n_user_us = last->user_us - begin->user_us, n_system_us = last->system_us - begin->system_us;
+        uint64_t wanted_us = cpu->user_us + cpu->system_us, user_us, system_us;
+
+        user_us = min_of(cpu->user_us, n_user_us);
+        system_us = min_of(wanted_us - user_us, n_system_us);
+        user_us = min_of(wanted_us - system_us, n_user_us);
+        begin->user_us += user_us;
+        begin->system_us += system_us;
+        begin->usage_us += min_of(wanted_us, last->usage_us - begin->usage_us);
+}
+
+void usage_exclude_before(Usage *usage, const ClientCpu *cpu) {
+        usage_exclude(usage, cpu);
+        usage->unseen_us = usage->last.usage_us - usage->begin.usage_us;
+}
+
 static void update_fields(Usage *usage, const CgroupSample *sample) {
         record_parts(usage, sample);
         for (size_t i = 0; i < N_ELEMENTS(fields); i++)
@@ -381,12 +408,15 @@ void usage_none(UsageSet *ret) {
         memset(ret->quality, QUALITY_NO_GROUP, sizeof(ret->quality));
 }
 
-void usage_of_process_tree(double user_s, double system_s, double duration_s, uint32_t n_node_cpus, UsageSet *ret) {
+void usage_of_process_tree(const ProcessTree *tree, double duration_s, uint32_t n_node_cpus, UsageSet *ret) {
+        double used_s = tree->user_s + tree->system_s;
+        Quality quality = tree->is_partial ? QUALITY_SAMPLED : QUALITY_EXACT;
+
         usage_none(ret);
-        put(ret, USAGE_CPU_SECONDS, user_s + system_s, QUALITY_EXACT);
-        put(ret, USAGE_CPU_USER, user_s, QUALITY_EXACT);
-        put(ret, USAGE_CPU_SYSTEM, system_s, QUALITY_EXACT);
-        put_cpu_shares(user_s + system_s, duration_s, n_node_cpus, QUALITY_EXACT, ret);
+        put(ret, USAGE_CPU_SECONDS, used_s, quality);
+        put(ret, USAGE_CPU_USER, tree->user_s, quality);
+        put(ret, USAGE_CPU_SYSTEM, tree->system_s, quality);
+        put_cpu_shares(used_s, duration_s, n_node_cpus, quality, ret);
 }
 
 /* --- record ----------------------------------------------------------------------------------- */

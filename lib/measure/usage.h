@@ -86,7 +86,16 @@ typedef struct Usage {
         uint32_t seen;             /* parts present in any sample so far */
 } Usage;
 
+/* CPU time in the job's group that is not the job's: that of the client that runs the job. */
+typedef struct ClientCpu {
+        uint64_t user_us, system_us;
+} ClientCpu;
+
 void usage_begin(Usage *usage, const CgroupSample *sample, bool is_fresh);
+/* Excludes CPU time from the totals, at most the CPU time counted so far. */
+void usage_exclude(Usage *usage, const ClientCpu *cpu);
+/* As usage_exclude(), for CPU time before the first sample. Call directly after usage_begin() with a fresh group. */
+void usage_exclude_before(Usage *usage, const ClientCpu *cpu);
 /*
  * Excludes pressure accumulated before the job began. Call directly after usage_begin() for a job that has just
  * begun.
@@ -128,9 +137,14 @@ void usage_cut(UsageSet *usage);
 /* Writes the metrics of a job without its own cgroup: all are absent, with the reason. */
 void usage_none(UsageSet *ret);
 /*
- * As usage_none(), with the exact CPU time of the process tree from wait4(2). The allowed CPUs are those of the node.
+ * As usage_none(), with the CPU time of the process tree from wait4(2): exact, or sampled if the tree is partial. The allowed CPUs
+ * are those of the node.
  */
-void usage_of_process_tree(double user_s, double system_s, double duration_s, uint32_t n_node_cpus, UsageSet *ret);
+typedef struct ProcessTree {
+        double user_s, system_s;
+        bool is_partial; /* processes are missing, or counted in clock ticks */
+} ProcessTree;
+void usage_of_process_tree(const ProcessTree *tree, double duration_s, uint32_t n_node_cpus, UsageSet *ret);
 
 /* Record for checkpoints. */
 extern const Record usage_record;

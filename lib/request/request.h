@@ -110,6 +110,7 @@ typedef struct Request {
                         int32_t member_pid; /* a process in the job's cgroup; 0: the job has no cgroup of its own */
                         bool is_fresh;      /* the cgroup was created for the job */
                         uint64_t late_ms;   /* time since the job began, as reported by the client; 0: it begins now */
+                        ClientCpu client_cpu; /* in the fresh cgroup before the job's command started */
                 } job_begin;
                 struct {
                         const char *job;

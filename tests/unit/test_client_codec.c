@@ -252,6 +252,7 @@ static void an_unset_rank_stays_unset(void **state) {
 
         assert_int_equal(codec_encode_job_begin(1, &(JobBegin){ .info = &info }, &f->bytes), 0);
         assert_int_equal(decode(f, 1)->job_begin.info->rank, -1);
+        assert_int_equal(f->decoded.request.job_begin.client_cpu.user_us, 0);
 }
 
 static void an_end_carries_status_and_all_sixteen_of_rusage(void **state) {
@@ -259,6 +260,8 @@ static void an_end_carries_status_and_all_sixteen_of_rusage(void **state) {
         JobEnd end = { .has_exit_status = true, .exit_status = 0, .has_rusage = true }, got;
         int64_t i = 1;
 
+        end.is_rusage_partial = true;
+        end.client_cpu = (ClientCpu){ 1500, 700 };
         end.rusage.ru_utime = 0.5;
         end.rusage.ru_stime = 0.25;
 #define X(field) end.rusage.field = i++;
@@ -270,6 +273,8 @@ static void an_end_carries_status_and_all_sixteen_of_rusage(void **state) {
         assert_true(got.has_exit_status);
         assert_int_equal(got.exit_status, 0);
         assert_true(got.has_rusage);
+        assert_true(got.is_rusage_partial);
+        assert_true(got.client_cpu.user_us == 1500 && got.client_cpu.system_us == 700);
         assert_true(got.rusage.ru_utime == 0.5 && got.rusage.ru_stime == 0.25);
 #define X(field) assert_int_equal(got.rusage.field, end.rusage.field);
         RUSAGE_FIELDS(X)

@@ -3,6 +3,53 @@
 
 #include "usage_samples.h"
 
+/* --- the client's own CPU time ----------------------------------------------------------------- */
+
+static void cpu_time_of_the_client_is_not_counted(void **state) {
+        CgroupSample now = sample_of_all();
+        UsageSet set;
+        Usage usage;
+
+        (void)state;
+        now.usage_us = 2100;
+        now.user_us = 600;
+        now.system_us = 1500;
+        usage_begin(&usage, &now, true);
+        usage_exclude_before(&usage, &(ClientCpu){ 700, 1300 }); /* divided otherwise than by the group */
+
+        now.boottime_ns += SECOND / 10;
+        now.usage_us += 21000;
+        now.user_us += 20000;
+        now.system_us += 1000;
+        usage_advance(&usage, &now);
+        usage_exclude(&usage, &(ClientCpu){ 100, 900 });
+        set = metrics_of(&usage);
+        assert_usage(&set, USAGE_CPU_SECONDS, 0.0201, QUALITY_EXACT);
+        assert_usage(&set, USAGE_CPU_USER, 0.0199, QUALITY_EXACT);
+        assert_usage(&set, USAGE_CPU_SYSTEM, 0.0002, QUALITY_EXACT);
+        assert_usage(&set, USAGE_CPU_MEAN, 0.2, QUALITY_EXACT); /* without the 100 us before the first sample */
+}
+
+static void no_more_than_the_cpu_time_counted_is_excluded(void **state) {
+        CgroupSample now = sample_of_all();
+        UsageSet set;
+        Usage usage;
+
+        (void)state;
+        usage_begin(&usage, &now, false);
+        now.boottime_ns += SECOND;
+        now.usage_us += 500;
+        now.user_us += 300;
+        now.system_us += 200;
+        usage_advance(&usage, &now);
+        usage_exclude(&usage, &(ClientCpu){ 10 * SECOND, 1 });
+        set = metrics_of(&usage);
+        assert_usage(&set, USAGE_CPU_SECONDS, 0, QUALITY_EXACT);
+        assert_usage(&set, USAGE_CPU_USER, 0, QUALITY_EXACT);
+        assert_usage(&set, USAGE_CPU_SYSTEM, 0, QUALITY_EXACT);
+        assert_usage(&set, USAGE_CPU_MEAN, 0, QUALITY_EXACT);
+}
+
 /* --- consecutive groups ------------------------------------------------------------------------- */
 
 static void a_following_group_adds_all_its_counts(void **state) {
@@ -180,7 +227,7 @@ static void a_process_tree_has_the_cpu_time_from_wait4(void **state) {
         UsageSet set;
 
         (void)state;
-        usage_of_process_tree(3, 1.5, 2, NODE_CPUS, &set);
+        usage_of_process_tree(&(ProcessTree){ 3, 1.5, false }, 2, NODE_CPUS, &set);
         assert_usage(&set, USAGE_CPU_SECONDS, 4.5, QUALITY_EXACT);
         assert_usage(&set, USAGE_CPU_USER, 3, QUALITY_EXACT);
         assert_usage(&set, USAGE_CPU_SYSTEM, 1.5, QUALITY_EXACT);
@@ -192,7 +239,12 @@ static void a_process_tree_has_the_cpu_time_from_wait4(void **state) {
         assert_absent(&set, USAGE_MEMORY_PEAK, QUALITY_NO_GROUP);
         assert_absent(&set, USAGE_WRITE_BYTES, QUALITY_NO_GROUP);
 
-        usage_of_process_tree(3, 1.5, 0, 0, &set);
+        usage_of_process_tree(&(ProcessTree){ 3, 1.5, true }, 2, NODE_CPUS, &set);
+        assert_usage(&set, USAGE_CPU_SECONDS, 4.5, QUALITY_SAMPLED);
+        assert_usage(&set, USAGE_CPU_MEAN, 2.25, QUALITY_SAMPLED);
+        assert_usage(&set, USAGE_CPU_GIVEN, 8, QUALITY_EXACT);
+
+        usage_of_process_tree(&(ProcessTree){ 3, 1.5, false }, 0, 0, &set);
         assert_usage(&set, USAGE_CPU_SECONDS, 4.5, QUALITY_EXACT);
         assert_absent(&set, USAGE_CPU_MEAN, QUALITY_TOO_SHORT);
         assert_absent(&set, USAGE_CPU_GIVEN, QUALITY_UNKNOWN_SOURCE);
@@ -201,6 +253,8 @@ static void a_process_tree_has_the_cpu_time_from_wait4(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(cpu_time_of_the_client_is_not_counted),
+                cmocka_unit_test(no_more_than_the_cpu_time_counted_is_excluded),
                 cmocka_unit_test(a_following_group_adds_all_its_counts),
                 cmocka_unit_test(pressure_before_the_begin_is_not_counted),
                 cmocka_unit_test(counts_since_an_earlier_begin_belong_to_that_time),
