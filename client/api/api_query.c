@@ -170,7 +170,7 @@ static int find_last(ApiQuery *query, char ret[static JOB_ID_MAX]) {
 }
 
 static int ask_job(ApiQuery *query, const char *id, const char *below, unsigned *ret_status) {
-        char path[JOB_ID_MAX + 32];
+        char path[JOB_ID_MAX + 64];
         int r;
 
         (void)snprintf(path, sizeof(path), "/api/v1/jobs/%s%s", id, below);

@@ -5,39 +5,57 @@
 #include <string.h>
 
 #include "client/api/api_query.h"
+#include "client/cli/input.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
 #include "client/report/perf_report.h"
 #include "util/file.h"
 
+/* Jobs that begin between two samples, or are reported late by less, are whole. */
+#define LATE_MS_MIN 1000.0
+
 typedef struct ExportPerfReportOptions {
-        bool compat;
+        bool compat, renumber;
         const char *output;
 } ExportPerfReportOptions;
 
 static const Option options_table[] = {
         OPTION_ROW_COMPAT(ExportPerfReportOptions, compat),
+        { "renumber", 0, NULL, "Number the ranks in the order of the arguments", OPTION_FLAG(ExportPerfReportOptions, renumber) },
         { "output", 0, "FILE", "Write to a file instead of standard output", OPTION_TEXT(ExportPerfReportOptions, output),
           .value = OPTION_VALUE_FILE },
         {},
 };
 
 /* Reports fields that are null: a reader such as perf.py takes the maximum of every field. */
-static void report_unknown_fields(const char *id, const PerfpySample *samples, size_t n) {
+static void report_unknown_fields(const PerfReportRank *rank) {
         scoped(buffer_deinit) Buffer names = {};
 
-        for (size_t field = 0; field < N_PERF_REPORT_FIELDS; field++) {
+        for (size_t field = 0; field < N_PERFPY_FIELDS; field++) {
                 size_t i = 0;
 
-                while (i < n && !isnan(perf_report_field(&samples[i], field)))
+                while (i < rank->n && !isnan(compat_field(&rank->samples[i], field)))
                         i++;
-                if (i < n)
-                        buffer_printf(&names, "%s%s", names.n > 0 ? ", " : "", perf_report_field_name(field));
+                if (i < rank->n)
+                        buffer_printf(&names, "%s%s", names.n > 0 ? ", " : "", compat_field_names[field]);
         }
 
         if (names.n > 0 && buffer_error(&names) == 0)
-                message_print("null in the report: %s; for the reasons see 'perfctl metrics --job %s'", names.text, id);
+                message_print("null in the report: %s; for the reasons see 'perfctl metrics --job %s'", names.text, rank->from);
+}
+
+/* Reports where the samples are not those that were taken, from the begin to the end of the job. */
+static void report_limits(const char *id, const Value *answer) {
+        uint64_t n_merged = answer_time(answer, "n_merged");
+        double late_ms = answer_number(answer, "samples_begin_ms") - answer_number(answer, "begin_ms");
+
+        if (n_merged > 1)
+                message_print("job '%s' ran too long to keep each sample: a sample of the report is the mean or the maximum of %ju", id,
+                              (uintmax_t)n_merged);
+        if (late_ms >= LATE_MS_MIN)
+                message_print("job '%s' has no samples of its first %.1f s: perfd began to observe it later, or was restarted", id,
+                              late_ms / 1e3);
 }
 
 /* Byte for byte what upstream wrote, without a newline at the end, but for a person's terminal. */
@@ -62,56 +80,108 @@ static int write_file(const char *path, const Buffer *report) {
         return EXIT_FAILED;
 }
 
-static int export(const CommandLine *line, const Value *job, const Value *timeline) {
+static int add_totals(PerfReport *report, const CommandLine *line, const char *id, const char *from) {
         const ExportPerfReportOptions *options = line->options;
-        const char *id = line->arguments[0];
-        scoped(freep) PerfpySample *samples = NULL;
-        scoped(buffer_deinit) Buffer report = {};
-        int64_t rank = 0;
-        size_t n = 0;
+        scoped(api_query_deinit) ApiQuery query = {};
         int r;
 
-        r = perf_report_samples(job, timeline, options->compat, &samples, &n);
-        if (r == PERF_REPORT_EMPTY) {
-                message_print("job '%s' has no samples for perf.py's format%s", id,
-                    options->compat ? "; try without --compat, which exports the totals of a short job" : "");
-                return EXIT_FAILED;
-        }
+        r = api_query_open_job(&query, &line->global, id, "");
+        if (r != EXIT_DONE)
+                return r;
+
+        r = options->compat ? PERF_REPORT_EMPTY : perf_report_add_totals(report, from, query.answer);
+        if (r < 0)
+                return command_fail(r);
         if (r == 0) {
-                (void)value_get_int(job, "rank", &rank);
-                perf_report_begin(&report);
-                perf_report_put(&report, rank, samples, n, true);
-                perf_report_end(&report);
-                r = buffer_error(&report);
+                report_unknown_fields(&report->ranks[report->n_ranks - 1]);
+                return EXIT_DONE;
         }
+        message_print("job '%s' has no samples for perf.py's format%s", from,
+                      options->compat ? "; try without --compat, which exports the totals of a short job" : "");
+        return EXIT_FAILED;
+}
+
+static int add_job(PerfReport *report, const CommandLine *line, const char *job) {
+        const ExportPerfReportOptions *options = line->options;
+        scoped(api_query_deinit) ApiQuery query = {};
+        int r;
+
+        r = api_query_open_job(&query, &line->global, job, options->compat ? "/perf-report?compat=1" : "/perf-report");
+        if (r != EXIT_DONE)
+                return r;
+
+        r = perf_report_add_samples(report, job, query.answer);
+        if (r == PERF_REPORT_EMPTY)
+                return add_totals(report, line, answer_text(query.answer, "job"), job);
         if (r < 0)
                 return command_fail(r);
 
-        report_unknown_fields(id, samples, n);
-        return options->output ? write_file(options->output, &report) : print(&report);
+        report_limits(job, query.answer);
+        report_unknown_fields(&report->ranks[report->n_ranks - 1]);
+        return EXIT_DONE;
+}
+
+static int add_file(PerfReport *report, const char *file) {
+        scoped(buffer_deinit) Buffer text = {};
+        int r;
+
+        r = input_read(file, &text);
+        if (r != EXIT_DONE)
+                return r;
+
+        r = perf_report_add_artifact(report, file, text.text ? text.text : "", text.n);
+        if (r == PERF_REPORT_INVALID) {
+                message_print("%s", report->error);
+                return EXIT_FAILED;
+        }
+        return r < 0 ? command_fail(r) : EXIT_DONE;
+}
+
+/* A job's id may have a '.', but no slash. */
+static bool is_file(const char *argument) {
+        size_t n = strlen(argument);
+
+        return strchr(argument, '/') || (n > 5 && strcmp(argument + n - 5, ".json") == 0);
 }
 
 static int export_perf_report_run(const CommandLine *line) {
-        scoped(api_query_deinit) ApiQuery about_job = {}, about_samples = {};
+        const ExportPerfReportOptions *options = line->options;
+        scoped(perf_report_deinit) PerfReport report = {};
+        scoped(buffer_deinit) Buffer text = {};
         int r;
 
-        r = api_query_open_job(&about_job, &line->global, line->arguments[0], "");
-        if (r == EXIT_DONE)
-                r = api_query_open_job(&about_samples, &line->global, answer_text(about_job.answer, "id"), "/samples");
-        return r == EXIT_DONE ? export(line, about_job.answer, about_samples.answer) : r;
+        for (int i = 0; i < line->n_arguments; i++) {
+                const char *argument = line->arguments[i];
+
+                r = is_file(argument) ? add_file(&report, argument) : add_job(&report, line, argument);
+                if (r != EXIT_DONE)
+                        return r;
+        }
+
+        if (perf_report_join(&report, options->renumber) != 0) {
+                message_print("%s", report.error);
+                return EXIT_FAILED;
+        }
+        perf_report_write(&report, &text);
+        r = buffer_error(&text);
+        if (r < 0)
+                return command_fail(r);
+        return options->output ? write_file(options->output, &text) : print(&text);
 }
 
 const Command cmd_export_perf_report = {
         .name = "export perf-report",
-        .arguments = "JOB",
-        .summary = "Export a job's samples in the format of perf.py",
-        .help = "Writes the JSON artifact of lightgbm-benchmark, whose sampler is perf.py: a list of samples with twelve fields "
-                "each, from the timeline of the job. Counters begin at 0 with the job or, with --compat, at boot.",
+        .arguments = "JOB|FILE...",
+        .summary = "Export samples of jobs in the format of perf.py",
+        .help = "Writes the JSON artifact of lightgbm-benchmark, whose sampler is perf.py: for each rank, a list of samples with "
+                "twelve fields each, as perfd took them while the job ran. Counters begin at 0 with the job or, with --compat, at boot. "
+                "An argument with a slash, or that ends in .json, is an artifact, for example of another node.",
         .examples = { "perfctl export perf-report train-17 > perf_report.json",
-                      "perfctl export perf-report --compat --output perf_report.json train-17" },
+                      "perfctl export perf-report --compat --output perf_report.json train-17",
+                      "perfctl export perf-report train-17.0 train-17.1 node2.json > all.json" },
         COMMAND_OPTIONS(ExportPerfReportOptions, options_table),
         .n_arguments_min = 1,
-        .n_arguments_max = 1,
+        .n_arguments_max = COMMAND_MANY,
         .value = OPTION_VALUE_JOB,
         .run = export_perf_report_run,
 };

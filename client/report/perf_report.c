@@ -3,42 +3,212 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "client/api/answer.h"
-#include "series/timeline.h"
+#include "document/value_parse.h"
+#include "util/array.h"
+#include "util/parse.h"
+
+void perf_report_deinit(PerfReport *report) {
+        for (size_t i = 0; i < report->n_ranks; i++)
+                free(report->ranks[i].samples);
+        free(report->ranks);
+        *report = (PerfReport){};
+}
+
+static int add_rank(PerfReport *report, int64_t rank, const char *from, size_t n, PerfReportRank **ret) {
+        PerfpySample *samples = calloc(n + 1, sizeof(*samples));
+
+        if (!samples || ARRAY_EXTEND(report->ranks, report->n_ranks) < 0) {
+                free(samples);
+                return -ENOMEM;
+        }
+
+        report->ranks[report->n_ranks] = (PerfReportRank){ .rank = rank, .from = from, .samples = samples, .n = n };
+        *ret = &report->ranks[report->n_ranks++];
+        return 0;
+}
+
+/* --- from perfd ----------------------------------------------------------------------------------- */
+
+static double number_of(const Value *value) {
+        if (value->type == VALUE_INT)
+                return (double)value->integer;
+        return value->type == VALUE_DOUBLE ? value->number : NAN;
+}
+
+/* Returns the number of samples in the answer: the length of its longest list. */
+static size_t count_samples(const Value *lists) {
+        size_t n_max = 0;
+
+        for (size_t field = 0; field < N_PERFPY_FIELDS; field++) {
+                size_t n = answer_length(value_get(lists, compat_field_names[field]));
+
+                n_max = n > n_max ? n : n_max;
+        }
+        return n_max;
+}
+
+int perf_report_add_samples(PerfReport *report, const char *from, const Value *answer) {
+        const Value *lists = value_get(answer, "samples");
+        size_t n = count_samples(lists);
+        PerfReportRank *rank;
+        int64_t number = 0;
+        int r;
+
+        if (n == 0)
+                return PERF_REPORT_EMPTY;
+
+        (void)value_get_int(answer, "rank", &number);
+        r = add_rank(report, number, from, n, &rank);
+        if (r < 0)
+                return r;
+
+        for (size_t field = 0; field < N_PERFPY_FIELDS; field++) {
+                const Value *list = value_get(lists, compat_field_names[field]);
+
+                for (size_t i = 0; i < n; i++)
+                        compat_set_field(&rank->samples[i], field, i < answer_length(list) ? number_of(&list->items[i]) : NAN);
+        }
+        return 0;
+}
+
+static double find_metric(const Value *job, Metric metric) {
+        return answer_number(answer_find(value_get(job, "metrics"), "key", metric_info[metric].key), "value");
+}
+
+static bool has_fields(const PerfpySample *sample) {
+        for (size_t field = 0; field + 1 < N_PERFPY_FIELDS; field++)
+                if (!isnan(compat_field(sample, field)))
+                        return true;
+        return false;
+}
+
+int perf_report_add_totals(PerfReport *report, const char *from, const Value *job) {
+        static const Metric counters[N_BOOT_COUNTERS] = {
+                METRIC_DISK_READ, METRIC_DISK_WRITE, METRIC_NET_LO_SENT, METRIC_NET_LO_RECV, METRIC_NET_EXT_SENT, METRIC_NET_EXT_RECV,
+        };
+        const Value *metrics = value_get(job, "metrics");
+        PerfpySample sample = {
+                .cpu_avg = find_metric(job, METRIC_CPU_MEAN),
+                .cpu_min = find_metric(job, METRIC_CPU_MIN_MAX),
+                .cpu_max = find_metric(job, METRIC_CPU_MAX_MAX),
+                .memory = find_metric(job, METRIC_MEM_MAX),
+                .disk_usage = find_metric(job, METRIC_DISK_USAGE_MAX),
+        };
+        double time_ms = answer_number(job, "end_ms");
+        PerfReportRank *rank;
+        int64_t number = 0;
+        int r;
+
+        for (size_t i = 0; i < N_BOOT_COUNTERS; i++)
+                sample.boot_mib[i] = find_metric(job, counters[i]);
+        if (!has_fields(&sample))
+                return PERF_REPORT_EMPTY;
+
+        if (isnan(time_ms) && answer_length(metrics) > 0) /* of a running job */
+                time_ms = answer_number(&metrics->items[0], "timestamp");
+        sample.timestamp_s = time_ms / 1e3;
+        (void)value_get_int(job, "rank", &number);
+        r = add_rank(report, number, from, 1, &rank);
+        if (r == 0)
+                rank->samples[0] = sample;
+        return r;
+}
+
+/* --- from an artifact ----------------------------------------------------------------------------- */
+
+__attribute__((format(printf, 2, 3))) static int refuse(PerfReport *report, const char *format, ...) {
+        va_list args;
+
+        va_start(args, format);
+        (void)vsnprintf(report->error, sizeof(report->error), format, args);
+        va_end(args);
+        return PERF_REPORT_INVALID;
+}
+
+static int read_sample(PerfReport *report, const PerfReportRank *rank, size_t at, const Value *object, PerfpySample *ret) {
+        for (size_t field = 0; field < N_PERFPY_FIELDS; field++) {
+                const Value *value = value_get(object, compat_field_names[field]);
+
+                if (!value || (!value_is_number(value) && value->type != VALUE_NULL))
+                        return refuse(report, "%s: rank %jd, sample %zu: '%s' is %s; expected a number or null", rank->from,
+                                      (intmax_t)rank->rank, at + 1, compat_field_names[field], value ? value_type_text(value) : "missing");
+                compat_set_field(ret, field, number_of(value));
+        }
+        return 0;
+}
+
+static int read_rank(PerfReport *report, const char *file, const Member *member) {
+        const Value *list = &member->value;
+        PerfReportRank *rank;
+        uint64_t number;
+        int r;
+
+        if (parse_u64(member->key, &number) != 0 || number > INT64_MAX)
+                return refuse(report, "%s: '%.80s' is not a rank; expected an artifact of perf.py, {\"0\": [{…}, …], …}", file,
+                              member->key);
+        if (list->type != VALUE_LIST)
+                return refuse(report, "%s: rank %s is %s; expected a list of samples", file, member->key, value_type_text(list));
+
+        r = add_rank(report, (int64_t)number, file, list->n_items, &rank);
+        for (size_t i = 0; r == 0 && i < list->n_items; i++)
+                r = read_sample(report, rank, i, &list->items[i], &rank->samples[i]);
+        return r;
+}
+
+int perf_report_add_artifact(PerfReport *report, const char *file, const char *text, size_t n) {
+        scoped(arena_deinit) Arena arena = {};
+        const Value *document, *more;
+        ValueReader reader;
+        ValueError error;
+        int r;
+
+        r = arena_init(&arena, value_parse_arena_size(n));
+        if (r < 0)
+                return r;
+
+        value_parse_begin(&reader, text, n);
+        r = value_parse_next(&reader, &arena, &document, &error);
+        if (r == VALUE_MALFORMED)
+                return refuse(report, "%s:%u:%u: %s", file, error.line, error.column, error.text);
+        if (r != 0 || document->type != VALUE_OBJECT || document->n_members == 0 ||
+            value_parse_next(&reader, &arena, &more, &error) != VALUE_END)
+                return refuse(report, "%s: expected one artifact of perf.py, {\"0\": [{…}, …], …}", file);
+
+        r = 0;
+        for (size_t i = 0; r == 0 && i < document->n_members; i++)
+                r = read_rank(report, file, &document->members[i]);
+        return r;
+}
+
+/* --- all ranks ------------------------------------------------------------------------------------ */
+
+static int compare_ranks(const void *a, const void *b) {
+        int64_t x = ((const PerfReportRank *)a)->rank, y = ((const PerfReportRank *)b)->rank;
+
+        return (x > y) - (x < y);
+}
+
+int perf_report_join(PerfReport *report, bool renumber) {
+        for (size_t i = 0; renumber && i < report->n_ranks; i++)
+                report->ranks[i].rank = (int64_t)i;
+
+        if (report->n_ranks > 0)
+                qsort(report->ranks, report->n_ranks, sizeof(*report->ranks), compare_ranks);
+        for (size_t i = 1; i < report->n_ranks; i++) {
+                const PerfReportRank *a = &report->ranks[i - 1], *b = &report->ranks[i];
+
+                if (a->rank == b->rank)
+                        return refuse(report, "'%s' and '%s' both have rank %jd; --renumber numbers the ranks in the order of the "
+                                      "arguments", a->from, b->from, (intmax_t)a->rank);
+        }
+        return 0;
+}
 
 /* --- writing -------------------------------------------------------------------------------------- */
-
-/* Fields in the order of the perf.py artifact, with their offsets in a sample. */
-static const struct {
-        const char *name;
-        size_t offset;
-} fields[N_PERF_REPORT_FIELDS] = {
-        { "cpu_pct_per_cpu_avg", offsetof(PerfpySample, cpu_avg) },
-        { "cpu_pct_per_cpu_min", offsetof(PerfpySample, cpu_min) },
-        { "cpu_pct_per_cpu_max", offsetof(PerfpySample, cpu_max) },
-        { "mem_percent", offsetof(PerfpySample, memory) },
-        { "disk_usage_percent", offsetof(PerfpySample, disk_usage) },
-        { "disk_io_read_mb", offsetof(PerfpySample, boot_mib[0]) },
-        { "disk_io_write_mb", offsetof(PerfpySample, boot_mib[1]) },
-        { "net_io_lo_sent_mb", offsetof(PerfpySample, boot_mib[2]) },
-        { "net_io_ext_sent_mb", offsetof(PerfpySample, boot_mib[4]) },
-        { "net_io_lo_recv_mb", offsetof(PerfpySample, boot_mib[3]) },
-        { "net_io_ext_recv_mb", offsetof(PerfpySample, boot_mib[5]) },
-        { "timestamp", offsetof(PerfpySample, timestamp_s) },
-};
-
-const char *perf_report_field_name(size_t field) {
-        return fields[field].name;
-}
-
-double perf_report_field(const PerfpySample *sample, size_t field) {
-        double v;
-
-        memcpy(&v, (const char *)sample + fields[field].offset, sizeof(v));
-        return v;
-}
 
 /*
  * Formats as Python's repr(): the shortest text that parses to the same number, such as "59.2", "1700000000.0",
@@ -63,236 +233,30 @@ static void put_double(Buffer *out, double v) {
                 buffer_printf(out, "%.*f", precision - exponent > 1 ? precision - exponent - 1 : 1, v);
 }
 
-void perf_report_begin(Buffer *out) {
-        buffer_putc(out, '{');
-}
-
 static void put_sample(Buffer *out, const PerfpySample *sample) {
         buffer_puts(out, "        {\n");
-        for (size_t i = 0; i < N_PERF_REPORT_FIELDS; i++) {
-                buffer_printf(out, "            \"%s\": ", fields[i].name);
-                put_double(out, perf_report_field(sample, i));
-                buffer_puts(out, i + 1 < N_PERF_REPORT_FIELDS ? ",\n" : "\n");
+        for (size_t field = 0; field < N_PERFPY_FIELDS; field++) {
+                buffer_printf(out, "            \"%s\": ", compat_field_names[field]);
+                put_double(out, compat_field(sample, field));
+                buffer_puts(out, field + 1 < N_PERFPY_FIELDS ? ",\n" : "\n");
         }
         buffer_puts(out, "        }");
 }
 
-void perf_report_put(Buffer *out, int64_t rank, const PerfpySample *samples, size_t n, bool is_first) {
-        buffer_printf(out, "%s\n    \"%jd\": [", is_first ? "" : ",", (intmax_t)rank);
-        for (size_t i = 0; i < n; i++) {
+static void put_rank(Buffer *out, const PerfReportRank *rank) {
+        buffer_printf(out, "\n    \"%jd\": [", (intmax_t)rank->rank);
+        for (size_t i = 0; i < rank->n; i++) {
                 buffer_puts(out, i > 0 ? ",\n" : "\n");
-                put_sample(out, &samples[i]);
+                put_sample(out, &rank->samples[i]);
         }
-        buffer_puts(out, n > 0 ? "\n    ]" : "]");
+        buffer_puts(out, rank->n > 0 ? "\n    ]" : "]");
 }
 
-void perf_report_end(Buffer *out) {
+void perf_report_write(const PerfReport *report, Buffer *out) {
+        buffer_putc(out, '{');
+        for (size_t i = 0; i < report->n_ranks; i++) {
+                buffer_puts(out, i > 0 ? "," : "");
+                put_rank(out, &report->ranks[i]);
+        }
         buffer_puts(out, "\n}");
-}
-
-/* --- reading a timeline --------------------------------------------------------------------------- */
-
-/* Totals of the whole job in perf.py's units; NAN if unknown. */
-typedef struct Whole {
-        bool is_compat;
-        double cpu_mean, cpu_min, cpu_max, memory, disk_usage;
-        double delta_mib[N_BOOT_COUNTERS]; /* since the job began */
-        double end_mib[N_BOOT_COUNTERS];   /* value of the last sample: since the job began, or in compat mode since
-                                            * boot */
-} Whole;
-
-/* One series of the timeline. */
-typedef struct Track {
-        const Value *mean, *max;
-} Track;
-
-typedef struct Timetable {
-        double begin_ms, interval_ms, end_ms;
-        size_t n;
-        Track tracks[N_SERIES];
-} Timetable;
-
-/* Series whose rate is the rate of change of a counter of N_BOOT_COUNTERS; N_SERIES: no series. */
-static const Series counter_series[N_BOOT_COUNTERS] = {
-        SERIES_DISK_READ, SERIES_DISK_WRITE, N_SERIES, N_SERIES, SERIES_NET_SENT, SERIES_NET_RECEIVED,
-};
-static const Metric counter_metrics[N_BOOT_COUNTERS] = {
-        METRIC_DISK_READ, METRIC_DISK_WRITE, METRIC_NET_LO_SENT, METRIC_NET_LO_RECV, METRIC_NET_EXT_SENT, METRIC_NET_EXT_RECV,
-};
-
-static double number_at(const Value *list, size_t i) {
-        if (!list || list->type != VALUE_LIST || i >= list->n_items)
-                return NAN;
-        if (list->items[i].type == VALUE_INT)
-                return (double)list->items[i].integer;
-
-        return list->items[i].type == VALUE_DOUBLE ? list->items[i].number : NAN;
-}
-
-static double find_metric(const Value *job, const char *list, Metric metric) {
-        return answer_number(answer_find(value_get(job, list), "key", metric_info[metric].key), "value");
-}
-
-static void read_whole(const Value *job, bool is_compat, Whole *ret) {
-        const char *list = is_compat ? "compat" : "metrics";
-
-        *ret = (Whole){
-                .is_compat = is_compat,
-                .cpu_mean = find_metric(job, list, METRIC_CPU_MEAN),
-                .cpu_min = find_metric(job, list, METRIC_CPU_MIN_MAX),
-                .cpu_max = find_metric(job, list, METRIC_CPU_MAX_MAX),
-                .memory = find_metric(job, list, METRIC_MEM_MAX),
-                .disk_usage = find_metric(job, list, METRIC_DISK_USAGE_MAX),
-        };
-        for (size_t i = 0; i < N_BOOT_COUNTERS; i++) {
-                ret->delta_mib[i] = find_metric(job, "metrics", counter_metrics[i]);
-                ret->end_mib[i] = find_metric(job, list, counter_metrics[i]);
-        }
-}
-
-/* Returns the end of the job; of a running job, the time of its latest metrics. */
-static double find_end_ms(const Value *job, double begin_ms) {
-        const Value *metrics = value_get(job, "metrics");
-        double end_ms;
-
-        if (value_get_double(job, "end_ms", &end_ms))
-                return end_ms;
-        if (metrics && metrics->type == VALUE_LIST && metrics->n_items > 0 && value_get_double(&metrics->items[0], "timestamp", &end_ms))
-                return end_ms;
-        return begin_ms;
-}
-
-static void read_timetable(const Value *job, const Value *timeline, Timetable *ret) {
-        const Value *all = value_get(timeline, "series");
-
-        *ret = (Timetable){};
-        if (!value_get_double(timeline, "begin_ms", &ret->begin_ms))
-                (void)value_get_double(job, "begin_ms", &ret->begin_ms);
-        (void)value_get_double(timeline, "interval_ms", &ret->interval_ms);
-        ret->end_ms = find_end_ms(job, ret->begin_ms);
-
-        for (Series series = 0; series < N_SERIES; series++) {
-                const Value *one = value_get(all, timeline_series_name(series));
-                Track *track = &ret->tracks[series];
-
-                track->mean = value_get(one, "mean");
-                track->max = value_get(one, "max");
-                if (track->mean && track->mean->type == VALUE_LIST && track->mean->n_items > ret->n)
-                        ret->n = track->mean->n_items;
-        }
-}
-
-static double point_end_ms(const Timetable *timetable, size_t i) {
-        return fmin(timetable->begin_ms + (double)(i + 1) * timetable->interval_ms, timetable->end_ms);
-}
-
-/* Returns the number of bytes that a rate amounts to over a point of the timeline. */
-static double point_bytes(const Timetable *timetable, Series series, size_t i) {
-        double seconds = (point_end_ms(timetable, i) - timetable->begin_ms - (double)i * timetable->interval_ms) / 1e3;
-        double rate = series < N_SERIES ? number_at(timetable->tracks[series].mean, i) : NAN;
-
-        return isnan(rate) || seconds <= 0 ? 0 : rate * seconds;
-}
-
-static bool is_observed(const Timetable *timetable, size_t i) {
-        for (Series series = 0; series < N_SERIES; series++)
-                if (!isnan(number_at(timetable->tracks[series].mean, i)))
-                        return true;
-        return false;
-}
-
-/* Rounds to three decimals; a timeline has a lower resolution. */
-static double percent(double ratio) {
-        return rint(ratio * 1e5) / 1e3;
-}
-
-/* Puts totals of the whole job into every sample: perf.py uses only their maximum. */
-static void fill_sample(const Whole *whole, const Timetable *timetable, size_t i, PerfpySample *ret) {
-        double memory = number_at(timetable->tracks[SERIES_MEMORY].max, i);
-
-        *ret = (PerfpySample){
-                .cpu_avg = percent(number_at(timetable->tracks[SERIES_CPU].mean, i)),
-                .cpu_min = whole->cpu_min,
-                .cpu_max = whole->cpu_max,
-                .memory = whole->is_compat ? rint(memory * 1e3) / 10 : percent(memory),
-                .disk_usage = whole->disk_usage,
-                .timestamp_s = point_end_ms(timetable, i) / 1e3,
-        };
-}
-
-/*
- * The last sample gets the total and the end time; earlier samples get a share in proportion to the bytes up to their
- * time.
- */
-static void fill_counters(const Whole *whole, const Timetable *timetable, const size_t *points, size_t n, PerfpySample *samples) {
-        for (size_t c = 0; c < N_BOOT_COUNTERS; c++) {
-                double sum = 0, so_far = 0, delta;
-                size_t at = 0;
-
-                for (size_t i = 0; i < timetable->n; i++)
-                        sum += point_bytes(timetable, counter_series[c], i);
-                delta = isnan(whole->delta_mib[c]) ? sum * PER_MIB : whole->delta_mib[c];
-
-                for (size_t k = 0; k < n; k++) {
-                        for (; at <= points[k]; at++)
-                                so_far += point_bytes(timetable, counter_series[c], at);
-                        samples[k].boot_mib[c] = whole->end_mib[c];
-                        if (k + 1 < n)
-                                samples[k].boot_mib[c] -= fmin(delta, whole->end_mib[c]) * (sum > 0 ? 1 - so_far / sum : 1);
-                }
-        }
-        samples[n - 1].timestamp_s = timetable->end_ms / 1e3;
-}
-
-static bool has_fields(const PerfpySample *sample) {
-        for (size_t i = 0; i + 1 < N_PERF_REPORT_FIELDS; i++)
-                if (!isnan(perf_report_field(sample, i)))
-                        return true;
-        return false;
-}
-
-/* Makes the only sample of a job too short for a timeline, from the job's totals. */
-static void fill_only_sample(const Whole *whole, const Timetable *timetable, PerfpySample *ret) {
-        *ret = (PerfpySample){
-                .cpu_avg = whole->cpu_mean,
-                .cpu_min = whole->cpu_min,
-                .cpu_max = whole->cpu_max,
-                .memory = whole->memory,
-                .disk_usage = whole->disk_usage,
-                .timestamp_s = timetable->end_ms / 1e3,
-        };
-        memcpy(ret->boot_mib, whole->end_mib, sizeof(ret->boot_mib));
-}
-
-int perf_report_samples(const Value *job, const Value *timeline, bool is_compat, PerfpySample **ret, size_t *ret_n) {
-        scoped(freep) PerfpySample *samples = NULL;
-        scoped(freep) size_t *points = NULL;
-        Timetable timetable;
-        Whole whole;
-        size_t n = 0;
-
-        read_whole(job, is_compat, &whole);
-        read_timetable(job, timeline, &timetable);
-        samples = calloc(timetable.n + 1, sizeof(*samples));
-        points = calloc(timetable.n + 1, sizeof(*points));
-        if (!samples || !points)
-                return -ENOMEM;
-
-        for (size_t i = 0; i < timetable.n; i++) {
-                if (!is_observed(&timetable, i))
-                        continue;
-                fill_sample(&whole, &timetable, i, &samples[n]);
-                points[n++] = i;
-        }
-        if (n > 0)
-                fill_counters(&whole, &timetable, points, n, samples);
-        else {
-                fill_only_sample(&whole, &timetable, &samples[n++]);
-                if (!has_fields(&samples[0]))
-                        return PERF_REPORT_EMPTY;
-        }
-
-        *ret = TAKE(samples);
-        *ret_n = n;
-        return 0;
 }

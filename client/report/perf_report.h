@@ -16,23 +16,36 @@
 #include "measure/compat.h"
 #include "util/buffer.h"
 
-#define N_PERF_REPORT_FIELDS 12U
+typedef struct PerfReportRank {
+        int64_t rank;
+        const char *from;      /* the job or file, for messages; borrowed */
+        PerfpySample *samples; /* owned */
+        size_t n;
+} PerfReportRank;
 
-const char *perf_report_field_name(size_t field); /* "cpu_pct_per_cpu_avg", …, "timestamp" */
-/* Returns NAN if the field is unknown. */
-double perf_report_field(const PerfpySample *sample, size_t field);
+typedef struct PerfReport {
+        PerfReportRank *ranks; /* owned */
+        size_t n_ranks;
+        char error[512];
+} PerfReport;
 
-void perf_report_begin(Buffer *out);
-/* Writes the samples of one rank. is_first: no rank was written before. */
-void perf_report_put(Buffer *out, int64_t rank, const PerfpySample *samples, size_t n, bool is_first);
-void perf_report_end(Buffer *out);
+void perf_report_deinit(PerfReport *report);
 
+/* All positive: outcomes. */
 enum {
-        PERF_REPORT_EMPTY = 1, /* the job has no metrics */
+        PERF_REPORT_EMPTY = 1, /* nothing was added: the job has no samples, or no metrics */
+        PERF_REPORT_INVALID,   /* `error` has the place, the error and what was expected */
 };
 
+/* Adds a job with the samples of an answer to /api/v1/jobs/{id}/perf-report. 0, PERF_REPORT_EMPTY or -ENOMEM. */
+int perf_report_add_samples(PerfReport *report, const char *from, const Value *answer);
+/* Adds a job too short for a sample, with one made of its totals. job: answer to /api/v1/jobs/{id}. As above. */
+int perf_report_add_totals(PerfReport *report, const char *from, const Value *job);
+/* Adds the ranks of an artifact. 0, PERF_REPORT_INVALID or -ENOMEM. */
+int perf_report_add_artifact(PerfReport *report, const char *file, const char *text, size_t n);
 /*
- * Makes samples from the timeline of a job. job, timeline: answers to /api/v1/jobs/{id} and its /samples.
- * perfctl-export(1) describes the fields and is_compat. Returns 0, PERF_REPORT_EMPTY or -ENOMEM; caller frees.
+ * Sorts the ranks, once all are added. renumber: gives them the numbers 0, 1, … in the order in which they were added. 0, or
+ * PERF_REPORT_INVALID if two have the same rank.
  */
-int perf_report_samples(const Value *job, const Value *timeline, bool is_compat, PerfpySample **ret, size_t *ret_n);
+int perf_report_join(PerfReport *report, bool renumber);
+void perf_report_write(const PerfReport *report, Buffer *out);

@@ -23,7 +23,9 @@ void job_set_note(Job *job, const char *text) {
 }
 
 void job_drop_final(Job *job) {
-        if (job->final)
+        if (job->final) {
                 free(job->final->phase);
+                free(job->final->samples);
+        }
         free(TAKE(job->final));
 }

@@ -14,6 +14,7 @@
 #include "sample/cgroup/cgroup.h"
 #include "shares/shares.h"
 #include "snapshot/jobs_snapshot.h"
+#include "snapshot/sample_log.h"
 #include "snapshot/window.h"
 
 typedef enum JobStage {
@@ -29,6 +30,7 @@ typedef struct JobFinal {
         uint64_t boottime_ns;
         JobResult result;
         PhaseView *phase; /* owned; the last phase; NULL: the job was never marked */
+        char *samples;    /* owned; text of kept_list_format(); NULL: no sample was kept */
 } JobFinal;
 
 /* The user who began a job, and the charge for the job. */
@@ -72,6 +74,7 @@ struct Job {
         uint64_t begin_realtime_ms;
         Window window;
         Recording recording;
+        SampleSpan samples;
         JobProcess process;
         JobGroup group;
         Phase *phase;      /* owned; the current phase; NULL: the job was never marked */

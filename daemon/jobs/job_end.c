@@ -25,6 +25,21 @@ void job_end_phase_view(const Job *job, const Node *node, PhaseView *ret) {
 
 _Static_assert(sizeof(((PhaseView *)0)->name) == sizeof(((Phase *)0)->name), "a phase's name is copied whole");
 
+/* Leaves *ret NULL if no sample was kept. */
+static int format_samples(const Job *job, const Node *node, const SampleLog *samples, char **ret) {
+        scoped(kept_list_deinit) KeptList list = {};
+        scoped(buffer_deinit) Buffer text = {};
+        int r;
+
+        r = sample_log_span_list(&job->samples, samples, &job->window.begin, meter_totals(node->meter), &list);
+        if (r < 0 || list.n == 0)
+                return r;
+
+        kept_list_format(&list, &text);
+        *ret = buffer_take(&text);
+        return *ret ? 0 : -ENOMEM;
+}
+
 static int fill(Job *job, const Node *node, const JobEnd *end, JobFinal *ret) {
         /* The sample of the end ends no observation if the last observation is recent. */
         window_add_gauges(&job->window, &node->sample);
@@ -46,7 +61,7 @@ static int fill(Job *job, const Node *node, const JobEnd *end, JobFinal *ret) {
         return 0;
 }
 
-int job_end_make(Job *job, const Node *node, JobState state, const JobEnd *end) {
+int job_end_make(Job *job, const Node *node, const SampleLog *samples, JobState state, const JobEnd *end) {
         int r;
 
         assert(job->stage == JOB_ACTIVE);
@@ -58,6 +73,8 @@ int job_end_make(Job *job, const Node *node, JobState state, const JobEnd *end) 
                         return -ENOMEM;
 
                 r = fill(job, node, end, job->final);
+                if (r == 0)
+                        r = format_samples(job, node, samples, &job->final->samples);
                 if (r < 0) {
                         job_drop_final(job);
                         return r;
@@ -91,6 +108,7 @@ int job_end_put(Job *job, Store *store, StoreCookie cookie) {
                 .usage = &final->result.usage,
                 .phase = final->phase,
                 .timeline = timeline,
+                .samples = final->samples,
         };
         r = store_put(store, job_rows_pack_end(&row, cookie));
         if (r == 0)

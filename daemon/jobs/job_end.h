@@ -11,9 +11,9 @@
 
 /*
  * Computes the final numbers as of the node's latest sample. A job that has final numbers already keeps them and their time, and gets
- * the state and `end`. 0 or -ENOMEM.
+ * the state and `end`. samples: the log that the job's span is of. 0 or -ENOMEM.
  */
-int job_end_make(Job *job, const Node *node, JobState state, const JobEnd *end);
+int job_end_make(Job *job, const Node *node, const SampleLog *samples, JobState state, const JobEnd *end);
 
 /* Queues the end of a job with final numbers and sets the stage ENDING. 0, STORE_QUEUE_FULL (nothing changed), or < 0. */
 int job_end_put(Job *job, Store *store, StoreCookie cookie);

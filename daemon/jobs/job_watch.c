@@ -19,7 +19,8 @@ static int make_final(Lifecycle *lifecycle, Job *job, const char *note) {
                 return 0;
 
         job->default_note = note;
-        return job_end_make(job, lifecycle->node, job->is_announced ? JOB_INTERRUPTED : JOB_FINISHED, &unknown);
+        return job_end_make(job, lifecycle->node, &lifecycle->jobs->samples, job->is_announced ? JOB_INTERRUPTED : JOB_FINISHED,
+                            &unknown);
 }
 
 /* Puts the end of a job with final numbers. A full queue leaves the job active: the next tick tries again. */

@@ -25,6 +25,7 @@ void jobs_deinit(Jobs *jobs) {
         while (jobs->first)
                 jobs_remove(jobs, jobs->first);
         jobs_forget_finished(jobs, UINT64_MAX, 0);
+        sample_log_deinit(&jobs->samples);
         free(jobs->buckets);
         free(jobs->group_buckets);
         *jobs = (Jobs){};
@@ -271,6 +272,7 @@ static void publish_running(const Job *job, JobsSnapshot *snapshot) {
                 return;
         }
 
+        record->samples = job->samples;
         record->window = jobs_snapshot_copy_window(snapshot, &job->window);
         if (job->group.usage)
                 record->usage = jobs_snapshot_copy_usage(snapshot, job->group.usage);
@@ -292,6 +294,8 @@ int jobs_publish(const Jobs *jobs, size_t n_exposed_max, JobsSnapshot *ret) {
         int r;
 
         r = jobs_snapshot_begin(ret, &size);
+        if (r == 0)
+                r = sample_log_copy(&jobs->samples, &ret->samples);
         if (r < 0)
                 return r;
 

@@ -43,6 +43,7 @@ typedef struct Jobs {
         Job *first, *last;
         size_t n;
         FinishedJobs finished;
+        SampleLog samples; /* since the oldest running job began */
         JobsStats stats;
 } Jobs;
 

@@ -226,6 +226,7 @@ static int make_job(Lifecycle *lifecycle, const JobInfo *info, JobOrigin *origin
         job->origin = *origin;
         job->begin_realtime_ms = node_realtime_ms(node);
         window_begin(&job->window, meter_totals(node->meter), &node->sample);
+        sample_log_span_begin(&job->samples, &lifecycle->jobs->samples, job->begin_realtime_ms);
         recording_init(&job->recording, node->sample.boottime_ns, node->sample.realtime_ns, node->config.interval_ns,
                        lifecycle->config->timeline_points);
         *ret = job;
@@ -412,7 +413,7 @@ static int end_active(Lifecycle *lifecycle, Job *job, const JobEnd *end, Ticket 
                 job_watch_note_removal(job);
         if (!job->final)
                 groups_exclude(job, &end->client_cpu);
-        r = job_end_make(job, lifecycle->node, JOB_FINISHED, end);
+        r = job_end_make(job, lifecycle->node, &lifecycle->jobs->samples, JOB_FINISHED, end);
         return r < 0 ? r : desk_pending(job_end_put(job, lifecycle->store, cookie_of(LIFECYCLE_END, ticket, job)));
 }
 

@@ -6,8 +6,22 @@
 /* Requests that arrive together share a sample. */
 #define SAMPLE_AGE_MAX_NS NS_PER_MS
 
+/* Out of memory: the sample is dropped. */
+static void keep_sample(Jobs *jobs, const Node *node) {
+        KeptSample sample;
+
+        if (!jobs->first) {
+                sample_log_clear(&jobs->samples);
+                return;
+        }
+
+        kept_sample_make(&node->observation, meter_totals(node->meter), &sample);
+        (void)sample_log_add(&jobs->samples, &sample);
+}
+
 static void observe(Jobs *jobs, const Observation *observation, uint64_t realtime_ns) {
         for (Job *job = jobs->first; job; job = job->links.next) {
+                sample_log_span_follow(&job->samples, &jobs->samples);
                 if (job->final)
                         continue;
                 window_observe(&job->window, observation, realtime_ns);
@@ -21,8 +35,10 @@ static int sample(Jobs *jobs, Node *node, uint64_t max_age_ns) {
         int r;
 
         r = node_sample(node, max_age_ns);
-        if (r == NODE_OBSERVED)
+        if (r == NODE_OBSERVED) {
+                keep_sample(jobs, node);
                 observe(jobs, &node->observation, node->sample.realtime_ns);
+        }
         return r < 0 ? r : 0;
 }
 

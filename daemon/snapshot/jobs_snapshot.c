@@ -15,6 +15,7 @@ void jobs_snapshot_deinit(JobsSnapshot *jobs) {
         free(jobs->usages);
         free(jobs->phases);
         free(jobs->results);
+        sample_log_deinit(&jobs->samples);
         *jobs = (JobsSnapshot){};
 }
 

@@ -18,6 +18,7 @@
 #include "snapshot/job_description.h"
 #include "snapshot/job_view.h"
 #include "snapshot/node_snapshot.h"
+#include "snapshot/sample_log.h"
 #include "snapshot/stats.h"
 #include "snapshot/window.h"
 
@@ -48,6 +49,7 @@ typedef struct JobRecord {
         const Usage *usage;      /* NULL: the record has a result, or the job has no cgroup of its own */
         const Phase *phase;      /* the current phase; NULL: the job has no marks, or has ended */
         const JobResult *result; /* NULL: the counters still change */
+        SampleSpan samples;      /* valid if the record has no result */
 } JobRecord;
 
 /* Numbers of elements of the arrays. */
@@ -69,6 +71,7 @@ typedef struct JobsSnapshot {
         JobsSize allocated, used;
         size_t n_running;
         size_t n_exposed_max; /* maximum number of records in /metrics, which shows the first records */
+        SampleLog samples; /* owned */
         JobsStats stats;
         FinderStats finder;
 } JobsSnapshot;

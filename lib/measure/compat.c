@@ -1,10 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "measure/compat.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
 #include "util/clock.h"
+
+const char *const compat_field_names[N_PERFPY_FIELDS] = {
+        "cpu_pct_per_cpu_avg", "cpu_pct_per_cpu_min", "cpu_pct_per_cpu_max", "mem_percent", "disk_usage_percent", "disk_io_read_mb",
+        "disk_io_write_mb", "net_io_lo_sent_mb", "net_io_ext_sent_mb", "net_io_lo_recv_mb", "net_io_ext_recv_mb", "timestamp",
+};
+
+/* perf.py names the bytes sent of all interfaces before those received. */
+static const size_t perfpy_offsets[N_PERFPY_FIELDS] = {
+        offsetof(PerfpySample, cpu_avg),     offsetof(PerfpySample, cpu_min),     offsetof(PerfpySample, cpu_max),
+        offsetof(PerfpySample, memory),      offsetof(PerfpySample, disk_usage),  offsetof(PerfpySample, boot_mib[0]),
+        offsetof(PerfpySample, boot_mib[1]), offsetof(PerfpySample, boot_mib[2]), offsetof(PerfpySample, boot_mib[4]),
+        offsetof(PerfpySample, boot_mib[3]), offsetof(PerfpySample, boot_mib[5]), offsetof(PerfpySample, timestamp_s),
+};
+
+double compat_field(const PerfpySample *sample, size_t field) {
+        double v;
+
+        assert(field < N_PERFPY_FIELDS);
+        memcpy(&v, (const char *)sample + perfpy_offsets[field], sizeof(v));
+        return v;
+}
+
+void compat_set_field(PerfpySample *sample, size_t field, double v) {
+        assert(field < N_PERFPY_FIELDS);
+        memcpy((char *)sample + perfpy_offsets[field], &v, sizeof(v));
+}
 
 /* Preserves NaN. */
 static double rounded_percent(double ratio) {

@@ -10,6 +10,7 @@
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "measure/meter.h"
@@ -24,6 +25,12 @@ typedef struct PerfpySample {
         double boot_mib[N_BOOT_COUNTERS];
         double timestamp_s;
 } PerfpySample;
+
+#define N_PERFPY_FIELDS 12U
+extern const char *const compat_field_names[N_PERFPY_FIELDS]; /* "cpu_pct_per_cpu_avg", …, "timestamp"; in perf.py's order */
+/* NAN: unknown. */
+double compat_field(const PerfpySample *sample, size_t field);
+void compat_set_field(PerfpySample *sample, size_t field, double v);
 
 /* Accumulated samples. Initialize with zeros. */
 typedef struct Compat {

@@ -82,17 +82,15 @@ static void assert_json(const Buffer *text) {
 static void try_export(const Value *answer) {
         scoped(metric_list_names_deinit) MetricListNames names = {};
         scoped(buffer_deinit) Buffer list = {}, report = {};
-        scoped(freep) PerfpySample *samples = NULL;
-        size_t n;
+        scoped(perf_report_deinit) PerfReport perf = {};
 
         assert(metric_list_write(answer, &(MetricListStyle){ .prefix = "a/", .is_compat = answer->n_members % 2 }, &list, &names) == 0);
         assert_json(&list);
 
-        if (perf_report_samples(answer, answer, answer->n_members % 2, &samples, &n) != 0)
+        if (perf_report_add_samples(&perf, "answer", answer) != 0 && perf_report_add_totals(&perf, "answer", answer) != 0)
                 return;
-        perf_report_begin(&report);
-        perf_report_put(&report, 0, samples, n, true);
-        perf_report_end(&report);
+        if (perf_report_join(&perf, false) == 0)
+                perf_report_write(&perf, &report);
         assert_json(&report);
 }
 

@@ -16,7 +16,8 @@ SECRET = "s3cret"
 BATCH = uuid.UUID("5e" * 16)
 CONFIG = f"[sampling]\ninterval = 100ms\n[socket]\nadmin_group = {ADMIN_GID}\n"
 PATHS = ("/", "/jobs/secret", "/indicators/secret", "/metrics", "/api/v1/jobs", "/api/v1/jobs/secret", "/api/v1/jobs/secret/metrics",
-         "/api/v1/jobs/secret/samples", "/api/v1/results", "/api/v1/indicators", "/api/v1/indicators/secret/results",
+         "/api/v1/jobs/secret/samples", "/api/v1/jobs/secret/perf-report", "/api/v1/results", "/api/v1/indicators",
+         "/api/v1/indicators/secret/results",
          "/api/v1/indicators/secret/results?job=secret", "/api/v1/indicators/secret/query?group_by=n",
          "/api/v1/indicators/secret/query?group_by=n&format=csv", "/api/v1/indicators/secret/rank?objective=rate&direction=higher",
          f"/api/v1/batches/{BATCH.hex}", "/api/v1/quota", "/api/v1/node", "/api/v1/node/samples", "/api/v1/models")

@@ -11,28 +11,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two of jansson's constructors have the same names as functions of perfd's writer. */
-#define json_string jansson_json_string
-#define json_null jansson_json_null
-#include <jansson.h>
-#undef json_string
-#undef json_null
-
 #include "client/report/perf_report.h"
 #include "document/value_parse.h"
 
-static void assert_report(const PerfpySample *samples, size_t n, const char *expected) {
-        scoped(buffer_deinit) Buffer out = {};
+/* A report of one rank. */
+static char *write_samples(int64_t rank, PerfpySample *samples, size_t n) {
+        PerfReportRank one = { .rank = rank, .samples = samples, .n = n };
+        PerfReport report = { .ranks = &one, .n_ranks = 1 };
+        Buffer out = {};
 
-        perf_report_begin(&out);
-        perf_report_put(&out, 3, samples, n, true);
-        perf_report_end(&out);
-        assert_int_equal(buffer_error(&out), 0);
-        assert_string_equal(out.text, expected);
+        perf_report_write(&report, &out);
+        return buffer_take(&out);
+}
+
+static void assert_report(PerfpySample *samples, size_t n, const char *expected) {
+        scoped(freep) char *text = write_samples(3, samples, n);
+
+        assert_string_equal(text, expected);
 }
 
 static void a_report_is_laid_out_as_pythons(void **state) {
-        const PerfpySample sample = {
+        PerfpySample sample = {
                 59.287499999999994, 20.1, 100, NAN, 41.5, { 51237.64941360108, 0, 12.51, 12.5, 300, 4096 }, 1700000000,
         };
 
@@ -73,29 +72,13 @@ static void numbers_are_spelt_as_pythons_repr_does(void **state) {
 
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(spellings); i++) {
-                scoped(buffer_deinit) Buffer out = {};
+                scoped(freep) char *text = write_samples(0, &(PerfpySample){ .timestamp_s = spellings[i].v }, 1);
                 char expected[64];
 
                 snprintf(expected, sizeof(expected), "\"timestamp\": %s\n", spellings[i].text);
-                perf_report_put(&out, 0, &(PerfpySample){ .timestamp_s = spellings[i].v }, 1, true);
-                if (!strstr(out.text, expected))
-                        fail_msg("not %s: %s", expected, out.text);
+                if (!strstr(text, expected))
+                        fail_msg("not %s: %s", expected, text);
         }
-}
-
-static double field_of(const json_t *object, const char *name) {
-        assert_true(json_is_number(json_object_get(object, name)));
-        return json_number_value(json_object_get(object, name));
-}
-
-static PerfpySample sample_of(const json_t *s) {
-        return (PerfpySample){
-                field_of(s, "cpu_pct_per_cpu_avg"), field_of(s, "cpu_pct_per_cpu_min"), field_of(s, "cpu_pct_per_cpu_max"),
-                field_of(s, "mem_percent"), field_of(s, "disk_usage_percent"),
-                { field_of(s, "disk_io_read_mb"), field_of(s, "disk_io_write_mb"), field_of(s, "net_io_lo_sent_mb"),
-                  field_of(s, "net_io_lo_recv_mb"), field_of(s, "net_io_ext_sent_mb"), field_of(s, "net_io_ext_recv_mb") },
-                field_of(s, "timestamp"),
-        };
 }
 
 static char *read_fixture(const char *name) {
@@ -116,44 +99,96 @@ static char *read_fixture(const char *name) {
 
 static void the_artifact_that_perf_py_wrote_is_written_byte_for_byte(void **state) {
         scoped(freep) char *artifact = read_fixture("perf_report_artifact.json");
+        scoped(perf_report_deinit) PerfReport report = {};
         scoped(buffer_deinit) Buffer out = {};
-        json_t *all, *captured;
-        const char *rank;
-        size_t i;
 
         (void)state;
         if (!artifact)
                 skip(); /* captured files are not there (PERFD_FIXTURES) */
 
-        all = json_loads(artifact, 0, NULL);
-        assert_int_equal(json_object_size(all), 2);
-        perf_report_begin(&out);
-        json_object_foreach(all, rank, captured) {
-                size_t n = json_array_size(captured);
-                scoped(freep) PerfpySample *samples = calloc(n, sizeof(*samples));
-
-                assert_true(n > 10);
-                for (i = 0; i < n; i++)
-                        samples[i] = sample_of(json_array_get(captured, i));
-                perf_report_put(&out, atoi(rank), samples, n, *rank == '0');
-        }
-        perf_report_end(&out);
+        assert_int_equal(perf_report_add_artifact(&report, "a.json", artifact, strlen(artifact)), 0);
+        assert_int_equal(report.n_ranks, 2);
+        assert_int_equal(perf_report_join(&report, false), 0);
+        perf_report_write(&report, &out);
         assert_string_equal(out.text, artifact);
-        json_decref(all);
 }
 
-/* --- from a timeline -------------------------------------------------------------------------- */
+/* --- ranks ---------------------------------------------------------------------------------------- */
+
+#define FIELDS(cpu, time)                                                                                                      \
+        "{\"cpu_pct_per_cpu_avg\": " cpu ", \"cpu_pct_per_cpu_min\": 1, \"cpu_pct_per_cpu_max\": 2, \"mem_percent\": null,"    \
+        " \"disk_usage_percent\": 3, \"disk_io_read_mb\": 4, \"disk_io_write_mb\": 5, \"net_io_lo_sent_mb\": 6,"                \
+        " \"net_io_ext_sent_mb\": 7, \"net_io_lo_recv_mb\": 8, \"net_io_ext_recv_mb\": 9, \"timestamp\": " time "}"
+
+static int add_artifact(PerfReport *report, const char *file, const char *text) {
+        return perf_report_add_artifact(report, file, text, strlen(text));
+}
+
+static void ranks_of_several_artifacts_are_sorted(void **state) {
+        scoped(perf_report_deinit) PerfReport report = {};
+
+        (void)state;
+        assert_int_equal(add_artifact(&report, "b", "{\"11\": [" FIELDS("1.5", "7") "], \"2\": []}"), 0);
+        assert_int_equal(add_artifact(&report, "a", "{\"0\": [" FIELDS("50", "8") ", " FIELDS("25", "9") "]}"), 0);
+        assert_int_equal(perf_report_join(&report, false), 0);
+        assert_int_equal(report.n_ranks, 3);
+        assert_int_equal(report.ranks[0].rank, 0);
+        assert_int_equal(report.ranks[0].n, 2);
+        assert_true(report.ranks[0].samples[1].cpu_avg == 25 && isnan(report.ranks[0].samples[1].memory));
+        assert_true(report.ranks[0].samples[1].boot_mib[3] == 8 && report.ranks[0].samples[1].boot_mib[4] == 7);
+        assert_int_equal(report.ranks[1].rank, 2);
+        assert_int_equal(report.ranks[2].rank, 11);
+}
+
+static void two_of_one_rank_are_refused_unless_they_are_numbered_anew(void **state) {
+        scoped(perf_report_deinit) PerfReport report = {};
+
+        (void)state;
+        assert_int_equal(add_artifact(&report, "b", "{\"4\": [" FIELDS("1", "1") "]}"), 0);
+        assert_int_equal(add_artifact(&report, "a", "{\"4\": []}"), 0);
+        assert_int_equal(perf_report_join(&report, false), PERF_REPORT_INVALID);
+        assert_non_null(strstr(report.error, "have rank 4; --renumber"));
+        assert_int_equal(perf_report_join(&report, true), 0);
+        assert_int_equal(report.ranks[0].rank + 10 * report.ranks[1].rank, 10);
+}
+
+static void an_artifact_that_is_none_is_refused_with_the_place(void **state) {
+        static const struct {
+                const char *text, *error;
+        } wrong[] = {
+                { "", "f.json: expected one artifact" },
+                { "[]", "f.json: expected one artifact" },
+                { "{}", "f.json: expected one artifact" },
+                { "{\"0\": []} {}", "f.json: expected one artifact" },
+                { "{\"0\": [}", "f.json:1:8:" },
+                { "{\"a\": []}", "'a' is not a rank" },
+                { "{\"-1\": []}", "'-1' is not a rank" },
+                { "{\"0\": 3}", "rank 0 is an integer; expected a list" },
+                { "{\"7\": [3]}", "rank 7, sample 1: 'cpu_pct_per_cpu_avg' is missing" },
+                { "{\"7\": [" FIELDS("1", "1") ", " FIELDS("\"x\"", "1") "]}", "rank 7, sample 2: 'cpu_pct_per_cpu_avg' is a string" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(wrong); i++) {
+                scoped(perf_report_deinit) PerfReport report = {};
+
+                assert_int_equal(add_artifact(&report, "f.json", wrong[i].text), PERF_REPORT_INVALID);
+                if (!strstr(report.error, wrong[i].error))
+                        fail_msg("%s: %s", wrong[i].text, report.error);
+        }
+}
+
+/* --- from perfd ----------------------------------------------------------------------------------- */
 
 typedef struct Made {
         Arena arena;
-        PerfpySample *samples;
-        size_t n;
+        PerfReport report;
         int r;
 } Made;
 
 static void made_deinit(Made *made) {
         arena_deinit(&made->arena);
-        free(made->samples);
+        perf_report_deinit(&made->report);
 }
 
 static const Value *parse(Arena *arena, const char *text) {
@@ -161,143 +196,56 @@ static const Value *parse(Arena *arena, const char *text) {
         ValueReader reader;
         ValueError error;
 
+        assert_int_equal(arena_init(arena, value_parse_arena_size(strlen(text))), 0);
         value_parse_begin(&reader, text, strlen(text));
         assert_int_equal(value_parse_next(&reader, arena, &value, &error), 0);
         return value;
 }
 
-static void make(Made *made, const char *job, const char *timeline, bool is_compat) {
-        *made = (Made){};
-        assert_int_equal(arena_init(&made->arena, value_parse_arena_size(strlen(job) + strlen(timeline))), 0);
-        made->r = perf_report_samples(parse(&made->arena, job), parse(&made->arena, timeline), is_compat, &made->samples, &made->n);
-}
-
-#define MIB "1048576"
-#define METRIC(key, value) "{\"key\": \"" key "\", \"value\": " value "}"
-
-/* Ten and a half seconds; nothing was written in the last half second. */
-static const char job[] =
-        "{\"begin_ms\": 1000000, \"end_ms\": 1010500, \"rank\": null, \"metrics\": ["
-        METRIC("max_t_cpu_pct_per_cpu_min", "12.5") "," METRIC("max_t_cpu_pct_per_cpu_max", "99.5") ","
-        METRIC("max_t_mem_percent", "31.25") ","
-        METRIC("max_t_disk_usage_percent", "41.5") "," METRIC("total_disk_io_read_mb", "8") "," METRIC("total_disk_io_write_mb", "0") ","
-        METRIC("total_net_io_lo_sent_mb", "3") "," METRIC("total_net_io_lo_recv_mb", "3") "," METRIC("total_net_io_ext_sent_mb", "1") ","
-        METRIC("total_net_io_ext_recv_mb", "2") "," METRIC("cpu_avg_utilization_pct", "50") "],"
-        "\"compat\": [" METRIC("max_t_cpu_pct_per_cpu_min", "12.4") "," METRIC("max_t_cpu_pct_per_cpu_max", "99.6") ","
-        METRIC("max_t_disk_usage_percent", "41.6") ","
-        METRIC("total_disk_io_read_mb", "1008") "," METRIC("total_disk_io_write_mb", "500") ","
-        METRIC("total_net_io_lo_sent_mb", "103") "," METRIC("total_net_io_lo_recv_mb", "103") ","
-        METRIC("total_net_io_ext_sent_mb", "1") "," METRIC("total_net_io_ext_recv_mb", "7") "]}";
-static const char timeline[] =
-        "{\"begin_ms\": 1000000, \"interval_ms\": 3500, \"series\": {"
-        "\"cpu\": {\"mean\": [0.25, null, 0.75], \"max\": [0.5, null, 1]},"
-        "\"memory\": {\"mean\": [0.3, null, 0.3], \"max\": [0.31249, null, 0.3001]},"
-        "\"disk_read\": {\"mean\": [" MIB ", null, 3145728], \"max\": [" MIB ", null, 3145728]},"
-        "\"disk_write\": {\"mean\": [0, null, 0], \"max\": [0, null, 0]},"
-        "\"net_sent\": {\"mean\": [1000, null, 0], \"max\": [1000, null, 0]},"
-        "\"net_received\": {\"mean\": [null, null, null], \"max\": [null, null, null]}}}";
-
-static void assert_near(double got, double expected) {
-        if (!(fabs(got - expected) <= 1e-9 * fmax(1, fabs(expected))))
-                fail_msg("got %.17g, expected %.17g", got, expected);
-}
-
-static void a_point_becomes_a_sample_at_its_end_and_a_hole_none(void **state) {
-        scoped(made_deinit) Made made;
+static void samples_of_a_job_keep_their_order_and_unknown_fields(void **state) {
+        scoped(made_deinit) Made made = {};
 
         (void)state;
-        make(&made, job, timeline, false);
+        made.r = perf_report_add_samples(&made.report, "a", parse(&made.arena,
+                "{\"rank\": 5, \"samples\": {\"cpu_pct_per_cpu_avg\": [12.5, null, 99], \"net_io_ext_sent_mb\": [1],"
+                " \"timestamp\": [10, 11, 12.5]}}"));
         assert_int_equal(made.r, 0);
-        assert_int_equal(made.n, 2);
-        assert_near(made.samples[0].timestamp_s, 1003.5);
-        assert_near(made.samples[1].timestamp_s, 1010.5);
-        assert_near(made.samples[0].cpu_avg, 25);
-        assert_near(made.samples[1].cpu_avg, 75);
-        assert_near(made.samples[0].memory, 31.249); /* the maximum of the interval */
-        for (size_t i = 0; i < made.n; i++) {
-                assert_near(made.samples[i].cpu_min, 12.5);
-                assert_near(made.samples[i].cpu_max, 99.5);
-                assert_near(made.samples[i].disk_usage, 41.5);
+        assert_int_equal(made.report.ranks[0].rank, 5);
+        assert_int_equal(made.report.ranks[0].n, 3);
+        assert_true(made.report.ranks[0].samples[0].cpu_avg == 12.5 && isnan(made.report.ranks[0].samples[1].cpu_avg));
+        assert_true(made.report.ranks[0].samples[0].boot_mib[4] == 1 && isnan(made.report.ranks[0].samples[1].boot_mib[4]));
+        assert_true(made.report.ranks[0].samples[2].timestamp_s == 12.5 && isnan(made.report.ranks[0].samples[2].memory));
+}
+
+static void an_answer_without_samples_adds_nothing(void **state) {
+        static const char *const empty[] = { "{\"rank\": 0, \"samples\": {\"timestamp\": []}}", "{}", "[]", "3",
+                                             "{\"samples\": {\"timestamp\": 3}}" };
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(empty); i++) {
+                scoped(made_deinit) Made made = {};
+
+                assert_int_equal(perf_report_add_samples(&made.report, "a", parse(&made.arena, empty[i])), PERF_REPORT_EMPTY);
+                assert_int_equal(made.report.n_ranks, 0);
         }
 }
 
-static void counters_grow_from_the_begin_to_the_jobs_totals(void **state) {
-        scoped(made_deinit) Made made;
-
-        (void)state;
-        make(&made, job, timeline, false);
-        assert_near(made.samples[0].boot_mib[0], 2); /* a quarter of the bytes read */
-        assert_near(made.samples[1].boot_mib[0], 8);
-        assert_near(made.samples[1].boot_mib[1], 0);
-        assert_near(made.samples[0].boot_mib[2], 0); /* no series: the time is unknown */
-        assert_near(made.samples[1].boot_mib[2], 3);
-        assert_near(made.samples[0].boot_mib[4], 1);
-        assert_near(made.samples[1].boot_mib[4], 1);
-        assert_near(made.samples[0].boot_mib[5], 0);
-        assert_near(made.samples[1].boot_mib[5], 2);
-}
-
-static void in_compat_form_they_grow_from_what_they_were_since_boot(void **state) {
-        scoped(made_deinit) Made made;
-
-        (void)state;
-        make(&made, job, timeline, true);
-        assert_near(made.samples[0].boot_mib[0], 1002);
-        assert_near(made.samples[1].boot_mib[0], 1008);
-        assert_near(made.samples[0].boot_mib[1], 500);
-        assert_near(made.samples[0].boot_mib[2], 100);
-        assert_near(made.samples[1].boot_mib[2], 103);
-        assert_near(made.samples[0].boot_mib[4], 1);
-        assert_near(made.samples[0].memory, 31.2); /* rounded as in psutil */
-        assert_near(made.samples[0].cpu_min, 12.4);
-        assert_near(made.samples[0].disk_usage, 41.6);
-}
-
-static void values_without_a_metric_are_unknown(void **state) {
-        static const char absent[] = "{\"begin_ms\": 1000000, \"end_ms\": 1010500, \"metrics\": [], \"compat\": []}";
-        scoped(made_deinit) Made made;
-
-        (void)state;
-        make(&made, absent, timeline, false);
-        assert_int_equal(made.n, 2);
-        assert_near(made.samples[0].cpu_avg, 25);
-        assert_true(isnan(made.samples[0].cpu_min) && isnan(made.samples[0].disk_usage));
-        for (size_t c = 0; c < N_BOOT_COUNTERS; c++)
-                assert_true(isnan(made.samples[0].boot_mib[c]) && isnan(made.samples[1].boot_mib[c]));
-}
+#define METRIC(key, value) "{\"key\": \"" key "\", \"value\": " value ", \"timestamp\": 1010500}"
 
 static void a_job_that_was_not_observed_has_one_sample_with_its_totals(void **state) {
-        static const char nothing[] = "{\"begin_ms\": 1000000, \"interval_ms\": 0, \"series\": {}}";
-        scoped(made_deinit) Made made;
+        static const char job[] = "{\"begin_ms\": 1000000, \"end_ms\": null, \"rank\": null, \"metrics\": ["
+                METRIC("total_disk_io_read_mb", "8") "," METRIC("total_net_io_ext_recv_mb", "2") ","
+                METRIC("cpu_avg_utilization_pct", "50") "]}";
+        scoped(made_deinit) Made made = {}, none = {};
 
         (void)state;
-        make(&made, job, nothing, false);
-        assert_int_equal(made.n, 1);
-        assert_near(made.samples[0].cpu_avg, 50);
-        assert_near(made.samples[0].boot_mib[0], 8);
-        assert_near(made.samples[0].timestamp_s, 1010.5);
-}
-
-static void a_job_without_any_numbers_has_no_report(void **state) {
-        scoped(made_deinit) Made begun, strange;
-
-        (void)state;
-        make(&begun, "{\"begin_ms\": 1000000, \"end_ms\": null, \"metrics\": []}", "{\"begin_ms\": 1000000}", false);
-        assert_int_equal(begun.r, PERF_REPORT_EMPTY);
-        make(&strange, "[]", "3", true);
-        assert_int_equal(strange.r, PERF_REPORT_EMPTY);
-}
-
-static void a_job_that_runs_is_reported_up_to_its_last_sample(void **state) {
-        static const char running[] = "{\"begin_ms\": 1000000, \"end_ms\": null, \"metrics\": ["
-                "{\"key\": \"total_disk_io_read_mb\", \"value\": 4, \"timestamp\": 1005250}]}";
-        scoped(made_deinit) Made made;
-
-        (void)state;
-        make(&made, running, timeline, false);
-        assert_int_equal(made.n, 2);
-        assert_near(made.samples[1].timestamp_s, 1005.25);
-        assert_near(made.samples[1].boot_mib[0], 4);
+        made.r = perf_report_add_totals(&made.report, "a", parse(&made.arena, job));
+        assert_int_equal(made.r, 0);
+        assert_int_equal(made.report.ranks[0].n, 1);
+        assert_true(made.report.ranks[0].samples[0].cpu_avg == 50 && made.report.ranks[0].samples[0].boot_mib[0] == 8);
+        assert_true(made.report.ranks[0].samples[0].boot_mib[5] == 2 && isnan(made.report.ranks[0].samples[0].boot_mib[1]));
+        assert_true(made.report.ranks[0].samples[0].timestamp_s == 1010.5);
+        assert_int_equal(perf_report_add_totals(&none.report, "a", parse(&none.arena, "{\"metrics\": []}")), PERF_REPORT_EMPTY);
 }
 
 int main(void) {
@@ -305,13 +253,12 @@ int main(void) {
                 cmocka_unit_test(a_report_is_laid_out_as_pythons),
                 cmocka_unit_test(numbers_are_spelt_as_pythons_repr_does),
                 cmocka_unit_test(the_artifact_that_perf_py_wrote_is_written_byte_for_byte),
-                cmocka_unit_test(a_point_becomes_a_sample_at_its_end_and_a_hole_none),
-                cmocka_unit_test(counters_grow_from_the_begin_to_the_jobs_totals),
-                cmocka_unit_test(in_compat_form_they_grow_from_what_they_were_since_boot),
-                cmocka_unit_test(values_without_a_metric_are_unknown),
+                cmocka_unit_test(ranks_of_several_artifacts_are_sorted),
+                cmocka_unit_test(two_of_one_rank_are_refused_unless_they_are_numbered_anew),
+                cmocka_unit_test(an_artifact_that_is_none_is_refused_with_the_place),
+                cmocka_unit_test(samples_of_a_job_keep_their_order_and_unknown_fields),
+                cmocka_unit_test(an_answer_without_samples_adds_nothing),
                 cmocka_unit_test(a_job_that_was_not_observed_has_one_sample_with_its_totals),
-                cmocka_unit_test(a_job_without_any_numbers_has_no_report),
-                cmocka_unit_test(a_job_that_runs_is_reported_up_to_its_last_sample),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include "http/jobs/jobs_subject.h"
 #include "http/jobs/job_json.h"
 #include "http/jobs/job_lookup.h"
+#include "http/jobs/perf_report_json.h"
 #include "http/jobs/phases_json.h"
 #include "http/measure/node_history.h"
 #include "http/pagination.h"
@@ -262,6 +263,7 @@ static const Route routes[] = {
         { "/api/v1/jobs/{id}",         "",                                             false, true,  answer_job },
         { "/api/v1/jobs/{id}/metrics", "key scope compat names phases",                false, true,  answer_job_metrics },
         { "/api/v1/jobs/{id}/samples", "",                                             false, true,  answer_job_samples },
+        { "/api/v1/jobs/{id}/perf-report", "compat",                                   false, true,  perf_report_json_answer },
         {},
 };
 

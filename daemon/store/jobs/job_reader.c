@@ -236,6 +236,16 @@ static int read_timeline(const Prepared *row, char **ret) {
         return *ret ? 0 : -ENOMEM;
 }
 
+/* Ends the text of the timeline, and returns that of the samples behind it; NULL if there is none. */
+static const char *split_samples(char *timeline) {
+        char *end = strchr(timeline, '\n');
+
+        if (!end)
+                return NULL;
+        *end = '\0';
+        return end + 1;
+}
+
 int job_reader_find(Reader *reader, const char *id, JobRow *ret) {
         ReadConnection *connection = reader_connection(reader);
         JobReader *jobs;
@@ -253,6 +263,7 @@ int job_reader_find(Reader *reader, const char *id, JobRow *ret) {
         if (r != 0)
                 return read_connection_fail(connection, r < 0 ? SQLITE_NOMEM : SQLITE_CORRUPT);
         ret->timeline = jobs->timeline;
+        ret->samples = jobs->timeline ? split_samples(jobs->timeline) : NULL;
         reader_reset(reader);
         return 0;
 }

@@ -17,6 +17,7 @@ typedef struct JobRow {
         JobView view;         /* owned by the reader until the next step; metrics and usage only for a job that has ended */
         bool has_metrics;
         const char *timeline; /* timeline_format() text, or NULL; only from job_reader_find() */
+        const char *samples;  /* kept_list_format() text, or NULL; only from job_reader_find() */
 } JobRow;
 
 /* Begins a query, newest first. 0 or an outcome of reader.h, as for all functions here. */

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/jobs/perf_report_json.h"
+
+#include "http/jobs/job_lookup.h"
+#include "measure/kept_list.h"
+
+/* Lists the samples of a job that runs or has ended. The list is empty if none was kept. 0 or -ENOMEM. */
+static int list_samples(const Exchange *exchange, const FoundJob *job, KeptList *ret) {
+        const Snapshot *snapshot = exchange->snapshot;
+        int r;
+
+        if (job->record && job->record->window)
+                return sample_log_span_list(&job->record->samples, &snapshot->jobs.samples, &job->record->window->begin,
+                                        &snapshot->node.totals, ret);
+        if (!job->row.samples)
+                return 0;
+
+        r = kept_list_parse(job->row.samples, ret);
+        return r < 0 ? r : 0;
+}
+
+static void write_samples(Json *json, const KeptList *list, bool is_compat) {
+        json_put_object_begin(json, "samples");
+        for (size_t field = 0; field < N_PERFPY_FIELDS; field++) {
+                json_put_array_begin(json, compat_field_names[field]);
+                for (size_t i = 0; i < list->n; i++) {
+                        PerfpySample sample;
+
+                        kept_sample_to_perfpy(&list->samples[i], is_compat, &sample);
+                        json_double(json, compat_field(&sample, field));
+                }
+                json_array_end(json);
+        }
+        json_object_end(json);
+}
+
+void perf_report_json_answer(Exchange *exchange) {
+        scoped(kept_list_deinit) KeptList list = {};
+        Json json = { .out = exchange->body };
+        const JobView *view;
+        bool is_compat;
+        FoundJob job;
+        int r;
+
+        if (exchange_parameter_bool(exchange, "compat", &is_compat) > 0 || job_lookup(exchange, &job) > 0)
+                return;
+        r = list_samples(exchange, &job, &list);
+        if (r < 0) {
+                (void)exchange_store_error(exchange, r);
+                return;
+        }
+
+        view = job.view;
+        json_object_begin(&json);
+        json_put_string(&json, "job", view->info.id);
+        json_put_int_or_null(&json, "rank", view->info.rank >= 0, view->info.rank);
+        json_put_uint(&json, "begin_ms", view->begin_realtime_ms);
+        json_put_int_or_null(&json, "samples_begin_ms", list.n > 0, (int64_t)list.begin_realtime_ms);
+        json_put_uint(&json, "n_merged", list.n > 0 ? list.n_merged : 1);
+        write_samples(&json, &list, is_compat);
+        json_object_end(&json);
+}
