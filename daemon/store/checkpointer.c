@@ -66,7 +66,7 @@ static void *on_start(void *userdata) {
         Checkpointer *checkpointer = userdata;
         CheckpointResult result;
 
-        pthread_setname_np(pthread_self(), "perfd-checkpoint");
+        pthread_setname_np(pthread_self(), CHECKPOINTER_THREAD);
         pthread_mutex_lock(&checkpointer->mutex);
         while (!checkpointer->is_stopping) {
                 if (checkpointer->state != CHECKPOINTER_BUSY) {
