@@ -1,6 +1,7 @@
 # make            build perfd, perfctl and libperfd       make run        run a demonstration, until Ctrl-C
 # make check      install packages and run all tests      make lint       check layers, formatting, manuals
 # make install    DESTDIR= PREFIX= and the *_DIR below    make bench      write the table of bench/RESULTS.md
+# make deb        build Debian packages in build/deb
 # make coverage   measure each module's coverage by its own unit tests (MODULES=daemon/jobs selects)
 # make check-once      run the tests that need another installation or a registry
 # make check-hostile   try faults and hostile clients for HOSTILE_TIME= seconds
@@ -157,6 +158,11 @@ test-deps:
 interop-deps:
 	@tools/deps build test interop
 
+# Builds in a copy of the tree, without this build.
+deb:
+	@tools/deps build deb
+	@tools/deb
+
 # --- use -----------------------------------------------------------------------------------------
 
 # Packages can change what pkg-config answers, so the build is its own make.
@@ -228,7 +234,7 @@ clean:
 
 always:
 
-.PHONY: always all examples deps run-deps test-deps interop-deps run check check-once check-hostile unit-tests bench benches lint coverage install clean compile_commands.json
+.PHONY: always all deb examples deps run-deps test-deps interop-deps run check check-once check-hostile unit-tests bench benches lint coverage install clean compile_commands.json
 .SECONDARY:
 -include $(B)/daemon/main.d $(B)/client/main.d $(CORE_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(CLIENT_OBJ:.o=.d) $(UNIT_TESTS:=.d) $(BENCHES:=.d) \
          $(FUZZ_OBJ:.o=.d)

@@ -2,8 +2,9 @@
 # Boots a real systemd in temporary PID, mount, cgroup, UTS, IPC and network namespaces on a copy-on-write view of this
 # machine's root file system, runs a command outside of the namespaces meanwhile, and removes everything.
 #
-#   boot-systemd.sh [--copy SOURCE:DESTINATION]... [--setup SCRIPT] [--journal FILE] -- COMMAND [ARGUMENT]...
+#   boot-systemd.sh [--root DIRECTORY] [--copy SOURCE:DESTINATION]... [--setup SCRIPT] [--journal FILE] -- COMMAND [ARGUMENT]...
 #
+#   --root     view of this root file system instead, which does not change either
 #   --copy     copy a file or directory into the tree
 #   --setup    run shell commands in the tree (chroot) before the boot
 #   --journal  write the whole journal to this file afterwards
@@ -24,7 +25,7 @@ if [ "${1-}" = --second-stage ]; then
         mount -t tmpfs -o mode=755 tmpfs "$work/t"
         mkdir "$work"/t/{upper,work,root}
         root=$work/t/root
-        mount -t overlay -o "lowerdir=/,upperdir=$work/t/upper,workdir=$work/t/work" overlay "$root"
+        mount -t overlay -o "lowerdir=$lower,upperdir=$work/t/upper,workdir=$work/t/work" overlay "$root"
 
         # Mount the kernel's file systems as in a container: /sys and /proc/sys are read-only, so that the
         # machine's settings cannot be changed; /dev is private.
@@ -83,9 +84,10 @@ fi
 
 # --- first stage: on the machine -------------------------------------------------------------------
 
-copies=() setup='' journal=''
+copies=() setup='' journal='' lower=/
 while [ $# -gt 0 ]; do
         case $1 in
+        --root)    lower=$(realpath "$2"); shift 2;;
         --copy)    copies+=("$(realpath "${2%%:*}"):${2#*:}"); shift 2;;
         --setup)   setup=$2; shift 2;;
         --journal) journal=$(realpath "$2"); shift 2;;
@@ -95,7 +97,7 @@ while [ $# -gt 0 ]; do
 done
 [ $# -gt 0 ] || die "no command"
 [ "$(id -u)" = 0 ] || die "needs root"
-[ -x /lib/systemd/systemd ] || die "systemd is not installed"
+[ -x "$lower/lib/systemd/systemd" ] || die "systemd is not installed in $lower"
 cgroups=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 [ -n "$cgroups" ] || die "no cgroup2 mount"
 
@@ -118,7 +120,7 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 130' INT TERM HUP
 
-declare -p copies setup >"$work/plan"
+declare -p copies setup lower >"$work/plan"
 (
         echo "$BASHPID" >"$cgroup/cgroup.procs"
         exec setpriv --pdeathsig KILL unshare --mount --uts --ipc --pid --cgroup --net --fork --kill-child=KILL \
@@ -133,7 +135,7 @@ for ((i = 0; ; i++)); do
         [ -z "$manager" ] || [ ! -S "/proc/$manager/root/run/systemd/private" ] || break
         sleep 0.05
 done
-export INSIDE="nsenter -t $manager -m -u -i -p -C -n --root --wd=/ --"
+export INSIDE="nsenter -t $manager -m -u -i -p -C -n --root --wd --"
 for ((i = 0; ; i++)); do
         state=$($INSIDE systemctl is-system-running 2>/dev/null) || :
         case $state in
