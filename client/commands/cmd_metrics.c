@@ -135,7 +135,11 @@ static int print_all_ranks(const CommandLine *line) {
 
 static int check_options(const CommandLine *line) {
         const MetricsOptions *options = line->options;
-        const char *option = options->all_ranks ? "all-ranks" : options->compat ? "compat" : options->prefix ? "prefix" : options->names ? "names" : NULL;
+        const char *option = options->all_ranks ? "all-ranks"
+                             : options->compat  ? "compat"
+                             : options->prefix  ? "prefix"
+                             : options->names   ? "names"
+                                                : NULL;
 
         if (option && !options->mlflow)
                 return command_refuse(line->command->name, "--%s requires --mlflow", option);
