@@ -181,9 +181,9 @@ int exchange_parameter_u64(Exchange *exchange, const char *name, uint64_t min, u
 int exchange_parameter_bool(Exchange *exchange, const char *name, bool *ret) {
         const char *text = exchange_parameter(exchange, name);
 
-        *ret = false;
-        if (text && parse_bool(text, ret) != 0)
-                return exchange_error(exchange, 400, "query parameter '%s' must be 1 or 0, not '%s'", name, text);
+        *ret = text && (strcmp(text, "1") == 0 || strcmp(text, "true") == 0);
+        if (text && !*ret && strcmp(text, "0") != 0 && strcmp(text, "false") != 0)
+                return exchange_error(exchange, 400, "query parameter '%s' must be 1, 0, true or false, not '%s'", name, text);
 
         return 0;
 }
