@@ -25,14 +25,14 @@ typedef struct AnalyzeSeriesOptions {
 static const Option options_table[] = {
         { "method", 0, "METHOD", "Method of the analysis", .initial = "perfd",
           OPTION_CHOICE(AnalyzeSeriesOptions, method, "perfd", "hunter", "stdev", "zscore", "relative") },
-        { "direction", 0, "BETTER", "Which values are better", .initial = "none",
+        { "direction", 0, "WHICH", "Which values are better", .initial = "none",
           OPTION_CHOICE(AnalyzeSeriesOptions, direction, "none", "lower", "higher") },
         { "column", 0, "NAME", "Name or number of the column with the values", OPTION_TEXT(AnalyzeSeriesOptions, column) },
         { "window", 0, "N", "Length of hunter's windows, 50 if not given", OPTION_NUMBER(AnalyzeSeriesOptions, window, 2, WINDOW_MAX) },
         { "max-pvalue", 0, "P", "Limit of hunter's p-value, 0.001 if not given", OPTION_TEXT(AnalyzeSeriesOptions, max_pvalue) },
         { "min-magnitude", 0, "M", "Least relative change for hunter, 0.05 if not given",
           OPTION_TEXT(AnalyzeSeriesOptions, min_magnitude) },
-        { "compat", 0, NULL, "Print the status that matrix-benchmarking reports", OPTION_FLAG(AnalyzeSeriesOptions, compat) },
+        OPTION_ROW_COMPAT(AnalyzeSeriesOptions, compat),
         OPTION_ROW_JSON(AnalyzeSeriesOptions, json),
         {},
 };
@@ -240,7 +240,7 @@ const Command cmd_analyze_series = {
         .help = "Reads numbers, one a line, as CSV or as JSON, and prints where their level changes, and whether the newest value has a "
                 "new level. Needs no perfd. The exit status is 0 also if a level has changed.",
         .examples = { "perfctl analyze series latencies.txt", "perfctl analyze series --direction lower --column p99 history.csv",
-                      "perfctl analyze series --method hunter --max-pvalue 0.01 --json - < latencies.txt" },
+                      "perfctl analyze series --method hunter --json < latencies.txt" },
         COMMAND_OPTIONS(AnalyzeSeriesOptions, options_table),
         .n_arguments_max = 1,
         .value = OPTION_VALUE_FILE,
