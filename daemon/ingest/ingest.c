@@ -416,7 +416,12 @@ static int client_hand_over(IngestClient *client, int r, const Decoded *decoded,
 
         *ret = decoded->request;
         ingest->lent_pidfd = ret->peer.pidfd;
-        *ret_ticket = (Ticket){ client->place, connection_table_generation(&ingest->table, client->place), number };
+        *ret_ticket = (Ticket){
+                .connection = client->place,
+                .generation = connection_table_generation(&ingest->table, client->place),
+                .number = number,
+                .user = (uint64_t)ret->peer.uid + 1,
+        };
         return 0;
 }
 
