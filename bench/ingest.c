@@ -143,7 +143,7 @@ static int measure(sd_event *event, Ingest *ingest, Sender *sender) {
 int main(void) {
         IngestConfig config = {
                 .frame_max_bytes = 1048576,
-                .in_flight_max = 1024, .string_max_bytes = STRING_MAX_BYTES, .admin_gid = INGEST_NO_ADMIN_GID,
+                .in_flight_max = 1024, .documents = DOCUMENT_LIMITS_DEFAULT, .admin_gid = INGEST_NO_ADMIN_GID,
         };
         const IngestServer server = { .name = "bench", .node = "bench" };
         sd_event *event = NULL;

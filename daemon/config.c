@@ -48,6 +48,7 @@ typedef struct Setting {
 #define KIB UINT64_C(1024)
 #define MIB (1024 * KIB)
 #define AT(field) offsetof(Config, field), sizeof(((Config *)NULL)->field)
+#define CPU_INTERVAL "a time from 50ms to 1s, or 0 for none"
 #define PATTERNS "patterns of at most 255 bytes"
 
 /*
@@ -56,6 +57,7 @@ typedef struct Setting {
  */
 static const Setting settings[] = {
         { "sampling", "interval", TYPE_DURATION, AT(node.interval_ns), "1s", 100 * MS, 60 * S, "a time from 100ms to 60s", false },
+        { "sampling", "cpu_interval", TYPE_DURATION, AT(node.cpu_interval_ns), "0", 0, S, CPU_INTERVAL, false },
         { "sampling", "filesystems_interval", TYPE_DURATION, AT(node.filesystems_interval_ns), "10s", S, 3600 * S, "a time from 1s to 1h", true },
         { "socket", "path", TYPE_PATH, AT(sockets.path), "/run/perfd/perfd.sock", 1, 107, "an absolute path of at most 107 bytes", true },
         { "socket", "mode", TYPE_MODE, AT(sockets.mode), "0666", 0, 0777, "an octal mode from 0000 to 0777", true },
@@ -88,7 +90,8 @@ static const Setting settings[] = {
         { "limits", "in_flight", TYPE_COUNT, AT(ingest.in_flight_max), "1024", 1, 65536, "a whole number from 1 to 65536", false },
         { "limits", "jobs", TYPE_COUNT, AT(shares.limits[RESOURCE_JOBS]), "2000", 2, 100000, "a whole number from 2 to 100000", false },
         { "limits", "phases", TYPE_COUNT, AT(jobs.phases_max), "1000", 2, 100000, "a whole number from 2 to 100000", false },
-        { "limits", "string_size", TYPE_SIZE, AT(ingest.string_max_bytes), "64K", 256, 16 * MIB, "a size from 256 to 16M", false },
+        { "limits", "string_size", TYPE_SIZE, AT(ingest.documents.string_bytes), "64K", 256, 16 * MIB, "a size from 256 to 16M", false },
+        { "limits", "document_keys", TYPE_COUNT, AT(ingest.documents.n_keys), "65536", 64, 1048576, "a whole number from 64 to 1048576", false },
         { "jobs", "checkpoint_interval", TYPE_DURATION, AT(jobs.checkpoint_interval_ns), "10s", S, 600 * S, "a time from 1s to 10min", false },
         { "jobs", "timeline_points", TYPE_COUNT, AT(jobs.timeline_points), "120", 2, 1000, "an even number from 2 to 1000", false },
         { "jobs", "linger", TYPE_DURATION, AT(jobs.linger_ns), "30s", 0, 86400 * S, "a time of at most 1d", false },
@@ -501,12 +504,15 @@ static int config_check(const Loading *loading, const char *path, ConfigError *r
         if (config->store.queue_bytes_max < config->ingest.frame_max_bytes * 2) {
                 other = setting_find("store", "queue_size");
                 text = "[store] queue_size must be at least twice [limits] frame_size, or the largest request never fits";
-        } else if (config->ingest.string_max_bytes > config->ingest.frame_max_bytes) {
+        } else if (config->ingest.documents.string_bytes > config->ingest.frame_max_bytes) {
                 other = setting_find("limits", "string_size");
                 text = "[limits] string_size must not be above frame_size: no request could carry such a string";
         } else if (config->jobs.timeline_points % 2 != 0) {
                 one = other = setting_find("jobs", "timeline_points");
                 text = "[jobs] timeline_points: expected an even number from 2 to 1000";
+        } else if (config->node.cpu_interval_ns > 0 && config->node.cpu_interval_ns < 50 * MS) {
+                one = other = setting_find("sampling", "cpu_interval");
+                text = "[sampling] cpu_interval: expected " CPU_INTERVAL;
         } else
                 return 0;
 

@@ -19,7 +19,7 @@
 typedef struct Daemon {
         const Options *options;
         sd_event *event;
-        sd_event_source *tick, *checkpoint, *drain;
+        sd_event_source *tick, *cpu_tick, *checkpoint, *drain;
         Rooms rooms;
         Sockets sockets;
         ConfigWatch watch;
@@ -61,6 +61,24 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
 
         r = sd_event_source_set_time(source, daemon->tick_deadline_us);
         return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+/* Sets the time of the next reading of the CPUs; none if the samples are as frequent. */
+static int set_cpu_tick(sd_event_source *source, const NodeConfig *config) {
+        int r;
+
+        r = sd_event_source_set_time(source, (clock_boottime_ns() + config->cpu_interval_ns) / NS_PER_US);
+        return r < 0 ? r : sd_event_source_set_enabled(source, node_reads_cpus(config) ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+}
+
+/* A reading that is late delays the next: the windows need not have the same length. */
+static int on_cpu_tick(sd_event_source *source, uint64_t usec, void *userdata) {
+        Daemon *daemon = userdata;
+        int r;
+
+        (void)usec;
+        r = node_sample_cpus(&daemon->rooms.node);
+        return r < 0 ? r : set_cpu_tick(source, &daemon->rooms.config.node);
 }
 
 /*
@@ -174,6 +192,7 @@ static void restart_timers(Daemon *daemon, const Config *before) {
                 daemon->tick_deadline_us = (now_ns + config->node.interval_ns) / NS_PER_US;
                 (void)sd_event_source_set_time(daemon->tick, daemon->tick_deadline_us);
         }
+        (void)set_cpu_tick(daemon->cpu_tick, &config->node);
         if (config->jobs.checkpoint_interval_ns != before->jobs.checkpoint_interval_ns)
                 (void)sd_event_source_set_time(daemon->checkpoint, (now_ns + config->jobs.checkpoint_interval_ns) / NS_PER_US);
 }
@@ -274,6 +293,12 @@ static int add_timers(Daemon *daemon) {
                 r = sd_event_source_set_priority(daemon->tick, SD_EVENT_PRIORITY_IMPORTANT);
         if (r >= 0)
                 r = sd_event_source_set_exit_on_failure(daemon->tick, true);
+        if (r >= 0)
+                r = sd_event_add_time(daemon->event, &daemon->cpu_tick, CLOCK_BOOTTIME, 0, NS_PER_MS / NS_PER_US, on_cpu_tick, daemon);
+        if (r >= 0)
+                r = set_cpu_tick(daemon->cpu_tick, &config->node);
+        if (r >= 0)
+                r = sd_event_source_set_exit_on_failure(daemon->cpu_tick, true);
         if (r < 0)
                 return r;
 
@@ -445,6 +470,7 @@ static void block_signals(void) {
 
 static void daemon_close(Daemon *daemon) {
         daemon->tick = sd_event_source_disable_unref(daemon->tick);
+        daemon->cpu_tick = sd_event_source_disable_unref(daemon->cpu_tick);
         daemon->checkpoint = sd_event_source_disable_unref(daemon->checkpoint);
         daemon->drain = sd_event_source_disable_unref(daemon->drain);
         /* removes the socket files while perfd still listens: later they may belong to the next instance */

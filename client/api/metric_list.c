@@ -108,17 +108,16 @@ static void free_names(char ***names) {
         free(*names);
 }
 
-int metric_list_write(const Value *answer, const MetricListStyle *style, Buffer *out, MetricListNames *ret_names) {
+/* *n_written: metrics in the list so far. */
+static int write_answer(const Value *answer, const MetricListStyle *style, Buffer *out, size_t *n_written, MetricListNames *names_found) {
         const Value *metrics = value_get(answer, style->is_compat ? "compat" : "metrics");
         size_t n_max = metrics && metrics->type == VALUE_LIST ? metrics->n_items : 0, n = 0;
         scoped(free_names) char **names = calloc(n_max + 1, sizeof(*names));
         int r;
 
-        *ret_names = (MetricListNames){};
         if (!names)
                 return -ENOMEM;
 
-        buffer_putc(out, '[');
         for (size_t i = 0; i < n_max; i++) {
                 const Value *metric = &metrics->items[i];
                 const char *key = value_get_string(metric, "key");
@@ -127,13 +126,27 @@ int metric_list_write(const Value *answer, const MetricListStyle *style, Buffer 
                 if (!key || !value_get_double(metric, "value", &value))
                         continue; /* JSON cannot represent NaN and infinities */
                 names[n] = make_name(key, style);
-                r = names[n] ? check_name(names, n, style, ret_names) : -ENOMEM;
+                r = names[n] ? check_name(names, n, style, names_found) : -ENOMEM;
                 if (r < 0)
                         return r;
 
-                buffer_puts(out, n > 0 ? ",\n " : "");
-                put_metric(metric, names[n], value, out);
-                n++;
+                buffer_puts(out, (*n_written)++ > 0 ? ",\n " : "");
+                put_metric(metric, names[n++], value, out);
+        }
+        return 0;
+}
+
+int metric_list_write(const Value *const *answers, size_t n_answers, const MetricListStyle *style, Buffer *out,
+                      MetricListNames *ret_names) {
+        size_t n_written = 0;
+        int r;
+
+        *ret_names = (MetricListNames){};
+        buffer_putc(out, '[');
+        for (size_t i = 0; i < n_answers; i++) {
+                r = write_answer(answers[i], style, out, &n_written, ret_names);
+                if (r < 0)
+                        return r;
         }
         buffer_puts(out, "]\n");
         return buffer_error(out);

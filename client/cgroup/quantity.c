@@ -51,10 +51,8 @@ bool quantity_read(const Value *value, double *ret) {
 
         if (value->type == VALUE_STRING && !parse_text(value->string, &v))
                 return false;
-        if (value->type == VALUE_INT)
-                v = (double)value->integer;
-        else if (value->type == VALUE_DOUBLE)
-                v = value->number;
+        if (value_is_number(value))
+                v = value_number(value);
         if (!(v >= 0 && isfinite(v)))
                 return false;
 

@@ -76,6 +76,6 @@ OptionParse option_parse_job_id, option_parse_label, option_parse_condition;
 #define OPTION_ROW_SPOOL(type, member) \
         { "spool", 0, "DIRECTORY", "Spool for results that perfd cannot accept now", OPTION_TEXT(type, member), .value = OPTION_VALUE_DIRECTORY }
 #define OPTION_ROW_COMPAT(type, member) \
-        { "compat", 0, NULL, "Count from boot, as perf.py does", OPTION_FLAG(type, member) }
+        { "compat", 0, NULL, "Compute as the original program does", OPTION_FLAG(type, member) }
 #define OPTION_ROW_FORMAT(type, member, first, ...) \
         { "format", 'f', "FORMAT", "Output format", OPTION_CHOICE(type, member, first, __VA_ARGS__), .initial = first }

@@ -109,7 +109,7 @@ void grid_value(Grid *grid, const Value *value) {
                 grid_text(grid, value->string);
         else {
                 value_write_json(value, &(Json){ .out = &text });
-                put(grid, text.text ? text.text : "", value->type == VALUE_INT || value->type == VALUE_DOUBLE ? GRID_NUMBER : GRID_TEXT);
+                put(grid, text.text ? text.text : "", value_is_number(value) ? GRID_NUMBER : GRID_TEXT);
         }
 }
 

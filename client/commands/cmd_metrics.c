@@ -1,23 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "client/api/api_query.h"
 #include "client/api/metric_list.h"
+#include "client/cli/input.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
+#include "client/report/report_run.h"
 
 #define PREFIX_BYTES_MAX 200U /* with a metric's name behind it, no longer than the 250 that MLflow allows */
 
 typedef struct MetricsOptions {
         const char *job, *names, *prefix; /* NULL: not given */
-        bool mlflow, compat, json;
+        bool mlflow, all_ranks, compat, json;
 } MetricsOptions;
 
 static const Option options_table[] = {
         OPTION_ROW_JOB(MetricsOptions, job),
         { "mlflow", 0, NULL, "Print a JSON list for MLflow", OPTION_FLAG(MetricsOptions, mlflow) },
+        { "all-ranks", 0, NULL, "Print one list of the ranks of a run, jobs or reports printed with --json",
+          OPTION_FLAG(MetricsOptions, all_ranks), .value = OPTION_VALUE_JOB },
         { "names", 0, "WHICH", "Spelling of the names in the MLflow list", OPTION_CHOICE(MetricsOptions, names, "sanitised", "raw") },
         { "prefix", 0, "TEXT", "Prefix of each name in the MLflow list", OPTION_LINE(MetricsOptions, prefix, PREFIX_BYTES_MAX) },
         OPTION_ROW_COMPAT(MetricsOptions, compat),
@@ -51,7 +57,7 @@ static void write_metrics(Screen *screen, const Value *answer) {
 }
 
 /* Equal names are both kept, as perf.py logged both: MLflow then shows one history with two values at one step. */
-static int print_list(const MetricsOptions *options, const Value *answer) {
+static int print_list(const MetricsOptions *options, const Value *const *answers, size_t n_answers) {
         MetricListStyle style = {
                 .is_compat = options->compat,
                 .has_raw_names = options->names && strcmp(options->names, "raw") == 0,
@@ -61,7 +67,7 @@ static int print_list(const MetricsOptions *options, const Value *answer) {
         scoped(buffer_deinit) Buffer out = {};
         int r;
 
-        r = metric_list_write(answer, &style, &out, &names);
+        r = metric_list_write(answers, n_answers, &style, &out, &names);
         if (r < 0)
                 return command_fail(r);
         if (names.refused) {
@@ -75,11 +81,72 @@ static int print_list(const MetricsOptions *options, const Value *answer) {
         return output_print(&out);
 }
 
+/* --- the ranks of a run --------------------------------------------------------------------------- */
+
+static int add_report(ReportRun *run, const char *name, const Buffer *text) {
+        int r;
+
+        r = report_run_add(run, name, text->text ? text->text : "", text->n);
+        if (r == RUN_INVALID) {
+                message_print("%s", run->error);
+                return EXIT_FAILED;
+        }
+        return r < 0 ? command_fail(r) : EXIT_DONE;
+}
+
+/* A job's id may have a '.', but no slash. */
+static int add_argument(ReportRun *run, const CommandLine *line, const char *argument) {
+        scoped(api_query_deinit) ApiQuery query = {};
+        scoped(buffer_deinit) Buffer text = {};
+        size_t n = strlen(argument);
+        int r;
+
+        if (strchr(argument, '/') || (n > 5 && strcmp(argument + n - 5, ".json") == 0)) {
+                r = input_read(argument, &text);
+                return r == EXIT_DONE ? add_report(run, argument, &text) : r;
+        }
+
+        r = api_query_open_job(&query, &line->global, argument, "");
+        return r == EXIT_DONE ? add_report(run, argument, &query.body) : r;
+}
+
+static int print_all_ranks(const CommandLine *line) {
+        scoped(report_run_deinit) ReportRun run = {};
+        scoped(freep) const Value **answers = NULL;
+        int r;
+
+        for (int i = 0; i < line->n_arguments; i++) {
+                r = add_argument(&run, line, line->arguments[i]);
+                if (r != EXIT_DONE)
+                        return r;
+        }
+
+        r = report_run_join(&run);
+        answers = r == 0 ? calloc(run.n_reports + 1, sizeof(*answers)) : NULL;
+        if (r == RUN_INVALID)
+                message_print("%s", run.error);
+        if (!answers)
+                return r > 0 ? EXIT_FAILED : command_fail(r < 0 ? r : -ENOMEM);
+
+        for (size_t i = 0; i < run.n_reports; i++)
+                answers[i] = run.reports[i].job;
+        return print_list(line->options, answers, run.n_reports);
+}
+
 static int check_options(const CommandLine *line) {
         const MetricsOptions *options = line->options;
-        const char *option = options->compat ? "compat" : options->prefix ? "prefix" : options->names ? "names" : NULL;
+        const char *option = options->all_ranks ? "all-ranks"
+                             : options->compat  ? "compat"
+                             : options->prefix  ? "prefix"
+                             : options->names   ? "names"
+                                                : NULL;
 
-        return option && !options->mlflow ? command_refuse(line->command->name, "--%s requires --mlflow", option) : EXIT_DONE;
+        if (option && !options->mlflow)
+                return command_refuse(line->command->name, "--%s requires --mlflow", option);
+        if (options->all_ranks && (options->job || line->n_arguments == 0))
+                return command_refuse(line->command->name, "--all-ranks requires the jobs or reports as arguments%s",
+                                      options->job ? ", instead of --job" : "");
+        return options->all_ranks ? EXIT_DONE : command_check_arguments(line, 0, 0);
 }
 
 static int metrics_run(const CommandLine *line) {
@@ -96,12 +163,14 @@ static int metrics_run(const CommandLine *line) {
                 snprintf(path, sizeof(path), "/api/v1/node");
 
         r = check_options(line);
+        if (r == EXIT_DONE && options->all_ranks)
+                return print_all_ranks(line);
         if (r == EXIT_DONE)
                 r = api_query_open(&query, &line->global, path);
         if (r != EXIT_DONE)
                 return r;
         if (options->mlflow)
-                return print_list(options, query.answer);
+                return print_list(options, &query.answer, 1);
         if (options->json)
                 return api_query_print_json(&query);
 
@@ -112,15 +181,17 @@ static int metrics_run(const CommandLine *line) {
 
 const Command cmd_metrics = {
         .name = "metrics",
-        .arguments = "",
+        .arguments = "[JOB|FILE...]",
         .summary = "List all metrics of the node or of a job",
         .help = "Prints one line for each metric: name, value, unit, and whether the value is exact or sampled.",
         .examples = {
                 "perfctl metrics",
                 "perfctl metrics --job train-17 | grep cpu",
-                "perfctl metrics --json",
+                "perfctl metrics --mlflow --all-ranks train-17.0 node2/report.json",
                 "perfctl metrics --job train-17 --mlflow --prefix node3/",
         },
         COMMAND_OPTIONS(MetricsOptions, options_table),
+        .n_arguments_max = COMMAND_MANY,
+        .value = OPTION_VALUE_JOB,
         .run = metrics_run,
 };

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "client/cli/input.h"
+#include "client/cli/component_note.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
@@ -55,6 +56,7 @@ typedef struct Intake {
         Arena *arenas; /* one for each file, in which its documents live */
         size_t n_arenas;
         size_t n_complaints;
+        bool is_component_noted;
 } Intake;
 
 static void intake_deinit(Intake *intake) {
@@ -83,6 +85,7 @@ static int add_item(Intake *intake, const Origin *origin, Submission *item) {
         if (r != 0)
                 return r;
 
+        component_note(&item->indicator, &intake->is_component_noted);
         intake->origins[intake->n_items] = *origin;
         intake->items[intake->n_items++] = *item;
         return 0;
@@ -108,7 +111,7 @@ static int take_document(Intake *intake, Arena *arena, const Origin *origin, con
         if (r == 0)
                 r = !intake->is_latencies && amun_is_result(document) ?
                             amun_read(document, &intake->context, arena, &item, &complaint) :
-                            indicator_from_value(document, STRING_ANY_BYTES, &item.indicator, &complaint);
+                            indicator_from_value(document, DOCUMENT_LIMITS_NONE, &item.indicator, &complaint);
         if (r == 0)
                 r = add_item(intake, origin, &item);
         if (r == INDICATOR_INVALID) {
@@ -157,7 +160,7 @@ static int take_numbers(Intake *intake, Arena *arena, const char *name, const Bu
 
         r = latencies_from_lines(text->text, text->n, intake->batch_length, arena, &document, &complaint, &origin.line);
         if (r == 0)
-                r = indicator_from_value(document, STRING_ANY_BYTES, &item.indicator, &complaint);
+                r = indicator_from_value(document, DOCUMENT_LIMITS_NONE, &item.indicator, &complaint);
         if (r == 0)
                 r = add_item(intake, &origin, &item);
         if (r == INDICATOR_INVALID) {

@@ -35,6 +35,7 @@
         COMMAND(cmd_indicator_schema)    \
         COMMAND(cmd_indicator_register)  \
         COMMAND(cmd_indicator_unregister) \
+        COMMAND(cmd_analyze_series)      \
         HEADING("Begin and end jobs by hand") \
         COMMAND(cmd_job_begin)           \
         COMMAND(cmd_job_end)             \

@@ -142,9 +142,9 @@ static int parse_indicator(const Value *line, Submission *item) {
         int r;
 
         if (submission_has_failed(item))
-                r = indicator_from_failed_run(document, &given, STRING_ANY_BYTES, &item->indicator, &complaint);
+                r = indicator_from_failed_run(document, &given, DOCUMENT_LIMITS_NONE, &item->indicator, &complaint);
         else
-                r = document ? indicator_from_value(document, STRING_ANY_BYTES, &item->indicator, &complaint) : SPOOL_MALFORMED;
+                r = document ? indicator_from_value(document, DOCUMENT_LIMITS_NONE, &item->indicator, &complaint) : SPOOL_MALFORMED;
         return r == 0 ? 0 : SPOOL_MALFORMED;
 }
 

@@ -164,9 +164,9 @@ static int make_failed_indicator(const Value *printed, const AmunContext *contex
         };
         int r;
 
-        r = indicator_from_failed_run(printed ?: context->printed, &given, STRING_ANY_BYTES, ret, complaint);
+        r = indicator_from_failed_run(printed ?: context->printed, &given, DOCUMENT_LIMITS_NONE, ret, complaint);
         if (r == INDICATOR_INVALID && printed)
-                r = indicator_from_failed_run(context->printed, &given, STRING_ANY_BYTES, ret, complaint);
+                r = indicator_from_failed_run(context->printed, &given, DOCUMENT_LIMITS_NONE, ret, complaint);
         if (r == INDICATOR_INVALID && !given.name)
                 return indicator_complain(complaint, "name",
                                           "a failed run names no indicator: use --indicator-name, as in --indicator-name PiMatmul");
@@ -182,7 +182,7 @@ static int make_indicator(const Value *printed, const AmunPart *part, const char
         if (sha256) /* as in Amun, the hash is the version if the script has none */
                 r = object_builder_complete(printed, "version", sha256, arena, &printed);
         if (r == 0)
-                r = indicator_from_value(printed, STRING_ANY_BYTES, ret, &inner);
+                r = indicator_from_value(printed, DOCUMENT_LIMITS_NONE, ret, &inner);
         if (r != INDICATOR_INVALID)
                 return r;
 

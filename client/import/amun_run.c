@@ -225,10 +225,12 @@ static bool is_given_later(const Value *list, size_t i, const char *name) {
         return false;
 }
 
+#define ENVIRONMENT_MAX 4096U /* variables of a specification that are kept */
+
 static void put_environment(const Value *list, ObjectBuilder *run) {
         ObjectBuilder environment;
 
-        if (!list || list->type != VALUE_LIST || list->n_items > KEYS_MAX)
+        if (!list || list->type != VALUE_LIST || list->n_items > ENVIRONMENT_MAX)
                 return;
 
         object_builder_init(&environment, run->arena, list->n_items);
@@ -277,7 +279,7 @@ int amun_run_make(const AmunPlace *place, Arena *arena, Submission *ret, Complai
         if (!value || object_builder_end(&run, value) < 0)
                 return -ENOMEM;
 
-        r = indicator_check_object(value, STRING_ANY_BYTES, ret_complaint);
+        r = indicator_check_object(value, DOCUMENT_LIMITS_NONE, ret_complaint);
         if (r != 0)
                 return r;
         ret->run = value;

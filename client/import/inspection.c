@@ -334,7 +334,7 @@ static int find_names(Inspection *inspection) {
                 r = amun_find_printed(run->result, &run->arena, &printed, &ignored);
                 if (r < 0)
                         return r;
-                if (r == 0 && printed && indicator_from_value(printed, STRING_ANY_BYTES, &indicator, &ignored) == 0)
+                if (r == 0 && printed && indicator_from_value(printed, DOCUMENT_LIMITS_NONE, &indicator, &ignored) == 0)
                         return store_names(inspection, &indicator);
         }
         return 0;

@@ -57,9 +57,9 @@ static int read_seconds(const Value *list, LatencyInput *ret, Complaint *complai
                 const Value *item = &list->items[i];
 
                 snprintf(path, sizeof(path), "time_per_batch[%zu]", i);
-                if (item->type != VALUE_DOUBLE && item->type != VALUE_INT)
+                if (!value_is_number(item))
                         return indicator_complain(complaint, path, "is %s, must be a number of seconds", value_type_text(item));
-                ret->seconds[i] = item->type == VALUE_INT ? (double)item->integer : item->number;
+                ret->seconds[i] = value_number(item);
                 r = check_seconds(ret->seconds[i], path, complaint);
                 if (r != 0)
                         return r;
@@ -69,7 +69,7 @@ static int read_seconds(const Value *list, LatencyInput *ret, Complaint *complai
 
 /* Accepts 8.0 for 8: many languages print integral floats this way. */
 static int read_length(const Value *value, const char *path, uint64_t *ret, Complaint *complaint) {
-        double length = value->type == VALUE_INT ? (double)value->integer : value->type == VALUE_DOUBLE ? value->number : 0;
+        double length = value_is_number(value) ? value_number(value) : 0;
 
         if (!(length >= 1 && length <= LATENCY_LENGTH_MAX && length == floor(length)))
                 return indicator_complain(complaint, path, "must be a whole number from 1 to %d: how many queries a batch has",

@@ -56,14 +56,17 @@ static void write_advice(Screen *screen, const Value *job) {
 /* --- report --------------------------------------------------------------------------------------- */
 
 void report_write_legend(const Sheet *sheet) {
-        uint64_t interval_ms = answer_time(sheet->on, "interval_ms");
-        char interval[TEXT_MAX] = "", text[2 * TEXT_MAX];
+        uint64_t interval_ms = answer_time(sheet->on, "interval_ms"), cpu_ms = answer_time(sheet->on, "cpu_interval_ms");
+        char interval[TEXT_MAX] = "", of_cpus[TEXT_MAX] = "", text[4 * TEXT_MAX];
 
         if (!sheet->is_marked)
                 return;
         if (interval_ms > 0)
                 text_duration(interval_ms * NS_PER_MS, interval);
-        snprintf(text, sizeof(text), "  ~ from samples%s%s; the other numbers are exact", interval_ms > 0 ? " every " : "", interval);
+        if (cpu_ms > 0 && cpu_ms < interval_ms)
+                text_duration(cpu_ms * NS_PER_MS, of_cpus);
+        snprintf(text, sizeof(text), "  ~ from samples%s%s%s%s; the other numbers are exact", interval_ms > 0 ? " every " : "", interval,
+                 of_cpus[0] ? ", peaks of node CPUs every " : "", of_cpus);
         screen_styled(sheet->screen, STYLE_DIM, text);
         buffer_putc(sheet->screen->out, '\n');
 }

@@ -13,7 +13,7 @@
 static void put_number(Buffer *out, const char *name, const Value *value) {
         char number[TEXT_MAX];
 
-        text_number(value->type == VALUE_INT ? (double)value->integer : value->number, number);
+        text_number(value_number(value), number);
         buffer_printf(out, "%s%s %s", out->n > 0 ? ", " : "", name, number);
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/component_note.h"
 #include "client/cli/message.h"
 #include "client/results/command_result.h"
 #include "client/facts/object_builder.h"
@@ -154,18 +155,19 @@ static int take_document(const Value *document, const char *sha256, Arena *arena
         int r = 0;
 
         if (submission_has_failed(item))
-                return indicator_from_failed_run(document, &(IndicatorGiven){ .version = sha256 }, STRING_ANY_BYTES, &item->indicator,
+                return indicator_from_failed_run(document, &(IndicatorGiven){ .version = sha256 }, DOCUMENT_LIMITS_NONE, &item->indicator,
                                                  complaint);
 
         if (sha256)
                 r = object_builder_complete(document, "version", sha256, arena, &document);
-        return r == 0 ? indicator_from_value(document, STRING_ANY_BYTES, &item->indicator, complaint) : r;
+        return r == 0 ? indicator_from_value(document, DOCUMENT_LIMITS_NONE, &item->indicator, complaint) : r;
 }
 
 /* The documents that are indicators; the others are spoken of. */
 static int take_documents(RunResults *results, const RunResultsPlan *plan, const Submission *common,
                           const Value *const *documents, size_t n) {
         const char *sha256 = plan->place->has_script ? plan->place->script.sha256 : NULL;
+        bool is_noted = false;
         Complaint complaint;
         int r;
 
@@ -179,6 +181,8 @@ static int take_documents(RunResults *results, const RunResultsPlan *plan, const
                             complaint.text);
                         continue;
                 }
+                if (r == 0 && item->batch_index == 0)
+                        component_note(&item->indicator, &is_noted);
                 if (r == 0)
                         r = id_make_result(item->time_ms, item->id);
                 if (r < 0)

@@ -71,7 +71,7 @@ int run_series_name(RunSeries *series, RunResults *unnamed, const char *version)
         r = kept_parameters_document(&series->parameters, &document);
         if (r < 0)
                 return r;
-        if (indicator_from_failed_run(document, &given, STRING_ANY_BYTES, &unnamed->items[0].indicator, &complaint) != 0)
+        if (indicator_from_failed_run(document, &given, DOCUMENT_LIMITS_NONE, &unnamed->items[0].indicator, &complaint) != 0)
                 return RUN_SERIES_NO_NAME;
 
         unnamed->is_unnamed = false;

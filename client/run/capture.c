@@ -59,14 +59,28 @@ void capture_add(Capture *capture, const void *bytes, size_t n) {
         buffer_put(&capture->text, bytes, n);
 }
 
-/* Moves to the next line that begins with `{`, the present one included when the reader is at its beginning. */
+static size_t count_blanks(const char *text, size_t n) {
+        size_t i = 0;
+
+        while (i < n && (text[i] == ' ' || text[i] == '\t' || text[i] == '\r'))
+                i++;
+        return i;
+}
+
+/*
+ * Moves to the next place where a document may begin: a `{` that follows only blanks at the start of a line, or the document
+ * before it. The reader is at one of these, or at the end of a line.
+ */
 static bool seek_object(ValueReader *reader) {
         const char *text = reader->text;
 
         while (reader->at < reader->n) {
+                size_t n_blanks = count_blanks(text + reader->at, reader->n - reader->at);
                 const char *end;
 
-                if (text[reader->at] == '{' && (reader->at == 0 || text[reader->at - 1] == '\n'))
+                reader->at += n_blanks;
+                reader->column += (unsigned)n_blanks;
+                if (reader->at < reader->n && text[reader->at] == '{')
                         return true;
 
                 end = memchr(text + reader->at, '\n', reader->n - reader->at);
@@ -80,13 +94,21 @@ static bool seek_object(ValueReader *reader) {
         return false;
 }
 
-/* A document ends where the next one may begin. */
-static void record_loss(CaptureLoss *loss, const ValueReader *reader, const ValueError *error) {
-        const char *begin = reader->text + reader->at;
-        size_t n = reader->n - reader->at;
-        const char *next = memmem(begin, n, "\n{", 2);
-        bool names_result = memmem(begin, next ? (size_t)(next - begin) : n, result_key, RESULT_KEY_BYTES);
+/* Moves to the end of the line. */
+static void skip_line(ValueReader *reader) {
+        const char *end = memchr(reader->text + reader->at, '\n', reader->n - reader->at);
 
+        reader->at = end ? (size_t)(end - reader->text) : reader->n;
+}
+
+/* A malformed document ends at most at the next line that begins with a brace. */
+static void record_loss(CaptureLoss *loss, const ValueReader *reader, const ValueError *error) {
+        ValueReader next = *reader;
+        bool names_result;
+
+        skip_line(&next);
+        (void)seek_object(&next);
+        names_result = memmem(reader->text + reader->at, next.at - reader->at, result_key, RESULT_KEY_BYTES);
         if (names_result || !loss->names_result)
                 *loss = (CaptureLoss){ .error = *error, .names_result = names_result };
 }
@@ -119,8 +141,7 @@ int capture_find(const Capture *capture, Arena *arena, const Value *ret[static C
                 if (r == VALUE_MALFORMED) {
                         n_wasted += error.at - reader.at;
                         record_loss(ret_loss, &reader, &error);
-                        reader.at++; /* past the brace, so that the search goes on */
-                        reader.column++;
+                        skip_line(&reader);
                 }
         }
 

@@ -37,9 +37,9 @@ typedef struct CaptureLoss {
 } CaptureLoss;
 
 /*
- * Finds the documents with an `@result` in the output: JSON objects that start at the start of a line, with any text around them, up
- * to CAPTURE_DOCUMENTS_MAX. The documents live in the arena, of at least value_parse_arena_size(text.n) bytes. *ret_loss describes the
- * last malformed document that names a result, else the last malformed document.
+ * Finds the documents with an `@result` in the output: JSON objects at the start of a line, after blanks, or behind another such object,
+ * with any text around them, up to CAPTURE_DOCUMENTS_MAX. The documents live in the arena, of at least value_parse_arena_size(text.n)
+ * bytes. *ret_loss describes the last malformed document that names a result, else the last malformed document.
  */
 int capture_find(const Capture *capture, Arena *arena, const Value *ret[static CAPTURE_DOCUMENTS_MAX], size_t *ret_n,
                  CaptureLoss *ret_loss);

@@ -141,8 +141,8 @@ static int refuse_quantity(SpecError *error, const char *key, const Value *given
                 buffer_printf(&text, "'%.*s'", (int)utf8_cut(given->string, 40), given->string);
         else if (given->type == VALUE_INT)
                 buffer_printf(&text, "%" PRId64, given->integer);
-        else if (given->type == VALUE_DOUBLE)
-                buffer_printf(&text, "%g", given->number);
+        else if (value_is_number(given))
+                buffer_printf(&text, "%g", value_number(given));
         else
                 buffer_puts(&text, value_type_text(given));
         return refuse(error, "run.requests.%s: expected %s, not %s", key, expected, text.text ?: "");

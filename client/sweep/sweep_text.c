@@ -39,6 +39,9 @@ void sweep_text_put(Buffer *out, const Value *value) {
         case VALUE_INT:
                 buffer_printf(out, "%" PRId64, value->integer);
                 break;
+        case VALUE_UINT:
+                buffer_printf(out, "%" PRIu64, value->natural);
+                break;
         case VALUE_DOUBLE:
                 put_double(out, value->number);
                 break;

@@ -375,7 +375,7 @@ int perfd_submit_json(PerfdClient *client, const char *job, const char *json) {
         if (r != 0)
                 return r;
 
-        if (indicator_from_value(document, STRING_ANY_BYTES, &item.indicator, &complaint) != 0)
+        if (indicator_from_value(document, DOCUMENT_LIMITS_NONE, &item.indicator, &complaint) != 0)
                 return complain(client, PERFD_INVALID, &complaint);
 
         sequence = next_sequence(client);

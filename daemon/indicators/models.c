@@ -24,6 +24,7 @@ Model *model_free(Model *model) {
         arena_deinit(&model->arena);
         free(model->file);
         free(model->json);
+        shared_text_unref(model->text);
         free(model);
         return NULL;
 }
@@ -364,41 +365,91 @@ bool models_is_effective(const Models *models, const Model *model) {
 
 /* --- JSON ------------------------------------------------------------------------------------------ */
 
-static void write_model(const Model *model, Json *json) {
-        json_object_begin(json);
-        json_put_string(json, "name", model->model.name);
-        json_put_string(json, "component", model->model.component);
-        json_put_string(json, "file", model->file);
-        json_put_int_or_null(json, "uid", !model->file, model->uid);
-        json_put_int_or_null(json, "applies_to_uid", model_owner(model) != MODEL_OF_ALL, model->uid);
-        json_key(json, "declaration");
-        json_raw(json, model->json);
-        json_object_end(json);
-}
-
-void models_write_json(const Models *models, ModelPolicy policy, Buffer *out) {
-        const ModelList *files = &models->files, *registered = &models->registered;
-        size_t i = 0, k = 0;
-        Json json = { .out = out };
+static int write_text(Model *model) {
+        Buffer text = {};
+        Json json = { .out = &text };
 
         json_object_begin(&json);
-        json_put_string(&json, "policy", policy == MODEL_STRICT ? "strict" : "accept");
-        json_put_array_begin(&json, "models");
-        /* Merges the two sorted lists and writes each model that is in effect. */
-        while (i < files->n || k < registered->n) {
-                const Model *file = i < files->n ? files->items[i] : NULL, *other = k < registered->n ? registered->items[k] : NULL;
-                bool is_file = !other || (file && compare_models(file, other) <= 0);
-                const Model *next = is_file ? file : other;
+        json_put_string(&json, "name", model->model.name);
+        json_put_string(&json, "component", model->model.component);
+        json_put_string(&json, "file", model->file);
+        json_put_int_or_null(&json, "uid", !model->file, model->uid);
+        json_put_int_or_null(&json, "applies_to_uid", model_owner(model) != MODEL_OF_ALL, model->uid);
+        json_key(&json, "declaration");
+        json_raw(&json, model->json);
+        json_object_end(&json);
+        return shared_text_new(&model->text, &text);
+}
 
-                if (models_is_effective(models, next))
-                        write_model(next, &json);
-                i += is_file;
-                k += !is_file;
-        }
-        json_array_end(&json);
-        json_put_array_begin(&json, "complaints");
-        for (i = 0; i < files->n_complaints; i++)
+static int write_head(ModelPolicy policy, SharedText **ret) {
+        Buffer text = {};
+
+        buffer_printf(&text, "{\"policy\":\"%s\",\"models\":[", policy == MODEL_STRICT ? "strict" : "accept");
+        return shared_text_new(ret, &text);
+}
+
+static int write_tail(const ModelList *files, SharedText **ret) {
+        Buffer text = {};
+        Json json = { .out = &text };
+
+        buffer_puts(&text, "],\"complaints\":");
+        json_array_begin(&json);
+        for (size_t i = 0; i < files->n_complaints; i++)
                 json_string(&json, files->complaints[i]);
         json_array_end(&json);
-        json_object_end(&json);
+        buffer_putc(&text, '}');
+        return shared_text_new(ret, &text);
+}
+
+static bool is_same_pair(const Model *a, const Model *b) {
+        return strcmp(a->model.name, b->model.name) == 0 && strcmp(a->model.component ?: "", b->model.component ?: "") == 0;
+}
+
+/* Returns the model in effect for all users among those of a pair, else the first: the models for all users sort first. */
+static Model *choose_first(Model *file, Model *registered) {
+        int order = !registered ? -1 : !file ? 1 : compare_models(file, registered);
+
+        return order < 0 ? file : registered;
+}
+
+static size_t skip_hidden(const ModelList *list, size_t at, const Model *by) {
+        while (at < list->n && (list->items[at] == by || (model_owner(by) == MODEL_OF_ALL && is_same_pair(list->items[at], by))))
+                at++;
+        return at;
+}
+
+/* Merges the two sorted lists, and adds each model that is in effect. */
+static int add_texts(Models *models, SharedTexts *texts) {
+        const ModelList *files = &models->files, *registered = &models->registered;
+        size_t i = 0, k = 0;
+
+        while (i < files->n || k < registered->n) {
+                Model *next = choose_first(i < files->n ? files->items[i] : NULL, k < registered->n ? registered->items[k] : NULL);
+                int r;
+
+                r = next->text ? 0 : write_text(next);
+                if (r < 0)
+                        return r;
+                shared_texts_add(texts, next->text);
+                i = skip_hidden(files, i, next);
+                k = skip_hidden(registered, k, next);
+        }
+        return 0;
+}
+
+int models_list_texts(Models *models, ModelPolicy policy, SharedTexts **ret) {
+        scoped(shared_text_unrefp) SharedText *head = NULL, *tail = NULL;
+        scoped(shared_texts_unrefp) SharedTexts *texts = NULL;
+        int r;
+
+        r = write_head(policy, &head);
+        if (r == 0)
+                r = write_tail(&models->files, &tail);
+        if (r == 0)
+                r = shared_texts_new(&texts, models->files.n + models->registered.n, head, tail);
+        if (r == 0)
+                r = add_texts(models, texts);
+        if (r == 0)
+                *ret = TAKE(texts);
+        return r;
 }

@@ -17,6 +17,7 @@
 #include "document/indicator_model.h"
 #include "shares/shares.h"
 #include "store/indicators/model_rows.h"
+#include "snapshot/shared_texts.h"
 #include "util/buffer.h"
 #include "util/scoped.h"
 
@@ -37,6 +38,7 @@ typedef struct Model {
         Arena arena;
         char *file;   /* owned; path of the file that declares the model; NULL: a registered model */
         char *json;   /* owned; the declaration */
+        SharedText *text; /* a reference; the model's part of the list of models, or NULL: not listed yet */
         uint32_t uid; /* user who registered the model */
         bool by_admin; /* an administrator registered the model */
         Charge charge; /* of RESOURCE_MODELS, to the user; {} for a model of a file */
@@ -101,5 +103,8 @@ const Model *models_find_file(const Models *models, const char *name, const char
  */
 bool models_is_effective(const Models *models, const Model *model);
 
-/* Writes {"policy": …, "models": […], "complaints": […]}, the answer of /api/v1/models. */
-void models_write_json(const Models *models, ModelPolicy policy, Buffer *out);
+/*
+ * Lists the parts of {"policy": …, "models": […], "complaints": […]}, the answer of /api/v1/models. A model's part is formatted once.
+ * 0 with a reference that the caller releases, or -ENOMEM.
+ */
+int models_list_texts(Models *models, ModelPolicy policy, SharedTexts **ret);

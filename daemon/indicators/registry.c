@@ -30,21 +30,19 @@ static int put_declared(const Registry *registry) {
 }
 
 /*
- * Formats the JSON text of the changed table. Stores the models of files if the change affects how the store indexes
- * results.
+ * Lists the JSON texts of the changed table, of which only new models are formatted. Stores the models of files if the
+ * change affects how the store indexes results.
  */
 static int apply_change(Registry *registry, bool is_declaration_due) {
-        Buffer text = {};
-        char *json;
+        SharedTexts *json;
+        int r;
 
-        models_write_json(&registry->models, registry->config->policy, &text);
-        json = buffer_take(&text);
-        if (!json)
-                return -ENOMEM;
+        r = models_list_texts(&registry->models, registry->config->policy, &json);
+        if (r < 0)
+                return r;
 
-        free(registry->json);
+        shared_texts_unref(registry->json);
         registry->json = json;
-        registry->json_version++;
         registry->is_declaration_due |= is_declaration_due;
         return registry_tick(registry);
 }
@@ -154,7 +152,7 @@ int registry_restore(Registry *registry) {
 void registry_deinit(Registry *registry) {
         models_deinit(&registry->models);
         model_freep(&registry->pending);
-        free(TAKE(registry->json));
+        registry->json = shared_texts_unref(registry->json);
 }
 
 /* --- registering ---------------------------------------------------------------------------------- */
@@ -440,5 +438,5 @@ int registry_check(const Registry *registry, uint32_t uid, Submission *items, si
 }
 
 void registry_publish(const Registry *registry, IndicatorsSnapshot *ret) {
-        indicators_snapshot_set_models(ret, registry->json, registry->json_version);
+        indicators_snapshot_set_models(ret, registry->json);
 }

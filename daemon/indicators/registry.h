@@ -19,8 +19,7 @@ typedef struct Registry {
         Models models;
         Model *pending;          /* owned; the model whose registration or removal is queued for the store; NULL: none */
         bool is_pending_removal;
-        char *json;              /* owned; all models as /api/v1/models returns them */
-        uint64_t json_version;
+        SharedTexts *json;       /* a reference; all models as /api/v1/models returns them */
         bool is_declaration_due; /* the models declared in files have changed and are not queued for the store yet */
 } Registry;
 

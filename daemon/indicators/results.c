@@ -34,7 +34,7 @@ static void refuse_item(Results *results, const Request *request, size_t i, cons
         (void)snprintf(whole, sizeof(whole), "submit.indicators[%zu].", i);
         n = strlen(whole);
         (void)snprintf(whole + n, sizeof(whole) - n, "%.*s", (int)utf8_cut(path, sizeof(whole) - n - 1), path);
-        tally_count_refused(&results->tally, request->peer.uid, indicator->name, indicator->component);
+        tally_count(&results->tally, request->peer.uid, indicator->name, indicator->component, INDICATOR_REFUSED);
         desk_answer(ret, STATUS_INVALID, whole, text);
         ret->has_item = true;
         ret->item = (uint32_t)i;
@@ -153,7 +153,7 @@ static bool choose_jobs(Results *results, const Request *request, Ticket ticket,
 
 /* --- requests ------------------------------------------------------------------------------------- */
 
-/* Queues the results for the store, and adds them to the tally, which counts them on completion. */
+/* Queues the results for the store. */
 static int put(Results *results, const Request *request, const Peer *sender, Ticket ticket, size_t n_odd) {
         const Submission *items = request->submit.items;
         size_t n_items = request->submit.n_items;
@@ -163,15 +163,9 @@ static int put(Results *results, const Request *request, const Peer *sender, Tic
         };
         int r;
 
-        r = tally_add(&results->tally, request->peer.uid, items, n_items);
-        if (r < 0)
-                return r;
-
         r = store_put(results->store, result_rows_pack(items, n_items, sender, clock_realtime_ns() / NS_PER_MS, cookie));
         if (r == 0)
                 results->tally.stats.n_odd_keys += n_odd;
-        else
-                tally_cancel_last(&results->tally);
         return desk_pending(r);
 }
 
@@ -221,14 +215,22 @@ static int answer_quota(const Results *results, const StoreDone *done, Answer *r
         return desk_answer(ret, STATUS_QUOTA, "submit", text);
 }
 
+static void count_stored(Tally *tally, const RowSet *rows) {
+        ResultWalk walk = result_rows_walk(rows);
+        StoredResult result;
+
+        tally->stats.n_stored += result_rows_stored(rows)->n_new;
+        while (result_rows_next(&walk, &result))
+                if (result.is_new)
+                        tally_count(tally, walk.uid, result.name, result.component,
+                                    result.has_failed ? INDICATOR_FAILED : INDICATOR_STORED);
+}
+
 static int complete(void *state, const StoreDone *done, Answer *ret) {
         Results *results = state;
 
-        if (done->outcome == STORE_DONE) {
-                results->tally.stats.n_stored += result_rows_stored(done->rows)->n_new;
-                tally_count_stored(&results->tally, result_rows_stored(done->rows)->old);
-        } else
-                tally_discard(&results->tally);
+        if (done->outcome == STORE_DONE)
+                count_stored(&results->tally, done->rows);
 
         switch (done->outcome) {
         case STORE_DONE:

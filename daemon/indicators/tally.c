@@ -13,7 +13,6 @@
 void tally_deinit(Tally *tally) {
         for (size_t i = 1; i <= tally->n_series; i++)
                 free(tally->series[i].text);
-        free(tally->entries);
         *tally = (Tally){};
 }
 
@@ -48,8 +47,7 @@ static void free_bucket(Tally *tally, uint32_t at) {
 }
 
 /*
- * Returns the least recently used series of the user with the most series; 0 if each of them has entries queued for
- * the store.
+ * Returns the least recently used series of the user with the most series.
  */
 static uint32_t find_victim(const Tally *tally, uint32_t uid) {
         uint8_t n_of_user[256] = {}, n_most;
@@ -65,7 +63,7 @@ static uint32_t find_victim(const Tally *tally, uint32_t uid) {
         for (uint32_t i = 1; i <= tally->n_series; i++) {
                 const TallySeries *series = &tally->series[i];
 
-                if (n_of_user[series->uid % 256] == n_most && series->n_queued == 0 &&
+                if (n_of_user[series->uid % 256] == n_most &&
                     (victim == 0 || series->used < tally->series[victim].used))
                         victim = i;
         }
@@ -122,104 +120,10 @@ static uint32_t find_series(Tally *tally, uint32_t uid, const char *name, const 
 
 _Static_assert(TALLY_BUCKETS > INDICATOR_SERIES_MAX, "a search ends at a free bucket");
 
-/* --- queued submissions --------------------------------------------------------------------------- */
+/* --- counting ------------------------------------------------------------------------------------- */
 
-static int make_room(Tally *tally, size_t n) {
-        size_t n_new = tally->n_allocated ?: 64;
-        TallyEntry *entries;
-
-        if (tally->first == tally->n_entries)
-                tally->first = tally->n_entries = 0;
-        if (tally->first > 0 && tally->n_entries + n > tally->n_allocated) {
-                tally->n_entries -= tally->first;
-                memmove(tally->entries, tally->entries + tally->first, tally->n_entries * sizeof(*entries));
-                tally->first = 0;
-        }
-        if (tally->n_entries + n <= tally->n_allocated)
-                return 0;
-
-        while (n_new < tally->n_entries + n)
-                n_new *= 2;
-        entries = reallocarray(tally->entries, n_new, sizeof(*entries));
-        if (!entries)
-                return -ENOMEM;
-        tally->entries = entries;
-        tally->n_allocated = n_new;
-        return 0;
-}
-
-int tally_add(Tally *tally, uint32_t uid, const Submission *items, size_t n_items) {
-        TallyEntry *entry = NULL;
-        int r;
-
-        assert(n_items > 0);
-
-        r = make_room(tally, n_items);
-        if (r < 0)
-                return r;
-
-        for (size_t i = 0; i < n_items; i++) {
-                const Indicator *indicator = &items[i].indicator;
-                uint32_t series = find_series(tally, uid, indicator->name, indicator->component ?: "");
-                IndicatorOutcome outcome = submission_has_failed(&items[i]) ? INDICATOR_FAILED : INDICATOR_STORED;
-
-                if (entry && entry->series == series && entry->outcome == outcome) {
-                        entry->n++;
-                        continue;
-                }
-                assert(tally->n_entries < tally->n_allocated);
-                entry = &tally->entries[tally->n_entries++];
-                *entry = (TallyEntry){ .series = series, .outcome = outcome, .n = 1 };
-                tally->series[series].n_queued++;
-        }
-
-        entry->is_last = true;
-        return 0;
-}
-
-void tally_cancel_last(Tally *tally) {
-        assert(tally->n_entries > tally->first && tally->entries[tally->n_entries - 1].is_last);
-
-        do
-                tally->series[tally->entries[--tally->n_entries].series].n_queued--;
-        while (tally->n_entries > tally->first && !tally->entries[tally->n_entries - 1].is_last);
-}
-
-static size_t count_new(const uint8_t *old, size_t first, size_t n) {
-        size_t n_new = 0;
-
-        for (size_t i = first; i < first + n; i++)
-                n_new += !(old[i / 8] & 1U << i % 8);
-        return n_new;
-}
-
-void tally_count_stored(Tally *tally, const uint8_t *old) {
-        bool is_last = false;
-        size_t n = 0;
-
-        while (!is_last) {
-                const TallyEntry *entry = &tally->entries[tally->first++];
-
-                assert(tally->first <= tally->n_entries && entry->series <= tally->n_series);
-                tally->series[entry->series].count.n[entry->outcome] += old ? count_new(old, n, entry->n) : entry->n;
-                tally->series[entry->series].n_queued--;
-                n += entry->n;
-                is_last = entry->is_last;
-        }
-}
-
-void tally_discard(Tally *tally) {
-        bool is_last = false;
-
-        while (!is_last) {
-                assert(tally->first < tally->n_entries);
-                tally->series[tally->entries[tally->first].series].n_queued--;
-                is_last = tally->entries[tally->first++].is_last;
-        }
-}
-
-void tally_count_refused(Tally *tally, uint32_t uid, const char *name, const char *component) {
-        tally->series[find_series(tally, uid, name, component ?: "")].count.n[INDICATOR_REFUSED]++;
+void tally_count(Tally *tally, uint32_t uid, const char *name, const char *component, IndicatorOutcome outcome) {
+        tally->series[find_series(tally, uid, name, component ?: "")].count.n[outcome]++;
 }
 
 /* --- publishing ----------------------------------------------------------------------------------- */

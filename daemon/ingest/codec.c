@@ -111,8 +111,8 @@ int codec_fit_arena(Arena *arena, size_t frame_max_bytes) {
         return r;
 }
 
-int codec_decode(Arena *arena, const Frame *frame, const Peer *peer, size_t string_max, Decoded *ret) {
-        const DecodeContext context = { arena, string_max };
+int codec_decode(Arena *arena, const Frame *frame, const Peer *peer, DocumentLimits limits, Decoded *ret) {
+        const DecodeContext context = { arena, limits };
         UnpackMemory memory = { arena, false };
         ProtobufCAllocator allocator = { unpack_alloc, unpack_free, &memory };
         Perfd__V1__Request *request;

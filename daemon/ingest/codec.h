@@ -29,7 +29,7 @@ enum {
 /* Makes an arena, which may be zeroed, large enough for a frame. What is in the arena is lost if it grows. 0 or -ENOMEM. */
 int codec_fit_arena(Arena *arena, size_t frame_max_bytes);
 /* Resets the arena; what *ret points to lives until the next call. */
-int codec_decode(Arena *arena, const Frame *frame, const Peer *peer, size_t string_max, Decoded *ret);
+int codec_decode(Arena *arena, const Frame *frame, const Peer *peer, DocumentLimits limits, Decoded *ret);
 
 /* Formats the reply to hello. */
 typedef struct Greeting {

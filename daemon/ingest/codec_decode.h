@@ -10,7 +10,7 @@
 
 typedef struct DecodeContext {
         Arena *arena; /* borrowed; memory for the request's data */
-        size_t string_max;
+        DocumentLimits limits;
 } DecodeContext;
 
 /* Checks the message of one kind of request and fills its part of decoded->request, whose kind and peer are set. The request

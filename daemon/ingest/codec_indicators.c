@@ -54,10 +54,16 @@ static int take_document(Decoded *decoded, const DecodeContext *context, const P
                 return r;
 
         if (submission_has_failed(ret))
-                r = indicator_from_failed_run(document, &given, context->string_max, &ret->indicator, &complaint);
+                r = indicator_from_failed_run(document, &given, context->limits, &ret->indicator, &complaint);
         else
-                r = indicator_from_value(document, context->string_max, &ret->indicator, &complaint);
-        return r == 0 ? 0 : refuse_inside(decoded, i, "", &complaint, "document");
+                r = indicator_from_value(document, context->limits, &ret->indicator, &complaint);
+        if (r != 0)
+                return refuse_inside(decoded, i, "", &complaint, "document");
+        if (!ret->indicator.component)
+                return 0;
+
+        ret->indicator.component = indicator_folded_component(ret->indicator.component, context->arena);
+        return ret->indicator.component ? 0 : refuse_no_room(&decoded->refusal);
 }
 
 /* Cuts texts in the record that are too long, because the runner wrote them; in the script's own document, they are refused. */
@@ -71,11 +77,11 @@ static int take_run(Decoded *decoded, const DecodeContext *context, const Perfd_
         r = parse_field(decoded, context, &from->run, i, "run", &whole, &ret->run_text);
         if (r != 0)
                 return r;
-        r = indicator_check_object(whole, SIZE_MAX, &complaint);
+        r = indicator_check_object(whole, (DocumentLimits){ SIZE_MAX, context->limits.n_keys }, &complaint);
         if (r != 0)
                 return refuse_inside(decoded, i, "run.", &complaint, "run");
 
-        if (shorten_value(whole, context->string_max, context->arena, &ret->run) != 0)
+        if (shorten_value(whole, context->limits.string_bytes, context->arena, &ret->run) != 0)
                 return refuse_no_room(&decoded->refusal);
         if (ret->run != whole)
                 ret->run_text = (JsonText){};

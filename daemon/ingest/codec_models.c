@@ -54,14 +54,18 @@ int codec_decode_unregister(Decoded *decoded, const DecodeContext *context, cons
         const Perfd__V1__Unregister *from = (const Perfd__V1__Unregister *)message;
         int r;
 
-        (void)context;
         assert(message->descriptor == &perfd__v1__unregister__descriptor);
         decoded->n_work = CODEC_WORK_MODEL;
         decoded->request.unregister_model.name = from->name;
-        decoded->request.unregister_model.component = from->component[0] ? from->component : NULL;
         if (!from->name[0])
                 return refuse(&decoded->refusal, STATUS_INVALID, "unregister.name", "missing");
 
         r = refuse_bad_text(&decoded->refusal, "unregister.name", from->name, NAME_MAX_BYTES);
-        return r != 0 ? r : refuse_bad_text(&decoded->refusal, "unregister.component", from->component, COMPONENT_MAX_BYTES);
+        if (r == 0)
+                r = refuse_bad_text(&decoded->refusal, "unregister.component", from->component, COMPONENT_MAX_BYTES);
+        if (r != 0 || !from->component[0])
+                return r;
+
+        decoded->request.unregister_model.component = indicator_folded_component(from->component, context->arena);
+        return decoded->request.unregister_model.component ? 0 : refuse_no_room(&decoded->refusal);
 }

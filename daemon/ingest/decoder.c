@@ -3,11 +3,11 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 
 #include "util/scoped.h"
+#include "util/thread.h"
 
 static void *on_start(void *userdata) {
         Decoder *decoder = userdata;
@@ -21,7 +21,7 @@ static void *on_start(void *userdata) {
                 }
 
                 pthread_mutex_unlock(&decoder->mutex);
-                decoder->outcome = codec_decode(&decoder->arena, &decoder->frame, &decoder->peer, decoder->string_max, &decoder->decoded);
+                decoder->outcome = codec_decode(&decoder->arena, &decoder->frame, &decoder->peer, decoder->limits, &decoder->decoded);
                 pthread_mutex_lock(&decoder->mutex);
                 decoder->state = DECODER_DONE;
                 (void)eventfd_write(decoder->done_fd, 1);
@@ -30,27 +30,18 @@ static void *on_start(void *userdata) {
         return NULL;
 }
 
-static int start(Decoder *decoder) {
-        sigset_t all, before;
+int decoder_init(Decoder *decoder) {
         int r;
 
-        /* The thread inherits the mask: signals belong to the event loop. */
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        r = pthread_create(&decoder->thread, NULL, on_start, decoder);
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
-        decoder->is_running = r == 0;
-        return -r;
-}
-
-int decoder_init(Decoder *decoder) {
         *decoder = (Decoder){ .done_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) };
         if (decoder->done_fd < 0)
                 return -errno;
 
         (void)pthread_mutex_init(&decoder->mutex, NULL);
         (void)pthread_cond_init(&decoder->changed, NULL);
-        return start(decoder);
+        r = thread_start(&decoder->thread, on_start, decoder);
+        decoder->is_running = r == 0;
+        return r;
 }
 
 void decoder_deinit(Decoder *decoder) {
@@ -86,7 +77,7 @@ bool decoder_is_free(Decoder *decoder) {
         return is_free;
 }
 
-int decoder_put(Decoder *decoder, const Frame *frame, const Peer *peer, size_t string_max) {
+int decoder_put(Decoder *decoder, const Frame *frame, const Peer *peer, DocumentLimits limits) {
         uint8_t *bytes;
         int r;
 
@@ -100,7 +91,7 @@ int decoder_put(Decoder *decoder, const Frame *frame, const Peer *peer, size_t s
         decoder->bytes = memcpy(bytes, frame->data, frame->n);
         decoder->frame = (Frame){ .data = bytes, .n = frame->n, .n_consumed = frame->n_consumed };
         decoder->peer = *peer;
-        decoder->string_max = string_max;
+        decoder->limits = limits;
         set_state(decoder, DECODER_FREE, DECODER_BUSY);
         return 0;
 }

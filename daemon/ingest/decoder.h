@@ -32,7 +32,7 @@ typedef struct Decoder {
         uint8_t *bytes; /* owned; a copy of the frame */
         Frame frame;
         Peer peer;
-        size_t string_max;
+        DocumentLimits limits;
         Arena arena;
         Decoded decoded;
         int outcome;
@@ -44,7 +44,7 @@ void decoder_deinit(Decoder *decoder);
 
 bool decoder_is_free(Decoder *decoder);
 /* Copies a frame and the peer to a free decoder. 0 or -ENOMEM. */
-int decoder_put(Decoder *decoder, const Frame *frame, const Peer *peer, size_t string_max);
+int decoder_put(Decoder *decoder, const Frame *frame, const Peer *peer, DocumentLimits limits);
 /* The outcome of codec_decode() for the frame that is decoded. *ret is borrowed until decoder_release(). */
 int decoder_take(Decoder *decoder, const Decoded **ret);
 /* Makes the decoder free after decoder_take(), and returns the memory to the kernel. */

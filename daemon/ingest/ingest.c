@@ -212,7 +212,7 @@ static int client_put_large(IngestClient *client, const Frame *frame) {
                 return 0;
         }
 
-        r = decoder_put(&ingest->large.decoder, frame, &client->connection.peer, ingest->config.string_max_bytes);
+        r = decoder_put(&ingest->large.decoder, frame, &client->connection.peer, ingest->config.documents);
         if (r < 0)
                 return r;
         connection_consume(&client->connection, frame);
@@ -416,7 +416,12 @@ static int client_hand_over(IngestClient *client, int r, const Decoded *decoded,
 
         *ret = decoded->request;
         ingest->lent_pidfd = ret->peer.pidfd;
-        *ret_ticket = (Ticket){ client->place, connection_table_generation(&ingest->table, client->place), number };
+        *ret_ticket = (Ticket){
+                .connection = client->place,
+                .generation = connection_table_generation(&ingest->table, client->place),
+                .number = number,
+                .user = (uint64_t)ret->peer.uid + 1,
+        };
         return 0;
 }
 
@@ -424,7 +429,7 @@ static int client_take(IngestClient *client, const Frame *frame, Request *ret, T
         Ingest *ingest = client->ingest;
         int r;
 
-        r = codec_decode(&ingest->arena, frame, &client->connection.peer, ingest->config.string_max_bytes, &ingest->decoded);
+        r = codec_decode(&ingest->arena, frame, &client->connection.peer, ingest->config.documents, &ingest->decoded);
         connection_consume(&client->connection, frame);
         (void)client_charge_input(client, client->connection.in_size);
         client->is_full = false;

@@ -7,10 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "document/indicator.h"
+
 typedef struct IngestConfig {
         size_t frame_max_bytes;
         unsigned in_flight_max; /* limit of unanswered requests of one connection */
-        size_t string_max_bytes;
+        DocumentLimits documents;
         uint32_t admin_gid;     /* group whose members may act for the jobs of others, as root may */
 } IngestConfig;
 

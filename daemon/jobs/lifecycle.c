@@ -339,7 +339,7 @@ static int place_begin(void *state, const Request *request, Ticket ticket, Answe
                 return r;
 
         if (job->group.usage && job->group.usage->is_fresh)
-                usage_exclude_before(job->group.usage, &request->job_begin.client_cpu);
+                usage_exclude(job->group.usage, &request->job_begin.client_cpu);
         begin_earlier(job, find_late_ns(request));
         job->is_announced = true;
         job->group.is_vouched = request->peer.is_admin;

@@ -43,6 +43,7 @@ void node_deinit(Node *node) {
         sampler_free(node->sampler);
         sampler_free(node->processes);
         sample_deinit(&node->sample);
+        sample_deinit(&node->cpus);
         kept_text_free(node->account.kept);
         buffer_deinit(&node->account.text);
         *node = (Node){};
@@ -144,6 +145,17 @@ int node_sample(Node *node, uint64_t max_age_ns) {
         return r;
 }
 
+int node_sample_cpus(Node *node) {
+        uint64_t cpu_ns = clock_thread_cpu_ns();
+        int r;
+
+        r = sampler_read_cpus(node->sampler, clock_boottime_ns(), &node->cpus);
+        if (r >= 0)
+                r = meter_add_cpus(node->meter, &node->cpus);
+        node->cost.cpu_ns += clock_thread_cpu_ns() - cpu_ns;
+        return r;
+}
+
 void node_begin_interval(Node *node, uint64_t length_ns) {
         NodeInterval *interval = &node->interval;
 
@@ -209,6 +221,7 @@ int node_publish(const Node *node, NodeSnapshot *ret) {
         memcpy(ret->boot_id, node->boot_id, sizeof(ret->boot_id));
         ret->identity = node->identity;
         ret->interval_ns = node->config.interval_ns;
+        ret->cpu_interval_ns = node_reads_cpus(&node->config) ? node->config.cpu_interval_ns : node->config.interval_ns;
         ret->boottime_ns = node->sample.boottime_ns;
         ret->realtime_ns = node->sample.realtime_ns;
         ret->sample.cpu = meter_cpu_times(node->meter);

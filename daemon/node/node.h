@@ -17,6 +17,7 @@
 
 typedef struct NodeConfig {
         uint64_t interval_ns;             /* interval between two samples */
+        uint64_t cpu_interval_ns;         /* interval between two readings of the CPUs in between; 0: none */
         uint64_t filesystems_interval_ns; /* interval between two readings of the file systems' sizes, except for "/" */
 } NodeConfig;
 
@@ -42,6 +43,7 @@ typedef struct Node {
         Sampler *processes; /* owned; always reads "/", where the pids of peers are valid, whatever root is sampled */
         Meter *meter;       /* owned */
         Sample sample;      /* the latest sample */
+        Sample cpus;        /* the latest reading of the CPUs alone */
         Observation observation; /* latest observation; end_ns 0: none yet */
         Window window;           /* since perfd started */
         uint64_t window_begin_realtime_ns; /* 0: before the first sample */
@@ -82,6 +84,14 @@ enum {
         NODE_OBSERVED = 1,
 };
 int node_sample(Node *node, uint64_t max_age_ns);
+
+/* Returns true if the CPUs are read more often than samples are taken. */
+static inline bool node_reads_cpus(const NodeConfig *config) {
+        return config->cpu_interval_ns > 0 && config->cpu_interval_ns < config->interval_ns;
+}
+
+/* Reads the CPUs alone, for the threshold times and peaks of the next observation. Returns 0 or -ENOMEM. */
+int node_sample_cpus(Node *node);
 
 /* Begins an interval of the history at the latest sample, and drops the observations of the former interval. */
 void node_begin_interval(Node *node, uint64_t length_ns);

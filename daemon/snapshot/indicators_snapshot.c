@@ -4,13 +4,12 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 void indicators_snapshot_deinit(IndicatorsSnapshot *indicators) {
         assert(indicators->n <= indicators->n_allocated);
         free(indicators->counts);
         free(indicators->names);
-        free(indicators->models);
+        shared_texts_unref(indicators->models);
         *indicators = (IndicatorsSnapshot){};
 }
 
@@ -29,11 +28,10 @@ int indicators_snapshot_reserve(IndicatorsSnapshot *indicators, size_t n) {
         return 0;
 }
 
-void indicators_snapshot_set_models(IndicatorsSnapshot *indicators, const char *models, uint64_t version) {
-        if (indicators->models_version == version)
+void indicators_snapshot_set_models(IndicatorsSnapshot *indicators, SharedTexts *models) {
+        if (indicators->models == models)
                 return;
 
-        free(indicators->models);
-        indicators->models = models ? strdup(models) : NULL;
-        indicators->models_version = indicators->models ? version : 0;
+        shared_texts_unref(indicators->models);
+        indicators->models = shared_texts_ref(models);
 }

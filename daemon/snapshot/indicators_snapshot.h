@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "snapshot/shared_texts.h"
+
 typedef enum IndicatorOutcome {
         INDICATOR_STORED,
         INDICATOR_FAILED,  /* the result is stored, but the run failed */
@@ -32,15 +34,11 @@ typedef struct IndicatorsSnapshot {
         char *names; /* owned; texts of the counts */
         uint64_t names_version;
         IndicatorsStats stats;
-        char *models; /* owned; JSON of /api/v1/models; NULL if out of memory */
-        uint64_t models_version;
+        SharedTexts *models; /* a reference; JSON of /api/v1/models; NULL before it was set */
 } IndicatorsSnapshot;
 
 void indicators_snapshot_deinit(IndicatorsSnapshot *indicators);
 /* Allocates n counts. Returns 0 or -ENOMEM. */
 int indicators_snapshot_reserve(IndicatorsSnapshot *indicators, size_t n);
-/*
- * Copies the models unless the snapshot already has this version. If out of memory, the snapshot has no models until
- * the next call.
- */
-void indicators_snapshot_set_models(IndicatorsSnapshot *indicators, const char *models, uint64_t version);
+/* Takes a reference to the models. */
+void indicators_snapshot_set_models(IndicatorsSnapshot *indicators, SharedTexts *models);

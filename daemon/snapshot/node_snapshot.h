@@ -24,6 +24,7 @@ typedef struct NodeSnapshot {
         NodeIdentity identity;
         char boot_id[37];
         uint64_t interval_ns;
+        uint64_t cpu_interval_ns; /* between readings of the CPUs: threshold times and peaks of CPUs */
         uint64_t boottime_ns, realtime_ns; /* times of the last sample; 0: none yet */
         Sample sample;                     /* owned copy of the last sample */
         Totals totals;                     /* totals since perfd's first sample of this boot */

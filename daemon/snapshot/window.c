@@ -43,9 +43,9 @@ void window_observe(Window *window, const Observation *observation, uint64_t rea
         window->n_observations++;
         if (observation->has_cpu) {
                 window->has_cpu = true;
-                window->cpu_max = max_of(window->cpu_max, observation->cpu_mean);
-                window->cpu_min_max = max_of(window->cpu_min_max, observation->cpu_min);
-                window->cpu_max_max = max_of(window->cpu_max_max, observation->cpu_max);
+                window->cpu_max = max_of(window->cpu_max, observation->cpu_peak[CPU_ACROSS_MEAN]);
+                window->cpu_min_max = max_of(window->cpu_min_max, observation->cpu_peak[CPU_ACROSS_ALL]);
+                window->cpu_max_max = max_of(window->cpu_max_max, observation->cpu_peak[CPU_ACROSS_ANY]);
         }
         if (observation->has_memory)
                 include_memory(window, observation->memory);
@@ -67,14 +67,14 @@ typedef enum Method {
 typedef struct Derivation {
         Method method;
         Source source;
-        double unit; /* size of the totals' unit in base units of the metric */
+        double per_unit; /* of the totals, in a base unit of the metric; a division rounds once, unlike a product with 1e-6 */
         size_t n_totals;
         Total totals[4];
 } Derivation;
 
 #define OWN
-#define SUM(source_id, total_unit, ...)                                                                 \
-        .method = METHOD_SUM, .source = SOURCE_##source_id, .unit = total_unit,                         \
+#define SUM(source_id, n_per_unit, ...)                                                                 \
+        .method = METHOD_SUM, .source = SOURCE_##source_id, .per_unit = n_per_unit,                         \
         .n_totals = sizeof((Total[]){ __VA_ARGS__ }) / sizeof(Total), .totals = { __VA_ARGS__ }
 #define SHARE(total) .method = METHOD_SHARE, .source = SOURCE_STAT, .n_totals = 1, .totals = { total }
 
@@ -82,7 +82,7 @@ static const Derivation derivations[N_METRICS] = {
 #define X(id, key, key_unit, scale, family, unit, type, label, help, derivation) [METRIC_##id] = { derivation },
         METRICS(X)
 #undef X
-#define X(id, source, decimals, ...) [METRIC_##id] = { SUM(source, 1e-##decimals, TOTAL_##id) },
+#define X(id, source, decimals, ...) [METRIC_##id] = { SUM(source, 1e##decimals, TOTAL_##id) },
         KERNEL_COUNTERS(X)
 #undef X
 };
@@ -128,7 +128,7 @@ static double sum_of(const WindowSpan *span, const Derivation *derivation) {
 
         for (size_t i = 0; i < derivation->n_totals; i++)
                 sum += counted(span, derivation->totals[i]);
-        return (double)sum * derivation->unit;
+        return (double)sum / derivation->per_unit;
 }
 
 static void put_derived(const WindowSpan *span) {

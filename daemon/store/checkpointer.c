@@ -3,10 +3,10 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <signal.h>
 
 #include "store/database.h"
 #include "util/lock.h"
+#include "util/thread.h"
 
 /* --- a checkpoint -------------------------------------------------------------------------------- */
 
@@ -66,7 +66,7 @@ static void *on_start(void *userdata) {
         Checkpointer *checkpointer = userdata;
         CheckpointResult result;
 
-        pthread_setname_np(pthread_self(), "perfd-checkpoint");
+        pthread_setname_np(pthread_self(), CHECKPOINTER_THREAD);
         pthread_mutex_lock(&checkpointer->mutex);
         while (!checkpointer->is_stopping) {
                 if (checkpointer->state != CHECKPOINTER_BUSY) {
@@ -92,16 +92,10 @@ void checkpointer_init(Checkpointer *checkpointer, const char *path, bool is_vol
 }
 
 int checkpointer_start(Checkpointer *checkpointer) {
-        sigset_t all, before;
-        int r;
+        int r = thread_start(&checkpointer->thread, on_start, checkpointer);
 
-        /* The thread inherits the mask: signals belong to the event loop. */
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        r = pthread_create(&checkpointer->thread, NULL, on_start, checkpointer);
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
         checkpointer->is_running = r == 0;
-        return -r;
+        return r;
 }
 
 void checkpointer_deinit(Checkpointer *checkpointer) {

@@ -12,6 +12,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#define CHECKPOINTER_THREAD "perfd-wal" /* name of the thread; the kernel keeps 15 bytes */
+
 typedef struct CheckpointResult {
         int error;       /* 0 or a negative errno */
         int n_log_pages; /* pages in the log at the begin; -1: unknown, another connection ran a checkpoint */

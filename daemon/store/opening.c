@@ -10,6 +10,7 @@
 
 #include "store/damage/salvage.h"
 #include "store/schema.h"
+#include "store/store_subjects.h"
 #include "util/clock.h"
 #include "util/scoped.h"
 
@@ -59,6 +60,16 @@ static int take_lock(Opening *opening, char **ret_note) {
         return OPENING_LOCKED;
 }
 
+/* Removes the parts of row sets that were not complete when the last writer ended. */
+static int undo(Database *database) {
+        int r;
+
+        r = database_begin(database);
+        if (r == 0)
+                r = store_subjects_undo(database);
+        return r != 0 ? r : database_commit(database);
+}
+
 /* 0 with the database set up; SCHEMA_TOO_NEW, another outcome of database.h, or a negative errno. */
 static int open_database(const Opening *opening, Database *ret, int64_t *ret_version) {
         int r;
@@ -68,7 +79,7 @@ static int open_database(const Opening *opening, Database *ret, int64_t *ret_ver
                 r = schema_setup(ret, opening->is_volatile, &migrations, ret_version);
         if (r == 0)
                 r = database_check_statements(ret);
-        return r;
+        return r != 0 ? r : undo(ret);
 }
 
 int opening_open_file(const char *path, Database *ret) {

@@ -46,26 +46,6 @@ RowSet *rowset_free(RowSet *sets) {
         return NULL;
 }
 
-static bool is_small(size_t n_rows, size_t n_bytes) {
+bool rowset_is_small(size_t n_rows, size_t n_bytes) {
         return n_rows <= ROWSET_SMALL_ROWS_MAX && n_bytes <= ROWSET_SMALL_BYTES_MAX;
-}
-
-RowSet *rowset_cut_batch(RowSet **sets, size_t n_bytes_max, size_t *ret_n_rows, size_t *ret_n_bytes) {
-        RowSet *batch = *sets, *last = *sets;
-        size_t n_rows = last->n_rows, n_bytes = last->n_bytes;
-
-        for (const RowSet *next; (next = last->next); last = last->next) {
-                if (is_small(n_rows, n_bytes) && !is_small(next->n_rows, next->n_bytes))
-                        break;
-                if (n_rows + next->n_rows > ROWSET_BATCH_ROWS_MAX || n_bytes + next->n_bytes > n_bytes_max)
-                        break;
-                n_rows += next->n_rows;
-                n_bytes += next->n_bytes;
-        }
-
-        *sets = last->next;
-        last->next = NULL;
-        *ret_n_rows = n_rows;
-        *ret_n_bytes = n_bytes;
-        return batch;
 }

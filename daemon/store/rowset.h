@@ -19,6 +19,16 @@
 
 struct Database;
 
+/*
+ * A part of a large set. While other users store rows, their sets are stored between the parts of a large one, each part in a transaction
+ * of its own. The kind notes in the database that the set is not complete, so that the parts can be removed after a failure or a crash.
+ */
+typedef struct RowPart {
+        size_t n_done, offset;    /* rows that earlier transactions stored, and where the next row begins; 0: none */
+        size_t n_end, offset_end; /* set by the kind: reached in this transaction */
+        bool is_limited;          /* ends after ROWSET_SMALL_ROWS_MAX rows, or the row that reaches ROWSET_SMALL_BYTES_MAX */
+} RowPart;
+
 /* Function of the writer for a row set. Each subject's file has a row of this type for each kind of row set that the file
  * packs. */
 typedef struct RowKind {
@@ -26,6 +36,7 @@ typedef struct RowKind {
         /* Runs inside a transaction, possibly more than once for the same set, and sets set->outcome. state: state of the
          * subject in the writer. 0, or an outcome of database.h: the transaction must be rolled back. */
         int (*apply)(RowSet *set, struct Database *database, void *state);
+        bool has_parts; /* apply() stores the rows of set->part, and sets its end; the outcome applies to the rows up to this end */
 } RowKind;
 
 struct RowSet {
@@ -33,6 +44,7 @@ struct RowSet {
         StoreCookie cookie;
         StoreOutcome outcome; /* set by the writer */
         const RowKind *kind;  /* never NULL */
+        RowPart part;    /* unused by kinds without parts */
         bool is_refused; /* set by the writer: storing the set again would fail again */
         size_t n_rows;
         size_t n_bytes; /* size of the whole allocation */
@@ -46,14 +58,10 @@ RowSet *rowset_finish(Buffer *buffer, const RowKind *kind, size_t n_rows, StoreC
 RowSet *rowset_free(RowSet *sets);
 DEFINE_SCOPED(RowSet, rowset_free);
 
-/*
- * Cuts the sets of the next transaction off a list that is not empty: up to ROWSET_BATCH_ROWS_MAX and n_bytes_max, or a single set of any
- * size. A large set does not join small ones, whose senders would wait for the large one.
- */
-#define ROWSET_BATCH_ROWS_MAX 4096U
+/* Sets beyond these sizes are large. */
 #define ROWSET_SMALL_ROWS_MAX 128U
 #define ROWSET_SMALL_BYTES_MAX (128U * 1024U)
-RowSet *rowset_cut_batch(RowSet **sets, size_t n_bytes_max, size_t *ret_n_rows, size_t *ret_n_bytes);
+bool rowset_is_small(size_t n_rows, size_t n_bytes);
 
 static inline bool rowset_is_awaited(const RowSet *set) {
         return set->cookie.kind;

@@ -66,6 +66,9 @@ typedef struct StoreSubject {
         void (*forget)(void *state);                    /* after a rollback, or when rows were removed */
         int (*flush)(void *state, Database *database);  /* before a commit */
 
+        /* Or NULL. Removes the stored parts of sets that are not complete; called inside a transaction. */
+        int (*undo)(Database *database);
+
         /* Or NULL. Called when the database is opened late: running jobs of the former perfd were not resumed. */
         int (*interrupt)(Database *database);
 

@@ -89,6 +89,15 @@ void store_subjects_forget(StoreSubjects *subjects) {
                         all[i]->forget(subjects->states[i]);
 }
 
+int store_subjects_undo(Database *database) {
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < N_SUBJECTS; i++)
+                if (all[i]->undo)
+                        r = all[i]->undo(database);
+        return r;
+}
+
 int store_subjects_interrupt(Database *database) {
         int r = 0;
 

@@ -26,6 +26,7 @@ DEFINE_SCOPED(StoreSubjects, store_subjects_free);
 int store_subjects_apply(StoreSubjects *subjects, Database *database, RowSet *set);
 int store_subjects_flush(StoreSubjects *subjects, Database *database);
 void store_subjects_forget(StoreSubjects *subjects);
+int store_subjects_undo(Database *database);
 int store_subjects_interrupt(Database *database);
 bool store_subjects_take_work(StoreSubjects *subjects);
 int store_subjects_find_work(Database *database, bool *ret_has_work);

@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <malloc.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "store/schema.h"
 #include "util/clock.h"
 #include "util/scoped.h"
+#include "util/thread.h"
 
 #define OPENING_INTERVAL_NS (2 * NS_PER_S)
 #define IDLE_WAIT_NS (2 * NS_PER_S)
@@ -205,6 +205,8 @@ static void condemn(Writer *writer) {
         writer->wal = (WalCheckpoint){ .barrier = writer->wal.barrier, .checkpointer = &writer->checkpointer,
                                        .n_failures = writer->wal.n_failures };
         writer->is_condemned = true;
+        writer->is_undo_due = false;
+        batches_begin_again(&writer->batches);
         report_damage(&writer->report, writer->failure, true);
         report_closed(&writer->report, writer->failure);
 
@@ -258,15 +260,18 @@ static int commit_all(Writer *writer, RowSet *batch, size_t room_bytes, const ch
         r = database_begin(&writer->database);
         if (r == 0)
                 r = retention_make_room(&writer->retention, &writer->database, room_bytes);
-        if (r == 0 && writer->retention.n_removed != n_removed)
+        if (r == 0 && writer->is_undo_due)
+                r = store_subjects_undo(&writer->database);
+        if (r == 0 && (writer->is_undo_due || writer->retention.n_removed != n_removed))
                 store_subjects_forget(writer->subjects);
         if (r == 0)
                 r = batch ? apply_all(writer, batch) : schema_touch(&writer->database);
         if (r == 0)
                 r = database_commit(&writer->database);
-        if (r == 0)
+        if (r == 0) {
+                writer->is_undo_due = false;
                 return 0;
-
+        }
         keep_failure(writer, r, explanation);
         writer->retention.n_removed = n_removed;
         store_subjects_forget(writer->subjects);
@@ -306,6 +311,8 @@ static int commit_batch(Writer *writer, RowSet *batch, size_t n_bytes) {
         r = commit_storable(writer, batch, n_bytes);
         if (r == DATABASE_CORRUPT) {
                 condemn(writer);
+                for (RowSet *set = batch; set; set = set->next)
+                        set->part = (RowPart){};
                 if (writer->database.db)
                         r = commit_storable(writer, batch, n_bytes);
         }
@@ -320,24 +327,40 @@ static int commit_batch(Writer *writer, RowSet *batch, size_t n_bytes) {
         return r;
 }
 
-static void write_batch(Writer *writer, RowSet *batch, size_t n_rows, size_t n_bytes) {
+/* True if more parts follow. After a failure, the parts before are removed at once, or else before the next rows are stored. */
+static bool has_next_part(Writer *writer, RowSet *set) {
+        bool has_failed = set->outcome != STORE_DONE && set->outcome != STORE_DUPLICATE;
+
+        if (!has_failed && set->part.n_end < set->n_rows) {
+                batches_continue(&writer->batches, set);
+                return true;
+        }
+        if (has_failed && set->part.n_done > 0) {
+                writer->is_undo_due = true;
+                (void)commit_batch(writer, NULL, 0);
+        }
+        return false;
+}
+
+static void write_batch(Writer *writer, const RowBatch *batch) {
         uint64_t begin_ns = clock_boottime_ns();
         bool is_clean = true;
         int r;
 
-        r = commit_batch(writer, batch, n_bytes);
-        for (RowSet *set = batch; set; set = set->next) {
+        r = commit_batch(writer, batch->sets, batch->n_bytes);
+        for (RowSet *set = batch->sets; set; set = set->next) {
                 if (r != 0 || set->is_refused)
                         set->outcome = STORE_FAILED;
                 is_clean &= !set->is_refused;
         }
 
         if (r == 0)
-                report_commit(&writer->report, clock_boottime_ns() - begin_ns, n_rows, is_clean);
+                report_commit(&writer->report, clock_boottime_ns() - begin_ns, batch->n_rows, is_clean);
         note_size(writer);
-        queue_done(writer->queue, batch);
+        if (!batch->is_part || !has_next_part(writer, batch->sets))
+                queue_done(writer->queue, batch->sets);
         writer->next.settling_ns = clock_boottime_ns() + IDLE_WAIT_NS;
-        writer->next.n_bytes_unsettled += n_bytes;
+        writer->next.n_bytes_unsettled += batch->n_bytes;
         writer->next.is_settled = false;
         writer->next.has_more_work |= store_subjects_take_work(writer->subjects);
 }
@@ -374,7 +397,7 @@ static void remove_some(Writer *writer) {
         writer->next.removal_ns = clock_boottime_ns() + REMOVAL_INTERVAL_NS;
         /* A checkpoint cuts the released space off the file. */
         if (was_removing && !writer->next.has_more_to_remove)
-                wal_checkpoint_run(&writer->wal, &writer->database, SQLITE_CHECKPOINT_PASSIVE);
+                checkpointer_begin(writer->wal.checkpointer);
         else
                 checkpoint_if_due(writer);
         note_size(writer);
@@ -498,6 +521,8 @@ static void settle(Writer *writer) {
 }
 
 static uint64_t wait_ns(const Writer *writer) {
+        if (!batches_are_empty(&writer->batches))
+                return 0;
         if (writer->next.has_more_to_remove || writer->next.has_more_work)
                 return 0;
         if (writer->database.db && writer->salvage.path)
@@ -510,21 +535,21 @@ static void *on_start(void *userdata) {
         bool is_stopping = false;
 
         pthread_setname_np(pthread_self(), "perfd-store");
-        while (!is_stopping) {
-                RowSet *sets = queue_take(writer->queue, wait_ns(writer), &is_stopping);
+        while (!is_stopping || !batches_are_empty(&writer->batches)) {
+                RowBatch batch;
+
+                batches_add(&writer->batches, queue_take(writer->queue, wait_ns(writer), &is_stopping), clock_boottime_ns());
 
                 take_config(writer);
                 condemn_if_damaged(writer);
                 open_if_due(writer);
-                if (!sets && !is_stopping && wait_ns(writer) > 0)
-                        settle(writer);
-                while (sets) {
-                        size_t n_rows, n_bytes;
-                        RowSet *batch = rowset_cut_batch(&sets, writer->retention.n_batch_bytes_max, &n_rows, &n_bytes);
-
-                        write_batch(writer, batch, n_rows, n_bytes);
+                /* The rows of a salvage are inserted with their numbers, by which the parts of a set are found. */
+                batch = batches_next(&writer->batches, writer->retention.n_batch_bytes_max, !writer->salvage.path, clock_boottime_ns());
+                if (batch.sets) {
+                        write_batch(writer, &batch);
                         checkpoint_if_due(writer);
-                }
+                } else if (!is_stopping && wait_ns(writer) > 0)
+                        settle(writer);
                 if (!is_stopping) {
                         remove_some(writer);
                         salvage_some(writer);
@@ -546,23 +571,13 @@ int writer_init(Writer *writer, Queue *queue, WalBarrier *barrier, Opening *open
 }
 
 int writer_start(Writer *writer) {
-        sigset_t all, before;
         int r;
 
         r = checkpointer_start(&writer->checkpointer);
-        if (r < 0)
-                return r;
-
-        /* The thread inherits the mask: signals belong to the event loop. */
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        r = pthread_create(&writer->thread, NULL, on_start, writer);
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
-        if (r != 0)
-                return -r;
-
-        writer->is_running = true;
-        return 0;
+        if (r == 0)
+                r = thread_start(&writer->thread, on_start, writer);
+        writer->is_running = r == 0;
+        return r;
 }
 
 void writer_deinit(Writer *writer) {

@@ -4,13 +4,14 @@
 /*
  * Writer: the thread that commits
  *
- * Takes the queued row sets, commits up to some thousand rows in one transaction and returns the sets to the queue. Between
+ * Takes the queued row sets, commits up to some thousand rows in one transaction (batches.h), and returns the sets to the queue. Between
  * batches, the thread does work that can wait: restarts of the log, retention, and the subjects' work on stored rows.
  */
 
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "store/batches.h"
 #include "store/checkpointer.h"
 #include "store/database.h"
 #include "store/holders.h"
@@ -35,6 +36,8 @@ typedef struct Writer {
         Opening *opening;  /* borrowed */
         Database database; /* without a connection until the database could be opened */
         StoreSubjects *subjects; /* owned */
+        Batches batches;
+        bool is_undo_due; /* parts of a set that failed must still be removed */
         Retention retention;
         Holders holders;
         WalCheckpoint wal;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "document/condition.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "util/parse.h"
@@ -27,20 +25,16 @@ static const char *parse_relation(const char *p, ConditionRelation *ret) {
         return NULL;
 }
 
-static bool parse_integer(const char *text, int64_t *ret) {
-        char *end;
-        long long v;
+/* Returns the number with all digits if the text is an integer of 64 bits; otherwise `number`. */
+static Value exact_number(JsonText text, double number) {
+        int64_t integer;
+        uint64_t natural;
 
-        if (*text != '-' && (*text < '0' || *text > '9'))
-                return false;
-
-        errno = 0;
-        v = strtoll(text, &end, 10);
-        if (*end || errno != 0)
-                return false;
-
-        *ret = v;
-        return true;
+        if (json_text_int(text, &integer))
+                return (Value){ .type = VALUE_INT, .integer = integer };
+        if (json_text_uint(text, &natural))
+                return (Value){ .type = VALUE_UINT, .natural = natural };
+        return (Value){ .type = VALUE_DOUBLE, .number = number };
 }
 
 int condition_parse(const char *text, Condition *ret) {
@@ -54,8 +48,9 @@ int condition_parse(const char *text, Condition *ret) {
                 return CONDITION_MALFORMED;
 
         memcpy(condition.key, text, n);
-        condition.is_integer = parse_integer(condition.value, &condition.integer);
         condition.is_number = parse_double(condition.value, &condition.number) == 0;
+        if (condition.is_number)
+                condition.exact = exact_number((JsonText){ condition.value, strlen(condition.value) }, condition.number);
         if (condition.relation != CONDITION_EQUAL && condition.relation != CONDITION_NOT_EQUAL && !condition.is_number)
                 return CONDITION_NOT_A_NUMBER;
 
@@ -63,13 +58,11 @@ int condition_parse(const char *text, Condition *ret) {
         return 0;
 }
 
-/* Returns -1, 0 or 1. Distinguishes integers that have the same double. */
+/* Returns -1, 0 or 1. number: the value, a number, as a double. */
 static int compare(const Condition *condition, JsonText value, double number) {
-        int64_t integer;
+        Value exact = exact_number(value, number);
 
-        if (condition->is_integer && json_text_int(value, &integer))
-                return integer < condition->integer ? -1 : integer > condition->integer;
-        return number < condition->number ? -1 : number > condition->number;
+        return value_compare(&exact, &condition->exact);
 }
 
 static bool is_equal(const Condition *condition, JsonText value) {

@@ -35,9 +35,9 @@ typedef struct Condition {
         char key[CONDITION_KEY_MAX + 1];
         ConditionRelation relation;
         const char *value; /* borrowed from the parsed text */
-        bool is_number, is_integer;
+        bool is_number;
         double number;
-        int64_t integer;
+        Value exact; /* the number, with all digits of an integer of 64 bits */
 } Condition;
 
 enum {

@@ -4,8 +4,11 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "util/scoped.h"
 #include "util/utf8.h"
 
 /* Position of the walk: a chain on the stack, formatted only for a complaint. */
@@ -16,7 +19,7 @@ typedef struct Place {
 } Place;
 
 typedef struct Checker {
-        size_t string_max;
+        DocumentLimits limits;
         size_t n_keys;
         Complaint *complaint;
 } Checker;
@@ -33,6 +36,29 @@ bool indicator_name_is_valid(const char *text, size_t max_bytes) {
                 n++;
 
         return n >= 1 && n <= max_bytes && text[n] == '\0';
+}
+
+static bool is_upper(char c) {
+        return c >= 'A' && c <= 'Z';
+}
+
+bool indicator_component_is_folded(const char *component) {
+        while (*component && !is_upper(*component))
+                component++;
+        return !*component;
+}
+
+const char *indicator_folded_component(const char *component, Arena *arena) {
+        char *copy;
+
+        if (indicator_component_is_folded(component))
+                return component;
+
+        copy = arena_strndup(arena, component, strlen(component));
+        for (char *p = copy; p && *p; p++)
+                if (is_upper(*p))
+                        *p = (char)(*p - 'A' + 'a');
+        return copy;
 }
 
 /* --- complaints ---------------------------------------------------------------------------------- */
@@ -84,17 +110,25 @@ static int complain_key(Complaint *ret, const char *key, const char *problem) {
 
 /* --- rules for all documents ----------------------------------------------------------------------- */
 
-/* Finds a key that occurs twice in `a` and `b` together; b may be NULL. Together they have at most KEYS_MAX members. */
-static const char *find_shared_key(const Value *a, const Value *b) {
-        const char *keys[KEYS_MAX];
-        size_t n = 0;
+/* Finds a key that occurs twice in `a` and `b` together; b may be NULL. *ret: NULL if there is none. 0 or INDICATOR_INVALID. */
+static int find_shared_key(const Value *a, const Value *b, Complaint *complaint, const char **ret) {
+        const char *few[64], **keys = few;
+        scoped(freep) const char **many = NULL;
+        size_t n = 0, n_all = a->n_members + (b ? b->n_members : 0);
+
+        if (n_all > N_ELEMENTS(few)) {
+                keys = many = reallocarray(NULL, n_all, sizeof(*many));
+                if (!many)
+                        return complain(complaint, NULL, "has %zu keys, and there is no memory to compare them", n_all);
+        }
 
         for (size_t i = 0; i < a->n_members; i++)
                 keys[n++] = a->members[i].key;
         for (size_t i = 0; b && i < b->n_members; i++)
                 keys[n++] = b->members[i].key;
 
-        return value_find_key_twice(keys, n);
+        *ret = value_find_key_twice(keys, n);
+        return 0;
 }
 
 static int check_key(Checker *checker, const Place *up, const char *key, size_t index) {
@@ -114,9 +148,9 @@ static int check_key(Checker *checker, const Place *up, const char *key, size_t 
 static int check_string(Checker *checker, const Place *place, const char *string) {
         size_t n = strlen(string);
 
-        if (n > checker->string_max)
+        if (n > checker->limits.string_bytes)
                 return complain(checker->complaint, place, "has %zu bytes, more than the %zu that a string may have: shorten or split it",
-                                n, checker->string_max);
+                                n, checker->limits.string_bytes);
         if (!utf8_is_valid(string, n))
                 return complain(checker->complaint, place, "is not valid UTF-8");
 
@@ -138,8 +172,9 @@ static int check_object(Checker *checker, const Place *place, const Value *value
         const char *twice;
         int r;
 
-        if (value->n_members > KEYS_MAX - checker->n_keys)
-                return complain(checker->complaint, NULL, "has more than %u keys in all: leave some out, or make lists of them", KEYS_MAX);
+        if (value->n_members > checker->limits.n_keys - checker->n_keys)
+                return complain(checker->complaint, NULL, "has more than %zu keys in all: leave some out, or make lists of them",
+                                checker->limits.n_keys);
         checker->n_keys += value->n_members;
 
         for (size_t i = 0; i < value->n_members; i++) {
@@ -152,7 +187,9 @@ static int check_object(Checker *checker, const Place *place, const Value *value
                         return r;
         }
 
-        twice = find_shared_key(value, NULL);
+        r = find_shared_key(value, NULL, checker->complaint, &twice);
+        if (r != 0)
+                return r;
         if (twice)
                 return complain(checker->complaint, &(Place){ .up = place, .key = twice },
                                 "is given twice: keep one");
@@ -210,7 +247,9 @@ static int take_result(const Value *document, Indicator *ret, Complaint *complai
                 return complain_key(complaint, "@result",
                                     "is empty: put at least one measured value into it, as in {\"elapsed\": 1.5}");
 
-        shared = find_shared_key(ret->parameters, ret->result);
+        r = find_shared_key(ret->parameters, ret->result, complaint, &shared);
+        if (r != 0)
+                return r;
         if (shared)
                 return complain(complaint, &(Place){ .up = &(Place){ .key = "@result" }, .key = shared },
                                 "collision: '%s' is in @parameters as well; rename one of them", shared);
@@ -265,7 +304,7 @@ static int take_component(const Value *document, Indicator *ret, Complaint *comp
                 return complain_key(complaint, "component",
                                     "missing: name the software that was measured, as in \"component\": "
                                     "\"tensorflow\" (the key may be \"framework\" as well)");
-        if (framework && component && strcmp(framework, component) != 0)
+        if (framework && component && strcasecmp(framework, component) != 0)
                 return complain(complaint, &(Place){ .key = "framework" },
                                 "'%s' differs from component '%s': give one of them, or the same in both",
                                 framework, component);
@@ -281,7 +320,7 @@ static int take_optional(const Value *document, Indicator *ret, Complaint *compl
         if (version && version->type != VALUE_STRING)
                 return complain(complaint, &(Place){ .key = "version" },
                                 "is %s, must be a string as in \"1.13.1\", or left out", value_type_text(version));
-        if (score && score->type != VALUE_INT && score->type != VALUE_DOUBLE)
+        if (score && !value_is_number(score))
                 return complain(complaint, &(Place){ .key = "overall_score" },
                                 "is %s, must be a number, null, or left out", value_type_text(score));
 
@@ -291,8 +330,8 @@ static int take_optional(const Value *document, Indicator *ret, Complaint *compl
         return 0;
 }
 
-int indicator_from_value(const Value *document, size_t string_max, Indicator *ret, Complaint *ret_complaint) {
-        Checker checker = { .string_max = string_max, .complaint = ret_complaint };
+int indicator_from_value(const Value *document, DocumentLimits limits, Indicator *ret, Complaint *ret_complaint) {
+        Checker checker = { .limits = limits, .complaint = ret_complaint };
         Indicator indicator = { .document = document };
         int r;
 
@@ -343,10 +382,10 @@ static bool is_given(const char *text) {
         return text && text[0];
 }
 
-static int check_given(const IndicatorGiven *given, size_t string_max, Complaint *complaint) {
+static int check_given(const IndicatorGiven *given, DocumentLimits limits, Complaint *complaint) {
         const char *texts[] = { given->component, given->version };
         static const char *const keys[] = { "component", "version" };
-        const size_t limits[] = { COMPONENT_MAX_BYTES, string_max };
+        const size_t bytes_max[] = { COMPONENT_MAX_BYTES, limits.string_bytes };
 
         if (is_given(given->name) && !indicator_name_is_valid(given->name, NAME_MAX_BYTES))
                 return complain(complaint, &(Place){ .key = "name" }, "'%.*s' must be 1 to %u letters, digits, or any of _ . : -",
@@ -354,8 +393,8 @@ static int check_given(const IndicatorGiven *given, size_t string_max, Complaint
         for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
                 size_t n = texts[i] ? strlen(texts[i]) : 0;
 
-                if (n > limits[i])
-                        return complain(complaint, &(Place){ .key = keys[i] }, "must have 1 to %zu bytes", limits[i]);
+                if (n > bytes_max[i])
+                        return complain(complaint, &(Place){ .key = keys[i] }, "must have 1 to %zu bytes", bytes_max[i]);
                 if (n > 0 && !utf8_is_valid(texts[i], n))
                         return complain_key(complaint, keys[i], "is not valid UTF-8");
         }
@@ -363,14 +402,14 @@ static int check_given(const IndicatorGiven *given, size_t string_max, Complaint
         return 0;
 }
 
-int indicator_from_failed_run(const Value *document, const IndicatorGiven *given, size_t string_max, Indicator *ret,
+int indicator_from_failed_run(const Value *document, const IndicatorGiven *given, DocumentLimits limits, Indicator *ret,
                               Complaint *ret_complaint) {
         Indicator indicator = {};
         int r;
 
-        r = check_given(given, string_max, ret_complaint);
+        r = check_given(given, limits, ret_complaint);
         if (r == 0 && document)
-                r = indicator_check_object(document, string_max, ret_complaint);
+                r = indicator_check_object(document, limits, ret_complaint);
         if (r != 0)
                 return r;
 
@@ -392,8 +431,8 @@ int indicator_from_failed_run(const Value *document, const IndicatorGiven *given
         return 0;
 }
 
-int indicator_check_object(const Value *object, size_t string_max, Complaint *ret_complaint) {
-        Checker checker = { .string_max = string_max, .complaint = ret_complaint };
+int indicator_check_object(const Value *object, DocumentLimits limits, Complaint *ret_complaint) {
+        Checker checker = { .limits = limits, .complaint = ret_complaint };
 
         if (object->type != VALUE_OBJECT)
                 return complain(ret_complaint, NULL, "is %s, must be an object", value_type_text(object));

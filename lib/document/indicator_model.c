@@ -215,6 +215,7 @@ static bool is_of_types(const Value *value, unsigned wanted) {
         case VALUE_STRING:
                 return wanted & PROPERTY_STR;
         case VALUE_INT:
+        case VALUE_UINT:
                 return wanted & (PROPERTY_INT | PROPERTY_FLOAT);
         case VALUE_DOUBLE:
                 return wanted & PROPERTY_FLOAT || (wanted & PROPERTY_INT && is_whole(value->number));
@@ -394,7 +395,7 @@ static int sort_properties(Reader *reader, IndicatorModel *model) {
         return 0;
 }
 
-static int take_head(Reader *reader, const Value *document, IndicatorModel *ret) {
+static int take_head(Reader *reader, const Value *document, Arena *arena, IndicatorModel *ret) {
         static const char *const keys[] = { "name", "component", "help", "parameters", "results" };
         int r;
 
@@ -407,6 +408,11 @@ static int take_head(Reader *reader, const Value *document, IndicatorModel *ret)
                 r = take_text(reader, document, "help", HELP_MAX_BYTES, &ret->help);
         if (r != 0)
                 return r;
+        if (ret->component) {
+                ret->component = indicator_folded_component(ret->component, arena);
+                if (!ret->component)
+                        return -ENOMEM;
+        }
 
         if (!ret->name)
                 return wrong(reader, "name", "missing: say which indicator this is, as in name: PiMatmul");
@@ -461,10 +467,10 @@ int indicator_model_from_value(const Value *document, Arena *arena, IndicatorMod
 
         if (document->type != VALUE_OBJECT)
                 return wrong(&reader, NULL, "is %s, must have name, parameters and results", value_type_text(document));
-        if (indicator_check_object(document, STRING_MAX_BYTES, ret_complaint) != 0)
+        if (indicator_check_object(document, DOCUMENT_LIMITS_DEFAULT, ret_complaint) != 0)
                 return MODEL_INVALID;
 
-        r = take_head(&reader, document, &model);
+        r = take_head(&reader, document, arena, &model);
         if (r == 0)
                 r = take_lists(&reader, document, arena, &model);
         if (r == 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "document/value.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,7 @@ bool value_get_double(const Value *value, const char *key, double *ret) {
         if (!member || !value_is_number(member))
                 return false;
 
-        *ret = member->type == VALUE_DOUBLE ? member->number : (double)member->integer;
+        *ret = value_number(member);
         return true;
 }
 
@@ -63,6 +64,7 @@ const char *value_type_text(const Value *value) {
                 [VALUE_NULL] = "null",
                 [VALUE_BOOL] = "a boolean",
                 [VALUE_INT] = "an integer",
+                [VALUE_UINT] = "an integer",
                 [VALUE_DOUBLE] = "a number",
                 [VALUE_STRING] = "a string",
                 [VALUE_LIST] = "a list",
@@ -77,7 +79,14 @@ bool value_is_scalar(const Value *value) {
 }
 
 bool value_is_number(const Value *value) {
-        return value->type == VALUE_INT || value->type == VALUE_DOUBLE;
+        return value->type == VALUE_INT || value->type == VALUE_UINT || value->type == VALUE_DOUBLE;
+}
+
+double value_number(const Value *value) {
+        assert(value_is_number(value));
+        if (value->type == VALUE_INT)
+                return (double)value->integer;
+        return value->type == VALUE_UINT ? (double)value->natural : value->number;
 }
 
 static int rank(const Value *value) {
@@ -86,13 +95,26 @@ static int rank(const Value *value) {
 
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 
-/* Exact even if a double cannot represent the integer. */
-static int compare_mixed(int64_t integer, double number) {
-        if (number < -0x1p63 || number >= 0x1p63)
+/* Compares the integer with the number without its fraction. */
+static int compare_whole(const Value *integer, double number) {
+        if (number < -0x1p63 || number >= 0x1p64)
                 return number < 0 ? 1 : -1;
-        if (integer != (int64_t)number)
-                return COMPARE(integer, (int64_t)number);
-        return COMPARE(0, number - trunc(number));
+        if (integer->type == VALUE_UINT)
+                return number < 0x1p63 ? 1 : COMPARE(integer->natural, (uint64_t)number);
+        return number >= 0x1p63 ? -1 : COMPARE(integer->integer, (int64_t)number);
+}
+
+/* Exact even if a double cannot represent the integer. */
+static int compare_mixed(const Value *integer, double number) {
+        int order = compare_whole(integer, number);
+
+        return order != 0 ? order : COMPARE(0, number - trunc(number));
+}
+
+static int compare_integers(const Value *a, const Value *b) {
+        if (a->type != b->type)
+                return a->type == VALUE_UINT ? 1 : -1;
+        return a->type == VALUE_UINT ? COMPARE(a->natural, b->natural) : COMPARE(a->integer, b->integer);
 }
 
 int value_compare(const Value *a, const Value *b) {
@@ -102,11 +124,11 @@ int value_compare(const Value *a, const Value *b) {
                 return COMPARE(a->boolean, b->boolean);
         if (a->type == VALUE_STRING)
                 return COMPARE(strcmp(a->string, b->string), 0);
-        if (a->type == VALUE_INT && b->type == VALUE_INT)
-                return COMPARE(a->integer, b->integer);
         if (a->type == VALUE_DOUBLE && b->type == VALUE_DOUBLE)
                 return COMPARE(a->number, b->number);
-        return a->type == VALUE_INT ? compare_mixed(a->integer, b->number) : -compare_mixed(b->integer, a->number);
+        if (b->type == VALUE_DOUBLE)
+                return compare_mixed(a, b->number);
+        return a->type == VALUE_DOUBLE ? -compare_mixed(b, a->number) : compare_integers(a, b);
 }
 
 /* Compares items of one list; equal items are ordered by their position. */
@@ -210,6 +232,9 @@ void value_write_json(const Value *value, Json *json) {
                 return;
         case VALUE_INT:
                 json_int(json, value->integer);
+                return;
+        case VALUE_UINT:
+                json_uint(json, value->natural);
                 return;
         case VALUE_DOUBLE:
                 json_double(json, value->number);

@@ -5,7 +5,7 @@
  * Value: a value of a JSON document
  *
  * A decoder builds a tree of Values in an arena (JSON in the client, protobuf in the daemon); all others borrow it. Integers
- * keep all 64 bits, floats remain floats, and the order of members is kept.
+ * from -2^63 to 2^64-1 and floats are kept exactly, and so is the order of members.
  */
 
 #include <stdbool.h>
@@ -18,6 +18,7 @@ typedef enum ValueType {
         VALUE_NULL,
         VALUE_BOOL,
         VALUE_INT,
+        VALUE_UINT, /* an integer above INT64_MAX */
         VALUE_DOUBLE,
         VALUE_STRING,
         VALUE_LIST,
@@ -32,6 +33,7 @@ struct Value {
         union {
                 bool boolean;
                 int64_t integer;
+                uint64_t natural;
                 double number;
                 const char *string; /* UTF-8, NUL-terminated, without NUL inside */
                 struct {
@@ -67,6 +69,8 @@ const char *value_type_text(const Value *value);
 /* True if value_compare() can order the value, and models can list it. */
 bool value_is_scalar(const Value *value);
 bool value_is_number(const Value *value);
+/* Returns the nearest double of a number. */
+double value_number(const Value *value);
 /* Orders scalars: -1, 0 or 1. Booleans come first, then numbers by value (1 and 1.0 are equal, no NaN), then strings by bytes. */
 int value_compare(const Value *a, const Value *b);
 /* Finds the first item of a list of scalars that equals an earlier item, and the index of the earlier item, in O(n log n).

@@ -202,7 +202,7 @@ static int parse_real(Parser *parser, const char *begin, Value *ret) {
 }
 
 static int parse_integer(Parser *parser, const char *begin, bool is_negative, Value *ret) {
-        const uint64_t max = is_negative ? (uint64_t)INT64_MAX + 1 : (uint64_t)INT64_MAX;
+        const uint64_t max = is_negative ? (uint64_t)INT64_MAX + 1 : UINT64_MAX;
         uint64_t v = 0;
 
         for (const char *p = begin; p < parser->p; p++)
@@ -213,7 +213,10 @@ static int parse_integer(Parser *parser, const char *begin, bool is_negative, Va
 
         if (is_negative && v == 0)
                 parser->is_canonical = false;
-        *ret = (Value){ .type = VALUE_INT, .integer = is_negative ? (int64_t)-v : (int64_t)v };
+        if (!is_negative && v > INT64_MAX)
+                *ret = (Value){ .type = VALUE_UINT, .natural = v };
+        else
+                *ret = (Value){ .type = VALUE_INT, .integer = is_negative ? (int64_t)-v : (int64_t)v };
         return 0;
 }
 

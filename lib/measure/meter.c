@@ -42,6 +42,7 @@ struct Meter {
         Account account;
         MeterEvents events;
         Base base;
+        CpuLevels levels; /* since the base */
 };
 
 int meter_new(Meter **ret, uint64_t interval_ns) {
@@ -61,6 +62,7 @@ Meter *meter_free(Meter *meter) {
 
         account_deinit(&meter->account);
         free(meter->base.cpus);
+        cpu_levels_deinit(&meter->levels);
         free(meter);
         return NULL;
 }
@@ -191,22 +193,25 @@ static void observe_boot_counters(const Sample *sample, Observation *ret) {
                                            : NAN;
 }
 
-/* Adds the time at or above each threshold, by the mean, by all and by any of the CPUs. */
-static void count_thresholds(Totals *totals, const Observation *observation) {
-        static const double thresholds[] = { METER_AT100_RATIO, 0.8, 0.4, 0.2 };
-        const double hair = 1e-9; /* tolerance for rounding in the mean of shares */
+/* Adds the time at or above each threshold, by the mean, by all and by any of the CPUs, and sets the peaks. */
+static void count_thresholds(Totals *totals, const CpuLevelSums *levels, Observation *observation) {
+        const double across[N_CPU_ACROSS] = { observation->cpu_mean, observation->cpu_min, observation->cpu_max };
         uint64_t elapsed_ns = observation->end_ns - observation->begin_ns;
+        CpuLevelSums whole = {};
 
         assert(observation->end_ns > observation->begin_ns);
-        totals->value[TOTAL_OBSERVED_NS] += elapsed_ns;
-        for (size_t i = 0; i < N_ELEMENTS(thresholds); i++) {
-                if (observation->cpu_mean + hair >= thresholds[i])
-                        totals->value[TOTAL_MEAN_AT100_NS + i] += elapsed_ns;
-                if (observation->cpu_min + hair >= thresholds[i])
-                        totals->value[TOTAL_ALL_AT100_NS + i] += elapsed_ns;
-                if (observation->cpu_max + hair >= thresholds[i])
-                        totals->value[TOTAL_ANY_AT100_NS + i] += elapsed_ns;
+        if (levels->n_windows < 2) {
+                cpu_level_sums_add(&whole, across, elapsed_ns);
+                levels = &whole;
         }
+
+        totals->value[TOTAL_OBSERVED_NS] += elapsed_ns;
+        for (size_t i = 0; i < N_CPU_THRESHOLDS; i++) {
+                totals->value[TOTAL_MEAN_AT100_NS + i] += levels->over_ns[CPU_ACROSS_MEAN][i];
+                totals->value[TOTAL_ALL_AT100_NS + i] += levels->over_ns[CPU_ACROSS_ALL][i];
+                totals->value[TOTAL_ANY_AT100_NS + i] += levels->over_ns[CPU_ACROSS_ANY][i];
+        }
+        memcpy(observation->cpu_peak, levels->peak, sizeof(observation->cpu_peak));
 }
 
 static void observe(Meter *meter, const Sample *sample, Observation *ret) {
@@ -220,8 +225,10 @@ static void observe(Meter *meter, const Sample *sample, Observation *ret) {
         observe_gauges(sample, ret);
         observe_rates(&meter->base, &meter->account.totals, ret);
         observe_boot_counters(sample, ret);
+        if (sample_has(sample, SOURCE_STAT))
+                cpu_levels_add(&meter->levels, sample);
         if (ret->has_cpu)
-                count_thresholds(&meter->account.totals, ret);
+                count_thresholds(&meter->account.totals, cpu_levels_finish(&meter->levels), ret);
 }
 
 /* --- advancing ------------------------------------------------------------------------------ */
@@ -254,6 +261,7 @@ static void base_restart(Meter *meter, const Sample *sample) {
                 memcpy(base->cpus, sample->cpus, base->n_cpus * sizeof(*base->cpus));
         for (size_t i = 0; i < N_ELEMENTS(rates); i++)
                 base->rate_totals[i] = meter->account.totals.value[rates[i].total];
+        cpu_levels_drop(&meter->levels);
 }
 
 /* Returns true if the offset of REALTIME to BOOTTIME changed, which means that the clock was set. */
@@ -294,6 +302,24 @@ static int advance_started(Meter *meter, const Sample *sample, bool gap, Observa
         observe(meter, sample, ret_observation);
         base_restart(meter, sample);
         return METER_OBSERVED;
+}
+
+/* The first reading begins the series at the base, whose CPUs are known. */
+int meter_add_cpus(Meter *meter, const Sample *sample) {
+        const Base *base = &meter->base;
+        const Sample at_base = { .boottime_ns = base->boottime_ns, .cpus = base->cpus, .n_cpus = base->n_cpus };
+        int r;
+
+        if (!(base->have & sample->have & (1U << SOURCE_STAT)) || sample->boottime_ns <= base->boottime_ns)
+                return 0;
+
+        r = cpu_levels_reserve(&meter->levels, base->n_cpus);
+        if (r < 0)
+                return r;
+        if (meter->levels.last_ns == 0)
+                cpu_levels_begin(&meter->levels, &at_base);
+        cpu_levels_add(&meter->levels, sample);
+        return 0;
 }
 
 int meter_advance(Meter *meter, const Sample *sample, Observation *ret_observation) {

@@ -10,12 +10,14 @@
  *
  * The meter produces two kinds of numbers. Totals follow the kernel's counters and are exact between any two samples.
  * Observations (utilization, threshold time, peaks) need an interval that is long compared with the kernel's 10 ms
- * ticks: an interval shorter than METER_OBSERVATION_MIN_NS is merged with the next one.
+ * ticks: an interval shorter than METER_OBSERVATION_MIN_NS is merged with the next one. Readings of the CPUs in between
+ * (meter_add_cpus()) refine the threshold times and the peaks of an observation, see cpu_levels.h.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "measure/cpu_levels.h"
 #include "measure/sample.h"
 #include "measure/totals.h"
 #include "util/buffer.h"
@@ -23,14 +25,12 @@
 
 #define METER_OBSERVATION_MIN_NS (95 * UINT64_C(1000000))
 
-/* Threshold for "at 100 %": perf.py rounds to 0.1 %, so that 99.95 % counts as 100 %. */
-#define METER_AT100_RATIO 0.9995
-
 /* Utilization during one interval; shares are 0…1. */
 typedef struct Observation {
         uint64_t begin_ns, end_ns; /* CLOCK_BOOTTIME */
         bool has_cpu, has_memory, has_root_filesystem;
         double cpu_mean, cpu_min, cpu_max; /* over CPUs online at both ends */
+        double cpu_peak[N_CPU_ACROSS];     /* highest levels within the interval; without readings in between, the three above */
         double cpu_rounded_mean;           /* mean of the CPUs' shares rounded to 0.001, as perf.py averages them */
         double memory;                     /* share of memory that is not available */
         double root_filesystem;            /* used share of / */
@@ -67,6 +67,11 @@ enum {
         METER_OBSERVED = 1,
 };
 int meter_advance(Meter *meter, const Sample *sample, Observation *ret_observation);
+
+/*
+ * Adds a reading of the CPUs alone between two samples. Copied; allocates nothing while the CPUs stay the same. Returns 0 or -ENOMEM.
+ */
+int meter_add_cpus(Meter *meter, const Sample *sample);
 
 /* Returns the current totals, borrowed until the next meter_advance(). boottime_ns is 0 before the first sample. */
 const Totals *meter_totals(const Meter *meter);

@@ -11,8 +11,8 @@
  *
  * A window computes in base units (ratio 0…1, seconds, bytes); the MLflow value is the base value × scale. `label`
  * distinguishes rows of one family and is "" for the others; only the first row of a family has a help text. The
- * derivation is used by window.c: SUM(source, unit, totals…) adds differences of totals, which count in units of
- * `unit` base units; SHARE(total) is a total's share of the observed time; rows marked OWN have a function in
+ * derivation is used by window.c: SUM(source, n, totals…) adds differences of totals, of which `n` are one
+ * base unit; SHARE(total) is a total's share of the observed time; rows marked OWN have a function in
  * window.c. The first N_PERFPY_METRICS rows are perf.py's eighteen, in its order.
  */
 
@@ -52,10 +52,10 @@
         X(ANY_OVER40,       "cpu_any_cpu_over40_pct",           "%",   100,      "cpu_over_threshold_ratio", "ratio", GAUGE, "cpus=\"any\",threshold=\"0.4\"", "", SHARE(TOTAL_ANY_OVER40_NS)) \
         X(ANY_OVER20,       "cpu_any_cpu_over20_pct",           "%",   100,      "cpu_over_threshold_ratio", "ratio", GAUGE, "cpus=\"any\",threshold=\"0.2\"", "", SHARE(TOTAL_ANY_OVER20_NS)) \
         X(DURATION,         "duration_seconds",                 "s",   1,        "duration_seconds", "seconds", GAUGE, "", "Length of the window, including suspend", OWN) \
-        X(CPU_USER,         "cpu_user_seconds",                 "s",   1,        "cpu_user_seconds", "seconds", COUNTER, "", "CPU time in user mode, including nice and guests", SUM(STAT, 1.0 / TICKS_PER_S, TOTAL_CPU_USER, TOTAL_CPU_NICE, TOTAL_CPU_GUEST, TOTAL_CPU_GUEST_NICE)) \
-        X(CPU_SYSTEM,       "cpu_system_seconds",               "s",   1,        "cpu_system_seconds", "seconds", COUNTER, "", "CPU time in the kernel, including interrupts", SUM(STAT, 1.0 / TICKS_PER_S, TOTAL_CPU_SYSTEM, TOTAL_CPU_IRQ, TOTAL_CPU_SOFTIRQ)) \
-        X(CPU_IOWAIT,       "cpu_iowait_seconds",               "s",   1,        "cpu_iowait_seconds", "seconds", COUNTER, "", "Idle CPU time with outstanding I/O", SUM(STAT, 1.0 / TICKS_PER_S, TOTAL_CPU_IOWAIT)) \
-        X(CPU_STEAL,        "cpu_steal_seconds",                "s",   1,        "cpu_steal_seconds", "seconds", COUNTER, "", "CPU time that the hypervisor gave to other guests", SUM(STAT, 1.0 / TICKS_PER_S, TOTAL_CPU_STEAL)) \
+        X(CPU_USER,         "cpu_user_seconds",                 "s",   1,        "cpu_user_seconds", "seconds", COUNTER, "", "CPU time in user mode, including nice and guests", SUM(STAT, TICKS_PER_S, TOTAL_CPU_USER, TOTAL_CPU_NICE, TOTAL_CPU_GUEST, TOTAL_CPU_GUEST_NICE)) \
+        X(CPU_SYSTEM,       "cpu_system_seconds",               "s",   1,        "cpu_system_seconds", "seconds", COUNTER, "", "CPU time in the kernel, including interrupts", SUM(STAT, TICKS_PER_S, TOTAL_CPU_SYSTEM, TOTAL_CPU_IRQ, TOTAL_CPU_SOFTIRQ)) \
+        X(CPU_IOWAIT,       "cpu_iowait_seconds",               "s",   1,        "cpu_iowait_seconds", "seconds", COUNTER, "", "Idle CPU time with outstanding I/O", SUM(STAT, TICKS_PER_S, TOTAL_CPU_IOWAIT)) \
+        X(CPU_STEAL,        "cpu_steal_seconds",                "s",   1,        "cpu_steal_seconds", "seconds", COUNTER, "", "CPU time that the hypervisor gave to other guests", SUM(STAT, TICKS_PER_S, TOTAL_CPU_STEAL)) \
         X(DISK_READS,       "total_disk_reads",                 "1",   1,        "disk_reads", "", COUNTER, "", "Reads completed by physical disks", SUM(DISKSTATS, 1, TOTAL_DISK_READS)) \
         X(DISK_WRITES,      "total_disk_writes",                "1",   1,        "disk_writes", "", COUNTER, "", "Writes completed by physical disks", SUM(DISKSTATS, 1, TOTAL_DISK_WRITES)) \
         X(VIRT_DISK_READ,   "total_virtual_disk_io_read_mb",    "MiB", PER_MIB,  "virtual_disk_read_bytes", "bytes", COUNTER, "", "Bytes read from virtual disks (also counted on the physical disks below them)", SUM(DISKSTATS, 1, TOTAL_VIRT_DISK_READ_BYTES)) \

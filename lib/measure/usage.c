@@ -171,11 +171,7 @@ void usage_exclude(Usage *usage, const ClientCpu *cpu) {
         begin->user_us += user_us;
         begin->system_us += system_us;
         begin->usage_us += min_of(wanted_us, last->usage_us - begin->usage_us);
-}
-
-void usage_exclude_before(Usage *usage, const ClientCpu *cpu) {
-        usage_exclude(usage, cpu);
-        usage->unseen_us = usage->last.usage_us - usage->begin.usage_us;
+        usage->unseen_us -= min_of(wanted_us, usage->unseen_us);
 }
 
 static void update_fields(Usage *usage, const CgroupSample *sample) {
@@ -240,15 +236,15 @@ void usage_continue(Usage *usage, const CgroupSample *sample) {
 
 /* --- metrics ------------------------------------------------------------------------------------ */
 
-/* Counter whose difference is the metric. Metrics with unit 0 are computed by functions below. */
+/* Counter whose difference is the metric. Metrics with per_unit 0 are computed by functions below. */
 static const struct {
         CgroupPart part;
-        double unit; /* size of the counter's unit in base units of the metric */
+        double per_unit; /* of the counter, in a base unit of the metric */
         size_t offset;
 } derivations[N_USAGES] = {
 #define OWN
-#define COUNTED(part_id, counter_unit, member) \
-        .part = CGROUP_##part_id, .unit = counter_unit, .offset = offsetof(CgroupSample, member)
+#define COUNTED(part_id, n_per_unit, member) \
+        .part = CGROUP_##part_id, .per_unit = n_per_unit, .offset = offsetof(CgroupSample, member)
 #define X(id, key, key_unit, family, unit, type, help, derivation) [USAGE_##id] = { derivation },
         USAGES(X)
 #undef X
@@ -281,8 +277,8 @@ static void put(UsageSet *set, UsageMetric metric, double value, Quality quality
 
 static void put_counted(const Usage *usage, UsageSet *ret) {
         for (UsageMetric metric = 0; metric < N_USAGES; metric++)
-                if (derivations[metric].unit > 0)
-                        put(ret, metric, (double)count_of(usage, derivations[metric].offset) * derivations[metric].unit,
+                if (derivations[metric].per_unit > 0)
+                        put(ret, metric, (double)count_of(usage, derivations[metric].offset) / derivations[metric].per_unit,
                             quality_of(usage, derivations[metric].part));
 }
 

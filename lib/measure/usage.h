@@ -10,8 +10,8 @@
  *
  *   X(ID, key, unit, family, family_unit, type, help, derivation)
  *
- * Values are in base units. The derivation is used by usage.c: COUNTED(part, unit, member) is the difference of a
- * counter in units of `unit` base units. Metrics marked OWN have a function in usage.c.
+ * Values are in base units. The derivation is used by usage.c: COUNTED(part, n, member) is the difference of a
+ * counter of which `n` are one base unit. Metrics marked OWN have a function in usage.c.
  */
 
 #include <stdbool.h>
@@ -25,11 +25,11 @@
         X(CPU_MEAN,         "job_cpus_used",                 "cpus",   "cpus_used",                         "",        GAUGE,   "Mean number of CPUs used, over the whole job", OWN) \
         X(CPU_MAX,          "job_cpus_used_peak",            "cpus",   "cpus_used_peak",                    "",        GAUGE,   "Highest number of CPUs used between two samples", OWN) \
         X(CPU_RATIO,        "job_cpu_utilization",           "ratio",  "cpu_utilization_ratio",             "ratio",   GAUGE,   "CPU utilization: CPU time used of the CPU time available to the job", OWN) \
-        X(CPU_SECONDS,      "job_cpu_seconds",               "s",      "cpu_seconds",                       "seconds", COUNTER, "CPU time used", COUNTED(CPU, 1e-6, usage_us)) \
-        X(CPU_USER,         "job_cpu_user_seconds",          "s",      "cpu_user_seconds",                  "seconds", COUNTER, "CPU time used in user mode", COUNTED(CPU, 1e-6, user_us)) \
-        X(CPU_SYSTEM,       "job_cpu_system_seconds",        "s",      "cpu_system_seconds",                "seconds", COUNTER, "CPU time used in the kernel", COUNTED(CPU, 1e-6, system_us)) \
+        X(CPU_SECONDS,      "job_cpu_seconds",               "s",      "cpu_seconds",                       "seconds", COUNTER, "CPU time used", COUNTED(CPU, 1e6, usage_us)) \
+        X(CPU_USER,         "job_cpu_user_seconds",          "s",      "cpu_user_seconds",                  "seconds", COUNTER, "CPU time used in user mode", COUNTED(CPU, 1e6, user_us)) \
+        X(CPU_SYSTEM,       "job_cpu_system_seconds",        "s",      "cpu_system_seconds",                "seconds", COUNTER, "CPU time used in the kernel", COUNTED(CPU, 1e6, system_us)) \
         X(CPU_UNUSED,       "job_cpu_unused_seconds",        "s",      "cpu_unused_seconds",                "seconds", GAUGE,   "Unused CPU time of the CPUs available to the job", OWN) \
-        X(THROTTLED,        "job_cpu_throttled_seconds",     "s",      "cpu_throttled_seconds",             "seconds", COUNTER, "Time in which threads of the job waited for its CPU quota, summed over CPUs", COUNTED(THROTTLING, 1e-6, throttled_us)) \
+        X(THROTTLED,        "job_cpu_throttled_seconds",     "s",      "cpu_throttled_seconds",             "seconds", COUNTER, "Time in which threads of the job waited for its CPU quota, summed over CPUs", COUNTED(THROTTLING, 1e6, throttled_us)) \
         X(THROTTLED_RATIO,  "job_cpu_throttled_ratio",       "ratio",  "cpu_throttled_ratio",               "ratio",   GAUGE,   "Share of quota periods in which the CPU quota was exhausted", OWN) \
         X(MEMORY_PEAK,      "job_memory_peak_bytes",         "bytes",  "memory_peak_bytes",                 "bytes",   GAUGE,   "Peak memory usage, including page cache", OWN) \
         X(MEMORY_LIMIT,     "job_memory_limit_bytes",        "bytes",  "memory_limit_bytes",                "bytes",   GAUGE,   "Memory limit of the job, absent without a limit below the node's memory", OWN) \
@@ -41,11 +41,11 @@
         X(READS,            "job_io_reads",                  "1",      "io_reads",                          "",        COUNTER, "Read requests of the job, before merging", COUNTED(IO, 1, reads)) \
         X(WRITES,           "job_io_writes",                 "1",      "io_writes",                         "",        COUNTER, "Write requests of the job, before merging", COUNTED(IO, 1, writes)) \
         X(PIDS_PEAK,        "job_pids_peak",                 "1",      "pids_peak",                         "",        GAUGE,   "Largest number of processes and threads", OWN) \
-        X(PSI_CPU_SOME,     "job_psi_cpu_some_seconds",      "s",      "pressure_cpu_waiting_seconds",      "seconds", COUNTER, "Time in which at least one task of the job waited for a CPU", COUNTED(PSI_CPU, 1e-6, psi_cpu_some_us)) \
-        X(PSI_MEMORY_SOME,  "job_psi_memory_some_seconds",   "s",      "pressure_memory_waiting_seconds",   "seconds", COUNTER, "Time in which at least one task of the job waited for memory", COUNTED(PSI_MEMORY, 1e-6, psi_memory_some_us)) \
-        X(PSI_MEMORY_FULL,  "job_psi_memory_full_seconds",   "s",      "pressure_memory_stalled_seconds",   "seconds", COUNTER, "Time in which all tasks of the job waited for memory", COUNTED(PSI_MEMORY, 1e-6, psi_memory_full_us)) \
-        X(PSI_IO_SOME,      "job_psi_io_some_seconds",       "s",      "pressure_io_waiting_seconds",       "seconds", COUNTER, "Time in which at least one task of the job waited for I/O", COUNTED(PSI_IO, 1e-6, psi_io_some_us)) \
-        X(PSI_IO_FULL,      "job_psi_io_full_seconds",       "s",      "pressure_io_stalled_seconds",       "seconds", COUNTER, "Time in which all tasks of the job waited for I/O", COUNTED(PSI_IO, 1e-6, psi_io_full_us))
+        X(PSI_CPU_SOME,     "job_psi_cpu_some_seconds",      "s",      "pressure_cpu_waiting_seconds",      "seconds", COUNTER, "Time in which at least one task of the job waited for a CPU", COUNTED(PSI_CPU, 1e6, psi_cpu_some_us)) \
+        X(PSI_MEMORY_SOME,  "job_psi_memory_some_seconds",   "s",      "pressure_memory_waiting_seconds",   "seconds", COUNTER, "Time in which at least one task of the job waited for memory", COUNTED(PSI_MEMORY, 1e6, psi_memory_some_us)) \
+        X(PSI_MEMORY_FULL,  "job_psi_memory_full_seconds",   "s",      "pressure_memory_stalled_seconds",   "seconds", COUNTER, "Time in which all tasks of the job waited for memory", COUNTED(PSI_MEMORY, 1e6, psi_memory_full_us)) \
+        X(PSI_IO_SOME,      "job_psi_io_some_seconds",       "s",      "pressure_io_waiting_seconds",       "seconds", COUNTER, "Time in which at least one task of the job waited for I/O", COUNTED(PSI_IO, 1e6, psi_io_some_us)) \
+        X(PSI_IO_FULL,      "job_psi_io_full_seconds",       "s",      "pressure_io_stalled_seconds",       "seconds", COUNTER, "Time in which all tasks of the job waited for I/O", COUNTED(PSI_IO, 1e6, psi_io_full_us))
 
 typedef enum UsageMetric {
 #define X(id, ...) USAGE_##id,
@@ -92,10 +92,8 @@ typedef struct ClientCpu {
 } ClientCpu;
 
 void usage_begin(Usage *usage, const CgroupSample *sample, bool is_fresh);
-/* Excludes CPU time from the totals, at most the CPU time counted so far. */
+/* Excludes CPU time from the totals, at most the CPU time counted so far, and first that before the first sample. */
 void usage_exclude(Usage *usage, const ClientCpu *cpu);
-/* As usage_exclude(), for CPU time before the first sample. Call directly after usage_begin() with a fresh group. */
-void usage_exclude_before(Usage *usage, const ClientCpu *cpu);
 /*
  * Excludes pressure accumulated before the job began. Call directly after usage_begin() for a job that has just
  * begun.

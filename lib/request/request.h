@@ -90,6 +90,7 @@ typedef struct Ticket {
         uint32_t connection; /* number of the connection; numbers are reused */
         uint32_t generation; /* generation of that number, from 1 */
         uint64_t number;     /* sequence number of the request on its connection */
+        uint64_t user;       /* uid + 1 of the sender */
 } Ticket;
 
 static inline bool ticket_is_set(Ticket ticket) {

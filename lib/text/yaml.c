@@ -211,11 +211,16 @@ static bool looks_like_float(const char *text) {
 
 static int convert_integer(Builder *builder, const char *text, const char *digits, int base, Value *ret) {
         errno = 0;
+        ret->type = VALUE_INT;
         ret->integer = strtoll(digits, NULL, base);
+        if (errno == ERANGE && *digits != '-') {
+                errno = 0;
+                ret->type = VALUE_UINT;
+                ret->natural = strtoull(digits, NULL, base);
+        }
         if (errno == ERANGE)
                 return refuse_at(builder, builder->event.start_mark,
                                  "the integer %.40s has more than 64 bits: quote it to keep it as a string", text);
-        ret->type = VALUE_INT;
         return 0;
 }
 

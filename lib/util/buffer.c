@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -233,7 +234,8 @@ void buffer_put_double(Buffer *buffer, double v) {
         if (put_whole(buffer, v) || put_usual(buffer, v))
                 return;
 
-        for (int precision = 15; precision <= 17; precision++) {
+        /* A subnormal number has fewer digits: 5e-324. */
+        for (int precision = fabs(v) < DBL_MIN ? 1 : 15; precision <= 17; precision++) {
                 n = snprintf(text, sizeof(text), "%.*g", precision, v);
                 if (precision == 17 || strtod(text, NULL) == v)
                         break;

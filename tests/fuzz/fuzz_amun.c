@@ -38,7 +38,7 @@ static void check_taken(Submission *item) {
         assert(codec_encode_submit(1, item, 1, &bytes) == 0);
         assert(frame_read((const uint8_t *)bytes.text, bytes.n, FRAME_MAX_BYTES, &frame, NULL) == 0);
         assert(arena_init(&arena, FRAME_MAX_BYTES * CODEC_ARENA_FACTOR) == 0);
-        r = codec_decode(&arena, &frame, &(Peer){}, STRING_MAX_BYTES, &decoded);
+        r = codec_decode(&arena, &frame, &(Peer){}, DOCUMENT_LIMITS_DEFAULT, &decoded);
         assert(r == 0);
         assert(strcmp(decoded.request.submit.items[0].indicator.name, item->indicator.name) == 0);
         assert(decoded.request.submit.items[0].exit_status == item->exit_status);

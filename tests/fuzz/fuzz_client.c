@@ -84,7 +84,8 @@ static void try_export(const Value *answer) {
         scoped(buffer_deinit) Buffer list = {}, report = {};
         scoped(perf_report_deinit) PerfReport perf = {};
 
-        assert(metric_list_write(answer, &(MetricListStyle){ .prefix = "a/", .is_compat = answer->n_members % 2 }, &list, &names) == 0);
+        assert(metric_list_write(&answer, 1, &(MetricListStyle){ .prefix = "a/", .is_compat = answer->n_members % 2 }, &list, &names) ==
+               0);
         assert_json(&list);
 
         if (perf_report_add_samples(&perf, "answer", answer) != 0 && perf_report_add_totals(&perf, "answer", answer) != 0)

@@ -30,6 +30,7 @@ static void check_value(const Value *value, unsigned depth) {
         case VALUE_NULL:
         case VALUE_BOOL:
         case VALUE_INT:
+        case VALUE_UINT:
                 return;
         case VALUE_DOUBLE:
                 assert(isfinite(value->number));
@@ -178,7 +179,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
         while (frame_read(data, size, FRAME_MAX_BYTES, &frame, NULL) == 0) {
                 Decoded decoded;
-                int r = codec_decode(&arena, &frame, &peer, STRING_MAX, &decoded);
+                int r = codec_decode(&arena, &frame, &peer, (DocumentLimits){ STRING_MAX, KEYS_MAX }, &decoded);
 
                 assert(r == 0 || r == CODEC_REFUSED || r == CODEC_GARBAGE);
                 if (r == 0)

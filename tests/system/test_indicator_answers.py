@@ -1,9 +1,11 @@
 """Stores random results, and compares queries, rankings and lists with a computation in Python."""
 
+import decimal
 import json
 import math
 import random
 import statistics
+from fractions import Fraction
 
 from harness import ROOT, TestCase
 
@@ -32,6 +34,44 @@ STATISTICS = {
     "q1": lambda v: quantile(v, 0.25), "q3": lambda v: quantile(v, 0.75), "iqr": lambda v: quantile(v, 0.75) - quantile(v, 0.25),
     "p95": lambda v: quantile(v, 0.95), "p0": min, "p100": max, "p99.9": lambda v: quantile(v, 0.999),
 }
+
+
+def exact_statistics(values):
+    """Computes mean, sd and skew of doubles with exact fractions, rounded once."""
+    exact, n = [Fraction(v) for v in values], len(values)
+    mean = sum(exact) / n
+    variance = sum((v - mean) ** 2 for v in exact) / (n - 1)
+    cubes = sum((v - mean) ** 3 for v in exact)
+    with decimal.localcontext() as context:
+        context.prec, context.Emin, context.Emax = 60, -9999, 9999
+        sd = (decimal.Decimal(variance.numerator) / decimal.Decimal(variance.denominator)).sqrt()
+        skew = decimal.Decimal(n) / ((n - 1) * (n - 2)) * decimal.Decimal(cubes.numerator) / decimal.Decimal(cubes.denominator) / sd ** 3
+        return {"mean": float(mean), "sd": float(sd), "skew": float(skew)}
+
+
+class FarFromOne(TestCase):
+    def test_statistics_are_those_of_exact_fractions(self):
+        rng = random.Random(SEED)
+        samples = {"small": [rng.lognormvariate(0, 1) * 1e-300 for _ in range(50)],
+                   "large": [rng.lognormvariate(0, 1) * 1e300 for _ in range(50)],
+                   "largest": [1.7e308, 1.6e308, 1.1e308, 1.75e308],
+                   "close": [1e9 + rng.choice([-1e-3, 0, 1e-3, 2e-3]) for _ in range(50)],
+                   "closer": [1.0, 1.0 + 2 ** -52, 1.0 + 2 ** -51, 1.0],
+                   "mixed": [-1e300, 1e-300, 1e300, 5e299, 1.0],
+                   "symmetric": [-3.0, -1.0, 1e-8, 1.0, 3.0]}
+        running = self.daemon("[indicators]\ndirectory =\n")
+        with running.client() as client:
+            for name, values in samples.items():
+                documents = [{"name": "Far", "component": name, "@parameters": {}, "@result": {"v": v}} for v in values]
+                self.assert_status(client.submit(*documents), "OK")
+        for name, values in samples.items():
+            stats = ",".join(f"{field}:v" for field in ("mean", "sd", "skew"))
+            answer = running.get(f"/api/v1/indicators/Far/query?where=component%3D{name}&stat={stats}").json
+            cells = answer["groups"][0]["values"]
+            for field, known in exact_statistics(values).items():
+                with self.subTest(name, field=field):
+                    value = cells[f"{field}:v"]
+                    self.assertLessEqual(abs(value - known), 1e-12 * abs(known), (value, known))
 
 
 class Result:

@@ -270,7 +270,7 @@ class Registered(WithModels):
 
     def test_hostile_names_are_data(self):
         self.start()
-        name = "x'; DROP TABLE model; --</script>\"../../etc"
+        name = "x'; drop table model; --</script>\"../../etc"
         with self.running.client() as client:
             self.assert_refused(self.register(client, {"name": name, "results": {"x": "int"}}), "register.name", "letters, digits")
             model = {"name": "Hostile", "component": name, "parameters": {name: {"type": "str", "index": "exact", "values": [name]}},
@@ -543,8 +543,8 @@ class Perfctl(WithModels):
                                  ":4099:3: a mapping has more than 4096"),
                                 ("name: X\nparameters: {p: {values: [.nan]}}\nresults: {y: int}\n",
                                  ":2:27: JSON has no number .nan"),
-                                ("name: X\nparameters: {p: {values: [9223372036854775808]}}\n",
-                                 ":2:27: the integer 9223372036854775808 has more"),
+                                ("name: X\nparameters: {p: {values: [18446744073709551616]}}\n",
+                                 ":2:27: the integer 18446744073709551616 has more"),
                                 ("name: X\nhelp: \"a\\0b\"\nresults: {y: int}\n", ":2:7: a string must not contain NUL"),
                                 ("name: X\nresults: {\"\\e[2J\": int}\n", ":2:11: results.\\x1b[2J: has control characters in its name"),
                                 ("name: ../../etc\nresults: {y: int}\n", ":1:1: name: '../../etc' must be 1 to 128 letters"),
@@ -626,7 +626,7 @@ class Perfctl(WithModels):
 
     def test_an_sql_schema_can_be_used(self):
         self.start()
-        name = "x'; DROP TABLE \"PiMatmul\"; --\""
+        name = "x'; drop table \"pimatmul\"; --\""
         with self.running.client() as client:
             model = {"name": "Hostile", "component": name, "help": "one\ntwo; DROP TABLE x",
                      "parameters": {name: {"type": "str", "index": "exact", "values": [name]}, "Rate": "int", "@id": "int",

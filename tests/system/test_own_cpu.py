@@ -52,18 +52,17 @@ class OwnCpu(JobCpu):
         used_s = metrics["job_cpu_seconds"]["value"]
         self.assertAlmostEqual(used_s, command_s, delta=0.25 * perfctl_s)
         self.assertEqual(metrics["job_cpu_seconds"]["quality"], "exact")
-        self.assertAlmostEqual(metrics["job_cpu_user_seconds"]["value"] + metrics["job_cpu_system_seconds"]["value"], used_s, delta=1e-6)
+        self.assertAlmostEqual(metrics["job_cpu_user_seconds"]["value"] + metrics["job_cpu_system_seconds"]["value"], used_s, delta=3e-6)
 
     def test_a_short_job_has_its_own_cpu_time(self):
-        """What remains is the exec of the command and the delivery of the end: a fraction of what perfctl uses."""
+        """Compares with a job without a cgroup, whose CPU time is that of the command from its exec to its exit."""
         daemon = self.daemon()
+        error_s, perfctl_s = {}, []
         for kind in KINDS:
-            with self.subTest(kind):
-                runs = [self.run_job(daemon, f"{kind}-{i}", kind, 0, 0.02) for i in range(20)]
-                errors = [metrics["job_cpu_seconds"]["value"] - command_s for metrics, command_s, _ in runs]
-                allowed = statistics.median(perfctl_s for _, _, perfctl_s in runs)
-                self.assertGreater(min(errors), -0.0005)
-                self.assertLess(statistics.median(errors), 0.3 * allowed)
+            runs = [self.run_job(daemon, f"{kind}-{i}", kind, 0, 0.02) for i in range(20)]
+            error_s[kind] = statistics.median(metrics["job_cpu_seconds"]["value"] - command_s for metrics, command_s, _ in runs)
+            perfctl_s += [of_perfctl_s for _, _, of_perfctl_s in runs]
+        self.assertLess(abs(error_s["cgroup"] - error_s["subreaper"]), 0.25 * statistics.median(perfctl_s))
 
     def test_the_mean_and_the_total_have_the_same_cpu_time(self):
         daemon = self.daemon()

@@ -76,6 +76,26 @@ class List(WithJob):
         self.assertTrue(set(EIGHTEEN) <= {m["key"] for m in metrics})
         self.assertEqual({m["step"] for m in metrics}, {0})
 
+    def test_all_ranks_are_one_list(self):
+        with self.running.client() as client:
+            self.assert_status(client.begin("train-17.3", rank=3), "OK")
+            self.assert_status(client.begin("train-17.4", rank=4), "OK")
+            self.running.wait_tick()
+            self.assert_status(client.end("train-17.3", 0), "OK")
+            self.assert_status(client.end("train-17.4", 0), "OK")
+        path = self.temporary_directory() / "node2.json"
+        path.write_text(self.ask("report", "--json", "train-17.4").stdout)
+        alone = [self.list("--compat", "--job", job) for job in ("train-17.3", "train-17.4")]
+        together = self.list("--compat", "--all-ranks", path, "train-17.3")
+        self.assertEqual(together, alone[0] + alone[1])
+        self.assertEqual([m["step"] for m in together], [3] * 18 + [4] * 18)
+        report = json.loads(path.read_text())
+        path.write_text(json.dumps({**report, "id": "train-17.03", "rank": 3}))
+        self.assertIn("same rank", self.ask("metrics", "--mlflow", "--all-ranks", "train-17.3", path, status=1).stderr)
+        self.assertIn("requires --mlflow", self.ask("metrics", "--all-ranks", "train-17.3", status=2).stderr)
+        self.assertIn("requires the jobs or reports", self.ask("metrics", "--mlflow", "--all-ranks", status=2).stderr)
+        self.ask("metrics", "train-17.3", status=2)
+
     def test_wrong_usage(self):
         for words, text in ((("--compat",), "--compat requires --mlflow"), (("--prefix", "a"), "--prefix requires --mlflow"),
                             (("--names", "raw"), "--names requires --mlflow"), (("--mlflow", "--names", "row"), "sanitised or raw"),

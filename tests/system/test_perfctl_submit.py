@@ -56,6 +56,34 @@ class Reading(SubmitTestCase):
         self.assertEqual(json.loads(result.stdout), {"stored": 7, "duplicate": 0, "spooled": 0})
         self.assertEqual(len(self.results(daemon)), 7)
 
+    def test_components_differ_by_more_than_case(self):
+        daemon = self.daemon()
+        documents = [{**indicator(), "framework": component} for component in ("TensorFlow", "tensorflow", "TENSORFLOW")]
+        result = self.submit(self.file("three.jsonl", *documents), socket=daemon.socket)
+        self.assertEqual(result.stderr.count("listed in lower case"), 1, result.stderr)
+        self.assertEqual(daemon.get("/api/v1/indicators").json["indicators"][0]["component"], "tensorflow")
+        for filtered in ("component=tensorFlow", "where=component%3DTensorFlow", "where=component!%3Dtorch"):
+            self.assertEqual(len(daemon.get(f"/api/v1/indicators/demo/results?{filtered}").json["results"]), 3, filtered)
+        self.assertEqual({r["document"]["framework"] for r in self.results(daemon)}, {"TensorFlow", "tensorflow", "TENSORFLOW"})
+
+    def test_integers_of_64_bits_without_a_sign_are_kept(self):
+        daemon = self.daemon()
+        numbers = [2**63, 2**64 - 2, 2**64 - 1]
+        self.submit(self.file("hashes.jsonl", *({**indicator(), "@parameters": {"hash": n}} for n in numbers)), socket=daemon.socket)
+        self.assertEqual(sorted(r["document"]["@parameters"]["hash"] for r in self.results(daemon)), numbers)
+        found = daemon.get(f"/api/v1/indicators/demo/results?where=hash%3D{2**64 - 1}").json["results"]
+        self.assertEqual([r["document"]["@parameters"]["hash"] for r in found], [2**64 - 1])
+        refused = self.submit(socket=daemon.socket, stdin=json.dumps({**indicator(), "hash": 2**64}))
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("hash: an integer beyond 64 bits", refused.stderr)
+
+    def test_the_number_of_keys_is_a_setting(self):
+        many = {**indicator(), "@result": {f"b{i}": {"values": [i, i + 0.5]} for i in range(10_000)}}
+        self.assertEqual(self.submit(socket=self.daemon().socket, stdin=json.dumps(many)).returncode, 0)
+        refused = self.submit(socket=self.daemon("[limits]\ndocument_keys = 20000\n").socket, stdin=json.dumps(many))
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("has more than 20000 keys in all", refused.stderr)
+
     def test_standard_input_is_the_default(self):
         daemon = self.daemon()
         result = self.submit(socket=daemon.socket, stdin=json.dumps(indicator()))

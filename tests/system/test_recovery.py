@@ -1,10 +1,13 @@
 """Checks recovery after a crash: acknowledged data, totals of running jobs, and the state of ended jobs."""
 
+import collections
 import contextlib
+import os
 import pathlib
 import signal
 import sqlite3
 import subprocess
+import threading
 import time
 import unittest
 import uuid
@@ -13,6 +16,28 @@ import harness
 from harness import wait_for
 
 CONFIG = "[sampling]\ninterval = 100ms\n[jobs]\ncheckpoint_interval = 1s\n"
+
+
+OTHER_UID = 65534
+
+
+@contextlib.contextmanager
+def submitting(uid, daemon):
+    """A process of another user that submits results, one at a time."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setresuid(uid, uid, uid)
+            with daemon.client() as client:
+                while client.submit(harness.indicator("small"), ids=[uuid.uuid4().bytes]):
+                    pass
+        finally:
+            os._exit(0)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
 
 
 class Recovery(harness.TestCase):
@@ -47,6 +72,34 @@ class Recovery(harness.TestCase):
             for i in ids:
                 self.assert_status(client.submit(harness.indicator(), ids=[i]), "DUPLICATE")
         self.assertEqual(daemon.get("/api/v1/indicators").json["indicators"][0]["results"], len(ids))
+
+    @unittest.skipIf(os.getuid() != 0, "only root can be two users")
+    def test_a_large_submission_is_stored_completely_or_not_at_all(self):
+        """While another user submits as well, a large submission is stored in several transactions."""
+        daemon, documents = self.daemon(), [harness.indicator("large", rate=float(i)) for i in range(1000)]
+        sent, acknowledged = [], 0
+        daemon.directory.chmod(0o755)
+        for delay_s in (0.3, 0.5, 0.7, 0.9):
+            with submitting(OTHER_UID, daemon):
+                threading.Timer(delay_s, daemon.process.kill).start()
+                with contextlib.suppress(OSError), daemon.client() as client:
+                    while True:
+                        sent.append(uuid.uuid4().bytes[:8])
+                        reply = client.submit(*documents, ids=[sent[-1] + i.to_bytes(8, "big") for i in range(1000)])
+                        if reply is None:
+                            break
+                        self.assert_status(reply, "OK")
+                        acknowledged += 1
+                daemon.process.wait()
+            daemon.start()
+        self.assertEqual(daemon.stop(), 0)
+        with contextlib.closing(sqlite3.connect(daemon.state / "perfd.db")) as database:
+            found = collections.Counter(row[0][:8] for row in database.execute("SELECT id FROM result WHERE uid = 0"))
+            counted, = database.execute("SELECT sum(n_results) FROM indicator WHERE uid = 0").fetchone()
+        self.assertEqual(set(found.values()), {1000})
+        self.assertEqual(counted, found.total())
+        self.assertLessEqual(set(found), set(sent))
+        self.assertGreaterEqual(len(found), acknowledged)
 
     def test_totals_are_exact_across_a_kill(self):
         machine = harness.Machine(self.temporary_directory())

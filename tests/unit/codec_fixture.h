@@ -45,7 +45,7 @@ static inline int decode_from(Fixture *f, Buffer *request, const Peer *sender) {
 
         assert_int_equal(buffer_error(request), 0);
         memset(&f->decoded, 0x5a, sizeof(f->decoded));
-        r = codec_decode(&f->arena, &frame, sender, STRING_MAX_BYTES, &f->decoded);
+        r = codec_decode(&f->arena, &frame, sender, DOCUMENT_LIMITS_DEFAULT, &f->decoded);
         buffer_deinit(request);
         return r;
 }

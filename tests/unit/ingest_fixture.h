@@ -56,7 +56,7 @@ static inline int set_up(void **state) {
         f->config = (IngestConfig){
                 .frame_max_bytes = 65536,
                 .in_flight_max = 32,
-                .string_max_bytes = STRING_MAX_BYTES,
+                .documents = DOCUMENT_LIMITS_DEFAULT,
                 .admin_gid = INGEST_NO_ADMIN_GID,
         };
         f->shares_config = (SharesConfig){ .limits = {

@@ -95,7 +95,7 @@ static inline void fixture_fill_node(NodeSnapshot *node, const SnapshotSize *siz
         (void)snprintf(node->identity.kernel, sizeof(node->identity.kernel), "6.1.0");
         (void)snprintf(node->identity.machine, sizeof(node->identity.machine), "x86_64");
         (void)snprintf(node->boot_id, sizeof(node->boot_id), "3129b83a-6db0-4f75-ba01-984463177874");
-        node->interval_ns = NS_PER_S;
+        node->interval_ns = node->cpu_interval_ns = NS_PER_S;
         node->boottime_ns = 100 * NS_PER_S;
         node->realtime_ns = 1763676000 * NS_PER_S;
         node->observation = (Observation){ .end_ns = 100 * NS_PER_S, .has_cpu = true, .cpu_mean = 0.5, .cpu_max = 1 };

@@ -190,6 +190,19 @@ static void a_batch_has_a_column_for_each_number(void **state) {
         check(fixture, "/api/v1/batches/xyz", 400, "32 hexadecimal digits");
 }
 
+static void set_models(IndicatorsSnapshot *snapshot) {
+        scoped(shared_text_unrefp) SharedText *head = NULL, *tail = NULL;
+        scoped(shared_texts_unrefp) SharedTexts *models = NULL;
+        Buffer text = {};
+
+        buffer_puts(&text, "{\"models\":[");
+        assert_int_equal(shared_text_new(&head, &text), 0);
+        buffer_puts(&text, "]}");
+        assert_int_equal(shared_text_new(&tail, &text), 0);
+        assert_int_equal(shared_texts_new(&models, 0, head, tail), 0);
+        indicators_snapshot_set_models(snapshot, models);
+}
+
 static void a_model_declares_units_and_directions(void **state) {
         Fixture *fixture = *state;
 
@@ -200,7 +213,7 @@ static void a_model_declares_units_and_directions(void **state) {
         check(fixture, PATH "/query?where=matrix_size>4096", 200, "no result of PiMatmul has matrix_size>4096");
         check(fixture, "/api/v1/batches/abababababababababababababababab", 200, "\"rate\"");
         check(fixture, "/api/v1/models", 503, "out of memory");
-        indicators_snapshot_set_models(&fixture->snapshot.indicators, "{\"models\":[]}", 1);
+        set_models(&fixture->snapshot.indicators);
         check(fixture, "/api/v1/models", 200, "{\"models\":[]}");
 }
 

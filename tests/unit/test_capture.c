@@ -68,6 +68,20 @@ static void text_after_a_document_on_the_same_line_is_ignored(void **state) {
         assert_int_equal(f->n, 2);
 }
 
+static void documents_may_share_a_line_and_follow_blanks(void **state) {
+        Found *f = *state;
+
+        find(f, "{\"@result\":{\"a\":1}} {\"@result\":{\"a\":2}}{\"@result\":{\"a\":3}}\n \t{\"@result\":\n  {\"a\":4}}\r\n");
+        assert_int_equal(f->n, 4);
+        find(f, "[\n  {\"@result\":{\"a\":1}},\n  {\"@result\":{\"a\":2}}\n]\n");
+        assert_int_equal(f->n, 2);
+        find(f, "  {\"@result\": {\"rate\": nan}}\n");
+        assert_int_equal(f->n, 0);
+        assert_int_equal(f->loss.error.line, 1);
+        assert_int_equal(f->loss.error.column, 24);
+        assert_true(f->loss.names_result);
+}
+
 static void a_document_within_a_line_is_ignored(void **state) {
         Found *f = *state;
 
@@ -139,7 +153,7 @@ static void text_similar_to_json_is_scanned_in_linear_time(void **state) {
         size_t n = CAPTURE_BYTES_MAX;
 
         for (size_t i = 0; i + 6 <= n; i += 6)
-                capture_add(&f->capture, "{\"a\":\n", 6);
+                capture_add(&f->capture, i % 12 == 0 ? "{\"a\":\n" : " {\"a\"\n", 6);
 
         assert_int_equal(arena_init(&f->arena, value_parse_arena_size(f->capture.text.n)), 0);
         assert_int_equal(capture_find(&f->capture, &f->arena, f->documents, &f->n, &f->loss), 0);
@@ -164,6 +178,7 @@ int main(void) {
                 TEST(output_of_one_document_is_found),
                 TEST(documents_are_found_among_other_lines),
                 TEST(text_after_a_document_on_the_same_line_is_ignored),
+                TEST(documents_may_share_a_line_and_follow_blanks),
                 TEST(a_document_within_a_line_is_ignored),
                 TEST(a_malformed_document_is_reported_with_its_line),
                 TEST(a_malformed_indicator_is_distinguished_from_other_text),

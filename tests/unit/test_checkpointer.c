@@ -10,7 +10,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-/* Replaces SQLite's VFS so that syncing a database (not a log) waits while is_held. */
+/* Replaces SQLite's VFS so that the checkpointer waits while is_held when it syncs a database (not a log). */
 static atomic_bool is_held;
 static atomic_int n_waiting, n_synced;
 static const sqlite3_io_methods *real;
@@ -18,6 +18,12 @@ static sqlite3_io_methods slow;
 static sqlite3_vfs *real_vfs, slow_vfs;
 
 static int on_sync(sqlite3_file *file, int flags) {
+        char name[16] = "";
+
+        (void)pthread_getname_np(pthread_self(), name, sizeof(name));
+        if (strcmp(name, CHECKPOINTER_THREAD) != 0)
+                return real->xSync(file, flags);
+
         atomic_fetch_add(&n_waiting, 1);
         while (atomic_load(&is_held))
                 (void)poll(NULL, 0, 1);
@@ -94,7 +100,7 @@ static void a_log_that_grows_meanwhile_is_restarted(void **state) {
                 put_large(place->store, n);
         store_stats(place->store, &stats);
         assert_true(stats.size_bytes <= config.size_max_bytes);
-        assert_true(atomic_load(&n_synced) > 4);
+        assert_true(atomic_load(&n_synced) > 0);
         assert_int_equal(stats.n_sync_failures, 0);
 }
 

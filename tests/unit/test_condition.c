@@ -23,6 +23,10 @@ static bool is_met(const char *text, const char *value) {
 static void numbers_are_equal_if_they_parse_to_the_same_value(void **state) {
         (void)state;
         assert_true(is_met("k=512", "512"));
+        assert_true(is_met("k=18446744073709551615", "18446744073709551615"));
+        assert_false(is_met("k=18446744073709551615", "18446744073709551614"));
+        assert_true(is_met("k>9223372036854775807", "9223372036854775808"));
+        assert_false(is_met("k>9223372036854775808", "9223372036854775808"));
         assert_true(is_met("k=512", "512.0"));
         assert_true(is_met("k=512.0", "512"));
         assert_true(is_met("k=5.12e2", "512"));

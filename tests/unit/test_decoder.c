@@ -191,7 +191,7 @@ static void the_outcome_is_that_of_the_codec(void **state) {
                 const Frame bad = { .data = garbage, .n = sizeof(garbage), .n_consumed = sizeof(garbage) + 1 };
 
                 assert_true(decoder_is_free(&decoder));
-                assert_int_equal(decoder_put(&decoder, i == 1 ? &bad : &frame, &peer, STRING_MAX_BYTES), 0);
+                assert_int_equal(decoder_put(&decoder, i == 1 ? &bad : &frame, &peer, DOCUMENT_LIMITS_DEFAULT), 0);
                 assert_false(decoder_is_free(&decoder));
                 assert_int_equal(poll(&done, 1, 20000), 1);
                 assert_int_equal(eventfd_read(decoder.done_fd, &n), 0);

@@ -88,7 +88,7 @@ static unsigned count_marks(Fixture *f) {
 
         assert_int_equal(arena_init(&arena, FRAME_MAX_BYTES * CODEC_ARENA_FACTOR), 0);
         for (; n > 0 && frame_read(p, (size_t)n, FRAME_MAX_BYTES, &frame, NULL) == 0; n_marks++) {
-                assert_int_equal(codec_decode(&arena, &frame, &peer, STRING_MAX_BYTES, &decoded), 0);
+                assert_int_equal(codec_decode(&arena, &frame, &peer, DOCUMENT_LIMITS_DEFAULT, &decoded), 0);
                 assert_int_equal(decoded.request.kind, REQUEST_MARK);
                 assert_string_equal(decoded.request.mark.job, "job-1");
                 assert_string_equal(decoded.request.mark.name, "train");

@@ -61,6 +61,7 @@ static void escapes_in_strings_are_decoded(void **state) {
 
 static void numbers_are_whole_only_when_they_are_written_so(void **state) {
         int64_t integer = 0;
+        uint64_t natural = 0;
         double number = 0;
 
         (void)state;
@@ -68,6 +69,11 @@ static void numbers_are_whole_only_when_they_are_written_so(void **state) {
         assert_true(integer == INT64_MIN);
         assert_false(json_text_int(text("9223372036854775808"), &integer));
         assert_false(json_text_int(text("1.0"), &integer));
+        assert_true(json_text_uint(text("18446744073709551615"), &natural));
+        assert_true(natural == UINT64_MAX);
+        assert_false(json_text_uint(text("18446744073709551616"), &natural));
+        assert_false(json_text_uint(text("-1"), &natural));
+        assert_false(json_text_uint(text("1.0"), &natural));
         assert_true(json_text_double(text("1.0"), &number));
         assert_true(number == 1);
         assert_false(json_text_double(text("1e999"), &number));

@@ -44,7 +44,7 @@ static void make(Made *made, const char *text, uint64_t batch_length) {
         if (made->r != 0)
                 return;
 
-        assert_int_equal(indicator_from_value(indicator, STRING_MAX_BYTES, &checked, &made->complaint), 0);
+        assert_int_equal(indicator_from_value(indicator, DOCUMENT_LIMITS_DEFAULT, &checked, &made->complaint), 0);
         value_write_json(indicator, &json);
         assert_true(out.n < sizeof(made->json));
         strcpy(made->json, out.text);

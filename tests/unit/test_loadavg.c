@@ -33,6 +33,20 @@ static void loads_and_threads_are_read_without_the_reader(void **state) {
         assert_int_equal(load.n_threads, 417);
 }
 
+static void each_load_is_the_number_in_the_text(void **state) {
+        char text[64], load_text[32];
+        SampleLoad load = {};
+        const char *fault;
+
+        (void)state;
+        for (unsigned i = 0; i < 100000; i++) {
+                (void)snprintf(load_text, sizeof(load_text), "%u.%02u", i / 100, i % 100);
+                (void)snprintf(text, sizeof(text), "%s 0.00 0.00 1/2 3\n", load_text);
+                assert_int_equal(loadavg_parse(text, &load, &fault), 0);
+                assert_true(load.average1 == strtod(load_text, NULL));
+        }
+}
+
 static void a_machine_that_ran_nothing_has_not_minus_one_running(void **state) {
         SampleLoad load = {};
         const char *fault;
@@ -59,6 +73,7 @@ static void anything_else_is_malformed_and_nothing_is_filled(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(loads_and_threads_are_read_without_the_reader),
+                cmocka_unit_test(each_load_is_the_number_in_the_text),
                 cmocka_unit_test(a_machine_that_ran_nothing_has_not_minus_one_running),
                 cmocka_unit_test(anything_else_is_malformed_and_nothing_is_filled),
         };

@@ -47,7 +47,7 @@ static void make(List *list, const char *answer_text, const MetricListStyle *sty
         assert_int_equal(arena_init(&list->arena, value_parse_arena_size(strlen(answer_text))), 0);
         value_parse_begin(&reader, answer_text, strlen(answer_text));
         assert_int_equal(value_parse_next(&reader, &list->arena, &answer, &error), 0);
-        assert_int_equal(metric_list_write(answer, style, &list->text, &list->names), 0);
+        assert_int_equal(metric_list_write(&(const Value *){ answer }, 1, style, &list->text, &list->names), 0);
         list->metrics = json_loads(list->text.text, 0, NULL);
         assert_true(json_is_array(list->metrics));
 }

@@ -127,7 +127,7 @@ static void judge_fixture(const Models *models, const char *directory, const cha
         assert_int_equal(arena_init(&arena, value_parse_arena_size(n)), 0);
         value_parse_begin(&reader, text, n);
         assert_int_equal(value_parse_next(&reader, &arena, &document, &error), 0);
-        assert_int_equal(indicator_from_value(document, STRING_MAX_BYTES, &indicator, &complaint), 0);
+        assert_int_equal(indicator_from_value(document, DOCUMENT_LIMITS_DEFAULT, &indicator, &complaint), 0);
         model = models_find(models, 7, indicator.name, indicator.component);
         if (!model)
                 fail_msg("no model of %s", indicator.name);
@@ -327,6 +327,53 @@ static void there_is_a_limit_to_registered_models(void **state) {
         assert_string_equal(models_find(&f->models, 7, "m17", NULL)->model.name, "m17");
 }
 
+static void list_models(Fixture *f, Buffer *out) {
+        scoped(shared_texts_unrefp) SharedTexts *texts = NULL;
+
+        assert_int_equal(models_list_texts(&f->models, MODEL_STRICT, &texts), 0);
+        shared_texts_write(texts, out);
+}
+
+static void a_list_formats_only_the_models_that_are_new(void **state) {
+        scoped(buffer_deinit) Buffer before = {}, after = {};
+        Fixture *f = *state;
+        SharedText *text;
+
+        add(f, "{name: A, results: {x: int}}", 1000, false);
+        list_models(f, &before);
+        text = models_find(&f->models, 1000, "A", NULL)->text;
+        assert_non_null(text);
+        assert_null(strstr(before.text, "\"B\""));
+        add(f, "{name: B, results: {x: int}}", 1000, false);
+        list_models(f, &after);
+        assert_ptr_equal(models_find(&f->models, 1000, "A", NULL)->text, text);
+        assert_says(after.text, "{\"name\":\"A\",\"results\":{\"x\":\"int\"}}},{\"name\":\"B\"");
+}
+
+static void of_models_with_the_same_name_those_in_force_are_listed(void **state) {
+        static const struct {
+                uint32_t uid;
+                bool by_admin, is_file;
+        } steps[] = { { 7, false, false }, { 8, false, false }, { 0, false, true }, { 9, true, false } };
+        static const char *const expected[] = { "7", "7 8", "file", "9" };
+        Fixture *f = *state;
+        char log[1024];
+
+        for (size_t i = 0; i < N_ELEMENTS(steps); i++) {
+                scoped(buffer_deinit) Buffer out = {}, found = {};
+
+                if (steps[i].is_file) {
+                        write_file(f, "m.yaml", "name: M\nresults: {x: int}\n");
+                        assert_int_equal(read_files(f, log, sizeof(log)), 0);
+                } else
+                        add(f, "{name: M, results: {x: int}}", steps[i].uid, steps[i].by_admin);
+                list_models(f, &out);
+                for (const char *p = out.text; (p = strstr(p, "\"uid\":")); p++)
+                        buffer_printf(&found, "%s%.*s", found.n > 0 ? " " : "", p[6] == 'n' ? 4 : 1, p[6] == 'n' ? "file" : p + 6);
+                assert_string_equal(found.text, expected[i]);
+        }
+}
+
 static void answers_have_the_models_in_force_as_they_were_declared(void **state) {
         Fixture *f = *state;
         scoped(buffer_deinit) Buffer out = {};
@@ -336,7 +383,7 @@ static void answers_have_the_models_in_force_as_they_were_declared(void **state)
         assert_int_equal(read_files(f, log, sizeof(log)), 0);
         add(f, "{name: A, component: \"</script>\", results: {x: int}}", 1000, false);
         add(f, "{name: M, results: {user: int}}", 1000, false);
-        models_write_json(&f->models, MODEL_STRICT, &out);
+        list_models(f, &out);
         assert_says(out.text, "{\"policy\":\"strict\",\"models\":[{\"name\":\"A\",\"component\":\"</script>\",\"file\":null,\"uid\":1000,"
                               "\"applies_to_uid\":1000,\"declaration\":{\"name\":\"A\"");
         assert_says(out.text, "/m.yaml\",\"uid\":null,\"applies_to_uid\":null,"
@@ -358,6 +405,8 @@ int main(void) {
                 TEST(administrators_take_precedence_over_files_and_files_over_users),
                 TEST(models_of_users_are_of_their_own_results),
                 TEST(a_removed_model_no_longer_applies),
+                TEST(a_list_formats_only_the_models_that_are_new),
+                TEST(of_models_with_the_same_name_those_in_force_are_listed),
                 TEST(there_is_a_limit_to_registered_models),
                 TEST(answers_have_the_models_in_force_as_they_were_declared),
         };

@@ -337,6 +337,7 @@ static void a_reload_applies_to_all_parts(void **state) {
         char error[ROOMS_ERROR_MAX];
         Fixture *f = *state;
         Config next = f->rooms.config, *config = &next;
+        scoped(buffer_deinit) Buffer models = {};
         const Snapshot *snapshot;
         char byte;
         int fd;
@@ -353,7 +354,8 @@ static void a_reload_applies_to_all_parts(void **state) {
         assert_int_equal(snapshot->node.interval_ns, 7 * NS_PER_S);
         assert_int_equal(snapshot->store.size_max_bytes, 77 * MIB);
         assert_non_null(snapshot->indicators.models);
-        assert_non_null(strstr(snapshot->indicators.models, "PiMatmul"));
+        shared_texts_write(snapshot->indicators.models, &models);
+        assert_non_null(strstr(models.text, "PiMatmul"));
         release(f, snapshot);
 
         assert_int_equal(submit(f, 1), PERFD__V1__STATUS__OK); /* over the only connection */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/snapshot/node_snapshot.c daemon/snapshot/jobs_snapshot.c
+/* tests: daemon/snapshot/shared_texts.c daemon/snapshot/node_snapshot.c daemon/snapshot/jobs_snapshot.c
           daemon/snapshot/indicators_snapshot.c */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -177,23 +177,39 @@ static void the_arrays_are_reused(void **state) {
         assert_null(find(fixture, 0));
 }
 
-static void models_are_copied_once_for_each_version(void **state) {
+static SharedTexts *texts_of(const char *part) {
+        scoped(shared_text_unrefp) SharedText *head = NULL, *tail = NULL, *middle = NULL;
+        Buffer text = {};
+        SharedTexts *texts;
+
+        buffer_puts(&text, "[");
+        assert_int_equal(shared_text_new(&head, &text), 0);
+        buffer_puts(&text, "]");
+        assert_int_equal(shared_text_new(&tail, &text), 0);
+        buffer_puts(&text, part);
+        assert_int_equal(shared_text_new(&middle, &text), 0);
+        assert_int_equal(shared_texts_new(&texts, 2, head, tail), 0);
+        shared_texts_add(texts, middle);
+        shared_texts_add(texts, middle);
+        return texts;
+}
+
+static void a_snapshot_keeps_the_models_that_it_was_given(void **state) {
+        scoped(shared_texts_unrefp) SharedTexts *models = texts_of("1"), *others = texts_of("2");
+        scoped(buffer_deinit) Buffer out = {};
         IndicatorsSnapshot indicators = {};
-        const char *models;
 
         (void)state;
         assert_int_equal(indicators_snapshot_reserve(&indicators, 3), 0);
         assert_true(indicators.n_allocated >= 3);
         assert_int_equal(indicators_snapshot_reserve(&indicators, 2), 0);
-        indicators_snapshot_set_models(&indicators, "{\"models\":[]}", 1);
-        models = indicators.models;
-        assert_string_equal(models, "{\"models\":[]}");
-        indicators_snapshot_set_models(&indicators, "other", 1);
-        assert_ptr_equal(indicators.models, models);
-        indicators_snapshot_set_models(&indicators, "other", 2);
-        assert_string_equal(indicators.models, "other");
-        indicators_snapshot_set_models(&indicators, NULL, 3);
-        assert_null(indicators.models);
+        indicators_snapshot_set_models(&indicators, models);
+        indicators_snapshot_set_models(&indicators, models);
+        models = shared_texts_unref(models);
+        shared_texts_write(indicators.models, &out);
+        assert_string_equal(out.text, "[1,1]");
+        indicators_snapshot_set_models(&indicators, others);
+        assert_ptr_equal(indicators.models, others);
         indicators_snapshot_deinit(&indicators);
 }
 
@@ -206,7 +222,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(a_phase_has_metrics_of_its_own, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_cut_usage_is_not_exact, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_arrays_are_reused, setup, teardown),
-                cmocka_unit_test(models_are_copied_once_for_each_version),
+                cmocka_unit_test(a_snapshot_keeps_the_models_that_it_was_given),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,7 +50,7 @@ static int set_up(void **state) {
                         read_document(&f->arena, "{\"name\":\"M\",\"component\":\"c\",\"@parameters\":{\"n\":3},"
                                                  "\"@result\":{\"rate\":1.0,\"text\":\"a\\n\\\"ü\",\"deep\":{\"l\":[1,2.5,null,true]}},"
                                                  "\"overall_score\":0.5}"),
-                        STRING_MAX_BYTES, &f->items[i].indicator, &complaint), 0);
+                        DOCUMENT_LIMITS_DEFAULT, &f->items[i].indicator, &complaint), 0);
         }
         f->batch = (Batch){ .items = f->items, .n_items = 2, .ended_job = "job-1" };
         f->batch.end = (JobEnd){ .has_exit_status = true, .exit_status = 137, .signal = 9, .has_rusage = true,

@@ -533,8 +533,23 @@ static void every_metric_is_found_by_its_key(void **state) {
         assert_int_equal(usage_find(""), -1);
 }
 
+static void a_total_is_the_number_that_the_kernel_counted(void **state) {
+        CgroupSample now = sample_of_all();
+        UsageSet set;
+        Usage usage;
+
+        (void)state;
+        usage_begin(&usage, &now, false);
+        now.boottime_ns += SECOND;
+        now.usage_us += 3530000;
+        usage_advance(&usage, &now);
+        set = metrics_of(&usage);
+        assert_true(set.value[USAGE_CPU_SECONDS] == 3.53);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_total_is_the_number_that_the_kernel_counted),
                 cmocka_unit_test(totals_are_the_counts_between_begin_and_end),
                 cmocka_unit_test(a_job_of_50_ms_is_exact_and_has_no_peak_of_cpu),
                 cmocka_unit_test(all_counts_of_a_group_created_for_the_job_belong_to_the_job),

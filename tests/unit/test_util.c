@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -81,7 +82,7 @@ static void doubles_are_written_short_and_read_back_the_same(void **state) {
 
 /* Formats with the fewest digits for which printf() yields the same number. */
 static const char *shortest(double v, char ret[static 32]) {
-        int precision = 14;
+        int precision = fabs(v) < DBL_MIN ? 0 : 14;
 
         do
                 (void)snprintf(ret, 32, "%.*g", ++precision, v);

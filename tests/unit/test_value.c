@@ -63,6 +63,7 @@ static void a_whole_float_is_an_integer_if_it_fits(void **state) {
 }
 
 #define INT(n) { .type = VALUE_INT, .integer = n }
+#define UINT(n) { .type = VALUE_UINT, .natural = n }
 #define DOUBLE(n) { .type = VALUE_DOUBLE, .number = n }
 #define STRING(text) { .type = VALUE_STRING, .string = text }
 
@@ -83,7 +84,10 @@ static void scalars_have_one_order_whatever_their_type(void **state) {
                 { INT((INT64_C(1) << 53)), DOUBLE(0x1p53) },
                 { INT((INT64_C(1) << 53) + 1), INT((INT64_C(1) << 53) + 1) }, /* not representable as a double */
                 { INT(INT64_MAX), INT(INT64_MAX) },
-                { DOUBLE(0x1p63), DOUBLE(0x1p63) },
+                { UINT(UINT64_C(1) << 63), DOUBLE(0x1p63) },
+                { UINT((UINT64_C(1) << 63) + 1), UINT((UINT64_C(1) << 63) + 1) },
+                { UINT(UINT64_MAX), UINT(UINT64_MAX) },
+                { DOUBLE(0x1p64), DOUBLE(0x1p64) },
                 { STRING(""), STRING("") },
                 { STRING("1"), STRING("1") },
                 { STRING("\xc3\x9c"), STRING("\xc3\x9c") },
@@ -136,7 +140,9 @@ static void json_keeps_types_and_order(void **state) {
 }
 
 static void every_type_has_words(void **state) {
-        static const char *const texts[] = { "null", "a boolean", "an integer", "a number", "a string", "a list", "an object" };
+        static const char *const texts[] = {
+                "null", "a boolean", "an integer", "an integer", "a number", "a string", "a list", "an object",
+        };
 
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(texts); i++)

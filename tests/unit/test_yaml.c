@@ -72,8 +72,9 @@ static void quoted_words_are_strings(void **state) {
 
 static void integers_keep_64_bits_or_are_refused(void **state) {
         (void)state;
-        assert_reads("[9223372036854775807, -9223372036854775808]", "[9223372036854775807,-9223372036854775808]");
-        assert_refuses("a: 9223372036854775808", "1:4", "64 bits");
+        assert_reads("[18446744073709551615, 9223372036854775808, -9223372036854775808]",
+                     "[18446744073709551615,9223372036854775808,-9223372036854775808]");
+        assert_refuses("a: 18446744073709551616", "1:4", "64 bits");
 }
 
 static void json_is_read_alike(void **state) {

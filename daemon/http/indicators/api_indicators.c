@@ -52,7 +52,7 @@ void indicators_subject_models(Exchange *exchange) {
                 return;
         }
 
-        buffer_puts(exchange->body, exchange->snapshot->indicators.models);
+        shared_texts_write(exchange->snapshot->indicators.models, exchange->body);
 }
 
 static void put_id(Json *json, const char *key, const uint8_t id[static 16]) {

@@ -5,9 +5,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "http/indicators/declaration.h"
 #include "http/indicators/result_groups.h"
+#include "snapshot/shared_texts.h"
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/result_reader.h"
 #include "util/clock.h"
@@ -139,7 +141,7 @@ static bool holds(const Vocabulary *vocabulary, const ModelRow *row) {
         const VocabularyModel *last = vocabulary->n_models > 0 ? &vocabulary->models[vocabulary->n_models - 1] : NULL;
         const char *component = vocabulary->filter.component;
 
-        if (row->component && component && strcmp(row->component, component) != 0)
+        if (row->component && component && strcasecmp(row->component, component) != 0)
                 return false;
         /* The component's own model has precedence over the model of any component. */
         if (last && component)
@@ -180,10 +182,13 @@ static int read_models(Vocabulary *vocabulary, Exchange *exchange) {
 
 /* At a start, a model may be known to the event loop shortly before it is in the store. */
 static bool is_declared(const Exchange *exchange, const char *name) {
-        const char *models = exchange->snapshot ? exchange->snapshot->indicators.models : NULL;
-        JsonWalk walk = json_text_walk(json_text_find(text_of(models ?: ""), "models"));
+        scoped(buffer_deinit) Buffer models = {};
         JsonText unused, model;
+        JsonWalk walk;
 
+        if (exchange->snapshot && exchange->snapshot->indicators.models)
+                shared_texts_write(exchange->snapshot->indicators.models, &models);
+        walk = json_text_walk(json_text_find(json_text(models.text ? models.text : "", models.n), "models"));
         while (!walk.is_object && json_text_walk_next(&walk, &unused, &model))
                 if (json_text_is_string(json_text_find(model, "name"), name, strlen(name)))
                         return true;

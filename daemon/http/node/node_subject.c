@@ -183,6 +183,7 @@ static void write_identity(Json *json, const Snapshot *snapshot) {
         json_put_string(json, "boot_id", node->boot_id);
         json_put_uint(json, "started_ms", snapshot->self.started_realtime_ns / NS_PER_MS);
         json_put_uint(json, "interval_ms", node->interval_ns / NS_PER_MS);
+        json_put_uint(json, "cpu_interval_ms", node->cpu_interval_ns / NS_PER_MS);
         json_put_uint(json, "time_ms", node->realtime_ns / NS_PER_MS);
         json_put_uint(json, "cpus", node->sample.n_online);
         json_put_uint(json, "jobs_running", snapshot->jobs.n_running);

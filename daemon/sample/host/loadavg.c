@@ -14,10 +14,10 @@ static const char *scan_load(const char *p, double *ret) {
                 return NULL;
 
         p = scan_u64(point + 1, &hundredths);
-        if (!p || p != point + 3 || *p != ' ')
+        if (!p || p != point + 3 || *p != ' ' || whole > UINT32_MAX)
                 return NULL;
 
-        *ret = (double)whole + (double)hundredths / 100.0;
+        *ret = (double)(whole * 100 + hundredths) / 100; /* rounded once: 3.53, not 3.5300000000000002 */
         return p;
 }
 

@@ -222,6 +222,12 @@ int sampler_read(Sampler *sampler, uint64_t boottime_ns, uint64_t realtime_ns, S
         return 0;
 }
 
+int sampler_read_cpus(Sampler *sampler, uint64_t boottime_ns, Sample *sample) {
+        clear(sample);
+        sample->boottime_ns = boottime_ns;
+        return read_source(sampler, SOURCE_STAT, sample);
+}
+
 const SamplerStats *sampler_stats(const Sampler *sampler) {
         return &sampler->stats;
 }

@@ -33,6 +33,8 @@ DEFINE_SCOPED(Sampler, sampler_free);
  * errors of single sources are not returned.
  */
 int sampler_read(Sampler *sampler, uint64_t boottime_ns, uint64_t realtime_ns, Sample *sample);
+/* As sampler_read(), for proc/stat alone. */
+int sampler_read_cpus(Sampler *sampler, uint64_t boottime_ns, Sample *sample);
 const SamplerStats *sampler_stats(const Sampler *sampler);
 
 /* Returns "5f0d…" from proc/sys/kernel/random/boot_id under the root; "" if it cannot be read. */

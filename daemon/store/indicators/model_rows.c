@@ -137,9 +137,9 @@ static int apply_removal(RowSet *set, Database *database, void *catalog) {
         return r != 0 ? r : remove_model(set, database);
 }
 
-const RowKind model_rows_kind = { "model", apply_model };
-const RowKind model_rows_removal_kind = { "model removal", apply_removal };
-const RowKind model_rows_declared_kind = { "declared models", apply_declared };
+const RowKind model_rows_kind = { .name = "model", .apply = apply_model };
+const RowKind model_rows_removal_kind = { .name = "model removal", .apply = apply_removal };
+const RowKind model_rows_declared_kind = { .name = "declared models", .apply = apply_declared };
 
 /* --- in the caller's thread -------------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "store/indicators/shape.h"
 #include "store/read_connection.h"
@@ -52,13 +53,25 @@ const char *point_field(const PointRow *row, const char *key) {
         return *key == 'c' ? row->component : *key == 'v' ? row->version : row->hardware;
 }
 
+/* Components are compared regardless of case; they are stored in lower case. */
+static bool is_component_met(const Condition *condition, const char *component) {
+        bool is_equal = strcasecmp(condition->value, component) == 0;
+
+        return condition->relation == CONDITION_EQUAL ? is_equal : condition->relation == CONDITION_NOT_EQUAL && !is_equal;
+}
+
+static bool is_field_met(const Condition *condition, const PointRow *row) {
+        return *condition->key == 'c' ? is_component_met(condition, row->component)
+                                      : condition_is_met_by_text(condition, point_field(row, condition->key));
+}
+
 bool point_meets(const PointRow *row, const Condition *conditions, size_t n_conditions) {
         for (size_t i = 0; i < n_conditions; i++) {
                 const Condition *condition = &conditions[i];
                 const char *key = point_parameter_key(condition->key);
 
                 if (key ? !condition_is_met(condition, json_text_find(row->parameters, key))
-                        : !condition_is_met_by_text(condition, point_field(row, condition->key)))
+                        : !is_field_met(condition, row))
                         return false;
         }
         return true;
@@ -101,8 +114,8 @@ static void put_range(const Condition *condition, Field ret[static 2]) {
 
 static void put_equal(const Condition *condition, Field ret[static 2]) {
         ret[0] = field_string(condition->value);
-        if (condition->is_integer)
-                ret[1] = field_i64(condition->integer);
+        if (condition->exact.type == VALUE_INT)
+                ret[1] = field_i64(condition->exact.integer);
         else
                 ret[1] = field_if(condition->is_number, field_double(condition->number));
 }
@@ -244,7 +257,7 @@ static int next_pair(Points *points) {
 
         if (!statement_read(pair, 0, pair_columns, N_ELEMENTS(pair_columns), points))
                 return read_connection_fail(points->connection, SQLITE_NOMEM);
-        if (points->filter.component && strcmp(points->filter.component, points->component_text) != 0)
+        if (points->filter.component && strcasecmp(points->filter.component, points->component_text) != 0)
                 return 0;
         if (points->shape == 0 || !points->keys.text || !find_places(points)) {
                 points->shape = 0;

@@ -48,7 +48,7 @@ enum {
           " WHERE r.time_ms >= ? AND (r.time_ms, r.row) < (?, ?)" filters                        \
           " ORDER BY r.time_ms DESC, r.row DESC", N_ELEMENTS(result_columns) }
 #define OF_NAME " AND r.name = (SELECT id FROM term WHERE text = ?)"
-#define OF_COMPONENT " AND r.component = (SELECT id FROM term WHERE text = ?)"
+#define OF_COMPONENT " AND r.component = (SELECT id FROM term WHERE text = lower(?))"
 #define OF_JOB " AND r.job = ? AND " IS_OF_JOB
 
 STATEMENT lists[] = {

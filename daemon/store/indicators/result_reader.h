@@ -8,7 +8,7 @@
 
 /* A filter by job alone gives all results that were submitted for the job, of any name. */
 typedef struct ResultFilter {
-        const char *name, *component, *job; /* NULL: any */
+        const char *name, *component, *job; /* NULL: any; the component in any case, as rows have it in lower case */
         uint64_t since_ms, until_ms;        /* [since, until); 0: open */
         PageKey before;
 } ResultFilter;

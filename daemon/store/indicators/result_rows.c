@@ -165,10 +165,20 @@ static int apply_item(const Item *item, const Sender *sender, IndexParts *parts,
         return *ret_is_new ? note_item(item, parts, database, catalog, entry, &series) : 0;
 }
 
-static Unpack unpack_rows(const RowSet *set) {
+static Unpack unpack_sender(const RowSet *set, Field ret[static N_SENDER_FIELDS]) {
         Unpack from = rowset_unpack(set);
 
         (void)pack_read_bytes(&from, n_stored_bytes(set->n_rows));
+        pack_read_fields(&from, ret, N_SENDER_FIELDS);
+        return from;
+}
+
+/* From the first row of the part on. */
+static Unpack unpack_items(const RowSet *set) {
+        Unpack from = unpack_sender(set, (Field[N_SENDER_FIELDS]){});
+
+        if (set->part.n_done > 0)
+                from.p = (const char *)set + set->part.offset;
         return from;
 }
 
@@ -193,15 +203,23 @@ static int find_named(Database *database, Field id, uint32_t sender, Named *ret)
         return 0;
 }
 
-/* Checks, before the first row is stored, whether all items may belong to the jobs that they name. */
-static int judge(RowSet *set, Database *database, StoreOutcome *ret) {
-        Unpack from = unpack_rows(set);
-        uint32_t uid = (uint32_t)pack_read(&from).integer;
-        bool may_act = pack_read(&from).integer, is_denied = false;
+/* Returns the end of the rows that a transaction may reach. */
+static size_t last_row(const RowSet *set) {
+        const RowPart *part = &set->part;
+
+        return part->is_limited && set->n_rows - part->n_done > ROWSET_SMALL_ROWS_MAX ? part->n_done + ROWSET_SMALL_ROWS_MAX : set->n_rows;
+}
+
+/* Checks, before the first row is stored, whether all items may belong to the jobs that they name; and before a later part, whether that
+ * has changed. */
+static int judge(RowSet *set, Database *database, const Field *sender, StoreOutcome *ret) {
+        Unpack from = unpack_items(set);
+        uint32_t uid = (uint32_t)sender[SENDER_UID].integer;
+        bool may_act = sender[SENDER_MAY_ACT].integer, is_denied = false;
+        size_t end = set->part.n_done == 0 ? set->n_rows : last_row(set);
         Named named = {};
 
-        (void)pack_read(&from); /* is_exempt */
-        for (size_t i = 0; i < set->n_rows && !may_act && !is_denied; i++) {
+        for (size_t i = set->part.n_done; i < end && !may_act && !is_denied; i++) {
                 Item item = unpack_item(&from);
                 int r;
 
@@ -233,30 +251,72 @@ static int find_job(RowSet *set, Database *database, Sender *sender, Item *item)
         return r;
 }
 
-static int apply_items(RowSet *set, Database *database, Catalog *catalog, Headroom *headroom) {
+/* --- parts ------------------------------------------------------------------------------------- */
+
+STATEMENT row_last = { "SELECT ifnull(max(row), 0) FROM result", 1 };
+STATEMENT unfinished_add = { "INSERT INTO unfinished (uid, row) VALUES (?1, ?2)", 0 };
+STATEMENT unfinished_remove = { "DELETE FROM unfinished WHERE uid = ?1", 0 };
+
+/* Notes that rows after this one belong to a set that is not complete, or no longer. */
+static int note_part(const RowSet *set, Database *database, int64_t uid, int64_t row_before) {
+        bool is_first = set->part.n_done == 0, is_last = set->part.n_end == set->n_rows;
+
+        if (is_first == is_last)
+                return 0;
+        return is_first ? database_run(database, &unfinished_add, FIELDS(field_i64(uid), field_i64(row_before))) :
+                          database_run(database, &unfinished_remove, FIELDS(field_i64(uid)));
+}
+
+static bool is_old(const ResultsStored *stored, size_t i) {
+        return stored->old[i / 8] & 1U << i % 8;
+}
+
+static void forget_old(RowSet *set) {
         ResultsStored *stored = stored_of(set);
-        Unpack from = unpack_rows(set);
+
+        if (set->part.n_done == 0)
+                memset(stored, 0, n_stored_bytes(set->n_rows));
+        for (size_t i = set->part.n_done; i < set->n_rows; i++)
+                stored->old[i / 8] &= (uint8_t)~(1U << i % 8);
+}
+
+static void end_part(RowSet *set, size_t n_end, const Unpack *from) {
+        ResultsStored *stored = stored_of(set);
+
+        set->part.n_end = n_end;
+        set->part.offset_end = (size_t)(from->p - (const char *)set);
+        stored->n_new = 0;
+        for (size_t i = 0; i < n_end; i++)
+                stored->n_new += !is_old(stored, i);
+        set->outcome = stored->n_new > 0 || n_end < set->n_rows || set->n_rows == 0 ? STORE_DONE : STORE_DUPLICATE;
+}
+
+static int apply_items(RowSet *set, Database *database, Catalog *catalog, Headroom *headroom) {
+        Unpack from = unpack_items(set);
+        const char *full = from.p + ROWSET_SMALL_BYTES_MAX;
         scoped(index_parts_deinit) IndexParts parts = {};
         Sender sender = { .uid = (uint32_t)headroom->uid, .headroom = headroom };
+        size_t i = set->part.n_done, end = last_row(set);
+        int64_t row_before = 0;
+        int r = 0;
 
-        (void)pack_read_fields(&from, (Field[N_SENDER_FIELDS]){}, N_SENDER_FIELDS);
-        for (size_t i = 0; i < set->n_rows; i++) {
+        if (set->part.is_limited)
+                r = database_get(database, &row_last, NULL, 0, &row_before);
+        for (; r == 0 && i < end && !(set->part.is_limited && from.p >= full); i++) {
                 Item item = unpack_item(&from);
-                bool is_new;
-                int r;
+                bool is_new = false;
 
                 r = find_job(set, database, &sender, &item);
                 if (r == 0)
                         r = apply_item(&item, &sender, &parts, database, catalog, &is_new);
-                if (r != 0)
-                        return r;
-                stored->n_new += is_new;
                 if (!is_new)
-                        stored->old[i / 8] |= (uint8_t)(1U << i % 8);
+                        stored_of(set)->old[i / 8] |= (uint8_t)(1U << i % 8);
         }
+        if (r != 0)
+                return r;
 
-        set->outcome = stored->n_new > 0 || set->n_rows == 0 ? STORE_DONE : STORE_DUPLICATE;
-        return 0;
+        end_part(set, i, &from);
+        return note_part(set, database, headroom->uid, row_before);
 }
 
 /* Rolls back the rows that a set of a user without headroom has stored so far. The other sets of the transaction stay. */
@@ -290,30 +350,58 @@ static int apply_carefully(RowSet *set, Database *database, Catalog *catalog, in
 }
 
 static int apply(RowSet *set, Database *database, void *state) {
-        Unpack from = unpack_rows(set);
+        int64_t n_left = (int64_t)(set->n_rows - set->part.n_done);
         Field sender[N_SENDER_FIELDS];
         Headroom *headroom;
         int r;
 
-        pack_read_fields(&from, sender, N_SENDER_FIELDS);
-        memset(stored_of(set), 0, n_stored_bytes(set->n_rows));
-        r = judge(set, database, &set->outcome);
+        (void)unpack_sender(set, sender);
+        forget_old(set);
+        r = judge(set, database, sender, &set->outcome);
         if (r != 0 || set->outcome != STORE_DONE)
                 return r;
 
         r = catalog_find_headroom(state, database, sender[SENDER_UID].integer, sender[SENDER_IS_EXEMPT].integer, &headroom);
         if (r != 0)
                 return r;
-        if (headroom->n_names < (int64_t)set->n_rows || headroom->n_series < (int64_t)set->n_rows)
-                return apply_carefully(set, database, state, headroom->uid);
-        return apply_items(set, database, state, headroom);
+        if (headroom->n_names >= n_left && headroom->n_series >= n_left)
+                return apply_items(set, database, state, headroom);
+        set->part.is_limited = false; /* all is refused, or all is stored */
+        return apply_carefully(set, database, state, headroom->uid);
 }
 
-const RowKind result_rows_kind = { "results", apply };
+const RowKind result_rows_kind = { .name = "results", .apply = apply, .has_parts = true };
 
 const ResultsStored *result_rows_stored(const RowSet *set) {
         assert(set->kind == &result_rows_kind);
         return (const ResultsStored *)(const void *)(set + 1);
+}
+
+/* --- after completion -------------------------------------------------------------------------- */
+
+ResultWalk result_rows_walk(const RowSet *set) {
+        Field sender[N_SENDER_FIELDS];
+        Unpack items;
+
+        assert(set->kind == &result_rows_kind);
+        items = unpack_sender(set, sender);
+        return (ResultWalk){ .set = set, .items = items, .uid = (uint32_t)sender[SENDER_UID].integer };
+}
+
+bool result_rows_next(ResultWalk *walk, StoredResult *ret) {
+        Item item;
+
+        if (walk->i == walk->set->n_rows)
+                return false;
+
+        item = unpack_item(&walk->items);
+        *ret = (StoredResult){
+                .name = item.name.text,
+                .component = item.component.text,
+                .has_failed = item.exit_status.integer != 0, /* also when null */
+                .is_new = !is_old(result_rows_stored(walk->set), walk->i++),
+        };
+        return true;
 }
 
 /* --- in the caller's thread -------------------------------------------------------------------- */

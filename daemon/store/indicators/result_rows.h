@@ -25,4 +25,20 @@ typedef struct ResultsStored {
 } ResultsStored;
 /* Borrowed from the set, which must contain results. */
 const ResultsStored *result_rows_stored(const RowSet *set);
+
+/* The results of a row set that was stored, in their order. */
+typedef struct ResultWalk {
+        const RowSet *set; /* borrowed */
+        Unpack items;
+        size_t i;
+        uint32_t uid; /* the sender */
+} ResultWalk;
+typedef struct StoredResult {
+        const char *name, *component; /* borrowed from the set; component: "" for none */
+        bool has_failed, is_new;
+} StoredResult;
+ResultWalk result_rows_walk(const RowSet *set);
+/* False: there is no further result. */
+bool result_rows_next(ResultWalk *walk, StoredResult *ret);
+
 extern const RowKind result_rows_kind;

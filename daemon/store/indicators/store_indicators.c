@@ -109,12 +109,30 @@ static int tidy(Database *database) {
         return r != 0 ? r : database_run(database, &terms_tidy, NULL, 0);
 }
 
+STATEMENT unfinished_undo = {
+        "DELETE FROM result WHERE row IN (SELECT r.row FROM unfinished AS u CROSS JOIN result AS r WHERE r.row > u.row AND r.uid = u.uid)"
+        REMOVED,
+        N_REMOVED_COLUMNS,
+};
+STATEMENT unfinished_clear = { "DELETE FROM unfinished", 0 };
+
+/* Removes the parts of submissions that are not complete. No other results of their users were stored meanwhile. */
+static int undo(Database *database) {
+        int64_t n = 0;
+        int r;
+
+        r = run_removal(database, database_prepare(database, &unfinished_undo, NULL, 0), &n);
+        if (r == 0 && n > 0)
+                r = tidy(database);
+        return r != 0 ? r : database_run(database, &unfinished_clear, NULL, 0);
+}
+
 /* --- salvage ------------------------------------------------------------------------------------- */
 
 /* The document contains the terms, because the id of a lost term may now belong to another term. Damaged JSON has no name. */
 #define NAME_OF_DOCUMENT "CASE WHEN json_valid(?17) THEN json_extract(?17, '$.name') END"
 #define COMPONENT_OF_DOCUMENT \
-        "CASE WHEN json_valid(?17) THEN coalesce(json_extract(?17, '$.component'), json_extract(?17, '$.framework'), '') END"
+        "CASE WHEN json_valid(?17) THEN lower(coalesce(json_extract(?17, '$.component'), json_extract(?17, '$.framework'), '')) END"
 
 STATEMENT terms_salvage = {
         "INSERT OR IGNORE INTO term (text) VALUES (" NAME_OF_DOCUMENT "), (" COMPONENT_OF_DOCUMENT ")", 0,
@@ -240,6 +258,13 @@ static const StoreTable result_table = {
         .keeps_rowids = true,
 };
 
+/* Submissions of which the first parts are stored: the results of this user after this row. */
+static const StoreTable unfinished_table = {
+        .name = "unfinished",
+        .schema = "CREATE TABLE unfinished (uid INTEGER PRIMARY KEY, row INTEGER NOT NULL) STRICT;",
+        .checks = { "SELECT count(*) FROM unfinished" },
+};
+
 /* Registered models, and models that are declared in files. owner: the user to whose results alone a model applies; -1: all
  * users. */
 static const StoreTable model_table = {
@@ -307,8 +332,8 @@ static const StoreTable point_table = {
 };
 
 static const StoreTable *const tables[] = {
-        &term_table,   &indicator_table, &indexing_table, &result_table, &shape_table, &model_table,
-        &series_table, &property_table,  &point_table,    NULL,
+        &term_table,   &indicator_table, &indexing_table,   &result_table, &shape_table, &model_table,
+        &series_table, &property_table,  &point_table,    &unfinished_table, NULL,
 };
 
 static const RowKind *const kinds[] = {
@@ -355,6 +380,7 @@ const StoreSubject store_indicators = {
         .free_state = free_state,
         .forget = forget,
         .flush = flush,
+        .undo = undo,
         .take_work = take_work,
         .find_work = indexing_find,
         .work = work,

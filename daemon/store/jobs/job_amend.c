@@ -149,7 +149,7 @@ static int apply_amend(RowSet *set, Database *database, void *state) {
         return settle(database, fields[0], &end, (uint64_t)about[4].integer, (uint32_t)about[5].integer);
 }
 
-const RowKind job_amend_kind = { "job amend", apply_amend };
+const RowKind job_amend_kind = { .name = "job amend", .apply = apply_amend };
 
 /* --- in the caller's thread ---------------------------------------------------------------------- */
 

@@ -322,12 +322,12 @@ int job_rows_interrupt(Database *database) {
 
 /* --- kinds --------------------------------------------------------------------------------------- */
 
-static const RowKind begin_kind = { "job begin", apply_begin };
-static const RowKind rename_kind = { "job rename", apply_rename };
-static const RowKind end_kind = { "job end", apply_end };
-static const RowKind phase_kind = { "phase", apply_phase };
-static const RowKind identity_kind = { "job identity", apply_identity };
-static const RowKind checkpoints_kind = { "checkpoints", apply_checkpoints };
+static const RowKind begin_kind = { .name = "job begin", .apply = apply_begin };
+static const RowKind rename_kind = { .name = "job rename", .apply = apply_rename };
+static const RowKind end_kind = { .name = "job end", .apply = apply_end };
+static const RowKind phase_kind = { .name = "phase", .apply = apply_phase };
+static const RowKind identity_kind = { .name = "job identity", .apply = apply_identity };
+static const RowKind checkpoints_kind = { .name = "checkpoints", .apply = apply_checkpoints };
 
 const RowKind *const job_rows_kinds[] = {
         &begin_kind, &rename_kind, &end_kind, &phase_kind, &identity_kind, &job_amend_kind, &checkpoints_kind, NULL,

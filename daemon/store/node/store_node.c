@@ -23,7 +23,7 @@ static int apply(RowSet *set, Database *database, void *state) {
         return database_run(database, &sample_put, fields, N_ELEMENTS(fields));
 }
 
-static const RowKind sample_kind = { "node sample", apply };
+static const RowKind sample_kind = { .name = "node sample", .apply = apply };
 
 RowSet *store_node_pack(uint64_t begin_realtime_ms, uint64_t interval_ms, const char *timeline) {
         scoped(buffer_deinit) Buffer buffer = {};

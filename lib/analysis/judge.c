@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/judge.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+const char *const judge_method_names[N_JUDGE_METHODS + 1] = {
+        [JUDGE_PERFD] = "perfd", [JUDGE_HUNTER] = "hunter", [JUDGE_STDEV] = "stdev", [JUDGE_ZSCORE] = "zscore",
+        [JUDGE_RELATIVE] = "relative",
+};
+
+const char *const judge_verdict_names[N_JUDGE_VERDICTS] = {
+        [JUDGE_INLINE] = "inline",   [JUDGE_REGRESSION] = "regression", [JUDGE_IMPROVEMENT] = "improvement",
+        [JUDGE_CHANGED] = "changed", [JUDGE_RERUN] = "rerun",           [JUDGE_UNKNOWN] = "unknown",
+};
+
+void judge_deinit(JudgeResult *judgement) {
+        free(judgement->points);
+        *judgement = (JudgeResult){};
+}
+
+static void set_new_level(JudgeResult *judgement, JudgeDirection direction, double difference, const ChangePoint *point) {
+        judgement->relative = point->relative;
+        judgement->p_value = point->p_value;
+        judgement->since = point->index;
+        if (direction == JUDGE_NEITHER)
+                judgement->verdict = JUDGE_CHANGED;
+        else
+                judgement->verdict = (direction == JUDGE_LOWER) == (difference < 0) ? JUDGE_IMPROVEMENT : JUDGE_REGRESSION;
+}
+
+static double difference_of(const ChangePoint *point) {
+        return point->mean_after - point->mean_before;
+}
+
+/* --- methods with change points ------------------------------------------------------------------- */
+
+static int judge_shift(const double *series, size_t n, const JudgeSettings *settings, JudgeResult *judgement) {
+        const ChangePoint *last;
+        ShiftNewest newest;
+        int r;
+
+        r = shift_find(series, n, &settings->shift, &judgement->points, &judgement->n_points);
+        if (r < 0 || n < SHIFT_POINTS_MIN)
+                return r;
+
+        judgement->verdict = JUDGE_INLINE;
+        last = judgement->n_points > 0 ? &judgement->points[judgement->n_points - 1] : NULL;
+        if (last && n - last->index <= JUDGE_FRESH) {
+                set_new_level(judgement, settings->direction, difference_of(last), last);
+                return 0;
+        }
+
+        r = shift_newest(series, n, last ? last->index : 0, &settings->shift, &newest);
+        if (r != 0)
+                return r < 0 ? r : 0;
+        judgement->relative = newest.relative;
+        judgement->p_value = newest.p_value;
+        if (newest.is_outlier) {
+                judgement->verdict = JUDGE_RERUN;
+                judgement->since = n - 1;
+        }
+        return 0;
+}
+
+static int judge_hunter(const double *series, size_t n, const JudgeSettings *settings, JudgeResult *judgement) {
+        const ChangePoint *last;
+        int r;
+
+        r = hunter_find(series, n, &settings->hunter, &judgement->points, &judgement->n_points);
+        if (r < 0 || n < 3)
+                return r;
+
+        judgement->verdict = JUDGE_INLINE;
+        last = judgement->n_points > 0 ? &judgement->points[judgement->n_points - 1] : NULL;
+        if (last && last->index == n - 1)
+                set_new_level(judgement, settings->direction, difference_of(last), last);
+        return 0;
+}
+
+/* --- methods for the newest value ----------------------------------------------------------------- */
+
+static bool is_beyond(JudgeMethod method, const NewestMoments *moments, double value) {
+        switch (method) {
+        case JUDGE_STDEV:
+                return newest_band(moments, value) > NEWEST_BANDS;
+        case JUDGE_ZSCORE:
+                return fabs(value - moments->mean) > NEWEST_Z_MAX * moments->sd;
+        case JUDGE_RELATIVE:
+                return fabs(value - moments->mean) > NEWEST_RELATIVE_MAX * fabs(moments->mean);
+        case JUDGE_PERFD:
+        case JUDGE_HUNTER:
+        case N_JUDGE_METHODS:
+                break;
+        }
+        assert(false);
+        return false;
+}
+
+static int judge_newest(const double *series, size_t n, const JudgeSettings *settings, JudgeResult *judgement) {
+        size_t n_before = n > 0 ? n - 1 : 0, n_needed = settings->method == JUDGE_RELATIVE ? 1 : 2;
+        NewestMoments moments = newest_moments(series, n_before, settings->method == JUDGE_ZSCORE ? 0 : 1);
+        ChangePoint point;
+
+        judgement->points = calloc(1, sizeof(*judgement->points));
+        if (!judgement->points)
+                return -ENOMEM;
+        if (n_before < n_needed)
+                return 0;
+
+        point = (ChangePoint){
+                .index = n - 1, .mean_before = moments.mean, .mean_after = series[n - 1], .sd_before = moments.sd,
+                .relative = (series[n - 1] - moments.mean) / fabs(moments.mean), .p_value = NAN,
+        };
+        judgement->verdict = JUDGE_INLINE;
+        judgement->relative = point.relative;
+        if (!is_beyond(settings->method, &moments, series[n - 1]))
+                return 0;
+
+        judgement->points[judgement->n_points++] = point;
+        set_new_level(judgement, settings->direction, difference_of(&point), &point);
+        return 0;
+}
+
+int judge_series(const double *series, size_t n, const JudgeSettings *settings, JudgeResult *ret) {
+        JudgeResult judgement = { .verdict = JUDGE_UNKNOWN, .relative = NAN, .p_value = NAN, .since = n };
+        int r;
+
+        if (settings->method == JUDGE_PERFD)
+                r = judge_shift(series, n, settings, &judgement);
+        else if (settings->method == JUDGE_HUNTER)
+                r = judge_hunter(series, n, settings, &judgement);
+        else
+                r = judge_newest(series, n, settings, &judgement);
+        if (r < 0)
+                judge_deinit(&judgement);
+        else
+                *ret = judgement;
+        return r;
+}
+
+/* --- statuses ------------------------------------------------------------------------------------- */
+
+static NewestStatus hunter_status(size_t n, NewestBool is_lower_better, const JudgeResult *judgement) {
+        const ChangePoint *last = judgement->n_points > 0 ? &judgement->points[judgement->n_points - 1] : NULL;
+        NewestStatus status = { .is_accepted = NEWEST_TRUE, .is_improved = NEWEST_NONE, .description = "Inline" };
+        bool is_improved;
+
+        if (!last)
+                return status;
+        status.mean = last->mean_before;
+        status.sd = last->sd_before;
+        status.score = last->relative * 100;
+        is_improved = is_lower_better == NEWEST_TRUE ? last->relative < 0 : last->relative >= 0;
+        status.is_improved = is_improved ? NEWEST_TRUE : NEWEST_FALSE;
+        if (last->index + 1 != n)
+                return status;
+
+        status.is_accepted = NEWEST_FALSE;
+        status.rating = 1;
+        status.description = is_improved ? "Jump" : "Regression";
+        return status;
+}
+
+NewestStatus judge_compat_status(const double *series, size_t n, const JudgeSettings *settings, const JudgeResult *judgement) {
+        static const NewestBool directions[] = {
+                [JUDGE_NEITHER] = NEWEST_NONE, [JUDGE_LOWER] = NEWEST_TRUE, [JUDGE_HIGHER] = NEWEST_FALSE,
+        };
+
+        assert(n > 0);
+        if (settings->method == JUDGE_HUNTER)
+                return hunter_status(n, directions[settings->direction], judgement);
+        if (settings->method == JUDGE_ZSCORE)
+                return newest_zscore_status(series, n - 1, series[n - 1]);
+        return newest_stdev_status(series, n - 1, series[n - 1], directions[settings->direction]);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Judge: change points of a series, and the verdict about its newest value
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "analysis/change_point.h"
+#include "analysis/hunter.h"
+#include "analysis/newest.h"
+#include "analysis/shift.h"
+
+typedef enum JudgeMethod {
+        JUDGE_PERFD,    /* shift.h */
+        JUDGE_HUNTER,   /* hunter.h: only the newest value, if it alone is a new level */
+        JUDGE_STDEV,    /* the newest value is beyond three standard deviations of all before it */
+        JUDGE_ZSCORE,   /* as above, by the deviation of a whole population */
+        JUDGE_RELATIVE, /* the newest value differs by more than 10 % from the mean of all before it */
+        N_JUDGE_METHODS,
+} JudgeMethod;
+
+/* Names of the methods in command lines and answers, NULL-terminated. */
+extern const char *const judge_method_names[N_JUDGE_METHODS + 1];
+
+typedef enum JudgeDirection {
+        JUDGE_NEITHER, /* neither is better */
+        JUDGE_LOWER,
+        JUDGE_HIGHER,
+} JudgeDirection;
+
+typedef enum JudgeVerdict {
+        JUDGE_INLINE,      /* as before */
+        JUDGE_REGRESSION,  /* a new, worse level */
+        JUDGE_IMPROVEMENT, /* a new, better level */
+        JUDGE_CHANGED,     /* a new level, and no direction is better */
+        JUDGE_RERUN,       /* the newest value is an outlier: more values tell whether it is a new level */
+        JUDGE_UNKNOWN,     /* too few values */
+        N_JUDGE_VERDICTS,
+} JudgeVerdict;
+
+extern const char *const judge_verdict_names[N_JUDGE_VERDICTS];
+
+#define JUDGE_FRESH 40U /* a new level is news for so many values */
+
+typedef struct JudgeSettings {
+        JudgeMethod method;
+        JudgeDirection direction;
+        HunterSettings hunter;
+        ShiftSettings shift;
+} JudgeSettings;
+
+typedef struct JudgeResult {
+        ChangePoint *points; /* owned; ascending */
+        size_t n_points;
+        JudgeVerdict verdict;
+        double relative; /* change from the level before to the newest value, or to the new level; NAN: not known */
+        double p_value;  /* NAN: the method has none */
+        size_t since;    /* index of the first value of the new level, or of the outlier; n if there is none */
+} JudgeResult;
+
+void judge_deinit(JudgeResult *judgement);
+/* Judges a series of finite numbers. Caller deinits *ret. Returns 0 or -ENOMEM. */
+int judge_series(const double *series, size_t n, const JudgeSettings *settings, JudgeResult *ret);
+
+/* Status of the newest value as matrix-benchmarking's method of this name reports it. method: hunter, stdev or zscore. */
+NewestStatus judge_compat_status(const double *series, size_t n, const JudgeSettings *settings, const JudgeResult *judgement);

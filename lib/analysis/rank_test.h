@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Rank test: the rank-sum test of Wilcoxon, Mann and Whitney */
+
+#include <stddef.h>
+
+/*
+ * One-sided p-value that the values of b lie beside those of a, in the direction that they do: exact for few values without ties, else
+ * by the normal distribution with corrections for ties and continuity. scratch: room for n_a + n_b values.
+ */
+double rank_test(const double *a, size_t n_a, const double *b, size_t n_b, double *scratch);

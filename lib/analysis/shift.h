@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Shift: change points of a series with noise as results of benchmarks have it
+ *
+ * perfd's own method. Candidates come from the partition by medians of the logarithms. Each must then pass a t-test with a
+ * moderated variance and a correction for autocorrelation, a rank-sum test, and a least effect; the weakest candidate is removed until
+ * all pass. Outliers, bursts and two modes pass neither the rank test nor the partition. Deterministic; O(n^2) steps, O(n) memory.
+ *
+ * A series that has a value <= 0 is divided by the median of its absolute values instead of taking logarithms.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "analysis/change_point.h"
+#include "analysis/shift_settings.h"
+
+#define SHIFT_POINTS_MIN 5U /* shorter series have no change points */
+
+/*
+ * Finds the change points of a series of finite numbers. Levels are medians of the segments. Caller frees *ret. Returns 0 or -ENOMEM.
+ */
+int shift_find(const double *series, size_t n, const ShiftSettings *settings, ChangePoint **ret, size_t *ret_n);
+
+/* How the newest value lies in the values before it since the last change point. */
+typedef struct ShiftNewest {
+        double relative; /* to the median of these values */
+        double p_value;  /* of a t-test */
+        bool is_outlier; /* unlikely, large enough, and as extreme as few of these values */
+} ShiftNewest;
+
+/* begin: index of the last change point, or 0. Returns 0, SHIFT_TOO_FEW, or -ENOMEM. */
+enum {
+        SHIFT_TOO_FEW = 1, /* less than three values before the newest */
+};
+int shift_newest(const double *series, size_t n, size_t begin, const ShiftSettings *settings, ShiftNewest *ret);
