@@ -5,7 +5,9 @@
 # make coverage   measure each module's coverage by its own unit tests (MODULES=daemon/jobs selects)
 # make check-once      run the tests that need another installation or a registry
 # make check-hostile   try faults and hostile clients for HOSTILE_TIME= seconds
+# make uninstall  remove what `make install` has installed, except the configuration
 # make clean                                              make compile_commands.json
+# make help       show this text
 #
 #   SANITIZE=address,undefined    instrumented build in its own directory
 #   COVERAGE=1                    build for gcov in its own directory, see make coverage
@@ -177,7 +179,7 @@ check: test-deps
 	@tests/run $(B) $(TESTS)
 
 check-once: interop-deps
-	@$(MAKE) --no-print-directory -s all examples
+	@$(MAKE) --no-print-directory -s $(parallel) all examples
 	@tests/run $(B) $(or $(TESTS),once.)
 
 check-hostile: test-deps
@@ -229,12 +231,23 @@ install: all
 	for page in man/*.[1-9]; do install -D -m 644 $$page $(DESTDIR)$(MAN_DIR)/man$${page##*.}/$${page##*/} || exit 1; done
 	install -D -m 644 README.md $(DESTDIR)$(DOC_DIR)/README.md
 
+# Removes the files that an installation into an empty directory has. Configuration, models and stored data are kept.
+uninstall: all
+	@staging=$$(mktemp -d) || exit 1; trap 'rm -rf "$$staging"' EXIT; \
+	$(MAKE) --no-print-directory -s install DESTDIR="$$staging" || exit 1; \
+	(cd "$$staging" && find . -path '.$(SYSCONF_DIR)' -prune -o ! -type d -print) | sed 's|^\.||' | \
+	        while read -r file; do rm -fv "$(DESTDIR)$$file" || exit 1; done || exit 1; \
+	rmdir --ignore-fail-on-non-empty $(addprefix $(DESTDIR),$(DOC_DIR) $(PREFIX)/share/perfd/slurm $(PREFIX)/share/perfd) 2>/dev/null || :
+
+help:
+	@sed '/^#/!q; s/^# \{0,1\}//' Makefile
+
 clean:
 	$(RM) -r build build-* compile_commands.json
 
 always:
 
-.PHONY: always all deb examples deps run-deps test-deps interop-deps run check check-once check-hostile unit-tests bench benches lint coverage install clean compile_commands.json
+.PHONY: always all deb examples deps run-deps test-deps interop-deps run check check-once check-hostile unit-tests bench benches lint coverage install uninstall help clean compile_commands.json
 .SECONDARY:
 -include $(B)/daemon/main.d $(B)/client/main.d $(CORE_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(CLIENT_OBJ:.o=.d) $(UNIT_TESTS:=.d) $(BENCHES:=.d) \
          $(FUZZ_OBJ:.o=.d)

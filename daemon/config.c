@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <ini.h>
 #include <limits.h>
@@ -356,6 +355,7 @@ typedef struct Parse {
         Loading *loading;
         ConfigError *error;
         unsigned line;
+        uint64_t hash; /* of the file so far, see config_files.h */
         bool failed;
 } Parse;
 
@@ -377,6 +377,7 @@ static char *on_line(char *line, int n_max, void *userdata) {
 
         parse->line++;
         n = strlen(line);
+        parse->hash = hash_bytes(parse->hash, line, n);
         if (n == (size_t)n_max - 1 && line[n - 1] != '\n') {
                 parse->failed = true;
                 parse->error->line = parse->line;
@@ -434,7 +435,7 @@ static int cannot_read(const char *path, int e, ConfigError *ret_error) {
 }
 
 static int config_read_file(FILE *file, const char *path, Loading *loading, ConfigError *ret_error) {
-        Parse parse = { .file = file, .loading = loading, .error = ret_error };
+        Parse parse = { .file = file, .loading = loading, .error = ret_error, .hash = config_files_begin(path) };
         int line;
 
         (void)snprintf(ret_error->file, sizeof(ret_error->file), "%s", path);
@@ -452,6 +453,7 @@ static int config_read_file(FILE *file, const char *path, Loading *loading, Conf
                 return CONFIG_INVALID;
         }
 
+        config_files_add(&loading->config.files, parse.hash);
         return 0;
 }
 
@@ -467,28 +469,17 @@ static int config_open_and_read(const char *path, bool may_be_absent, Loading *l
         return config_read_file(file, path, loading, ret_error);
 }
 
-static int is_drop_in(const struct dirent *entry) {
-        size_t n = strlen(entry->d_name);
-
-        return n > 5 && entry->d_name[0] != '.' && strcmp(entry->d_name + n - 5, ".conf") == 0;
-}
-
 static int config_read_drop_ins(const char *path, Loading *loading, ConfigError *ret_error) {
-        char directory[PATH_MAX], file[PATH_MAX + 256];
-        struct dirent **entries = NULL;
-        int n, r = 0;
+        char **paths;
+        size_t n;
+        int r;
 
-        (void)snprintf(directory, sizeof(directory), "%s.d", path);
-        n = scandir(directory, &entries, is_drop_in, alphasort);
-        for (int i = 0; i < n; i++) {
-                if (r == 0) {
-                        (void)snprintf(file, sizeof(file), "%s/%s", directory, entries[i]->d_name);
-                        r = config_open_and_read(file, false, loading, ret_error);
-                }
-                free(entries[i]);
-        }
-
-        free(entries);
+        r = config_files_list(path, &paths, &n);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; r == 0 && i < n; i++)
+                r = config_open_and_read(paths[i], false, loading, ret_error);
+        config_files_free(paths, n);
         return r;
 }
 

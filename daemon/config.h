@@ -11,6 +11,7 @@
 
 #include <stddef.h>
 
+#include "config_files.h"
 #include "http/http.h"
 #include "indicators/models.h"
 #include "ingest/ingest.h"
@@ -34,6 +35,7 @@ typedef struct Config {
         SharesConfig shares;
         PatternsConfig patterns;
         IndicatorsConfig indicators;
+        ConfigFiles files; /* that were read */
 } Config;
 
 /* Position of an error and the expected value. Line 0: the file as a whole. */

@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <systemd/sd-daemon.h>
 
+#include "config_watch.h"
 #include "db.h"
 #include "rooms.h"
 #include "util/clock.h"
@@ -21,6 +22,7 @@ typedef struct Daemon {
         sd_event_source *tick, *checkpoint, *drain;
         Rooms rooms;
         Sockets sockets;
+        ConfigWatch watch;
         bool is_draining;
         uint64_t tick_deadline_us; /* time of the next tick */
 } Daemon;
@@ -34,16 +36,20 @@ static void notify_status(const Daemon *daemon) {
                          (unsigned long)rooms->indicators.results.tally.stats.n_stored,
                          rooms->stored.is_writable ? "" : "; the store cannot be written",
                          rooms->http_port.error[0] ? "; the HTTP port cannot be opened" : "",
-                         rooms->self.stats.config_reload_ok ? "" : "; the configuration files have errors and are not in force");
+                         !rooms->self.stats.config_reload_ok ? "; the configuration files have errors and are not in force" :
+                         rooms->self.stats.config_edited[0] ? "; the configuration files were edited and are not in force" : "");
 }
 
 static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         Daemon *daemon = userdata;
         Rooms *rooms = &daemon->rooms;
+        char edited[CONFIG_PATH_MAX];
         bool was_portless;
         int r;
 
         (void)usec;
+        config_watch_get(&daemon->watch, edited);
+        self_note_edited(&rooms->self, edited);
         daemon->tick_deadline_us = self_count_tick(&rooms->self, daemon->tick_deadline_us, clock_boottime_ns() / NS_PER_US,
                                                    rooms->config.node.interval_ns / NS_PER_US);
         was_portless = rooms->http_port.error[0];
@@ -193,6 +199,8 @@ static int apply_files(Daemon *daemon, Buffer *ret_restart, ConfigError *ret_err
                 return r;
         }
         restart_timers(daemon, &before);
+        config_watch_set(&daemon->watch, &fresh.files);
+        self_note_edited(&daemon->rooms.self, "");
         return 0;
 }
 
@@ -359,6 +367,12 @@ static void find_runtime_directory(const Sockets *sockets, char ret[static CONFI
                 (void)snprintf(ret, CONFIG_TEXT_MAX, "%.*s", directories ? (int)strcspn(directories, ":") : 0, directories ?: "");
 }
 
+static int start_watch(Daemon *daemon) {
+        const char *path = daemon->options->config_path;
+
+        return config_watch_init(&daemon->watch, path ?: CONFIG_DEFAULT_PATH, !path, &daemon->rooms.config.files);
+}
+
 static int daemon_open(Daemon *daemon) {
         char error[SOCKETS_ERROR_MAX], directory[CONFIG_TEXT_MAX];
         int r;
@@ -379,6 +393,8 @@ static int daemon_open(Daemon *daemon) {
                        &DESK_ROW(daemon_kinds, daemon));
         if (r >= 0)
                 r = add_events(daemon);
+        if (r >= 0)
+                r = start_watch(daemon);
         if (r < 0) {
                 log_err("Cannot start: %s", strerror(-r));
                 return exit_code_of(r);
@@ -433,6 +449,7 @@ static void daemon_close(Daemon *daemon) {
         daemon->drain = sd_event_source_disable_unref(daemon->drain);
         /* removes the socket files while perfd still listens: later they may belong to the next instance */
         sockets_close(&daemon->sockets);
+        config_watch_deinit(&daemon->watch);
         rooms_close(&daemon->rooms);
         sd_event_unref(daemon->event);
 }

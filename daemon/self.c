@@ -121,15 +121,24 @@ uint64_t self_count_tick(Self *self, uint64_t deadline_us, uint64_t now_us, uint
         return deadline_us + (late_us / interval_us + 1) * interval_us;
 }
 
+static void judge_config(SelfStats *stats) {
+        stats->is_config_in_force = !stats->config_error[0] && !stats->config_restart[0] && !stats->config_edited[0];
+}
+
 void self_count_reload(Self *self, const char *error, const char *restart) {
         SelfStats *stats = &self->stats;
 
         stats->n_config_reloads++;
         stats->config_reload_realtime_ns = clock_realtime_ns();
         stats->config_reload_ok = !error[0];
-        stats->is_config_in_force = !error[0] && !restart[0];
         (void)snprintf(stats->config_error, sizeof(stats->config_error), "%s", error);
         (void)snprintf(stats->config_restart, sizeof(stats->config_restart), "%s", restart);
+        judge_config(stats);
+}
+
+void self_note_edited(Self *self, const char *path) {
+        (void)snprintf(self->stats.config_edited, sizeof(self->stats.config_edited), "%s", path);
+        judge_config(&self->stats);
 }
 
 /* Uses a buffer on the stack: opendir(3) would allocate memory. */

@@ -186,6 +186,9 @@ static void write_node(Screen *screen, const Value *node) {
         if (*answer_text(configuration, "error"))
                 write_field(screen, "config", "the files are not in force, perfd does not start with them: %s",
                             answer_text(configuration, "error"));
+        else if (*answer_text(configuration, "edited"))
+                write_field(screen, "config", "the files are not in force: %s was edited and not reloaded",
+                            answer_text(configuration, "edited"));
         write_error(screen, "restart", configuration, "restart");
 }
 

@@ -181,18 +181,25 @@ static void check_http_port(Checks *checks, const Value *http) {
 /* Absent as well. */
 static void check_configuration(Checks *checks, const Value *configuration) {
         const char *error = answer_text(configuration, "error"), *restart = answer_text(configuration, "restart");
+        const char *edited = answer_text(configuration, "edited");
         Check *check;
 
         if (!configuration)
                 return;
         check = checks_add(checks, "configuration");
-        check_detail(check, "%s%s", *error || !*restart ? "" : "settings wait for a restart: ",
-                     *error ? error : *restart ? restart : "the files, as last read, are in force");
-        if (*error)
+        if (*error) {
+                check_detail(check, "%s", error);
                 check_problem(check, CHECK_FAILED, "the former configuration is in force, and perfd does not start with these files",
                             "correct the files, then systemctl reload perfd");
-        else if (*restart)
+        } else if (*edited) {
+                check_detail(check, "%s was edited and not reloaded", edited);
+                check_problem(check, CHECK_LIMITED, "the former configuration is in force until a reload or a restart",
+                            "perfd --check-config, then systemctl reload perfd");
+        } else if (*restart) {
+                check_detail(check, "settings wait for a restart: %s", restart);
                 check_problem(check, CHECK_LIMITED, "the former values of these settings are in force", "systemctl restart perfd");
+        } else
+                check_detail(check, "the files are in force");
 }
 
 static void check_durability(Checks *checks, const Value *store) {

@@ -80,10 +80,12 @@ typedef struct SelfStats {
         uint64_t started_realtime_ns;
         uint64_t n_ticks, n_missed_ticks;
         uint64_t lateness_sum_ns, lateness_last_ns, lateness_max_ns;
-        bool config_reload_ok, is_config_in_force; /* in force: the last reload succeeded, and no setting waits for a restart */
+        bool config_reload_ok;
+        bool is_config_in_force; /* the last reload succeeded, no setting waits for a restart, and no file was edited since */
         uint64_t config_reload_realtime_ns, n_config_reloads;
         char config_error[600];   /* why the last reload failed, "FILE:LINE: …"; "": it succeeded */
         char config_restart[400]; /* settings that wait for a restart, "http.threads, …"; "": none */
+        char config_edited[256];  /* path of a file that was edited since it was read; "": none */
         uint64_t process_cpu_ns;
         uint64_t resident_bytes, virtual_bytes;
         uint64_t n_open_fds, n_fds_max;

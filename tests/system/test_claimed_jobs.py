@@ -10,7 +10,7 @@ OTHERS = (1001, 1002)
 HOUR_MS = 3600 * 1000
 
 
-@unittest.skipUnless(os.geteuid() == 0, "needs root to be somebody else")
+@unittest.skipUnless(os.geteuid() == 0, "needs root, to act as several users")
 class ClaimedJobs(harness.TestCase):
     def client_of(self, daemon, uid):
         """The kernel records the identity of a client at the time of the connection."""

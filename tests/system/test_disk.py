@@ -21,7 +21,7 @@ class Disk(harness.TestCase):
         """Mounts a full file system. Returns its directory, and the file to delete to free space."""
         directory = self.temporary_directory()
         if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", directory]).returncode != 0:
-            self.skipTest("mounting a tmpfs needs root")
+            self.skipTest("needs root, to mount a file system")
         self.addCleanup(subprocess.run, ["umount", "--lazy", directory])
         filler = directory / "filler"
         self.fill(filler)

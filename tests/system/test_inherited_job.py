@@ -106,7 +106,7 @@ class InheritedJob(GroupTest):
         self.submit("said", "--job", "over", inherited="over")
         self.assertEqual(self.job_of("said"), "over")
 
-    @unittest.skipIf(os.geteuid() != 0, "needs root to be somebody else")
+    @unittest.skipIf(os.geteuid() != 0, "needs root, to act as several users")
     def test_an_inherited_job_of_another_user_does_not_refuse_a_result(self):
         self.running.socket.chmod(0o666)
         self.running.directory.chmod(0o755)

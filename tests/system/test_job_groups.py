@@ -492,7 +492,7 @@ class Found(GroupTest):
 
     def test_a_user_cannot_claim_the_group_of_another_users_job(self):
         if os.geteuid() != 0:
-            self.skipTest("needs root to be somebody else")
+            self.skipTest("needs root, to act as several users")
         top = self.group()
         daemon = self.daemon(self.config(top, linger="1h"))
         daemon.directory.chmod(0o755)

@@ -94,7 +94,7 @@ class Program(TestCase):
 
     def test_the_header_is_cplusplus_as_well(self):
         if not shutil.which("g++"):
-            self.skipTest("g++ is not installed")
+            self.skipTest("g++ is not there (make interop-deps)")
         source = self.directory / "x.cc"
         source.write_text('#include <perfd.h>\nint main() { return perfd_version()[0] == 0; }\n')
         subprocess.run(["g++", "-Wall", "-Wextra", "-Werror", "-std=c++11", "-fsyntax-only", "-I", ROOT / "client" / "wire", source],
@@ -198,7 +198,7 @@ class Behaviour(TestCase):
         job = PerfdJob(rank=7, has_rank=1, ranks=8, node=1, has_node=1, nodes=2)
         self.assertEqual(self.library.perfd_job_begin(client, b"j", ctypes.byref(job)), OK)
 
-    @unittest.skipUnless(os.geteuid() == 0, "needs root to act for others")
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to act as several users")
     def test_root_begins_jobs_for_others(self):
         daemon = self.daemon()
         client = self.open(daemon.socket)

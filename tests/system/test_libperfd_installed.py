@@ -84,8 +84,11 @@ class Installed(TestCase):
         self.directory = self.temporary_directory()
         self.directory.chmod(0o755)  # for another user
         self.image = self.directory / "image"
+        self.make("install")
+
+    def make(self, target):
         variables = [f"DESTDIR={self.image}", f"B={BUILD.relative_to(ROOT)}", f"SANITIZE={SANITIZE}"]
-        subprocess.run(["make", "-s", "-C", ROOT, "install", *variables], check=True,
+        subprocess.run(["make", "-s", "-C", ROOT, target, *variables], check=True, stdout=subprocess.DEVNULL,
                        env={k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "CC")})
 
     def flags(self, *words):
@@ -106,6 +109,15 @@ class Installed(TestCase):
     def run_program(self, program, daemon, **more):
         return subprocess.run([program], capture_output=True, text=True, timeout=TIMEOUT_S * 3, **more,
                               env={**os.environ, "LD_LIBRARY_PATH": str(self.image / "usr/lib"), "PERFD_SOCKET": str(daemon.socket)})
+
+    def test_uninstall_leaves_the_configuration_and_the_files_of_others(self):
+        other = self.image / "usr/share/doc/perfd/other"
+        other.write_text("")
+        self.make("uninstall")
+        left = {str(path.relative_to(self.image)) for path in self.image.rglob("*") if not path.is_dir()}
+        models = {f"etc/perfd/indicators.d/{path.name}" for path in (ROOT / "conf/indicators.d").iterdir()}
+        self.assertEqual(left, {"etc/perfd/perfd.conf", "usr/share/doc/perfd/other"} | models)
+        self.assertFalse((self.image / "usr/share/perfd").exists())
 
     def test_an_instrumented_build_is_one(self):
         """Checks that the symbols are found at all, so that the other tests are not vacuous."""
@@ -136,7 +148,7 @@ class Installed(TestCase):
 
     def test_a_program_in_cplusplus_links(self):
         if not shutil.which("g++"):
-            self.skipTest("g++ is not installed")
+            self.skipTest("g++ is not there (make interop-deps)")
         daemon = self.daemon()
         with daemon.client() as client:
             self.assert_status(client.begin("roots"), "OK")
@@ -146,7 +158,7 @@ class Installed(TestCase):
 
     def test_the_job_of_another_is_denied_in_a_sentence(self):
         if os.geteuid() != 0:
-            self.skipTest("needs root to be somebody else")
+            self.skipTest("needs root, to act as several users")
         program = self.build("ender.c", ENDER)
         daemon = self.daemon()
         os.chmod(daemon.directory, 0o755)

@@ -59,7 +59,7 @@ class Limits(harness.TestCase):
         resource.prlimit(pid, resource.RLIMIT_NOFILE, n_max)
         self.assertTrue(asking.recv(100).startswith(b"HTTP/1.1 200"))
 
-    @unittest.skipIf(os.getuid() != 0, "only root can be another user")
+    @unittest.skipIf(os.getuid() != 0, "needs root, to act as several users")
     def test_connections_of_one_user_have_a_share(self):
         daemon = self.daemon(SMALL)
         for path in (daemon.directory, daemon.socket):
@@ -85,7 +85,7 @@ class Limits(harness.TestCase):
                 client.close()
         wait_for(lambda: daemon.wait_tick()["perfd_connections_open"] == 0, "the end of the connections")
 
-    @unittest.skipIf(os.getuid() != 0, "only root can be another user")
+    @unittest.skipIf(os.getuid() != 0, "needs root, to act as several users")
     def test_unfinished_requests_hold_a_share_of_memory_and_others_go_on(self):
         daemon = self.daemon("[sampling]\ninterval = 100ms\n[limits]\ninput_size = 4M\n")
         for path in (daemon.directory, daemon.socket):
@@ -355,7 +355,7 @@ class Limits(harness.TestCase):
             self.assert_status(client.begin("negative", pid=-1), "INVALID")
 
 
-@unittest.skipUnless(os.geteuid() == 0, "needs root to be somebody else")
+@unittest.skipUnless(os.geteuid() == 0, "needs root, to act as several users")
 class OtherUsers(harness.TestCase):
     def client_of_nobody(self, daemon):
         """The kernel records the identity of a client at the time of the connection."""

@@ -353,7 +353,7 @@ class Registered(WithModels):
 NOBODY = 65534
 
 
-@unittest.skipUnless(os.getuid() == 0, "needs root to be somebody else")
+@unittest.skipUnless(os.getuid() == 0, "needs root, to act as several users")
 class OfUsers(WithModels):
     def as_nobody(self, action):
         """Connects as user nobody; the connection keeps this identity."""

@@ -110,7 +110,7 @@ class Doctor(TestCase):
         disk = self.temporary_directory()
         mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "none", disk]
         if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
-            self.skipTest("only root can mount the small disk that is full")
+            self.skipTest("needs root, to mount a file system")
         self.addCleanup(subprocess.run, ["umount", "--lazy", disk], check=True)
         with self.assertRaises(OSError), open(disk / "filler", "wb", buffering=0) as f:
             while True:

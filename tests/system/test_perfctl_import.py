@@ -151,7 +151,7 @@ class Inspections(Import):
         (directory / "results" / "1").symlink_to(elsewhere / "run")
         self.assertRegex(self.perfctl("import", "inspection", directory).stdout, ": 2 stored\n$")
 
-    @unittest.skipUnless(os.geteuid() == 0, "needs root to import what is another's")
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to act as several users")
     def test_links_of_others_lead_nowhere(self):
         directory = self.inspection({0: result(), 1: result(), 2: result()}, {"identifier": "matmul"})
         elsewhere = pathlib.Path(self.temporary_directory())

@@ -195,7 +195,7 @@ class Phases(TestCase):
         load, = [phase for phase in self.phases() if phase["name"] == "load"]
         self.assertGreater(load["seconds"], 0)
 
-    @unittest.skipUnless(os.getuid() == 0, "needs two users")
+    @unittest.skipUnless(os.getuid() == 0, "needs root, to act as several users")
     def test_a_job_of_another_user_is_denied(self):
         os.chmod(self.running.directory, 0o755)
         os.chmod(self.running.socket, 0o777)

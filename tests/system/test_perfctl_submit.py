@@ -197,7 +197,7 @@ class Sending(SubmitTestCase):
     def test_a_refusal_of_perfd_is_a_failure_and_not_spooled(self):
         daemon = self.daemon()
         if os.getuid() != 0:
-            self.skipTest("needs two users")
+            self.skipTest("needs root, to act as several users")
         with daemon.client() as client:
             self.assert_status(client.begin("theirs"), "OK")
         os.chmod(daemon.directory, 0o755)
@@ -210,7 +210,7 @@ class Sending(SubmitTestCase):
 
     def test_a_socket_that_is_forbidden_is_unreachable_at_once(self):
         if os.getuid() != 0:
-            self.skipTest("needs two users")
+            self.skipTest("needs root, to act as several users")
         daemon = self.daemon()
         os.chmod(daemon.socket, 0o700)
         os.chmod(daemon.directory, 0o755)

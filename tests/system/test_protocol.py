@@ -109,7 +109,7 @@ class Begin(harness.TestCase):
             self.assert_status(client.begin("a", rank=7, ranks=8, node=1, nodes=2), "OK")
 
 
-@unittest.skipUnless(os.geteuid() == 0, "needs root to be somebody else")
+@unittest.skipUnless(os.geteuid() == 0, "needs root, to act as several users")
 class Administrators(harness.TestCase):
     def client_of(self, daemon, uid, gid, groups=()):
         """The kernel records the identity of a client at the time of the connection."""

@@ -201,6 +201,26 @@ class Reload(harness.TestCase):
         self.assertEqual(daemon.perfctl("reload").stderr, "")
         self.assertEqual(daemon.metrics()["perfd_config_in_force"], 1)
 
+    def test_files_that_were_edited_and_not_reloaded_are_not_in_force(self):
+        daemon = self.daemon("[sampling]\ninterval = 100ms\n")
+        self.assertEqual(daemon.metrics()["perfd_config_in_force"], 1)
+        daemon.config_d.mkdir()
+        drop_in = daemon.config_d / "50-site.conf"
+        drop_in.write_text("[metrics]\njobs = 7\n")
+        harness.wait_for(lambda: daemon.metrics()["perfd_config_in_force"] == 0, "the edited file to be noticed")
+        expected = f"{drop_in} was edited and not reloaded"
+        self.assertEqual(daemon.get("/-/healthy").text, f"ok\nconfiguration: not in force: {expected}\n")
+        self.assertEqual(daemon.get("/api/v1/node").json["configuration"]["edited"], str(drop_in))
+        status = daemon.perfctl("status")
+        self.assertEqual(status.returncode, 0)
+        self.assertRegex(status.stdout, rf"(?m)^  config +the files are not in force: {re.escape(expected)}$")
+        check = self.doctor(daemon)["configuration"]
+        self.assertEqual((check["state"], check["detail"]), ("limited", expected))
+
+        self.assertEqual(daemon.perfctl("reload").returncode, 0)
+        self.assertEqual(daemon.get("/-/healthy").text, "ok\n")
+        self.assertEqual(self.doctor(daemon)["configuration"]["state"], "ok")
+
     @unittest.skipIf(os.geteuid() != 0, "needs root")
     def test_another_user_may_not_reload(self):
         daemon = self.daemon("[metrics]\njobs = 7\n")

@@ -115,7 +115,7 @@ class RemadeGroups(GroupTest):
         later = self.wait_state(daemon, later["id"], "finished")
         self.assertAlmostEqual(self.metric(later, "job_cpu_seconds")["value"], again.cpu_seconds(), delta=0.001)
 
-    @unittest.skipIf(os.geteuid() != 0, "needs root to be somebody else")
+    @unittest.skipIf(os.geteuid() != 0, "needs root, to act as several users")
     def test_a_detected_job_keeps_the_owner_who_began_it_after_a_restart(self):
         top = self.group()
         daemon = self.daemon(self.config(top, linger="1h"))

@@ -94,7 +94,7 @@ class Queries(harness.TestCase):
         self.assertLess(answered, 20, "a scrape came after half of the queries that began before it")
         self.assertEqual([asker.wait() for asker in slow], [200] * 40)
 
-    @unittest.skipIf(os.getuid() != 0, "only root can be two users")
+    @unittest.skipIf(os.getuid() != 0, "needs root, to act as several users")
     def test_another_user_does_not_wait_for_all_queries_of_the_first(self):
         daemon = self.start()
         other = Asker(daemon.port, SLOW, uid=OTHER_UID)

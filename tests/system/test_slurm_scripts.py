@@ -70,7 +70,7 @@ class Jobs(ScriptsTestCase):
 
     def test_a_job_belongs_to_its_user(self):
         if os.getuid() != 0:
-            self.skipTest("only root begins jobs for others")
+            self.skipTest("needs root, to act as several users")
         daemon = self.daemon()
         self.prolog(daemon, SLURM_JOB_UID="54321")
         self.assertEqual(self.job(daemon, "4711")["uid"], 54321)

@@ -170,7 +170,7 @@ class Socket(harness.TestCase):
         daemon.stop()
         if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", daemon.state],
                                                capture_output=True).returncode != 0:
-            self.skipTest("only root can mount the small disk that is to be filled")
+            self.skipTest("needs root, to mount a file system")
         self.addCleanup(subprocess.run, ["umount", "-l", str(daemon.state)], check=True)
         daemon.start()
         filler = daemon.state / "filler"

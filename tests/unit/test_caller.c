@@ -100,7 +100,7 @@ static void another_user_is_distinguished(void **state) {
 
         (void)state;
         if (getuid() != 0)
-                skip(); /* only root can become another user */
+                skip(); /* needs root, to act as several users */
         listen_fd = listen_at(AF_INET, &name, &n);
         assert_true(listen_fd >= 0);
         assert_int_equal(pipe(keep), 0);
@@ -156,7 +156,7 @@ static bool is_admin_with(gid_t group, uint32_t admin_gid) {
 static void members_of_the_group_are_administrators_on_the_unix_socket(void **state) {
         (void)state;
         if (getuid() != 0)
-                skip(); /* only root can choose its groups */
+                skip(); /* needs root, to act as several users */
         assert_true(is_admin_with(4711, 4711));
         assert_false(is_admin_with(4711, 4712));
         assert_false(is_admin_with(4711, CALLER_NO_ADMIN_GID));

@@ -169,7 +169,7 @@ static void a_user_has_a_share_of_the_connections(void **state) {
         Reply reply;
 
         if (getuid() != 0)
-                skip(); /* only root can be two users */
+                skip(); /* needs root, to act as several users */
         f->shares_config.limits[RESOURCE_CONNECTIONS] = 10;
         shares_configure(f->shares, &f->shares_config);
         for (size_t i = 0; i < 6; i++)

@@ -39,7 +39,7 @@ static void membership_is_that_at_the_time_of_connect(void **state) {
 
         (void)state;
         if (geteuid() != 0)
-                skip(); /* only root can choose its groups */
+                skip(); /* needs root, to act as several users */
 
         for (size_t i = 0; i < N_ELEMENTS(groups); i++)
                 groups[i] = (gid_t)(10000 + i);

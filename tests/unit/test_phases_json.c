@@ -110,7 +110,7 @@ static const char *ask_times(Fixture *fixture) {
 
         memset(result->metrics.quality, QUALITY_LOST, sizeof(result->metrics.quality));
         memset(result->usage.quality, QUALITY_LOST, sizeof(result->usage.quality));
-        return ask(fixture, "/api/v1/jobs/job-0/metrics", "phases", "yes");
+        return ask(fixture, "/api/v1/jobs/job-0/metrics", "phases", "1");
 }
 
 static size_t count(const char *text, const char *word) {

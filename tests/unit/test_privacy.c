@@ -57,7 +57,7 @@ static void the_user_who_runs_perfd_sees_everything(void **state) {
 
         (void)state;
         if (geteuid() != 0)
-                skip(); /* only root can be another user */
+                skip(); /* needs root, to act as several users */
 
         child = fork();
         assert_true(child >= 0);

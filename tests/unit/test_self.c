@@ -139,6 +139,11 @@ static void reloads_are_counted_with_their_outcome(void **state) {
         self_count_reload(&self, "", "");
         assert_true(self.stats.config_reload_ok && self.stats.is_config_in_force);
         assert_int_equal(self.stats.n_config_reloads, 3);
+        self_note_edited(&self, "/etc/perfd/perfd.conf");
+        assert_false(self.stats.is_config_in_force);
+        assert_string_equal(self.stats.config_edited, "/etc/perfd/perfd.conf");
+        self_note_edited(&self, "");
+        assert_true(self.stats.is_config_in_force);
         self_deinit(&self);
 }
 

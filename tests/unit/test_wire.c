@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -181,15 +182,20 @@ static void no_wait_exceeds_the_deadline(void **state) {
 }
 
 static void a_missing_socket_is_an_immediate_error(void **state) {
+        char file[] = "/tmp/perfd-wire-XXXXXX";
         Fixture *f = *state;
         char path[200];
+        int fd = mkstemp(file);
 
+        assert_true(fd >= 0);
+        closep(&fd);
         memset(path, 'x', sizeof(path) - 1);
         path[0] = '/';
         path[sizeof(path) - 1] = '\0';
         assert_int_equal(wire_connect(&f->wire, "/nonexistent/perfd.sock", in(LATER_NS)), -ENOENT);
         assert_int_equal(wire_connect(&f->wire, path, in(LATER_NS)), -ENAMETOOLONG);
-        assert_int_equal(wire_connect(&f->wire, "/etc/passwd", in(LATER_NS)), -ECONNREFUSED);
+        assert_int_equal(wire_connect(&f->wire, file, in(LATER_NS)), -ECONNREFUSED);
+        assert_int_equal(unlink(file), 0);
 }
 
 static void the_path_is_given_or_from_the_environment_or_the_default(void **state) {

@@ -13,6 +13,9 @@ static void answer_healthy(Exchange *exchange) {
                 buffer_printf(exchange->body, "http: %s\n", snapshot->http_port.error);
         if (snapshot && snapshot->self.config_error[0])
                 buffer_printf(exchange->body, "configuration: not in force: %s\n", snapshot->self.config_error);
+        else if (snapshot && snapshot->self.config_edited[0])
+                buffer_printf(exchange->body, "configuration: not in force: %s was edited and not reloaded\n",
+                              snapshot->self.config_edited);
         else if (snapshot && snapshot->self.config_restart[0])
                 buffer_printf(exchange->body, "configuration: wait for a restart: %s\n", snapshot->self.config_restart);
 }

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config_watch.h"
+
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "util/scoped.h"
+
+#define INTERVAL_S 5
+
+/* Waits for the interval, the end, or a reload. */
+static void wait_for_turn(ConfigWatch *watch) {
+        struct timespec until;
+        unsigned n_loads = watch->n_loads;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += INTERVAL_S;
+        while (!watch->is_stopping && watch->n_loads == n_loads)
+                if (pthread_cond_timedwait(&watch->changed, &watch->mutex, &until) != 0)
+                        return;
+}
+
+static void *on_start(void *userdata) {
+        ConfigWatch *watch = userdata;
+
+        pthread_setname_np(pthread_self(), "perfd-config");
+        pthread_mutex_lock(&watch->mutex);
+        while (!watch->is_stopping) {
+                const ConfigFiles files = watch->files;
+                unsigned n_loads = watch->n_loads;
+                char edited[CONFIG_PATH_MAX];
+
+                pthread_mutex_unlock(&watch->mutex);
+                (void)config_files_find_edited(&files, watch->path, watch->is_optional, edited);
+                pthread_mutex_lock(&watch->mutex);
+                if (watch->n_loads != n_loads)
+                        continue; /* compared with files that were read again meanwhile */
+                memcpy(watch->edited, edited, sizeof(edited));
+                wait_for_turn(watch);
+        }
+        pthread_mutex_unlock(&watch->mutex);
+        return NULL;
+}
+
+int config_watch_init(ConfigWatch *watch, const char *path, bool is_optional, const ConfigFiles *files) {
+        pthread_condattr_t monotonic;
+        sigset_t all, before;
+        int r;
+
+        *watch = (ConfigWatch){ .path = path, .is_optional = is_optional, .files = *files };
+        (void)pthread_mutex_init(&watch->mutex, NULL);
+        (void)pthread_condattr_init(&monotonic);
+        (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+        (void)pthread_cond_init(&watch->changed, &monotonic);
+        (void)pthread_condattr_destroy(&monotonic);
+
+        /* The thread inherits the mask: signals belong to the event loop. */
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        r = pthread_create(&watch->thread, NULL, on_start, watch);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        watch->is_running = r == 0;
+        return -r;
+}
+
+void config_watch_deinit(ConfigWatch *watch) {
+        if (!watch->is_running)
+                return;
+
+        pthread_mutex_lock(&watch->mutex);
+        watch->is_stopping = true;
+        (void)pthread_cond_signal(&watch->changed);
+        pthread_mutex_unlock(&watch->mutex);
+        (void)pthread_join(watch->thread, NULL);
+        (void)pthread_cond_destroy(&watch->changed);
+        (void)pthread_mutex_destroy(&watch->mutex);
+        *watch = (ConfigWatch){};
+}
+
+void config_watch_set(ConfigWatch *watch, const ConfigFiles *files) {
+        pthread_mutex_lock(&watch->mutex);
+        watch->files = *files;
+        watch->n_loads++;
+        watch->edited[0] = '\0';
+        (void)pthread_cond_signal(&watch->changed);
+        pthread_mutex_unlock(&watch->mutex);
+}
+
+void config_watch_get(ConfigWatch *watch, char ret[static CONFIG_PATH_MAX]) {
+        pthread_mutex_lock(&watch->mutex);
+        memcpy(ret, watch->edited, CONFIG_PATH_MAX);
+        pthread_mutex_unlock(&watch->mutex);
+}
