@@ -317,7 +317,7 @@ static void a_checkpoint_stores_a_point_of_the_history(void **state) {
         } while (stats.queue_rows > 0);
         assert_int_equal(store_node_list(f->place.reader, 0, 0), 0);
         assert_int_equal(store_node_next(f->place.reader, &row), 0);
-        assert_int_equal(row.interval_ms, f->rooms.config.jobs.checkpoint_interval_ns / NS_PER_MS);
+        assert_in_range(row.interval_ms, 1, f->rooms.config.jobs.checkpoint_interval_ns / NS_PER_MS - 1); /* it was cut short */
         assert_int_equal(store_node_next(f->place.reader, &row), READER_END);
 }
 
