@@ -53,7 +53,6 @@ typedef struct RunJob {
         JobEnd end; /* of all runs */
         ClientCpu own_cpu; /* when this process entered the control group; after the announcement, at its time */
         ChildEnd last; /* run */
-        uint64_t end_realtime_ms;
         uint64_t n_killed; /* processes, of all runs, for want of memory */
 
         RunOutput output;
@@ -87,7 +86,7 @@ static void spool_batch(RunJob *run, const Batch *batch, const Delivery *deliver
         rest.n_items -= delivery->n_acked;
         r = spool_find_directory(run->options->spool, directory);
         if (r == 0)
-                r = spool_put(directory, &rest, run->end_realtime_ms, name);
+                r = spool_put(directory, &rest, run->end.realtime_ms, name);
         *(r < 0 ? &run->series.n_lost : &run->series.n_kept) += rest.n_items;
         if (r < 0)
                 message_print("%s; the job's %s are lost, since they cannot be kept in %s: %s", reason, what,
@@ -180,7 +179,6 @@ static int deliver_results(RunJob *run, RunResults *results, bool is_last) {
         if (is_last && run->announcement.is_begun) {
                 batch.ended_job = run->info.id;
                 batch.end = run->end;
-                batch.end.realtime_ms = run->end_realtime_ms;
                 batch.end.client_cpu = own_cpu_since(&run->own_cpu);
         }
         return deliver_end(run, results, &batch);
@@ -483,7 +481,7 @@ static void add_end(RunJob *run, const RunFacts *facts) {
                 end->exit_status = run->last.status;
                 end->signal = run->last.signal;
         }
-        run->end_realtime_ms = facts->end_realtime_ns / NS_PER_MS;
+        end->realtime_ms = facts->end_realtime_ns / NS_PER_MS;
 }
 
 /* Warm-ups are runs like any, of which nothing is kept but their end. */
