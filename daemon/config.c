@@ -105,6 +105,7 @@ static const Setting settings[] = {
         { "indicators", "directory", TYPE_PATH, AT(indicators.directory), "/etc/perfd/indicators.d", 0, 200, "an absolute path, or empty", false },
         { "indicators", "policy", TYPE_CHOICE, AT(indicators.policy), "accept", MODEL_ACCEPT, MODEL_STRICT, "accept or strict", false },
         { "metrics", "jobs", TYPE_COUNT, AT(jobs.metrics_jobs_max), "60", 0, 10000, "a whole number from 0 to 10000", false },
+        { "metrics", "created", TYPE_BOOL, AT(jobs.metrics_created), "no", 0, 1, "yes or no", false },
         { "metrics", "finished_for", TYPE_DURATION, AT(jobs.metrics_finished_ns), "10min", 0, DAY, "a time of at most 1d", false },
 };
 

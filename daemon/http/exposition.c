@@ -60,10 +60,15 @@ static void put_header(Exposition *exposition) {
         exposition->has_header = true;
 }
 
+void exposition_created(Exposition *exposition, uint64_t realtime_ms) {
+        exposition->created_ms = realtime_ms;
+}
+
 void exposition_sample(Exposition *exposition) {
         if (!exposition->has_header)
                 put_header(exposition);
 
+        exposition->sample_at = exposition->out->n;
         buffer_put(exposition->out, exposition->name, exposition->n_sample_name);
         exposition->has_labels = false;
 }
@@ -159,26 +164,52 @@ void exposition_labels(Exposition *exposition, const char *text) {
         exposition->has_labels = true;
 }
 
-static void put_labels_end(Exposition *exposition) {
+/* Returns the length of the sample so far, with its labels. */
+static size_t end_labels(Exposition *exposition) {
         buffer_puts(exposition->out, exposition->has_labels ? "} " : " ");
+        return exposition->out->n - exposition->sample_at;
+}
+
+/* n: as returned by end_labels(). */
+static void end_value(Exposition *exposition, size_t n) {
+        Buffer *out = exposition->out;
+        char *p;
+
+        buffer_putc(out, '\n');
+        if (exposition->created_ms == 0 || exposition->type != FAMILY_COUNTER || !exposition->is_openmetrics)
+                return;
+
+        buffer_put(out, exposition->name, exposition->n_name);
+        buffer_puts(out, "_created");
+        assert(n >= exposition->n_sample_name || out->failed);
+        n -= exposition->n_sample_name;
+        p = buffer_extend(out, n);
+        if (!p)
+                return;
+        memcpy(p, out->text + exposition->sample_at + exposition->n_sample_name, n);
+        buffer_put_decimal(out, exposition->created_ms, 3);
+        buffer_putc(out, '\n');
 }
 
 void exposition_u64(Exposition *exposition, uint64_t value) {
-        put_labels_end(exposition);
+        size_t n = end_labels(exposition);
+
         buffer_put_u64(exposition->out, value);
-        buffer_putc(exposition->out, '\n');
+        end_value(exposition, n);
 }
 
 void exposition_double(Exposition *exposition, double value) {
-        put_labels_end(exposition);
+        size_t n = end_labels(exposition);
+
         buffer_put_double(exposition->out, value);
-        buffer_putc(exposition->out, '\n');
+        end_value(exposition, n);
 }
 
 void exposition_decimal(Exposition *exposition, uint64_t value, unsigned n_decimals) {
-        put_labels_end(exposition);
+        size_t n = end_labels(exposition);
+
         buffer_put_decimal(exposition->out, value, n_decimals);
-        buffer_putc(exposition->out, '\n');
+        end_value(exposition, n);
 }
 
 void exposition_sample_u64(Exposition *exposition, const char *key, const char *label, uint64_t value) {

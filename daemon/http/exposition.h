@@ -38,6 +38,8 @@ typedef struct Exposition {
         FamilyType type;
         const char *unit, *help;
         bool has_header, has_labels;
+        uint64_t created_ms; /* 0: unknown, or not shown */
+        size_t sample_at;    /* where the sample begins in `out` */
 } Exposition;
 
 void exposition_init(Exposition *exposition, Buffer *out, bool is_openmetrics);
@@ -46,6 +48,12 @@ void exposition_init(Exposition *exposition, Buffer *out, bool is_openmetrics);
  * unit: "" for none. unit and help are borrowed until the next family; help must not contain quotes, backslashes or newlines.
  */
 void exposition_family(Exposition *exposition, const char *name, FamilyType type, const char *unit, const char *help);
+
+/*
+ * Unix time at which the counters of the next samples were 0; 0: unknown. In OpenMetrics, a sample with _created follows each of them. For
+ * all samples until the next call.
+ */
+void exposition_created(Exposition *exposition, uint64_t realtime_ms);
 
 /* One sample: begin it, add its labels, and end it with its value. */
 void exposition_sample(Exposition *exposition);

@@ -66,6 +66,7 @@ int job_room_publish(const JobRoom *room, JobsSnapshot *ret) {
 
         ret->n_left_out = left_out_count(&room->jobs.finished.left_out, room->lifecycle.node->sample.boottime_ns,
                                          room->lifecycle.config->metrics_finished_ns);
+        ret->shows_created = room->lifecycle.config->metrics_created;
         ret->finder = (FinderStats){};
         if (room->detection.finder)
                 finder_stats(room->detection.finder, &ret->finder);

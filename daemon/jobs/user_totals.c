@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "util/clock.h"
 #include "util/record.h"
 
 static const RecordField user_fields[] = {
         RECORD_VALUE(UserUsage, uid),
+        RECORD_VALUE(UserUsage, begin_ms),
         RECORD_VALUE(UserUsage, n_jobs),
         RECORD_VALUE(UserUsage, cpu_us),
         RECORD_VALUE(UserUsage, read_bytes),
@@ -86,10 +88,13 @@ static UserUsage *find(UserTotals *totals, uint32_t uid) {
         for (size_t i = 0; i < users->n; i++)
                 if (users->users[i].uid == uid)
                         return &users->users[i];
-        if (users->n == USERS_SHOWN_MAX)
+        if (users->n == USERS_SHOWN_MAX) {
+                if (users->others.begin_ms == 0)
+                        users->others.begin_ms = clock_realtime_ns() / NS_PER_MS;
                 return &users->others;
+        }
 
-        users->users[users->n] = (UserUsage){ .uid = uid };
+        users->users[users->n] = (UserUsage){ .uid = uid, .begin_ms = clock_realtime_ns() / NS_PER_MS };
         return &users->users[users->n++];
 }
 

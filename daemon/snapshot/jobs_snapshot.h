@@ -65,6 +65,7 @@ typedef struct JobsStats {
 /* Use of resources by the ended jobs of a user. */
 typedef struct UserUsage {
         uint32_t uid;
+        uint64_t begin_ms; /* Unix time at which the totals were 0; 0: unknown */
         uint64_t n_jobs, cpu_us, read_bytes, written_bytes;
 } UserUsage;
 
@@ -86,6 +87,7 @@ typedef struct JobsSnapshot {
         JobsSize allocated, used;
         size_t n_running;
         uint64_t n_left_out;  /* ended jobs without a record, because of the limit on /metrics */
+        bool shows_created;   /* counters in /metrics have the time at which they were 0 */
         size_t n_exposed_max; /* maximum number of records in /metrics, which shows the first records */
         SampleLog samples; /* owned */
         JobsStats stats;

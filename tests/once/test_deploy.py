@@ -159,3 +159,21 @@ class Scraped(TestCase):
 
 if __name__ == "__main__":
     unittest.main()
+
+    def test_the_increase_of_short_jobs_is_their_cpu_time(self):
+        """100 jobs of 0.25 s of CPU time that begin and end between two scrapes: the query of perfd-metrics(7) finds 25 s."""
+        cpu = f'perfd_user_jobs_cpu_seconds_total{{uid="{os.getuid()}"}}'
+        wait_for(lambda: self.query(cpu), "the first scrape of the user's totals")
+        before = float(self.query(cpu)[0]["value"][1])
+        with self.server.client() as client:
+            for i in range(100):
+                self.assert_status(client.begin(f"short-{i}"), "OK")
+                request = client.request()
+                request.job_end.job, request.job_end.exit_status, request.job_end.rusage.utime = f"short-{i}", 0, 0.25
+                self.assert_status(client.call(request), "OK")
+        wait_for(lambda: float(self.query(cpu)[0]["value"][1]) >= before + 24.75, "a scrape after the jobs")
+        values = self.query(cpu + "[5m]")[0]["values"]
+        self.assertAlmostEqual(float(values[-1][1]) - float(values[0][1]), 25, delta=0.25)
+        # increase() extrapolates to the range: the increase between the samples is its value without that.
+        extrapolated = float(self.query(f"increase({cpu}[5m])")[0]["value"][1])
+        self.assertGreaterEqual(extrapolated, 24.75)

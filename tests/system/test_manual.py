@@ -86,7 +86,7 @@ class Examples(harness.TestCase):
 
     def test_quoted_messages_of_submit_are_those_of_perfctl(self):
         start = '{"name": "A", "component": "b", "@parameters": '
-        many = ", ".join(f'"k{i}": 1' for i in range(5000))
+        many = ", ".join(f'"k{i}": 1' for i in range(70000))
         documents = [start + '{"n": 1}, "@result": {}}', start + '{"n": 1}, "@result": {"n": 2}}',
                      start + f'{{{many}}}, "@result": {{"x": 1}}}}',
                      start + '{"n": "\\u0000"}, "@result": {"x": 1}}', start + '{"n": 99999999999999999999}, "@result": {"x": 1}}',

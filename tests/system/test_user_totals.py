@@ -1,6 +1,7 @@
 """Checks the totals of users' ended jobs on /metrics, and the number of jobs that are left out."""
 
 import os
+import time
 import unittest
 
 import harness
@@ -37,6 +38,30 @@ class UserTotals(harness.TestCase):
             self.assertEqual(again[series], after[series])
         self.run_jobs(daemon, "later", 3, 1.0)
         self.assertAlmostEqual(daemon.wait_tick()[CPU] - after[CPU], 3, delta=0.03)
+
+    def test_counters_have_the_time_of_their_begin_on_request(self):
+        openmetrics = {"Accept": "application/openmetrics-text;version=1.0.0"}
+        daemon = self.daemon(CONFIG)
+        self.run_jobs(daemon, "plain", 1)
+        daemon.wait_tick()
+        self.assertNotIn("_created", daemon.get("/metrics", headers=openmetrics).text)
+        begin = time.time()
+        daemon = self.daemon(CONFIG + "created = yes\n")
+        self.run_jobs(daemon, "dated", 1)
+        daemon.wait_tick()
+        text = daemon.get("/metrics", headers=openmetrics).text
+        created = dict(line.rsplit(" ", 1) for line in text.splitlines() if "_created" in line)
+        self.assertIn(CPU.replace("_total", "_created"), created)
+        self.assertTrue(any(series.startswith("perfd_job_") for series in created), created)
+        for series, seconds in created.items():
+            if 'uid="other"' not in series:
+                self.assertTrue(begin - 1 <= float(seconds) <= time.time(), series)
+            self.assertIn(series.replace("_created", "_total") + " ", text)
+        self.assertNotIn("_created", daemon.get("/metrics").text)
+        harness.import_peer("prometheus_client.openmetrics.parser")
+        import prometheus_client.openmetrics.parser
+        families = prometheus_client.openmetrics.parser.text_string_to_metric_families(text)
+        self.assertEqual(sum(s.name.endswith("_created") for f in families for s in f.samples), len(created))
 
     def test_another_boot_begins_at_zero(self):
         machine = harness.Machine(self.temporary_directory())

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -65,6 +66,44 @@ static void the_text_format_names_the_samples(void **state) {
                            "# TYPE perfd_jobs gauge\n"
                            "# HELP perfd_jobs Jobs\n"
                            "perfd_jobs 3\n");
+}
+
+static void put_created(Exposition *exposition) {
+        exposition_family(exposition, "perfd_reads", FAMILY_COUNTER, "", "Reads");
+        exposition_created(exposition, 1763676000125);
+        exposition_sample_u64(exposition, "job", "a\"b", 512);
+        exposition_created(exposition, 0);
+        exposition_sample_u64(exposition, "job", "b", 7);
+        exposition_created(exposition, 1000);
+        exposition_single(exposition, "perfd_ends", FAMILY_COUNTER, "Ends", 2);
+        exposition_single(exposition, "perfd_jobs", FAMILY_GAUGE, "Jobs", 3);
+}
+
+static void counters_of_a_known_begin_have_it_in_openmetrics(void **state) {
+        scoped(buffer_deinit) Buffer out = {}, text = {};
+        Exposition exposition;
+
+        (void)state;
+        exposition_init(&exposition, &out, true);
+        put_created(&exposition);
+        check(&exposition, "# TYPE perfd_reads counter\n"
+                           "# HELP perfd_reads Reads\n"
+                           "perfd_reads_total{job=\"a\\\"b\"} 512\n"
+                           "perfd_reads_created{job=\"a\\\"b\"} 1763676000.125\n"
+                           "perfd_reads_total{job=\"b\"} 7\n"
+                           "# TYPE perfd_ends counter\n"
+                           "# HELP perfd_ends Ends\n"
+                           "perfd_ends_total 2\n"
+                           "perfd_ends_created 1\n"
+                           "# TYPE perfd_jobs gauge\n"
+                           "# HELP perfd_jobs Jobs\n"
+                           "perfd_jobs 3\n"
+                           "# EOF\n");
+
+        exposition_init(&exposition, &text, false);
+        put_created(&exposition);
+        exposition_end(&exposition);
+        assert_null(strstr(text.text, "_created"));
 }
 
 static void a_family_without_samples_leaves_no_trace(void **state) {
@@ -151,6 +190,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(openmetrics_names_the_family_and_its_unit),
                 cmocka_unit_test(the_text_format_names_the_samples),
+                cmocka_unit_test(counters_of_a_known_begin_have_it_in_openmetrics),
                 cmocka_unit_test(a_family_without_samples_leaves_no_trace),
                 cmocka_unit_test(label_values_are_escaped_and_always_utf8),
                 cmocka_unit_test(decimals_are_exact),

@@ -22,6 +22,7 @@ typedef struct ExposedJobs {
         ExposedJob *jobs;
         size_t n;
         const char *labels; /* job="ID" of each job, escaped once for all its samples */
+        bool shows_created;
 } ExposedJobs;
 
 /* Only this family has names and users: queries join the other families with it by job. */
@@ -101,8 +102,10 @@ static void put_family(Exposition *exposition, const ExposedJobs *exposed, size_
                         continue;
 
                 n_bytes[line] = 0;
-                for (size_t i = 0; i < exposed->n; i++)
+                for (size_t i = 0; i < exposed->n; i++) {
+                        exposition_created(exposition, exposed->shows_created ? exposed->jobs[i].record->begin_realtime_ms : 0);
                         put_job_line(exposition, &exposed->jobs[i], exposed->labels + exposed->jobs[i].label, line);
+                }
         }
 }
 
@@ -140,22 +143,24 @@ static const Scalar user_scalars[] = {
                      "Bytes that the ended jobs of the user have written to disks"),
 };
 
-static void put_user(Exposition *exposition, const Scalar *scalar, const char *uid, const UserUsage *user) {
+static void put_user(Exposition *exposition, const Scalar *scalar, const char *uid, const UserUsage *user, bool shows_created) {
+        exposition_created(exposition, shows_created ? user->begin_ms : 0);
         exposition_sample(exposition);
         exposition_label(exposition, "uid", uid);
         metrics_scalar_value(exposition, scalar, user);
 }
 
-static void put_users(Exposition *exposition, const UsersUsage *users) {
+static void put_users(Exposition *exposition, const UsersUsage *users, bool shows_created) {
         char uid[16];
 
         for (size_t k = 0; k < N_ELEMENTS(user_scalars); k++) {
                 metrics_scalar_family(exposition, &user_scalars[k]);
                 for (size_t i = 0; i < users->n; i++) {
                         (void)snprintf(uid, sizeof(uid), "%u", users->users[i].uid);
-                        put_user(exposition, &user_scalars[k], users->users[i].uid == JOB_UID_UNKNOWN ? "unknown" : uid, &users->users[i]);
+                        put_user(exposition, &user_scalars[k], users->users[i].uid == JOB_UID_UNKNOWN ? "unknown" : uid, &users->users[i],
+                                 shows_created);
                 }
-                put_user(exposition, &user_scalars[k], "other", &users->others);
+                put_user(exposition, &user_scalars[k], "other", &users->others, shows_created);
         }
 }
 
@@ -166,7 +171,7 @@ int jobs_subject_metrics(Exposition *exposition, const Exchange *exchange) {
         const size_t n = jobs_snapshot_n_exposed(&snapshot->jobs);
         scoped(freep) ExposedJob *jobs = reallocarray(NULL, n + 1, sizeof(*jobs));
         scoped(buffer_deinit) Buffer labels = {};
-        ExposedJobs exposed = { .jobs = jobs, .n = n };
+        ExposedJobs exposed = { .jobs = jobs, .n = n, .shows_created = snapshot->jobs.shows_created };
 
         if (!jobs)
                 return -ENOMEM;
@@ -187,7 +192,8 @@ int jobs_subject_metrics(Exposition *exposition, const Exchange *exchange) {
         put_info(exposition, &exposed);
         put_begin(exposition, &exposed);
         put_families(exposition, &exposed);
-        put_users(exposition, &snapshot->jobs.users);
+        put_users(exposition, &snapshot->jobs.users, snapshot->jobs.shows_created);
+        exposition_created(exposition, 0);
         return 0;
 }
 

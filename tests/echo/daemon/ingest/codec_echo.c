@@ -8,5 +8,5 @@ int codec_decode_echo(Decoded *decoded, const DecodeContext *context, const Prot
         const Perfd__V1__Echo *from = (const Perfd__V1__Echo *)message;
 
         decoded->request.echo.text = from->text;
-        return refuse_bad_text(&decoded->refusal, "echo.text", from->text, context->string_max);
+        return refuse_bad_text(&decoded->refusal, "echo.text", from->text, context->limits.string_bytes);
 }
