@@ -59,7 +59,7 @@ def make_newer(name, to):
 class Build(unittest.TestCase):
     def test_another_build_elsewhere_gives_identical_packages(self):
         with tempfile.TemporaryDirectory(prefix="perfd-a-longer-directory-", dir="/tmp") as directory:
-            environment = {**os.environ, "TMPDIR": directory, "TZ": "Asia/Tokyo", "LC_ALL": "C", "CFLAGS": "-O0", "HOME": "/nonexistent"}
+            environment = {**os.environ, "TMPDIR": directory, "TZ": "Asia/Tokyo", "LC_ALL": "C", "CFLAGS": "-O0", "HOME": directory}
             subprocess.run(["sh", "-c", 'umask 077 && exec "$@"', "sh", ROOT / "tools/deb", f"{directory}/deb"], check=True,
                            stdout=subprocess.DEVNULL, env=environment)
             for folder, n in ((".", len(NAMES)), ("debug", 3)):
