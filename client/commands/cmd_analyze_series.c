@@ -101,15 +101,15 @@ static void put_verdict(Json *json, const JudgeResult *judgement, const SeriesIn
         json_object_end(json);
 }
 
-static void put_bool(Json *json, const char *key, NewestBool v) {
+static void put_bool(Json *json, const char *key, BaselineBool v) {
         json_key(json, key);
-        if (v == NEWEST_NONE)
+        if (v == BASELINE_NONE)
                 json_null(json);
         else
-                json_bool(json, v == NEWEST_TRUE);
+                json_bool(json, v == BASELINE_TRUE);
 }
 
-static void put_status(Json *json, JudgeMethod method, const NewestStatus *status) {
+static void put_status(Json *json, JudgeMethod method, const BaselineStatus *status) {
         json_put_object_begin(json, "compat");
         put_bool(json, "accepted", status->is_accepted);
         put_bool(json, "improved", status->is_improved);
@@ -121,7 +121,7 @@ static void put_status(Json *json, JudgeMethod method, const NewestStatus *statu
         json_object_end(json);
 }
 
-static void write_json(const JudgeSettings *settings, const SeriesInput *input, const JudgeResult *judgement, const NewestStatus *status,
+static void write_json(const JudgeSettings *settings, const SeriesInput *input, const JudgeResult *judgement, const BaselineStatus *status,
                        Buffer *out) {
         Json json = { .out = out };
 
@@ -140,7 +140,7 @@ static void write_json(const JudgeSettings *settings, const SeriesInput *input, 
         buffer_putc(out, '\n');
 }
 
-static void write_text(const SeriesInput *input, const JudgeResult *judgement, const NewestStatus *status, Screen *screen) {
+static void write_text(const SeriesInput *input, const JudgeResult *judgement, const BaselineStatus *status, Screen *screen) {
         for (size_t i = 0; i < judgement->n_points; i++) {
                 const ChangePoint *point = &judgement->points[i];
                 const SeriesPoint *first = &input->points[point->index];
@@ -171,7 +171,7 @@ static void write_text(const SeriesInput *input, const JudgeResult *judgement, c
 /* --- the command ---------------------------------------------------------------------------------- */
 
 static int print(const CommandLine *line, const JudgeSettings *settings, const SeriesInput *input, const JudgeResult *judgement,
-                 const NewestStatus *status) {
+                 const BaselineStatus *status) {
         const AnalyzeSeriesOptions *options = line->options;
         scoped(buffer_deinit) Buffer out = {};
         Screen screen;
@@ -188,7 +188,7 @@ static int analyze(const CommandLine *line, const JudgeSettings *settings, const
         const AnalyzeSeriesOptions *options = line->options;
         scoped(freep) double *series = calloc(input->n + 1, sizeof(*series));
         scoped(judge_deinit) JudgeResult judgement = {};
-        NewestStatus status;
+        BaselineStatus status;
         int r;
 
         if (!series)

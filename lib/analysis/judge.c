@@ -82,14 +82,14 @@ static int judge_hunter(const double *series, size_t n, const JudgeSettings *set
 
 /* --- methods for the newest value ----------------------------------------------------------------- */
 
-static bool is_beyond(JudgeMethod method, const NewestMoments *moments, double value) {
+static bool is_beyond(JudgeMethod method, const BaselineMoments *moments, double value) {
         switch (method) {
         case JUDGE_STDEV:
-                return newest_band(moments, value) > NEWEST_BANDS;
+                return baseline_band(moments, value) > BASELINE_BANDS;
         case JUDGE_ZSCORE:
-                return fabs(value - moments->mean) > NEWEST_Z_MAX * moments->sd;
+                return fabs(value - moments->mean) > BASELINE_Z_MAX * moments->sd;
         case JUDGE_RELATIVE:
-                return fabs(value - moments->mean) > NEWEST_RELATIVE_MAX * fabs(moments->mean);
+                return fabs(value - moments->mean) > BASELINE_RELATIVE_MAX * fabs(moments->mean);
         case JUDGE_PERFD:
         case JUDGE_HUNTER:
         case N_JUDGE_METHODS:
@@ -101,7 +101,7 @@ static bool is_beyond(JudgeMethod method, const NewestMoments *moments, double v
 
 static int judge_newest(const double *series, size_t n, const JudgeSettings *settings, JudgeResult *judgement) {
         size_t n_before = n > 0 ? n - 1 : 0, n_needed = settings->method == JUDGE_RELATIVE ? 1 : 2;
-        NewestMoments moments = newest_moments(series, n_before, settings->method == JUDGE_ZSCORE ? 0 : 1);
+        BaselineMoments moments = baseline_moments(series, n_before, settings->method == JUDGE_ZSCORE ? 0 : 1);
         ChangePoint point;
 
         judgement->points = calloc(1, sizeof(*judgement->points));
@@ -143,9 +143,9 @@ int judge_series(const double *series, size_t n, const JudgeSettings *settings, 
 
 /* --- statuses ------------------------------------------------------------------------------------- */
 
-static NewestStatus hunter_status(size_t n, NewestBool is_lower_better, const JudgeResult *judgement) {
+static BaselineStatus hunter_status(size_t n, BaselineBool is_lower_better, const JudgeResult *judgement) {
         const ChangePoint *last = judgement->n_points > 0 ? &judgement->points[judgement->n_points - 1] : NULL;
-        NewestStatus status = { .is_accepted = NEWEST_TRUE, .is_improved = NEWEST_NONE, .description = "Inline" };
+        BaselineStatus status = { .is_accepted = BASELINE_TRUE, .is_improved = BASELINE_NONE, .description = "Inline" };
         bool is_improved;
 
         if (!last)
@@ -153,26 +153,26 @@ static NewestStatus hunter_status(size_t n, NewestBool is_lower_better, const Ju
         status.mean = last->mean_before;
         status.sd = last->sd_before;
         status.score = last->relative * 100;
-        is_improved = is_lower_better == NEWEST_TRUE ? last->relative < 0 : last->relative >= 0;
-        status.is_improved = is_improved ? NEWEST_TRUE : NEWEST_FALSE;
+        is_improved = is_lower_better == BASELINE_TRUE ? last->relative < 0 : last->relative >= 0;
+        status.is_improved = is_improved ? BASELINE_TRUE : BASELINE_FALSE;
         if (last->index + 1 != n)
                 return status;
 
-        status.is_accepted = NEWEST_FALSE;
+        status.is_accepted = BASELINE_FALSE;
         status.rating = 1;
         status.description = is_improved ? "Jump" : "Regression";
         return status;
 }
 
-NewestStatus judge_compat_status(const double *series, size_t n, const JudgeSettings *settings, const JudgeResult *judgement) {
-        static const NewestBool directions[] = {
-                [JUDGE_NEITHER] = NEWEST_NONE, [JUDGE_LOWER] = NEWEST_TRUE, [JUDGE_HIGHER] = NEWEST_FALSE,
+BaselineStatus judge_compat_status(const double *series, size_t n, const JudgeSettings *settings, const JudgeResult *judgement) {
+        static const BaselineBool directions[] = {
+                [JUDGE_NEITHER] = BASELINE_NONE, [JUDGE_LOWER] = BASELINE_TRUE, [JUDGE_HIGHER] = BASELINE_FALSE,
         };
 
         assert(n > 0);
         if (settings->method == JUDGE_HUNTER)
                 return hunter_status(n, directions[settings->direction], judgement);
         if (settings->method == JUDGE_ZSCORE)
-                return newest_zscore_status(series, n - 1, series[n - 1]);
-        return newest_stdev_status(series, n - 1, series[n - 1], directions[settings->direction]);
+                return baseline_zscore_status(series, n - 1, series[n - 1]);
+        return baseline_stdev_status(series, n - 1, series[n - 1], directions[settings->direction]);
 }

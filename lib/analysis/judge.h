@@ -10,7 +10,7 @@
 
 #include "analysis/change_point.h"
 #include "analysis/hunter.h"
-#include "analysis/newest.h"
+#include "analysis/baseline.h"
 #include "analysis/shift.h"
 
 typedef enum JudgeMethod {
@@ -66,4 +66,4 @@ void judge_deinit(JudgeResult *judgement);
 int judge_series(const double *series, size_t n, const JudgeSettings *settings, JudgeResult *ret);
 
 /* Status of the newest value as matrix-benchmarking's method of this name reports it. method: hunter, stdev or zscore. */
-NewestStatus judge_compat_status(const double *series, size_t n, const JudgeSettings *settings, const JudgeResult *judgement);
+BaselineStatus judge_compat_status(const double *series, size_t n, const JudgeSettings *settings, const JudgeResult *judgement);

@@ -273,13 +273,13 @@ static void distances_are_those_of_the_original(void **state) {
         json_decref(all);
 }
 
-static NewestBool bool_of(const json_t *value) {
-        return json_is_null(value) ? NEWEST_NONE : json_is_true(value) ? NEWEST_TRUE : NEWEST_FALSE;
+static BaselineBool bool_of(const json_t *value) {
+        return json_is_null(value) ? BASELINE_NONE : json_is_true(value) ? BASELINE_TRUE : BASELINE_FALSE;
 }
 
 static void statuses_are_those_of_matrix_benchmarking(void **state) {
         static const JudgeDirection directions[] = {
-                [NEWEST_NONE] = JUDGE_NEITHER, [NEWEST_TRUE] = JUDGE_LOWER, [NEWEST_FALSE] = JUDGE_HIGHER,
+                [BASELINE_NONE] = JUDGE_NEITHER, [BASELINE_TRUE] = JUDGE_LOWER, [BASELINE_FALSE] = JUDGE_HIGHER,
         };
         json_t *all = load("../shared/fixtures", "topsail/regression_status_golden.json"), *one;
         size_t i;
@@ -295,7 +295,7 @@ static void statuses_are_those_of_matrix_benchmarking(void **state) {
                 size_t n = json_array_size(history) + 1;
                 scoped(freep) double *series = numbers_of(history, 1);
                 scoped(judge_deinit) JudgeResult judgement = {};
-                NewestStatus status;
+                BaselineStatus status;
 
                 while (strcmp(judge_method_names[settings.method], method) != 0)
                         settings.method++;
