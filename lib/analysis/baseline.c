@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/baseline.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdbool.h>
+
+#include "util/scoped.h"
 
 BaselineMoments baseline_moments(const double *series, size_t n, size_t n_less) {
         double sum = 0, squares = 0, mean;
@@ -44,12 +47,13 @@ BaselineStatus baseline_stdev_status(const double *series, size_t n, double valu
         if (n == 1)
                 moments.sd = series[0]; /* the original's reading of a single value */
         band = baseline_band(&moments, value);
+        assert(band >= 1 && band <= N_ELEMENTS(worse));
         is_improved = is_lower_better == BASELINE_TRUE ? value < moments.mean : is_lower_better == BASELINE_FALSE && value >= moments.mean;
         return (BaselineStatus){
                 .is_accepted = is_improved || band <= BASELINE_BANDS ? BASELINE_TRUE : BASELINE_FALSE,
                 .is_improved = is_lower_better == BASELINE_NONE ? BASELINE_NONE : is_improved ? BASELINE_TRUE : BASELINE_FALSE,
                 .rating = (double)band / (BASELINE_BANDS + 1),
-                .description = (is_improved ? better : worse)[band - 1],
+                .description = is_improved ? better[band - 1] : worse[band - 1],
                 .mean = moments.mean,
                 .sd = moments.sd,
                 .score = moments.mean == 0 ? 100 : (value - moments.mean) / moments.mean * 100,
