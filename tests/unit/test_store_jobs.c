@@ -240,6 +240,36 @@ static void a_late_end_makes_an_interrupted_job_finished_and_keeps_its_numbers(v
         assert_int_equal(row.view.end_realtime_ms, 2000);
 }
 
+/* perfd was not running when the job ended: the report has the end, of which only the last sample before was known. */
+static void a_late_end_replaces_an_unknown_end(void **state) {
+        Place *place = *state;
+        MetricSet metrics = {};
+        UsageSet usage;
+        JobEnd end = { .realtime_ms = 4000, .has_exit_status = true, .has_rusage = true, .rusage = { .ru_utime = 1.25 } };
+        const StoreJobEnd closed = {
+                .job = "job-1", .state = JOB_INTERRUPTED, .end_realtime_ms = 2000, .end = &(JobEnd){}, .note = JOB_NO_END_NOTE,
+                .metrics = &metrics, .usage = &usage,
+        };
+        JobRow row;
+
+        usage_none(&usage);
+        metrics.quality[METRIC_DURATION] = QUALITY_SAMPLED;
+        metrics.value[METRIC_DURATION] = 1;
+        assert_int_equal(begin_job(place->store, "job-1", 1000), STORE_DONE);
+        assert_int_equal(store_put(place->store, job_rows_pack_end(&closed, cookie_of(2))), 0);
+        assert_int_equal(outcome_of(place->store, 2), STORE_DONE);
+        assert_int_equal(store_put(place->store, job_amend_pack("job-1", &(Peer){ .uid = 1000 }, &end, 9000, 2, cookie_of(3))), 0);
+        assert_int_equal(outcome_of(place->store, 3), STORE_DONE);
+
+        assert_int_equal(job_reader_find(place->reader, "job-1", &row), 0);
+        assert_int_equal(row.view.state, JOB_FINISHED);
+        assert_int_equal(row.view.end_realtime_ms, 4000);
+        assert_true(row.view.metrics.value[METRIC_DURATION] == 3);
+        assert_int_equal(row.view.metrics.quality[METRIC_DURATION], QUALITY_EXACT);
+        assert_string_equal(row.view.info.note, "");
+        reader_reset(place->reader);
+}
+
 static void root_may_amend_any_job(void **state) {
         Place *place = *state;
 
@@ -312,6 +342,7 @@ int main(void) {
                 TEST(a_job_id_can_be_used_once_by_any_user),
                 TEST(the_end_of_a_job_never_begun_is_missing),
                 TEST(a_late_end_makes_an_interrupted_job_finished_and_keeps_its_numbers),
+                TEST(a_late_end_replaces_an_unknown_end),
                 TEST(root_may_amend_any_job),
                 TEST(a_new_store_has_nothing_to_recover),
                 TEST(running_jobs_are_recovered_with_their_last_checkpoint),
