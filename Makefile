@@ -43,9 +43,8 @@ parallel = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 # Without pkg-config there is nothing to build yet; `make deps` says what to install.
 have_pkg_config := $(shell command -v pkg-config 2>/dev/null)
 pkg      = $(if $(have_pkg_config),$(shell pkg-config $(1) $(2) 2>/dev/null))
-CORE_PKGS   := libprotobuf-c yaml-0.1
+CORE_PKGS   := libprotobuf-c yaml-0.1 nettle
 DAEMON_PKGS := libsystemd libmicrohttpd sqlite3 inih zlib
-CLIENT_PKGS := nettle
 
 WARNINGS := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wvla -Wformat=2 -Wconversion \
             -Wno-sign-conversion -Wpointer-arith -Wundef -Wwrite-strings
@@ -64,10 +63,10 @@ override CPPFLAGS += -D_GNU_SOURCE -DPERFD_VERSION='"$(VERSION)"' -Ilib -Idaemon
             $(FORTIFY) -MMD -MP
 override LDFLAGS  += -pthread -Wl,--gc-sections -Wl,--as-needed $(HARDENED) \
             $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(if $(COVERAGE),--coverage)
-CPPFLAGS += $(call pkg,--cflags,$(CORE_PKGS) $(DAEMON_PKGS) $(CLIENT_PKGS))
+CPPFLAGS += $(call pkg,--cflags,$(CORE_PKGS) $(DAEMON_PKGS))
 CORE_LIBS   = $(call pkg,--libs,$(CORE_PKGS)) -lm
 DAEMON_LIBS = $(call pkg,--libs,$(DAEMON_PKGS)) $(CORE_LIBS)
-CLIENT_LIBS = $(call pkg,--libs,$(CLIENT_PKGS)) $(CORE_LIBS) -ldl
+CLIENT_LIBS = $(CORE_LIBS) -ldl
 
 PROTO_C := $(B)/proto/perfd.pb-c.c
 PROTO_H := $(B)/proto/perfd.pb-c.h

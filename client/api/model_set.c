@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "client/api/answer.h"
-#include "client/api/model_schema_read.h"
+#include "client/api/schema_reader.h"
 #include "client/cli/command.h"
 #include "client/cli/document.h"
 #include "client/cli/input.h"
@@ -58,7 +58,7 @@ static int report_model(const char *file, const Buffer *text, const char *path, 
 }
 
 static int read_models(ModelSet *set, const char *file, const Buffer *text, const Value *document, Arena *arena) {
-        const Value *models = model_schema_models(document);
+        const Value *models = schema_reader_models(document);
         Complaint complaint = {};
         char path[32] = "";
         int r = 0;
@@ -76,7 +76,7 @@ static int read_models(ModelSet *set, const char *file, const Buffer *text, cons
                 const Value *declaration;
 
                 (void)snprintf(path, sizeof(path), "models[%zu]", i);
-                r = model_schema_declaration(&models->items[i], arena, &declaration, &complaint);
+                r = schema_reader_declaration(&models->items[i], arena, &declaration, &complaint);
                 if (r == 0)
                         r = add_model(set, declaration, &complaint);
         }

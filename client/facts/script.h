@@ -11,7 +11,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-#include "client/facts/sha256.h"
+#include "util/sha256.h"
 
 #define SCRIPT_BYTES_MAX (16U * 1024U * 1024U)
 #define INTERPRETER_MAX 256U

@@ -12,7 +12,7 @@
 
 #include "client/cli/input.h"
 #include "client/cli/message.h"
-#include "client/facts/sha256.h"
+#include "util/sha256.h"
 #include "document/value_parse.h"
 #include "util/array.h"
 #include "util/beneath.h"

@@ -7,7 +7,7 @@
 
 #include "client/cli/text.h"
 #include "client/facts/object_builder.h"
-#include "client/facts/sha256.h"
+#include "util/sha256.h"
 #include "util/utf8.h"
 
 #define RESULT_MEMBERS_MAX 16U

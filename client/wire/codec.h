@@ -40,6 +40,7 @@ typedef struct JobBegin {
         bool is_fresh;       /* the cgroup was created for the job */
         uint64_t late_ms;    /* time since the job began; 0: it begins now */
         ClientCpu client_cpu; /* used in the fresh cgroup before the job's command started */
+        uint64_t sample_ns;  /* interval of readings of the node's CPUs to ask for, in whole ms; 0: as configured */
 } JobBegin;
 
 /* Reference to a job. */

@@ -111,6 +111,7 @@ typedef struct Request {
                         bool is_fresh;      /* the cgroup was created for the job */
                         uint64_t late_ms;   /* time since the job began, as reported by the client; 0: it begins now */
                         ClientCpu client_cpu; /* in the fresh cgroup before the job's command started */
+                        uint64_t cpu_interval_ns; /* between readings of the CPUs while the job runs; 0: as configured */
                 } job_begin;
                 struct {
                         const char *job;

@@ -252,6 +252,7 @@ static void an_unset_rank_stays_unset(void **state) {
 
         assert_int_equal(codec_encode_job_begin(1, &(JobBegin){ .info = &info }, &f->bytes), 0);
         assert_int_equal(decode(f, 1)->job_begin.info->rank, -1);
+        assert_int_equal(f->decoded.request.job_begin.cpu_interval_ns, 0);
         assert_int_equal(f->decoded.request.job_begin.client_cpu.user_us, 0);
 }
 

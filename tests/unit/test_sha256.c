@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "client/facts/sha256.h"
+#include "util/sha256.h"
 
 static void assert_digest(const char *text, const char *expected) {
         char got[SHA256_TEXT_MAX];

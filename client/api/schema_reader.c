@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/api/model_schema_read.h"
+#include "client/api/schema_reader.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-const Value *model_schema_models(const Value *document) {
+const Value *schema_reader_models(const Value *document) {
         const Value *models = value_get(document, "models");
 
         return models && models->type == VALUE_LIST && !value_get(document, "name") ? models : NULL;
@@ -60,7 +60,7 @@ static int convert_list(const char *key, const Value *list, Arena *arena, Value 
         return 0;
 }
 
-int model_schema_declaration(const Value *model, Arena *arena, const Value **ret, Complaint *ret_complaint) {
+int schema_reader_declaration(const Value *model, Arena *arena, const Value **ret, Complaint *ret_complaint) {
         size_t n_members = model->type == VALUE_OBJECT ? model->n_members : 0, n = 0;
         Member *members = arena_alloc(arena, (n_members + 1) * sizeof(*members));
         Value *declaration = arena_alloc(arena, sizeof(*declaration));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/facts/sha256.h"
+#include "util/sha256.h"
 
 #include <nettle/sha2.h>
 #include <stdio.h>

@@ -12,10 +12,10 @@
 #include "util/arena.h"
 
 /* Returns the list of models of a schema, or NULL if the document is not a schema. */
-const Value *model_schema_models(const Value *document);
+const Value *schema_reader_models(const Value *document);
 
 /*
  * Converts a model of a schema; a model that is a declaration already is returned unchanged. Members that are null are left out.
  * Values are borrowed from the schema and the arena. Returns 0, MODEL_INVALID with a complaint, or -ENOMEM.
  */
-int model_schema_declaration(const Value *model, Arena *arena, const Value **ret, Complaint *ret_complaint);
+int schema_reader_declaration(const Value *model, Arena *arena, const Value **ret, Complaint *ret_complaint);
