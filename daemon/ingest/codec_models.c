@@ -49,8 +49,8 @@ int codec_decode_register(Decoded *decoded, const DecodeContext *context, const 
                 return refuse(&decoded->refusal, STATUS_INVALID, MODEL, "missing");
 
         if (from->n_model > REGISTER_MODELS_MAX)
-                return refuse(&decoded->refusal, STATUS_TOO_LARGE, MODEL, "is given %zu times, may be given up to %u times: send more requests",
-                              from->n_model, REGISTER_MODELS_MAX);
+                return refuse(&decoded->refusal, STATUS_TOO_LARGE, MODEL,
+                              "is given %zu times, may be given up to %u times: send more requests", from->n_model, REGISTER_MODELS_MAX);
 
         models = arena_alloc(context->arena, from->n_model * sizeof(*models));
         if (!models)

@@ -532,7 +532,8 @@ class Perfctl(WithModels):
         bad = json.dumps({"models": models[:2] + [{"name": "M2", "results": [{"name": "x", "types": ["number"]}]}]}, indent=1)
         done = self.running.perfctl("indicator", "register", "-", stdin=bad)
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stderr, r"standard input:\d+:\d+: models\[2\].results.x.type: 'number' is not a type.*\n.*no model was registered")
+        self.assertRegex(done.stderr,
+                         r"standard input:\d+:\d+: models\[2\].results.x.type: 'number' is not a type.*\n.*no model was registered")
         self.assertNotIn(("M0", None), self.models())
 
         done = self.running.perfctl("indicator", "register", "-", stdin=json.dumps({"models": models}))
