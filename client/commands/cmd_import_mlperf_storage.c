@@ -48,8 +48,8 @@ static void write_spread(const MlperfSpread *spread, Screen *screen) {
         if (spread->n_ranks == 0)
                 buffer_puts(screen->out, ": utilization not known\n");
         else
-                buffer_printf(screen->out, ": mean %.1f %%, %.1f to %.1f %% over %zu rank%s, lowest on rank %ju\n", spread->mean, spread->min,
-                              spread->max, spread->n_ranks, spread->n_ranks == 1 ? "" : "s", (uintmax_t)spread->min_rank);
+                buffer_printf(screen->out, ": mean %.1f %%, %.1f to %.1f %% over %zu rank%s, lowest on rank %ju\n", spread->mean,
+                              spread->min, spread->max, spread->n_ranks, spread->n_ranks == 1 ? "" : "s", (uintmax_t)spread->min_rank);
 }
 
 static void write_reasons(const MlperfRun *run, Screen *screen) {

@@ -56,17 +56,17 @@ static bool parse_name(const char *name, uint64_t *ret_rank) {
         return errno == 0 && strcmp(end, OUTPUT_SUFFIX) == 0;
 }
 
-typedef struct RankList {
+typedef struct OutputFiles {
         uint64_t *ranks; /* owned */
         size_t n;
-} RankList;
+} OutputFiles;
 
-static void rank_list_deinit(RankList *list) {
+static void output_files_deinit(OutputFiles *list) {
         free(list->ranks);
 }
 
 /* Returns 0 or a negative errno. */
-static int list_ranks(const char *directory, RankList *ret) {
+static int list_ranks(const char *directory, OutputFiles *ret) {
         DIR *d = opendir(directory);
         int r = 0;
 
@@ -116,7 +116,7 @@ static int read_summary(MlperfRun *run, const char *directory) {
 
 int mlperf_run_read(MlperfRun *run, const char *directory) {
         scoped(result_file_deinit) ResultFile stats = {};
-        scoped(rank_list_deinit) RankList list = {};
+        scoped(output_files_deinit) OutputFiles list = {};
         int r;
 
         r = list_ranks(directory, &list);
