@@ -36,12 +36,12 @@ bool display_format_is_valid(const char *format) {
         return parse_format(format, &unused) != 0;
 }
 
-static void put_number(const Property *property, double number, Buffer *out) {
+static void put_number(const Display *display, double number, Buffer *out) {
         int decimals = 0;
-        char conversion = property->format ? parse_format(property->format, &decimals) : 'f';
+        char conversion = display->format ? parse_format(display->format, &decimals) : 'f';
 
-        if (property->divisor != 0)
-                number /= property->divisor;
+        if (display->divisor != 0)
+                number /= display->divisor;
         switch (conversion) {
         case 'e':
                 buffer_printf(out, "%.*e", decimals, number);
@@ -54,26 +54,27 @@ static void put_number(const Property *property, double number, Buffer *out) {
         }
 }
 
-static void put_value(const Property *property, const Value *value, Buffer *out) {
+static void put_value(const Display *display, const Value *value, Buffer *out) {
         if (value_is_number(value))
-                put_number(property, value_number(value), out);
+                put_number(display, value_number(value), out);
         else
                 value_write_json(value, &(Json){ .out = out });
 }
 
-void display_put(const Property *property, const Value *value, Buffer *out) {
-        const char *unit = property->divisor_unit ?: property->unit;
+void display_put(const Display *display, const char *unit, const Value *value, Buffer *out) {
+        bool is_null = !value || value->type == VALUE_NULL;
 
-        if (!value || value->type == VALUE_NULL) {
+        if (is_null)
                 buffer_puts(out, "---");
-                unit = property->unit;
-        } else if (value->type == VALUE_LIST)
+        else if (value->type == VALUE_LIST)
                 for (size_t i = 0; i < value->n_items; i++) {
                         buffer_puts(out, i > 0 ? ", " : "");
-                        put_value(property, &value->items[i], out);
+                        put_value(display, &value->items[i], out);
                 }
         else
-                put_value(property, value, out);
+                put_value(display, value, out);
+        if (display->divisor_unit && !is_null)
+                unit = display->divisor_unit;
         if (unit)
                 buffer_printf(out, " %s", unit);
 }

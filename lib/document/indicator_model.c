@@ -123,7 +123,7 @@ static bool is_family(const char *text) {
         return true;
 }
 
-/* What the analysis of changes and the exports use; see perfd-indicators(5). */
+/* Takes the members for the analysis of changes and for exports. */
 static int take_analysis(ModelReader *reader, const Value *document, IndicatorModel *ret) {
         int r;
 

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "document/display.h"
 #include "document/semver.h"
 #include "util/clock.h"
 #include "util/scoped.h"
@@ -203,27 +202,27 @@ static int take_parameter(ModelReader *reader, const Value *object, Property *pr
         return r == 0 ? take_allowed(reader, object, property) : r;
 }
 
-/* What is shown of a result; never what is stored or compared. */
+/* Takes how a result is shown. */
 static int take_display(ModelReader *reader, const Value *object, Property *property) {
         int r;
 
-        r = model_reader_take_text(reader, object, "format", FORMAT_MAX_BYTES, &property->format);
+        r = model_reader_take_text(reader, object, "format", FORMAT_MAX_BYTES, &property->display.format);
         if (r == 0)
-                r = model_reader_take_number(reader, object, "divisor", &property->divisor);
+                r = model_reader_take_number(reader, object, "divisor", &property->display.divisor);
         if (r == 0)
-                r = model_reader_take_text(reader, object, "divisor_unit", UNIT_MAX_BYTES, &property->divisor_unit);
+                r = model_reader_take_text(reader, object, "divisor_unit", UNIT_MAX_BYTES, &property->display.divisor_unit);
         if (r != 0)
                 return r;
 
-        if (property->format && !display_format_is_valid(property->format))
+        if (property->display.format && !display_format_is_valid(property->display.format))
                 return model_reader_wrong(reader, "format", "'%.40s' is not a format: use {:.Nf}, {:.Ne} or {:.Ng} with N from 0 to 17",
-                                          property->format);
-        if (value_get_given(object, "divisor") && property->divisor == 0)
+                                          property->display.format);
+        if (value_get_given(object, "divisor") && property->display.divisor == 0)
                 return model_reader_wrong(reader, "divisor", "is 0: use another number");
-        if (!property->divisor != !property->divisor_unit)
-                return model_reader_wrong(reader, property->divisor_unit ? "divisor" : "divisor_unit",
+        if (!property->display.divisor != !property->display.divisor_unit)
+                return model_reader_wrong(reader, property->display.divisor_unit ? "divisor" : "divisor_unit",
                                           "missing: divisor and divisor_unit are used together");
-        if (property->divisor && !property->format)
+        if (property->display.divisor && !property->display.format)
                 return model_reader_wrong(reader, "format", "missing: say how the divided value is written, as in '{:.2f}'");
         return 0;
 }

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 
+#include "document/display.h"
 #include "document/model_reader.h"
 #include "document/value.h"
 
@@ -50,9 +51,7 @@ typedef struct Property {
         bool is_ignored_for_regression; /* for results: changes are not judged */
         const char *unit;     /* for results; NULL: not declared */
         Direction direction;  /* for results */
-        const char *format;   /* for results: how a value is shown, see display.h; NULL: not declared */
-        double divisor;       /* for results: a shown value is divided by this number; 0: not declared */
-        const char *divisor_unit; /* unit of the divided value; NULL if there is no divisor */
+        Display display;      /* for results: how a value is shown */
         const Value *allowed; /* list of the allowed values; NULL: all */
         const char *help;     /* NULL: none */
 } Property;

@@ -126,9 +126,9 @@ static void a_declaration_says_how_a_result_is_shown_and_judged(void **state) {
         assert_int_equal(p->types, PROPERTY_FLOAT | PROPERTY_LIST);
         assert_int_equal(p->direction, DIRECTION_NONE);
         assert_true(p->is_ignored_for_regression);
-        assert_string_equal(p->format, "{:.2f}");
-        assert_true(p->divisor == 1024);
-        assert_string_equal(p->divisor_unit, "GB");
+        assert_string_equal(p->display.format, "{:.2f}");
+        assert_true(p->display.divisor == 1024);
+        assert_string_equal(p->display.divisor_unit, "GB");
 }
 
 static void a_parameter_is_not_found_as_a_result(void **state) {

@@ -430,8 +430,9 @@ static int say_refused(Exchange *exchange, const Condition *condition, JsonText 
         if (buffer_error(&expected) < 0)
                 return exchange_store_error(exchange, -ENOMEM);
         if (condition_is_range(condition))
-                return exchange_error(exchange, 400, "'%s' is declared as %s by its model, and < and > compare numbers, versions and times: use = or !=",
-                                      key, expected.text);
+                return exchange_error(exchange, 400,
+                                      "'%s' is declared as %s by its model, and < and > compare numbers, versions and times: use = or "
+                                      "!=", key, expected.text);
         return exchange_error(exchange, 400, "'%s' cannot be '%s': its model declares it as %s", key, condition->value, expected.text);
 }
 
