@@ -266,7 +266,7 @@ static void a_value_that_the_model_does_not_allow_is_refused(void **state) {
         assert_non_null(strstr(fixture->body.text, "one of float32, float64"));
         check(fixture, PATH "/query?where=dtype!=flaot32", 400, "'dtype' cannot be 'flaot32'");
         check(fixture, PATH "/query?where=matrix_size=abc", 400, "'matrix_size' cannot be 'abc': its model declares it as int");
-        check(fixture, PATH "/query?where=dtype>5", 400, "< and > compare numbers only");
+        check(fixture, PATH "/query?where=dtype>5", 400, "< and > compare numbers, versions and times");
         check(fixture, PATH "/results?where=dtype=flaot32", 400, "'dtype' cannot be 'flaot32'");
         check(fixture, PATH "/query?where=dtype=float64", 200, "no result of PiMatmul has dtype=float64");
         /* stored before the model was registered */

@@ -156,7 +156,7 @@ static void pack_results(Buffer *buffer, const IndicatorModel *model) {
                         continue;
                 json_put_object_begin(&json, property->name);
                 json_put_string(&json, "unit", property->unit);
-                json_put_string(&json, "direction", indicator_model_direction_text(property->direction));
+                json_put_string(&json, "direction", property_direction_text(property->direction));
                 json_object_end(&json);
         }
         json_object_end(&json);
