@@ -17,6 +17,8 @@ enum {
         EXIT_FAILED = 1,
         EXIT_USAGE = 2,
         EXIT_UNREACHABLE = 3,
+        EXIT_REGRESSED = 4,  /* a verdict that --fail-on lists */
+        EXIT_NO_VERDICT = 5, /* none, and --fail-on lists this */
 };
 
 #define COMMAND_EXAMPLES_MAX 4

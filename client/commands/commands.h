@@ -36,6 +36,7 @@
         COMMAND(cmd_indicator_schema)    \
         COMMAND(cmd_indicator_register)  \
         COMMAND(cmd_indicator_unregister) \
+        COMMAND(cmd_kpi_regress)         \
         COMMAND(cmd_analyze_series)      \
         HEADING("Begin and end jobs by hand") \
         COMMAND(cmd_job_begin)           \

@@ -170,7 +170,7 @@ int partition_find(const double *series, size_t n, const PartitionSettings *sett
         for (size_t i = 1; i <= n; i++)
                 lowest[i] = INFINITY;
         for (size_t begin = 0; begin < n; begin++) {
-                if (isfinite(lowest[begin])) {
+                if (isfinite(lowest[begin]) && (begin == 0 || !settings->allowed || settings->allowed[begin])) {
                         sorted_measure(&sorted, begin);
                         try_segments(&sorted, settings, begin, lowest, begins);
                 }

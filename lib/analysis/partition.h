@@ -5,6 +5,7 @@
  * Partition: divides a series into segments so that the distances to the segments' medians are smallest
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Sum of the distances to the median of values that are added one by one. O(n) for each value, no allocation. */
@@ -20,6 +21,7 @@ typedef struct PartitionSettings {
         double penalty;      /* cost of a segment */
         size_t n_min;        /* least number of values of a segment */
         size_t n_min_last;   /* of the last segment */
+        const bool *allowed; /* borrowed; for each value, whether a segment may begin there; NULL: everywhere */
 } PartitionSettings;
 
 /*

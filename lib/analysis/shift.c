@@ -140,8 +140,11 @@ static size_t refine(const ShiftSeries *series, const ShiftSettings *settings, s
         if (low < first + 3)
                 low = first + 3;
         for (size_t place = low; place <= at + PLACE_DISTANCE && place + settings->n_min_last <= last; place++) {
-                double cost = cost_of(series, first, place) + cost_of(series, place, last);
+                double cost;
 
+                if (settings->allowed && !settings->allowed[place])
+                        continue;
+                cost = cost_of(series, first, place) + cost_of(series, place, last);
                 if (cost < lowest - 1e-12) {
                         lowest = cost;
                         best = place;
@@ -188,7 +191,7 @@ int shift_find(const double *series, size_t n, const ShiftSettings *settings, Ch
         if (r == 0 && room) {
                 PartitionSettings partition = {
                         .penalty = PENALTY * 0.8 * transformed.sd * log(fmax((double)n, 8)),
-                        .n_min = SEGMENT_MIN, .n_min_last = settings->n_min_last,
+                        .n_min = SEGMENT_MIN, .n_min_last = settings->n_min_last, .allowed = settings->allowed,
                 };
 
                 r = partition_find(transformed.values, n, &partition, at, &places.n);
@@ -242,5 +245,44 @@ int shift_newest(const double *series, size_t n, size_t begin, const ShiftSettin
         ret->p_value = student_two_sided(difference / sqrt(variance * (1 + 1 / (double)n_before)), df);
         ret->is_outlier = ret->p_value < OUTLIER_P && fabs(ret->relative) >= settings->effect_min &&
                           (n_segment < OUTLIER_ENOUGH || (double)(n_beyond + 1) / (double)(n_segment + 1) <= OUTLIER_SHARE);
+        return 0;
+}
+
+/* --- what a series can show ----------------------------------------------------------------------- */
+
+/* Returns the t of which the two-sided probability is p, by bisection: the probability falls as t grows. */
+static double find_t(double p, double df) {
+        double low = 0, high = 1;
+
+        while (student_two_sided(high, df) > p && high < 1e12)
+                high *= 2;
+        for (unsigned i = 0; i < 60; i++) {
+                double middle = (low + high) / 2;
+
+                if (student_two_sided(middle, df) > p)
+                        low = middle;
+                else
+                        high = middle;
+        }
+        return high;
+}
+
+int shift_smallest(const double *series, size_t n, const ShiftSettings *settings, double *ret) {
+        size_t n_before = n < SHIFT_WINDOW ? n : SHIFT_WINDOW, n_after = settings->n_min_last;
+        scoped(freep) double *room = NULL;
+        double difference;
+        ShiftSeries all;
+        int r;
+
+        *ret = NAN;
+        if (n < SHIFT_POINTS_MIN)
+                return 0;
+        r = make_series(series, n, &all, &room);
+        if (r < 0)
+                return r;
+
+        difference = find_t(settings->t_p_max, SHIFT_PRIOR_N + (double)(n_before + n_after) - 2) * all.sd *
+                     sqrt(1 / (double)n_before + 1 / (double)n_after);
+        *ret = fmax(settings->effect_min, all.is_logarithmic ? expm1(difference) : difference);
         return 0;
 }

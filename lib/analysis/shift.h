@@ -36,3 +36,9 @@ enum {
         SHIFT_TOO_FEW = 1, /* less than three values before the newest */
 };
 int shift_newest(const double *series, size_t n, size_t begin, const ShiftSettings *settings, ShiftNewest *ret);
+
+/*
+ * Estimates the least relative change that the t-test would find after n_min_last values of a new level, with the noise of the series and
+ * independent values. *ret is NAN for less than SHIFT_POINTS_MIN values. Returns 0 or -ENOMEM.
+ */
+int shift_smallest(const double *series, size_t n, const ShiftSettings *settings, double *ret);

@@ -3,6 +3,7 @@
 
 /* Shift settings: limits of the tests of shift.h */
 
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct ShiftSettings {
@@ -11,6 +12,7 @@ typedef struct ShiftSettings {
         double separation;     /* number of the arrangements of few values that pass the rank-sum test */
         double effect_min;     /* least relative change of the level */
         size_t n_min_last;     /* values of a new level before it can be found */
+        const bool *allowed;   /* borrowed; for each value, whether a level may begin there; NULL: everywhere */
 } ShiftSettings;
 
 #define SHIFT_DEFAULTS ((ShiftSettings){ .t_p_max = 1e-5, .rank_p_max = 1e-4, .separation = 3, .effect_min = 0.01, .n_min_last = 3 })

@@ -120,7 +120,7 @@ class Answers(harness.TestCase):
         return ("ended", "running") if "{id}" in path else ("",)
 
     # Required parameters of the paths.
-    NEEDED = {"/api/v1/indicators/{name}/rank": "?direction=higher&objective=rate"}
+    NEEDED = {"/api/v1/indicators/{name}/rank": "?direction=higher&objective=rate", "/api/v1/kpis/{name}/regress": "?objective=rate"}
 
     def test_every_path_answers_as_described(self):
         daemon = self.daemon_with_data()

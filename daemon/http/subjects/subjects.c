@@ -7,6 +7,7 @@
 
 #include "http/indicators/indicators_subject.h"
 #include "http/jobs/jobs_subject.h"
+#include "http/kpis/kpis_subject.h"
 #include "http/node/node_subject.h"
 #include "http/pages/pages_subject.h"
 #include "http/self/self_subject.h"
@@ -16,6 +17,7 @@ const Subject *const subjects[] = {
         &node_subject,
         &jobs_subject,
         &indicators_subject,
+        &kpis_subject,
         &self_subject,
         &pages_subject,
         NULL,

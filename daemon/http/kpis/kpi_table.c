@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/kpis/kpi_table.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+struct KpiTable {
+        KpiFields fields;
+        size_t n_numbers;
+        KpiSeries *series; /* owned */
+        size_t n, n_max, n_runs;
+        char **versions; /* owned */
+        size_t n_versions, n_versions_max;
+
+        /* of the last result: consecutive results are of the same series of the store */
+        int64_t last_series;
+        size_t last;
+        const char *last_version;
+};
+
+int kpi_table_new(KpiTable **ret, const KpiFields *fields, size_t n_numbers) {
+        KpiTable *table = calloc(1, sizeof(*table));
+
+        if (!table)
+                return -ENOMEM;
+        table->fields = *fields;
+        table->n_numbers = n_numbers;
+        *ret = table;
+        return 0;
+}
+
+KpiTable *kpi_table_free(KpiTable *table) {
+        if (!table)
+                return NULL;
+
+        for (size_t i = 0; i < table->n; i++) {
+                for (size_t k = 0; k < table->n_numbers; k++)
+                        free(table->series[i].runs[k].items);
+                free(table->series[i].labels);
+        }
+        for (size_t i = 0; i < table->n_versions; i++)
+                free(table->versions[i]);
+        free(table->series);
+        free(table->versions);
+        free(table);
+        return NULL;
+}
+
+/* Makes room for one more item. 0 or -ENOMEM. */
+static int grow(void **items, size_t n, size_t *n_max, size_t size) {
+        size_t more = *n_max > 0 ? 2 * *n_max : 8;
+        void *grown;
+
+        if (n < *n_max)
+                return 0;
+        grown = reallocarray(*items, more, size);
+        if (!grown)
+                return -ENOMEM;
+        *items = grown;
+        *n_max = more;
+        return 0;
+}
+
+/* --- labels and versions -------------------------------------------------------------------------- */
+
+static bool lists(const FieldList *list, JsonText key) {
+        for (size_t i = 0; i < list->n; i++) {
+                const char *name = point_parameter_key(list->names[i]);
+
+                if (name && json_text_is_string(key, name, strlen(name)))
+                        return true;
+        }
+        return false;
+}
+
+static void put_parameters(const KpiTable *table, JsonText parameters, Json *json) {
+        JsonWalk walk = json_text_walk(parameters);
+        JsonText key, value;
+
+        json_put_object_begin(json, "parameters");
+        while (walk.is_object && json_text_walk_next(&walk, &key, &value)) {
+                scoped(buffer_deinit) Buffer name = {};
+
+                /* As a missing one: null says that there is no value. */
+                if (lists(table->fields.compared, key) || lists(table->fields.ignored, key) || json_text_kind(value) == JSON_KIND_NULL)
+                        continue;
+                json_text_decode(key, &name);
+                json_key(json, name.text ?: "");
+                json_text_write(value, json);
+        }
+        json_object_end(json);
+}
+
+static void put_labels(const KpiTable *table, const PointRow *row, Buffer *out) {
+        Json json = { .out = out };
+
+        json_object_begin(&json);
+        json_put_string(&json, "component", row->component);
+        if (!table->fields.is_across_hardware)
+                json_put_string(&json, "hardware", row->hardware);
+        put_parameters(table, row->parameters, &json);
+        json_object_end(&json);
+}
+
+/* Writes the value of one compared field, or "KEY=VALUE|KEY=VALUE" of several. Returns false if none is known. */
+static bool put_version(const KpiTable *table, const PointRow *row, Buffer *out) {
+        const FieldList *compared = table->fields.compared;
+        bool is_known = false;
+
+        buffer_puts(out, "");
+        for (size_t i = 0; i < compared->n; i++) {
+                const char *key = point_parameter_key(compared->names[i]), *text = key ? NULL : point_field(row, compared->names[i]);
+                JsonText value = key ? json_text_find(row->parameters, key) : (JsonText){};
+
+                if (compared->n > 1)
+                        buffer_printf(out, "%s%s=", i > 0 ? "|" : "", compared->names[i]);
+                if (text)
+                        buffer_puts(out, text);
+                else if (value.text && json_text_kind(value) != JSON_KIND_NULL)
+                        json_text_decode(value, out);
+                else
+                        continue;
+                is_known = true;
+        }
+        return is_known;
+}
+
+/* Keeps one copy of each version. *ret is NULL if it is not known. */
+static int find_version(KpiTable *table, const PointRow *row, const char **ret) {
+        scoped(buffer_deinit) Buffer text = {};
+        bool is_known = put_version(table, row, &text);
+        int r = buffer_error(&text);
+
+        *ret = NULL;
+        if (r < 0 || !is_known)
+                return r;
+        for (size_t i = table->n_versions; i > 0 && !*ret; i--)
+                if (strcmp(table->versions[i - 1], text.text) == 0)
+                        *ret = table->versions[i - 1];
+        if (*ret)
+                return 0;
+        if (table->n_versions == KPI_VERSIONS_MAX)
+                return KPI_MANY_RUNS;
+
+        r = grow((void **)&table->versions, table->n_versions, &table->n_versions_max, sizeof(*table->versions));
+        if (r < 0)
+                return r;
+        table->versions[table->n_versions] = strdup(text.text);
+        *ret = table->versions[table->n_versions];
+        if (!*ret)
+                return -ENOMEM;
+        table->n_versions++;
+        return 0;
+}
+
+/* --- series --------------------------------------------------------------------------------------- */
+
+static int find_series(KpiTable *table, const PointRow *row, size_t *ret) {
+        scoped(buffer_deinit) Buffer labels = {};
+        uint64_t hash;
+        int r;
+
+        put_labels(table, row, &labels);
+        r = buffer_error(&labels);
+        if (r < 0)
+                return r;
+        hash = hash_text(HASH_BEGIN, labels.text);
+        for (*ret = 0; *ret < table->n; (*ret)++)
+                if (table->series[*ret].hash == hash && strcmp(table->series[*ret].labels, labels.text) == 0)
+                        return 0;
+        if (table->n == KPI_SERIES_MAX)
+                return KPI_MANY_SERIES;
+
+        r = grow((void **)&table->series, table->n, &table->n_max, sizeof(*table->series));
+        if (r < 0)
+                return r;
+        table->series[table->n] = (KpiSeries){ .labels = strdup(labels.text), .hash = hash };
+        if (!table->series[table->n].labels)
+                return -ENOMEM;
+        table->n++;
+        return 0;
+}
+
+static int add_run(KpiTable *table, KpiRuns *runs, const HistoryRun *run) {
+        int r;
+
+        if (table->n_runs == KPI_RUNS_MAX)
+                return KPI_MANY_RUNS;
+        r = grow((void **)&runs->items, runs->n, &runs->n_max, sizeof(*runs->items));
+        if (r < 0)
+                return r;
+        runs->items[runs->n++] = *run;
+        table->n_runs++;
+        return 0;
+}
+
+int kpi_table_add(KpiTable *table, const PointRow *row) {
+        KpiSeries *series;
+        int r = 0;
+
+        if (table->n == 0 || row->series == 0 || row->series != table->last_series) {
+                r = find_version(table, row, &table->last_version);
+                if (r == 0)
+                        r = find_series(table, row, &table->last);
+                if (r != 0)
+                        return r;
+                table->last_series = row->series;
+        }
+
+        series = &table->series[table->last];
+        series->n_failed += row->has_failed;
+        for (size_t i = 0; r == 0 && i < table->n_numbers && !row->has_failed; i++)
+                if (isfinite(row->numbers[i]))
+                        r = add_run(table, &series->runs[i], &(HistoryRun){ row->numbers[i], row->time_ms, table->last_version });
+        return r;
+}
+
+KpiSeries *kpi_table_series(KpiTable *table, size_t *ret_n) {
+        *ret_n = table->n;
+        return table->series;
+}
+
+static int compare(const void *a, const void *b) {
+        const KpiSeries *x = a, *y = b;
+
+        return strcmp(x->labels, y->labels);
+}
+
+void kpi_table_sort(KpiTable *table) {
+        if (table->n > 0)
+                qsort(table->series, table->n, sizeof(*table->series), compare);
+        table->last_series = -1;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * KPI table: the runs of the selected results, one series for each combination of what is not compared
+ *
+ * The component, the hardware unless it may differ, and the parameters that are neither compared nor ignored make a series. The limits
+ * bound the memory of a request.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "http/indicators/selection.h"
+#include "kpi/history.h"
+#include "store/indicators/points.h"
+#include "util/scoped.h"
+
+#define KPI_SERIES_MAX 5000U
+#define KPI_RUNS_MAX 1000000U     /* over all series and numbers */
+#define KPI_VERSIONS_MAX 2000U
+
+/* Fields that distinguish versions, and those that are not looked at; parameters except for the field version. */
+typedef struct KpiFields {
+        const FieldList *compared, *ignored; /* borrowed */
+        bool is_across_hardware;
+} KpiFields;
+
+typedef struct KpiRuns {
+        HistoryRun *items; /* owned; versions belong to the table */
+        size_t n, n_max;
+} KpiRuns;
+
+typedef struct KpiSeries {
+        char *labels; /* owned: JSON object with component, hardware and parameters */
+        uint64_t hash;
+        uint64_t n_failed;
+        KpiRuns runs[POINT_NUMBERS_MAX]; /* of each number of the filter */
+} KpiSeries;
+
+typedef struct KpiTable KpiTable;
+
+int kpi_table_new(KpiTable **ret, const KpiFields *fields, size_t n_numbers);
+KpiTable *kpi_table_free(KpiTable *table);
+DEFINE_SCOPED(KpiTable, kpi_table_free);
+
+enum {
+        KPI_MANY_SERIES = 1, /* a further series would exceed KPI_SERIES_MAX */
+        KPI_MANY_RUNS,       /* KPI_RUNS_MAX or KPI_VERSIONS_MAX would be exceeded */
+};
+/* Adds a result to the series of its labels. 0, an outcome or -ENOMEM. */
+int kpi_table_add(KpiTable *table, const PointRow *row);
+
+/* Borrowed; sorted by labels after kpi_table_sort(). */
+KpiSeries *kpi_table_series(KpiTable *table, size_t *ret_n);
+void kpi_table_sort(KpiTable *table);

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/kpis/kpis_subject.h"
+
+static const Route routes[] = {
+        { "/api/v1/kpis/{name}/regress", "where component since_ms until_ms objective direction current compare_by ignore across order method fdr", false, true, kpis_subject_regress },
+        {},
+};
+
+const Subject kpis_subject = { .routes = routes };

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kpi/history.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "document/semver.h"
+#include "util/parse.h"
+#include "util/scoped.h"
+#include "util/statistics.h"
+
+#define SIDE_MAX 30U /* runs of each side of a change for its interval */
+#define NORMAL_95 1.959963984540054
+#define RERUNS 2U /* after an outlier */
+
+const char *const history_order_names[N_HISTORY_ORDERS + 1] = {
+        [HISTORY_BY_SEMVER] = "semver", [HISTORY_BY_TIME] = "time", [HISTORY_BY_NUMBER] = "number",
+};
+
+/* --- order ---------------------------------------------------------------------------------------- */
+
+static int compare_times(uint64_t a, uint64_t b) {
+        return (a > b) - (a < b);
+}
+
+static int compare_numbers(const char *a, const char *b) {
+        double x = 0, y = 0;
+
+        (void)parse_double(a, &x);
+        (void)parse_double(b, &y);
+        return (x > y) - (x < y);
+}
+
+static int compare_runs(const HistoryRun *a, const HistoryRun *b, HistoryOrder order) {
+        int r = order == HISTORY_BY_SEMVER ? semver_compare(a->version, b->version)
+                : order == HISTORY_BY_NUMBER ? compare_numbers(a->version, b->version) : 0;
+
+        return r != 0 ? r : compare_times(a->time_ms, b->time_ms);
+}
+
+static int compare(const void *a, const void *b, void *userdata) {
+        return compare_runs(a, b, *(const HistoryOrder *)userdata);
+}
+
+static bool can_be_ordered(const char *version, HistoryOrder order) {
+        double unused;
+
+        if (order == HISTORY_BY_TIME)
+                return true;
+        return version && (order == HISTORY_BY_SEMVER ? semver_is_valid(version) : parse_double(version, &unused) == 0);
+}
+
+/* One version that cannot be ordered leaves time as the only order of all. */
+static HistoryOrder find_order(const HistoryRun *runs, size_t n, HistoryOrder wanted) {
+        for (size_t i = 0; i < n; i++)
+                if (!can_be_ordered(runs[i].version, wanted))
+                        return HISTORY_BY_TIME;
+        return wanted;
+}
+
+static bool is_same(const char *a, const char *b) {
+        return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* Returns the newest run of the version, or of all if it is NULL. */
+static const HistoryRun *find_current(const HistoryRun *runs, size_t n, const char *version) {
+        const HistoryRun *newest = NULL;
+
+        for (size_t i = 0; i < n; i++)
+                if ((!version || is_same(runs[i].version, version)) && (!newest || runs[i].time_ms >= newest->time_ms))
+                        newest = &runs[i];
+        return newest;
+}
+
+/* Puts the judged runs in front, in order. Returns their number. */
+static size_t put_in_order(HistoryRun *runs, size_t n, const HistoryRun *current, HistoryVerdict *verdict) {
+        HistoryRun last = *current;
+        size_t n_kept = 0;
+
+        for (size_t i = 0; i < n; i++)
+                if (compare_runs(&runs[i], &last, verdict->order) <= 0)
+                        runs[n_kept++] = runs[i];
+        verdict->n_later = n - n_kept;
+        qsort_r(runs, n_kept, sizeof(*runs), compare, &verdict->order);
+        if (n_kept <= HISTORY_RUNS_MAX)
+                return n_kept;
+
+        verdict->n_older = n_kept - HISTORY_RUNS_MAX;
+        memmove(runs, &runs[verdict->n_older], HISTORY_RUNS_MAX * sizeof(*runs));
+        return HISTORY_RUNS_MAX;
+}
+
+/* --- size of a change ----------------------------------------------------------------------------- */
+
+/* Hodges' and Lehmann's interval: the differences of all pairs, less those in the tails of the rank-sum test. */
+static void find_interval(const double *before, size_t n_before, const double *after, size_t n_after, HistoryVerdict *verdict) {
+        double differences[SIDE_MAX * SIDE_MAX], n_pairs = (double)(n_before * n_after), scale = 1, tail;
+        bool is_logarithmic = true;
+        size_t n = 0, k;
+
+        for (size_t i = 0; i < n_before + n_after; i++)
+                is_logarithmic &= (i < n_before ? before[i] : after[i - n_before]) > 0;
+        if (!is_logarithmic) {
+                double sorted[SIDE_MAX];
+
+                memcpy(sorted, before, n_before * sizeof(*sorted));
+                scale = fabs(statistics_median_in_place(sorted, n_before));
+        }
+        tail = n_pairs / 2 - NORMAL_95 * sqrt(n_pairs * (double)(n_before + n_after + 1) / 12);
+        if (!(tail >= 1) || scale <= 0)
+                return;
+
+        for (size_t i = 0; i < n_before; i++)
+                for (size_t j = 0; j < n_after; j++)
+                        differences[n++] = is_logarithmic ? after[j] / before[i] - 1 : (after[j] - before[i]) / scale;
+        statistics_sort(differences, n);
+        k = (size_t)tail;
+        verdict->low = differences[k - 1];
+        verdict->high = differences[n - k];
+}
+
+static size_t at_most(size_t n, size_t most) {
+        return n < most ? n : most;
+}
+
+static void describe_change(const double *series, size_t n, const HistoryRun *runs, const JudgeResult *judgement, HistoryVerdict *verdict) {
+        size_t since = judgement->since, begin = 0, n_before;
+
+        if (since >= n)
+                return;
+        verdict->since_version = runs[since].version;
+        verdict->since_ms = runs[since].time_ms;
+        for (size_t i = 0; i < judgement->n_points; i++)
+                if (judgement->points[i].index < since)
+                        begin = judgement->points[i].index;
+        n_before = at_most(since - begin, SIDE_MAX);
+        find_interval(&series[since - n_before], n_before, &series[since], at_most(n - since, SIDE_MAX), verdict);
+}
+
+/* --- the verdict ---------------------------------------------------------------------------------- */
+
+/* Changes are allowed where the version changes, unless there is only one. */
+static size_t find_allowed(const HistoryRun *runs, size_t n, bool *allowed) {
+        size_t n_versions = n > 0;
+
+        for (size_t i = 1; i < n; i++) {
+                allowed[i] = !is_same(runs[i].version, runs[i - 1].version);
+                n_versions += allowed[i];
+        }
+        return n_versions;
+}
+
+static int judge(const HistoryRun *runs, size_t n, const HistoryQuestion *question, HistoryVerdict *verdict) {
+        double series[HISTORY_RUNS_MAX];
+        bool allowed[HISTORY_RUNS_MAX] = {};
+        JudgeSettings settings = question->judge;
+        scoped(judge_deinit) JudgeResult judgement = {};
+        int r;
+
+        assert(n > 0 && n <= HISTORY_RUNS_MAX);
+        for (size_t i = 0; i < n; i++)
+                series[i] = runs[i].value;
+        verdict->n = n;
+        verdict->n_versions = find_allowed(runs, n, allowed);
+        settings.shift.allowed = verdict->n_versions > 1 ? allowed : NULL;
+
+        r = judge_series(series, n, &settings, &judgement);
+        if (r < 0)
+                return r;
+        verdict->verdict = judgement.verdict;
+        verdict->relative = judgement.relative;
+        verdict->p_value = judgement.p_value;
+        verdict->n_needed = judgement.verdict == JUDGE_RERUN ? RERUNS
+                            : n < SHIFT_POINTS_MIN && settings.method == JUDGE_PERFD ? SHIFT_POINTS_MIN - n : 0;
+        describe_change(series, n, runs, &judgement, verdict);
+        return settings.method == JUDGE_PERFD ? shift_smallest(series, n, &settings.shift, &verdict->smallest) : 0;
+}
+
+int history_judge(HistoryRun *runs, size_t n, const HistoryQuestion *question, HistoryVerdict *ret) {
+        const HistoryRun *current = find_current(runs, n, question->current);
+
+        *ret = (HistoryVerdict){
+                .verdict = JUDGE_UNKNOWN, .relative = NAN, .low = NAN, .high = NAN, .p_value = NAN, .smallest = NAN,
+                .order = find_order(runs, n, question->order),
+        };
+        if (!current)
+                return HISTORY_NO_CURRENT;
+        ret->version = current->version;
+        return judge(runs, put_in_order(runs, n, current, ret), question, ret);
+}
+
+/* --- many verdicts -------------------------------------------------------------------------------- */
+
+static bool is_change(const HistoryVerdict *verdict) {
+        return verdict->verdict == JUDGE_REGRESSION || verdict->verdict == JUDGE_IMPROVEMENT || verdict->verdict == JUDGE_CHANGED;
+}
+
+/* True for the changes that count; the number of all verdicts that were tested is the number of the tests. */
+static bool is_counted(const HistoryVerdict *verdict) {
+        return is_change(verdict) && !isnan(verdict->p_value);
+}
+
+/* Returns the p-value up to which changes stay: the largest p(i) <= i / n × rate of the sorted p-values. */
+static double find_limit(HistoryVerdict *const *verdicts, size_t n, size_t n_tested, double rate) {
+        double limit = -1;
+
+        for (size_t i = 0; i < n; i++) {
+                size_t n_below = 0;
+
+                if (!is_counted(verdicts[i]) || verdicts[i]->p_value <= limit)
+                        continue;
+                for (size_t k = 0; k < n; k++)
+                        n_below += is_counted(verdicts[k]) && verdicts[k]->p_value <= verdicts[i]->p_value;
+                if (verdicts[i]->p_value <= (double)n_below / (double)n_tested * rate)
+                        limit = verdicts[i]->p_value;
+        }
+        return limit;
+}
+
+size_t history_limit_false_changes(HistoryVerdict *const *verdicts, size_t n, double rate) {
+        size_t n_tested = 0, n_changed = 0;
+        double limit;
+
+        for (size_t i = 0; i < n; i++)
+                n_tested += verdicts[i]->verdict != JUDGE_UNKNOWN;
+        limit = find_limit(verdicts, n, n_tested, rate);
+        for (size_t i = 0; i < n; i++)
+                if (is_counted(verdicts[i]) && verdicts[i]->p_value > limit) {
+                        verdicts[i]->verdict = JUDGE_RERUN;
+                        verdicts[i]->n_needed = RERUNS;
+                        n_changed++;
+                }
+        return n_changed;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * History: the runs of one KPI over versions, and the verdict about the newest of them
+ *
+ * A KPI is one number of the results that agree in everything but what is compared. Its runs are ordered by version, and by time within
+ * a version; a change lies between two versions only. If there is one version, or none, a change may lie between any two runs.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/judge.h"
+
+#define HISTORY_RUNS_MAX 512U /* of a KPI: older runs are left out */
+
+typedef struct HistoryRun {
+        double value; /* finite */
+        uint64_t time_ms;
+        const char *version; /* borrowed; NULL: unknown */
+} HistoryRun;
+
+typedef enum HistoryOrder {
+        HISTORY_BY_SEMVER,
+        HISTORY_BY_TIME,
+        HISTORY_BY_NUMBER,
+        N_HISTORY_ORDERS,
+} HistoryOrder;
+
+/* Names of the orders in requests and answers, NULL-terminated. */
+extern const char *const history_order_names[N_HISTORY_ORDERS + 1];
+
+typedef struct HistoryQuestion {
+        HistoryOrder order;
+        const char *current; /* version that is judged; NULL: that of the newest run */
+        JudgeSettings judge;
+} HistoryQuestion;
+
+typedef struct HistoryVerdict {
+        JudgeVerdict verdict;
+        double relative;  /* change of the level; NAN: not known */
+        double low, high; /* interval of the change, at 95 %; NAN: too few runs */
+        double p_value;   /* NAN: the method has none */
+        double smallest;  /* least change that three runs of a new level would have shown; NAN: not known */
+        HistoryOrder order; /* by time if a version cannot be ordered as requested */
+        size_t n;         /* runs judged */
+        size_t n_later;   /* runs of later versions, left out */
+        size_t n_older;   /* runs beyond HISTORY_RUNS_MAX, left out */
+        size_t n_versions;
+        size_t n_needed;  /* more runs needed for a verdict; 0: none */
+        const char *version;       /* of the judged run; borrowed; NULL: unknown */
+        const char *since_version; /* of the first run of the new level; NULL: no change, or unknown */
+        uint64_t since_ms;         /* time of this run; 0: no change */
+} HistoryVerdict;
+
+enum {
+        HISTORY_NO_CURRENT = 1, /* no run has the version that is to be judged */
+};
+
+/* Judges n runs and changes their order. Returns 0, HISTORY_NO_CURRENT or -ENOMEM. */
+int history_judge(HistoryRun *runs, size_t n, const HistoryQuestion *question, HistoryVerdict *ret);
+
+/*
+ * Limits the share of false changes among all changes of n verdicts to `rate`, by the procedure of Benjamini and Hochberg: other changes
+ * become JUDGE_RERUN. Verdicts without a p-value stay. Returns the number of verdicts changed.
+ */
+size_t history_limit_false_changes(HistoryVerdict *const *verdicts, size_t n, double rate);

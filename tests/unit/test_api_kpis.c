@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The route that judges KPIs, on a real store. */
+/* tests: daemon/http/kpis/api_regress.c daemon/http/kpis/kpi_table.c daemon/http/kpis/kpis_subject.c */
+
+#include "run_results_fixture.h"
+
+#include "http/routes.h"
+
+typedef struct Fixture {
+        Place *place;
+        Snapshot snapshot;
+        Exchange exchange;
+        Buffer body;
+} Fixture;
+
+#define PATH "/api/v1/kpis/PiMatmul"
+#define VERSIONS 12U
+#define RUNS 3U /* of each version */
+
+/* Versions 2.0.0 to 2.11.0; the rate falls by a fifth from 2.10.0 on, the time per rate rises. */
+static void put_versions(Store *store) {
+        for (uint64_t n = 1; n <= VERSIONS * RUNS; n++) {
+                unsigned minor = (unsigned)(n - 1) / RUNS;
+                char version[16];
+                RunResults results;
+
+                (void)snprintf(version, sizeof(version), "2.%u.0", minor);
+                run_results_make(&results, n, "tensorflow", "float32", 512, (minor < 10 ? 100 : 80) + (double)(n * 7 % 5) / 10);
+                results.submission.indicator.version = version;
+                results.members[4].value = string_value(version);
+                results.submission.has_exit_status = n == 5;
+                results.submission.exit_status = n == 5 ? 3 : 0;
+                assert_int_equal(put_one(store, &results.submission, n), STORE_DONE);
+        }
+}
+
+static int setup(void **state) {
+        Fixture *fixture = calloc(1, sizeof(*fixture));
+
+        assert_non_null(fixture);
+        assert_int_equal(place_setup_volatile((void **)&fixture->place), 0);
+        put_versions(fixture->place->store);
+        *state = fixture;
+        return 0;
+}
+
+static int teardown(void **state) {
+        Fixture *fixture = *state;
+
+        assert_int_equal(place_teardown((void **)&fixture->place), 0);
+        snapshot_deinit(&fixture->snapshot);
+        buffer_deinit(&fixture->body);
+        free(fixture);
+        return 0;
+}
+
+static void check(Fixture *fixture, const char *request, unsigned status, const char *text) {
+        scoped(freep) char *copy = strdup(request);
+        char *query = copy, *path = strsep(&query, "?");
+
+        exchange_init(&fixture->exchange, &fixture->body);
+        fixture->exchange.snapshot = &fixture->snapshot;
+        fixture->exchange.reader = fixture->place->reader;
+        assert_int_equal(exchange_set_path(&fixture->exchange, path), 0);
+        for (char *parameter; (parameter = strsep(&query, "&"));) {
+                char *value = parameter, *name = strsep(&value, "=");
+
+                assert_int_equal(exchange_add_parameter(&fixture->exchange, name, value), 0);
+        }
+        routes_answer(&fixture->exchange);
+        reader_reset(fixture->place->reader);
+        if (fixture->exchange.status != status || !strstr(fixture->body.text, text))
+                fail_msg("%s: %u, and not %u with '%s': %.900s", request, fixture->exchange.status, status, text, fixture->body.text);
+}
+
+static void a_regression_is_told_with_its_version(void **state) {
+        Fixture *fixture = *state;
+
+        check(fixture, PATH ".rate/regress?direction=higher", 200, "\"kpi\":\"PiMatmul.rate\"");
+        check(fixture, PATH ".rate/regress?direction=higher", 200, "\"verdict\":\"regression\"");
+        check(fixture, PATH ".rate/regress?direction=higher", 200, "\"version\":\"2.11.0\",\"since_version\":\"2.10.0\"");
+        check(fixture, PATH ".rate/regress?direction=higher", 200, "\"order\":\"semver\",\"runs\":35,\"versions\":12");
+        check(fixture, PATH ".rate/regress?direction=higher", 200, "\"failed\":1");
+        check(fixture, PATH "/regress?objective=elapsed&direction=higher", 200, "\"verdict\":\"improvement\"");
+        check(fixture, PATH ".rate/regress", 200, "\"verdict\":\"changed\"");
+}
+
+static void later_versions_are_left_out(void **state) {
+        Fixture *fixture = *state;
+
+        check(fixture, PATH ".rate/regress?direction=higher&current=2.9.0", 200, "\"verdict\":\"inline\"");
+        check(fixture, PATH ".rate/regress?direction=higher&current=2.9.0", 200, "\"left_out\":{\"later\":6");
+        check(fixture, PATH ".rate/regress?current=7.0.0", 404, "'7.0.0'");
+        check(fixture, PATH ".rate/regress?method=relative&order=time&direction=higher", 200, "\"method\":\"relative\"");
+}
+
+static void histories_are_kept_apart_by_parameters(void **state) {
+        Fixture *fixture = *state;
+
+        check(fixture, PATH ".rate/regress", 200, "\"parameters\":{\"dtype\":\"float32\",\"matrix_size\":512,\"reps\":50}");
+        check(fixture, PATH ".rate/regress?ignore=reps,dtype&across=hardware", 200, "\"parameters\":{\"matrix_size\":512}");
+        check(fixture, PATH ".rate/regress?compare_by=version,reps", 200, "\"version\":\"version=2.11.0|reps=50\"");
+        check(fixture, PATH ".rate/regress?compare_by=dtype", 200, "\"order\":\"time\"");
+        check(fixture, PATH ".rate/regress?where=matrix_size=7", 200, "\"kpis\":[]");
+}
+
+static void wrong_requests_are_refused(void **state) {
+        Fixture *fixture = *state;
+
+        check(fixture, PATH "/regress", 400, "Available: ");
+        check(fixture, PATH ".ratte/regress", 400, "did you mean rate?");
+        check(fixture, PATH ".rate/regress?compare_by=nothing", 400, "'nothing'");
+        check(fixture, PATH ".rate/regress?method=guess", 400, "must be one of perfd, hunter, stdev, zscore, relative, not 'guess'");
+        check(fixture, PATH ".rate/regress?order=up", 400, "semver, time, number");
+        check(fixture, PATH ".rate/regress?direction=up", 400, "none, lower, higher");
+        check(fixture, PATH ".rate/regress?fdr=2", 400, "'fdr'");
+        check(fixture, PATH ".rate/regress?across=version", 400, "must be hardware");
+        check(fixture, "/api/v1/kpis/Nothing/regress", 404, "'Nothing'");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(a_regression_is_told_with_its_version, setup, teardown),
+                cmocka_unit_test_setup_teardown(later_versions_are_left_out, setup, teardown),
+                cmocka_unit_test_setup_teardown(histories_are_kept_apart_by_parameters, setup, teardown),
+                cmocka_unit_test_setup_teardown(wrong_requests_are_refused, setup, teardown),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

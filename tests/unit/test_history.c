@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kpi/history.h"
+
+static const HistoryQuestion lower = { .judge = { .direction = JUDGE_LOWER, .hunter = HUNTER_DEFAULTS, .shift = SHIFT_DEFAULTS } };
+
+#define RUNS_MAX 800U
+
+typedef struct Runs {
+        HistoryRun items[RUNS_MAX];
+        char versions[RUNS_MAX][24];
+        size_t n;
+} Runs;
+
+/* Adds n runs of a version around a level, with a noise of about 1 %. */
+static void add(Runs *runs, const char *version, size_t n, double level) {
+        static const double noise[] = { 0.002, -0.007, 0.011, -0.004, 0.008, -0.01, 0.001, 0.005, -0.003 };
+
+        for (size_t i = 0; i < n; i++, runs->n++) {
+                (void)snprintf(runs->versions[runs->n], sizeof(runs->versions[0]), "%s", version);
+                runs->items[runs->n] = (HistoryRun){ level * (1 + noise[runs->n % 9]), 1000 + runs->n, runs->versions[runs->n] };
+        }
+}
+
+static HistoryVerdict judge(Runs *runs, const HistoryQuestion *question) {
+        HistoryVerdict verdict;
+
+        assert_int_equal(history_judge(runs->items, runs->n, question, &verdict), 0);
+        return verdict;
+}
+
+static void a_regression_has_the_version_since_which_it_is_there(void **state) {
+        Runs runs = {};
+        HistoryVerdict verdict;
+
+        (void)state;
+        add(&runs, "2.10.0", 4, 110);
+        for (unsigned i = 0; i < 10; i++) {
+                char version[16];
+
+                (void)snprintf(version, sizeof(version), "2.%u.0", i);
+                add(&runs, version, 2, 100);
+        }
+        verdict = judge(&runs, &(HistoryQuestion){ .current = "2.10.0", .judge = lower.judge });
+        assert_int_equal(verdict.verdict, JUDGE_REGRESSION);
+        assert_int_equal(verdict.order, HISTORY_BY_SEMVER);
+        assert_string_equal(verdict.since_version, "2.10.0");
+        assert_string_equal(verdict.version, "2.10.0");
+        assert_true(fabs(verdict.relative - 0.1) < 0.02);
+        assert_true(verdict.low > 0.05 && verdict.low <= verdict.relative && verdict.relative <= verdict.high && verdict.high < 0.15);
+        assert_true(verdict.smallest >= 0.01 && verdict.smallest < 0.1);
+        assert_true(verdict.n == 24 && verdict.n_versions == 11 && verdict.n_later == 0 && verdict.n_needed == 0);
+}
+
+static void runs_of_later_versions_are_left_out(void **state) {
+        Runs runs = {};
+        HistoryVerdict verdict;
+
+        (void)state;
+        for (unsigned i = 0; i < 8; i++) {
+                char version[16];
+
+                (void)snprintf(version, sizeof(version), "1.%u.0", i + 5);
+                add(&runs, version, 2, i < 6 ? 100 : 150);
+        }
+        verdict = judge(&runs, &(HistoryQuestion){ .current = "1.10.0", .judge = lower.judge });
+        assert_int_equal(verdict.verdict, JUDGE_INLINE);
+        assert_true(verdict.n == 12 && verdict.n_later == 4 && verdict.n_versions == 6);
+        assert_int_equal(history_judge(runs.items, runs.n, &(HistoryQuestion){ .current = "9.0.0", .judge = lower.judge }, &verdict),
+                         HISTORY_NO_CURRENT);
+}
+
+static void a_change_lies_between_two_versions_only(void **state) {
+        Runs runs = {};
+        HistoryVerdict verdict;
+
+        (void)state;
+        add(&runs, "1.0.0", 8, 100);
+        add(&runs, "1.1.0", 2, 100);
+        add(&runs, "1.1.0", 8, 150);
+        verdict = judge(&runs, &lower);
+        assert_true(verdict.verdict == JUDGE_REGRESSION ? verdict.since_ms == 1008 : verdict.since_ms != 1010);
+
+        /* With one version, the time tells where. */
+        memset(&runs, 0, sizeof(runs));
+        add(&runs, "1.0.0", 10, 100);
+        add(&runs, "1.0.0", 8, 150);
+        verdict = judge(&runs, &lower);
+        assert_int_equal(verdict.verdict, JUDGE_REGRESSION);
+        assert_int_equal(verdict.since_ms, 1010);
+}
+
+static void one_version_that_is_none_orders_all_by_time(void **state) {
+        Runs runs = {};
+
+        (void)state;
+        add(&runs, "1.0.0", 3, 100);
+        add(&runs, "nightly", 3, 100);
+        assert_int_equal(judge(&runs, &lower).order, HISTORY_BY_TIME);
+        assert_int_equal(judge(&runs, &(HistoryQuestion){ .order = HISTORY_BY_NUMBER, .judge = lower.judge }).order, HISTORY_BY_TIME);
+        runs.items[0].version = NULL;
+        assert_int_equal(judge(&runs, &lower).order, HISTORY_BY_TIME);
+
+        memset(&runs, 0, sizeof(runs));
+        add(&runs, "10", 5, 200);
+        add(&runs, "9", 8, 100);
+        assert_int_equal(judge(&runs, &(HistoryQuestion){ .order = HISTORY_BY_NUMBER, .current = "10", .judge = lower.judge }).verdict,
+                         JUDGE_REGRESSION);
+}
+
+static void odd_series_have_a_verdict(void **state) {
+        Runs runs = {};
+        HistoryVerdict verdict;
+
+        (void)state;
+        assert_int_equal(history_judge(runs.items, 0, &lower, &verdict), HISTORY_NO_CURRENT);
+        add(&runs, "1.0.0", 1, 100);
+        verdict = judge(&runs, &lower);
+        assert_true(verdict.verdict == JUDGE_UNKNOWN && verdict.n_needed == SHIFT_POINTS_MIN - 1 && isnan(verdict.smallest));
+        memset(&runs, 0, sizeof(runs));
+        add(&runs, "1.0.0", 20, 0);
+        assert_int_equal(judge(&runs, &lower).verdict, JUDGE_INLINE);
+        add(&runs, "1.1.0", 10, 0);
+        for (size_t i = 20; i < runs.n; i++)
+                runs.items[i].value = -1;
+        assert_int_equal(judge(&runs, &lower).verdict, JUDGE_IMPROVEMENT);
+
+        memset(&runs, 0, sizeof(runs));
+        add(&runs, "1.0.0", RUNS_MAX, 7);
+        verdict = judge(&runs, &lower);
+        assert_true(verdict.n == HISTORY_RUNS_MAX && verdict.n_older == RUNS_MAX - HISTORY_RUNS_MAX);
+}
+
+static void the_share_of_false_changes_is_limited(void **state) {
+        HistoryVerdict verdicts[10] = {}, *list[10];
+
+        (void)state;
+        for (size_t i = 0; i < 10; i++) {
+                verdicts[i] = (HistoryVerdict){ .verdict = JUDGE_INLINE, .p_value = NAN };
+                list[i] = &verdicts[i];
+        }
+        verdicts[3] = (HistoryVerdict){ .verdict = JUDGE_REGRESSION, .p_value = 0.004 };
+        verdicts[5] = (HistoryVerdict){ .verdict = JUDGE_IMPROVEMENT, .p_value = 0.009 };
+        verdicts[7] = (HistoryVerdict){ .verdict = JUDGE_CHANGED, .p_value = 0.02 };
+        verdicts[8] = (HistoryVerdict){ .verdict = JUDGE_REGRESSION, .p_value = NAN };
+        assert_int_equal(history_limit_false_changes(list, 10, 0.05), 1);
+        assert_int_equal(verdicts[3].verdict, JUDGE_REGRESSION);
+        assert_int_equal(verdicts[5].verdict, JUDGE_IMPROVEMENT);
+        assert_int_equal(verdicts[7].verdict, JUDGE_RERUN);
+        assert_int_equal(verdicts[8].verdict, JUDGE_REGRESSION);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_regression_has_the_version_since_which_it_is_there),
+                cmocka_unit_test(runs_of_later_versions_are_left_out),
+                cmocka_unit_test(a_change_lies_between_two_versions_only),
+                cmocka_unit_test(one_version_that_is_none_orders_all_by_time),
+                cmocka_unit_test(odd_series_have_a_verdict),
+                cmocka_unit_test(the_share_of_false_changes_is_limited),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
