@@ -57,10 +57,12 @@ Grouping *grouping_free(Grouping *grouping) {
 /* --- keys ---------------------------------------------------------------------------------------- */
 
 static void write_field(Json *json, const PointRow *row, const char *name) {
-        const char *parameter = point_parameter_key(name), *text = parameter ? NULL : point_field(row, name);
+        const char *text;
+        JsonText value;
 
-        if (parameter)
-                json_text_write(json_text_find(row->parameters, parameter), json);
+        point_find(row, name, &value, &text);
+        if (value.text)
+                json_text_write(value, json);
         else if (text)
                 json_string(json, text);
         else
