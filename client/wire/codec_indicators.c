@@ -63,14 +63,14 @@ static void item_to_wire(const Submission *item, ItemTexts *texts, Perfd__V1__In
 }
 
 /* The stacks of the items, each once. */
-typedef struct StackList {
+typedef struct WireStacks {
         const SubmissionStack *items[SUBMIT_STACKS_MAX];
         ProtobufCBinaryData texts[SUBMIT_STACKS_MAX];
         size_t n;
-} StackList;
+} WireStacks;
 
 /* Returns the number of the stack, from 1; 0: the list does not have it. */
-static uint32_t number_of(const StackList *list, const SubmissionStack *stack) {
+static uint32_t number_of(const WireStacks *list, const SubmissionStack *stack) {
         size_t n = list->n;
 
         while (n > 0 && list->items[n - 1] != stack)
@@ -79,8 +79,8 @@ static uint32_t number_of(const StackList *list, const SubmissionStack *stack) {
 }
 
 /* Sets only the lengths of the texts, as above. */
-static void list_stacks(const Submission *items, size_t n_items, ItemTexts *texts, StackList *ret) {
-        *ret = (StackList){};
+static void list_stacks(const Submission *items, size_t n_items, ItemTexts *texts, WireStacks *ret) {
+        *ret = (WireStacks){};
         for (size_t i = 0; i < n_items; i++) {
                 size_t n_before = texts->text.n;
 
@@ -96,7 +96,7 @@ static void list_stacks(const Submission *items, size_t n_items, ItemTexts *text
 static int put_submit(uint64_t sequence, const Submission *items, size_t n_items, ItemTexts *texts, Perfd__V1__Indicator *indicators,
                       Perfd__V1__Indicator **pointers, Buffer *out) {
         Perfd__V1__Submit submit = PERFD__V1__SUBMIT__INIT;
-        StackList stacks;
+        WireStacks stacks;
 
         list_stacks(items, n_items, texts, &stacks);
         for (size_t i = 0; i < n_items; i++)

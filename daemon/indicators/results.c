@@ -193,13 +193,13 @@ static int place(void *state, const Request *request, Ticket ticket, Answer *ret
         return put(results, request, &sender, ticket, n_odd);
 }
 
-#define OTHER_STACK "a result that was already stored has another software stack, which stays"
+#define OTHER_STACK "a result that is already stored has another software stack, which stays"
 
 static int answer_duplicate(const StoreDone *done, Answer *ret) {
         const ResultsStored *stored = result_rows_stored(done->rows);
 
         return desk_answer(ret, STATUS_DUPLICATE, "",
-                           stored->has_other_stack       ? "already stored: " OTHER_STACK :
+                           stored->has_other_stack       ? "already stored with another software stack, which stays" :
                            stored->has_completed_stack ? "already stored: the software stack was added" :
                                                          "already stored: nothing changed");
 }

@@ -153,7 +153,7 @@ int codec_decode_submit(Decoded *decoded, const DecodeContext *context, const Pr
                 return refuse(refusal, STATUS_TOO_LARGE, ITEMS, "has %zu indicators, may have up to %u: send more requests",
                               from->n_indicators, SUBMIT_ITEMS_MAX);
 
-        r = codec_decode_stacks(decoded, context, from->stacks, from->n_stacks, &stacks);
+        r = codec_stacks_decode(decoded, context, from->stacks, from->n_stacks, &stacks);
         if (r != 0)
                 return r;
 

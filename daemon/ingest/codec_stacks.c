@@ -43,7 +43,7 @@ static int take_stack(Decoded *decoded, const DecodeContext *context, const Prot
         return 0;
 }
 
-int codec_decode_stacks(Decoded *decoded, const DecodeContext *context, const ProtobufCBinaryData *stacks, size_t n,
+int codec_stacks_decode(Decoded *decoded, const DecodeContext *context, const ProtobufCBinaryData *stacks, size_t n,
                         StackArray *ret) {
         SubmissionStack *items;
         int r = 0;

@@ -11,5 +11,5 @@ typedef struct StackArray {
 } StackArray;
 
 /* Parses and checks the stacks. 0, or REFUSED with decoded->refusal set. */
-int codec_decode_stacks(Decoded *decoded, const DecodeContext *context, const ProtobufCBinaryData *stacks, size_t n,
+int codec_stacks_decode(Decoded *decoded, const DecodeContext *context, const ProtobufCBinaryData *stacks, size_t n,
                         StackArray *ret);

@@ -20,7 +20,7 @@
 #define NAMED_DOCUMENTS_MAX 256U /* documents whose keys are listed */
 #define SEARCH_NS (200 * NS_PER_MS) /* time limit of a search in documents */
 #define SCORE_KEY "overall_score"
-#define ASKED_MAX (CONDITIONS_MAX + 2 * FIELDS_MAX + POINT_NUMBERS_MAX)
+#define ASKED_MAX (CONDITIONS_MAX + 3 * FIELDS_MAX + POINT_NUMBERS_MAX)
 
 typedef struct VocabularyModel {
         char *component; /* owned; component of the model, NULL: any */
@@ -476,6 +476,8 @@ int vocabulary_check(Vocabulary *vocabulary, Exchange *exchange, const Selection
                 ask_parameter(asked, &n, filter->conditions[i].key);
         for (size_t i = 0; i < selection->fields.n; i++)
                 ask_parameter(asked, &n, selection->fields.names[i]);
+        for (size_t i = 0; i < selection->hold.n; i++)
+                ask_parameter(asked, &n, selection->hold.names[i]);
         for (size_t i = 0; i < selection->across.n; i++)
                 ask_parameter(asked, &n, selection->across.names[i]);
         for (size_t i = 0; i < filter->n_numbers; i++)

@@ -252,7 +252,8 @@ enum {
 };
 
 STATEMENT documents = {
-        "SELECT time_ms, row, score, version, exit_status, ifnull(stack, 0), lower(hex(batch)), run, document FROM result INDEXED BY result_by_name"
+        "SELECT time_ms, row, score, version, exit_status, ifnull(stack, 0), lower(hex(batch)), run, document"
+        " FROM result INDEXED BY result_by_name"
         " WHERE name = ? AND component = ? AND uid = ? AND time_ms >= ? AND (time_ms, row) < (?, ?) AND row < ?"
         " ORDER BY time_ms DESC, row DESC",
         N_DOCUMENT_COLUMNS,

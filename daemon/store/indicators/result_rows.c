@@ -90,7 +90,8 @@ static Item unpack_item(Unpack *from) {
 static int find_series(const Item *item, const IndexParts *parts, Database *database, Catalog *catalog, const CatalogEntry *entry,
                        int64_t stack, Headroom *headroom, SeriesEntry *ret) {
         SeriesKey key = {
-                .name = entry->name, .component = entry->component, .uid = entry->uid, .stack = stack, .shape = item->shape, .version = item->version,
+                .name = entry->name, .component = entry->component, .uid = entry->uid, .stack = stack, .shape = item->shape,
+                .version = item->version,
                 .hardware = field_if(parts->has_hardware, field_buffer(&parts->hardware)),
                 .parameters = field_buffer(&parts->parameters),
         };

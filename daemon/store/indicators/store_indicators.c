@@ -144,7 +144,8 @@ STATEMENT terms_salvage = {
 };
 
 STATEMENT result_salvage = {
-        "INSERT OR IGNORE INTO result SELECT ?1, ?2, ?3, n.id, c.id, ?6, ?7, ?8, ?9, ?10, nullif(?11, ?11), ?12, ?13, ?14, (SELECT id FROM stack WHERE id = ?15), ?16, ?17, ?18"
+        "INSERT OR IGNORE INTO result SELECT ?1, ?2, ?3, n.id, c.id, ?6, ?7, ?8, ?9, ?10, nullif(?11, ?11), ?12, ?13, ?14,"
+        " (SELECT id FROM stack WHERE id = ?15), ?16, ?17, ?18"
         " FROM term AS n, term AS c WHERE n.text = " NAME_OF_DOCUMENT " AND c.text = " COMPONENT_OF_DOCUMENT,
         0,
 };
