@@ -58,6 +58,7 @@ typedef struct Setting {
 static const Setting settings[] = {
         { "sampling", "interval", TYPE_DURATION, AT(node.interval_ns), "1s", 100 * MS, 60 * S, "a time from 100ms to 60s", false },
         { "sampling", "cpu_interval", TYPE_DURATION, AT(node.cpu_interval_ns), "0", 0, S, CPU_INTERVAL, false },
+        { "sampling", "job_cpu_interval", TYPE_DURATION, AT(node.job_cpu_interval_ns), "50ms", 0, S, CPU_INTERVAL, false },
         { "sampling", "filesystems_interval", TYPE_DURATION, AT(node.filesystems_interval_ns), "10s", S, 3600 * S, "a time from 1s to 1h", true },
         { "socket", "path", TYPE_PATH, AT(sockets.path), "/run/perfd/perfd.sock", 1, 107, "an absolute path of at most 107 bytes", true },
         { "socket", "mode", TYPE_MODE, AT(sockets.mode), "0666", 0, 0777, "an octal mode from 0000 to 0777", true },
@@ -514,6 +515,9 @@ static int config_check(const Loading *loading, const char *path, ConfigError *r
         } else if (config->node.cpu_interval_ns > 0 && config->node.cpu_interval_ns < 50 * MS) {
                 one = other = setting_find("sampling", "cpu_interval");
                 text = "[sampling] cpu_interval: expected " CPU_INTERVAL;
+        } else if (config->node.job_cpu_interval_ns > 0 && config->node.job_cpu_interval_ns < 50 * MS) {
+                one = other = setting_find("sampling", "job_cpu_interval");
+                text = "[sampling] job_cpu_interval: expected " CPU_INTERVAL;
         } else
                 return 0;
 

@@ -24,6 +24,7 @@ typedef struct Daemon {
         Sockets sockets;
         ConfigWatch watch;
         bool is_draining;
+        uint64_t cpu_interval_ns;  /* of the readings of the CPUs; 0: the timer is off */
         uint64_t tick_deadline_us; /* time of the next tick */
 } Daemon;
 
@@ -64,11 +65,12 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
 }
 
 /* Sets the time of the next reading of the CPUs; none if the samples are as frequent. */
-static int set_cpu_tick(sd_event_source *source, const NodeConfig *config) {
+static int set_cpu_tick(Daemon *daemon) {
         int r;
 
-        r = sd_event_source_set_time(source, (clock_boottime_ns() + config->cpu_interval_ns) / NS_PER_US);
-        return r < 0 ? r : sd_event_source_set_enabled(source, node_reads_cpus(config) ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+        daemon->cpu_interval_ns = node_cpu_interval_ns(&daemon->rooms.node);
+        r = sd_event_source_set_time(daemon->cpu_tick, (clock_boottime_ns() + daemon->cpu_interval_ns) / NS_PER_US);
+        return r < 0 ? r : sd_event_source_set_enabled(daemon->cpu_tick, daemon->cpu_interval_ns > 0 ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
 }
 
 /* A reading that is late delays the next: the windows need not have the same length. */
@@ -76,9 +78,10 @@ static int on_cpu_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         Daemon *daemon = userdata;
         int r;
 
+        (void)source;
         (void)usec;
         r = node_sample_cpus(&daemon->rooms.node);
-        return r < 0 ? r : set_cpu_tick(source, &daemon->rooms.config.node);
+        return r < 0 ? r : set_cpu_tick(daemon);
 }
 
 /*
@@ -114,13 +117,15 @@ static int on_store(sd_event_source *source, int fd, uint32_t revents, void *use
         return rooms_take_completions(&daemon->rooms);
 }
 
-/* Called after each iteration of the loop: handles the requests that have arrived. */
+/* Called after each iteration of the loop: handles the requests that have arrived, which may change the interval of the CPUs. */
 static int on_turn(sd_event_source *source, void *userdata) {
         Daemon *daemon = userdata;
         int r;
 
         (void)source;
         r = rooms_take_requests(&daemon->rooms);
+        if (r >= 0 && node_cpu_interval_ns(&daemon->rooms.node) != daemon->cpu_interval_ns)
+                r = set_cpu_tick(daemon);
         if (r < 0)
                 return r;
 
@@ -192,7 +197,6 @@ static void restart_timers(Daemon *daemon, const Config *before) {
                 daemon->tick_deadline_us = (now_ns + config->node.interval_ns) / NS_PER_US;
                 (void)sd_event_source_set_time(daemon->tick, daemon->tick_deadline_us);
         }
-        (void)set_cpu_tick(daemon->cpu_tick, &config->node);
         if (config->jobs.checkpoint_interval_ns != before->jobs.checkpoint_interval_ns)
                 (void)sd_event_source_set_time(daemon->checkpoint, (now_ns + config->jobs.checkpoint_interval_ns) / NS_PER_US);
 }
@@ -296,7 +300,7 @@ static int add_timers(Daemon *daemon) {
         if (r >= 0)
                 r = sd_event_add_time(daemon->event, &daemon->cpu_tick, CLOCK_BOOTTIME, 0, NS_PER_MS / NS_PER_US, on_cpu_tick, daemon);
         if (r >= 0)
-                r = set_cpu_tick(daemon->cpu_tick, &config->node);
+                r = set_cpu_tick(daemon);
         if (r >= 0)
                 r = sd_event_source_set_exit_on_failure(daemon->cpu_tick, true);
         if (r < 0)

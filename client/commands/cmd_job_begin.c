@@ -73,7 +73,8 @@ static int job_begin_run(const CommandLine *line) {
         launcher_find(&launch);
         r = job_info_fill(&info, &job, &launch, NULL);
         if (r == 0)
-                r = deliver_begin(&courier, &(JobBegin){ .info = &info, .has_uid = job.uid.is_given }, &delivery);
+                r = deliver_begin(&courier, &(JobBegin){ .info = &info, .has_uid = job.uid.is_given, .sample_ns = job.sample_ns },
+                                  &delivery);
 
         return print_change(id, options->json, &courier, &delivery, r, "begun");
 }

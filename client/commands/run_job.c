@@ -396,6 +396,7 @@ static bool has_group(const RunJob *run) {
 static int begin_job(RunJob *run) {
         run->announcement.info = &run->info;
         run->announcement.courier = &run->courier;
+        run->announcement.sample_ns = run->options->job.sample_ns;
         run->announcement.is_id_given = run->options->job.id || !run->launch.job[0];
         run->announcement.has_group = has_group(run);
         run->announcement.client_cpu = own_cpu_since(&run->own_cpu);

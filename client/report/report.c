@@ -55,18 +55,26 @@ static void write_advice(Screen *screen, const Value *job) {
 
 /* --- report --------------------------------------------------------------------------------------- */
 
+/* Returns the mean interval over the job, else that of the node now; 0: unknown. */
+static uint64_t interval_of(const Sheet *sheet, const char *metric, const char *now) {
+        AnswerMetric mean;
+
+        return sheet->job && answer_metric(sheet->job, metric, &mean) ? (uint64_t)(mean.value * 1e3 + 0.5) : answer_time(sheet->on, now);
+}
+
 void report_write_legend(const Sheet *sheet) {
-        uint64_t interval_ms = answer_time(sheet->on, "interval_ms"), cpu_ms = answer_time(sheet->on, "cpu_interval_ms");
+        uint64_t interval_ms = interval_of(sheet, "sample_interval_seconds", "interval_ms");
+        uint64_t cpu_ms = interval_of(sheet, "cpu_interval_seconds", "cpu_interval_ms");
         char interval[TEXT_MAX] = "", of_cpus[TEXT_MAX] = "", text[4 * TEXT_MAX];
 
         if (!sheet->is_marked)
                 return;
         if (interval_ms > 0)
                 text_duration(interval_ms * NS_PER_MS, interval);
-        if (cpu_ms > 0 && cpu_ms < interval_ms)
+        if (cpu_ms > 0 && cpu_ms < interval_ms - interval_ms / 10)
                 text_duration(cpu_ms * NS_PER_MS, of_cpus);
         snprintf(text, sizeof(text), "  ~ from samples%s%s%s%s; the other numbers are exact", interval_ms > 0 ? " every " : "", interval,
-                 of_cpus[0] ? ", peaks of node CPUs every " : "", of_cpus);
+                 of_cpus[0] ? ", peaks and times of node CPUs every " : "", of_cpus);
         screen_styled(sheet->screen, STYLE_DIM, text);
         buffer_putc(sheet->screen->out, '\n');
 }

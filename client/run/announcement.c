@@ -33,6 +33,7 @@ static JobBegin job_begin(const Announcement *announcement, uint64_t now_ns) {
                 .member_pid = announcement->has_group ? announcement->info->pid : 0,
                 .is_fresh = announcement->has_group,
                 .client_cpu = announcement->client_cpu,
+                .sample_ns = announcement->sample_ns,
                 .late_ms = (now_ns - announcement->begin_ns) / NS_PER_MS,
         };
 }

@@ -17,6 +17,7 @@
 typedef struct Announcement {
         JobInfo *info;        /* borrowed; the id is extended if another command of the task has it */
         Courier *courier;     /* borrowed */
+        uint64_t sample_ns;   /* as in JobBegin */
         bool is_id_given;     /* by --job, and must not change */
         bool has_group;       /* this process is in a new control group of the job */
         bool is_begun;        /* perfd has the request, or may have it */

@@ -11,11 +11,28 @@
 #include "client/wire/user.h"
 #include "util/buffer.h"
 #include "util/clock.h"
+#include "util/parse.h"
 #include "util/utf8.h"
+
+/* Limits of perfd: the kernel counts CPU time in ticks of 10 ms. */
+#define SAMPLE_MIN_NS (50 * NS_PER_MS)
+#define SAMPLE_MAX_NS NS_PER_S
+
+static int parse_sample(const Option *option, const char *value, void *place, char ret_error[static OPTION_ERROR_MAX]) {
+        uint64_t ns;
+
+        if (parse_duration_ns(value, &ns) != 0 || ns < SAMPLE_MIN_NS || ns > SAMPLE_MAX_NS)
+                return option_refuse(option, value, "a time from 50ms to 1s", ret_error);
+
+        *(uint64_t *)place = ns - ns % NS_PER_MS;
+        return 0;
+}
 
 const Option job_options[] = {
         OPTION_ROW_NAME(JobOptions, name),
         OPTION_ROW_LABEL(JobOptions, labels),
+        { "sample", 0, "TIME", "Interval at which perfd reads the node's CPUs meanwhile, as 100ms", .parse = parse_sample,
+          .offset = OPTION_PLACE(JobOptions, sample_ns, uint64_t) },
         OPTION_INCLUDE(JobOptions, place, PlaceOptions, place_options),
         {},
 };

@@ -40,6 +40,7 @@ typedef struct JobBegin {
         bool is_fresh;       /* the cgroup was created for the job */
         uint64_t late_ms;    /* time since the job began; 0: it begins now */
         ClientCpu client_cpu; /* used in the fresh cgroup before the job's command started */
+        uint64_t sample_ns;  /* interval of readings of the node's CPUs to ask for, in whole ms; 0: as configured */
 } JobBegin;
 
 /* Reference to a job. */
@@ -64,8 +65,8 @@ int codec_encode_mark(uint64_t sequence, const JobRef *job, const char *name, do
  * run name and component.
  */
 int codec_encode_submit(uint64_t sequence, const Submission *items, size_t n_items, Buffer *out);
-/* model: an object as described in perfd-indicators(5). */
-int codec_encode_register(uint64_t sequence, const Value *model, Buffer *out);
+/* models: objects as described in perfd-indicators(5); at least one. */
+int codec_encode_register(uint64_t sequence, const Value *const *models, size_t n_models, Buffer *out);
 /* component: "" for the model without a component. */
 int codec_encode_unregister(uint64_t sequence, const char *name, const char *component, Buffer *out);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/wire/codec.h"
 #include "client/wire/codec_frame.h"
+#include "util/clock.h"
 
 static void job_info_to_wire(const JobInfo *info, Perfd__V1__JobBegin *ret) {
         ret->job = (char *)info->id;
@@ -37,6 +38,7 @@ int codec_encode_job_begin(uint64_t sequence, const JobBegin *from, Buffer *out)
         begin.member_pid = from->member_pid;
         begin.fresh = from->is_fresh;
         begin.late_ms = from->late_ms;
+        begin.sample_ms = (uint32_t)(from->sample_ns / NS_PER_MS);
         client_cpu_to_wire(&from->client_cpu, &cpu);
         begin.client_cpu = from->is_fresh ? &cpu : NULL;
         if (from->has_uid) {

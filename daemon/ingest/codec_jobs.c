@@ -7,6 +7,7 @@
 
 #include "ingest/refuse.h"
 #include "proto/perfd.pb-c.h"
+#include "util/clock.h"
 #include "util/utf8.h"
 
 #define SIGNAL_MAX 127
@@ -168,6 +169,7 @@ int codec_decode_job_begin(Decoded *decoded, const DecodeContext *context, const
         decoded->request.job_begin.late_ms = from->late_ms;
         decoded->request.job_begin.member_pid = from->member_pid;
         decoded->request.job_begin.is_fresh = from->fresh && from->member_pid > 0;
+        decoded->request.job_begin.cpu_interval_ns = from->sample_ms * NS_PER_MS;
         decoded->request.job_begin.client_cpu = take_client_cpu(from->client_cpu);
         return take_labels(decoded, context->arena, from, info);
 }

@@ -109,10 +109,17 @@ int lifecycle_tick(Lifecycle *lifecycle) {
 
 /* --- begin ------------------------------------------------------------------------------------ */
 
+static void set_cpu_interval(Lifecycle *lifecycle, Job *job, uint64_t interval_ns) {
+        job->cpu_interval_ns = interval_ns;
+        sampling_ask_cpus(lifecycle->jobs, lifecycle->node);
+}
+
 /* Turns a detected job into an announced job: its owner is known, and a client may report its end. */
-static int adopt(Lifecycle *lifecycle, Job *job, const JobInfo *info, Ticket ticket) {
+static int adopt(Lifecycle *lifecycle, Job *job, const Request *request, Ticket ticket) {
+        const JobInfo *info = request->job_begin.info;
         int r;
 
+        set_cpu_interval(lifecycle, job, request->job_begin.cpu_interval_ns);
         job->info.uid = info->uid;
         job->info.gid = info->gid;
         r = put_identity(lifecycle, job, cookie_of(LIFECYCLE_BEGIN, ticket, NULL));
@@ -184,6 +191,24 @@ static bool refuse_begin(Lifecycle *lifecycle, const Request *request, Ticket ti
         else
                 return false;
 
+        return true;
+}
+
+/* Returns true after answering why the CPUs are not read as often as the job asks. */
+static bool refuse_cpu_interval(const NodeConfig *config, uint64_t asked_ns, Answer *ret) {
+        char text[COMPLAINT_TEXT_MAX];
+
+        if (asked_ns == 0 || (config->job_cpu_interval_ns > 0 && asked_ns >= config->job_cpu_interval_ns))
+                return false;
+
+        if (config->job_cpu_interval_ns == 0)
+                (void)snprintf(text, sizeof(text), "a job may not ask for readings of the CPUs on this node: job_cpu_interval in "
+                                                   "[sampling] of perfd.conf is 0");
+        else
+                (void)snprintf(text, sizeof(text), "%u ms is below the least interval for which a job may ask, %u ms: job_cpu_interval "
+                                                   "in [sampling] of perfd.conf",
+                               (unsigned)(asked_ns / NS_PER_MS), (unsigned)(config->job_cpu_interval_ns / NS_PER_MS));
+        desk_answer(ret, STATUS_DENIED, "job_begin.sample_ms", text);
         return true;
 }
 
@@ -318,10 +343,11 @@ static int place_begin(void *state, const Request *request, Ticket ticket, Answe
         int r;
 
         job = jobs_find(lifecycle->jobs, info->id);
-        if (refuse_begin(lifecycle, request, ticket, job, ret))
+        if (refuse_begin(lifecycle, request, ticket, job, ret) ||
+            refuse_cpu_interval(&lifecycle->node->config, request->job_begin.cpu_interval_ns, ret))
                 return 0;
         if (job && !must_yield(job, info->uid))
-                return adopt(lifecycle, job, info, ticket);
+                return adopt(lifecycle, job, request, ticket);
         if (refuse_process(lifecycle->node, &request->peer, "job_begin.pid", info->pid, &info->pid_start_ticks, ret) ||
             refuse_process(lifecycle->node, &request->peer, "job_begin.member_pid", member_pid, &unused, ret))
                 return 0;
@@ -341,6 +367,7 @@ static int place_begin(void *state, const Request *request, Ticket ticket, Answe
         if (job->group.usage && job->group.usage->is_fresh)
                 usage_exclude(job->group.usage, &request->job_begin.client_cpu);
         begin_earlier(job, find_late_ns(request));
+        set_cpu_interval(lifecycle, job, request->job_begin.cpu_interval_ns);
         job->is_announced = true;
         job->group.is_vouched = request->peer.is_admin;
         /* The enclosure that the client reports is valid only if perfd can read the cgroup. */

@@ -22,6 +22,7 @@ static const RecordField progress_fields[] = {
         RECORD_VALUE(Progress, is_usage_cut),
         RECORD_VALUE(Progress, is_group_vouched),
         RECORD_VALUE(Progress, group_id),
+        RECORD_VALUE(Progress, cpu_interval_ns),
 };
 
 static const Record progress_record = RECORD(Progress, progress_fields);
@@ -36,6 +37,7 @@ int progress_format(const Job *job, const Phase *phase, uint32_t n_phases, char 
                 .is_usage_cut = job->group.is_usage_cut,
                 .is_group_vouched = job->group.is_vouched,
                 .group_id = job->group.id,
+                .cpu_interval_ns = job->cpu_interval_ns,
         };
 
         if (job->group.usage)

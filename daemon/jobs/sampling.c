@@ -42,7 +42,17 @@ static int sample(Jobs *jobs, Node *node, uint64_t max_age_ns) {
         return r < 0 ? r : 0;
 }
 
+void sampling_ask_cpus(const Jobs *jobs, Node *node) {
+        uint64_t least_ns = UINT64_MAX;
+
+        for (const Job *job = jobs->first; job; job = job->links.next)
+                if (job->cpu_interval_ns > 0 && job->cpu_interval_ns < least_ns && !job->final)
+                        least_ns = job->cpu_interval_ns;
+        node_ask_cpu_interval(node, least_ns < UINT64_MAX ? least_ns : 0);
+}
+
 int sampling_tick(Jobs *jobs, Node *node) {
+        sampling_ask_cpus(jobs, node);
         return sample(jobs, node, 0);
 }
 

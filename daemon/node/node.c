@@ -145,6 +145,24 @@ int node_sample(Node *node, uint64_t max_age_ns) {
         return r;
 }
 
+static uint64_t less_of(uint64_t a, uint64_t b) {
+        return a > 0 && (b == 0 || a < b) ? a : b;
+}
+
+uint64_t node_cpu_interval_ns(const Node *node) {
+        const NodeConfig *config = &node->config;
+        uint64_t asked_ns = config->job_cpu_interval_ns > 0 ? node->asked_cpu_interval_ns : 0, interval_ns;
+
+        if (asked_ns > 0 && asked_ns < config->job_cpu_interval_ns)
+                asked_ns = config->job_cpu_interval_ns;
+        interval_ns = less_of(config->cpu_interval_ns, asked_ns);
+        return interval_ns < config->interval_ns ? interval_ns : 0;
+}
+
+void node_ask_cpu_interval(Node *node, uint64_t interval_ns) {
+        node->asked_cpu_interval_ns = interval_ns;
+}
+
 int node_sample_cpus(Node *node) {
         uint64_t cpu_ns = clock_thread_cpu_ns();
         int r;
@@ -221,7 +239,7 @@ int node_publish(const Node *node, NodeSnapshot *ret) {
         memcpy(ret->boot_id, node->boot_id, sizeof(ret->boot_id));
         ret->identity = node->identity;
         ret->interval_ns = node->config.interval_ns;
-        ret->cpu_interval_ns = node_reads_cpus(&node->config) ? node->config.cpu_interval_ns : node->config.interval_ns;
+        ret->cpu_interval_ns = node_cpu_interval_ns(node) ?: node->config.interval_ns;
         ret->boottime_ns = node->sample.boottime_ns;
         ret->realtime_ns = node->sample.realtime_ns;
         ret->sample.cpu = meter_cpu_times(node->meter);

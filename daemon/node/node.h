@@ -18,6 +18,7 @@
 typedef struct NodeConfig {
         uint64_t interval_ns;             /* interval between two samples */
         uint64_t cpu_interval_ns;         /* interval between two readings of the CPUs in between; 0: none */
+        uint64_t job_cpu_interval_ns;     /* least such interval that a job may ask for; 0: jobs may not ask */
         uint64_t filesystems_interval_ns; /* interval between two readings of the file systems' sizes, except for "/" */
 } NodeConfig;
 
@@ -53,6 +54,7 @@ typedef struct Node {
         NodeIdentity identity;
         char boot_id[BOOT_ID_MAX];
         NodeConfig config;
+        uint64_t asked_cpu_interval_ns; /* least interval that running jobs ask for; 0: none asks */
 } Node;
 
 /* Reads the identity, but takes no sample. root: directory with proc/ and sys/. Returns 0 or a negative errno. */
@@ -85,10 +87,10 @@ enum {
 };
 int node_sample(Node *node, uint64_t max_age_ns);
 
-/* Returns true if the CPUs are read more often than samples are taken. */
-static inline bool node_reads_cpus(const NodeConfig *config) {
-        return config->cpu_interval_ns > 0 && config->cpu_interval_ns < config->interval_ns;
-}
+/* Returns the interval between two readings of the CPUs, as configured and as asked for; 0: samples are as frequent. */
+uint64_t node_cpu_interval_ns(const Node *node);
+/* Sets the least interval that running jobs ask for; 0: none asks. The configured limit applies. */
+void node_ask_cpu_interval(Node *node, uint64_t interval_ns);
 
 /* Reads the CPUs alone, for the threshold times and peaks of the next observation. Returns 0 or -ENOMEM. */
 int node_sample_cpus(Node *node);

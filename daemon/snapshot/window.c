@@ -198,6 +198,15 @@ static void put_time(const WindowSpan *span) {
         put(span, METRIC_UNOBSERVED, (double)counted(span, TOTAL_UNOBSERVED_NS) / (double)NS_PER_S, quality);
 }
 
+/* Sets the mean intervals of the samples, and of the readings of the CPUs. */
+static void put_interval(const WindowSpan *span, Metric metric, uint64_t n) {
+        double observed_s = (double)counted(span, TOTAL_OBSERVED_NS) / (double)NS_PER_S;
+
+        put_observed(span, metric, SOURCE_STAT, n > 0 && observed_s > 0, n > 0 ? observed_s / (double)n : 0);
+        if (quality_is_present(span->metrics->quality[metric]) && !span->window->lost)
+                span->metrics->quality[metric] = QUALITY_EXACT; /* the readings are counted */
+}
+
 void window_metrics(const Window *window, const Totals *end, uint32_t n_cpus, MetricSet *ret) {
         WindowSpan span = { .window = window, .end = end, .metrics = ret };
 
@@ -214,6 +223,8 @@ void window_metrics(const Window *window, const Totals *end, uint32_t n_cpus, Me
         put_cpu(&span);
         put_peaks(&span);
         put_derived(&span);
+        put_interval(&span, METRIC_SAMPLE_INTERVAL, window->n_observations);
+        put_interval(&span, METRIC_CPU_INTERVAL, counted(&span, TOTAL_CPU_READINGS));
 }
 
 /* --- record ----------------------------------------------------------------------------------- */

@@ -206,6 +206,7 @@ static void count_thresholds(Totals *totals, const CpuLevelSums *levels, Observa
         }
 
         totals->value[TOTAL_OBSERVED_NS] += elapsed_ns;
+        totals->value[TOTAL_CPU_READINGS] += levels->n_windows > 1 ? levels->n_windows : 1;
         for (size_t i = 0; i < N_CPU_THRESHOLDS; i++) {
                 totals->value[TOTAL_MEAN_AT100_NS + i] += levels->over_ns[CPU_ACROSS_MEAN][i];
                 totals->value[TOTAL_ALL_AT100_NS + i] += levels->over_ns[CPU_ACROSS_ALL][i];

@@ -62,6 +62,12 @@ const char *metric_raw_key(Metric metric) {
         return metric_info[metric].key;
 }
 
+bool metric_is_of_cpu_readings(Metric metric) {
+        assert(metric < N_METRICS);
+        return strncmp(metric_info[metric].family, "cpu_over_threshold_", 19) == 0 ||
+               strcmp(metric_info[metric].family, "cpu_utilization_peak_ratio") == 0;
+}
+
 int metric_find(const char *key) {
         for (Metric metric = 0; metric < N_METRICS; metric++)
                 if (strcmp(metric_info[metric].key, key) == 0)

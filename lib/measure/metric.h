@@ -62,7 +62,9 @@
         X(VIRT_DISK_WRITE,  "total_virtual_disk_io_write_mb",   "MiB", PER_MIB,  "virtual_disk_written_bytes", "bytes", COUNTER, "", "Bytes written to virtual disks (also counted on the physical disks below them)", SUM(DISKSTATS, 1, TOTAL_VIRT_DISK_WRITE_BYTES)) \
         X(VIRT_NET_SENT,    "total_net_io_virtual_sent_mb",     "MiB", PER_MIB,  "network_virtual_sent_bytes", "bytes", COUNTER, "", "Bytes sent over virtual interfaces", SUM(NETDEV, 1, TOTAL_NET_VIRT_SENT_BYTES)) \
         X(VIRT_NET_RECV,    "total_net_io_virtual_recv_mb",     "MiB", PER_MIB,  "network_virtual_received_bytes", "bytes", COUNTER, "", "Bytes received over virtual interfaces", SUM(NETDEV, 1, TOTAL_NET_VIRT_RECV_BYTES)) \
-        X(UNOBSERVED,       "unobserved_seconds",               "s",   1,        "unobserved_seconds", "seconds", COUNTER, "", "Time without observations (perfd stopped or the machine suspended): included in totals, not in peaks and threshold times", OWN)
+        X(UNOBSERVED,       "unobserved_seconds",               "s",   1,        "unobserved_seconds", "seconds", COUNTER, "", "Time without observations (perfd stopped or the machine suspended): included in totals, not in peaks and threshold times", OWN) \
+        X(SAMPLE_INTERVAL,  "sample_interval_seconds",          "s",   1,        "sample_interval_seconds", "seconds", GAUGE, "", "Mean interval of the samples of the window: that of its peaks, except those of CPUs", OWN) \
+        X(CPU_INTERVAL,     "cpu_interval_seconds",             "s",   1,        "cpu_interval_seconds", "seconds", GAUGE, "", "Mean interval of the readings of the CPUs: that of their peaks and threshold times", OWN)
 
 typedef enum Metric {
 #define X(id, ...) METRIC_##id,
@@ -97,6 +99,8 @@ extern const MetricInfo metric_info[N_METRICS];
  * one key.
  */
 const char *metric_raw_key(Metric metric);
+/* Returns true for the peaks and threshold times of CPUs: their interval is CPU_INTERVAL; that of other samples is SAMPLE_INTERVAL. */
+bool metric_is_of_cpu_readings(Metric metric);
 /* Returns the metric with an MLflow key, or -1. */
 int metric_find(const char *key);
 

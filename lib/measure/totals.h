@@ -29,6 +29,7 @@
         X(NET_SENT_BYTES) X(NET_RECV_BYTES)                                        \
         X(NET_VIRT_SENT_BYTES) X(NET_VIRT_RECV_BYTES)                              \
         X(OBSERVED_NS)           /* time covered by observations of the CPUs */    \
+        X(CPU_READINGS)          /* readings of the CPUs in this time */           \
         X(UNOBSERVED_NS)         /* gaps: daemon not running, or system suspended */ \
         X(MEAN_AT100_NS) X(MEAN_OVER80_NS) X(MEAN_OVER40_NS) X(MEAN_OVER20_NS)     \
         X(ALL_AT100_NS) X(ALL_OVER80_NS) X(ALL_OVER40_NS) X(ALL_OVER20_NS)         \

@@ -123,6 +123,7 @@ typedef struct Request {
                         bool is_fresh;      /* the cgroup was created for the job */
                         uint64_t late_ms;   /* time since the job began, as reported by the client; 0: it begins now */
                         ClientCpu client_cpu; /* in the fresh cgroup before the job's command started */
+                        uint64_t cpu_interval_ns; /* between readings of the CPUs while the job runs; 0: as configured */
                 } job_begin;
                 struct {
                         const char *job;
@@ -136,7 +137,8 @@ typedef struct Request {
                         double wall_seconds; /* duration of the phase that ends */
                 } mark;
                 struct {
-                        IndicatorModel *model; /* borrowed */
+                        const IndicatorModel *models; /* borrowed; not empty */
+                        size_t n_models;
                 } register_model;
                 struct {
                         const char *name;
@@ -153,7 +155,8 @@ typedef struct Answer {
         Status status;
         Complaint complaint; /* path and message if the status is not OK; else "" or a remark */
         bool has_item;
-        uint32_t item;       /* index of the refused indicator of a submission, from 0 */
+        uint32_t item;       /* index of the refused indicator of a submission, or of the model that the message is about,
+                              * from 0 */
         char job[JOB_ID_MAX];           /* mark: the job that was marked; else "" */
         char phase[PHASE_NAME_MAX];     /* mark: name of the phase that ended; else "" */
 } Answer;

@@ -24,6 +24,7 @@ OF_ROOT = ("system.test_examples.", "system.test_libperfd.", "system.test_perfct
 OF_USER = ("unit.", "system.test_examples.", "system.test_perfctl_enclosure.", "system.test_privacy.", "system.test_start.")
 # What a bare root, or an ordinary user, lacks.
 EXPECTED_SKIPS = re.compile(r"make interop-deps|PERFD_FIXTURES|needs root|no cgroup|no group of this machine has members")
+INSTALLS = (r"^Missing packages: .*\bpython3\b", r"^Installing \d+ packages \(1 min\) \.\.\.$")
 USER = "guest"
 
 
@@ -74,13 +75,17 @@ class BareRoot(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         return done.stdout
 
+    @staticmethod
+    def make_as(user, home, *arguments):
+        return "setpriv", "--reuid", user, "--regid", user, "--init-groups", "make", "-C", f"{home}/perfd", *arguments
+
     def make(self, *arguments, home, user="root", timeout_s):
-        return self.inside("setpriv", "--reuid", user, "--regid", user, "--init-groups", "make", "-C", f"{home}/perfd", *arguments,
+        return self.inside(*self.make_as(user, home, *arguments),
                            environment=(f"HOME={home}", f"USER={user}", "PERFD_TRY_AGAIN=1"), timeout_s=timeout_s)
 
-    def run_demonstration(self, home):
+    def run_demonstration(self, home, user="root"):
         """What `make run` prints until it waits for Ctrl-C, which ends it."""
-        words = self.enter("make", "-C", f"{home}/perfd", "run", environment=(f"HOME={home}", "PERFD_HTTP=127.0.0.1:0"))
+        words = self.enter(*self.make_as(user, home, "run"), environment=(f"HOME={home}", f"USER={user}", "PERFD_HTTP=127.0.0.1:0"))
         process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                    errors="replace", start_new_session=True)
         deadline = threading.Timer(INSTALL_S + BUILD_S, os.killpg, (process.pid, signal.SIGKILL))
@@ -101,9 +106,8 @@ class BareRoot(unittest.TestCase):
             process.stdout.close()
         return "".join(lines)
 
-    def expect_demonstration(self, text):
-        for line in (r"^Missing packages: .*\bpython3\b", r"^Installing \d+ packages \(1 min\) \.\.\.$",
-                     r"^Building perfd in build \(1 min\) \.\.\.$", r"^Job demo-\d+ \(memset\)  finished: exit 0$",
+    def expect_demonstration(self, text, installs=()):
+        for line in (*installs, r"^Building perfd in build \(1 min\) \.\.\.$", r"^Job demo-\d+ \(memset\)  finished: exit 0$",
                      r"^ +1  c +\S+ +5 ", r"^ +2  python +\S+ +5 ", r"^perfd has stopped\.$"):
             self.assertRegex(text, re.compile(line, re.M))
         self.assertEqual(re.findall(r".*(?:exit status|not found|No such file|[Ww]arning|Nothing to compare).*", text), [], text)
@@ -122,14 +126,16 @@ class BareRoot(unittest.TestCase):
             with subprocess.Popen(["tar", "-C", self.root / "root/perfd", "--no-same-owner", "-x"], stdin=packed.stdout):
                 packed.stdin.write(files)
                 packed.stdin.close()
-        self.expect_demonstration(self.run_demonstration("/root"))
+        self.expect_demonstration(self.run_demonstration("/root"), INSTALLS)
         self.expect_passed(self.make("check", f"TESTS={' '.join(OF_ROOT)}", home="/root", timeout_s=INSTALL_S + BUILD_S + TESTS_S))
 
         home = f"/home/{USER}"
         self.inside("useradd", "--create-home", USER)
         self.inside("cp", "-a", "/root/perfd", home)
+        self.inside("rm", "-r", f"{home}/perfd/build")
         self.inside("chown", "-R", f"{USER}:", home)
         self.inside("chmod", "700", home)
+        self.expect_demonstration(self.run_demonstration(home, USER))
         self.expect_passed(self.make("check", f"TESTS={' '.join(OF_USER)}", home=home, user=USER, timeout_s=BUILD_S + TESTS_S))
 
 

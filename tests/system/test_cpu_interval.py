@@ -69,6 +69,51 @@ class CpuInterval(harness.TestCase):
                     self.assertAlmostEqual(found[interval][key], 50, delta=12)
         self.assertEqual(found["50ms"]["max_t_cpu_pct_per_cpu_avg"], 100)
 
+    def test_a_job_asks_for_readings_while_it_runs(self):
+        daemon = self.daemon("[sampling]\ninterval = 1s\njob_cpu_interval = 100ms\n", root=self.directory)
+        with daemon.client() as client:
+            refused = client.begin("fast", sample_ms=50)
+            self.assert_status(refused, "DENIED")
+            self.assertIn("job_cpu_interval in [sampling]", refused.message)
+            client.begin("before", sample_ms=0)
+            first = daemon.metrics()["perfd_samples_total"]
+            harness.wait_for(lambda: daemon.metrics()["perfd_samples_total"] >= first + 2, "samples")
+            client.end("before", 0)
+            self.assert_status(client.begin("job", sample_ms=100), "OK")
+        daemon.wait_tick()
+        self.assertEqual(daemon.metrics()["perfd_cpu_interval_seconds"], 0.1)
+        daemon.kill()
+        daemon.start()
+        first = daemon.metrics()["perfd_samples_total"]
+        harness.wait_for(lambda: daemon.metrics()["perfd_samples_total"] >= first + N_PERIODS, "samples")
+        self.assertEqual(daemon.metrics()["perfd_cpu_interval_seconds"], 0.1) # a restart does not forget
+        with daemon.client() as client:
+            client.end("job", 0)
+        harness.wait_for(lambda: daemon.metrics()["perfd_cpu_interval_seconds"] == 1, "the interval of the node")
+
+        job, before = (daemon.get(f"/api/v1/jobs/{name}").json for name in ("job", "before"))
+        found = {m["key"]: m for m in job["metrics"]}
+        self.assertAlmostEqual(found["cpu_all_cpus_over80_pct"]["value"], 50, delta=12)
+        self.assertLess(found["cpu_interval_seconds"]["value"], 0.3)
+        self.assertEqual(found["cpu_all_cpus_over80_pct"]["interval_ms"], round(found["cpu_interval_seconds"]["value"] * 1000))
+        self.assertGreater(found["max_t_mem_percent"]["interval_ms"], 500)
+        self.assertNotIn("interval_ms", found["cpu_user_seconds"])
+        self.assertGreater({m["key"]: m["value"] for m in before["metrics"]}["cpu_interval_seconds"], 0.5)
+
+    def test_perfctl_asks(self):
+        daemon = self.daemon("[sampling]\ninterval = 1s\njob_cpu_interval = 100ms\n", root=self.directory)
+        self.assertEqual(daemon.perfctl("job", "begin", "--sample", "250ms", "by-hand").returncode, 0)
+        daemon.wait_tick()
+        self.assertEqual(daemon.metrics()["perfd_cpu_interval_seconds"], 0.25)
+        run = daemon.perfctl("run", "--job", "run", "--sample", "50ms", "--", "true")
+        self.assertEqual(run.returncode, 0)
+        self.assertIn("50 ms is below the least interval for which a job may ask, 100 ms: job_cpu_interval in [sampling] of perfd.conf",
+                      run.stderr)
+        for wrong in ("10ms", "2s", "often"):
+            run = daemon.perfctl("run", "--sample", wrong, "--", "true")
+            self.assertEqual(run.returncode, 2)
+            self.assertIn("a time from 50ms to 1s", run.stderr)
+
     def test_a_reload_begins_and_ends_the_readings(self):
         daemon = self.daemon("[sampling]\ninterval = 60s\n", root=self.directory, notify=True)
         self.assertEqual(daemon.metrics()["perfd_cpu_interval_seconds"], 60)

@@ -74,6 +74,38 @@ static void only_administrators_act_for_others(void **state) {
         assert_int_equal(end_job(f, "others"), STATUS_OK);
 }
 
+static int begin_sampled(Fixture *f, const char *id, uint64_t interval_ms) {
+        Request request = begin_request(f, id);
+
+        request.job_begin.cpu_interval_ns = interval_ms * NS_PER_MS;
+        return serve(f, &lifecycle_kinds[LIFECYCLE_BEGIN], &request);
+}
+
+static void the_cpus_are_read_as_often_as_any_running_job_asks(void **state) {
+        NodeConfig config = { .interval_ns = NS_PER_S, .filesystems_interval_ns = 60 * NS_PER_S, .job_cpu_interval_ns = 100 * NS_PER_MS };
+        Fixture *f = *state;
+
+        assert_int_equal(begin_sampled(f, "a", 500), STATUS_DENIED);
+        assert_string_equal(f->answer.complaint.path, "job_begin.sample_ms");
+        assert_non_null(strstr(f->answer.complaint.text, "job_cpu_interval in [sampling] of perfd.conf is 0"));
+        node_configure(&f->node, &config);
+        assert_int_equal(begin_sampled(f, "a", 99), STATUS_DENIED);
+        assert_non_null(strstr(f->answer.complaint.text, "99 ms is below the least interval for which a job may ask, 100 ms"));
+        assert_int_equal(f->jobs.jobs.n, 0);
+
+        assert_int_equal(begin_sampled(f, "a", 500), STATUS_OK);
+        assert_int_equal(node_cpu_interval_ns(&f->node), 500 * NS_PER_MS);
+        assert_int_equal(begin_sampled(f, "b", 100), STATUS_OK);
+        assert_int_equal(begin_sampled(f, "c", 0), STATUS_OK);
+        assert_int_equal(node_cpu_interval_ns(&f->node), 100 * NS_PER_MS);
+        assert_int_equal(end_job(f, "b"), STATUS_OK);
+        assert_int_equal(sampling_tick(&f->jobs.jobs, &f->node), 0);
+        assert_int_equal(node_cpu_interval_ns(&f->node), 500 * NS_PER_MS);
+        assert_int_equal(end_job(f, "a"), STATUS_OK);
+        assert_int_equal(sampling_tick(&f->jobs.jobs, &f->node), 0);
+        assert_int_equal(node_cpu_interval_ns(&f->node), 0);
+}
+
 /* Begins jobs until one is refused; returns the number of accepted jobs. */
 static unsigned begin_many(Fixture *f, unsigned n_max) {
         char id[32];
@@ -372,6 +404,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 ROOM_TEST(a_job_begins_and_ends_with_its_rows),
                 ROOM_TEST(an_id_is_used_once),
+                ROOM_TEST(the_cpus_are_read_as_often_as_any_running_job_asks),
                 ROOM_TEST(a_job_with_a_pending_row_cannot_begin_or_end),
                 ROOM_TEST(only_administrators_act_for_others),
                 ROOM_TEST(jobs_are_charged_to_the_user_who_began_them),

@@ -51,6 +51,31 @@ static void the_meter_can_be_reset(void **state) {
         node_deinit(&node);
 }
 
+static void the_least_interval_that_is_asked_for_applies_within_the_limit(void **state) {
+        NodeConfig config = CONFIG;
+        Node node;
+
+        (void)state;
+        assert_int_equal(node_init(&node, TREES "small", &config), 0);
+        node_ask_cpu_interval(&node, 100 * NS_PER_MS);
+        assert_int_equal(node_cpu_interval_ns(&node), 0); /* jobs may not ask */
+        config.job_cpu_interval_ns = 50 * NS_PER_MS;
+        node_configure(&node, &config);
+        assert_int_equal(node_cpu_interval_ns(&node), 100 * NS_PER_MS);
+        config.job_cpu_interval_ns = 200 * NS_PER_MS; /* raised while the job runs */
+        node_configure(&node, &config);
+        assert_int_equal(node_cpu_interval_ns(&node), 200 * NS_PER_MS);
+        config.cpu_interval_ns = 150 * NS_PER_MS;
+        node_configure(&node, &config);
+        assert_int_equal(node_cpu_interval_ns(&node), 150 * NS_PER_MS);
+        node_ask_cpu_interval(&node, 0);
+        assert_int_equal(node_cpu_interval_ns(&node), 150 * NS_PER_MS);
+        config.cpu_interval_ns = NS_PER_S; /* as frequent as samples */
+        node_configure(&node, &config);
+        assert_int_equal(node_cpu_interval_ns(&node), 0);
+        node_deinit(&node);
+}
+
 static void what_is_published_is_the_latest_sample(void **state) {
         NodeSnapshot snapshot = {};
         MetricSet metrics;
@@ -99,6 +124,7 @@ int main(void) {
                 cmocka_unit_test(a_sample_is_as_old_as_it_may_be),
                 cmocka_unit_test(a_root_that_is_not_there_is_an_error),
                 cmocka_unit_test(the_meter_can_be_reset),
+                cmocka_unit_test(the_least_interval_that_is_asked_for_applies_within_the_limit),
                 cmocka_unit_test(what_is_published_is_the_latest_sample),
                 cmocka_unit_test_setup_teardown(an_interval_is_one_row_of_the_history, place_setup_volatile, place_teardown),
         };

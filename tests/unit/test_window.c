@@ -193,6 +193,8 @@ static void peaks_and_shares_of_time_come_from_observations(void **state) {
         assert_true(fabs(b.metrics.compat[METRIC_CPU_OVER40] - 50) < 1e-9);
         assert_true(fabs(b.metrics.compat[METRIC_CPU_MEAN] - 47.5) < 1e-9);
         assert_metric(&b, METRIC_CPU_MEAN, 0.3375, QUALITY_EXACT);
+        assert_metric(&b, METRIC_SAMPLE_INTERVAL, 2, QUALITY_EXACT); /* 1 s and 3 s */
+        assert_metric(&b, METRIC_CPU_INTERVAL, 2, QUALITY_EXACT);
         bench_end(&b);
 }
 

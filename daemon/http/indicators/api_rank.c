@@ -75,6 +75,10 @@ static int find_direction(Exchange *exchange, const char *objective, RankQuery *
                 return exchange_error(exchange, 400, "query parameter 'direction' must be higher or lower, not '%s'", text);
         if (!text && vocabulary_say(rank->vocabulary, objective, "direction", &declared) == 0)
                 text = declared.text;
+        if (text && strcmp(text, "none") == 0)
+                return exchange_error(exchange, 400,
+                                      "the model of %s declares that neither a higher nor a lower '%s' is better; specify direction=higher "
+                                      "or direction=lower (perfctl: --direction)", rank->selection.filter.name, objective);
         if (!text && strcmp(objective, "overall_score") == 0)
                 text = "higher";
         if (!text)

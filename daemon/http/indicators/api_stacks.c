@@ -61,7 +61,7 @@ static int find_stack(Exchange *exchange, const char *digits, Json *json, int64_
         r = stack_reader_list(exchange->reader, prefix);
         while (r == 0 && (r = stack_reader_next(exchange->reader, &row)) == 0) {
                 if (++n_found > 1)
-                        return exchange_error(exchange, 400, "several stacks have a digest that begins with '%s'; give more digits", digits);
+                        return exchange_error(exchange, 400, "several stacks have a digest that begins with '%s': give more", digits);
                 *ret = row.id;
                 if (json)
                         put_stack(json, &row);

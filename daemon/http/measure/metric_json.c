@@ -14,8 +14,17 @@ static void put_stamp(Json *json, MetricStamp stamp) {
         json_put_int(json, "step", stamp.step);
 }
 
-/* stamp NULL: none. */
-static void write_present(Json *json, const ScopeMetrics *scope_metrics, const MetricStamp *stamp) {
+/* Writes the interval of the readings that a number is from; none for an exact number. */
+static void put_interval(Json *json, const ScopeMetrics *scope_metrics, size_t i, const MetricSet *metrics) {
+        Metric interval = scope_metrics->scope == SCOPE_NODE && metric_is_of_cpu_readings((Metric)i) ? METRIC_CPU_INTERVAL
+                                                                                                     : METRIC_SAMPLE_INTERVAL;
+
+        if (scope_metrics->quality[i] == QUALITY_SAMPLED && quality_is_present(metrics->quality[interval]))
+                json_put_uint(json, "interval_ms", (uint64_t)(metrics->value[interval] * 1e3 + 0.5));
+}
+
+/* stamp NULL: none. metrics: of the window. */
+static void write_present(Json *json, const ScopeMetrics *scope_metrics, const MetricSet *metrics, const MetricStamp *stamp) {
         for (size_t i = 0; i < scope_metrics->n; i++) {
                 if (!metric_scope_has(scope_metrics, i))
                         continue;
@@ -25,6 +34,7 @@ static void write_present(Json *json, const ScopeMetrics *scope_metrics, const M
                         put_stamp(json, *stamp);
                 json_put_string(json, "unit", scope_metrics->info[i].key_unit);
                 json_put_string(json, "quality", metric_quality_name(scope_metrics->quality[i]));
+                put_interval(json, scope_metrics, i, metrics);
                 json_put_string(json, "scope", metric_scope_name(scope_metrics->scope));
                 json_object_end(json);
         }
@@ -59,8 +69,8 @@ void metric_json_write_all(Json *json, const MetricSet *metrics, const UsageSet 
         const ScopeMetrics node = metric_scope_of_node(metrics), job = metric_scope_of_job(usage);
 
         json_put_array_begin(json, "metrics");
-        write_present(json, &node, &stamp);
-        write_present(json, &job, &stamp);
+        write_present(json, &node, metrics, &stamp);
+        write_present(json, &job, metrics, &stamp);
         json_array_end(json);
 
         json_put_array_begin(json, "absent");
@@ -77,8 +87,8 @@ void metric_json_write_part(Json *json, const MetricSet *metrics, const UsageSet
         const ScopeMetrics node = metric_scope_of_node(metrics), job = metric_scope_of_job(usage);
 
         json_put_array_begin(json, "metrics");
-        write_present(json, &node, NULL);
-        write_present(json, &job, NULL);
+        write_present(json, &node, metrics, NULL);
+        write_present(json, &job, metrics, NULL);
         json_array_end(json);
 }
 

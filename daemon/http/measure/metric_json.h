@@ -17,8 +17,10 @@ typedef struct MetricStamp {
         int64_t step;
 } MetricStamp;
 
-/* Writes three members of the open object: "metrics", each with unit, quality and scope; "absent", each with scope and reason;
- * and "compat", the values as perf.py would report them. */
+/*
+ * Writes three members of the open object: "metrics", each with unit, quality, mean interval of its readings if sampled, and scope;
+ * "absent", each with scope and reason; and "compat", the values as perf.py would report them.
+ */
 void metric_json_write_all(Json *json, const MetricSet *metrics, const UsageSet *usage, MetricStamp stamp);
 /* Writes only "metrics", for a part of a job, without timestamp and step. */
 void metric_json_write_part(Json *json, const MetricSet *metrics, const UsageSet *usage);

@@ -191,7 +191,7 @@ int node_subject_metrics_percpu(Exposition *exposition, const Exchange *exchange
 
 static const Scalar sampling_scalars[] = {
         SCALAR_SECONDS(NodeSnapshot, interval_ns, FAMILY_GAUGE, "perfd_sample_interval_seconds", "Configured sampling interval"),
-        SCALAR_SECONDS(NodeSnapshot, cpu_interval_ns, FAMILY_GAUGE, "perfd_cpu_interval_seconds", "Configured interval of CPU readings"),
+        SCALAR_SECONDS(NodeSnapshot, cpu_interval_ns, FAMILY_GAUGE, "perfd_cpu_interval_seconds", "Interval of CPU readings"),
         SCALAR_SECONDS(NodeSnapshot, sample_cpu_ns, FAMILY_COUNTER, "perfd_sample_cpu_seconds", "CPU time spent on sampling"),
         SCALAR_COUNTER(NodeSnapshot, events.n_counter_resets, "perfd_meter_resets", "Kernel counters that decreased and were reset"),
         SCALAR_COUNTER(NodeSnapshot, events.n_cpu_changes, "perfd_meter_cpu_changes", "CPUs that were added or removed"),
