@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <string.h>
 
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
 #include "client/deliver/deliver.h"
-#include "client/facts/object_builder.h"
 #include "client/import/kpi_documents.h"
 #include "client/wire/id.h"
 #include "document/value_parse.h"
@@ -44,33 +42,6 @@ static bool read_value(const char *text, Arena *arena, const Value **ret) {
         return value_is_number(*ret) || (*ret)->type == VALUE_NULL || (*ret)->type == VALUE_LIST;
 }
 
-static int make_document(const KpiSubmitOptions *options, const char *name, const Value *value, Arena *arena, const Value **ret) {
-        ObjectBuilder document, result, labels;
-        Value *object = arena_alloc(arena, sizeof(*object)), none = { .type = VALUE_OBJECT };
-
-        object_builder_init(&document, arena, 6);
-        object_builder_init(&result, arena, 1);
-        object_builder_init(&labels, arena, OPTION_TEXTS_MAX);
-        object_builder_put(&result, name, value);
-        for (size_t i = 0; i < options->labels.n; i++) {
-                const char *equals = strchr(options->labels.items[i], '=');
-                Value text = { .type = VALUE_STRING, .string = equals + 1 };
-                const char *key = arena_strndup(arena, options->labels.items[i], (size_t)(equals - options->labels.items[i]));
-
-                labels.failed |= !key;
-                object_builder_put(&labels, key, &text);
-        }
-
-        object_builder_put_text(&document, "name", name);
-        object_builder_put_text(&document, "component", KPI_COMPONENT);
-        object_builder_put_text(&document, "version", options->version);
-        object_builder_put(&document, "@parameters", &none);
-        object_builder_put_object(&document, "@result", &result);
-        object_builder_put_object(&document, KPI_LABELS, &labels);
-        *ret = object;
-        return object ? object_builder_end(&document, object) : -ENOMEM;
-}
-
 static int send_item(const CommandLine *line, const Submission *item) {
         const KpiSubmitOptions *options = line->options;
         scoped(deliver_courier_deinit) Courier courier;
@@ -98,6 +69,7 @@ static int kpi_submit_run(const CommandLine *line) {
         const char *name = line->arguments[0], *job = options->job ?: getenv("PERFD_JOB") ?: "";
         Submission item = { .job = job, .is_job_inherited = !options->job && *job };
         const Value *value, *document;
+        KpiValue kpi;
         Complaint complaint;
         int r;
 
@@ -109,7 +81,9 @@ static int kpi_submit_run(const CommandLine *line) {
                                       line->arguments[1]);
 
         item.time_ms = clock_realtime_ns() / NS_PER_MS;
-        r = make_document(options, name, value, &arena, &document);
+        kpi = (KpiValue){ .name = name, .version = options->version, .value = value, .labels = options->labels.items,
+                          .n_labels = options->labels.n };
+        r = kpi_documents_make_one(&kpi, &arena, &document);
         if (r == 0)
                 r = id_make_result(item.time_ms, item.id);
         if (r == 0)

@@ -152,6 +152,42 @@ int kpi_documents_make(const Kpi *kpis, size_t n, const char *name, Arena *arena
         return indicator_from_value(value, DOCUMENT_LIMITS_NONE, &ret->indicator, ret_complaint);
 }
 
+static void put_label(ObjectBuilder *labels, const char *label, Arena *arena) {
+        const char *equals = strchr(label, '=');
+        const char *key = arena_strndup(arena, label, (size_t)(equals - label));
+        const Value text = { .type = VALUE_STRING, .string = equals + 1 };
+
+        if (key)
+                object_builder_put(labels, key, &text);
+        else
+                labels->failed = true;
+}
+
+int kpi_documents_make_one(const KpiValue *kpi, Arena *arena, const Value **ret) {
+        const Value none = { .type = VALUE_OBJECT };
+        Value *document = arena_alloc(arena, sizeof(*document));
+        ObjectBuilder object, result, labels;
+
+        object_builder_init(&object, arena, 6);
+        object_builder_init(&result, arena, 1);
+        object_builder_init(&labels, arena, kpi->n_labels);
+        object_builder_put(&result, kpi->name, kpi->value);
+        for (size_t i = 0; i < kpi->n_labels; i++)
+                put_label(&labels, kpi->labels[i], arena);
+
+        object_builder_put_text(&object, "name", kpi->name);
+        object_builder_put_text(&object, "component", KPI_COMPONENT);
+        object_builder_put_text(&object, "version", kpi->version);
+        object_builder_put(&object, "@parameters", &none);
+        object_builder_put_object(&object, "@result", &result);
+        object_builder_put_object(&object, KPI_LABELS, &labels);
+        if (!document || object_builder_end(&object, document) < 0)
+                return -ENOMEM;
+
+        *ret = document;
+        return 0;
+}
+
 /* --- the model ------------------------------------------------------------------------------------ */
 
 const char *kpi_documents_direction(const Value *kpi) {

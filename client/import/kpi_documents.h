@@ -28,6 +28,17 @@ int kpi_documents_read(const Value *payload, Arena *arena, const Kpi **ret, size
 int kpi_documents_make(const Kpi *kpis, size_t n, const char *name, Arena *arena, Submission *ret, size_t *ret_n_used,
                        Complaint *ret_complaint);
 
+/* A KPI that is submitted alone. All members are borrowed. */
+typedef struct KpiValue {
+        const char *name, *version; /* version NULL: none */
+        const Value *value;         /* a number, a list of numbers, or null */
+        const char *const *labels;  /* each KEY=VALUE */
+        size_t n_labels;
+} KpiValue;
+
+/* Makes the document of one KPI, whose name is that of the indicator and of its result. 0 or -ENOMEM. */
+int kpi_documents_make_one(const KpiValue *kpi, Arena *arena, const Value **ret);
+
 /* Makes the declaration of a model. 0 or -ENOMEM. */
 int kpi_documents_model(const Kpi *kpis, size_t n, const char *name, Arena *arena, const Value **ret);
 

@@ -99,12 +99,22 @@ static int read_value(KpiReader *reader, const char **at, Value *ret) {
 
 /* --- labels --------------------------------------------------------------------------------------- */
 
-/* Returns the quote that ends a value. Values of the second form have quotes that are not escaped. */
+/* True if a quote ends a value: another label or the KPI's value follows. */
+static bool is_end(const char *after) {
+        if (*after == '}')
+                return after[1] == ' ';
+        if (*after != ',')
+                return false;
+        after += 1 + strspn(after + 1, " ");
+        return *after == '}' || (name_length(after) > 0 && strncmp(after + name_length(after), "=\"", 2) == 0);
+}
+
+/* Returns the quote that ends a value. Values that MatrixBenchmarking prints have quotes that are not escaped. */
 static const char *find_end(const char *p) {
         for (; *p; p++) {
                 if (*p == '\\' && p[1])
                         p++;
-                else if (*p == '"' && (p[1] == '}' || p[1] == ','))
+                else if (*p == '"' && is_end(p + 1))
                         return p;
         }
         return NULL;

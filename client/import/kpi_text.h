@@ -22,7 +22,7 @@ typedef struct Kpi {
         const Value *object; /* unit, help, value, test_uuid, labels and so on */
 } Kpi;
 
-/* Where a text is wrong, and how. */
+/* Line of an error, and a message. */
 typedef struct KpiError {
         unsigned line;
         const char *text;
