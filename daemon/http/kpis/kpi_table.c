@@ -16,10 +16,9 @@ struct KpiTable {
         char **versions; /* owned */
         size_t n_versions, n_versions_max;
 
-        /* of the last result: consecutive results are of the same series of the store */
+        /* of the last result: those of a series of the store are consecutive */
         int64_t last_series;
         size_t last;
-        const char *last_version;
 };
 
 int kpi_table_new(KpiTable **ret, const KpiFields *fields, size_t n_numbers) {
@@ -113,9 +112,10 @@ static bool put_version(const KpiTable *table, const PointRow *row, Buffer *out)
 
         buffer_puts(out, "");
         for (size_t i = 0; i < compared->n; i++) {
-                const char *key = point_parameter_key(compared->names[i]), *text = key ? NULL : point_field(row, compared->names[i]);
-                JsonText value = key ? json_text_find(row->parameters, key) : (JsonText){};
+                const char *text = NULL;
+                JsonText value = {};
 
+                point_find(row, compared->names[i], &value, &text);
                 if (compared->n > 1)
                         buffer_printf(out, "%s%s=", i > 0 ? "|" : "", compared->names[i]);
                 if (text)
@@ -199,23 +199,23 @@ static int add_run(KpiTable *table, KpiRuns *runs, const HistoryRun *run) {
 }
 
 int kpi_table_add(KpiTable *table, const PointRow *row) {
+        const char *version;
         KpiSeries *series;
-        int r = 0;
+        int r;
 
-        if (table->n == 0 || row->series == 0 || row->series != table->last_series) {
-                r = find_version(table, row, &table->last_version);
-                if (r == 0)
-                        r = find_series(table, row, &table->last);
-                if (r != 0)
-                        return r;
+        r = find_version(table, row, &version);
+        if (r == 0 && (table->n == 0 || row->series == 0 || row->series != table->last_series)) {
+                r = find_series(table, row, &table->last);
                 table->last_series = row->series;
         }
+        if (r != 0)
+                return r;
 
         series = &table->series[table->last];
         series->n_failed += row->has_failed;
         for (size_t i = 0; r == 0 && i < table->n_numbers && !row->has_failed; i++)
                 if (isfinite(row->numbers[i]))
-                        r = add_run(table, &series->runs[i], &(HistoryRun){ row->numbers[i], row->time_ms, table->last_version });
+                        r = add_run(table, &series->runs[i], &(HistoryRun){ row->numbers[i], row->time_ms, version });
         return r;
 }
 
