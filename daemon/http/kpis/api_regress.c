@@ -34,16 +34,16 @@ typedef struct RegressQuery {
         Vocabulary *vocabulary; /* owned */
         KpiTable *table;        /* owned */
         Buffer note;            /* owned */
-        struct Kpi *kpis;       /* owned */
+        struct JudgedNumber *kpis;       /* owned */
         size_t n_kpis;
 } RegressQuery;
 
 /* One number of one series. */
-typedef struct Kpi {
+typedef struct JudgedNumber {
         const KpiSeries *series; /* borrowed */
         size_t number;
         HistoryVerdict verdict;
-} Kpi;
+} JudgedNumber;
 
 static void regress_deinit(RegressQuery *query) {
         vocabulary_free(query->vocabulary);
@@ -237,7 +237,7 @@ static int read_runs(Exchange *exchange, RegressQuery *query) {
 /* Series without a run of the judged version are not part of the answer: they have no news. */
 static int judge_number(Exchange *exchange, RegressQuery *query, KpiSeries *series, size_t number) {
         KpiRuns *runs = &series->runs[number];
-        Kpi *kpi = &query->kpis[query->n_kpis];
+        JudgedNumber *kpi = &query->kpis[query->n_kpis];
         int r;
 
         if (runs->n == 0)
@@ -299,7 +299,7 @@ static void write_verdict(Json *json, const HistoryVerdict *verdict) {
         json_put_uint(json, "older", verdict->n_older);
 }
 
-static void write_kpi(Json *json, const RegressQuery *query, const Kpi *kpi) {
+static void write_kpi(Json *json, const RegressQuery *query, const JudgedNumber *kpi) {
         static const char *const directions[] = { [JUDGE_NEITHER] = "none", [JUDGE_LOWER] = "lower", [JUDGE_HIGHER] = "higher" };
         const char *result = query->selection.numbers[kpi->number];
         scoped(buffer_deinit) Buffer name = {}, unit = {};
