@@ -10,7 +10,10 @@ static void put_types(Json *json, unsigned types) {
         static const struct {
                 PropertyType type;
                 const char *word;
-        } all[] = { { PROPERTY_STR, "str" }, { PROPERTY_INT, "int" }, { PROPERTY_FLOAT, "float" }, { PROPERTY_BOOL, "bool" } };
+        } all[] = {
+                { PROPERTY_STR, "str" },       { PROPERTY_INT, "int" },   { PROPERTY_FLOAT, "float" }, { PROPERTY_BOOL, "bool" },
+                { PROPERTY_SEMVER, "semver" }, { PROPERTY_TIME, "time" }, { PROPERTY_MAP, "map" },     { PROPERTY_LIST, "list" },
+        };
 
         json_put_array_begin(json, "types");
         for (size_t i = 0; i < N_ELEMENTS(all); i++)
@@ -25,9 +28,9 @@ static void put_property(Json *json, const Property *property) {
         put_types(json, property->types);
         if (property->is_result) {
                 json_put_string(json, "unit", property->unit);
-                json_put_string(json, "direction", indicator_model_direction_text(property->direction));
+                json_put_string(json, "direction", property_direction_text(property->direction));
         } else {
-                json_put_string(json, "index", indicator_model_index_text(property->index));
+                json_put_string(json, "index", property_index_text(property->index));
                 value_put_json(property->allowed, "values", json);
         }
         json_put_bool(json, "optional", property->is_optional);
@@ -75,7 +78,8 @@ static void put_comment_text(Buffer *out, const char *text) {
 
 /* Writes "# rate: GFLOP/s, higher is better; …", or nothing if the property has no description. */
 static void put_comment(Buffer *out, const char *mark, const Property *property) {
-        const char *separator = ": ", *direction = indicator_model_direction_text(property->direction);
+        const char *separator = ": ";
+        const char *direction = property->direction == DIRECTION_NONE ? NULL : property_direction_text(property->direction);
 
         if (!property->unit && !direction && !property->help)
                 return;
@@ -144,6 +148,7 @@ static const char *rdf_type(unsigned types) {
         case PROPERTY_BOOL:
                 return "bool";
         case PROPERTY_STR:
+        case PROPERTY_SEMVER:
                 return "string";
         default: /* several types, or any type: a text column can store all of them */
                 return types ? "string" : "default";

@@ -2,8 +2,10 @@
 #include "client/api/model_set.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "client/api/answer.h"
+#include "client/api/schema_reader.h"
 #include "client/cli/command.h"
 #include "client/cli/document.h"
 #include "client/cli/input.h"
@@ -12,7 +14,7 @@
 #include "util/array.h"
 
 void model_set_deinit(ModelSet *set) {
-        for (size_t i = 0; i < set->n; i++)
+        for (size_t i = 0; i < set->n_arenas; i++)
                 arena_deinit(&set->arenas[i]);
         free(set->arenas);
         free(set->models);
@@ -24,50 +26,80 @@ static int out_of_memory(void) {
         return EXIT_FAILED;
 }
 
-/* Allocates the next model and its arena, n_bytes larger than a model needs. Returns 0 or -ENOMEM. */
-static int make_room(ModelSet *set, size_t n_bytes) {
-        if (ARRAY_EXTEND(set->models, set->n) < 0 || ARRAY_EXTEND(set->arenas, set->n) < 0)
-                return -ENOMEM;
-        return arena_init(&set->arenas[set->n], n_bytes + MODEL_ARENA_BYTES);
+/* Allocates an arena, which the set owns. Returns NULL if out of memory. */
+static Arena *make_arena(ModelSet *set, size_t n_bytes) {
+        if (ARRAY_EXTEND(set->arenas, set->n_arenas) < 0 || arena_init(&set->arenas[set->n_arenas], n_bytes) < 0)
+                return NULL;
+        return &set->arenas[set->n_arenas++];
 }
 
-static int read_model(ModelSet *set, const char *file, const Buffer *text) {
-        const Value *document;
-        Complaint complaint;
-        unsigned line, column;
+/* Returns 0, MODEL_INVALID with a complaint, or -ENOMEM. */
+static int add_model(ModelSet *set, const Value *declaration, Complaint *ret_complaint) {
+        Arena *arena = make_arena(set, MODEL_ARENA_BYTES);
         int r;
 
-        r = document_parse(text, input_name(file), &set->arenas[set->n], &document);
-        if (r == DOCUMENT_WRONG)
-                return EXIT_FAILED;
+        if (!arena || ARRAY_EXTEND(set->models, set->n) < 0)
+                return -ENOMEM;
+        r = indicator_model_from_value(declaration, arena, &set->models[set->n], ret_complaint);
         if (r == 0)
-                r = indicator_model_from_value(document, &set->arenas[set->n], &set->models[set->n], &complaint);
-        if (r == MODEL_INVALID) {
-                yaml_locate(text->text ?: "", text->n, complaint.path, &line, &column);
-                message_print("%s:%u:%u: %s%s%s", input_name(file), line, column, complaint.path, complaint.path[0] ? ": " : "",
-                              complaint.text);
+                set->n++;
+        return r;
+}
+
+/* path: of the model in the file; "" for a file that is a model. */
+static int report_model(const char *file, const Buffer *text, const char *path, const Complaint *complaint) {
+        char whole[2 * COMPLAINT_PATH_MAX];
+        unsigned line, column;
+
+        (void)snprintf(whole, sizeof(whole), "%s%s%s", path, path[0] && complaint->path[0] ? "." : "", complaint->path);
+        yaml_locate(text->text ?: "", text->n, whole, &line, &column);
+        message_print("%s:%u:%u: %s%s%s", input_name(file), line, column, whole, whole[0] ? ": " : "", complaint->text);
+        return EXIT_FAILED;
+}
+
+static int read_models(ModelSet *set, const char *file, const Buffer *text, const Value *document, Arena *arena) {
+        const Value *models = schema_reader_models(document);
+        Complaint complaint = {};
+        char path[32] = "";
+        int r = 0;
+
+        if (!models) {
+                r = add_model(set, document, &complaint);
+                return r == MODEL_INVALID ? report_model(file, text, "", &complaint) : r == 0 ? EXIT_DONE : out_of_memory();
+        }
+        if (models->n_items == 0) {
+                message_print("%s: 'models' is empty: add a model", input_name(file));
                 return EXIT_FAILED;
         }
 
-        return r == 0 ? EXIT_DONE : out_of_memory();
+        for (size_t i = 0; i < models->n_items && r == 0; i++) {
+                const Value *declaration;
+
+                (void)snprintf(path, sizeof(path), "models[%zu]", i);
+                r = schema_reader_declaration(&models->items[i], arena, &declaration, &complaint);
+                if (r == 0)
+                        r = add_model(set, declaration, &complaint);
+        }
+        return r == MODEL_INVALID ? report_model(file, text, path, &complaint) : r == 0 ? EXIT_DONE : out_of_memory();
 }
 
 static int add_file(ModelSet *set, const char *file) {
         scoped(buffer_deinit) Buffer text = {};
+        const Value *document;
+        Arena *arena;
         int r;
 
         r = input_read(file, &text);
         if (r != EXIT_DONE)
                 return r;
-        if (make_room(set, document_arena_size(text.n)) < 0)
+        arena = make_arena(set, 2 * document_arena_size(text.n)); /* of the tree, and of the declarations in it */
+        if (!arena)
                 return out_of_memory();
 
-        r = read_model(set, file, &text);
-        if (r == EXIT_DONE)
-                set->n++;
-        else
-                arena_deinit(&set->arenas[set->n]);
-        return r;
+        r = document_parse(&text, input_name(file), arena, &document);
+        if (r == DOCUMENT_WRONG)
+                return EXIT_FAILED;
+        return r == 0 ? read_models(set, file, &text, document, arena) : out_of_memory();
 }
 
 int model_set_add_files(ModelSet *set, char *const *files, int n) {
@@ -86,21 +118,11 @@ static int add_declaration(ModelSet *set, const Value *declaration) {
         Complaint complaint;
         int r;
 
-        if (make_room(set, 0) < 0)
-                return out_of_memory();
-
-        r = indicator_model_from_value(declaration, &set->arenas[set->n], &set->models[set->n], &complaint);
-        if (r == 0) {
-                set->n++;
-                return EXIT_DONE;
-        }
-
-        arena_deinit(&set->arenas[set->n]);
-        if (r < 0)
-                return out_of_memory();
-        message_print("skipping a model of perfd that this version of perfctl does not support: %s: %s", complaint.path,
-                      complaint.text);
-        return EXIT_DONE;
+        r = add_model(set, declaration, &complaint);
+        if (r == MODEL_INVALID)
+                message_print("skipping a model of perfd that this version of perfctl does not support: %s: %s", complaint.path,
+                              complaint.text);
+        return r < 0 ? out_of_memory() : EXIT_DONE;
 }
 
 int model_set_add_answer(ModelSet *set, const ApiQuery *query) {

@@ -11,15 +11,17 @@
 
 /* Owned by the caller; initialize with zeros. */
 typedef struct ModelSet {
-        IndicatorModel *models; /* models[i] is allocated in arenas[i] */
+        IndicatorModel *models;
         size_t n;
-        Arena *arenas; /* n elements */
+        Arena *arenas; /* memory of the models and their documents */
+        size_t n_arenas;
 } ModelSet;
 
 void model_set_deinit(ModelSet *set);
 
 /*
- * Adds the models of all files, and reports each error with its position. "-" is standard input. Returns EXIT_DONE,
+ * Adds the models of all files, and reports each error with its position. A file declares one model, or is a schema that
+ * `perfctl indicator schema` printed. "-" is standard input. Returns EXIT_DONE,
  * or the exit status of the last file that failed.
  */
 int model_set_add_files(ModelSet *set, char *const *files, int n);

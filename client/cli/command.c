@@ -9,7 +9,7 @@
 
 #define COMMANDS_MAX 128U
 #define HELP_COLUMN 29U /* column of the help text next to an option */
-#define SUMMARY_COLUMN 23U
+#define SUMMARY_COLUMN 25U
 
 /* --- finding -------------------------------------------------------------------------------------- */
 

@@ -2,6 +2,8 @@
 /* Registers and removes indicator models. */
 
 #include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "client/api/model_set.h"
@@ -19,7 +21,7 @@ static const Option options_table[] = {
         {},
 };
 
-/* Removes the request from a field path: "results.rate.type" of "register.results.rate.type". */
+/* Removes the request from a field path: "results.rate.type" from "register.results.rate.type". */
 static const char *place_of(const Complaint *complaint) {
         const char *dot = strchr(complaint->path, '.');
 
@@ -58,31 +60,43 @@ static void put_change(Screen *screen, const char *name, const char *component, 
         buffer_printf(screen->out, ": %s\n", change);
 }
 
+/* Prints one line for each model. Returns the exit status. */
+static int report_registered(const CommandLine *line, const ModelSet *set, const Reply *reply) {
+        const char *change = reply->status == STATUS_DUPLICATE ? "already registered" : "registered";
+        scoped(buffer_deinit) Buffer out = {};
+        Screen screen;
+
+        screen_init(&screen, &out, STDOUT_FILENO, line->global.no_color);
+        for (size_t i = 0; i < set->n; i++)
+                put_change(&screen, set->models[i].name, set->models[i].component, change);
+        if (reply->complaint.text[0] && reply->status == STATUS_OK)
+                message_print("%s: %s", set->models[reply->has_item && reply->item < set->n ? reply->item : 0].name, reply->complaint.text);
+        return output_print(&out);
+}
+
+/* Registers all models in one request, so that all or none are registered. */
 static int register_all(const CommandLine *line, const ModelSet *set) {
         const RegisterOptions *options = line->options;
+        scoped(freep) const Value **documents = calloc(set->n, sizeof(*documents));
         scoped(deliver_courier_deinit) Courier courier;
-        scoped(buffer_deinit) Buffer out = {};
         Delivery delivery;
-        Screen screen;
-        int r = 0;
+        size_t refused;
+        int r;
 
         deliver_courier_init(&courier, line->global.socket, options->timeout_ns);
-        screen_init(&screen, &out, STDOUT_FILENO, line->global.no_color);
-        for (size_t i = 0; i < set->n && r == 0; i++) {
-                const IndicatorModel *model = &set->models[i];
+        if (!documents)
+                return command_fail(-ENOMEM);
+        for (size_t i = 0; i < set->n; i++)
+                documents[i] = set->models[i].document;
 
-                r = deliver_model(&courier, model->document, &delivery);
-                if (r != 0) {
-                        r = refuse(&courier, &delivery, model->name, "registered", r);
-                        break;
-                }
-                put_change(&screen, model->name, model->component,
-                           delivery.reply.status == STATUS_DUPLICATE ? "already registered" : "registered");
-                if (delivery.reply.complaint.text[0] && delivery.reply.status == STATUS_OK)
-                        message_print("%s: %s", model->name, delivery.reply.complaint.text);
-        }
-
-        return output_print(&out) == EXIT_DONE ? r : EXIT_FAILED;
+        r = deliver_models(&courier, documents, set->n, &delivery);
+        if (r == 0)
+                return report_registered(line, set, &delivery.reply);
+        refused = delivery.reply.has_item && delivery.reply.item < set->n ? delivery.reply.item : 0;
+        r = refuse(&courier, &delivery, set->models[refused].name, "registered", r);
+        if (set->n > 1)
+                message_print("no model was registered");
+        return r;
 }
 
 static int indicator_register_run(const CommandLine *line) {
@@ -102,9 +116,11 @@ const Command cmd_indicator_register = {
         .name = "indicator register",
         .arguments = "FILE…",
         .summary = "Register a model: declare an indicator's parameters and results",
-        .help = "Each file, or standard input for -, declares one model as described in perfd-indicators(5). A model replaces the "
-                "one with the same name and component.",
-        .examples = { "perfctl indicator register membw.yaml", "./describe.py | perfctl indicator register -" },
+        .help = "Each file, or standard input for -, declares a model as described in perfd-indicators(5), or has the models that "
+                "`perfctl indicator schema` prints. All models are registered, or none. A model replaces the one with the same name "
+                "and component.",
+        .examples = { "perfctl indicator register membw.yaml", "./describe.py | perfctl indicator register -",
+                      "perfctl indicator schema *.yaml | perfctl indicator register -" },
         COMMAND_OPTIONS(RegisterOptions, options_table),
         .n_arguments_min = 1,
         .n_arguments_max = COMMAND_MANY,

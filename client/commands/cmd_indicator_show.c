@@ -14,6 +14,8 @@ static void write_declared(Screen *screen, const Value *declared) {
         const char *unit = answer_text(declared, "unit"), *direction = answer_text(declared, "direction");
         scoped(buffer_deinit) Buffer text = {};
 
+        if (strcmp(direction, "none") == 0)
+                direction = "";
         if (!*unit && !*direction)
                 return;
 

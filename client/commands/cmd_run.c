@@ -40,6 +40,8 @@ static const Option options_table[] = {
         { "env", 0, "NAME", "Record a variable with the results; may be repeated",
           OPTION_TEXTS(RunOptions, environment, OPTION_TEXTS_MAX, parse_variable), .value = OPTION_VALUE_VARIABLE },
         { "spec", 0, "FILE", "Run the script of an Amun specification", OPTION_TEXT(RunOptions, spec), .value = OPTION_VALUE_FILE },
+        { "script", 0, "FILE", "Script to run instead of the one that the specification names", OPTION_TEXT(RunOptions, script),
+          .value = OPTION_VALUE_FILE },
         { "keep", 0, NULL, "Keep the directory made by --spec", OPTION_FLAG(RunOptions, keep) },
         OPTION_ROW_SPOOL(RunOptions, spool),
         { "report", 0, NULL, "Print the report of the job on standard error at the end", OPTION_FLAG(RunOptions, report) },
@@ -57,6 +59,9 @@ static int run_run(const CommandLine *line) {
         r = command_check_arguments(line, options->spec ? 0 : 1, options->spec ? 0 : COMMAND_MANY);
         if (r != EXIT_DONE)
                 return r;
+        if (options->script && !options->spec)
+                return command_refuse(line->command->name, "--script is the script of a specification: add --spec, or name the file as "
+                                      "the command");
         if (common_options_check_place(&options->job.place, error) != 0)
                 return command_refuse(line->command->name, "%s", error);
 
@@ -65,7 +70,7 @@ static int run_run(const CommandLine *line) {
 
 const Command cmd_run = {
         .name = "run",
-        .arguments = "{[--] COMMAND [ARGUMENT]… | --spec FILE}",
+        .arguments = "{[--] COMMAND [ARGUMENT]… | --spec FILE [--script FILE]}",
         .summary = "Run a command as a job",
         .help = "The command keeps its input, output and terminal, gets $PERFD_JOB, and perfctl exits as the command did. A perfd "
                 "that is down, slow or full does not delay or end the command, or change its exit status. Unless standard output is "

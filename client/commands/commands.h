@@ -17,6 +17,7 @@
         COMMAND(cmd_time)                \
         COMMAND(cmd_submit)              \
         COMMAND(cmd_import_inspection)   \
+        COMMAND(cmd_import_mlperf_storage) \
         HEADING("Examine jobs and the node") \
         COMMAND(cmd_report)              \
         COMMAND(cmd_metrics)             \

@@ -19,7 +19,7 @@
 typedef struct SpecRun {
         const CommandLine *line;
         const RunOptions *options;
-        Buffer text;
+        Buffer text, script_text; /* of the files of --spec and --script */
         Arena arena;
         Spec spec;
         char scratch[PATH_MAX], script[PATH_MAX + sizeof(SCRIPT) + 1];
@@ -31,6 +31,7 @@ static void spec_run_deinit(SpecRun *run) {
         spec_deinit(&run->spec);
         arena_deinit(&run->arena);
         buffer_deinit(&run->text);
+        buffer_deinit(&run->script_text);
         closep(&run->here_fd);
 }
 
@@ -50,7 +51,7 @@ static int parse(SpecRun *run, const char *file) {
         if (r == 0)
                 r = document_parse(&run->text, file, &run->arena, &value);
         if (r == 0) {
-                r = spec_read(value, &run->spec, &error);
+                r = spec_read(value, run->options->script ? run->script_text.text : NULL, &run->spec, &error);
                 if (r == SPEC_WRONG)
                         message_print("%s: %s", file, error.text);
         }
@@ -59,11 +60,30 @@ static int parse(SpecRun *run, const char *file) {
         return r == 0 ? EXIT_DONE : EXIT_USAGE;
 }
 
+/* Reads the file of --script, if it is given. Returns an exit status. */
+static int read_script(SpecRun *run) {
+        Buffer *text = &run->script_text;
+        int r;
+
+        if (!run->options->script)
+                return EXIT_DONE;
+        r = input_read(run->options->script, text);
+        if (r != EXIT_DONE)
+                return r;
+        if (text->n > 0 && !memchr(text->text, '\0', text->n))
+                return EXIT_DONE;
+
+        message_print("%s is no script: it %s", input_name(run->options->script), text->n > 0 ? "contains NUL bytes" : "is empty");
+        return EXIT_USAGE;
+}
+
 static int read_spec(SpecRun *run) {
         const char *file = input_name(run->options->spec);
         int r;
 
-        r = input_read(run->options->spec, &run->text);
+        r = read_script(run);
+        if (r == EXIT_DONE)
+                r = input_read(run->options->spec, &run->text);
         if (r == EXIT_DONE)
                 r = parse(run, file);
         if (r == EXIT_DONE && run->spec.left_aside.n > 0)

@@ -307,11 +307,11 @@ int deliver_begin(Courier *courier, const JobBegin *begin, Delivery *ret) {
         return deliver_frame(courier, codec_encode_job_begin(sequence, begin, &frame), &frame, sequence, true, ret);
 }
 
-int deliver_model(Courier *courier, const Value *model, Delivery *ret) {
+int deliver_models(Courier *courier, const Value *const *models, size_t n_models, Delivery *ret) {
         scoped(buffer_deinit) Buffer frame = {};
         uint64_t sequence = wire_next_sequence(&courier->wire);
 
-        return deliver_frame(courier, codec_encode_register(sequence, model, &frame), &frame, sequence, true, ret);
+        return deliver_frame(courier, codec_encode_register(sequence, models, n_models, &frame), &frame, sequence, true, ret);
 }
 
 int deliver_model_removal(Courier *courier, const char *name, const char *component, Delivery *ret) {

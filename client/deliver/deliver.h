@@ -56,8 +56,8 @@ int deliver(Courier *courier, const Batch *batch, Delivery *ret);
 /* Begins a job. Never spooled: a job cannot begin in the past. */
 int deliver_begin(Courier *courier, const JobBegin *begin, Delivery *ret);
 
-/* Registers an indicator model, an object as described in perfd-indicators(5). Never spooled. */
-int deliver_model(Courier *courier, const Value *model, Delivery *ret);
+/* Registers indicator models, objects as described in perfd-indicators(5): all or none. Never spooled. */
+int deliver_models(Courier *courier, const Value *const *models, size_t n_models, Delivery *ret);
 /* Removes a registered model. component: "" for the model without a component. */
 int deliver_model_removal(Courier *courier, const char *name, const char *component, Delivery *ret);
 

@@ -59,10 +59,20 @@ static bool find_part(const Value *document, AmunPart *ret) {
         return has_run(ret->value);
 }
 
+/* Returns the result in an answer of the REST API; any other document unchanged. */
+static const Value *unwrap(const Value *document) {
+        const Value *result = value_get(document, "result"), *parameters = value_get(document, "parameters");
+        AmunPart part;
+
+        if (!parameters || parameters->type != VALUE_OBJECT || value_get(document, "@result") || has_run(document))
+                return document;
+        return result && find_part(result, &part) ? result : document;
+}
+
 bool amun_is_result(const Value *document) {
         AmunPart part;
 
-        return document->type == VALUE_OBJECT && find_part(document, &part);
+        return document->type == VALUE_OBJECT && find_part(unwrap(document), &part);
 }
 
 /* --- output of the script ------------------------------------------------------------------------- */
@@ -134,7 +144,7 @@ static int find_printed(const AmunPart *part, Arena *arena, const Value **ret, C
 int amun_find_printed(const Value *document, Arena *arena, const Value **ret, Complaint *ret_complaint) {
         AmunPart part;
 
-        if (!find_part(document, &part))
+        if (!find_part(unwrap(document), &part))
                 return indicator_complain(ret_complaint, "", "is not a result of Amun");
         return find_printed(&part, arena, ret, ret_complaint);
 }
@@ -207,18 +217,19 @@ static int read_exit_code(const Value *part, Submission *ret, Complaint *complai
 }
 
 int amun_read(const Value *document, const AmunContext *context, Arena *arena, Submission *ret, Complaint *ret_complaint) {
+        const Value *result = unwrap(document);
         AmunPlace place = {
-                .document = document,
-                .specification = value_get(document, "specification") ?: context->specification,
+                .document = result,
+                .specification = value_get(result, "specification") ?: context->specification,
                 .hwinfo = context->hwinfo,
-                .inspection = context->inspection,
+                .inspection = context->inspection ?: value_get_string(value_get(document, "parameters"), "inspection_id"),
         };
         Submission submission = {};
         const Value *printed;
         AmunPart part;
         int r;
 
-        if (!find_part(document, &part))
+        if (!find_part(result, &part))
                 return indicator_complain(ret_complaint, "", "is not a result of Amun: it has neither stdout nor exit_code");
 
         place.part = part.value;

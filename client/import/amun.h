@@ -7,7 +7,8 @@
  * Amun ran scripts in a cluster and stored their output together with facts about the run. Its document format
  * changed over the years: the script's document is at the top level, in `stdout`, or in the `stdout` of `job_log` or
  * `log`, as an object or as a string that contains one; the end of the run is `datetime` or `end_datetime`, in UTC
- * without a time zone. All variants are supported. A failed run is a submission without a result.
+ * without a time zone. An answer of its REST API has the document in `result`, and in `parameters` what was asked. All
+ * variants are supported. A failed run is a submission without a result.
  */
 
 #include <stdbool.h>

@@ -42,10 +42,12 @@ static int take_script(const Value *value, Spec *spec, SpecError *error) {
                 return refuse(error, "script: expected the text of a script, not %s",
                               script->type == VALUE_STRING ? "an empty string" : value_type_text(script));
         if (is_url(script->string))
-                return refuse(error, "script: %.200s is an address, and perfctl downloads nothing: put the script's text here",
+                return refuse(error, "script: %.200s is an address, and perfctl downloads nothing: put the script's text here, or name "
+                              "a file with --script",
                               script->string);
         if (is_path(script->string))
-                return refuse(error, "script: %.200s is the path of a file: put the script's text here", script->string);
+                return refuse(error, "script: %.200s is the path of a file: put the script's text here, or name the file with "
+                              "--script", script->string);
 
         spec->script = script->string;
         return 0;
@@ -183,14 +185,15 @@ static void list_ignored_members(const Value *value, Spec *spec) {
                 add_ignored(spec, "run.requests.hardware");
 }
 
-int spec_read(const Value *value, Spec *ret, SpecError *ret_error) {
+int spec_read(const Value *value, const char *script, Spec *ret, SpecError *ret_error) {
         scoped(spec_deinit) Spec spec = {};
         int r;
 
         if (value->type != VALUE_OBJECT)
                 return refuse(ret_error, "is %s: expected an object with 'script'", value_type_text(value));
 
-        r = take_script(value, &spec, ret_error);
+        spec.script = script;
+        r = script ? 0 : take_script(value, &spec, ret_error);
         if (r == 0)
                 r = take_pairs(value, "environment", "name", "value", &spec.variables, &spec.n_variables, ret_error);
         if (r == 0)

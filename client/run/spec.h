@@ -27,7 +27,7 @@ typedef struct SpecPair {
 /* Strings are borrowed from the Value of the specification. */
 typedef struct Spec {
         const char *identifier; /* NULL: none */
-        const char *script;
+        const char *script; /* text */
         SpecPair *variables; /* owned */
         size_t n_variables;
         SpecPair *files; /* owned */
@@ -45,8 +45,11 @@ enum {
         SPEC_WRONG = 1, /* the error has the reason and a fix */
 };
 
-/* *ret must own nothing. 0, SPEC_WRONG or -ENOMEM. */
-int spec_read(const Value *value, Spec *ret, SpecError *ret_error);
+/*
+ * script: used instead of the script that the specification names; borrowed; NULL: that of the specification. *ret must own
+ * nothing. 0, SPEC_WRONG or -ENOMEM.
+ */
+int spec_read(const Value *value, const char *script, Spec *ret, SpecError *ret_error);
 void spec_deinit(Spec *spec);
 
 /* Whether a path stays below its directory: relative, without "..", and the name of a file. */

@@ -65,8 +65,8 @@ int codec_encode_mark(uint64_t sequence, const JobRef *job, const char *name, do
  * run name and component.
  */
 int codec_encode_submit(uint64_t sequence, const Submission *items, size_t n_items, Buffer *out);
-/* model: an object as described in perfd-indicators(5). */
-int codec_encode_register(uint64_t sequence, const Value *model, Buffer *out);
+/* models: objects as described in perfd-indicators(5); at least one. */
+int codec_encode_register(uint64_t sequence, const Value *const *models, size_t n_models, Buffer *out);
 /* component: "" for the model without a component. */
 int codec_encode_unregister(uint64_t sequence, const char *name, const char *component, Buffer *out);
 

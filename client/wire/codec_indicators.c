@@ -105,16 +105,27 @@ int codec_submission_size(const Submission *item, size_t *ret) {
         return r;
 }
 
-int codec_encode_register(uint64_t sequence, const Value *model, Buffer *out) {
-        scoped(buffer_deinit) Buffer text = {};
+int codec_encode_register(uint64_t sequence, const Value *const *models, size_t n_models, Buffer *out) {
+        scoped(freep) ProtobufCBinaryData *texts = calloc(n_models, sizeof(*texts));
         Perfd__V1__Register body = PERFD__V1__REGISTER__INIT;
+        ItemTexts all = {};
+        int r = -ENOMEM;
 
-        put_object(model, &text);
-        if (buffer_error(&text) < 0)
-                return -ENOMEM;
+        for (size_t i = 0; texts && i < n_models; i++) {
+                size_t n_before = all.text.n;
 
-        body.model = (ProtobufCBinaryData){ .len = text.n, .data = (uint8_t *)text.text };
-        return codec_frame_put(sequence, PERFD__V1__REQUEST__BODY_REGISTER, &body, out);
+                put_object(models[i], &all.text);
+                texts[i].len = all.text.n - n_before;
+        }
+        if (texts && buffer_error(&all.text) == 0) {
+                for (size_t i = 0; i < n_models; i++)
+                        texts[i] = next_text(&all, texts[i].len);
+                body.model = texts;
+                body.n_model = n_models;
+                r = codec_frame_put(sequence, PERFD__V1__REQUEST__BODY_REGISTER, &body, out);
+        }
+        buffer_deinit(&all.text);
+        return r;
 }
 
 int codec_encode_unregister(uint64_t sequence, const char *name, const char *component, Buffer *out) {

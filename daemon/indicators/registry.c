@@ -11,6 +11,27 @@
 #include "store/indicators/stored_models.h"
 #include "util/clock.h"
 
+/* --- queued models -------------------------------------------------------------------------------- */
+
+static void pending_deinit(PendingModels *pending) {
+        for (size_t i = 0; i < pending->n; i++)
+                model_free(pending->items[i].model);
+        free(pending->items);
+        *pending = (PendingModels){};
+}
+
+/* Moves a model to the list, which has space for it. */
+static void pending_add(PendingModels *pending, Model **model, size_t index) {
+        pending->items[pending->n++] = (PendingModel){ .model = TAKE(*model), .index = (uint32_t)index };
+}
+
+static int pending_compare(const void *a, const void *b) {
+        const IndicatorModel *first = &((const PendingModel *)a)->model->model, *second = &((const PendingModel *)b)->model->model;
+        int order = strcmp(first->name, second->name);
+
+        return order != 0 ? order : strcmp(first->component ?: "", second->component ?: "");
+}
+
 /* --- the table ------------------------------------------------------------------------------------ */
 
 /* Stores the models declared in files. Returns 0, STORE_QUEUE_FULL, or a negative errno. */
@@ -151,15 +172,21 @@ int registry_restore(Registry *registry) {
 
 void registry_deinit(Registry *registry) {
         models_deinit(&registry->models);
-        model_freep(&registry->pending);
+        pending_deinit(&registry->pending);
         registry->json = shared_texts_unref(registry->json);
 }
 
 /* --- registering ---------------------------------------------------------------------------------- */
 
+/* Names the model of the request that an answer is about. Returns REGISTRY_REFUSED. */
+static int answer_about(Answer *ret, size_t index) {
+        ret->has_item = true;
+        ret->item = (uint32_t)index;
+        return REGISTRY_REFUSED;
+}
+
 /* Checks whether the peer may declare this name. Returns 0, or REGISTRY_REFUSED after filling the answer. */
-static int check_right(const Registry *registry, const Request *request, Answer *ret) {
-        const IndicatorModel *asked = request->register_model.model;
+static int check_right(const Registry *registry, const Request *request, const IndicatorModel *asked, Answer *ret) {
         const Model *present = models_find(&registry->models, request->peer.uid, asked->name, asked->component);
         char text[COMPLAINT_TEXT_MAX];
 
@@ -179,24 +206,56 @@ static int check_right(const Registry *registry, const Request *request, Answer 
         return REGISTRY_REFUSED;
 }
 
-/* Returns 0; SHARES_REFUSED after filling the answer; or -ENOMEM. */
-static int check_limits(const Registry *registry, Model *asked, Answer *ret) {
-        Model *replaced = models_find_registered(&registry->models, model_owner(asked), asked->model.name, asked->model.component);
-        uint64_t n_before = replaced ? replaced->charge.amount : 0;
-        char text[SHARES_REASON_MAX];
-        int r = SHARES_REFUSED;
+/* A model that a queued model replaces, and what it is charged. */
+typedef struct Replaced {
+        Model *model; /* borrowed; NULL: none */
+        uint64_t n_bytes;
+} Replaced;
 
-        /* A replaced model is not charged while the charge for its replacement is checked. */
-        if (replaced)
-                shares_set(&replaced->charge, 0);
-        if (registry->models.registered.n >= MODELS_MAX && !replaced)
-                (void)snprintf(text, sizeof(text), "the limit of %u registered models is reached", MODELS_MAX);
-        else
-                r = charge_model(registry, asked, false, text);
-        if (replaced)
-                shares_set(&replaced->charge, n_before);
-        if (r == SHARES_REFUSED)
-                desk_answer(ret, STATUS_QUOTA, "register", text);
+/* Charges all models, or stops at the first that a limit refuses. Returns 0; REGISTRY_REFUSED after filling the answer; or -ENOMEM. */
+static int charge_models(const Registry *registry, PendingModels *asked, const Replaced *replaced, Answer *ret) {
+        size_t n_registered = registry->models.registered.n;
+        char text[SHARES_REASON_MAX];
+
+        for (size_t i = 0; i < asked->n; i++) {
+                int r = SHARES_REFUSED;
+
+                n_registered += !replaced[i].model;
+                if (n_registered > MODELS_MAX)
+                        (void)snprintf(text, sizeof(text), "the limit of %u registered models is reached", MODELS_MAX);
+                else
+                        r = charge_model(registry, asked->items[i].model, false, text);
+                if (r == SHARES_REFUSED) {
+                        desk_answer(ret, STATUS_QUOTA, "register", text);
+                        return answer_about(ret, asked->items[i].index);
+                }
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* Returns as charge_models(). A replaced model is not charged while the charge for its replacement is checked. */
+static int check_limits(const Registry *registry, PendingModels *asked, Answer *ret) {
+        scoped(freep) Replaced *replaced = calloc(asked->n, sizeof(*replaced));
+        int r;
+
+        if (!replaced)
+                return -ENOMEM;
+        for (size_t i = 0; i < asked->n; i++) {
+                const Model *model = asked->items[i].model;
+
+                replaced[i].model = models_find_registered(&registry->models, model_owner(model), model->model.name,
+                                                           model->model.component);
+                if (!replaced[i].model)
+                        continue;
+                replaced[i].n_bytes = replaced[i].model->charge.amount;
+                shares_set(&replaced[i].model->charge, 0);
+        }
+        r = charge_models(registry, asked, replaced, ret);
+        for (size_t i = 0; i < asked->n; i++)
+                if (replaced[i].model)
+                        shares_set(&replaced[i].model->charge, replaced[i].n_bytes);
         return r;
 }
 
@@ -204,13 +263,13 @@ static int check_limits(const Registry *registry, Model *asked, Answer *ret) {
  * Makes the model from the text that will be stored, so that an accepted model can be read at the next start. Returns
  * 0; REGISTRY_REFUSED after filling the answer; or a negative errno.
  */
-static int copy_model(const Request *request, Answer *ret_answer, Model **ret) {
+static int copy_model(const IndicatorModel *asked, Answer *ret_answer, Model **ret) {
         scoped(buffer_deinit) Buffer text = {};
         unsigned line, column;
         Complaint complaint;
         int r;
 
-        value_write_json(request->register_model.model->document, &(Json){ .out = &text });
+        value_write_json(asked->document, &(Json){ .out = &text });
         r = buffer_error(&text);
         if (r == 0 && text.n > MODEL_FILE_BYTES_MAX) {
                 (void)indicator_complain(&complaint, "", "the model has %zu bytes as JSON; the limit is %u", text.n, MODEL_FILE_BYTES_MAX);
@@ -231,18 +290,67 @@ static bool is_known(const Registry *registry, const Model *model) {
         return present && present->uid == model->uid && present->by_admin == model->by_admin && strcmp(present->json, model->json) == 0;
 }
 
+/*
+ * Copies the models that the peer may declare and that are not registered already. Returns 0; REGISTRY_REFUSED after filling the
+ * answer; or a negative errno.
+ */
+static int copy_models(const Registry *registry, const Request *request, Answer *ret_answer, PendingModels *ret) {
+        for (size_t i = 0; i < request->register_model.n_models; i++) {
+                const IndicatorModel *asked = &request->register_model.models[i];
+                scoped(model_freep) Model *model = NULL;
+                int r;
+
+                r = check_right(registry, request, asked, ret_answer);
+                if (r == 0)
+                        r = copy_model(asked, ret_answer, &model);
+                if (r != 0)
+                        return r < 0 ? r : answer_about(ret_answer, i);
+
+                model->uid = request->peer.uid;
+                model->by_admin = request->peer.is_admin;
+                pending_add(ret, &model, i);
+        }
+        return 0;
+}
+
+/* Sorts the models, and removes those that are registered already. Returns 0, or REGISTRY_REFUSED after filling the answer. */
+static int drop_known(const Registry *registry, PendingModels *asked, Answer *ret) {
+        size_t n = 0;
+
+        qsort(asked->items, asked->n, sizeof(*asked->items), pending_compare);
+        for (size_t i = 1; i < asked->n; i++)
+                if (pending_compare(&asked->items[i - 1], &asked->items[i]) == 0) {
+                        desk_answer(ret, STATUS_INVALID, "register.name", "a request declares this model twice: remove one");
+                        return answer_about(ret, asked->items[i].index);
+                }
+
+        for (size_t i = 0; i < asked->n; i++)
+                if (is_known(registry, asked->items[i].model))
+                        model_free(asked->items[i].model);
+                else
+                        asked->items[n++] = asked->items[i];
+        asked->n = n;
+        return 0;
+}
+
 bool registry_is_busy(const Registry *registry) {
-        return registry->pending;
+        return registry->pending.n > 0;
+}
+
+static bool is_among(const PendingModels *pending, uint32_t uid, const char *name) {
+        for (size_t i = 0; i < pending->n; i++) {
+                const Model *model = pending->items[i].model;
+
+                if ((model_owner(model) == MODEL_OF_ALL || model->uid == uid) && strcmp(model->model.name, name) == 0)
+                        return true;
+        }
+        return false;
 }
 
 bool registry_is_busy_with(const Registry *registry, const Request *request) {
-        const Model *pending = registry->pending;
-
         assert(request->kind == REQUEST_SUBMIT);
-        if (!pending || (model_owner(pending) != MODEL_OF_ALL && pending->uid != request->peer.uid))
-                return false;
-        for (size_t i = 0; i < request->submit.n_items; i++)
-                if (strcmp(request->submit.items[i].indicator.name, pending->model.name) == 0)
+        for (size_t i = 0; i < request->submit.n_items && registry_is_busy(registry); i++)
+                if (is_among(&registry->pending, request->peer.uid, request->submit.items[i].indicator.name))
                         return true;
         return false;
 }
@@ -251,33 +359,43 @@ static StoreCookie cookie_of(size_t kind, Ticket ticket) {
         return (StoreCookie){ .kind = &registry_kinds[kind], .ticket = ticket };
 }
 
+/* Returns as store_put(). */
+static int put_registered(const Registry *registry, const Request *request, const PendingModels *asked, Ticket ticket) {
+        scoped(freep) const IndicatorModel **models = calloc(asked->n, sizeof(*models));
+        const StoreModels rows = { .models = models, .n_models = asked->n, .uid = request->peer.uid, .by_admin = request->peer.is_admin };
+
+        if (!models)
+                return -ENOMEM;
+        for (size_t i = 0; i < asked->n; i++)
+                models[i] = &asked->items[i].model->model;
+        return store_put(registry->store, model_rows_pack(&rows, clock_realtime_ns() / NS_PER_MS, cookie_of(0, ticket)));
+}
+
 static int place_register(void *state, const Request *request, Ticket ticket, Answer *ret) {
         Registry *registry = state;
-        scoped(model_freep) Model *model = NULL;
-        StoreModel row;
+        scoped(pending_deinit) PendingModels asked = {};
         int r;
 
         if (registry_is_busy(registry))
                 return DESK_FULL;
-        if (check_right(registry, request, ret) != 0)
-                return 0;
-        r = copy_model(request, ret, &model);
-        if (r != 0)
-                return r < 0 ? r : 0;
-
-        assert(!registry->pending && !registry->is_pending_removal);
-        model->uid = request->peer.uid;
-        model->by_admin = request->peer.is_admin;
-        if (is_known(registry, model))
-                return desk_answer(ret, STATUS_DUPLICATE, "", "already registered: nothing changed");
-        r = check_limits(registry, model, ret);
-        if (r != 0)
-                return r < 0 ? r : 0;
-
-        row = (StoreModel){ .model = &model->model, .uid = model->uid, .by_admin = model->by_admin };
-        r = store_put(registry->store, model_rows_pack(&row, clock_realtime_ns() / NS_PER_MS, cookie_of(0, ticket)));
+        asked.items = calloc(request->register_model.n_models, sizeof(*asked.items));
+        if (!asked.items)
+                return -ENOMEM;
+        r = copy_models(registry, request, ret, &asked);
         if (r == 0)
-                registry->pending = TAKE(model);
+                r = drop_known(registry, &asked, ret);
+        if (r == 0 && asked.n == 0)
+                return desk_answer(ret, STATUS_DUPLICATE, "", "already registered: nothing changed");
+        if (r == 0)
+                r = check_limits(registry, &asked, ret);
+        if (r != 0)
+                return r < 0 ? r : 0;
+
+        r = put_registered(registry, request, &asked, ticket);
+        if (r == 0) {
+                registry->pending = asked;
+                asked = (PendingModels){};
+        }
         return desk_pending(r);
 }
 
@@ -318,11 +436,15 @@ static void refuse_removal(const Registry *registry, const Request *request, Ans
  */
 static int place_unregister(void *state, const Request *request, Ticket ticket, Answer *ret) {
         Registry *registry = state;
+        scoped(pending_deinit) PendingModels pending = { .items = calloc(1, sizeof(PendingModel)), .is_removal = true };
+        scoped(model_freep) Model *removed = NULL;
         const Model *model;
         int r;
 
         if (registry_is_busy(registry))
                 return DESK_FULL;
+        if (!pending.items)
+                return -ENOMEM;
         model = find_removable(registry, request);
         if (!model) {
                 refuse_removal(registry, request, ret);
@@ -333,8 +455,10 @@ static int place_unregister(void *state, const Request *request, Ticket ticket, 
                                                                cookie_of(1, ticket)));
         if (r != 0)
                 return desk_pending(r);
-        registry->pending = models_remove_registered(&registry->models, model);
-        registry->is_pending_removal = true;
+        removed = models_remove_registered(&registry->models, model);
+        pending_add(&pending, &removed, 0);
+        registry->pending = pending;
+        pending = (PendingModels){};
         return DESK_PENDING;
 }
 
@@ -349,52 +473,75 @@ static void log_change(const Model *model, bool is_gone) {
                 log_info("User %u registered the model of %s%s%s.", model->uid, model->model.name, of, component);
 }
 
-/* Writes a remark if the new model changes the unit of stored results; "" if all units are unchanged. */
-static void explain_changed_unit(const Models *models, uint32_t uid, const IndicatorModel *model, char ret[static COMPLAINT_TEXT_MAX]) {
-        const Model *before = models_find(models, uid, model->name, model->component);
+/* Writes a remark if the new model changes the unit of stored results. Returns true if it does. */
+static bool explain_changed_unit(const Models *models, const Model *model, Answer *ret) {
+        const Model *before = models_find(models, model->uid, model->model.name, model->model.component);
+        char text[COMPLAINT_TEXT_MAX];
 
-        ret[0] = '\0';
-        for (size_t i = 0; before && i < model->n_properties; i++) {
-                const Property *now = &model->properties[i];
+        for (size_t i = 0; before && i < model->model.n_properties; i++) {
+                const Property *now = &model->model.properties[i];
                 const Property *then = now->is_result ? indicator_model_find(&before->model, now->name, true) : NULL;
 
                 if (!then || !then->unit || strcmp(then->unit, now->unit ?: "") == 0)
                         continue;
-                (void)snprintf(ret, COMPLAINT_TEXT_MAX, "%.100s was in %.50s before, and is %s%.50s now: stored results are not converted",
+                (void)snprintf(text, sizeof(text), "%.100s was in %.50s before, and is %s%.50s now: stored results are not converted",
                                now->name, then->unit, now->unit ? "in " : "without a unit", now->unit ?: "");
-                return;
+                desk_answer(ret, STATUS_OK, "", text);
+                return true;
         }
+        return false;
+}
+
+/* Answers that the models are registered, with a remark on the first in the request whose unit changes. */
+static void answer_registered(const Registry *registry, const PendingModels *pending, Answer *ret) {
+        Answer remark = {};
+
+        desk_answer(ret, STATUS_OK, "", "");
+        for (size_t i = 0; i < pending->n; i++)
+                if ((!ret->has_item || pending->items[i].index < ret->item) &&
+                    explain_changed_unit(&registry->models, pending->items[i].model, &remark)) {
+                        *ret = remark;
+                        (void)answer_about(ret, pending->items[i].index);
+                }
+}
+
+/* Adds the model to the table. Returns true in *ret_hides if a declaration in a file no longer applies, or applies again. */
+static int finish_model(Registry *registry, PendingModel *item, bool is_done, bool is_removal, bool *ret_hides) {
+        const Model *model = item->model;
+        int r;
+
+        if (is_done)
+                log_change(model, is_removal);
+        *ret_hides |= model->by_admin && models_find_file(&registry->models, model->model.name, model->model.component);
+        if (is_done == is_removal)
+                return 0;
+        r = models_add_registered(&registry->models, &item->model);
+        assert(r <= 0); /* the limit was checked before the row was queued, and no other model was added since */
+        return r;
 }
 
 static int complete(void *state, const StoreDone *done, Answer *ret) {
         Registry *registry = state;
-        scoped(model_freep) Model *model = TAKE(registry->pending);
-        bool hides_file, is_removal = registry->is_pending_removal, is_done = done->outcome == STORE_DONE;
-        char remark[COMPLAINT_TEXT_MAX] = "";
+        scoped(pending_deinit) PendingModels pending = registry->pending;
+        bool hides_file = false, is_done = done->outcome == STORE_DONE;
         int r = 0;
 
-        assert(model);
-        assert(is_removal == (done->cookie.kind == &registry_kinds[1]));
+        assert(pending.n > 0);
+        assert(pending.is_removal == (done->cookie.kind == &registry_kinds[1]));
 
-        registry->is_pending_removal = false;
-        if (is_done)
-                log_change(model, is_removal);
-        if (!is_removal)
-                explain_changed_unit(&registry->models, model->uid, &model->model, remark);
-        hides_file = model->by_admin && models_find_file(&registry->models, model->model.name, model->model.component);
-        if (is_done != is_removal)
-                r = models_add_registered(&registry->models, &model);
-        assert(r <= 0); /* the limit was checked before the row was queued, and no other model was added since */
+        registry->pending = (PendingModels){};
+        if (!is_done)
+                desk_answer_store_failed(ret, registry->store);
+        else if (pending.is_removal)
+                desk_answer(ret, STATUS_OK, "", "");
+        else
+                answer_registered(registry, &pending, ret);
+
+        for (size_t i = 0; i < pending.n && r == 0; i++)
+                r = finish_model(registry, &pending.items[i], is_done, pending.is_removal, &hides_file);
         if (r == 0 && is_done)
                 r = apply_change(registry, hides_file);
-        if (r < 0)
-                return r;
-
-        if (is_done)
-                desk_answer(ret, STATUS_OK, "", remark);
-        else
-                desk_answer_store_failed(ret, registry->store);
-        return DESK_CHANGED;
+        return r < 0 ? r : DESK_CHANGED;
 }
 
 const Kind registry_kinds[] = {

@@ -12,13 +12,24 @@
 #include "indicators/models.h"
 #include "snapshot/indicators_snapshot.h"
 
+typedef struct PendingModel {
+        Model *model;   /* owned */
+        uint32_t index; /* of the model in its request */
+} PendingModel;
+
+/* Models whose registration or removal is queued for the store; of a removal, one model. */
+typedef struct PendingModels {
+        PendingModel *items; /* owned; sorted by name, then component */
+        size_t n;            /* 0: nothing is queued */
+        bool is_removal;
+} PendingModels;
+
 typedef struct Registry {
         const IndicatorsConfig *config; /* borrowed, like the next two */
         Store *store;
         Shares *shares;
         Models models;
-        Model *pending;          /* owned; the model whose registration or removal is queued for the store; NULL: none */
-        bool is_pending_removal;
+        PendingModels pending;
         SharedTexts *json;       /* a reference; all models as /api/v1/models returns them */
         bool is_declaration_due; /* the models declared in files have changed and are not queued for the store yet */
 } Registry;

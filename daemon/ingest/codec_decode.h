@@ -27,5 +27,6 @@ int codec_decode_job_end(Decoded *decoded, const DecodeContext *context, const P
 int codec_decode_submit(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message);
 
 /* codec_models.c */
+#define REGISTER_MODELS_MAX 256U /* models registered together */
 int codec_decode_register(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message);
 int codec_decode_unregister(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "document/semver.h"
+#include "util/clock.h"
 #include "util/parse.h"
 
 static const char *parse_relation(const char *p, ConditionRelation *ret) {
@@ -37,6 +39,18 @@ static Value exact_number(JsonText text, double number) {
         return (Value){ .type = VALUE_DOUBLE, .number = number };
 }
 
+/* Parses a time, or a date, which is its first moment. */
+static bool parse_time(const char *text, uint64_t *ret_ns) {
+        char midnight[sizeof("2024-11-11T00:00:00")];
+        size_t n = strlen(text);
+
+        if (n != sizeof("2024-11-11") - 1)
+                return clock_parse_utc(text, ret_ns) == 0;
+        memcpy(midnight, text, n);
+        memcpy(midnight + n, "T00:00:00", sizeof("T00:00:00"));
+        return clock_parse_utc(midnight, ret_ns) == 0;
+}
+
 int condition_parse(const char *text, Condition *ret) {
         size_t n = strcspn(text, "=!<>");
         Condition condition = {};
@@ -51,8 +65,10 @@ int condition_parse(const char *text, Condition *ret) {
         condition.is_number = parse_double(condition.value, &condition.number) == 0;
         if (condition.is_number)
                 condition.exact = exact_number((JsonText){ condition.value, strlen(condition.value) }, condition.number);
-        if (condition.relation != CONDITION_EQUAL && condition.relation != CONDITION_NOT_EQUAL && !condition.is_number)
-                return CONDITION_NOT_A_NUMBER;
+        condition.is_semver = semver_is_valid(condition.value);
+        condition.is_time = parse_time(condition.value, &condition.time_ns);
+        if (condition_is_range(&condition) && !condition.is_number && !condition.is_semver && !condition.is_time)
+                return CONDITION_WITHOUT_ORDER;
 
         *ret = condition;
         return 0;
@@ -85,31 +101,57 @@ static bool is_equal(const Condition *condition, JsonText value) {
         return false;
 }
 
-bool condition_is_met(const Condition *condition, JsonText value) {
-        double number = 0;
-        bool is_number = json_text_double(value, &number);
-
+/* True if the relation holds for a value that compares as `order` with the condition's: -1, 0 or 1. */
+static bool holds(const Condition *condition, int order) {
         switch (condition->relation) {
-        case CONDITION_EQUAL:
-                return is_equal(condition, value);
-        case CONDITION_NOT_EQUAL:
-                return value.text && !is_equal(condition, value);
         case CONDITION_LESS:
-                return is_number && compare(condition, value, number) < 0;
+                return order < 0;
         case CONDITION_LESS_EQUAL:
-                return is_number && compare(condition, value, number) <= 0;
+                return order <= 0;
         case CONDITION_GREATER:
-                return is_number && compare(condition, value, number) > 0;
+                return order > 0;
         case CONDITION_GREATER_EQUAL:
-                return is_number && compare(condition, value, number) >= 0;
+                return order >= 0;
+        case CONDITION_EQUAL:
+        case CONDITION_NOT_EQUAL:
+                break;
         }
         return false;
+}
+
+/* Compares versions with versions, and times with times. */
+static bool is_text_in_range(const Condition *condition, const char *text) {
+        uint64_t time_ns;
+
+        if (condition->is_semver && semver_is_valid(text))
+                return holds(condition, semver_compare(text, condition->value));
+        if (condition->is_time && parse_time(text, &time_ns))
+                return holds(condition, (time_ns > condition->time_ns) - (time_ns < condition->time_ns));
+        return false;
+}
+
+static bool is_in_range(const Condition *condition, JsonText value) {
+        scoped(buffer_deinit) Buffer text = {};
+        double number;
+
+        if (condition->is_number && json_text_double(value, &number))
+                return holds(condition, compare(condition, value, number));
+        if (json_text_kind(value) != JSON_KIND_STRING || !(condition->is_semver || condition->is_time))
+                return false;
+        json_text_decode(value, &text);
+        return text.text && buffer_error(&text) == 0 && is_text_in_range(condition, text.text);
+}
+
+bool condition_is_met(const Condition *condition, JsonText value) {
+        if (condition_is_range(condition))
+                return is_in_range(condition, value);
+        return condition->relation == CONDITION_EQUAL ? is_equal(condition, value) : value.text && !is_equal(condition, value);
 }
 
 bool condition_is_met_by_text(const Condition *condition, const char *text) {
         if (!text)
                 return false;
-        if (condition->relation == CONDITION_EQUAL)
-                return strcmp(text, condition->value) == 0;
-        return condition->relation == CONDITION_NOT_EQUAL && strcmp(text, condition->value) != 0;
+        if (condition_is_range(condition))
+                return is_text_in_range(condition, text);
+        return condition->relation == CONDITION_EQUAL ? strcmp(text, condition->value) == 0 : strcmp(text, condition->value) != 0;
 }

@@ -13,45 +13,12 @@
 #include <stddef.h>
 
 #include "document/indicator.h"
+#include "document/property.h"
 #include "document/value.h"
 #include "util/arena.h"
 
 #define MODEL_PROPERTIES_MAX 256U
 #define MODEL_ANY_NAME "*" /* name of a model of all indicators of its component that have no other model */
-
-/* A property may have several types: padding may be an int in one result and a string in another. */
-typedef enum PropertyType {
-        PROPERTY_STR = 1,
-        PROPERTY_INT = 2,
-        PROPERTY_FLOAT = 4, /* includes integers */
-        PROPERTY_BOOL = 8,
-} PropertyType;
-
-/* How a parameter is indexed: not at all, or in an index of the store. */
-typedef enum PropertyIndex {
-        INDEX_NONE,
-        INDEX_EXACT, /* as text */
-        INDEX_INT,
-        INDEX_FLOAT,
-} PropertyIndex;
-
-typedef enum Direction {
-        DIRECTION_UNKNOWN,
-        DIRECTION_HIGHER, /* a higher value is better */
-        DIRECTION_LOWER,
-} Direction;
-
-typedef struct Property {
-        const char *name;
-        unsigned types;       /* bits of PropertyType; 0: any type */
-        PropertyIndex index;  /* for parameters; INDEX_NONE for results */
-        bool is_result;
-        bool is_optional;     /* a missing value is not a deviation */
-        const char *unit;     /* for results; NULL: not declared */
-        Direction direction;  /* for results */
-        const Value *allowed; /* list of the allowed values; NULL: all */
-        const char *help;     /* NULL: none */
-} Property;
 
 /* Strings and values are borrowed from the tree from which the model was made. */
 typedef struct IndicatorModel {
@@ -61,12 +28,14 @@ typedef struct IndicatorModel {
         Property *properties;  /* parameters first, both in the order of declaration */
         const Property **by_name; /* the same properties sorted by name; names are unique across parameters and results */
         size_t n_properties;
+        const char *settings_version; /* of the labels of a KPI; NULL: none */
+        const char *kpi_name;         /* family of the model's only result in OpenMetrics; NULL: the result's name */
+        const Value *compare_by;      /* lists of names of parameters, labels and fields, or NULL; what differs along a history */
+        const Value *ignore;          /* what may differ between the results of a history */
+        const Value *sort_by;         /* what a report is sorted by */
+        const Value *ignore_entries;  /* object: value, or list of values, of the results that are not judged; NULL: none */
         const Value *document; /* the declaration */
 } IndicatorModel;
-
-enum {
-        MODEL_INVALID = 1,
-};
 
 /* Maximum memory in an arena for the properties of a model, without its tree. */
 #define MODEL_ARENA_BYTES (MODEL_PROPERTIES_MAX * (sizeof(Property) + sizeof(Property *)) + 64)
@@ -77,12 +46,6 @@ int indicator_model_from_value(const Value *document, Arena *arena, IndicatorMod
 
 /* Returns NULL if the model declares no such parameter (or result). */
 const Property *indicator_model_find(const IndicatorModel *model, const char *name, bool is_result);
-
-/* Writes "str", "int or str", or "any type" into ret. */
-#define PROPERTY_TYPES_TEXT_MAX 32
-void indicator_model_types_text(unsigned types, char ret[static PROPERTY_TYPES_TEXT_MAX]);
-const char *indicator_model_index_text(PropertyIndex index); /* Returns "exact" and so on, as declared. */
-const char *indicator_model_direction_text(Direction direction);      /* Returns "higher" or "lower"; NULL: unknown. */
 
 typedef enum ModelPolicy {
         MODEL_ACCEPT, /* deviations are stored and counted */

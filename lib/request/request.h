@@ -125,7 +125,8 @@ typedef struct Request {
                         double wall_seconds; /* duration of the phase that ends */
                 } mark;
                 struct {
-                        IndicatorModel *model; /* borrowed */
+                        const IndicatorModel *models; /* borrowed; not empty */
+                        size_t n_models;
                 } register_model;
                 struct {
                         const char *name;
@@ -142,7 +143,8 @@ typedef struct Answer {
         Status status;
         Complaint complaint; /* path and message if the status is not OK; else "" or a remark */
         bool has_item;
-        uint32_t item;       /* index of the refused indicator of a submission, from 0 */
+        uint32_t item;       /* index of the refused indicator of a submission, or of the model that the message is about,
+                              * from 0 */
         char job[JOB_ID_MAX];           /* mark: the job that was marked; else "" */
         char phase[PHASE_NAME_MAX];     /* mark: name of the phase that ended; else "" */
 } Answer;

@@ -143,7 +143,9 @@ static void check_request(const Request *request) {
                 check_mark(request);
                 return;
         case REQUEST_REGISTER:
-                check_model(request->register_model.model);
+                assert(request->register_model.n_models > 0);
+                for (size_t i = 0; i < request->register_model.n_models; i++)
+                        check_model(&request->register_model.models[i]);
                 return;
         case REQUEST_RELOAD:
                 return;

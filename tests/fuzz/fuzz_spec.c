@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (yaml_read((const char *)data, size, &arena, &value, &error) != 0)
                 return 0;
 
-        r = spec_read(value, &spec, &spec_error);
+        r = spec_read(value, NULL, &spec, &spec_error);
         assert(r == 0 || r == SPEC_WRONG);
         if (r == 0)
                 check_spec(&spec);

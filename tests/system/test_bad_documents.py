@@ -296,7 +296,7 @@ class Wire(harness.TestCase):
             for model, path, words in cases:
                 with self.subTest(words):
                     request = client.request()
-                    request.register.model = harness.to_json(model)
+                    request.register.model.append(harness.to_json(model))
                     reply = client.call(request)
                     self.assert_status(reply, "INVALID")
                     self.assertEqual(reply.path, path or reply.path)

@@ -32,7 +32,7 @@ class Damage(harness.TestCase):
         ids = []
         with daemon.client() as client:
             request = client.request()
-            request.register.model = harness.to_json(MODEL)
+            request.register.model.append(harness.to_json(MODEL))
             self.assert_status(client.call(request), "OK")
             for _ in range(n // 200):
                 new = [uuid.uuid4().bytes for _ in range(200)]

@@ -42,7 +42,7 @@ class Disk(harness.TestCase):
         self.assertIn(f"Continuing without a database; will keep retrying: cannot open {directory}/perfd.db: No space left on", log)
         with daemon.client() as client:
             request = client.request()
-            request.register.model = harness.to_json({"name": "Early", "results": {"x": "int"}})
+            request.register.model.append(harness.to_json({"name": "Early", "results": {"x": "int"}}))
             for reply in (client.submit(harness.indicator()), client.begin("early"), client.call(request)):
                 self.assert_status(reply, "UNAVAILABLE")
                 self.assertIn("No space left on device", reply.message)
@@ -64,7 +64,7 @@ class Disk(harness.TestCase):
         with daemon.client() as client:
             self.assert_status(client.begin("before"), "OK")
             request = client.request()
-            request.register.model = harness.to_json({"name": "Kept", "results": {"x": "int"}})
+            request.register.model.append(harness.to_json({"name": "Kept", "results": {"x": "int"}}))
             self.assert_status(client.call(request), "OK")
         daemon.stop()
         self.fill(filler)
@@ -94,7 +94,7 @@ class Disk(harness.TestCase):
 
         def register(client):
             request = client.request()
-            request.register.model = harness.to_json(model)
+            request.register.model.append(harness.to_json(model))
             return client.call(request)
         with daemon.client() as client:
             for k in range(10):

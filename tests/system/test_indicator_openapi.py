@@ -66,10 +66,10 @@ class Described(harness.TestCase):
         self.assertEqual(len(self.ask("/api/v1/models")["models"]), 5)
         with self.running.client() as client:
             request = client.request()
-            request.register.model = to_json({
+            request.register.model.append(to_json({
                 "name": "Copy", "component": "dd", "help": "h",
                 "parameters": {"size": {"type": ["int", "str"], "values": [1, "a"], "optional": True}},
-                "results": {"rate": {"unit": "1/s", "direction": "higher"}}})
+                "results": {"rate": {"unit": "1/s", "direction": "higher"}}}))
             self.assert_status(client.call(request), "OK")
         self.running.wait_tick()
         self.assertEqual([m["uid"] for m in self.ask("/api/v1/models")["models"] if m["name"] == "Copy"], [os.getuid()])

@@ -160,7 +160,7 @@ class IndicatorQuery(TestCase):
         self.submit(*(matmul(rate=rate) for rate in (1, 2, 3)), matmul(size="huge"))
         for where, text in (("matrix_size=abc", "'matrix_size' cannot be 'abc': its model declares it as int"),
                             ("matrix_size!=5.5", "declares it as int"),
-                            ("dtype<5", "'dtype' is declared as str by its model, and < and > compare numbers only"),
+                            ("dtype<5", "'dtype' is declared as str by its model, and < and > compare numbers, versions and times"),
                             ("reps=many", "declares it as int")):
             self.assertIn(text, self.query(status=400, where=where)["error"]["message"])
         self.assertEqual([self.query(where=where)["scanned"] for where in

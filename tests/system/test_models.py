@@ -36,7 +36,7 @@ class WithModels(harness.TestCase):
 
     def register(self, client, document):
         request = client.request()
-        request.register.model = to_json(document)
+        request.register.model.append(to_json(document))
         return client.call(request)
 
     def counted(self, series):
@@ -259,7 +259,7 @@ class Registered(WithModels):
             requests = []
             for i in range(50):
                 request = client.request()
-                request.register.model = to_json({**self.MODEL, "name": f"M{i}"})
+                request.register.model.append(to_json({**self.MODEL, "name": f"M{i}"}))
                 requests.append(request)
                 document = {"name": f"M{i}", "component": "c", "@parameters": {"size": i}, "@result": {"rate": 1}}
                 requests.append(client.submit_request(document))
@@ -341,7 +341,7 @@ class Registered(WithModels):
             requests = []
             for _ in range(20):
                 come, go = client.request(), client.request()
-                come.register.model = to_json(self.MODEL)
+                come.register.model.append(to_json(self.MODEL))
                 go.unregister.name = "MemBw"
                 requests += [come, client.submit_request(document), go, client.submit_request(document)]
             client.send_bytes(b"".join(harness.frame(request) for request in requests))
@@ -504,6 +504,43 @@ class Perfctl(WithModels):
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "MemBw: registered\n", ""))
         done = self.running.perfctl("indicator", "register", "-", stdin=MEMBW)
         self.assertEqual((done.returncode, done.stdout), (0, "MemBw: already registered\n"))
+
+    def test_a_schema_is_registered_again_and_stays_the_same(self):
+        self.start(directory="/nonexistent")
+        schema = subprocess.run([harness.PERFCTL, "indicator", "schema", *sorted(SHIPPED.iterdir())], capture_output=True, text=True).stdout
+        done = self.running.perfctl("indicator", "register", "-", stdin=schema)
+        self.assertEqual((done.returncode, done.stderr, done.stdout.count(": registered\n")), (0, "", 5))
+        self.assertEqual(json.loads(self.running.perfctl("indicator", "schema").stdout), json.loads(schema))
+        done = self.running.perfctl("indicator", "register", "-", stdin=schema)
+        self.assertEqual((done.returncode, done.stdout.count(": already registered\n")), (0, 5))
+
+    def test_models_are_registered_whole_or_not_at_all(self):
+        self.start()
+        models = [{"name": f"M{i}", "results": {"x": "int"}} for i in range(5)]
+        with self.running.client() as client:
+            request = client.request()
+            request.register.model.extend(to_json(m) for m in models[:2] + [{"name": "M2", "results": {"x": "number"}}] + models[3:])
+            reply = client.call(request)
+            self.assert_refused(reply, "register.results.x", "'number' is not a type")
+            self.assertEqual(reply.item, 2)
+            request = client.request()
+            request.register.model.extend(to_json(m) for m in models + models[3:4])
+            reply = client.call(request)
+            self.assert_refused(reply, "register.name", "a request declares this model twice")
+        self.assertNotIn(("M0", None), self.models())
+
+        bad = json.dumps({"models": models[:2] + [{"name": "M2", "results": [{"name": "x", "types": ["number"]}]}]}, indent=1)
+        done = self.running.perfctl("indicator", "register", "-", stdin=bad)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr,
+                         r"standard input:\d+:\d+: models\[2\].results.x.type: 'number' is not a type.*\n.*no model was registered")
+        self.assertNotIn(("M0", None), self.models())
+
+        done = self.running.perfctl("indicator", "register", "-", stdin=json.dumps({"models": models}))
+        self.assertEqual((done.returncode, done.stdout), (0, "".join(f"M{i}: registered\n" for i in range(5))))
+        self.running.kill()
+        self.running.start()
+        self.assertLessEqual({(f"M{i}", None) for i in range(5)}, set(self.models()))
 
     def test_register_reports_a_changed_unit(self):
         self.start()

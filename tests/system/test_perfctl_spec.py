@@ -38,6 +38,20 @@ class Specifications(TestCase):
         self.assertIn("ignoring parts that build images or install packages: base, packages", self.said)
         self.assertEqual(list(self.scratch.iterdir()), [])
 
+    def test_a_local_script_replaces_the_one_that_is_named(self):
+        (self.directory / "local.sh").write_text("#!/bin/sh\necho local $A\n")
+        environment = [{"name": "A", "value": "7"}]
+        for script in ("https://example.org/x.py", "matmul.py", None):
+            printed = self.run_spec("--script", "local.sh", script=script, environment=environment)
+            self.assertEqual(printed, "local 7\n")
+        for script, words in ((b"", "is no script: it is empty"), (b"a\0b", "contains NUL bytes")):
+            (self.directory / "local.sh").write_bytes(script)
+            self.run_spec("--script", "local.sh", status=2)
+            self.assertIn(words, self.said)
+        done = subprocess.run([PERFCTL, "run", "--script", "local.sh", "--", "true"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--script is the script of a specification: add --spec", done.stderr)
+
     def test_variables_beyond_the_stored_number_are_set(self):
         printed = self.run_spec(script="env | grep -c ^V_", environment=[{"name": f"V_{i}", "value": "x"} for i in range(70)])
         self.assertEqual(printed, "70\n")
@@ -99,14 +113,15 @@ class Specifications(TestCase):
         self.assertEqual(result.returncode, 2)
 
     def test_real_specifications_are_understood(self):
-        """Uses the specifications without their scripts, which are URLs."""
+        """Their scripts are URLs: a local file runs instead."""
         specs = [*FIXTURES.glob("thoth/*/build/specification"), *FIXTURES.glob("thoth/specification/*.json")]
         if not specs:
             self.skipTest("no captured specifications are there")
+        (self.directory / "local.sh").write_text("echo $OMP_NUM_THREADS.")
         for path in specs:
             with self.subTest(path.name):
                 spec = json.loads(path.read_text())
-                printed = self.run_spec(**{**spec, "script": "echo $OMP_NUM_THREADS.", "batch_size": 1})
+                printed = self.run_spec("--script", "local.sh", "--repeat", "1", **spec)
                 self.assertEqual(printed, "2.\n" if spec.get("environment") else ".\n")
                 self.assertIn("packages: base, build", self.said)
 

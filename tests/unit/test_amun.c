@@ -75,6 +75,10 @@ static void a_document_of_the_runner_is_distinguished_from_one_of_a_script(void 
                 { "{\"@result\":{},\"stdout\":\"mine\",\"hostname\":\"mine\"}", false },
                 { "{\"@result\":{},\"exit_code\":0}", false },
                 { "{\"@result\":{},\"exit_code\":0,\"usage\":{}}", true },
+                { "{\"result\":{\"stdout\":{}},\"parameters\":{}}", true },
+                { "{\"result\":{\"stdout\":{}}}", false },
+                { "{\"result\":{\"rate\":1},\"parameters\":{}}", false },
+                { "{\"@result\":{},\"result\":{\"stdout\":{}},\"parameters\":{}}", false },
         };
         scoped(arena_deinit) Arena arena = {};
 
@@ -94,6 +98,19 @@ static void a_record_contains_only_known_members(void **state) {
         assert_string_equal(made.run.text, "{}");
         assert_int_equal(made.submission.time_ms, 0);
         assert_true(made.submission.has_exit_status);
+}
+
+static void an_answer_of_the_rest_api_is_read_as_its_result(void **state) {
+        scoped(made_deinit) Made made;
+
+        (void)state;
+        make(&made,
+             "{\"parameters\":{\"inspection_id\":\"inspection-7\",\"item\":0},\"result\":{\"stdout\":" PRINTED ","
+             "\"exit_code\":3,\"hostname\":\"pod-1\"}}", NULL);
+        assert_has(&made, "\"hostname\":\"pod-1\"");
+        assert_has(&made, "\"inspection\":\"inspection-7\"");
+        assert_int_equal(made.submission.exit_status, 3);
+        assert_string_equal(made.submission.indicator.name, "PiMatmul");
 }
 
 static void times_become_utc_and_a_duration(void **state) {
@@ -225,6 +242,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_document_of_the_runner_is_distinguished_from_one_of_a_script),
                 cmocka_unit_test(a_record_contains_only_known_members),
+                cmocka_unit_test(an_answer_of_the_rest_api_is_read_as_its_result),
                 cmocka_unit_test(times_become_utc_and_a_duration),
                 cmocka_unit_test(times_that_perfd_does_not_take_are_named),
                 cmocka_unit_test(hardware_of_old_and_new_probes_is_read),

@@ -23,6 +23,9 @@ typedef struct Fixture {
 } Fixture;
 
 /* Requests "/path?a=b&c=d". Returns the status. */
+/* The models of a registration of one. */
+#define ONE(model) .models = (const IndicatorModel *const[]){ model }, .n_models = 1
+
 static unsigned ask(Fixture *fixture, const char *request) {
         scoped(freep) char *text = strdup(request);
         char *query = text, *path = strsep(&query, "?");
@@ -78,7 +81,7 @@ static int setup_with(void **state, bool has_model) {
         assert_non_null(fixture);
         assert_int_equal(place_setup_volatile((void **)&fixture->place), 0);
         if (has_model) {
-                assert_int_equal(store_put(fixture->place->store, model_rows_pack(&(StoreModel){ .model = &model, .uid = 1000 }, 1,
+                assert_int_equal(store_put(fixture->place->store, model_rows_pack(&(StoreModels){ ONE(&model), .uid = 1000 }, 1,
                                                                                   cookie_of(5000))), 0);
                 assert_int_equal(outcome_of(fixture->place->store, 5000), STORE_DONE);
         }
@@ -255,7 +258,7 @@ static void a_value_that_the_model_does_not_allow_is_refused(void **state) {
 
         assert_int_equal(arena_init(&arena, 1 << 16), 0);
         assert_int_equal(value_parse(declaration, strlen(declaration), &arena, &model.document, &is_canonical, &error), 0);
-        assert_int_equal(store_put(fixture->place->store, model_rows_pack(&(StoreModel){ .model = &model, .uid = 1000 }, 1,
+        assert_int_equal(store_put(fixture->place->store, model_rows_pack(&(StoreModels){ ONE(&model), .uid = 1000 }, 1,
                                                                           cookie_of(5000))), 0);
         assert_int_equal(outcome_of(fixture->place->store, 5000), STORE_DONE);
 
@@ -263,7 +266,7 @@ static void a_value_that_the_model_does_not_allow_is_refused(void **state) {
         assert_non_null(strstr(fixture->body.text, "one of float32, float64"));
         check(fixture, PATH "/query?where=dtype!=flaot32", 400, "'dtype' cannot be 'flaot32'");
         check(fixture, PATH "/query?where=matrix_size=abc", 400, "'matrix_size' cannot be 'abc': its model declares it as int");
-        check(fixture, PATH "/query?where=dtype>5", 400, "< and > compare numbers only");
+        check(fixture, PATH "/query?where=dtype>5", 400, "< and > compare numbers, versions and times");
         check(fixture, PATH "/results?where=dtype=flaot32", 400, "'dtype' cannot be 'flaot32'");
         check(fixture, PATH "/query?where=dtype=float64", 200, "no result of PiMatmul has dtype=float64");
         /* stored before the model was registered */

@@ -146,10 +146,10 @@ static void a_model_arrives_as_it_was_declared(void **state) {
         const Value *model = read_json(f, "{\"name\":\"M\",\"parameters\":{\"n\":{\"type\":[\"int\",\"str\"],\"index\":\"exact\"}},"
                                           "\"results\":{\"rate\":{\"type\":\"float\",\"unit\":\"GFLOP/s\",\"direction\":\"higher\"}}}");
 
-        assert_int_equal(codec_encode_register(4, model, &f->bytes), 0);
+        assert_int_equal(codec_encode_register(4, &model, 1, &f->bytes), 0);
         assert_int_equal(decode(f, 4)->kind, REQUEST_REGISTER);
-        assert_same_json(f->decoded.request.register_model.model->document, model);
-        assert_int_equal(f->decoded.request.register_model.model->properties[0].index, INDEX_EXACT);
+        assert_same_json(f->decoded.request.register_model.models[0].document, model);
+        assert_int_equal(f->decoded.request.register_model.models[0].properties[0].index, INDEX_EXACT);
 }
 
 static void a_reload_arrives(void **state) {

@@ -283,8 +283,8 @@ static void a_model_arrives_with_its_properties(void **state) {
         request = make_request(FIELD_REGISTER, &body);
         assert_int_equal(decode(f, &request), 0);
         assert_int_equal(f->decoded.request.kind, REQUEST_REGISTER);
-        assert_string_equal(f->decoded.request.register_model.model->name, "PiMatmul");
-        assert_int_equal(f->decoded.request.register_model.model->n_properties, 1);
+        assert_string_equal(f->decoded.request.register_model.models[0].name, "PiMatmul");
+        assert_int_equal(f->decoded.request.register_model.models[0].n_properties, 1);
 }
 
 static void an_error_in_a_model_is_named(void **state) {

@@ -61,6 +61,19 @@ static void relations_of_numbers_hold_for_numbers(void **state) {
         assert_true(is_met("k!=2", "\"x\""));
 }
 
+static void versions_and_times_are_compared_in_their_order(void **state) {
+        (void)state;
+        assert_true(is_met("k<2.10.0", "\"2.9.0\""));
+        assert_true(is_met("k<2.10.0", "\"2.10.0-rc1\""));
+        assert_false(is_met("k<2.10.0", "\"2.10.0+build\""));
+        assert_true(is_met("k>=2.10.0", "\"2.10.0\""));
+        assert_false(is_met("k>=2.10.0", "\"2.11\""));
+        assert_false(is_met("k>=2.10.0", "3"));
+        assert_true(is_met("k>2024-11-11", "\"2024-11-11T00:00:01\""));
+        assert_false(is_met("k>2024-11-11T10:00:00Z", "\"2024-11-11T11:30:00+02:00\""));
+        assert_false(is_met("k<2024-11-11", "\"2.9.0\""));
+}
+
 static void a_missing_parameter_meets_no_condition(void **state) {
         (void)state;
         assert_false(is_met("k=1", NULL));
@@ -81,9 +94,9 @@ static void an_invalid_condition_is_refused(void **state) {
         assert_int_equal(condition_parse("k", &condition), CONDITION_MALFORMED);
         assert_int_equal(condition_parse("=1", &condition), CONDITION_MALFORMED);
         assert_int_equal(condition_parse("k!1", &condition), CONDITION_MALFORMED);
-        assert_int_equal(condition_parse("k<many", &condition), CONDITION_NOT_A_NUMBER);
-        assert_int_equal(condition_parse("k>nan", &condition), CONDITION_NOT_A_NUMBER);
-        assert_int_equal(condition_parse("k<", &condition), CONDITION_NOT_A_NUMBER);
+        assert_int_equal(condition_parse("k<many", &condition), CONDITION_WITHOUT_ORDER);
+        assert_int_equal(condition_parse("k>nan", &condition), CONDITION_WITHOUT_ORDER);
+        assert_int_equal(condition_parse("k<", &condition), CONDITION_WITHOUT_ORDER);
 }
 
 int main(void) {
@@ -91,6 +104,7 @@ int main(void) {
                 cmocka_unit_test(numbers_are_equal_if_they_parse_to_the_same_value),
                 cmocka_unit_test(a_string_equals_the_same_letters_only),
                 cmocka_unit_test(relations_of_numbers_hold_for_numbers),
+                cmocka_unit_test(versions_and_times_are_compared_in_their_order),
                 cmocka_unit_test(a_missing_parameter_meets_no_condition),
                 cmocka_unit_test(an_invalid_condition_is_refused),
         };

@@ -18,6 +18,9 @@ typedef struct Fixture {
         Catalog *catalog;
 } Fixture;
 
+/* The models of a registration of one. */
+#define ONE(model) .models = (const IndicatorModel *const[]){ model }, .n_models = 1
+
 static void fill(const Place *place, int n_others) {
         char sql[2048];
         int n_rows = 2 * n_others + N_OWN;
@@ -79,7 +82,7 @@ static int64_t count_registering(Fixture *f, PropertyIndex index) {
         int r = 0;
 
         properties[0].index = index;
-        set = model_rows_pack(&(StoreModel){ .model = &model, .by_admin = true }, 1, cookie_of(1));
+        set = model_rows_pack(&(StoreModels){ ONE(&model), .by_admin = true }, 1, cookie_of(1));
         assert_non_null(set);
         (void)count_steps(f);
         assert_int_equal(database_begin(&f->database), 0);
@@ -133,7 +136,7 @@ static void a_change_while_a_name_is_indexed_begins_the_name_again(void **state)
 
         (void)state;
         set_up(&f, 300);
-        set = model_rows_pack(&(StoreModel){ .model = &model, .by_admin = true }, 1, cookie_of(1));
+        set = model_rows_pack(&(StoreModels){ ONE(&model), .by_admin = true }, 1, cookie_of(1));
         assert_int_equal(set->kind->apply(set, &f.database, f.catalog), 0);
         assert_int_equal(indexing_step(&f.database, f.catalog, &has_more), 0);
         assert_true(has_more);

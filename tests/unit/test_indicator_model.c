@@ -101,6 +101,36 @@ static void a_declaration_says_types_units_indexes_and_directions(void **state) 
         assert_int_equal(p->direction, DIRECTION_UNKNOWN);
 }
 
+static void a_declaration_says_how_a_result_is_shown_and_judged(void **state) {
+        Fixture *f = *state;
+        const Property *p;
+
+        assert_int_equal(declare(f, "name: Serving\n"
+                                    "settings_version: '1.0'\n"
+                                    "kpi_name: gpu_memory_max\n"
+                                    "compare_by: [version, container_image]\n"
+                                    "ignore: [ocp_version]\n"
+                                    "sort_by: [model_name]\n"
+                                    "ignore_entries: {virtual_users: [4, 8], model_name: llama}\n"
+                                    "parameters: {image: semver, begun: time, urls: {type: map, optional: true}}\n"
+                                    "results:\n"
+                                    "  memory: {type: [float, list], unit: MB, direction: none, ignored_for_regression: true,\n"
+                                    "           format: '{:.2f}', divisor: 1024, divisor_unit: GB}\n"), 0);
+        assert_string_equal(f->model.settings_version, "1.0");
+        assert_string_equal(f->model.kpi_name, "gpu_memory_max");
+        assert_string_equal(f->model.compare_by->items[1].string, "container_image");
+        assert_string_equal(f->model.ignore->items[0].string, "ocp_version");
+        assert_string_equal(f->model.sort_by->items[0].string, "model_name");
+        assert_int_equal(f->model.ignore_entries->n_members, 2);
+        p = indicator_model_find(&f->model, "memory", true);
+        assert_int_equal(p->types, PROPERTY_FLOAT | PROPERTY_LIST);
+        assert_int_equal(p->direction, DIRECTION_NONE);
+        assert_true(p->is_ignored_for_regression);
+        assert_string_equal(p->display.format, "{:.2f}");
+        assert_true(p->display.divisor == 1024);
+        assert_string_equal(p->display.divisor_unit, "GB");
+}
+
 static void a_parameter_is_not_found_as_a_result(void **state) {
         Fixture *f = *state;
 
@@ -131,7 +161,7 @@ static void errors_of_the_whole_model_are_named(void **state) {
         assert_refused(f, "{name: a, component: \"x\\ny\", results: {a: int}}", "component", "has control characters: remove them");
         assert_refused(f, "{name: a, help: \"\\x1b[2J\", results: {a: int}}", "help", "has control characters: remove them");
         assert_refused(f, "{name: a, result: {a: int}}", "result",
-                       "is unknown: expected one of name, component, help, parameters, results");
+                       "is unknown: expected one of name, component, help, parameters, results, settings_version");
         assert_refused(f, "{name: '*', results: {a: int}}", "component", "applies to all indicators of one component");
         assert_refused(f, "{name: a}", "results", "missing: declare at least one measured value");
         assert_refused(f, "{name: a, results: {}}", "results", "missing: declare at least one");
@@ -156,13 +186,33 @@ static void errors_of_a_property_are_named(void **state) {
         assert_refused(f, PARAMETER("{type: [int, str], index: int}"), "parameters.n.index",
                        "int is for numbers, and the type is str or int: use exact");
         assert_refused(f, RESULT("{type: float, index: float}"), "results.b.index", "applies to parameters");
-        assert_refused(f, RESULT("{direction: up}"), "results.b.direction", "'up' is not one of higher, lower");
-        assert_refused(f, RESULT("{direction: true}"), "results.b.direction", "is a boolean, must be one of higher, lower");
+        assert_refused(f, RESULT("{direction: up}"), "results.b.direction", "'up' is not one of higher, lower, none");
+        assert_refused(f, RESULT("{direction: true}"), "results.b.direction", "is a boolean, must be one of higher, lower, none");
         assert_refused(f, RESULT("{unit: 1}"), "results.b.unit", "is an integer, must be a string");
         assert_refused(f, RESULT("{values: [1]}"), "results.b.values", "is unknown");
         assert_refused(f, "{name: a, results: {\"b\\x07\": int}}", "results.b\x07", "has control characters in its name");
         assert_refused(f, "{name: a, parameters: {reps: int}, results: {reps: int}}", "results.reps",
                        "collision: 'reps' is in parameters as well");
+}
+
+static void errors_of_what_is_shown_and_judged_are_named(void **state) {
+        Fixture *f = *state;
+
+        assert_refused(f, PARAMETER("list"), "parameters.n", "'list' is not a type: use str, int, float, bool, semver, time, map");
+        assert_refused(f, RESULT("semver"), "results.b", "'semver' is not a type: use str, int, float, bool, list");
+        assert_refused(f, RESULT("{format: '%.2f'}"), "results.b.format", "'%.2f' is not a format: use {:.Nf}");
+        assert_refused(f, RESULT("{format: '{:.18f}'}"), "results.b.format", "with N from 0 to 17");
+        assert_refused(f, RESULT("{format: '{:.2f}', divisor: 1024}"), "results.b.divisor_unit", "used together");
+        assert_refused(f, RESULT("{format: '{:.2f}', divisor_unit: GB}"), "results.b.divisor", "used together");
+        assert_refused(f, RESULT("{divisor: 1024, divisor_unit: GB}"), "results.b.format", "missing: say how");
+        assert_refused(f, RESULT("{format: '{:.2f}', divisor: 0, divisor_unit: GB}"), "results.b.divisor", "is 0");
+        assert_refused(f, "{name: a, results: {b: int}, compare_by: version}", "compare_by", "must be a list of names as in [version]");
+        assert_refused(f, "{name: a, results: {b: int}, ignore: [7]}", "ignore[0]", "is an integer, must be a name");
+        assert_refused(f, "{name: a, results: {b: int}, sort_by: ['']}", "sort_by[0]", "must be a name of 1 to 256 bytes");
+        assert_refused(f, "{name: a, results: {b: int}, ignore_entries: {users: [[4]]}}", "ignore_entries", "'users' must be a string");
+        assert_refused(f, "{name: a, results: {b: int}, ignore_entries: [users]}", "ignore_entries", "must map up to 32 names");
+        assert_refused(f, "{name: a, results: {b: int}, kpi_name: 9lives}", "kpi_name", "not begin with a digit");
+        assert_refused(f, "{name: a, results: {b: int, c: int}, kpi_name: both}", "kpi_name", "is for a model with one result");
 }
 
 /* Registered models are stored as JSON and read as YAML, where these characters are line breaks or invalid. */
@@ -278,17 +328,41 @@ static void a_result_given_as_parameter_is_odd_in_both_places(void **state) {
         assert_string_equal(f->complaint.path, "@parameters.rate");
 }
 
+static void kinds_of_values_are_checked(void **state) {
+        static const char model[] =
+                "{name: a, parameters: {v: {type: semver, optional: true}, t: time, m: map}, results: {r: [float, list]}}";
+        static const struct {
+                const char *parameters, *result;
+                size_t n_odd;
+        } cases[] = {
+                { "{v: 2.13.0-rc1+2024-09-02, t: '2024-11-11T10:20:30.123456+00:00', m: {CI: x}}", "{r: [1, -1]}", 0 },
+                { "{v: null, t: '2024-11-11T10:20:30Z', m: {}}", "{r: -1}", 0 },
+                { "{v: '2.13', t: today, m: [1]}", "{r: [x]}", 4 },
+                { "{v: 02.13.0, t: null, m: {}}", "{r: []}", 2 },
+        };
+        Fixture *f = *state;
+
+        assert_int_equal(declare(f, model), 0);
+        for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+                Indicator indicator = { .name = "a", .parameters = parse(f, cases[i].parameters), .result = parse(f, cases[i].result) };
+                size_t n_odd = 99;
+
+                assert_int_equal(indicator_model_judge(&f->model, &indicator, MODEL_ACCEPT, &n_odd, &f->complaint), 0);
+                assert_int_equal(n_odd, cases[i].n_odd);
+        }
+}
+
 static void types_are_spelt_as_they_are_declared(void **state) {
         char text[PROPERTY_TYPES_TEXT_MAX];
 
         (void)state;
-        indicator_model_types_text(PROPERTY_STR | PROPERTY_INT | PROPERTY_FLOAT | PROPERTY_BOOL, text);
+        property_types_text(PROPERTY_STR | PROPERTY_INT | PROPERTY_FLOAT | PROPERTY_BOOL, text);
         assert_string_equal(text, "str or int or float or bool");
-        indicator_model_types_text(0, text);
+        property_types_text(0, text);
         assert_string_equal(text, "any type");
-        assert_string_equal(indicator_model_index_text(INDEX_EXACT), "exact");
-        assert_string_equal(indicator_model_direction_text(DIRECTION_LOWER), "lower");
-        assert_null(indicator_model_direction_text(DIRECTION_UNKNOWN));
+        assert_string_equal(property_index_text(INDEX_EXACT), "exact");
+        assert_string_equal(property_direction_text(DIRECTION_LOWER), "lower");
+        assert_null(property_direction_text(DIRECTION_UNKNOWN));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -296,10 +370,12 @@ static void types_are_spelt_as_they_are_declared(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(a_declaration_says_types_units_indexes_and_directions),
+                TEST(a_declaration_says_how_a_result_is_shown_and_judged),
                 TEST(a_parameter_is_not_found_as_a_result),
                 TEST(an_indicator_may_have_no_parameters),
                 TEST(errors_of_the_whole_model_are_named),
                 TEST(errors_of_a_property_are_named),
+                TEST(errors_of_what_is_shown_and_judged_are_named),
                 TEST(characters_that_yaml_reads_differently_are_refused),
                 TEST(allowed_values_are_of_the_type_and_given_once),
                 TEST(a_property_given_twice_is_refused_where_a_reader_lets_it_through),
@@ -307,6 +383,7 @@ int main(void) {
                 TEST(a_conforming_result_is_not_odd),
                 TEST(a_nonconforming_result_is_counted_or_refused_with_its_key),
                 TEST(a_result_given_as_parameter_is_odd_in_both_places),
+                TEST(kinds_of_values_are_checked),
                 TEST(types_are_spelt_as_they_are_declared),
         };
 

@@ -174,7 +174,8 @@ static void an_invalid_file_is_reported_with_its_position_and_others_are_read(vo
         write_file(f, ".hidden.yaml", "neither");
         write_file(f, "e.yaml", "");
         assert_int_equal(read_files(f, log, sizeof(log)), 4);
-        assert_says(log, "/b.yaml:3:7: parameters.n.type: 'integer' is not a type: use str, int, float, bool, or a list of them");
+        assert_says(log, "/b.yaml:3:7: parameters.n.type: 'integer' is not a type: use "
+                         "str, int, float, bool, semver, time, map, or a list of them");
         assert_says(log, "/c.yaml:3:1: ");
         assert_says(log, "/d.yaml:1:1: A is already declared in ");
         assert_says(log, "/a.yaml; remove one of the declarations");

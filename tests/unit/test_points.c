@@ -12,6 +12,9 @@
 #include "store/indicators/result_reader.h"
 #include "store/indicators/stored_models.h"
 
+/* The models of a registration of one. */
+#define ONE(model) .models = (const IndicatorModel *const[]){ model }, .n_models = 1
+
 static const char *const questions[][4] = {
         {}, /* all results */
         { "matrix_size=512" },
@@ -100,7 +103,7 @@ static void results_stored_before_their_model_are_indexed_later(void **state) {
 
         put_measured(place->store, 1, 1000, NULL);
         ask_all(place->reader, expected);
-        assert_int_equal(store_put(place->store, model_rows_pack(&(StoreModel){ .model = &model, .uid = 1000 },
+        assert_int_equal(store_put(place->store, model_rows_pack(&(StoreModels){ ONE(&model), .uid = 1000 },
                                                                  clock_realtime_ns() / NS_PER_MS, cookie_of(5000))), 0);
         assert_int_equal(outcome_of(place->store, 5000), STORE_DONE);
 
@@ -270,7 +273,7 @@ static void registered_models_are_there_at_the_next_start(void **state) {
         model.document = &document;
         assert_int_equal(store_put(place->store, model_rows_pack_declared(declared, 1, clock_realtime_ns() / NS_PER_MS)), 0);
         for (uint64_t cookie = 1; cookie < 3; cookie++) {
-                StoreModel registered = { .model = &model, .uid = 1000 + (uint32_t)cookie, .by_admin = true };
+                StoreModels registered = { ONE(&model), .uid = 1000 + (uint32_t)cookie, .by_admin = true };
 
                 assert_int_equal(store_put(place->store, model_rows_pack(&registered, clock_realtime_ns() / NS_PER_MS,
                                                                          cookie_of(cookie))), 0);
@@ -314,7 +317,7 @@ static void models_that_are_replaced_leave_nothing_behind(void **state) {
         ask_all(place->reader, expected);
         properties[2].name = name;
         for (uint64_t i = 1; i <= N_TIMES; i++) {
-                StoreModel registered = { .model = &model, .uid = 1000 };
+                StoreModels registered = { ONE(&model), .uid = 1000 };
 
                 (void)snprintf(name, sizeof(name), "reps_%d", (int)i);
                 properties[2].index = INDEX_INT;

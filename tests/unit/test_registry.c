@@ -25,7 +25,7 @@ static Status register_model(Fixture *f, const char *text) {
         Request request;
 
         assert_int_equal(model_new(&model, text, strlen(text), &complaint, &line, &column), 0);
-        request = (Request){ .kind = REQUEST_REGISTER, .register_model.model = &model->model };
+        request = (Request){ .kind = REQUEST_REGISTER, .register_model = { .models = &model->model, .n_models = 1 } };
         return serve(f, &registry_kinds[0], &request);
 }
 
@@ -173,7 +173,7 @@ static void a_store_that_fails_leaves_the_models_as_they_were(void **state) {
 
         assert_int_equal(registry_start(&f->indicators.registry), 0);
         assert_int_equal(model_new(&model, text, strlen(text), &complaint, &line, &column), 0);
-        add = (Request){ .kind = REQUEST_REGISTER, .register_model.model = &model->model };
+        add = (Request){ .kind = REQUEST_REGISTER, .register_model = { .models = &model->model, .n_models = 1 } };
         assert_int_equal(place_request(f, &registry_kinds[0], &add), DESK_PENDING);
         assert_true(registry_is_busy(&f->indicators.registry));
         submit.peer = f->peer;
@@ -195,6 +195,41 @@ static void a_store_that_fails_leaves_the_models_as_they_were(void **state) {
         assert_null(model_of(f, "A"));
         assert_int_equal(complete_as(f, STORE_FAILED), DESK_CHANGED);
         assert_non_null(model_of(f, "A"));
+}
+
+static Status register_both(Fixture *f, const char *first, const char *second) {
+        scoped(model_freep) Model *a = NULL, *b = NULL;
+        unsigned line, column;
+        Complaint complaint;
+        IndicatorModel models[2];
+        Request request = { .kind = REQUEST_REGISTER, .register_model = { .models = models, .n_models = 2 } };
+
+        assert_int_equal(model_new(&a, first, strlen(first), &complaint, &line, &column), 0);
+        assert_int_equal(model_new(&b, second, strlen(second), &complaint, &line, &column), 0);
+        models[0] = a->model;
+        models[1] = b->model;
+        return serve(f, &registry_kinds[0], &request);
+}
+
+static void models_of_a_request_are_registered_all_or_none(void **state) {
+        Fixture *f = *state;
+
+        write_models(f, "name: F\ncomponent: c\nresults:\n  n:\n    type: int\n");
+        assert_int_equal(registry_start(&f->indicators.registry), 0);
+        assert_int_equal(register_both(f, TEXT("A", "s"), TEXT("F", "s")), STATUS_DENIED);
+        assert_true(f->answer.has_item);
+        assert_int_equal(f->answer.item, 1);
+        assert_null(model_of(f, "A"));
+        assert_int_equal(register_both(f, TEXT("A", "s"), TEXT("A", "ms")), STATUS_INVALID);
+        assert_null(model_of(f, "A"));
+
+        assert_int_equal(register_both(f, TEXT("B", "s"), TEXT("A", "s")), STATUS_OK);
+        assert_non_null(model_of(f, "A"));
+        assert_non_null(model_of(f, "B"));
+        assert_int_equal(register_both(f, TEXT("B", "s"), TEXT("A", "s")), STATUS_DUPLICATE);
+        assert_int_equal(register_both(f, TEXT("B", "s"), TEXT("A", "ms")), STATUS_OK);
+        assert_int_equal(f->answer.item, 1); /* the remark on the changed unit is about the second */
+        assert_non_null(strstr(f->answer.complaint.text, "stored results are not converted"));
 }
 
 static void models_survive_a_restart(void **state) {
@@ -266,6 +301,7 @@ int main(void) {
                 ROOM_TEST(a_model_of_an_administrator_is_of_all_results),
                 ROOM_TEST(models_are_charged_to_their_users),
                 ROOM_TEST(a_store_that_fails_leaves_the_models_as_they_were),
+                ROOM_TEST(models_of_a_request_are_registered_all_or_none),
                 ROOM_TEST(models_survive_a_restart),
                 ROOM_TEST(files_declare_models_too),
                 ROOM_TEST(a_strict_policy_refuses_undeclared_keys),

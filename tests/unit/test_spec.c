@@ -30,7 +30,7 @@ static int read_text(Read *ret, const char *text) {
 
         assert_int_equal(arena_init(&ret->arena, yaml_arena_size(strlen(text))), 0);
         assert_int_equal(yaml_read(text, strlen(text), &ret->arena, &value, &error), 0);
-        return spec_read(value, &ret->spec, &ret->error);
+        return spec_read(value, NULL, &ret->spec, &ret->error);
 }
 
 static void a_whole_specification_is_read(void **state) {

@@ -75,6 +75,10 @@ static int find_direction(Exchange *exchange, const char *objective, RankQuery *
                 return exchange_error(exchange, 400, "query parameter 'direction' must be higher or lower, not '%s'", text);
         if (!text && vocabulary_say(rank->vocabulary, objective, "direction", &declared) == 0)
                 text = declared.text;
+        if (text && strcmp(text, "none") == 0)
+                return exchange_error(exchange, 400,
+                                      "the model of %s declares that neither a higher nor a lower '%s' is better; specify direction=higher "
+                                      "or direction=lower (perfctl: --direction)", rank->selection.filter.name, objective);
         if (!text && strcmp(objective, "overall_score") == 0)
                 text = "higher";
         if (!text)
@@ -197,8 +201,6 @@ static int count_sets(Exchange *exchange, RankQuery *rank, const Group *groups, 
         if (n_values > RANK_VALUES_MAX)
                 return exchange_error(exchange, 413, "more than %u results to compare; select fewer with where= or since_ms=",
                                       RANK_VALUES_MAX);
-
-        rank->n_resamples = ranking_resamples(n_values);
         return 0;
 }
 

@@ -18,6 +18,12 @@ static bool is_of_type(const Condition *condition, JsonText type) {
                 return condition->is_number && (condition_is_range(condition) || condition->number == trunc(condition->number));
         if (json_text_is_string(type, "float", 5))
                 return condition->is_number;
+        if (json_text_is_string(type, "semver", 6))
+                return condition->is_semver;
+        if (json_text_is_string(type, "time", 4))
+                return condition->is_time;
+        if (json_text_is_string(type, "map", 3))
+                return !condition_is_range(condition);
         return !condition_is_range(condition) && (strcmp(condition->value, "true") == 0 || strcmp(condition->value, "false") == 0);
 }
 

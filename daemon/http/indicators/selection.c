@@ -20,9 +20,10 @@ static int conditions_parse(Exchange *exchange, Condition *ret, size_t *ret_n) {
                         return exchange_error(exchange, 400, "query parameter 'where' is given more than %u times", CONDITIONS_MAX);
 
                 r = condition_parse(value, &ret[n++]);
-                if (r == CONDITION_NOT_A_NUMBER)
+                if (r == CONDITION_WITHOUT_ORDER)
                         return exchange_error(exchange, 400,
-                                              "query parameter 'where' requires a number after < or >, not '%s'", value);
+                                              "query parameter 'where' requires a number after < or >, or a semantic version, "
+                                              "or a time, not '%s'", value);
                 if (r != 0)
                         return exchange_error(exchange, 400,
                                               "query parameter 'where' must be KEY=VALUE, or with != < <= > >=, not '%s'", value);

@@ -430,8 +430,9 @@ static int say_refused(Exchange *exchange, const Condition *condition, JsonText 
         if (buffer_error(&expected) < 0)
                 return exchange_store_error(exchange, -ENOMEM);
         if (condition_is_range(condition))
-                return exchange_error(exchange, 400, "'%s' is declared as %s by its model, and < and > compare numbers only: use = or !=",
-                                      key, expected.text);
+                return exchange_error(exchange, 400,
+                                      "'%s' is declared as %s by its model, and < and > compare numbers, versions and times: use = or "
+                                      "!=", key, expected.text);
         return exchange_error(exchange, 400, "'%s' cannot be '%s': its model declares it as %s", key, condition->value, expected.text);
 }
 
@@ -457,6 +458,7 @@ static int check_value(const Vocabulary *vocabulary, Exchange *exchange, const C
 
         if (!point_parameter_key(condition->key))
                 return !condition_is_range(condition) ? 0
+                       : condition->is_semver && strcmp(condition->key, "version") == 0 ? 0
                        : exchange_error(exchange, 400, "'%s' is text: compare it with = or !=", condition->key);
 
         refusal = find_refusal(vocabulary, condition);

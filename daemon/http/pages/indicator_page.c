@@ -117,7 +117,7 @@ static int read_runs(Exchange *exchange, IndicatorPage *page) {
 static Direction direction_of(const IndicatorPage *page, const char *key) {
         scoped(buffer_deinit) Buffer text = {};
 
-        if (vocabulary_say(page->vocabulary, key, "direction", &text) != 0 || !text.text)
+        if (vocabulary_say(page->vocabulary, key, "direction", &text) != 0 || !text.text || strcmp(text.text, "none") == 0)
                 return DIRECTION_UNKNOWN;
         return strcmp(text.text, "higher") == 0 ? DIRECTION_HIGHER : DIRECTION_LOWER;
 }
@@ -181,7 +181,7 @@ static void put_objective(Exchange *exchange, IndicatorPage *page) {
                 html_text(out, unit.text);
         }
         if (page->direction != DIRECTION_UNKNOWN) {
-                buffer_printf(out, ": %s is better", indicator_model_direction_text(page->direction));
+                buffer_printf(out, ": %s is better", property_direction_text(page->direction));
                 return;
         }
 

@@ -102,7 +102,7 @@ static int put_models(RowSet *set, Database *database, bool is_declared) {
                 r = database_run(database, &models_forget, NULL, 0);
         for (size_t i = 0; r == 0 && i < set->n_rows; i++)
                 r = put_model(&from, sender, is_declared, database, &name);
-        return r != 0 ? r : apply_models(database, is_declared ? NULL : &name);
+        return r != 0 ? r : apply_models(database, set->n_rows != 1 || is_declared ? NULL : &name);
 }
 
 /* Writes the counts of this transaction first: afterwards the catalog's entries are invalid. */
@@ -156,7 +156,7 @@ static void pack_results(Buffer *buffer, const IndicatorModel *model) {
                         continue;
                 json_put_object_begin(&json, property->name);
                 json_put_string(&json, "unit", property->unit);
-                json_put_string(&json, "direction", indicator_model_direction_text(property->direction));
+                json_put_string(&json, "direction", property_direction_text(property->direction));
                 json_object_end(&json);
         }
         json_object_end(&json);
@@ -177,13 +177,14 @@ static void pack_model(Buffer *buffer, const IndicatorModel *model) {
         pack_text_end(buffer, begin);
 }
 
-RowSet *model_rows_pack(const StoreModel *model, uint64_t realtime_ms, StoreCookie cookie) {
+RowSet *model_rows_pack(const StoreModels *models, uint64_t realtime_ms, StoreCookie cookie) {
         scoped(buffer_deinit) Buffer buffer = {};
 
-        rowset_begin(&buffer, FIELDS(field_u64(model->uid), field_i64(model->by_admin), field_u64(realtime_ms),
-                                     field_i64(model->by_admin ? MODEL_ROWS_OF_ALL : (int64_t)model->uid)));
-        pack_model(&buffer, model->model);
-        return rowset_finish(&buffer, &model_rows_kind, 1, cookie);
+        rowset_begin(&buffer, FIELDS(field_u64(models->uid), field_i64(models->by_admin), field_u64(realtime_ms),
+                                     field_i64(models->by_admin ? MODEL_ROWS_OF_ALL : (int64_t)models->uid)));
+        for (size_t i = 0; i < models->n_models; i++)
+                pack_model(&buffer, models->models[i]);
+        return rowset_finish(&buffer, &model_rows_kind, models->n_models, cookie);
 }
 
 RowSet *model_rows_pack_removal(const char *name, const char *component, int64_t owner, StoreCookie cookie) {

@@ -25,15 +25,19 @@
         " AND (m.component IS NULL OR m.component = c.text) AND m.owner IN (-1, " uid ")"                                \
         " ORDER BY m.name = '" MODEL_ANY_NAME "', m.component IS NULL, m.is_declared DESC, m.owner LIMIT 1"
 
-/* A model that was registered. */
-typedef struct StoreModel {
-        const IndicatorModel *model;
+/* Models that were registered together. */
+typedef struct StoreModels {
+        const IndicatorModel *const *models;
+        size_t n_models;
         uint32_t uid; /* of the sender */
-        bool by_admin; /* the model applies to the results of all users, not only to those of the sender */
-} StoreModel;
+        bool by_admin; /* the models apply to the results of all users, not only to those of the sender */
+} StoreModels;
 
-/* Stores a registered model with its document, as JSON; the model replaces the one with the same name, component and owner. */
-RowSet *model_rows_pack(const StoreModel *model, uint64_t realtime_ms, StoreCookie cookie);
+/*
+ * Stores registered models with their documents, as JSON, all or none; each replaces the one with the same name, component and
+ * owner.
+ */
+RowSet *model_rows_pack(const StoreModels *models, uint64_t realtime_ms, StoreCookie cookie);
 /* Removes a registered model. component: NULL for the model without a component. owner: the user to whose results alone the
  * model applies, or MODEL_ROWS_OF_ALL. Results stay indexed until another model applies. */
 #define MODEL_ROWS_OF_ALL INT64_C(-1)

@@ -99,7 +99,8 @@ static const Condition *find_indexed(const Points *points) {
                         continue;
                 if (!condition_is_range(condition))
                         return condition;
-                range = condition;
+                if (condition->is_number)
+                        range = condition;
         }
         return range;
 }
