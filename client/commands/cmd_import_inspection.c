@@ -68,6 +68,8 @@ static int deliver_run(Import *import, const InspectionRun *run, ImportCount *co
                 return 0;
         }
 
+        if (strstr(delivery.reply.complaint.text, "software stack"))
+                message_print("%s: %s", run->file, delivery.reply.complaint.text);
         count->n_stored += delivery.n_stored;
         count->n_duplicate += delivery.n_duplicate;
         count->n_failed += submission_has_failed(&run->submission);

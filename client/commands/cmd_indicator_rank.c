@@ -8,13 +8,16 @@
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
+#include "document/condition.h"
 
 #define INTERVAL_COLUMNS 80U /* of a terminal that has room for intervals */
+#define VALUES_SHOWN 4U     /* values of a key in which software stacks differ */
+#define DIFFERING_SHOWN 8U  /* such keys */
 #define ALONE_MAX 20U /* sets with nothing to compare that are shown, each on a line */
 
 typedef struct IndicatorRankOptions {
         SelectionOptions selection;
-        const char *by, *objective, *direction, *confidence, *across;
+        const char *by, *objective, *direction, *confidence, *hold, *across;
         bool json;
 } IndicatorRankOptions;
 
@@ -24,6 +27,7 @@ static const Option options_table[] = {
         { "objective", 'o', "RESULT", "Result to rank by (default overall_score)", OPTION_TEXT(IndicatorRankOptions, objective) },
         { "direction", 0, "WHICH", "Which values are better", OPTION_CHOICE(IndicatorRankOptions, direction, "higher", "lower") },
         { "confidence", 0, "P", "Confidence of intervals, 0.5 to 0.999 (default 0.95)", OPTION_TEXT(IndicatorRankOptions, confidence) },
+        { "hold", 0, "KEY[=VALUE],…", "Compare only results with equal KEY, as package.numpy", OPTION_TEXT(IndicatorRankOptions, hold) },
         { "across", 0, "WHAT,…", "Compare results that differ in WHAT, as hardware", OPTION_TEXT(IndicatorRankOptions, across) },
         OPTION_ROW_JSON(IndicatorRankOptions, json),
         {},
@@ -204,6 +208,40 @@ static void write_needed(Screen *screen, const Value *ranking, const Value *answ
                            answer_number_or_zero(ranking, "runs_needed"));
 }
 
+/* "package.numpy 1.18/1.21 in 12 of 40 runs": the runs without the most frequent value. */
+static void put_differing(Buffer *out, const Value *differing) {
+        const Value *values = value_get(differing, "values");
+        double n = 0, n_most = 0;
+
+        buffer_printf(out, "%s ", answer_text(differing, "key"));
+        for (size_t i = 0; i < answer_length(values); i++) {
+                const Value *value = &values->items[i];
+                double n_of_value = answer_number_or_zero(value, "results") + answer_number_or_zero(value, "failed");
+
+                if (i < VALUES_SHOWN)
+                        buffer_printf(out, "%s%s", i > 0 ? "/" : "", value_get_string(value, "value") ?: "-");
+                n += n_of_value;
+                n_most = fmax(n_most, n_of_value);
+        }
+        buffer_printf(out, "%s in %.0f of %.0f runs", answer_length(values) > VALUES_SHOWN ? "/…" : "", n - n_most, n);
+}
+
+/* Names in what the software stacks of a ranking differ beside its keys. */
+static void write_also_differ(Screen *screen, const Value *differ) {
+        scoped(buffer_deinit) Buffer text = {};
+        size_t n = answer_length(differ);
+
+        if (n == 0)
+                return;
+        for (size_t i = 0; i < n && i < DIFFERING_SHOWN; i++) {
+                buffer_puts(&text, i > 0 ? ", " : "");
+                put_differing(&text, &differ->items[i]);
+        }
+        if (n > DIFFERING_SHOWN)
+                buffer_printf(&text, " and %zu more (--json has all)", n - DIFFERING_SHOWN);
+        write_line(screen, "Also differ: %s (see --hold)", text.text ?: "");
+}
+
 static int write_ranking(Screen *screen, const Value *ranking, const Value *answer) {
         const Value *alternatives = value_get(ranking, "alternatives");
         scoped(grid_deinit) Grid grid = {};
@@ -216,6 +254,7 @@ static int write_ranking(Screen *screen, const Value *ranking, const Value *answ
         write_needed(screen, ranking, answer);
         write_excluded(screen, alternatives, answer_text(answer, "objective"));
         write_left_out(screen, value_get(ranking, "left_out"), answer_text(answer, "objective"));
+        write_also_differ(screen, value_get(ranking, "also_differ"));
         return EXIT_DONE;
 }
 
@@ -350,6 +389,24 @@ static void write_counts(Screen *screen, const Value *answer) {
         write_line(screen, "%s", text.text ?: "");
 }
 
+/* A key with a value is a condition, a key alone a field in which the results of a ranking are equal. */
+static void put_hold(Buffer *path, const char *text) {
+        scoped(buffer_deinit) Buffer keys = {};
+
+        while (text && *text) {
+                size_t n = condition_key_length(text, ","), n_key = condition_key_length(text, "=!<>,");
+                scoped(buffer_deinit) Buffer item = {};
+
+                buffer_put(&item, text, n);
+                if (n_key < n)
+                        indicator_path_put(path, "where", item.text);
+                else
+                        buffer_printf(&keys, "%s%s", keys.n > 0 ? "," : "", item.text ?: "");
+                text += n + (text[n] == ',');
+        }
+        indicator_path_put(path, "hold", keys.text);
+}
+
 static int indicator_rank_run(const CommandLine *line) {
         const IndicatorRankOptions *options = line->options;
         scoped(api_query_deinit) ApiQuery query = {};
@@ -364,6 +421,7 @@ static int indicator_rank_run(const CommandLine *line) {
         indicator_path_put(&path, "direction", options->direction);
         indicator_path_put(&path, "confidence", options->confidence);
         indicator_path_put(&path, "across", options->across);
+        put_hold(&path, options->hold);
         r = api_query_open(&query, &line->global, path.text ? path.text : "/");
         if (r != EXIT_DONE)
                 return r;

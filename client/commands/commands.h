@@ -33,6 +33,7 @@
         COMMAND(cmd_indicator_show)      \
         COMMAND(cmd_indicator_query)     \
         COMMAND(cmd_indicator_rank)      \
+        COMMAND(cmd_indicator_stack)     \
         COMMAND(cmd_indicator_batch)     \
         COMMAND(cmd_indicator_models)    \
         COMMAND(cmd_indicator_schema)    \

@@ -96,7 +96,7 @@ static int check_sizes(Courier *courier, Batch *batch, Fitted *fitted, Delivery 
         int r;
 
         for (size_t i = delivery->n_acked; i < batch->n_items; i++) {
-                r = codec_submission_size(&batch->items[i], &size);
+                r = codec_submission_size(&batch->items[i], NULL, &size);
                 if (r == 0 && CODEC_SUBMIT_OVERHEAD + size > n_max && !is_asked) {
                         r = ask_frame_max(courier, delivery, &n_max);
                         is_asked = true;
@@ -135,11 +135,16 @@ static void find_refused(Delivery *delivery, size_t n_sent) {
 
 /* Counts how many of the next items fit into one request. */
 static int choose_part(Courier *courier, const Batch *batch, Delivery *delivery, size_t *ret) {
-        size_t first = delivery->n_acked, n = 0, n_max = SMALL_BYTES, n_bytes = CODEC_SUBMIT_OVERHEAD, size;
+        size_t first = delivery->n_acked, n = 0, n_max = SMALL_BYTES, n_bytes = CODEC_SUBMIT_OVERHEAD, n_stacks = 0, size;
         int r;
 
         for (; first + n < batch->n_items && n < ITEMS_MAX; n++, n_bytes += size) {
-                r = codec_submission_size(&batch->items[first + n], &size);
+                const Submission *item = &batch->items[first + n], *before = n > 0 ? item - 1 : NULL;
+
+                n_stacks += item->stack && (!before || item->stack != before->stack);
+                if (n_stacks > SUBMIT_STACKS_MAX)
+                        break;
+                r = codec_submission_size(item, before, &size);
                 if (r < 0)
                         return r;
                 if (n_bytes + size <= n_max)

@@ -54,7 +54,7 @@ int fitted_shorten(Fitted *fitted, Batch *batch, size_t i, size_t n_max) {
                 return FIT_TOO_LARGE;
         r = copy_items(fitted, batch);
         if (r == 0)
-                r = codec_submission_size(&fitted->items[i], &size);
+                r = codec_submission_size(&fitted->items[i], NULL, &size);
         if (r == 0)
                 r = add_arena(fitted, value_parse_arena_size(size), &arena);
         if (r < 0)
@@ -64,7 +64,7 @@ int fitted_shorten(Fitted *fitted, Batch *batch, size_t i, size_t n_max) {
                 arena_reset(arena);
                 r = shorten_value(whole, text_max, arena, &fitted->items[i].run);
                 if (r == 0)
-                        r = codec_submission_size(&fitted->items[i], &size);
+                        r = codec_submission_size(&fitted->items[i], NULL, &size);
                 if (r < 0 || size <= n_max)
                         return r;
         }

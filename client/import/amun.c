@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "client/import/amun_run.h"
+#include "client/import/amun_stack.h"
 #include "client/run/capture.h"
 #include "client/facts/object_builder.h"
 #include "document/value_parse.h"
@@ -253,6 +254,8 @@ int amun_read(const Value *document, const AmunContext *context, Arena *arena, S
                     make_indicator(printed, &part, amun_run_text(&place, "script_sha256"), arena, &submission.indicator, ret_complaint);
         if (r == 0)
                 r = amun_run_make(&place, arena, &submission, ret_complaint);
+        if (r == 0)
+                r = amun_stack_make(&place, arena, &submission);
         if (r != 0)
                 return r;
 

@@ -6,6 +6,8 @@
 #include "client/wire/codec.h"
 #include "client/wire/codec_frame.h"
 
+#define TEXT_OVERHEAD (1U + FRAME_HEADER_MAX) /* tag and length of an item or a stack */
+
 static void put_object(const Value *object, Buffer *out) {
         value_write_json(object, &(Json){ .out = out });
 }
@@ -60,23 +62,61 @@ static void item_to_wire(const Submission *item, ItemTexts *texts, Perfd__V1__In
         ret->run.len = texts->text.n - n_before - ret->document.len;
 }
 
+/* The stacks of the items, each once. */
+typedef struct WireStacks {
+        const SubmissionStack *items[SUBMIT_STACKS_MAX];
+        ProtobufCBinaryData texts[SUBMIT_STACKS_MAX];
+        size_t n;
+} WireStacks;
+
+/* Returns the number of the stack, from 1; 0: the list does not have it. */
+static uint32_t number_of(const WireStacks *list, const SubmissionStack *stack) {
+        size_t n = list->n;
+
+        while (n > 0 && list->items[n - 1] != stack)
+                n--;
+        return (uint32_t)n;
+}
+
+/* Sets only the lengths of the texts, as above. */
+static void list_stacks(const Submission *items, size_t n_items, ItemTexts *texts, WireStacks *ret) {
+        *ret = (WireStacks){};
+        for (size_t i = 0; i < n_items; i++) {
+                size_t n_before = texts->text.n;
+
+                if (!items[i].stack || number_of(ret, items[i].stack) > 0)
+                        continue;
+                assert(ret->n < SUBMIT_STACKS_MAX);
+                put_object(items[i].stack->document, &texts->text);
+                ret->texts[ret->n] = (ProtobufCBinaryData){ .len = texts->text.n - n_before };
+                ret->items[ret->n++] = items[i].stack;
+        }
+}
+
 static int put_submit(uint64_t sequence, const Submission *items, size_t n_items, ItemTexts *texts, Perfd__V1__Indicator *indicators,
                       Perfd__V1__Indicator **pointers, Buffer *out) {
         Perfd__V1__Submit submit = PERFD__V1__SUBMIT__INIT;
+        WireStacks stacks;
 
+        list_stacks(items, n_items, texts, &stacks);
         for (size_t i = 0; i < n_items; i++)
                 item_to_wire(&items[i], texts, &indicators[i]);
         if (buffer_error(&texts->text) < 0)
                 return -ENOMEM;
 
+        for (size_t i = 0; i < stacks.n; i++)
+                stacks.texts[i] = next_text(texts, stacks.texts[i].len);
         for (size_t i = 0; i < n_items; i++) {
                 pointers[i] = &indicators[i];
                 indicators[i].document = next_text(texts, indicators[i].document.len);
                 indicators[i].run = next_text(texts, indicators[i].run.len);
+                indicators[i].stack = items[i].stack ? number_of(&stacks, items[i].stack) : 0;
         }
 
         submit.n_indicators = n_items;
         submit.indicators = pointers;
+        submit.n_stacks = stacks.n;
+        submit.stacks = stacks.texts;
         return codec_frame_put(sequence, PERFD__V1__REQUEST__BODY_SUBMIT, &submit, out);
 }
 
@@ -92,16 +132,23 @@ int codec_encode_submit(uint64_t sequence, const Submission *items, size_t n_ite
         return r;
 }
 
-int codec_submission_size(const Submission *item, size_t *ret) {
+int codec_submission_size(const Submission *item, const Submission *before, size_t *ret) {
+        bool is_stack_new = item->stack && (!before || before->stack != item->stack);
         Perfd__V1__Indicator indicator;
         ItemTexts texts = {};
+        size_t n_stack = 0;
         int r;
 
+        if (is_stack_new)
+                put_object(item->stack->document, &texts.text);
+        if (is_stack_new)
+                n_stack = texts.text.n + TEXT_OVERHEAD;
         item_to_wire(item, &texts, &indicator);
+        indicator.stack = item->stack ? SUBMIT_STACKS_MAX : 0;
         r = buffer_error(&texts.text);
         buffer_deinit(&texts.text);
-        if (r == 0) /* adds the tag and length of the item */
-                *ret = perfd__v1__indicator__get_packed_size(&indicator) + 1 + FRAME_HEADER_MAX;
+        if (r == 0)
+                *ret = perfd__v1__indicator__get_packed_size(&indicator) + TEXT_OVERHEAD + n_stack;
         return r;
 }
 

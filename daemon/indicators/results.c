@@ -193,6 +193,17 @@ static int place(void *state, const Request *request, Ticket ticket, Answer *ret
         return put(results, request, &sender, ticket, n_odd);
 }
 
+#define OTHER_STACK "a result that is already stored has another software stack, which stays"
+
+static int answer_duplicate(const StoreDone *done, Answer *ret) {
+        const ResultsStored *stored = result_rows_stored(done->rows);
+
+        return desk_answer(ret, STATUS_DUPLICATE, "",
+                           stored->has_other_stack       ? "already stored with another software stack, which stays" :
+                           stored->has_completed_stack ? "already stored: the software stack was added" :
+                                                         "already stored: nothing changed");
+}
+
 static int answer_stored(Results *results, const StoreDone *done, Answer *ret) {
         bool is_other = done->cookie.kind == &results_kinds[OF_OTHER_JOB];
         char remark[COMPLAINT_TEXT_MAX] = "";
@@ -201,6 +212,8 @@ static int answer_stored(Results *results, const StoreDone *done, Answer *ret) {
                 identity_explain_other(results->identity, done->cookie.ticket, remark);
         else if (result_rows_stored(done->rows)->has_left_job)
                 (void)snprintf(remark, sizeof(remark), "the job that $PERFD_JOB names has ended: recorded without a job");
+        else if (result_rows_stored(done->rows)->has_other_stack)
+                (void)snprintf(remark, sizeof(remark), "%s", OTHER_STACK);
         return desk_answer(ret, STATUS_OK, "", remark);
 }
 
@@ -236,7 +249,7 @@ static int complete(void *state, const StoreDone *done, Answer *ret) {
         case STORE_DONE:
                 return answer_stored(results, done, ret);
         case STORE_DUPLICATE:
-                return desk_answer(ret, STATUS_DUPLICATE, "", "already stored: nothing changed");
+                return answer_duplicate(done, ret);
         case STORE_DENIED:
                 return desk_answer(ret, STATUS_DENIED, "submit.indicators[].job", "this job belongs to another user");
         case STORE_QUOTA:

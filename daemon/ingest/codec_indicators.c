@@ -7,6 +7,7 @@
 
 #include "document/shorten.h"
 #include "document/value_parse.h"
+#include "ingest/codec_stacks.h"
 #include "ingest/refuse.h"
 #include "proto/perfd.pb-c.h"
 
@@ -110,7 +111,8 @@ static int check_item(Answer *refusal, const Perfd__V1__Indicator *from, size_t 
         return 0;
 }
 
-static int take_item(Decoded *decoded, const DecodeContext *context, const Perfd__V1__Indicator *from, size_t i, Submission *ret) {
+static int take_item(Decoded *decoded, const DecodeContext *context, const StackArray *stacks, const Perfd__V1__Indicator *from, size_t i,
+                     Submission *ret) {
         int r;
 
         r = check_item(&decoded->refusal, from, i);
@@ -128,6 +130,11 @@ static int take_item(Decoded *decoded, const DecodeContext *context, const Perfd
                 memcpy(ret->batch, from->batch.data, sizeof(ret->batch));
         ret->batch_index = from->index;
 
+        if (from->stack > stacks->n)
+                return refuse_item(&decoded->refusal, ITEMS, i, "stack", "is %u, and the submission has %zu stacks", from->stack,
+                                   stacks->n);
+        ret->stack = from->stack > 0 ? &stacks->items[from->stack - 1] : NULL;
+
         r = take_document(decoded, context, from, i, ret);
         return r == 0 ? take_run(decoded, context, from, i, ret) : r;
 }
@@ -136,6 +143,8 @@ int codec_decode_submit(Decoded *decoded, const DecodeContext *context, const Pr
         const Perfd__V1__Submit *from = (const Perfd__V1__Submit *)message;
         Answer *refusal = &decoded->refusal;
         Submission *items;
+        StackArray stacks;
+        int r;
 
         assert(message->descriptor == &perfd__v1__submit__descriptor);
         if (from->n_indicators == 0)
@@ -144,13 +153,16 @@ int codec_decode_submit(Decoded *decoded, const DecodeContext *context, const Pr
                 return refuse(refusal, STATUS_TOO_LARGE, ITEMS, "has %zu indicators, may have up to %u: send more requests",
                               from->n_indicators, SUBMIT_ITEMS_MAX);
 
+        r = codec_stacks_decode(decoded, context, from->stacks, from->n_stacks, &stacks);
+        if (r != 0)
+                return r;
+
         items = arena_alloc(context->arena, from->n_indicators * sizeof(*items));
         if (!items)
                 return refuse_no_room(refusal);
 
         for (size_t i = 0; i < from->n_indicators; i++) {
-                int r = take_item(decoded, context, from->indicators[i], i, &items[i]);
-
+                r = take_item(decoded, context, &stacks, from->indicators[i], i, &items[i]);
                 if (r == 0)
                         continue;
                 assert(r == REFUSED);

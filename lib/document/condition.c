@@ -39,6 +39,32 @@ static Value exact_number(JsonText text, double number) {
         return (Value){ .type = VALUE_DOUBLE, .number = number };
 }
 
+size_t condition_key_length(const char *text, const char *ends) {
+        size_t n = strcspn(text, ends);
+        const char *open = memchr(text, '"', n), *close = open ? strchr(open + 1, '"') : NULL;
+
+        if (!close)
+                return n;
+        n = (size_t)(close - text) + 1;
+        return n + condition_key_length(text + n, ends);
+}
+
+int condition_read_key(const char *text, size_t n, char ret[static CONDITION_KEY_MAX + 1]) {
+        bool is_quoted = n > 2 && text[0] == '"' && text[n - 1] == '"';
+        const char *before = is_quoted ? CONDITION_PARAMETERS : "";
+
+        if (is_quoted) {
+                text++;
+                n -= 2;
+        }
+        if (n == 0 || n + strlen(before) > CONDITION_KEY_MAX)
+                return CONDITION_MALFORMED;
+        strcpy(ret, before);
+        memcpy(ret + strlen(before), text, n);
+        ret[strlen(before) + n] = '\0';
+        return 0;
+}
+
 /* Parses a time, or a date, which is its first moment. */
 static bool parse_time(const char *text, uint64_t *ret_ns) {
         char midnight[sizeof("2024-11-11T00:00:00")];
@@ -52,16 +78,15 @@ static bool parse_time(const char *text, uint64_t *ret_ns) {
 }
 
 int condition_parse(const char *text, Condition *ret) {
-        size_t n = strcspn(text, "=!<>");
+        size_t n = condition_key_length(text, "=!<>");
         Condition condition = {};
 
-        if (n == 0 || n > CONDITION_KEY_MAX)
+        if (condition_read_key(text, n, condition.key) != 0)
                 return CONDITION_MALFORMED;
         condition.value = parse_relation(text + n, &condition.relation);
         if (!condition.value)
                 return CONDITION_MALFORMED;
 
-        memcpy(condition.key, text, n);
         condition.is_number = parse_double(condition.value, &condition.number) == 0;
         if (condition.is_number)
                 condition.exact = exact_number((JsonText){ condition.value, strlen(condition.value) }, condition.number);

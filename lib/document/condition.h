@@ -9,6 +9,8 @@
  * URL or a command line has no type; therefore the type of the compared value decides: a number equals a text that reads as the
  * same number (512 and 512.0 both equal 512), a string equals the identical text, true, false and null equal these words, and a
  * list or an object equals identical JSON text. A result without the key meets no condition on the key.
+ *
+ * A key in quotation marks is the name of a parameter, whatever characters it has: "a=b,c"=1.
  */
 
 #include <stdbool.h>
@@ -46,6 +48,11 @@ enum {
         CONDITION_MALFORMED = 1, /* no relation, no key, or a key that is too long */
         CONDITION_WITHOUT_ORDER, /* the relation needs an order, and the value is no number, semantic version or time */
 };
+
+/* Returns the length of the key at the start of a text, up to one of the characters in `ends` outside of quotation marks. */
+size_t condition_key_length(const char *text, const char *ends);
+/* Reads a key of n bytes; @parameters. and the name for a name in quotation marks. 0 or CONDITION_MALFORMED. */
+int condition_read_key(const char *text, size_t n, char ret[static CONDITION_KEY_MAX + 1]);
 
 /* Parses a condition. 0 or an outcome. */
 int condition_parse(const char *text, Condition *ret);

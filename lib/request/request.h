@@ -14,6 +14,7 @@
 #include "document/indicator.h"
 #include "document/indicator_model.h"
 #include "job/job.h"
+#include "stack/stack.h"
 #include "util/json_text.h"
 
 /* Numbers as in the protocol. */
@@ -46,6 +47,16 @@ typedef enum RequestKind {
 
 #define RESULT_ID_BYTES 16U
 
+#define SUBMIT_STACKS_MAX 64U /* stacks in one submission */
+
+/* The software that some items of a submission were measured with. */
+typedef struct SubmissionStack {
+        const Value *document; /* in the client */
+        Stack stack;           /* in the daemon, with the size and SHA-256 of its canonical form */
+        size_t n_bytes;
+        uint8_t digest[STACK_DIGEST_BYTES];
+} SubmissionStack;
+
 typedef struct Submission {
         uint8_t id[RESULT_ID_BYTES];
         const char *job; /* "" if there is none */
@@ -60,6 +71,7 @@ typedef struct Submission {
         uint8_t batch[RESULT_ID_BYTES];
         uint32_t batch_index;
         const Value *run; /* run record: an object, or NULL */
+        const SubmissionStack *stack; /* borrowed, also by other items; NULL: unknown */
         /*
          * Both objects as received; text is NULL if value_write_json() would write another text, which is stored
          * instead.

@@ -14,21 +14,6 @@
 
 /* --- texts ----------------------------------------------------------------------------------------- */
 
-/* Keeps a copy of a text that is not in the document. NULL: out of memory. */
-static const char *keep_text(Stack *stack, const char *text) {
-        char **texts = stack->texts, *copy;
-
-        if ((stack->n_texts & (stack->n_texts + 1)) == 0) /* 0, 1, 3, 7, …: full */
-                texts = reallocarray(stack->texts, 2 * stack->n_texts + 1, sizeof(*texts));
-        if (!texts)
-                return NULL;
-        stack->texts = texts;
-        copy = strdup(text);
-        if (copy)
-                stack->texts[stack->n_texts++] = copy;
-        return copy;
-}
-
 /* Takes a text. An empty text and null are unknown. path: of the object, "" for the document. */
 static int take_text(const Value *object, const char *path, const char *key, const char **ret, Complaint *complaint) {
         const Value *value = value_get_given(object, key);
@@ -130,7 +115,7 @@ static int compare_strings(const void *a, const void *b) {
 
 /* Writes the one hash of a list, or the digest of the sorted list: a lock file names the hash of each wheel of a version. */
 static int put_hashes(const Value *list, Buffer *out) {
-        const char **hashes = calloc(list->n_items + 1, sizeof(*hashes));
+        scoped(freep) const char **hashes = calloc(list->n_items + 1, sizeof(*hashes));
         scoped(buffer_deinit) Buffer text = {};
         char digest[SHA256_TEXT_MAX];
 
@@ -149,11 +134,10 @@ static int put_hashes(const Value *list, Buffer *out) {
                 sha256_text(text.text, text.n, digest);
                 buffer_printf(out, "sha256s:%s", digest);
         }
-        free(hashes);
         return buffer_error(&text) < 0 || buffer_error(out) < 0 ? -ENOMEM : 0;
 }
 
-static int take_hashes(Stack *stack, const Value *from, const char *path, const char **ret, Complaint *complaint) {
+static int take_hashes(Arena *arena, const Value *from, const char *path, const char **ret, Complaint *complaint) {
         const Value *list = value_get_given(from, "hashes");
         scoped(buffer_deinit) Buffer text = {};
         int r;
@@ -171,11 +155,11 @@ static int take_hashes(Stack *stack, const Value *from, const char *path, const 
         r = put_hashes(list, &text);
         if (r < 0)
                 return r;
-        *ret = keep_text(stack, text.text);
+        *ret = arena_strndup(arena, text.text, text.n);
         return *ret ? 0 : -ENOMEM;
 }
 
-static int take_name(Stack *stack, StackPackage *package, const char *path, Complaint *complaint) {
+static int take_name(Arena *arena, StackPackage *package, const char *path, Complaint *complaint) {
         scoped(buffer_deinit) Buffer name = {};
 
         if (!package->name)
@@ -188,11 +172,11 @@ static int take_name(Stack *stack, StackPackage *package, const char *path, Comp
                 return -ENOMEM;
         if (strcmp(name.text, package->name) == 0)
                 return 0;
-        package->name = keep_text(stack, name.text);
+        package->name = arena_strndup(arena, name.text, name.n);
         return package->name ? 0 : -ENOMEM;
 }
 
-static int take_package(Stack *stack, const Value *from, size_t i, StackPackage *ret, Complaint *complaint) {
+static int take_package(Arena *arena, const Value *from, size_t i, StackPackage *ret, Complaint *complaint) {
         static const char *const keys[] = { "name", "version", "kind", "source", "hash", "hashes", "build", NULL };
         char path[PATH_MAX_BYTES];
         int r;
@@ -212,8 +196,8 @@ static int take_package(Stack *stack, const Value *from, size_t i, StackPackage 
         if (r == 0)
                 r = take_text(from, path, "build", &ret->build, complaint);
         if (r == 0)
-                r = take_hashes(stack, from, path, &ret->hash, complaint);
-        return r == 0 ? take_name(stack, ret, path, complaint) : r;
+                r = take_hashes(arena, from, path, &ret->hash, complaint);
+        return r == 0 ? take_name(arena, ret, path, complaint) : r;
 }
 
 /* True if an environment of the kind has at most one version of a package. */
@@ -244,7 +228,7 @@ static int put_in_order(Stack *stack, Complaint *complaint) {
         return 0;
 }
 
-static int take_packages(const Value *document, Stack *stack, Complaint *complaint) {
+static int take_packages(const Value *document, Arena *arena, Stack *stack, Complaint *complaint) {
         const Value *list = value_get_given(document, "packages");
         int r;
 
@@ -255,11 +239,11 @@ static int take_packages(const Value *document, Stack *stack, Complaint *complai
         if (list->n_items > STACK_PACKAGES_MAX)
                 return indicator_complain(complaint, "packages", "has %zu packages, may have up to %u", list->n_items, STACK_PACKAGES_MAX);
 
-        stack->packages = calloc(list->n_items + 1, sizeof(*stack->packages));
+        stack->packages = arena_alloc(arena, (list->n_items + 1) * sizeof(*stack->packages));
         if (!stack->packages)
                 return -ENOMEM;
         for (size_t i = 0; i < list->n_items; i++) {
-                r = take_package(stack, &list->items[i], i, &stack->packages[i], complaint);
+                r = take_package(arena, &list->items[i], i, &stack->packages[i], complaint);
                 if (r != 0)
                         return r;
         }
@@ -281,7 +265,7 @@ static int take_build(const Value *document, const Value **ret, Complaint *compl
         return 0;
 }
 
-static int take_document(const Value *document, Stack *stack, Complaint *complaint) {
+static int take_document(const Value *document, Arena *arena, Stack *stack, Complaint *complaint) {
         static const char *const keys[] = { "base_image", "build", "os", "package_manager", "packages", "python", NULL };
         int r;
 
@@ -298,29 +282,17 @@ static int take_document(const Value *document, Stack *stack, Complaint *complai
                 r = take_version(document, "python", &stack->python, complaint);
         if (r == 0)
                 r = take_build(document, &stack->build, complaint);
-        return r == 0 ? take_packages(document, stack, complaint) : r;
+        return r == 0 ? take_packages(document, arena, stack, complaint) : r;
 }
 
-int stack_from_value(const Value *document, Stack *ret, Complaint *ret_complaint) {
+int stack_from_value(const Value *document, Arena *arena, Stack *ret, Complaint *ret_complaint) {
         Stack stack = {};
         int r;
 
-        r = take_document(document, &stack, ret_complaint);
-        if (r != 0) {
-                stack_deinit(&stack);
-                return r;
-        }
-
-        *ret = stack;
-        return 0;
-}
-
-void stack_deinit(Stack *stack) {
-        for (size_t i = 0; i < stack->n_texts; i++)
-                free(stack->texts[i]);
-        free(stack->texts);
-        free(stack->packages);
-        *stack = (Stack){};
+        r = take_document(document, arena, &stack, ret_complaint);
+        if (r == 0)
+                *ret = stack;
+        return r;
 }
 
 /* --- the canonical form ---------------------------------------------------------------------------- */

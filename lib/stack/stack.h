@@ -21,8 +21,9 @@
 
 #include "document/indicator.h"
 #include "document/value.h"
+#include "util/arena.h"
 #include "util/buffer.h"
-#include "util/scoped.h"
+#include "util/json.h"
 #include "util/sha256.h"
 
 #define STACK_PACKAGES_MAX 50000U
@@ -33,7 +34,7 @@
 /* kind of a package that does not name one */
 #define STACK_KIND_PYTHON "python"
 
-/* Texts are borrowed from the document or owned by the stack; NULL: unknown. */
+/* Texts are borrowed from the document or live in the arena; NULL: unknown. */
 typedef struct StackPackage {
         const char *name, *kind; /* not NULL */
         const char *version;
@@ -51,19 +52,17 @@ typedef struct Stack {
         const char *base_image, *package_manager; /* NULL: unknown */
         StackVersion os, python;
         const Value *build;     /* object; NULL: none */
-        StackPackage *packages; /* owned; ordered by kind, name, version, source, hash and build, without repetitions */
+        StackPackage *packages; /* ordered by kind, name, version, source, hash and build, without repetitions */
         size_t n_packages;
-        char **texts; /* owned; texts that differ from the document's */
-        size_t n_texts;
 } Stack;
 
 enum {
         STACK_INVALID = 1,
 };
 
-/* Checks a document, which *ret borrows; free *ret with stack_deinit(). 0; STACK_INVALID with the first complaint; or -ENOMEM. */
-int stack_from_value(const Value *document, Stack *ret, Complaint *ret_complaint);
-void stack_deinit(Stack *stack);
+/* Checks a document. *ret lives as long as the document and the arena. 0; STACK_INVALID with the first complaint; or -ENOMEM: the
+ * arena is full. */
+int stack_from_value(const Value *document, Arena *arena, Stack *ret, Complaint *ret_complaint);
 
 /* Writes the canonical form, as JSON. 0 or -ENOMEM. */
 int stack_put_canonical(const Stack *stack, Buffer *out);

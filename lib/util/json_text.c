@@ -272,6 +272,23 @@ JsonText json_text_find(JsonText object, const char *key) {
         return (JsonText){};
 }
 
+JsonText json_text_find_path(JsonText object, const char *path) {
+        JsonText found = json_text_find(object, path);
+        JsonWalk walk = json_text_walk(object);
+        JsonText name, value;
+
+        if (found.text || !strchr(path, '.'))
+                return found;
+        while (walk.is_object && json_text_walk_next(&walk, &name, &value))
+                for (const char *dot = strchr(path, '.'); dot && json_text_kind(value) == JSON_KIND_OBJECT; dot = strchr(dot + 1, '.'))
+                        if (key_equals(name, path, (size_t)(dot - path))) {
+                                found = json_text_find_path(value, dot + 1);
+                                if (found.text)
+                                        return found;
+                        }
+        return (JsonText){};
+}
+
 void json_text_decode(JsonText text, Buffer *out) {
         const char *end = text.text + text.n;
 

@@ -137,7 +137,7 @@ static void a_failed_run_arrives_without_a_document(void **state) {
         assert_string_equal(got->indicator.component, "tensorflow");
         assert_string_equal(got->indicator.version, "2.2");
         assert_null(got->indicator.document);
-        assert_int_equal(codec_submission_size(&item, &size), 0);
+        assert_int_equal(codec_submission_size(&item, NULL, &size), 0);
         assert_in_range(f->bytes.n, 1, CODEC_SUBMIT_OVERHEAD + size);
 }
 
@@ -175,7 +175,7 @@ static void the_size_of_a_submission_bounds_its_share_of_the_frame(void **state)
 
         for (size_t i = 0; i < 3; i++) {
                 items[i] = make_item(f, "{\"name\":\"M\",\"component\":\"c\",\"@parameters\":{},\"@result\":{\"rate\":1.0}}");
-                assert_int_equal(codec_submission_size(&items[i], &size), 0);
+                assert_int_equal(codec_submission_size(&items[i], NULL, &size), 0);
                 n_bytes += size;
         }
         assert_int_equal(codec_encode_submit(UINT64_MAX, items, 3, &f->bytes), 0);

@@ -55,11 +55,15 @@ void indicators_subject_models(Exchange *exchange) {
         shared_texts_write(exchange->snapshot->indicators.models, exchange->body);
 }
 
+static void format_id(const uint8_t id[static 16], char ret[static 2 * 16 + 1]) {
+        for (size_t i = 0; i < 16; i++)
+                (void)snprintf(ret + 2 * i, 3, "%02x", id[i]);
+}
+
 static void put_id(Json *json, const char *key, const uint8_t id[static 16]) {
         char text[2 * 16 + 1];
 
-        for (size_t i = 0; i < 16; i++)
-                (void)snprintf(text + 2 * i, 3, "%02x", id[i]);
+        format_id(id, text);
         json_put_string(json, key, text);
 }
 
@@ -94,6 +98,8 @@ static void write_result(Json *json, const ResultRow *row, const Viewer *viewer)
         json_put_string(json, "job", row->job);
         json_put_uint(json, "uid", row->uid);
         json_put_double_or_null(json, "score", row->has_score, row->score);
+        if (row->stack_digest)
+                json_put_string(json, "stack", row->stack_digest);
         json_key(json, "document");
         json_raw(json, row->document);
         write_run(json, row, viewer);
@@ -141,14 +147,21 @@ static int write_met(Exchange *exchange, const PointFilter *filter, Pagination *
         return r;
 }
 
-static bool is_met(const ResultRow *row, const Selection *selection) {
+static bool is_met(const ResultRow *row, const Selection *selection, StackFacts *stacks) {
         scoped(buffer_deinit) Buffer hardware = {};
-        PointRow point = { .component = row->component, .version = row->version };
+        PointRow point = { .component = row->component, .version = row->version, .stack = row->stack, .stacks = stacks };
+        char batch[2 * 16 + 1];
 
         if (selection->filter.n_conditions == 0)
                 return true;
 
         point.parameters = json_text_find(json_text(row->document, strlen(row->document)), "@parameters");
+        if (row->has_batch) {
+                format_id(row->batch, batch);
+                point.batch = batch;
+        }
+        if (row->run)
+                point.run = json_text(row->run, strlen(row->run));
         if (row->run && shape_put_hardware(json_text(row->run, strlen(row->run)), &hardware))
                 point.hardware = hardware.text;
         return point_meets(&point, selection->conditions, selection->filter.n_conditions);
@@ -156,12 +169,20 @@ static bool is_met(const ResultRow *row, const Selection *selection) {
 
 /* Writes the newest rows first, from an index of the store. Checks the conditions for each result: a job has few results. */
 static int write_filtered(Exchange *exchange, const ResultFilter *filter, const Selection *selection, Pagination *page, Json *json) {
+        scoped(stack_facts_freep) StackFacts *stacks = NULL;
         ResultRow row;
         int r;
 
-        r = result_reader_list(exchange->reader, filter);
+        r = stack_facts_new(&stacks, exchange->reader);
+        if (r == 0)
+                r = result_reader_list(exchange->reader, filter);
         while (r == 0 && (r = result_reader_next(exchange->reader, &row)) == 0) {
-                if (!is_met(&row, selection))
+                bool is_selected = is_met(&row, selection, stacks);
+
+                r = stack_facts_error(stacks);
+                if (r != 0)
+                        break;
+                if (!is_selected)
                         continue;
                 if (!pagination_admit(page, exchange->body, (PageKey){ row.time_ms, row.row }))
                         break;

@@ -117,6 +117,8 @@ static void choose_fields(RankQuery *rank) {
         rank->n_common = rank->fields.has_parameters;
         for (Factor across = FACTOR_HARDWARE; across < N_FACTORS; across++)
                 hold(rank, across);
+        for (size_t i = 0; i < selection->hold.n; i++, rank->n_common++)
+                rank->fields.names[rank->fields.n++] = selection->hold.names[i];
         for (size_t i = 0; i < selection->fields.n; i++)
                 rank->fields.names[rank->fields.n++] = selection->fields.names[i];
         for (size_t i = 0; i < selection->across.n; i++)
@@ -133,6 +135,8 @@ static int parse(Exchange *exchange, RankQuery *rank) {
                 r = selection_add_number(exchange, objective, &rank->selection, &rank->objective);
         if (r == 0)
                 r = selection_parse_fields(exchange, "by", by, &rank->selection.fields);
+        if (r == 0)
+                r = selection_parse_fields(exchange, "hold", exchange_parameter(exchange, "hold"), &rank->selection.hold);
         if (r == 0)
                 r = parse_across(exchange, rank);
         if (r == 0)

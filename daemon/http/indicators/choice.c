@@ -51,14 +51,19 @@ static int parse_field(const char *text, size_t n, Choice *choice) {
 
 int choice_parse(const char *text, size_t n, Choice *ret) {
         const char *colon = memchr(text, ':', n);
+        size_t n_key = colon ? n - (size_t)(colon - text) - 1 : 0;
 
-        if (!colon || colon + 1 == text + n || n >= sizeof(ret->text) || n - (size_t)(colon - text) - 1 > KEY_MAX_BYTES ||
+        if (!colon || colon + 1 == text + n || n >= sizeof(ret->text) || n_key > KEY_MAX_BYTES ||
             memchr(text, '\0', n))
                 return CHOICE_MALFORMED;
 
         *ret = (Choice){};
         memcpy(ret->text, text, n);
         ret->key = ret->text + (colon - text) + 1;
+        if (n_key > 2 && ret->key[0] == '"' && ret->key[n_key - 1] == '"') {
+                ret->text[n - 1] = '\0';
+                memmove((char *)ret->key, ret->key + 1, n_key - 1);
+        }
         return parse_field(text, (size_t)(colon - text), ret);
 }
 

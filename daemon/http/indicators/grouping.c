@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "document/semver.h"
+#include "util/array.h"
 #include "util/clock.h"
 #include "util/json.h"
 
@@ -47,6 +48,7 @@ Grouping *grouping_free(Grouping *grouping) {
 
         for (size_t i = 0; i < grouping->n; i++) {
                 free(grouping->groups[i].key);
+                free(grouping->groups[i].stacks);
                 for (size_t k = 0; k < grouping->n_numbers; k++)
                         free(grouping->groups[i].numbers[k].values);
         }
@@ -60,10 +62,12 @@ Grouping *grouping_free(Grouping *grouping) {
 /* --- keys ---------------------------------------------------------------------------------------- */
 
 static void write_field(Json *json, const PointRow *row, const char *name) {
-        const char *parameter = point_parameter_key(name), *text = parameter ? NULL : point_field(row, name);
+        const char *text;
+        JsonText value;
 
-        if (parameter)
-                json_text_write(json_text_find(row->parameters, parameter), json);
+        point_find(row, name, &value, &text);
+        if (value.text)
+                json_text_write(value, json);
         else if (text)
                 json_string(json, text);
         else
@@ -189,6 +193,29 @@ static int add_value(Grouping *grouping, Sequence *sequence, double value) {
         return grouping_sequence_add(sequence, value);
 }
 
+/* Results of a stack often follow each other. */
+static int count_stack(Group *group, const PointRow *row) {
+        size_t i = group->last_stack;
+
+        if (row->stack == 0)
+                return 0;
+        if (i >= group->n_stacks || group->stacks[i].stack != row->stack)
+                for (i = 0; i < group->n_stacks && group->stacks[i].stack != row->stack; i++)
+                        ;
+        if (i == GROUP_STACKS_MAX)
+                return 0;
+        if (i == group->n_stacks) {
+                if (ARRAY_EXTEND(group->stacks, group->n_stacks) < 0)
+                        return -ENOMEM;
+                group->stacks[group->n_stacks++] = (StackCount){ .stack = row->stack };
+        }
+
+        group->last_stack = i;
+        group->stacks[i].n += !row->has_failed;
+        group->stacks[i].n_failed += row->has_failed;
+        return 0;
+}
+
 int grouping_add(Grouping *grouping, const PointRow *row, const GroupFields *fields) {
         Group *group;
         int r = 0;
@@ -202,6 +229,9 @@ int grouping_add(Grouping *grouping, const PointRow *row, const GroupFields *fie
         }
 
         group = &grouping->groups[grouping->last_group];
+        r = count_stack(group, row);
+        if (r < 0)
+                return r;
         if (row->time_ms < group->first_ms)
                 group->first_ms = row->time_ms;
         if (row->time_ms > group->last_ms)

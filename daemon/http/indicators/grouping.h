@@ -14,7 +14,8 @@
 #include "store/indicators/points.h"
 #include "util/scoped.h"
 
-#define GROUP_FIELDS_MAX 12U
+#define GROUP_FIELDS_MAX 20U
+#define GROUP_STACKS_MAX 256U /* stacks of a group that are counted */
 #define GROUPS_MAX 10000U
 #define VALUES_MAX 2000000U /* over all groups */
 
@@ -26,11 +27,19 @@ typedef struct Sequence {
 /* Appends a value. 0 or -ENOMEM. */
 int grouping_sequence_add(Sequence *sequence, double value);
 
+/* Results of a software stack. */
+typedef struct StackCount {
+        int64_t stack;        /* id */
+        uint64_t n, n_failed; /* n excludes failed runs */
+} StackCount;
+
 typedef struct Group {
         char *key; /* owned: JSON list of the fields; null for a missing field */
         uint64_t hash;
         uint64_t n, n_failed; /* n excludes failed runs */
         uint64_t first_ms, last_ms;
+        StackCount *stacks; /* owned; results without a stack are not counted */
+        size_t n_stacks, last_stack;
         Sequence numbers[POINT_NUMBERS_MAX]; /* finite numbers, unsorted */
 } Group;
 

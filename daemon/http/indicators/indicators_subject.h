@@ -8,6 +8,10 @@
 void indicators_subject_list(Exchange *exchange);
 void indicators_subject_results(Exchange *exchange);
 void indicators_subject_models(Exchange *exchange);
+void indicators_subject_stacks(Exchange *exchange);
+void indicators_subject_stack(Exchange *exchange);
+void indicators_subject_stack_diff(Exchange *exchange);
+void indicators_subject_stacks_of_results(Exchange *exchange);
 void indicators_subject_all_results(Exchange *exchange);
 void indicators_subject_query(Exchange *exchange);
 void indicators_subject_rank(Exchange *exchange);

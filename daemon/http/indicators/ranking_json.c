@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "http/indicators/stack_diff.h"
+
 #define SEED 1U /* constant, so that equal requests have equal answers */
 #define DIFFERING_MAX 64U /* parameters listed in "apart" */
 
@@ -105,7 +107,33 @@ static int rank_set(const RankQuery *rank, const Group *groups, size_t n, Altern
         return ranking_make(ret, *ret_n, &config);
 }
 
-static int write_set(Json *json, const RankQuery *rank, const Group *groups, size_t n) {
+static void merge_stack(StackCount *stacks, size_t *n, const StackCount *more) {
+        size_t i = 0;
+
+        while (i < *n && stacks[i].stack != more->stack)
+                i++;
+        if (i == GROUP_STACKS_MAX)
+                return;
+        if (i == *n)
+                stacks[(*n)++] = (StackCount){ .stack = more->stack };
+        stacks[i].n += more->n;
+        stacks[i].n_failed += more->n_failed;
+}
+
+/* Writes in what the software stacks of the set differ, beside the keys that distinguish its alternatives. */
+static int write_also_differ(Exchange *exchange, Json *json, const RankQuery *rank, const Group *groups, size_t n) {
+        scoped(freep) StackCount *stacks = calloc(GROUP_STACKS_MAX, sizeof(*stacks));
+        size_t n_stacks = 0;
+
+        if (!stacks)
+                return -ENOMEM;
+        for (size_t i = 0; i < n; i++)
+                for (size_t k = 0; k < groups[i].n_stacks; k++)
+                        merge_stack(stacks, &n_stacks, &groups[i].stacks[k]);
+        return stack_diff_write(exchange, json, "also_differ", stacks, n_stacks, rank->fields.names, rank->fields.n);
+}
+
+static int write_set(Exchange *exchange, Json *json, const RankQuery *rank, const Group *groups, size_t n) {
         scoped(freep) Alternative *alternatives = calloc(n, sizeof(*alternatives));
         size_t n_alternatives;
         int r;
@@ -125,17 +153,18 @@ static int write_set(Json *json, const RankQuery *rank, const Group *groups, siz
         if (n_alternatives > 1)
                 json_put_uint(json, "runs_needed", ranking_values_needed(n_alternatives, rank->confidence));
         write_left_out(json, rank, groups, n);
+        r = write_also_differ(exchange, json, rank, groups, n);
         json_object_end(json);
-        return 0;
+        return r;
 }
 
-static int write_sets(Json *json, const RankQuery *rank, const Group *groups, size_t n) {
+static int write_sets(Exchange *exchange, Json *json, const RankQuery *rank, const Group *groups, size_t n) {
         int r = 0;
 
         json_put_array_begin(json, "rankings");
         for (size_t begin = 0, end = 0; r == 0 && begin < n; begin = end) {
                 end = ranking_json_set_end(rank, groups, begin, n);
-                r = write_set(json, rank, groups + begin, end - begin);
+                r = write_set(exchange, json, rank, groups + begin, end - begin);
         }
         json_array_end(json);
         return r;
@@ -243,11 +272,11 @@ void ranking_json_write(Exchange *exchange, const RankQuery *rank, const Group *
         json_put_string(&json, "unit", rank->unit.text);
         json_put_double(&json, "confidence", rank->confidence);
         json_put_uint(&json, "resamples", RANKING_RESAMPLES);
-        r = write_sets(&json, rank, groups, n);
-        if (r < 0) {
+        r = write_sets(exchange, &json, rank, groups, n);
+        if (r < 0)
                 (void)exchange_store_error(exchange, r);
+        if (r != 0)
                 return;
-        }
         write_apart(&json, rank, groups, n);
         write_counts(&json, rank);
         json_put_string(&json, "note", rank->note.text);

@@ -18,13 +18,16 @@ static int say_many(Exchange *exchange, int outcome) {
 int result_groups_read(Exchange *exchange, const Selection *selection, const GroupFields *fields, Grouping **ret, uint64_t *ret_n_scanned) {
         scoped(grouping_freep) Grouping *grouping = NULL;
         scoped(points_freep) Points *points = NULL;
+        PointFilter filter = selection->filter;
         uint64_t n = 0;
         PointRow row;
         int r, of_group = 0;
 
+        filter.fields = fields->names;
+        filter.n_fields = fields->n;
         r = grouping_new(&grouping, selection->filter.n_numbers);
         if (r == 0)
-                r = points_new(&points, exchange->reader, &selection->filter);
+                r = points_new(&points, exchange->reader, &filter);
         while (r == 0 && (r = points_next(points, &row)) == 0) {
                 of_group = grouping_add(grouping, &row, fields);
                 if (of_group != 0)

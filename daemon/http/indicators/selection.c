@@ -107,7 +107,7 @@ int selection_parse_stats(Exchange *exchange, const char *text, Selection *selec
         int r = 0;
 
         while (r == 0 && text) {
-                size_t n = strcspn(text, ",");
+                size_t n = condition_key_length(text, ",");
 
                 /* Each group contains its number of results in any case. */
                 if (!(n == 1 && text[0] == 'n'))
@@ -119,18 +119,18 @@ int selection_parse_stats(Exchange *exchange, const char *text, Selection *selec
 
 int selection_parse_fields(Exchange *exchange, const char *parameter, const char *text, FieldList *ret) {
         while (text) {
-                size_t n = strcspn(text, ",");
+                size_t n = condition_key_length(text, ",");
 
                 if (ret->n == FIELDS_MAX)
                         return exchange_error(exchange, 400, "query parameter '%s' has more than %u items", parameter, FIELDS_MAX);
-                if (n == 0 || n > CONDITION_KEY_MAX)
+                if (condition_read_key(text, n, ret->names[ret->n]) != 0)
                         return exchange_error(exchange, 400, "query parameter '%s' must be a list of component, version, hardware and "
                                                              "names of parameters, not '%s'", parameter, text);
                 for (size_t i = 0; i < ret->n; i++)
-                        if (strlen(ret->names[i]) == n && memcmp(ret->names[i], text, n) == 0)
+                        if (strcmp(ret->names[i], ret->names[ret->n]) == 0)
                                 return exchange_error(exchange, 400, "query parameter '%s' names '%.*s' twice", parameter,
                                                       (int)n, text);
-                memcpy(ret->names[ret->n++], text, n);
+                ret->n++;
                 text = text[n] ? text + n + 1 : NULL;
         }
         return 0;

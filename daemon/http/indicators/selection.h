@@ -31,6 +31,7 @@ typedef struct Selection {
         size_t n_stats;
 
         FieldList fields; /* fields to group by */
+        FieldList hold;   /* fields that are equal within a ranking */
         FieldList across; /* fields that may differ within a group */
 } Selection;
 

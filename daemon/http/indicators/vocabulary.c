@@ -20,7 +20,7 @@
 #define NAMED_DOCUMENTS_MAX 256U /* documents whose keys are listed */
 #define SEARCH_NS (200 * NS_PER_MS) /* time limit of a search in documents */
 #define SCORE_KEY "overall_score"
-#define ASKED_MAX (CONDITIONS_MAX + 2 * FIELDS_MAX + POINT_NUMBERS_MAX)
+#define ASKED_MAX (CONDITIONS_MAX + 3 * FIELDS_MAX + POINT_NUMBERS_MAX)
 
 typedef struct VocabularyModel {
         char *component; /* owned; component of the model, NULL: any */
@@ -282,7 +282,7 @@ static void find_in_models(const Vocabulary *vocabulary, Asked *asked, size_t n)
 static void find_in_object(Asked *asked, size_t n, PropertyKind kind, JsonText object) {
         for (size_t i = 0; i < n; i++)
                 if (!asked[i].is_known && asked[i].kind == kind)
-                        asked[i].is_known = json_text_find(object, asked[i].key).text;
+                        asked[i].is_known = json_text_find_path(object, asked[i].key).text;
 }
 
 /* kind N_KINDS: any kind. */
@@ -399,7 +399,7 @@ static int check_keys(Vocabulary *vocabulary, Exchange *exchange, Asked *asked, 
 static void ask_parameter(Asked *asked, size_t *n, const char *key) {
         const char *parameter = point_parameter_key(key);
 
-        if (parameter)
+        if (parameter && strcmp(key, "batch") != 0)
                 asked[(*n)++] = (Asked){ .key = parameter, .kind = KIND_PARAMETER };
 }
 
@@ -457,8 +457,8 @@ static int check_value(const Vocabulary *vocabulary, Exchange *exchange, const C
         int r;
 
         if (!point_parameter_key(condition->key))
-                return !condition_is_range(condition) ? 0
-                       : condition->is_semver && strcmp(condition->key, "version") == 0 ? 0
+                return !condition_is_range(condition) || strncmp(condition->key, POINT_RUN, strlen(POINT_RUN)) == 0 ? 0
+                       : condition->is_semver && (strcmp(condition->key, "version") == 0 || stack_facts_has_key(condition->key)) ? 0
                        : exchange_error(exchange, 400, "'%s' is text: compare it with = or !=", condition->key);
 
         refusal = find_refusal(vocabulary, condition);
@@ -478,6 +478,8 @@ int vocabulary_check(Vocabulary *vocabulary, Exchange *exchange, const Selection
                 ask_parameter(asked, &n, filter->conditions[i].key);
         for (size_t i = 0; i < selection->fields.n; i++)
                 ask_parameter(asked, &n, selection->fields.names[i]);
+        for (size_t i = 0; i < selection->hold.n; i++)
+                ask_parameter(asked, &n, selection->hold.names[i]);
         for (size_t i = 0; i < selection->across.n; i++)
                 ask_parameter(asked, &n, selection->across.names[i]);
         for (size_t i = 0; i < filter->n_numbers; i++)

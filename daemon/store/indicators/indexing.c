@@ -12,7 +12,7 @@
 /* A stored result with the data for its point. */
 typedef struct Unindexed {
         Point point;
-        int64_t name, component, uid, old_series;
+        int64_t name, component, uid, stack, old_series;
         bool has_failed, has_version, has_hardware;
         Buffer keys, version, hardware, parameters, numbers; /* owned */
 } Unindexed;
@@ -37,6 +37,7 @@ enum {
         UNINDEXED_VERSION,
         UNINDEXED_EXIT_STATUS,
         UNINDEXED_SERIES,
+        UNINDEXED_STACK,
         UNINDEXED_RUN,
         UNINDEXED_DOCUMENT,
         UNINDEXED_KEYS,
@@ -44,7 +45,7 @@ enum {
 };
 
 STATEMENT unindexed_row = {
-        "SELECT r.row, r.time_ms, r.name, r.component, r.uid, r.score, r.version, r.exit_status, r.series,"
+        "SELECT r.row, r.time_ms, r.name, r.component, r.uid, r.score, r.version, r.exit_status, r.series, ifnull(r.stack, 0),"
         " r.run, r.document, s.keys FROM result AS r"
         " CROSS JOIN indicator AS i ON i.name = r.name AND i.component = r.component AND i.uid = r.uid"
         " CROSS JOIN shape AS s ON s.id = i.shape"
@@ -63,6 +64,7 @@ static int read_row(const Prepared *at, Unindexed *row) {
         row->uid = column_i64(at, UNINDEXED_UID);
         row->point.score = field_if(!column_is_null(at, UNINDEXED_SCORE), field_double(column_double(at, UNINDEXED_SCORE)));
         row->has_failed = column_i64(at, UNINDEXED_EXIT_STATUS) != 0;
+        row->stack = column_i64(at, UNINDEXED_STACK);
         row->old_series = column_i64(at, UNINDEXED_SERIES);
 
         row->has_version = !column_is_null(at, UNINDEXED_VERSION);
@@ -91,7 +93,7 @@ static int drop_old_point(Database *database, const Unindexed *row) {
 
 static int write_row(Database *database, Catalog *catalog, Unindexed *row) {
         SeriesKey key = {
-                .name = row->name, .component = row->component, .uid = row->uid, .shape = field_buffer(&row->keys),
+                .name = row->name, .component = row->component, .uid = row->uid, .stack = row->stack, .shape = field_buffer(&row->keys),
                 .version = field_if(row->has_version, field_buffer(&row->version)),
                 .hardware = field_if(row->has_hardware, field_buffer(&row->hardware)),
                 .parameters = field_buffer(&row->parameters),

@@ -10,6 +10,7 @@
 
 #include "store/indicators/shape.h"
 #include "store/read_connection.h"
+#include "util/utf8.h"
 
 /* For each name, component and user: the series with their points, then the results that are not indexed. */
 typedef enum Stage {
@@ -35,6 +36,8 @@ struct Points {
         int64_t series_id;
         PointRow row;
         Buffer hardware, parameters; /* owned */
+        char batch[2 * 16 + 1];
+        StackFacts *stacks; /* owned */
         double numbers[POINT_NUMBERS_MAX];
 };
 
@@ -43,14 +46,44 @@ struct Points {
 
 /* --- conditions ---------------------------------------------------------------------------------- */
 
+#define BATCH_KEY "batch"
+
+static bool is_run_key(const char *key) {
+        return strncmp(key, POINT_RUN, strlen(POINT_RUN)) == 0;
+}
+
 const char *point_parameter_key(const char *key) {
         if (strncmp(key, CONDITION_PARAMETERS, strlen(CONDITION_PARAMETERS)) == 0)
                 return key + strlen(CONDITION_PARAMETERS);
-        return strcmp(key, "component") == 0 || strcmp(key, "version") == 0 || strcmp(key, "hardware") == 0 ? NULL : key;
+        return strcmp(key, "component") == 0 || strcmp(key, "version") == 0 || strcmp(key, "hardware") == 0 || is_run_key(key) ||
+                               stack_facts_has_key(key) ? NULL : key;
 }
 
-const char *point_field(const PointRow *row, const char *key) {
-        return *key == 'c' ? row->component : *key == 'v' ? row->version : row->hardware;
+/* Facts that everybody may see: others, such as the environment, belong to the user of the run. */
+static JsonText find_run_fact(JsonText run, const char *path) {
+        static const char *const public[] = { "host.", "runtime.", "rusage.", "specification.", "wall_seconds" };
+
+        for (size_t i = 0; i < N_ELEMENTS(public); i++)
+                if (strncmp(path, public[i], strlen(public[i])) == 0)
+                        return json_text_find_path(run, path);
+        return (JsonText){};
+}
+
+void point_find(const PointRow *row, const char *key, JsonText *ret_json, const char **ret_text) {
+        const char *parameter = point_parameter_key(key);
+
+        *ret_json = (JsonText){};
+        *ret_text = NULL;
+        if (parameter) {
+                *ret_json = json_text_find_path(row->parameters, parameter);
+                if (!ret_json->text && strcmp(key, BATCH_KEY) == 0)
+                        *ret_text = row->batch;
+        } else if (is_run_key(key))
+                *ret_json = find_run_fact(row->run, key + strlen(POINT_RUN));
+        else if (stack_facts_has_key(key))
+                *ret_text = row->stacks ? stack_facts_get(row->stacks, row->stack, key) : NULL;
+        else
+                *ret_text = *key == 'c' ? row->component : *key == 'v' ? row->version : row->hardware;
 }
 
 /* Components are compared regardless of case; they are stored in lower case. */
@@ -60,21 +93,46 @@ static bool is_component_met(const Condition *condition, const char *component) 
         return condition->relation == CONDITION_EQUAL ? is_equal : condition->relation == CONDITION_NOT_EQUAL && !is_equal;
 }
 
-static bool is_field_met(const Condition *condition, const PointRow *row) {
-        return *condition->key == 'c' ? is_component_met(condition, row->component)
-                                      : condition_is_met_by_text(condition, point_field(row, condition->key));
+/* A stack is named by the first digits of its digest, four at least. */
+static bool is_stack_met(const Condition *condition, const char *digest) {
+        size_t n = strlen(condition->value), n_digest = digest ? strlen(digest) : 0;
+        bool is_equal = n >= 4 && digest && strncasecmp(condition->value, digest, n < n_digest ? n : n_digest) == 0;
+
+        return digest && (condition->relation == CONDITION_EQUAL ? is_equal : condition->relation == CONDITION_NOT_EQUAL && !is_equal);
+}
+
+static bool is_met(const Condition *condition, const PointRow *row) {
+        const char *text;
+        JsonText json;
+
+        point_find(row, condition->key, &json, &text);
+        if (strcmp(condition->key, "component") == 0)
+                return is_component_met(condition, text);
+        if (strcmp(condition->key, "stack") == 0)
+                return is_stack_met(condition, text);
+        return json.text || !text ? condition_is_met(condition, json) : condition_is_met_by_text(condition, text);
 }
 
 bool point_meets(const PointRow *row, const Condition *conditions, size_t n_conditions) {
-        for (size_t i = 0; i < n_conditions; i++) {
-                const Condition *condition = &conditions[i];
-                const char *key = point_parameter_key(condition->key);
-
-                if (key ? !condition_is_met(condition, json_text_find(row->parameters, key))
-                        : !is_field_met(condition, row))
+        for (size_t i = 0; i < n_conditions; i++)
+                if (!is_met(&conditions[i], row))
                         return false;
-        }
         return true;
+}
+
+/* True if the key is not in a series, so that results have to be read. keys: the shape of the results. */
+static bool needs_run(const char *key, JsonText keys) {
+        return is_run_key(key) || (strcmp(key, BATCH_KEY) == 0 && !shape_has_parameter(keys, key));
+}
+
+static bool filter_needs_run(const PointFilter *filter, JsonText keys) {
+        for (size_t i = 0; i < filter->n_conditions; i++)
+                if (needs_run(filter->conditions[i].key, keys))
+                        return true;
+        for (size_t i = 0; i < filter->n_fields; i++)
+                if (needs_run(filter->fields[i], keys))
+                        return true;
+        return false;
 }
 
 static bool meets_filter(const Points *points) {
@@ -126,9 +184,10 @@ static const StoreColumn series_columns[] = {
         COLUMN(PointRow, version),
         COLUMN(PointRow, hardware),
         COLUMN(PointRow, parameters),
+        COLUMN(PointRow, stack),
 };
 
-#define SERIES_COLUMNS "SELECT s.id, s.version, s.hardware, s.parameters"
+#define SERIES_COLUMNS "SELECT s.id, s.version, s.hardware, s.parameters, s.stack"
 #define SERIES_BY_PROPERTY                                                                                       \
         SERIES_COLUMNS " FROM property AS p CROSS JOIN series AS s ON s.id = p.series"                           \
         " WHERE p.name = ?1 AND p.component = ?2 AND p.uid = ?4 AND p.key = ?5 AND s.shape = ?3 AND p.value "
@@ -186,13 +245,16 @@ enum {
         DOCUMENT_SCORE,
         DOCUMENT_VERSION,
         DOCUMENT_EXIT_STATUS,
+        DOCUMENT_STACK,
+        DOCUMENT_BATCH,
         DOCUMENT_RUN,
         DOCUMENT_TEXT,
         N_DOCUMENT_COLUMNS,
 };
 
 STATEMENT documents = {
-        "SELECT time_ms, row, score, version, exit_status, run, document FROM result INDEXED BY result_by_name"
+        "SELECT time_ms, row, score, version, exit_status, ifnull(stack, 0), lower(hex(batch)), run, document"
+        " FROM result INDEXED BY result_by_name"
         " WHERE name = ? AND component = ? AND uid = ? AND time_ms >= ? AND (time_ms, row) < (?, ?) AND row < ?"
         " ORDER BY time_ms DESC, row DESC",
         N_DOCUMENT_COLUMNS,
@@ -260,7 +322,7 @@ static int next_pair(Points *points) {
                 return read_connection_fail(points->connection, SQLITE_NOMEM);
         if (points->filter.component && strcasecmp(points->filter.component, points->component_text) != 0)
                 return 0;
-        if (points->shape == 0 || !points->keys.text || !find_places(points)) {
+        if (points->shape == 0 || !points->keys.text || !find_places(points) || filter_needs_run(&points->filter, points->keys)) {
                 points->shape = 0;
                 return begin_documents(points);
         }
@@ -276,7 +338,7 @@ static int next_series(Points *points) {
         if (r != 0)
                 return r;
 
-        points->row = (PointRow){ .component = points->component_text, .numbers = points->numbers };
+        points->row = (PointRow){ .component = points->component_text, .numbers = points->numbers, .stacks = points->stacks };
         (void)statement_read(points->series, 0, series_columns, N_ELEMENTS(series_columns), &points->row);
         return meets_filter(points) ? begin_points(points) : 0;
 }
@@ -321,7 +383,7 @@ static void take_numbers_of_document(Points *points, JsonText document) {
                 if (points->row.has_failed)
                         continue;
                 if (strcmp(key, SCORE_KEY) != 0)
-                        (void)json_text_double(json_text_find(result, key), &points->numbers[i]);
+                        (void)json_text_double(json_text_find_path(result, key), &points->numbers[i]);
                 else if (!column_is_null(points->rows, DOCUMENT_SCORE))
                         points->numbers[i] = column_double(points->rows, DOCUMENT_SCORE);
         }
@@ -329,8 +391,10 @@ static void take_numbers_of_document(Points *points, JsonText document) {
 
 static int read_document(Points *points) {
         JsonText document = column_json(points->rows, DOCUMENT_TEXT), run = column_json(points->rows, DOCUMENT_RUN);
+        const char *batch = column_text(points->rows, DOCUMENT_BATCH);
         bool has_hardware;
 
+        utf8_copy(points->batch, sizeof(points->batch), batch ?: "");
         buffer_clear(&points->hardware);
         buffer_clear(&points->parameters);
         has_hardware = shape_put_hardware(run, &points->hardware);
@@ -346,6 +410,10 @@ static int read_document(Points *points) {
                 .row = column_i64(points->rows, DOCUMENT_ROW),
                 .has_failed = column_i64(points->rows, DOCUMENT_EXIT_STATUS) != 0,
                 .numbers = points->numbers,
+                .stack = column_i64(points->rows, DOCUMENT_STACK),
+                .stacks = points->stacks,
+                .run = run,
+                .batch = points->batch[0] ? points->batch : NULL,
         };
         take_numbers_of_document(points, document);
         return 0;
@@ -387,6 +455,8 @@ int points_next(Points *points, PointRow *ret) {
                         r = next_document(points, &is_there);
                         break;
                 }
+        if (r == 0)
+                r = stack_facts_error(points->stacks);
         if (r != 0)
                 return r;
 
@@ -413,6 +483,9 @@ int points_new(Points **ret, Reader *reader, const PointFilter *filter) {
         points->connection = reader_connection(reader);
         points->filter = *filter;
         assert(filter->n_numbers <= POINT_NUMBERS_MAX);
+        r = stack_facts_new(&points->stacks, reader);
+        if (r < 0)
+                return r;
         r = read_connection_begin(points->connection, name.text ? &pairs_of_name : &pairs_of_all, &name, name.text ? 1 : 0);
         if (r != 0)
                 return r;
@@ -428,6 +501,7 @@ Points *points_free(Points *points) {
         read_connection_end(points->connection);
         buffer_deinit(&points->hardware);
         buffer_deinit(&points->parameters);
+        stack_facts_free(points->stacks);
         free(points);
         return NULL;
 }

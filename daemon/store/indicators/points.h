@@ -14,13 +14,17 @@
 #include <stdint.h>
 
 #include "document/condition.h"
+#include "store/indicators/stack_facts.h"
 #include "store/reader.h"
 #include "util/scoped.h"
 
 #define POINT_NUMBERS_MAX 16U
+/* Prefix for the key of a fact of a run, as run.host.kernel. Some facts are only for the user of the run, and have no key. */
+#define POINT_RUN "run."
 
 /*
- * Conditions name parameters, or the fields component, version and hardware; @parameters.version is the parameter of that name.
+ * Conditions name parameters, or the fields component, version and hardware, a fact of the software stack (stack_facts.h), a fact of the
+ * run, or the batch; @parameters.version is the parameter of that name. `batch` is the parameter where results have one.
  * Everything is borrowed while the Points live.
  */
 typedef struct PointFilter {
@@ -31,6 +35,8 @@ typedef struct PointFilter {
         size_t n_conditions;
         const char *const *numbers; /* keys of @result, or overall_score */
         size_t n_numbers;           /* at most POINT_NUMBERS_MAX */
+        const char *const *fields;  /* keys that will be read from the rows, beside the parameters */
+        size_t n_fields;
         PageKey before;             /* only results before this key; {}: all */
 } PointFilter;
 
@@ -42,6 +48,10 @@ typedef struct PointRow {
         int64_t row;
         bool has_failed;
         const double *numbers; /* in the order of the filter; NAN: no such number, or the run failed */
+        int64_t stack;         /* 0: unknown */
+        StackFacts *stacks;    /* borrowed; what the stack says */
+        JsonText run;          /* read only if a key of the filter requires it */
+        const char *batch;     /* as above; 32 hexadecimal digits, or NULL */
 } PointRow;
 
 typedef struct Points Points;
@@ -60,5 +70,5 @@ void points_skip(Points *points);
 bool point_meets(const PointRow *row, const Condition *conditions, size_t n_conditions);
 /* Returns the parameter that a key names; NULL: the key names a field. */
 const char *point_parameter_key(const char *key);
-/* Returns the value of the field that a key names; NULL: unknown. */
-const char *point_field(const PointRow *row, const char *key);
+/* Finds the value of a key: *ret_json if it is a parameter or a fact of a run, else *ret_text; NULL: unknown. */
+void point_find(const PointRow *row, const char *key, JsonText *ret_json, const char **ret_text);

@@ -21,6 +21,8 @@ static const StoreColumn result_columns[] = {
         COLUMN(ResultRow, batch_index),
         COLUMN(ResultRow, run),
         COLUMN(ResultRow, claimed_ms),
+        COLUMN(ResultRow, stack),
+        COLUMN(ResultRow, stack_digest),
 };
 
 /*
@@ -31,7 +33,8 @@ static const StoreColumn result_columns[] = {
 
 #define RESULT_COLUMNS                                                                           \
         "r.row, r.id, n.text, c.text, r.version, iif(" IS_OF_JOB ", r.job, NULL), r.uid, r.time_ms, r.score, r.document,"  \
-        " r.exit_status, r.batch, r.batch_index, r.run, r.claimed_ms"
+        " r.exit_status, r.batch, r.batch_index, r.run, r.claimed_ms, ifnull(r.stack, 0)," \
+        " (SELECT lower(hex(k.digest)) FROM stack AS k WHERE k.id = r.stack)"
 
 /* CROSS JOIN keeps the order: result by its index, then the two texts of each row. */
 #define TERMS " CROSS JOIN term AS n ON n.id = r.name CROSS JOIN term AS c ON c.id = r.component"

@@ -25,6 +25,8 @@ typedef struct ResultRow {
         int64_t exit_status; /* not 0: the run failed */
         uint8_t batch[16];
         uint64_t batch_index;
+        int64_t stack;            /* 0: unknown */
+        const char *stack_digest; /* 64 hexadecimal digits; NULL: unknown */
         const char *run;      /* JSON; NULL: unknown how the result was measured */
         uint64_t claimed_ms;  /* time given by the sender, if time_ms is the arrival because the sender's time is ahead; else 0 */
         const char *document; /* JSON */

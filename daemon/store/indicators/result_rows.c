@@ -11,6 +11,7 @@
 #include "store/indicators/catalog.h"
 #include "store/indicators/series.h"
 #include "store/indicators/shape.h"
+#include "store/indicators/stack_rows.h"
 #include "store/jobs/job_parts.h"
 
 /* The body of a row set begins with the outcome of its results, which the writer fills in. */
@@ -40,8 +41,9 @@ typedef union Item {
                 Field id, time_ms, claimed_ms, name, component, job, is_job_inherited, version, score, document;
                 Field exit_status, batch, batch_index, run;
                 Field shape; /* null: no model, not indexed */
+                Field stack; /* number of the stack in the set, from 1; 0: none */
         };
-        Field all[15];
+        Field all[16];
 } Item;
 
 _Static_assert(sizeof(Item) == sizeof(((Item *)NULL)->all), "an item is unpacked at once");
@@ -86,9 +88,10 @@ static Item unpack_item(Unpack *from) {
 }
 
 static int find_series(const Item *item, const IndexParts *parts, Database *database, Catalog *catalog, const CatalogEntry *entry,
-                       Headroom *headroom, SeriesEntry *ret) {
+                       int64_t stack, Headroom *headroom, SeriesEntry *ret) {
         SeriesKey key = {
-                .name = entry->name, .component = entry->component, .uid = entry->uid, .shape = item->shape, .version = item->version,
+                .name = entry->name, .component = entry->component, .uid = entry->uid, .stack = stack, .shape = item->shape,
+                .version = item->version,
                 .hardware = field_if(parts->has_hardware, field_buffer(&parts->hardware)),
                 .parameters = field_buffer(&parts->parameters),
         };
@@ -98,8 +101,8 @@ static int find_series(const Item *item, const IndexParts *parts, Database *data
 
 STATEMENT result_insert = {
         "INSERT INTO result (id, time_ms, name, component, uid, score, job, version, document,"
-        " exit_status, batch, batch_index, run, series, job_row, claimed_ms)"
-        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16) ON CONFLICT (id) DO NOTHING",
+        " exit_status, batch, batch_index, run, series, job_row, claimed_ms, stack)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17) ON CONFLICT (id) DO NOTHING",
         0,
 };
 
@@ -115,6 +118,7 @@ typedef struct Sender {
         uint32_t uid;
         Named named; /* job of the last item that named a job */
         Headroom *headroom;
+        StackSet stacks;
 } Sender;
 
 /* Call directly after the row of the item was inserted. */
@@ -138,18 +142,34 @@ static int note_item(const Item *item, const IndexParts *parts, Database *databa
         return series->id != 0 ? series_put_point(database, &point) : 0;
 }
 
+/* Completes a result that was stored before. */
+static int complete_stack(RowSet *set, const Item *item, const Sender *sender, Database *database, Catalog *catalog, int64_t stack) {
+        ResultsStored *stored = stored_of(set);
+        int r;
+
+        if (stack == 0)
+                return 0;
+        r = stack_rows_complete(database, catalog_series(catalog), item->id, sender->uid, stack, &sender->headroom->n_series);
+        stored->has_completed_stack |= r == STACK_ROWS_COMPLETED;
+        stored->has_other_stack |= r == STACK_ROWS_DIFFER;
+        return r == STACK_ROWS_COMPLETED || r == STACK_ROWS_DIFFER ? 0 : r;
+}
+
 /* *ret_is_new: the result was not stored before. */
-static int apply_item(const Item *item, const Sender *sender, IndexParts *parts, Database *database, Catalog *catalog,
+static int apply_item(RowSet *set, const Item *item, Sender *sender, IndexParts *parts, Database *database, Catalog *catalog,
                       bool *ret_is_new) {
         CatalogEntry *entry;
         SeriesEntry series = {};
+        int64_t stack;
         int r;
 
-        r = catalog_find(catalog, database, item->name, item->component, sender->headroom, &entry);
+        r = stack_rows_find(database, &sender->stacks, (size_t)item->stack.integer, sender->uid, &stack);
+        if (r == 0)
+                r = catalog_find(catalog, database, item->name, item->component, sender->headroom, &entry);
         if (r == 0 && item->shape.text)
                 r = index_parts_read(parts, item);
         if (r == 0 && item->shape.text)
-                r = find_series(item, parts, database, catalog, entry, sender->headroom, &series);
+                r = find_series(item, parts, database, catalog, entry, stack, sender->headroom, &series);
         if (r != 0)
                 return r;
 
@@ -157,12 +177,14 @@ static int apply_item(const Item *item, const Sender *sender, IndexParts *parts,
                          FIELDS(item->id, item->time_ms, field_i64(entry->name), field_i64(entry->component), field_u64(sender->uid),
                                 item->score, item->job, item->version, item->document, item->exit_status, item->batch,
                                 item->batch_index, item->run, field_if(series.id != 0, field_i64(series.id)),
-                                field_if(item->job.text && sender->named.row != 0, field_i64(sender->named.row)), item->claimed_ms));
+                                field_if(item->job.text && sender->named.row != 0, field_i64(sender->named.row)), item->claimed_ms,
+                                field_if(stack != 0, field_i64(stack))));
         if (r != 0)
                 return r;
 
         *ret_is_new = database_changes(database) > 0;
-        return *ret_is_new ? note_item(item, parts, database, catalog, entry, &series) : 0;
+        return *ret_is_new ? note_item(item, parts, database, catalog, entry, &series)
+                           : complete_stack(set, item, sender, database, catalog, stack);
 }
 
 static Unpack unpack_sender(const RowSet *set, Field ret[static N_SENDER_FIELDS]) {
@@ -174,9 +196,10 @@ static Unpack unpack_sender(const RowSet *set, Field ret[static N_SENDER_FIELDS]
 }
 
 /* From the first row of the part on. */
-static Unpack unpack_items(const RowSet *set) {
+static Unpack unpack_items(const RowSet *set, StackSet *ret_stacks) {
         Unpack from = unpack_sender(set, (Field[N_SENDER_FIELDS]){});
 
+        stack_rows_unpack(&from, ret_stacks);
         if (set->part.n_done > 0)
                 from.p = (const char *)set + set->part.offset;
         return from;
@@ -213,7 +236,8 @@ static size_t last_row(const RowSet *set) {
 /* Checks, before the first row is stored, whether all items may belong to the jobs that they name; and before a later part, whether that
  * has changed. */
 static int judge(RowSet *set, Database *database, const Field *sender, StoreOutcome *ret) {
-        Unpack from = unpack_items(set);
+        StackSet stacks;
+        Unpack from = unpack_items(set, &stacks);
         uint32_t uid = (uint32_t)sender[SENDER_UID].integer;
         bool may_act = sender[SENDER_MAY_ACT].integer, is_denied = false;
         size_t end = set->part.n_done == 0 ? set->n_rows : last_row(set);
@@ -292,10 +316,10 @@ static void end_part(RowSet *set, size_t n_end, const Unpack *from) {
 }
 
 static int apply_items(RowSet *set, Database *database, Catalog *catalog, Headroom *headroom) {
-        Unpack from = unpack_items(set);
+        Sender sender = { .uid = (uint32_t)headroom->uid, .headroom = headroom };
+        Unpack from = unpack_items(set, &sender.stacks);
         const char *full = from.p + ROWSET_SMALL_BYTES_MAX;
         scoped(index_parts_deinit) IndexParts parts = {};
-        Sender sender = { .uid = (uint32_t)headroom->uid, .headroom = headroom };
         size_t i = set->part.n_done, end = last_row(set);
         int64_t row_before = 0;
         int r = 0;
@@ -308,10 +332,12 @@ static int apply_items(RowSet *set, Database *database, Catalog *catalog, Headro
 
                 r = find_job(set, database, &sender, &item);
                 if (r == 0)
-                        r = apply_item(&item, &sender, &parts, database, catalog, &is_new);
+                        r = apply_item(set, &item, &sender, &parts, database, catalog, &is_new);
                 if (!is_new)
                         stored_of(set)->old[i / 8] |= (uint8_t)(1U << i % 8);
         }
+        if (r == 0)
+                r = stack_rows_drop_unused(database, &sender.stacks);
         if (r != 0)
                 return r;
 
@@ -381,10 +407,12 @@ const ResultsStored *result_rows_stored(const RowSet *set) {
 
 ResultWalk result_rows_walk(const RowSet *set) {
         Field sender[N_SENDER_FIELDS];
+        StackSet stacks;
         Unpack items;
 
         assert(set->kind == &result_rows_kind);
         items = unpack_sender(set, sender);
+        stack_rows_unpack(&items, &stacks);
         return (ResultWalk){ .set = set, .items = items, .uid = (uint32_t)sender[SENDER_UID].integer };
 }
 
@@ -419,7 +447,7 @@ static void pack_document(Buffer *buffer, JsonText text, const Value *value) {
 }
 
 /* The order is that of Item. */
-static void pack_item(Buffer *buffer, const Submission *item, uint64_t arrived_ms) {
+static void pack_item(Buffer *buffer, const Submission *item, uint64_t stack, uint64_t arrived_ms) {
         const Indicator *indicator = &item->indicator;
         size_t begin;
 
@@ -437,26 +465,29 @@ static void pack_item(Buffer *buffer, const Submission *item, uint64_t arrived_m
                 pack_document(buffer, item->run_text, item->run);
         else
                 pack_fields(buffer, &(Field){}, 1);
-        if (!item->model) {
+        if (item->model) {
+                begin = pack_text_begin(buffer);
+                shape_write(item->model, buffer);
+                pack_text_end(buffer, begin);
+        } else
                 pack_fields(buffer, &(Field){}, 1);
-                return;
-        }
-
-        begin = pack_text_begin(buffer);
-        shape_write(item->model, buffer);
-        pack_text_end(buffer, begin);
+        pack_fields(buffer, FIELDS(field_u64(stack)));
 }
 
 RowSet *result_rows_pack(const Submission *items, size_t n_items, const Peer *sender, uint64_t arrived_ms, StoreCookie cookie) {
         scoped(buffer_deinit) Buffer buffer = {};
+        StackList stacks = {};
 
+        for (size_t i = 0; i < n_items; i++)
+                stack_rows_add(&stacks, items[i].stack);
         rowset_begin(&buffer, NULL, 0);
         for (size_t i = 0; i < n_stored_bytes(n_items); i++)
                 buffer_putc(&buffer, 0);
         pack_fields(&buffer, FIELDS(field_u64(sender->uid), field_i64(sender->is_admin || sender->is_vouched || sender->uid == 0),
                                     field_i64(sender->is_admin || sender->uid == 0)));
+        stack_rows_pack(&stacks, &buffer);
         for (size_t i = 0; i < n_items; i++)
-                pack_item(&buffer, &items[i], arrived_ms);
+                pack_item(&buffer, &items[i], stack_rows_number(&stacks, items[i].stack), arrived_ms);
 
         return rowset_finish(&buffer, &result_rows_kind, n_items, cookie);
 }

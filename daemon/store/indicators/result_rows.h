@@ -21,6 +21,8 @@ typedef struct ResultsStored {
         uint32_t uid;      /* the sender; with STORE_QUOTA */
         Resource refused;  /* resource of which the sender has no share left; with STORE_QUOTA */
         bool has_left_job; /* an inherited job has ended: these results belong to no job */
+        bool has_completed_stack; /* a result that was stored before without a software stack got one */
+        bool has_other_stack;     /* a result that was stored before has another software stack, which stays */
         uint8_t old[];     /* a bit for each result, lowest bit of the first byte first: set if the result was stored before */
 } ResultsStored;
 /* Borrowed from the set, which must contain results. */

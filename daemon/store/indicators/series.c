@@ -64,6 +64,7 @@ static int write_key(Series *series, const SeriesKey *key) {
         buffer_put(buffer, &key->name, sizeof(key->name));
         buffer_put(buffer, &key->component, sizeof(key->component));
         buffer_put(buffer, &key->uid, sizeof(key->uid));
+        buffer_put(buffer, &key->stack, sizeof(key->stack));
         put_text(buffer, key->shape);
         put_text(buffer, key->version);
         put_text(buffer, key->hardware);
@@ -75,20 +76,20 @@ static int write_key(Series *series, const SeriesKey *key) {
 
 STATEMENT series_lookup = {
         "SELECT id FROM series INDEXED BY series_by_hash WHERE hash = ?1 AND name = ?2 AND component = ?3"
-        " AND shape = ?4 AND version IS ?5 AND hardware IS ?6 AND parameters = ?7 AND uid = ?8",
+        " AND shape = ?4 AND version IS ?5 AND hardware IS ?6 AND parameters = ?7 AND uid = ?8 AND stack = ?9",
         1,
 };
 
 STATEMENT series_insert = {
-        "INSERT INTO series (hash, name, component, shape, version, hardware, parameters, uid)"
-        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING id",
+        "INSERT INTO series (hash, name, component, shape, version, hardware, parameters, uid, stack)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) RETURNING id",
         1,
 };
 
 static int get_by_key(Database *database, const Statement *which, const SeriesKey *key, uint64_t hash, SeriesEntry *entry) {
         return database_get(database, which, FIELDS(field_i64((int64_t)hash), field_i64(key->name), field_i64(key->component),
                                                     field_i64(entry->shape), key->version, key->hardware, key->parameters,
-                                                    field_i64(key->uid)),
+                                                    field_i64(key->uid), field_i64(key->stack)),
                             &entry->id);
 }
 

@@ -20,6 +20,7 @@ Series *series_free(Series *series);
 
 typedef struct SeriesKey {
         int64_t name, component, uid;
+        int64_t stack;           /* id of the software stack; 0: unknown */
         Field shape;             /* as shape_write() */
         Field version, hardware; /* text NULL: unknown */
         Field parameters;        /* JSON, sorted by key */

@@ -19,6 +19,7 @@
 #include "store/indicators/indexing.h"
 #include "store/indicators/model_rows.h"
 #include "store/indicators/result_rows.h"
+#include "store/indicators/stack_rows.h"
 
 /* --- removal ------------------------------------------------------------------------------------- */
 
@@ -101,12 +102,16 @@ STATEMENT terms_tidy = {
         "DELETE FROM term WHERE id NOT IN (SELECT name FROM indicator UNION SELECT component FROM indicator)", 0,
 };
 
-/* Removes names without results. */
+STATEMENT packages_tidy = { "DELETE FROM package WHERE id NOT IN (SELECT package FROM stack_package)", 0 };
+
+/* Removes names without results, and packages without stacks. */
 static int tidy(Database *database) {
         int r;
 
         r = database_run(database, &indicators_tidy, NULL, 0);
-        return r != 0 ? r : database_run(database, &terms_tidy, NULL, 0);
+        if (r == 0)
+                r = database_run(database, &terms_tidy, NULL, 0);
+        return r == 0 ? database_run(database, &packages_tidy, NULL, 0) : r;
 }
 
 STATEMENT unfinished_undo = {
@@ -130,16 +135,17 @@ static int undo(Database *database) {
 /* --- salvage ------------------------------------------------------------------------------------- */
 
 /* The document contains the terms, because the id of a lost term may now belong to another term. Damaged JSON has no name. */
-#define NAME_OF_DOCUMENT "CASE WHEN json_valid(?17) THEN json_extract(?17, '$.name') END"
+#define NAME_OF_DOCUMENT "CASE WHEN json_valid(?18) THEN json_extract(?18, '$.name') END"
 #define COMPONENT_OF_DOCUMENT \
-        "CASE WHEN json_valid(?17) THEN lower(coalesce(json_extract(?17, '$.component'), json_extract(?17, '$.framework'), '')) END"
+        "CASE WHEN json_valid(?18) THEN lower(coalesce(json_extract(?18, '$.component'), json_extract(?18, '$.framework'), '')) END"
 
 STATEMENT terms_salvage = {
         "INSERT OR IGNORE INTO term (text) VALUES (" NAME_OF_DOCUMENT "), (" COMPONENT_OF_DOCUMENT ")", 0,
 };
 
 STATEMENT result_salvage = {
-        "INSERT OR IGNORE INTO result SELECT ?1, ?2, ?3, n.id, c.id, ?6, ?7, ?8, ?9, ?10, nullif(?11, ?11), ?12, ?13, ?14, ?15, ?16, ?17"
+        "INSERT OR IGNORE INTO result SELECT ?1, ?2, ?3, n.id, c.id, ?6, ?7, ?8, ?9, ?10, nullif(?11, ?11), ?12, ?13, ?14,"
+        " (SELECT id FROM stack WHERE id = ?15), ?16, ?17, ?18"
         " FROM term AS n, term AS c WHERE n.text = " NAME_OF_DOCUMENT " AND c.text = " COMPONENT_OF_DOCUMENT,
         0,
 };
@@ -230,14 +236,20 @@ static const StoreTable result_table = {
                 " row INTEGER PRIMARY KEY, id BLOB NOT NULL, time_ms INTEGER NOT NULL,"
                 " name INTEGER NOT NULL, component INTEGER NOT NULL, uid INTEGER NOT NULL, score REAL,"
                 " exit_status INTEGER, batch BLOB, batch_index INTEGER, series INTEGER,"
-                " job TEXT, job_row INTEGER, claimed_ms INTEGER, version TEXT, run TEXT, document TEXT NOT NULL) STRICT;"
+                " job TEXT, job_row INTEGER, claimed_ms INTEGER, stack INTEGER, version TEXT, run TEXT, document TEXT NOT NULL) STRICT;"
                 "CREATE UNIQUE INDEX result_by_id ON result (id);"
                 "CREATE INDEX result_by_name ON result (name, time_ms, row, component, uid);"
                 "CREATE INDEX result_by_time ON result (time_ms, row, component);"
                 "CREATE INDEX result_by_job ON result (job, time_ms) WHERE job IS NOT NULL;"
                 "CREATE INDEX result_by_batch ON result (batch, batch_index) WHERE batch IS NOT NULL;"
                 "CREATE TRIGGER result_removed AFTER DELETE ON result WHEN old.series IS NOT NULL BEGIN"
-                " DELETE FROM point WHERE series = old.series AND time_ms = old.time_ms AND row = old.row; END;",
+                " DELETE FROM point WHERE series = old.series AND time_ms = old.time_ms AND row = old.row; END;"
+                "CREATE TRIGGER result_of_stack AFTER INSERT ON result WHEN new.stack IS NOT NULL BEGIN"
+                " UPDATE stack SET n_results = n_results + 1 WHERE id = new.stack; END;"
+                "CREATE TRIGGER result_gets_stack AFTER UPDATE OF stack ON result WHEN old.stack IS NULL AND new.stack IS NOT NULL BEGIN"
+                " UPDATE stack SET n_results = n_results + 1 WHERE id = new.stack; END;"
+                "CREATE TRIGGER result_leaves_stack AFTER DELETE ON result WHEN old.stack IS NOT NULL BEGIN"
+                " UPDATE stack SET n_results = n_results - 1 WHERE id = old.stack; END;",
         .checks = {
                 "SELECT count(*) FROM (SELECT * FROM result ORDER BY row LIMIT 1)",
                 "SELECT count(*) FROM (SELECT * FROM result ORDER BY row DESC LIMIT 1)",
@@ -296,7 +308,7 @@ static const StoreTable series_table = {
         .schema =
                 "CREATE TABLE series ("
                 " id INTEGER PRIMARY KEY, hash INTEGER NOT NULL, name INTEGER NOT NULL, component INTEGER NOT NULL, uid INTEGER NOT NULL,"
-                " shape INTEGER NOT NULL, version TEXT, hardware TEXT, parameters TEXT NOT NULL) STRICT;"
+                " stack INTEGER NOT NULL, shape INTEGER NOT NULL, version TEXT, hardware TEXT, parameters TEXT NOT NULL) STRICT;"
                 "CREATE INDEX series_by_hash ON series (hash);"
                 "CREATE INDEX series_by_pair ON series (name, component, uid, shape);"
                 "CREATE INDEX series_by_shape ON series (shape);"
@@ -332,6 +344,7 @@ static const StoreTable point_table = {
 };
 
 static const StoreTable *const tables[] = {
+        &stack_rows_table, &stack_rows_package_table, &stack_rows_list_table,
         &term_table,   &indicator_table, &indexing_table,   &result_table, &shape_table, &model_table,
         &series_table, &property_table,  &point_table,    &unfinished_table, NULL,
 };

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/indicators/stack_diff.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/indicators/stack_facts.h"
+#include "store/indicators/stack_reader.h"
+#include "util/array.h"
+#include "util/scoped.h"
+
+#define FACTS_MAX 200000U /* of all stacks together */
+#define BUILD_KEY ".build"
+
+/* A value of a stack. */
+typedef struct Fact {
+        char *key, *value, *build; /* owned; build: all that distinguishes packages of one version, "" for other facts */
+        size_t stack;              /* index */
+} Fact;
+
+typedef struct FactSet {
+        Fact *items; /* owned */
+        size_t n, n_allocated;
+} FactSet;
+
+static void fact_set_deinit(FactSet *set) {
+        for (size_t i = 0; i < set->n; i++) {
+                free(set->items[i].key);
+                free(set->items[i].value);
+                free(set->items[i].build);
+        }
+        free(set->items);
+}
+
+static int add_fact(FactSet *set, size_t stack, const char *key, const char *value, const char *build) {
+        Fact *fact;
+
+        if (set->n == FACTS_MAX || ARRAY_RESERVE(set->items, set->n_allocated, set->n + 1) < 0)
+                return -ENOMEM;
+        fact = &set->items[set->n++];
+        *fact = (Fact){ .key = strdup(key), .value = strdup(value), .build = strdup(build), .stack = stack };
+        return fact->key && fact->value && fact->build ? 0 : -ENOMEM;
+}
+
+/* --- reading --------------------------------------------------------------------------------------- */
+
+static int add_package(FactSet *set, size_t stack, const PackageRow *row) {
+        size_t n_name = strlen(row->name), n_build = strlen(BUILD_KEY);
+        bool is_quoted = n_name > n_build && strcmp(row->name + n_name - n_build, BUILD_KEY) == 0;
+        scoped(buffer_deinit) Buffer key = {}, build = {};
+
+        buffer_printf(&key, is_quoted ? "package.\"%s\"" : "package.%s", row->name);
+        buffer_printf(&build, "%s%s%s%s%s%s%s", row->version, *row->source ? " " : "", row->source, *row->hash ? " " : "", row->hash,
+                      *row->build ? " " : "", row->build);
+        if (buffer_error(&key) < 0 || buffer_error(&build) < 0)
+                return -ENOMEM;
+        return add_fact(set, stack, key.text, row->version, build.text);
+}
+
+static int read_packages(Exchange *exchange, const StackCount *stack, size_t i, FactSet *set) {
+        PackageRow row;
+        int r;
+
+        r = stack_reader_list_packages(exchange->reader, stack->stack);
+        while (r == 0 && (r = stack_reader_next_package(exchange->reader, &row)) == 0)
+                r = add_package(set, i, &row);
+        return r == READER_END ? 0 : r;
+}
+
+static int read_facts(Exchange *exchange, const StackCount *stack, size_t i, FactSet *set) {
+        static const char *const keys[] = { "base_image", "os", "python", "package_manager" };
+        scoped(stack_facts_freep) StackFacts *facts = NULL;
+        int r;
+
+        r = stack_facts_new(&facts, exchange->reader);
+        if (r == 0)
+                r = stack_reader_list_packages(exchange->reader, stack->stack); /* the query in which the facts are looked up */
+        for (size_t k = 0; r == 0 && k < N_ELEMENTS(keys); k++) {
+                const char *value = stack_facts_get(facts, stack->stack, keys[k]);
+
+                r = stack_facts_error(facts);
+                if (r == 0 && value)
+                        r = add_fact(set, i, keys[k], value, "");
+        }
+        return r;
+}
+
+/* --- comparing ------------------------------------------------------------------------------------- */
+
+static int compare(const void *a, const void *b) {
+        const Fact *x = a, *y = b;
+        int r;
+
+        r = strcmp(x->key, y->key);
+        if (r == 0)
+                r = strcmp(x->value, y->value);
+        if (r == 0)
+                r = strcmp(x->build, y->build);
+        return r != 0 ? r : (x->stack > y->stack) - (x->stack < y->stack);
+}
+
+static const char *text_of(const Fact *fact, bool is_build) {
+        return is_build ? fact->build : fact->value;
+}
+
+/* Counts the facts of one value, of which a stack may have several. */
+static size_t end_of_value(const Fact *facts, size_t begin, size_t n, bool is_build) {
+        size_t end = begin + 1;
+
+        while (end < n && strcmp(text_of(&facts[begin], is_build), text_of(&facts[end], is_build)) == 0)
+                end++;
+        return end;
+}
+
+/* True if a value is not that of all stacks. facts: of one key. */
+static bool is_different(const Fact *facts, size_t n, size_t n_stacks, bool is_build) {
+        for (size_t begin = 0, end = 0; begin < n; begin = end) {
+                end = end_of_value(facts, begin, n, is_build);
+                if (end - begin < n_stacks)
+                        return true;
+        }
+        return false;
+}
+
+static void put_value(Json *json, const char *value, const StackCount *count) {
+        json_object_begin(json);
+        json_put_string(json, "value", value);
+        json_put_uint(json, "results", count->n);
+        json_put_uint(json, "failed", count->n_failed);
+        json_object_end(json);
+}
+
+static void put_values(Json *json, const Fact *facts, size_t n, const StackCount *stacks, size_t n_stacks, bool is_build) {
+        StackCount rest = {};
+
+        for (size_t i = 0; i < n_stacks; i++) {
+                bool is_there = false;
+
+                for (size_t k = 0; k < n && !is_there; k++)
+                        is_there = facts[k].stack == i;
+                rest.n += is_there ? 0 : stacks[i].n;
+                rest.n_failed += is_there ? 0 : stacks[i].n_failed;
+                rest.stack += !is_there;
+        }
+        for (size_t begin = 0, end = 0; begin < n; begin = end) {
+                StackCount count = {};
+
+                end = end_of_value(facts, begin, n, is_build);
+                for (size_t i = begin; i < end; i++) {
+                        count.n += stacks[facts[i].stack].n;
+                        count.n_failed += stacks[facts[i].stack].n_failed;
+                }
+                put_value(json, text_of(&facts[begin], is_build), &count);
+        }
+        if (rest.stack > 0)
+                put_value(json, NULL, &rest);
+}
+
+static bool is_among(const char *key, const char *const *without, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                const char *rest = strncmp(without[i], key, strlen(key)) == 0 ? without[i] + strlen(key) : NULL;
+
+                if (rest && (!*rest || strcmp(rest, BUILD_KEY) == 0))
+                        return true;
+        }
+        return false;
+}
+
+static void write_key(Json *json, const Fact *facts, size_t n, const StackCount *stacks, size_t n_stacks) {
+        bool is_build = !is_different(facts, n, n_stacks, false);
+        scoped(buffer_deinit) Buffer key = {};
+
+        if (is_build && !is_different(facts, n, n_stacks, true))
+                return;
+
+        buffer_printf(&key, "%s%s", facts[0].key, is_build ? BUILD_KEY : "");
+        json_object_begin(json);
+        json_put_string(json, "key", key.text);
+        json_put_array_begin(json, "values");
+        put_values(json, facts, n, stacks, n_stacks, is_build);
+        json_array_end(json);
+        json_object_end(json);
+}
+
+int stack_diff_write(Exchange *exchange, Json *json, const char *key, const StackCount *stacks, size_t n, const char *const *without,
+                     size_t n_without) {
+        scoped(fact_set_deinit) FactSet set = {};
+        int r = 0;
+
+        for (size_t i = 0; i < n && n > 1 && r == 0; i++) {
+                r = read_facts(exchange, &stacks[i], i, &set);
+                if (r == 0)
+                        r = read_packages(exchange, &stacks[i], i, &set);
+        }
+        if (set.n == FACTS_MAX)
+                return exchange_error(exchange, 413, "the software stacks have more than %u packages; select fewer results", FACTS_MAX);
+        if (r != 0)
+                return exchange_store_error(exchange, r);
+
+        if (set.n > 0)
+                qsort(set.items, set.n, sizeof(*set.items), compare);
+        json_put_array_begin(json, key);
+        for (size_t begin = 0, end = 0; begin < set.n; begin = end) {
+                for (end = begin + 1; end < set.n && strcmp(set.items[begin].key, set.items[end].key) == 0; end++)
+                        ;
+                if (!is_among(set.items[begin].key, without, n_without))
+                        write_key(json, &set.items[begin], end - begin, stacks, n);
+        }
+        json_array_end(json);
+        return 0;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Stack reader: software stacks and their packages. */
+
+#include "store/reader.h"
+#include "util/json_text.h"
+
+#define STACK_DIGEST_DIGITS 64U
+
+typedef struct StackRow {
+        int64_t id;
+        const char *digest; /* STACK_DIGEST_DIGITS hexadecimal digits */
+        uint64_t n_results, n_packages;
+        JsonText facts; /* what the stack says beside its packages */
+} StackRow;
+
+/* Begins a query of stacks, the newest first; prefix: the first digits of the digest, in lower case, "" for all. 0 or an outcome of
+ * reader.h, as for all functions here. */
+int stack_reader_list(Reader *reader, const char *prefix);
+int stack_reader_next(Reader *reader, StackRow *ret);
+
+/* Unknown texts are empty. */
+typedef struct PackageRow {
+        const char *name, *kind, *version, *source, *hash, *build;
+} PackageRow;
+
+/* Begins a query of the packages of a stack, by name. */
+int stack_reader_list_packages(Reader *reader, int64_t stack);
+int stack_reader_next_package(Reader *reader, PackageRow *ret);

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/indicators/stack_rows.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "util/sha256.h"
+
+/* --- tables -------------------------------------------------------------------------------------- */
+
+STATEMENT stack_salvage = { "INSERT OR IGNORE INTO stack SELECT ?1, ?2, ?3, 0, ?5, ?6, ?7", 0 };
+STATEMENT package_salvage = { "INSERT OR IGNORE INTO package SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8", 0 };
+STATEMENT list_salvage = { "INSERT OR IGNORE INTO stack_package SELECT ?1, ?2", 0 };
+
+const StoreTable stack_rows_table = {
+        .name = "stack",
+        .schema =
+                "CREATE TABLE stack ("
+                " id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, uid INTEGER NOT NULL, n_results INTEGER NOT NULL,"
+                " n_packages INTEGER NOT NULL, n_bytes INTEGER NOT NULL, facts TEXT NOT NULL) STRICT;"
+                "CREATE TRIGGER stack_added AFTER INSERT ON stack BEGIN"
+                " INSERT INTO holder (uid, n_bytes) VALUES (new.uid, new.n_bytes)"
+                " ON CONFLICT DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes; END;"
+                "CREATE TRIGGER stack_unused AFTER UPDATE OF n_results ON stack WHEN new.n_results <= 0 BEGIN"
+                " DELETE FROM stack WHERE id = new.id; END;"
+                "CREATE TRIGGER stack_removed AFTER DELETE ON stack BEGIN"
+                " DELETE FROM stack_package WHERE stack = old.id;"
+                " UPDATE holder SET n_bytes = n_bytes - old.n_bytes WHERE uid = old.uid; END;",
+        .checks = { "SELECT max(id) FROM stack" },
+        .salvage_first = &stack_salvage,
+        .keeps_rowids = true,
+};
+
+/* Unknown texts are empty. digest: the first eight bytes of the SHA-256 of all texts. */
+const StoreTable stack_rows_package_table = {
+        .name = "package",
+        .schema =
+                "CREATE TABLE package ("
+                " id INTEGER PRIMARY KEY, digest INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL, version TEXT NOT NULL,"
+                " source TEXT NOT NULL, hash TEXT NOT NULL, build TEXT NOT NULL) STRICT;"
+                "CREATE UNIQUE INDEX package_by_name ON package (name, digest);",
+        .checks = { "SELECT max(id) FROM package" },
+        .salvage_first = &package_salvage,
+        .keeps_rowids = true,
+};
+
+const StoreTable stack_rows_list_table = {
+        .name = "stack_package",
+        .schema =
+                "CREATE TABLE stack_package ("
+                " stack INTEGER NOT NULL, package INTEGER NOT NULL, PRIMARY KEY (stack, package)) STRICT, WITHOUT ROWID;",
+        .checks = { "SELECT max(stack) FROM stack_package" },
+        .salvage_first = &list_salvage,
+};
+
+/* --- packed stacks ------------------------------------------------------------------------------- */
+
+enum { STACK_DIGEST, STACK_BYTES, STACK_PACKAGES, STACK_FACTS, N_STACK_FIELDS };
+enum { PACKAGE_NAME, PACKAGE_KIND, PACKAGE_VERSION, PACKAGE_SOURCE, PACKAGE_HASH, PACKAGE_BUILD, N_PACKAGE_FIELDS };
+
+static Field text_or_empty(const char *text) {
+        return field_string(text ?: "");
+}
+
+static void pack_stack(const SubmissionStack *item, Buffer *out) {
+        const Stack *stack = &item->stack;
+        size_t begin;
+
+        pack_fields(out, FIELDS(field_blob(item->digest, sizeof(item->digest)), field_u64(item->n_bytes), field_u64(stack->n_packages)));
+        begin = pack_text_begin(out);
+        if (stack_put_facts(stack, out) < 0)
+                out->failed = true;
+        pack_text_end(out, begin);
+        for (size_t i = 0; i < stack->n_packages; i++) {
+                const StackPackage *package = &stack->packages[i];
+
+                pack_fields(out, FIELDS(text_or_empty(package->name), text_or_empty(package->kind), text_or_empty(package->version),
+                                        text_or_empty(package->source), text_or_empty(package->hash), text_or_empty(package->build)));
+        }
+}
+
+size_t stack_rows_number(const StackList *list, const SubmissionStack *stack) {
+        size_t n = stack ? list->n : 0;
+
+        while (n > 0 && list->items[n - 1] != stack)
+                n--;
+        return n;
+}
+
+void stack_rows_add(StackList *list, const SubmissionStack *stack) {
+        if (!stack || stack_rows_number(list, stack) > 0)
+                return;
+
+        assert(list->n < SUBMIT_STACKS_MAX);
+        list->items[list->n++] = stack;
+}
+
+void stack_rows_pack(const StackList *list, Buffer *out) {
+        pack_fields(out, FIELDS(field_u64(list->n)));
+        for (size_t i = 0; i < list->n; i++)
+                pack_stack(list->items[i], out);
+}
+
+void stack_rows_unpack(Unpack *from, StackSet *ret) {
+        *ret = (StackSet){ .n = (size_t)pack_read(from).integer };
+        assert(ret->n <= SUBMIT_STACKS_MAX);
+        for (size_t i = 0; i < ret->n; i++) {
+                Field fields[N_STACK_FIELDS], package[N_PACKAGE_FIELDS];
+
+                ret->begins[i] = *from;
+                pack_read_fields(from, fields, N_STACK_FIELDS);
+                for (int64_t k = 0; k < fields[STACK_PACKAGES].integer; k++)
+                        pack_read_fields(from, package, N_PACKAGE_FIELDS);
+        }
+}
+
+/* --- rows ---------------------------------------------------------------------------------------- */
+
+STATEMENT package_find = { "SELECT id FROM package WHERE name = ?1 AND digest = ?2", 1 };
+STATEMENT package_insert = {
+        "INSERT INTO package (digest, name, kind, version, source, hash, build) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING id", 1,
+};
+STATEMENT list_insert = { "INSERT OR IGNORE INTO stack_package VALUES (?1, ?2)", 0 };
+
+static int64_t digest_of(const Field *fields, Buffer *room) {
+        uint8_t digest[SHA256_BYTES];
+        int64_t v;
+
+        buffer_clear(room);
+        for (size_t i = 0; i < N_PACKAGE_FIELDS; i++)
+                buffer_put(room, fields[i].text, (size_t)fields[i].n + 1); /* with the NUL */
+        sha256_of(room->text, room->n, digest);
+        memcpy(&v, digest, sizeof(v));
+        return v;
+}
+
+static int put_package(Database *database, int64_t stack, const Field *fields, Buffer *room) {
+        Field digest = field_i64(digest_of(fields, room));
+        int64_t id = 0;
+        int r;
+
+        if (buffer_error(room) < 0)
+                return -ENOMEM;
+        r = database_get(database, &package_find, FIELDS(fields[PACKAGE_NAME], digest), &id);
+        if (r == 0 && id == 0)
+                r = database_get(database, &package_insert,
+                                 FIELDS(digest, fields[PACKAGE_NAME], fields[PACKAGE_KIND], fields[PACKAGE_VERSION],
+                                        fields[PACKAGE_SOURCE], fields[PACKAGE_HASH], fields[PACKAGE_BUILD]), &id);
+        return r == 0 ? database_run(database, &list_insert, FIELDS(field_i64(stack), field_i64(id))) : r;
+}
+
+STATEMENT stack_find = { "SELECT id FROM stack WHERE digest = ?1", 1 };
+STATEMENT stack_insert = {
+        "INSERT INTO stack (digest, uid, n_results, n_packages, n_bytes, facts) VALUES (?1, ?2, 0, ?3, ?4, ?5) RETURNING id", 1,
+};
+
+static int put_stack(Database *database, Unpack from, uint32_t uid, int64_t *ret) {
+        Field fields[N_STACK_FIELDS], package[N_PACKAGE_FIELDS];
+        scoped(buffer_deinit) Buffer room = {};
+        int64_t id = 0;
+        int r;
+
+        pack_read_fields(&from, fields, N_STACK_FIELDS);
+        r = database_get(database, &stack_find, FIELDS(fields[STACK_DIGEST]), &id);
+        if (r != 0 || id != 0) {
+                *ret = id;
+                return r;
+        }
+
+        r = database_get(database, &stack_insert, FIELDS(fields[STACK_DIGEST], field_u64(uid), fields[STACK_PACKAGES],
+                                                         fields[STACK_BYTES], fields[STACK_FACTS]), &id);
+        for (int64_t i = 0; r == 0 && i < fields[STACK_PACKAGES].integer; i++) {
+                pack_read_fields(&from, package, N_PACKAGE_FIELDS);
+                r = put_package(database, id, package, &room);
+        }
+        *ret = id;
+        return r;
+}
+
+int stack_rows_find(Database *database, StackSet *set, size_t number, uint32_t uid, int64_t *ret) {
+        int r = 0;
+
+        assert(number <= set->n);
+        if (number > 0 && set->ids[number - 1] == 0)
+                r = put_stack(database, set->begins[number - 1], uid, &set->ids[number - 1]);
+        if (r == 0)
+                *ret = number > 0 ? set->ids[number - 1] : 0;
+        return r;
+}
+
+STATEMENT stack_drop = { "DELETE FROM stack WHERE id = ?1 AND n_results = 0", 0 };
+
+int stack_rows_drop_unused(Database *database, const StackSet *set) {
+        int r = 0;
+
+        for (size_t i = 0; i < set->n && r == 0; i++)
+                if (set->ids[i] != 0)
+                        r = database_run(database, &stack_drop, FIELDS(field_i64(set->ids[i])));
+        return r;
+}
+
+/* --- results that were stored without a stack -------------------------------------------------------- */
+
+enum { STORED_ROW, STORED_STACK, STORED_SERIES, N_STORED_COLUMNS };
+STATEMENT stored_find = {
+        "SELECT row, ifnull(stack, 0), ifnull(series, 0) FROM result WHERE id = ?1 AND uid = ?2", N_STORED_COLUMNS,
+};
+STATEMENT stored_update = { "UPDATE result SET stack = ?2, series = nullif(?3, 0) WHERE row = ?1", 0 };
+
+enum {
+        SERIES_NAME,
+        SERIES_COMPONENT,
+        SERIES_UID,
+        SERIES_VERSION,
+        SERIES_HARDWARE,
+        SERIES_PARAMETERS,
+        SERIES_SHAPE,
+        SERIES_TIME,
+        SERIES_SCORE,
+        SERIES_NUMBERS,
+        N_SERIES_COLUMNS
+};
+STATEMENT series_of_result = {
+        "SELECT s.name, s.component, s.uid, s.version, s.hardware, s.parameters, k.keys, p.time_ms, p.score, p.numbers"
+        " FROM result AS r CROSS JOIN series AS s ON s.id = r.series CROSS JOIN shape AS k ON k.id = s.shape"
+        " CROSS JOIN point AS p ON p.series = s.id AND p.time_ms = r.time_ms AND p.row = r.row WHERE r.row = ?1",
+        N_SERIES_COLUMNS,
+};
+
+static Field column_field(const Prepared *at, int i) {
+        return field_if(!column_is_null(at, i), field_text(column_text(at, i) ?: "", column_bytes(at, i)));
+}
+
+/* Moves the point of a row to the series of the stack. at: the row's series. */
+static int move_point(Database *database, Series *series, const Prepared *at, int64_t row, int64_t old_series, int64_t stack,
+                      int64_t *n_new_max, int64_t *ret) {
+        const SeriesKey key = {
+                .name = column_i64(at, SERIES_NAME), .component = column_i64(at, SERIES_COMPONENT), .uid = column_i64(at, SERIES_UID),
+                .stack = stack, .shape = column_field(at, SERIES_SHAPE), .version = column_field(at, SERIES_VERSION),
+                .hardware = column_field(at, SERIES_HARDWARE), .parameters = column_field(at, SERIES_PARAMETERS),
+        };
+        bool has_numbers = !column_is_null(at, SERIES_NUMBERS);
+        SeriesEntry entry;
+        Point point = { .row = row, .time_ms = column_u64(at, SERIES_TIME) };
+        int r;
+
+        point.score = field_if(!column_is_null(at, SERIES_SCORE), field_double(column_double(at, SERIES_SCORE)));
+        if (has_numbers)
+                point.numbers = field_blob(sqlite3_column_blob(at->handle, SERIES_NUMBERS) ?: "", column_bytes(at, SERIES_NUMBERS));
+        r = series_find(series, database, &key, NULL, n_new_max, &entry);
+        if (r != 0)
+                return r;
+
+        point.series = entry.id;
+        *ret = entry.id;
+        r = series_put_point(database, &point);
+        return r == 0 ? series_remove_point(database, old_series, point.time_ms, row) : r;
+}
+
+static int complete(Database *database, Series *series, int64_t row, int64_t old_series, int64_t stack, int64_t *n_new_max) {
+        Prepared *at = database_prepare(database, &series_of_result, FIELDS(field_i64(row)));
+        int64_t new_series = old_series;
+        int r, of_end;
+
+        r = database_step(database, at);
+        if (r == DATABASE_ROW) {
+                r = move_point(database, series, at, row, old_series, stack, n_new_max, &new_series);
+                of_end = database_finish(database, at);
+                if (r == 0)
+                        r = of_end;
+        }
+        return r != 0 ? r : database_run(database, &stored_update, FIELDS(field_i64(row), field_i64(stack), field_i64(new_series)));
+}
+
+int stack_rows_complete(Database *database, Series *series, Field result_id, uint32_t uid, int64_t stack, int64_t *n_new_max) {
+        Prepared *find = database_prepare(database, &stored_find, FIELDS(result_id, field_u64(uid)));
+        int64_t row, old_stack, old_series;
+        int r;
+
+        r = database_step(database, find);
+        if (r != DATABASE_ROW)
+                return r;
+        row = column_i64(find, STORED_ROW);
+        old_stack = column_i64(find, STORED_STACK);
+        old_series = column_i64(find, STORED_SERIES);
+        r = database_finish(database, find);
+        if (r != 0 || old_stack == stack)
+                return r;
+        if (old_stack != 0)
+                return STACK_ROWS_DIFFER;
+
+        r = complete(database, series, row, old_series, stack, n_new_max);
+        if (r == 0)
+                series_forget(series); /* the old series may have lost its last point */
+        return r == 0 ? STACK_ROWS_COMPLETED : r;
+}

@@ -1,0 +1,117 @@
+"""Checks software stacks from the import of inspections to rankings: keys, what else differs, contradictions, removal."""
+
+import json
+import pathlib
+import unittest
+
+from harness import TestCase
+
+STACK_DIGITS = 16
+
+
+class Stacks(TestCase):
+    def setUp(self):
+        super().setUp()
+        self.running = self.daemon()
+        self.directory = pathlib.Path(self.temporary_directory())
+
+    def perfctl(self, *words, status=0):
+        done = self.running.perfctl(*map(str, words))
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done
+
+    def ask(self, *words):
+        return json.loads(self.perfctl("indicator", *words, "--json").stdout)
+
+    def inspect(self, name, rate, index="pypi", numpy="1.18.5", has_lock=True, has_facts=True, status=0, exit_code=0):
+        """Imports an inspection of four runs."""
+        lock = {"_meta": {"sources": [{"name": "pypi", "url": "https://pypi.org/simple"}, {"name": "avx2", "url": "https://avx2/simple"}]},
+                "default": {"tensorflow": {"version": "==2.2.0", "index": index, "hashes": [f"sha256:{index}"]},
+                            "NumPy": {"version": f"=={numpy}"}}}
+        specification = {"base": "ubi8", "package_manager": "pipenv", "python": {"requirements_locked": lock} if has_lock else {}}
+        printed = {"@parameters": {"n": 512}, "name": "PiMatmul", "component": "tensorflow"}
+        directory = self.directory / name
+        (directory / "build").mkdir(parents=True, exist_ok=True)
+        (directory / "build" / "specification").write_text(json.dumps(specification if has_facts else {}))
+        for i in range(4):
+            run = directory / "results" / str(i)
+            run.mkdir(parents=True, exist_ok=True)
+            (run / "result").write_text(json.dumps({
+                "stdout": {**printed, "@result": {"rate": rate + i / 100}}, "exit_code": exit_code, "datetime": "2020-08-18T16:33:32",
+                "runtime_environment": {"operating_system": {"name": "rhel", "version": "8.2"},
+                                        "python_version": "3.8"} if has_facts else {}}))
+        return self.perfctl("import", "inspection", directory, status=status)
+
+    def test_two_builds_of_one_version_are_ranked(self):
+        self.inspect("a", 100, "avx2")
+        self.inspect("b", 50, "pypi")
+        self.inspect("c", 100, "avx2", numpy="1.21.0")
+        words = ("rank", "PiMatmul", "--by", "package.tensorflow.build", "-o", "rate", "--direction", "higher")
+
+        ranking, = self.ask(*words)["rankings"]
+        best, other = ranking["alternatives"]
+        self.assertEqual(best["key"]["package.tensorflow.build"], "2.2.0 https://avx2/simple sha256:avx2")
+        self.assertEqual((best["n"], other["n"], other["difference"]), (8, 4, "real"))
+        self.assertEqual(ranking["also_differ"], [{"key": "package.numpy", "values": [
+            {"value": "1.18.5", "results": 8, "failed": 0}, {"value": "1.21.0", "results": 4, "failed": 0}]}])
+        self.assertIn("Also differ: package.numpy 1.18.5/1.21.0 in 4 of 12 runs", self.perfctl("indicator", *words).stdout)
+
+        held = self.ask(*words, "--hold", "package.numpy")
+        self.assertEqual([len(ranking["alternatives"]) for ranking in held["rankings"]], [2, 1])
+        self.assertEqual([ranking["also_differ"] for ranking in held["rankings"]], [[], []])
+        held, = self.ask(*words, "--hold", "package.numpy=1.18.5")["rankings"]
+        self.assertEqual([alternative["n"] for alternative in held["alternatives"]], [4, 4])
+
+    def test_facts_of_stacks_are_keys(self):
+        self.inspect("a", 100, "avx2")
+        self.inspect("b", 50, "pypi", numpy="1.21.0")
+        groups = self.ask("query", "PiMatmul", "-g", "package.tensorflow,os,python,base_image,stack", "-s", "median:rate")["groups"]
+        self.assertEqual(len(groups), 2)
+        for group in groups:
+            digits = group["key"].pop("stack")
+            self.assertEqual(group["key"], {"package.tensorflow": "2.2.0", "os": "rhel 8.2", "python": "3.8", "base_image": "ubi8"})
+            by_digits, = self.ask("query", "PiMatmul", "-w", f"stack={digits[:6]}", "-s", "median:rate")["groups"]
+            self.assertEqual(by_digits["n"], group["n"])
+        for condition, n in (("package.numpy=1.21.0", 4), ("package.NumPy!=1.21.0", 4), ("package.\"numpy\"=1.18.5", 4), ("os=rhel 8.2", 8),
+                             ("run.runtime.python=3.8", 8)):
+            group, = self.ask("query", "PiMatmul", "-w", condition, "-s", "median:rate")["groups"]
+            self.assertEqual(group["n"], n, condition)
+        self.assertIn("no result of PiMatmul has package.scipy=1", self.perfctl("indicator", "query", "PiMatmul", "-w",
+                                                                                "package.scipy=1", "-s", "median:rate").stderr)
+        self.assertEqual(len(self.ask("query", "PiMatmul", "-g", "batch", "-s", "median:rate")["groups"]), 2)
+
+    def test_an_import_completes_stacks_and_reports_others(self):
+        self.inspect("a", 100, has_lock=False)
+        self.inspect("b", 50)
+        before, = (stack for stack in self.ask("stack", "list")["stacks"] if stack["n_packages"] == 0)
+        done = self.inspect("a", 100)
+        self.assertIn("already stored with another software stack, which stays", done.stderr)
+        self.assertIn(before["digest"], [stack["digest"] for stack in self.ask("stack", "list")["stacks"]])
+
+        self.inspect("c", 10, has_facts=False)
+        group, = self.ask("query", "PiMatmul", "-w", "stack!=0000", "-s", "mean:rate")["groups"]
+        self.assertEqual(group["n"], 8) # a result without a stack meets no condition on the stack
+        self.assertIn("the software stack was added", self.inspect("c", 10).stderr)
+        group, = self.ask("query", "PiMatmul", "-w", "package.numpy=1.18.5", "-s", "mean:rate")["groups"]
+        self.assertEqual(group["n"], 8)
+        self.assertNotIn("stack", self.inspect("c", 10).stderr)
+
+    def test_stacks_are_listed_shown_and_compared(self):
+        self.inspect("a", 100, "avx2")
+        self.inspect("b", 50, "pypi", numpy="1.21.0", exit_code=1)
+        failed, good = self.ask("stack", "list")["stacks"]
+        self.assertEqual((good["results"], failed["results"]), (4, 4))
+        shown = self.ask("stack", "show", good["digest"][:STACK_DIGITS])
+        self.assertEqual([package["name"] for package in shown["packages"]], ["numpy", "tensorflow"])
+        differ = self.ask("stack", "diff", good["digest"][:8], failed["digest"][:8])["differ"]
+        self.assertEqual([difference["key"] for difference in differ], ["package.numpy", "package.tensorflow.build"])
+        differ = self.ask("stack", "diff", "--runs", "PiMatmul")["differ"]
+        self.assertEqual(differ[0]["values"], [{"value": "1.18.5", "results": 4, "failed": 0},
+                                               {"value": "1.21.0", "results": 0, "failed": 4}])
+        table = self.perfctl("indicator", "stack", "diff", good["digest"], failed["digest"]).stdout.splitlines()
+        self.assertEqual(table[1].split(), ["package.numpy", "1.18.5", "1.21.0"])
+        self.assertIn("no result has a stack", self.perfctl("indicator", "stack", "show", "00000000", status=1).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
