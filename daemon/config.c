@@ -18,7 +18,7 @@
 #include "weights.h"
 
 typedef enum SettingType {
-        TYPE_DURATION,
+        TYPE_DURATION, TYPE_INTERVAL, /* an interval may also be 0, for none */
         TYPE_SIZE,
         TYPE_COUNT,
         TYPE_BOOL,
@@ -57,8 +57,8 @@ typedef struct Setting {
  */
 static const Setting settings[] = {
         { "sampling", "interval", TYPE_DURATION, AT(node.interval_ns), "1s", 100 * MS, 60 * S, "a time from 100ms to 60s", false },
-        { "sampling", "cpu_interval", TYPE_DURATION, AT(node.cpu_interval_ns), "0", 0, S, CPU_INTERVAL, false },
-        { "sampling", "job_cpu_interval", TYPE_DURATION, AT(node.job_cpu_interval_ns), "50ms", 0, S, CPU_INTERVAL, false },
+        { "sampling", "cpu_interval", TYPE_INTERVAL, AT(node.cpu_interval_ns), "0", 50 * MS, S, CPU_INTERVAL, false },
+        { "sampling", "job_cpu_interval", TYPE_INTERVAL, AT(node.job_cpu_interval_ns), "50ms", 50 * MS, S, CPU_INTERVAL, false },
         { "sampling", "filesystems_interval", TYPE_DURATION, AT(node.filesystems_interval_ns), "10s", S, 3600 * S, "a time from 1s to 1h", true },
         { "socket", "path", TYPE_PATH, AT(sockets.path), "/run/perfd/perfd.sock", 1, 107, "an absolute path of at most 107 bytes", true },
         { "socket", "mode", TYPE_MODE, AT(sockets.mode), "0666", 0, 0777, "an octal mode from 0000 to 0777", true },
@@ -193,6 +193,7 @@ static int setting_parse_number(const Setting *setting, const char *text, uint64
 
         switch (setting->type) {
         case TYPE_DURATION:
+        case TYPE_INTERVAL:
                 r = parse_duration_ns(text, &v);
                 break;
         case TYPE_SIZE:
@@ -220,7 +221,7 @@ static int setting_parse_number(const Setting *setting, const char *text, uint64
         default:
                 r = parse_u64(text, &v);
         }
-        if (r != 0 || v < setting->min || v > setting->max)
+        if (r != 0 || v > setting->max || (v < setting->min && (v > 0 || setting->type != TYPE_INTERVAL)))
                 return CONFIG_INVALID;
 
         *ret = v;
@@ -305,7 +306,7 @@ static bool complain_unit(const Setting *setting, const char *text, ConfigError 
         bool is_size = setting->type == TYPE_SIZE;
         uint64_t v;
 
-        if ((!is_size && setting->type != TYPE_DURATION) || unit == text || !*unit ||
+        if ((!is_size && setting->type != TYPE_DURATION && setting->type != TYPE_INTERVAL) || unit == text || !*unit ||
             (is_size ? parse_size(text, &v) : parse_duration_ns(text, &v)) != PARSE_MALFORMED)
                 return false;
         (void)snprintf(ret->text, sizeof(ret->text), "[%s] %s = %.100s: '%.50s' is not a unit: expected %s, in %s", setting->section,
@@ -512,12 +513,6 @@ static int config_check(const Loading *loading, const char *path, ConfigError *r
         } else if (config->jobs.timeline_points % 2 != 0) {
                 one = other = setting_find("jobs", "timeline_points");
                 text = "[jobs] timeline_points: expected an even number from 2 to 1000";
-        } else if (config->node.cpu_interval_ns > 0 && config->node.cpu_interval_ns < 50 * MS) {
-                one = other = setting_find("sampling", "cpu_interval");
-                text = "[sampling] cpu_interval: expected " CPU_INTERVAL;
-        } else if (config->node.job_cpu_interval_ns > 0 && config->node.job_cpu_interval_ns < 50 * MS) {
-                one = other = setting_find("sampling", "job_cpu_interval");
-                text = "[sampling] job_cpu_interval: expected " CPU_INTERVAL;
         } else
                 return 0;
 
@@ -572,16 +567,32 @@ static bool is_of_sockets(const Setting *setting) {
         return setting->offset >= offsetof(Config, sockets) && setting->offset < offsetof(Config, sockets) + sizeof(SocketsConfig);
 }
 
+/* Returns true if a setting has the same value in both. */
+static bool is_same(const Setting *setting, const Config *a, const Config *b) {
+        const char *one = (const char *)a + setting->offset, *other = (const char *)b + setting->offset;
+
+        return is_text(setting) ? strcmp(one, other) == 0 : memcmp(one, other, setting->size) == 0;
+}
+
+void config_list_ignored(const Config *config, const SocketsConfig *bound, Buffer *ret) {
+        const Config with_bound = { .sockets = *bound };
+        Config defaults;
+
+        config_defaults(&defaults);
+        for (const Setting *setting = settings; setting < settings + N_ELEMENTS(settings); setting++)
+                if (is_of_sockets(setting) && setting->needs_restart && !is_same(setting, config, &defaults) &&
+                    !is_same(setting, config, &with_bound))
+                        buffer_printf(ret, "%s%s.%s", ret->n > 0 ? ", " : "", setting->section, setting->key);
+}
+
 void config_apply(Config *config, const Config *fresh, bool are_sockets_passed, Buffer *ret_restart) {
         for (size_t i = 0; i < N_ELEMENTS(settings); i++) {
                 const Setting *setting = &settings[i];
-                char *now = (char *)config + setting->offset;
-                const char *next = (const char *)fresh + setting->offset;
 
-                if (is_text(setting) ? strcmp(now, next) == 0 : memcmp(now, next, setting->size) == 0)
+                if (is_same(setting, config, fresh))
                         continue;
                 if (!setting->needs_restart)
-                        memcpy(now, next, setting->size);
+                        memcpy((char *)config + setting->offset, (const char *)fresh + setting->offset, setting->size);
                 else if (!are_sockets_passed || !is_of_sockets(setting))
                         buffer_printf(ret_restart, "%s%s.%s", ret_restart->n > 0 ? ", " : "", setting->section, setting->key);
         }

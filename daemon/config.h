@@ -75,6 +75,11 @@ void config_store_directory(const Config *config, char ret[static CONFIG_TEXT_MA
  * change these.
  */
 void config_apply(Config *config, const Config *fresh, bool are_sockets_passed, Buffer *ret_restart);
+/*
+ * Writes the names of the settings of the Unix sockets that were changed from their defaults to `ret` ("socket.path, …"), unless the
+ * sockets have these values: the settings have no effect. bound: as in Sockets.
+ */
+void config_list_ignored(const Config *config, const SocketsConfig *bound, Buffer *ret);
 
 /* Returns the number of patterns for a Finder, in the order of the settings. The texts are borrowed. */
 #define CONFIG_PATTERNS_MAX 7

@@ -188,6 +188,18 @@ static int daemon_read_config(const Options *options, Config *ret, ConfigError *
         return r;
 }
 
+/* A restart does not give them an effect either: the unit of the sockets has other values. */
+static void note_ignored(Daemon *daemon, const Config *config) {
+        scoped(buffer_deinit) Buffer settings = {};
+
+        if (!daemon->sockets.submit_path[0])
+                config_list_ignored(config, &daemon->sockets.bound, &settings);
+        if (self_note_ignored(&daemon->rooms.self, settings.text ?: "") && settings.n > 0)
+                log_warning("These settings have no effect, because systemd opens the sockets: %s. "
+                            "Set them with ListenStream= and SocketMode= of perfd.socket (systemctl edit perfd.socket), then run "
+                            "systemctl restart perfd.socket perfd.service.", settings.text);
+}
+
 /* Restarts the timers now, not after their old intervals, which may be long. */
 static void restart_timers(Daemon *daemon, const Config *before) {
         const Config *config = &daemon->rooms.config;
@@ -222,6 +234,7 @@ static int apply_files(Daemon *daemon, Buffer *ret_restart, ConfigError *ret_err
                 return r;
         }
         restart_timers(daemon, &before);
+        note_ignored(daemon, &fresh);
         config_watch_set(&daemon->watch, &fresh.files);
         self_note_edited(&daemon->rooms.self, "");
         return 0;
@@ -413,6 +426,7 @@ static int daemon_open(Daemon *daemon) {
                 return exit_code_of(r);
         }
 
+        note_ignored(daemon, &daemon->rooms.config);
         r = open_store(&daemon->rooms);
         if (r != 0)
                 return r;

@@ -122,7 +122,8 @@ uint64_t self_count_tick(Self *self, uint64_t deadline_us, uint64_t now_us, uint
 }
 
 static void judge_config(SelfStats *stats) {
-        stats->is_config_in_force = !stats->config_error[0] && !stats->config_restart[0] && !stats->config_edited[0];
+        stats->is_config_in_force = !stats->config_error[0] && !stats->config_restart[0] && !stats->config_ignored[0] &&
+                                    !stats->config_edited[0];
 }
 
 void self_count_reload(Self *self, const char *error, const char *restart) {
@@ -134,6 +135,15 @@ void self_count_reload(Self *self, const char *error, const char *restart) {
         (void)snprintf(stats->config_error, sizeof(stats->config_error), "%s", error);
         (void)snprintf(stats->config_restart, sizeof(stats->config_restart), "%s", restart);
         judge_config(stats);
+}
+
+bool self_note_ignored(Self *self, const char *settings) {
+        SelfStats *stats = &self->stats;
+        bool is_new = strcmp(stats->config_ignored, settings) != 0;
+
+        (void)snprintf(stats->config_ignored, sizeof(stats->config_ignored), "%s", settings);
+        judge_config(stats);
+        return is_new;
 }
 
 void self_note_edited(Self *self, const char *path) {

@@ -167,6 +167,20 @@ int sockets_listen_tcp(const char *text, char ret_address[static SOCKETS_ADDRESS
         return TAKE_FD(fd);
 }
 
+/* Reads the path of a passed socket, and its mode unless ret_mode is NULL. */
+static void describe_passed(int fd, char ret_path[static SOCKETS_PATH_MAX], uint32_t *ret_mode) {
+        struct sockaddr_un address = {};
+        socklen_t n = sizeof(address);
+        struct stat st;
+
+        if (getsockname(fd, (struct sockaddr *)&address, &n) < 0)
+                return;
+
+        (void)snprintf(ret_path, SOCKETS_PATH_MAX, "%.107s", address.sun_path);
+        if (ret_mode && stat(ret_path, &st) == 0)
+                *ret_mode = st.st_mode & 07777;
+}
+
 /* Assigns the sockets that the service manager passed, in the order of its unit. The socket units of earlier versions passed others. */
 static int adopt_passed(Sockets *sockets) {
         char **names = NULL;
@@ -176,11 +190,13 @@ static int adopt_passed(Sockets *sockets) {
                 int fd = SD_LISTEN_FDS_START + i;
                 bool is_usable = strcmp(names[i], "perfd") == 0 && sd_is_socket(fd, AF_UNIX, SOCK_STREAM, 1) > 0;
 
-                if (is_usable && sockets->submit_fd < 0)
+                if (is_usable && sockets->submit_fd < 0) {
                         sockets->submit_fd = fd;
-                else if (is_usable && sockets->http_unix_fd < 0)
+                        describe_passed(fd, sockets->bound.path, &sockets->bound.mode);
+                } else if (is_usable && sockets->http_unix_fd < 0) {
                         sockets->http_unix_fd = fd;
-                else {
+                        describe_passed(fd, sockets->bound.http_path, NULL);
+                } else {
                         log_warning("Ignoring the passed socket named %s: expected two Unix sockets named perfd; disable the unit that "
                                     "passes it, and set listen= in [http] of perfd.conf for TCP.", names[i]);
                         (void)close(fd);
@@ -209,6 +225,8 @@ static int open_missing(Sockets *sockets, const SocketsConfig *config, char *ret
                 if (r != 0)
                         return r;
                 memcpy(sockets->submit_path, config->path, sizeof(sockets->submit_path));
+                memcpy(sockets->bound.path, config->path, sizeof(sockets->bound.path));
+                sockets->bound.mode = config->mode;
         }
 
         if (sockets->http_unix_fd < 0) {
@@ -217,6 +235,7 @@ static int open_missing(Sockets *sockets, const SocketsConfig *config, char *ret
                 if (r != 0)
                         return r;
                 memcpy(sockets->http_path, path, sizeof(sockets->http_path));
+                memcpy(sockets->bound.http_path, path, sizeof(sockets->bound.http_path));
         }
         return 0;
 }

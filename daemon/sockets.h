@@ -26,6 +26,7 @@ typedef struct Sockets {
         int http_unix_fd; /* Unix stream */
         /* created here and removed at shutdown; "" if the socket was passed */
         char submit_path[SOCKETS_PATH_MAX], http_path[SOCKETS_PATH_MAX];
+        SocketsConfig bound; /* paths and mode that the sockets have, whoever made them */
 } Sockets;
 
 #define SOCKETS_ERROR_MAX 400

@@ -137,7 +137,7 @@ int series_input_read_table(SeriesInput *input, const char *name, const Buffer *
         scoped(freep) char *copy = strdup(text->text ? text->text : "");
         TableLayout layout = {};
         bool is_first = true;
-        size_t line = 0;
+        size_t line = 0, header = 0, n_rows = 0;
         int r = 0;
 
         if (!copy)
@@ -157,6 +157,11 @@ int series_input_read_table(SeriesInput *input, const char *name, const Buffer *
                 if (r == 0 && !(is_first && layout.has_header))
                         r = add_row(input, name, line, &row, &layout);
                 is_first = false;
+                n_rows++;
+                if (n_rows == 1)
+                        header = line;
         }
+        if (r == 0 && n_rows == 1 && layout.has_header)
+                r = series_input_refuse(input, "%s:%zu: a header without rows below; expected one value in each", name, header);
         return r;
 }

@@ -111,6 +111,16 @@ static void put_difference(Grid *grid, const Value *alternative, double best) {
         grid_right(grid, text);
 }
 
+static void put_interval(Grid *grid, const Value *alternative) {
+        double level = answer_number(alternative, "level");
+        char text[TEXT_MAX] = "none";
+
+        if (isfinite(level))
+                snprintf(text, sizeof(text), "%.6g to %.6g (%.4g %%)", answer_number(alternative, "low"),
+                         answer_number(alternative, "high"), 100 * level);
+        grid_right(grid, text);
+}
+
 /* The keys, each in a column of its own, stand between these. */
 static void fill_heads(Grid *grid, const Value *key, const char *unit, bool has_interval) {
         static const char *const heads[] = { "N", "MEDIAN", "VS BEST", "INTERVAL" };
@@ -146,9 +156,8 @@ static void fill_alternatives(Grid *grid, const Value *alternatives, const char 
                 grid_number(grid, answer_number(alternative, "n"));
                 grid_number(grid, answer_number(alternative, "median"));
                 put_difference(grid, alternative, answer_number(&alternatives->items[0], "median"));
-                snprintf(text, sizeof(text), "%.6g to %.6g", answer_number(alternative, "low"), answer_number(alternative, "high"));
                 if (has_interval)
-                        grid_right(grid, text);
+                        put_interval(grid, alternative);
         }
 }
 
@@ -338,7 +347,8 @@ static void write_legend(Screen *screen, const Value *answer) {
                 return;
 
         if (has_intervals(screen))
-                buffer_printf(&text, "interval: confidence interval of the median (%g %%).", percent);
+                buffer_printf(&text, "interval: confidence interval of the median, with its true confidence; none: too few runs for %g %%.",
+                              percent);
         buffer_putc(screen->out, '\n');
         write_line(screen, "%s", text.text);
 }

@@ -190,6 +190,8 @@ static void write_node(Screen *screen, const Value *node) {
                 write_field(screen, "config", "the files are not in force: %s was edited and not reloaded",
                             answer_text(configuration, "edited"));
         write_error(screen, "restart", configuration, "restart");
+        if (*answer_text(configuration, "ignored"))
+                write_field(screen, "config", "no effect, since perfd.socket opens the sockets: %s", answer_text(configuration, "ignored"));
 }
 
 #define USERS_SHOWN_MAX 5U

@@ -18,6 +18,7 @@
         COMMAND(cmd_submit)              \
         COMMAND(cmd_import_inspection)   \
         COMMAND(cmd_import_mlperf_storage) \
+        COMMAND(cmd_import_kpis)         \
         HEADING("Examine jobs and the node") \
         COMMAND(cmd_report)              \
         COMMAND(cmd_metrics)             \
@@ -38,6 +39,8 @@
         COMMAND(cmd_indicator_register)  \
         COMMAND(cmd_indicator_unregister) \
         COMMAND(cmd_analyze_series)      \
+        COMMAND(cmd_kpi_submit)          \
+        COMMAND(cmd_kpi_list)            \
         HEADING("Begin and end jobs by hand") \
         COMMAND(cmd_job_begin)           \
         COMMAND(cmd_job_end)             \

@@ -181,7 +181,7 @@ static void check_http_port(Checks *checks, const Value *http) {
 /* Absent as well. */
 static void check_configuration(Checks *checks, const Value *configuration) {
         const char *error = answer_text(configuration, "error"), *restart = answer_text(configuration, "restart");
-        const char *edited = answer_text(configuration, "edited");
+        const char *edited = answer_text(configuration, "edited"), *ignored = answer_text(configuration, "ignored");
         Check *check;
 
         if (!configuration)
@@ -198,6 +198,11 @@ static void check_configuration(Checks *checks, const Value *configuration) {
         } else if (*restart) {
                 check_detail(check, "settings wait for a restart: %s", restart);
                 check_problem(check, CHECK_LIMITED, "the former values of these settings are in force", "systemctl restart perfd");
+        } else if (*ignored) {
+                check_detail(check, "settings without effect: %s", ignored);
+                check_problem(check, CHECK_LIMITED, "systemd opens the sockets, with the paths and the mode of perfd.socket",
+                            "systemctl edit perfd.socket: set ListenStream= and SocketMode=, then systemctl restart perfd.socket "
+                            "perfd.service; and remove the settings from perfd.conf");
         } else
                 check_detail(check, "the files are in force");
 }

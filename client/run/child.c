@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -19,6 +21,7 @@
 #include "util/scoped.h"
 
 #define CHUNK_BYTES 65536U
+#define STATUS_MAX 8192U /* bytes of /proc/PID/status */
 
 static const int passed_signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGTSTP, SIGWINCH };
 
@@ -38,6 +41,7 @@ typedef struct Child {
         Stream output, error;
         bool has_ended;
         bool is_alone;       /* no process started by the command is left */
+        bool lacks_children; /* a process ignored SIGCHLD, so that its children may be missing from the rusage */
         bool is_told_to_end; /* a signal arrived after the command ended, while waiting for its output or its processes */
         const ChildPlan *plan;
         Announcement *announcement; /* of the plan; NULL in a process without an announcement */
@@ -135,14 +139,39 @@ static void reap_one(Child *child, pid_t pid, int status, const struct rusage *r
         end->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+/* Returns true if a process that has ended, and is not reaped yet, ignored SIGCHLD: the kernel added its children to no rusage. */
+static bool has_ignored_children(pid_t pid) {
+        scoped(freep) char *text = NULL;
+        char path[64];
+        const char *mask;
+
+        (void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+        if (file_read_at(AT_FDCWD, path, STATUS_MAX, &text, NULL) != 0)
+                return false;
+        mask = strstr(text, "\nSigIgn:");
+        return mask && strtoull(mask + 8, NULL, 16) & (1ULL << (SIGCHLD - 1));
+}
+
+/* Returns a child that has ended, without reaping it; 0: none; -1 with errno. */
+static pid_t find_ended(const Child *child) {
+        siginfo_t info = {};
+
+        if (waitid(child->plan->adopts ? P_ALL : P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
+                return -1;
+        return info.si_pid;
+}
+
 /* Children that the command did not wait for became ours before it ended, and are reaped together with it. */
 static void reap(Child *child) {
         struct rusage rusage;
         int status;
         pid_t pid;
 
-        while ((pid = wait4(child->plan->adopts ? -1 : child->pid, &status, WNOHANG, &rusage)) > 0)
-                reap_one(child, pid, status, &rusage);
+        while ((pid = find_ended(child)) > 0) {
+                child->lacks_children |= child->plan->adds_up && has_ignored_children(pid);
+                if (wait4(pid, &status, WNOHANG, &rusage) == pid)
+                        reap_one(child, pid, status, &rusage);
+        }
         child->is_alone = pid < 0 && errno == ECHILD;
 }
 
@@ -451,7 +480,7 @@ static void add_running_processes(Child *child) {
         double per_s = (double)sysconf(_SC_CLK_TCK);
         Descendants living;
 
-        child->end->is_rusage_partial = !child->is_alone || ignores_children(&child->inherited.child);
+        child->end->is_rusage_partial = !child->is_alone || child->lacks_children || ignores_children(&child->inherited.child);
         if (child->is_alone || proc_fd < 0 || descendants_read(proc_fd, getpid(), 0, &living) < 0)
                 return;
 

@@ -12,6 +12,7 @@ Job *job_free(Job *job) {
         free(job->phase);
         job_drop_final(job);
         recording_deinit(&job->recording);
+        sample_log_span_deinit(&job->samples);
         job_description_deinit(&job->info);
         shares_release(&job->origin.charge);
         free(job);

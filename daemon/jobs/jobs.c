@@ -256,6 +256,7 @@ static JobsSize published_size(const Jobs *jobs) {
                 size.n_phases += job->phase != NULL;
                 size.n_results += job->final != NULL;
                 size.n_windows += !job->final;
+                size.n_heads += !job->final && job->samples.head;
                 size.n_usages += !job->final && job->group.usage;
         }
         return size;
@@ -276,7 +277,7 @@ static void publish_running(const Job *job, JobsSnapshot *snapshot) {
                 return;
         }
 
-        record->samples = job->samples;
+        record->samples = jobs_snapshot_copy_span(snapshot, &job->samples);
         record->window = jobs_snapshot_copy_window(snapshot, &job->window);
         if (job->group.usage)
                 record->usage = jobs_snapshot_copy_usage(snapshot, job->group.usage);

@@ -15,6 +15,7 @@ void jobs_snapshot_deinit(JobsSnapshot *jobs) {
         free(jobs->usages);
         free(jobs->phases);
         free(jobs->results);
+        free(jobs->heads);
         sample_log_deinit(&jobs->samples);
         *jobs = (JobsSnapshot){};
 }
@@ -46,7 +47,7 @@ int jobs_snapshot_begin(JobsSnapshot *jobs, const JobsSize *size) {
         jobs->used = (JobsSize){};
         jobs->n_running = 0;
         if (GROW(jobs, records, n_records) < 0 || GROW(jobs, windows, n_windows) < 0 || GROW(jobs, usages, n_usages) < 0 ||
-            GROW(jobs, phases, n_phases) < 0 || GROW(jobs, results, n_results) < 0)
+            GROW(jobs, phases, n_phases) < 0 || GROW(jobs, results, n_results) < 0 || GROW(jobs, heads, n_heads) < 0)
                 return -ENOMEM;
 
         return 0;
@@ -83,6 +84,17 @@ const JobResult *jobs_snapshot_copy_result(JobsSnapshot *jobs, const JobResult *
         assert(jobs->used.n_results < jobs->allocated.n_results);
         jobs->results[jobs->used.n_results] = *result;
         return &jobs->results[jobs->used.n_results++];
+}
+
+SampleSpan jobs_snapshot_copy_span(JobsSnapshot *jobs, const SampleSpan *span) {
+        SampleSpan copy = *span;
+
+        if (span->head) {
+                assert(jobs->used.n_heads < jobs->allocated.n_heads);
+                copy.head = &jobs->heads[jobs->used.n_heads++];
+                *copy.head = *span->head;
+        }
+        return copy;
 }
 
 const JobRecord *jobs_snapshot_find(const JobsSnapshot *jobs, const char *id) {

@@ -49,12 +49,12 @@ typedef struct JobRecord {
         const Usage *usage;      /* NULL: the record has a result, or the job has no cgroup of its own */
         const Phase *phase;      /* the current phase; NULL: the job has no marks, or has ended */
         const JobResult *result; /* NULL: the counters still change */
-        SampleSpan samples;      /* valid if the record has no result */
+        SampleSpan samples;      /* valid if the record has no result; its head is in the snapshot's array */
 } JobRecord;
 
 /* Numbers of elements of the arrays. */
 typedef struct JobsSize {
-        size_t n_records, n_windows, n_usages, n_phases, n_results;
+        size_t n_records, n_windows, n_usages, n_phases, n_results, n_heads;
 } JobsSize;
 
 typedef struct JobsStats {
@@ -84,6 +84,7 @@ typedef struct JobsSnapshot {
         Usage *usages;
         Phase *phases;
         JobResult *results;
+        KeptSample *heads;
         JobsSize allocated, used;
         size_t n_running;
         uint64_t n_left_out;  /* ended jobs without a record, because of the limit on /metrics */
@@ -111,6 +112,8 @@ const Window *jobs_snapshot_copy_window(JobsSnapshot *jobs, const Window *window
 const Usage *jobs_snapshot_copy_usage(JobsSnapshot *jobs, const Usage *usage);
 const Phase *jobs_snapshot_copy_phase(JobsSnapshot *jobs, const Phase *phase);
 const JobResult *jobs_snapshot_copy_result(JobsSnapshot *jobs, const JobResult *result);
+/* Returns the span with a copy of its head, which has an element in the array only if the span has one. Caller must not deinit it. */
+SampleSpan jobs_snapshot_copy_span(JobsSnapshot *jobs, const SampleSpan *span);
 
 /* Returns the record of the job, or NULL. */
 const JobRecord *jobs_snapshot_find(const JobsSnapshot *jobs, const char *id);

@@ -122,15 +122,23 @@ static size_t count(const SampleSpan *span, const SampleLog *log) {
         uint64_t first = first_group(span), end = n_groups(log, span->level);
         bool has_tail = log->n > (end << span->level);
 
-        return span->has_head + (end > first ? (size_t)(end - first) : 0) + has_tail;
+        return (span->head != NULL) + (end > first ? (size_t)(end - first) : 0) + has_tail;
 }
 
 static void add_head(SampleSpan *span, const KeptSample *group) {
-        if (span->has_head)
-                kept_sample_merge(&span->head, group);
-        else
-                span->head = *group;
-        span->has_head = true;
+        if (span->head) {
+                kept_sample_merge(span->head, group);
+                return;
+        }
+
+        span->head = malloc(sizeof(*span->head));
+        if (span->head)
+                *span->head = *group;
+}
+
+void sample_log_span_deinit(SampleSpan *span) {
+        free(span->head);
+        *span = (SampleSpan){};
 }
 
 void sample_log_span_follow(SampleSpan *span, const SampleLog *log) {
@@ -186,8 +194,8 @@ int sample_log_span_list(const SampleSpan *span, const SampleLog *log, const Tot
         if (!list.samples)
                 return -ENOMEM;
 
-        if (span->has_head)
-                list.samples[list.n++] = span->head;
+        if (span->head)
+                list.samples[list.n++] = *span->head;
         for (uint64_t at = first_group(span); at < n_groups(log, span->level); at++)
                 list.samples[list.n++] = *group_at(&log->levels[span->level], at);
         list.n += make_tail(span, log, &list.samples[list.n]);

@@ -39,8 +39,7 @@ typedef struct SampleSpan {
         uint64_t begin; /* number of samples before the span */
         uint64_t begin_realtime_ms;
         uint32_t level;
-        bool has_head;
-        KeptSample head; /* merged samples before the first whole group of the level */
+        KeptSample *head; /* owned; merged samples before the first whole group of the level; NULL: none, as in each short job */
 } SampleSpan;
 
 void sample_log_deinit(SampleLog *log);
@@ -53,7 +52,8 @@ int sample_log_copy(const SampleLog *from, SampleLog *to);
 
 /* Begins a span at the end of the log. */
 void sample_log_span_begin(SampleSpan *span, const SampleLog *log, uint64_t realtime_ms);
-/* Moves the span to a higher level if it has too many samples. */
+void sample_log_span_deinit(SampleSpan *span);
+/* Moves the span to a higher level if it has too many samples. Out of memory: the samples before the first whole group are lost. */
 void sample_log_span_follow(SampleSpan *span, const SampleLog *log);
 /*
  * Lists the samples of a span. begin: the totals from which the counters of the job are counted; end: those to which the last sample

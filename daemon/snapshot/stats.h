@@ -81,10 +81,11 @@ typedef struct SelfStats {
         uint64_t n_ticks, n_missed_ticks;
         uint64_t lateness_sum_ns, lateness_last_ns, lateness_max_ns;
         bool config_reload_ok;
-        bool is_config_in_force; /* the last reload succeeded, no setting waits for a restart, and no file was edited since */
+        bool is_config_in_force; /* the last reload succeeded, all settings have an effect, and no file was edited since */
         uint64_t config_reload_realtime_ns, n_config_reloads;
         char config_error[600];   /* why the last reload failed, "FILE:LINE: …"; "": it succeeded */
         char config_restart[400]; /* settings that wait for a restart, "http.threads, …"; "": none */
+        char config_ignored[128]; /* settings without effect, because systemd opens the sockets, "socket.path, …"; "": none */
         char config_edited[256];  /* path of a file that was edited since it was read; "": none */
         uint64_t process_cpu_ns;
         uint64_t resident_bytes, virtual_bytes;

@@ -192,3 +192,21 @@ void statistics_of(double *values, size_t n, Statistics *ret) {
         ret->cov = ratio_of(ret->sd, ret->mean);
         ret->skew = skew_of(n, sd, cubes);
 }
+
+/*
+ * The number of values below the median is binomial(n, 1/2): x[k] and x[n - 1 - k] enclose the median unless at most k values are on
+ * one side of it.
+ */
+MedianInterval statistics_median_interval(const double *sorted, size_t n, double confidence) {
+        double log_probability = -(double)n * M_LN2, outside = 0;
+        MedianInterval interval = { .low = NAN, .high = NAN, .level = NAN };
+
+        for (size_t k = 0; k < n / 2; k++) {
+                outside += 2 * exp(log_probability);
+                if (1 - outside < confidence)
+                        break;
+                interval = (MedianInterval){ .low = sorted[k], .high = sorted[n - 1 - k], .level = 1 - outside };
+                log_probability += log((double)(n - k) / (double)(k + 1));
+        }
+        return interval;
+}

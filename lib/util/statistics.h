@@ -30,3 +30,15 @@ double statistics_median_in_place(double *values, size_t n);
 
 /* Computes the quantile q, 0…1, of sorted values. NAN for n = 0. */
 double statistics_quantile_of_sorted(const double *values, size_t n, double q);
+
+/* Confidence interval of the median: two of the values. All NAN if there is none. */
+typedef struct MedianInterval {
+        double low, high;
+        double level; /* true confidence, at least that requested */
+} MedianInterval;
+
+/*
+ * Computes the shortest symmetric interval by order statistics that contains the median of the distribution with a confidence of at
+ * least `confidence`, 0…1. The level holds for any continuous distribution. There is none if n is too small: at 0.95, n < 6.
+ */
+MedianInterval statistics_median_interval(const double *sorted, size_t n, double confidence);

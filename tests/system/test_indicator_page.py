@@ -76,7 +76,7 @@ class IndicatorPage(harness.TestCase):
 
     def test_alternatives_are_ranked_as_the_api_ranks_them(self):
         for version, rate in (("2.1", 200), ("2.2", 300), ("2.3", 301)):
-            self.submit(*(matmul(version, rate + i) for i in (-3, 0, 2, 5)))
+            self.submit(*(matmul(version, rate + i) for i in (-3, -1, 0, 2, 5, 6)))
         self.submit(matmul("3.0", 999), matmul("2.1", 100, size=256))
         page = self.page("/indicators/PiMatmul?objective=rate")
         self.assertIn("By rate in GFLOP/s: higher is better", text_of(page))
@@ -84,10 +84,12 @@ class IndicatorPage(harness.TestCase):
         answer = self.running.get("/api/v1/indicators/PiMatmul/rank?objective=rate&where=matrix_size=512").json["rankings"][0]
         self.assertEqual(len(answer["alternatives"]), 3)
         for alternative in answer["alternatives"]:
+            verdict = "significant" if alternative["difference"] == "real" else alternative["difference"]
             name = f"tensorflow {alternative['key']['version']}"
             self.assertEqual(shown[name], [("=" if alternative["tied"] else "") + str(alternative["rank"]),
-                                           f"{alternative['ratio']:.3f} {alternative['difference']}", f"{alternative['median']:.5g}",
-                                           f"{alternative['low']:.5g} to {alternative['high']:.5g}"])
+                                           f"{alternative['ratio']:.3f} {verdict}", f"{alternative['median']:.5g}",
+                                           f"{alternative['low']:.5g} to {alternative['high']:.5g} "
+                                           f"({100 * alternative['level']:.4g} %)"])
         self.assertEqual(shown["tensorflow 3.0"], ["–", "–", "999", "–"])
         self.assertIn("= shares a rank", text_of(page))
         self.assertIn("fewer than 3 runs have this result", text_of(page))
@@ -108,14 +110,14 @@ class IndicatorPage(harness.TestCase):
 
     def test_without_a_model_one_is_asked_which_direction_is_better(self):
         document = {"name": "Own", "component": "c", "@parameters": {}, "@result": {"speed & more": 3.5, "note": "fast"}}
-        self.submit(*[document] * 3)
+        self.submit(*[document] * 6)
         page = self.page("/indicators/Own")
         self.assertIn("By speed & more", text_of(page))
         links = [html.unescape(link) for link in re.findall(r'href="(\?[^"]*)"', page)]
         self.assertEqual(links, ["?objective=speed%20%26%20more&direction=higher", "?objective=speed%20%26%20more&direction=lower"])
         chosen = self.page("/indicators/Own" + links[0])
         self.assertIn("higher is better", text_of(chosen))
-        self.assertIn("to 3.5", text_of(chosen))  # the interval; a single alternative has no rank
+        self.assertIn("3.5 to 3.5 (96.88 %)", text_of(chosen))  # the interval; a single alternative has no rank
         self.assertIn("–", [row[1] for row in self.rows(chosen) if row[0] == "c" and len(row) > 5])
         self.assertIn("must be higher or lower", self.page("/indicators/Own?direction=up", status=400))
 

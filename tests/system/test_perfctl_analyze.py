@@ -86,6 +86,7 @@ class Analyze(unittest.TestCase):
                               ("a,b\n1,2\n1\n", "standard input:3: 1 columns; the values are in column 2"),
                               ("[1, \"a\"]", "value 2 of the list is a string"),
                               ("[1,", "standard input:1:"), ("{}", "expected a list of numbers"), ("[{\"v\": 1}]", "has no 'value'"),
+                              ("# of a run\ntime,value\n", "standard input:2: a header without rows below"),
                               ("1\n" * 20001, "20001 values; at most 20000")):
             self.refused(1, message, stdin=text)
         self.refused(1, "no column 'd'", "--column", "d", stdin="a,b,c\n1,2,3\n")

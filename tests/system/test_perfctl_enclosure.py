@@ -354,6 +354,19 @@ class Numbers(EnclosureTestCase):
 class Subreaper(EnclosureTestCase):
     """Runs as a user who may not create groups; the numbers are the same for all users."""
 
+    def test_cpu_time_is_not_exact_if_a_parent_ignores_its_children(self):
+        daemon = self.daemon()
+        ignore = "signal.signal(signal.SIGCHLD, signal.SIG_IGN)"
+        programs = {"exact": "pass", "command": ignore,
+                    "left": f"os.fork() or ({ignore}, time.sleep(0.2))"} # outlives the command
+        for name, program in programs.items():
+            run = daemon.perfctl("run", "--job", name, "--enclosure", "subreaper", "--wait", "--", "/usr/bin/python3", "-c",
+                                 f"import os, signal, time\n{program}")
+            self.assertEqual(run.returncode, 0, run.stderr)
+            job = daemon.get(f"/api/v1/jobs/{name}").json
+            used = [m for m in job["metrics"] if m["key"] == "job_cpu_seconds"][0]
+            self.assertEqual(used["quality"], "exact" if name == "exact" else "sampled", name)
+
     def setUp(self):
         super().setUp()
         self.as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}

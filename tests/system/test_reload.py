@@ -201,6 +201,27 @@ class Reload(harness.TestCase):
         self.assertEqual(daemon.perfctl("reload").stderr, "")
         self.assertEqual(daemon.metrics()["perfd_config_in_force"], 1)
 
+    def test_settings_of_passed_sockets_are_said_to_have_no_effect(self):
+        daemon = self.daemon("[sampling]\ninterval = 100ms\n", inherit=True, notify=True)
+        self.assertEqual(daemon.metrics()["perfd_config_in_force"], 1)
+        daemon.configure("[http]\nsocket = /run/elsewhere.sock\n[socket]\nmode = 0600\n")
+        daemon.reload()
+        self.assertEqual(daemon.get("/api/v1/node").json["configuration"]["ignored"], "socket.mode, http.socket")
+        self.assertEqual(daemon.metrics()["perfd_config_in_force"], 0)
+        self.assertEqual(daemon.get("/-/healthy").text,
+                         "ok\nconfiguration: without effect, since perfd.socket opens the sockets: socket.mode, http.socket\n")
+        status = daemon.perfctl("status")
+        self.assertEqual(status.returncode, 0) # as for settings that wait for a restart
+        self.assertIn("no effect, since perfd.socket opens the sockets: socket.mode, http.socket", " ".join(status.stdout.split()))
+        self.assertIn("systemctl edit perfd.socket: set ListenStream= and SocketMode=", " ".join(daemon.perfctl("doctor").stdout.split()))
+        self.assertIn("These settings have no effect, because systemd opens the sockets: socket.mode, http.socket.", daemon.log())
+        self.assertIn("(systemctl edit perfd.socket)", daemon.log())
+        daemon.restart()
+        self.assertEqual(daemon.log().count("These settings have no effect"), 2)
+        daemon.configure("")
+        daemon.reload()
+        self.assertEqual(daemon.metrics()["perfd_config_in_force"], 1)
+
     def test_files_that_were_edited_and_not_reloaded_are_not_in_force(self):
         daemon = self.daemon("[sampling]\ninterval = 100ms\n")
         self.assertEqual(daemon.metrics()["perfd_config_in_force"], 1)

@@ -207,7 +207,8 @@ class Units(Booted):
         self.addCleanup(self.inside, "systemctl", "reload", "perfd.service")
         self.addCleanup(self.configure, "")
         self.run_inside("systemctl", "reload", "perfd.service")
-        self.assertEqual(self.ask("/api/v1/node").json["configuration"]["restart"], "http.threads")
+        configuration = self.ask("/api/v1/node").json["configuration"]
+        self.assertEqual((configuration["restart"], configuration["ignored"]), ("http.threads", "socket.mode"))
 
     def test_a_stopped_journal_delays_no_sample_and_gets_the_messages_later(self):
         self.run_inside("systemctl", "kill", "--kill-whom=main", "--signal=STOP", "systemd-journald.service")

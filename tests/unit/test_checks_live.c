@@ -236,6 +236,8 @@ static void files_not_in_force_fail_and_pending_settings_are_limited(void **stat
         assert_check(&checks, "configuration", "limited", "wait for a restart: http.threads");
         judge("{\"configuration\":{\"error\":null,\"restart\":\"http.threads\",\"edited\":\"/etc/x\"}}", "", NOW_MS, &checks);
         assert_check(&checks, "configuration", "limited", "/etc/x was edited and not reloaded");
+        judge("{\"configuration\":{\"error\":null,\"restart\":null,\"ignored\":\"socket.path\",\"edited\":null}}", "", NOW_MS, &checks);
+        assert_check(&checks, "configuration", "limited", "settings without effect: socket.path");
         judge("{\"configuration\":{\"error\":null,\"restart\":null,\"edited\":null}}", "", NOW_MS, &checks);
         assert_check(&checks, "configuration", "ok", "in force");
 }

@@ -231,6 +231,28 @@ static void only_changed_settings_that_need_a_restart_are_named(void **state) {
         assert_string_equal(restart.text, "socket.mode, http.socket, store.volatile");
 }
 
+static void settings_of_sockets_that_were_passed_with_other_values_have_no_effect(void **state) {
+        SocketsConfig bound = { .path = "/run/perfd/perfd.sock", .mode = 0666, .http_path = "/run/perfd/http.sock" };
+        scoped(buffer_deinit) Buffer ignored = {};
+        ConfigError e = {};
+        Config config;
+
+        (void)state;
+        config_defaults(&config);
+        config_list_ignored(&config, &bound, &ignored);
+        assert_int_equal(ignored.n, 0);
+        assert_int_equal(config_set(&config, "socket", "path", "/run/other.sock", &e), 0);
+        assert_int_equal(config_set(&config, "socket", "mode", "0660", &e), 0);
+        assert_int_equal(config_set(&config, "http", "socket", "/run/h.sock", &e), 0);
+        assert_int_equal(config_set(&config, "http", "listen", "off", &e), 0);
+        config_list_ignored(&config, &bound, &ignored);
+        assert_string_equal(ignored.text, "socket.path, socket.mode, http.socket");
+
+        buffer_clear(&ignored);
+        config_list_ignored(&config, &config.sockets, &ignored); /* the unit has the same values */
+        assert_int_equal(ignored.n, 0);
+}
+
 static void a_larger_store_is_shared_out_after_a_reload(void **state) {
         scoped(buffer_deinit) Buffer restart = {};
         const Fixture *f = *state;
@@ -326,6 +348,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(an_error_in_a_drop_in_names_the_drop_in, setup, teardown),
                 cmocka_unit_test(a_reload_applies_reloadable_settings_and_names_the_others),
                 cmocka_unit_test(only_changed_settings_that_need_a_restart_are_named),
+                cmocka_unit_test(settings_of_sockets_that_were_passed_with_other_values_have_no_effect),
                 cmocka_unit_test_setup_teardown(a_larger_store_is_shared_out_after_a_reload, setup, teardown),
                 cmocka_unit_test(a_volatile_store_is_next_to_the_socket_by_default),
                 cmocka_unit_test(patterns_are_checked_and_a_fault_is_placed),

@@ -116,6 +116,40 @@ static void a_peer_that_is_refused_leaves_no_descriptor_behind(void **state) {
         assert_int_equal(after, before);
 }
 
+/* A user who connects again and again keeps the queue of new connections full. */
+static void a_request_is_taken_before_a_queue_of_new_connections_is_empty(void **state) {
+        enum { N_QUEUED = 60 };
+        Fixture *f = *state;
+        scoped(closep) int fd = join(f);
+        uint64_t deadline_ns = clock_boottime_ns() + DEADLINE_NS;
+        Buffer stream = {};
+        int queued[N_QUEUED];
+        Request request;
+        Ticket ticket;
+
+        f->shares_config.limits[RESOURCE_CONNECTIONS] = 1000;
+        shares_configure(f->shares, &f->shares_config);
+        turn(f);
+        for (size_t i = 0; i < N_QUEUED; i++)
+                queued[i] = join(f);
+        /* The loop begins to take the queue before the request is there. */
+        assert_true(sd_event_run(f->event, 0) > 0);
+        assert_true(ingest_stats(f->ingest)->n_connections > 1);
+
+        put_submit(&stream, 1);
+        send_stream(f, fd, &stream);
+        while (ingest_next(f->ingest, &request, &ticket) != 0) {
+                assert_true(clock_boottime_ns() < deadline_ns);
+                assert_true(sd_event_run(f->event, DEADLINE_NS / NS_PER_US) > 0);
+        }
+        assert_in_range(ingest_stats(f->ingest)->n_connections, 2, N_QUEUED);
+
+        turn(f);
+        assert_int_equal(ingest_stats(f->ingest)->n_connections, 1 + N_QUEUED);
+        for (size_t i = 0; i < N_QUEUED; i++)
+                close(queued[i]);
+}
+
 /* Membership follows the configuration, also for existing connections. */
 static void members_of_the_group_are_administrators_as_long_as_it_is_configured(void **state) {
         Fixture *f = *state;
@@ -148,6 +182,7 @@ int main(void) {
                 TEST(a_held_request_keeps_its_pidfd_after_a_disconnect),
                 TEST(a_connection_works_without_a_pidfd_when_descriptors_run_out),
                 TEST(a_peer_that_is_refused_leaves_no_descriptor_behind),
+                TEST(a_request_is_taken_before_a_queue_of_new_connections_is_empty),
                 TEST(members_of_the_group_are_administrators_as_long_as_it_is_configured),
         };
 

@@ -33,7 +33,7 @@ static void real_differences_are_distinguished_from_noise(void **state) {
         assert_int_equal(a[1].rank, 1);
         assert_int_equal(a[2].rank, 3);
         assert_true(a[0].is_tied && a[1].is_tied && !a[2].is_tied);
-        assert_true(a[0].low <= a[0].median && a[0].median <= a[0].high);
+        assert_true(a[0].interval.low <= a[0].median && a[0].median <= a[0].interval.high);
         assert_true(fabs(a[2].ratio - 2.01) < 1e-9);
 }
 
@@ -52,7 +52,7 @@ static void too_few_values_show_no_difference(void **state) {
         (void)state;
         assert_int_equal(ranking_make(a, 2, &lower), 0);
         assert_ptr_equal(a[1].values, few);
-        assert_true(isnan(a[1].low) && isnan(a[1].high));
+        assert_true(isnan(a[1].interval.low) && isnan(a[1].interval.high) && isnan(a[1].interval.level));
         assert_true(a[1].is_tied);
         assert_int_equal(a[1].rank, 1);
 }
@@ -67,13 +67,25 @@ static void without_values_an_alternative_comes_last(void **state) {
         assert_int_equal(ranking_make(NULL, 0, &lower), 0);
 }
 
-static void the_same_seed_gives_the_same_intervals(void **state) {
+static void the_same_alternatives_give_the_same_answer(void **state) {
         Alternative a[] = { SAMPLE(fast), SAMPLE(slow) }, b[] = { SAMPLE(fast), SAMPLE(slow) };
 
         (void)state;
         assert_int_equal(ranking_make(a, 2, &lower), 0);
         assert_int_equal(ranking_make(b, 2, &lower), 0);
-        assert_true(a[0].low == b[0].low && a[1].high == b[1].high);
+        assert_true(a[0].interval.low == b[0].interval.low && a[1].interval.high == b[1].interval.high);
+        assert_true(a[1].verdict == b[1].verdict && a[1].chance == b[1].chance);
+}
+
+static void a_ratio_to_a_best_that_is_not_positive_is_none(void **state) {
+        static const double lowest[] = { -1, -1.1, -0.9 }, none[] = { 0, 0, 0 }, some[] = { 2, 2.1, 1.9 };
+        Alternative a[] = { SAMPLE(lowest), SAMPLE(some) }, b[] = { SAMPLE(none), SAMPLE(some) };
+
+        (void)state;
+        assert_int_equal(ranking_make(a, 2, &lower), 0);
+        assert_true(isnan(a[0].ratio) && isnan(a[1].ratio));
+        assert_int_equal(ranking_make(b, 2, &lower), 0);
+        assert_true(isnan(b[1].ratio));
 }
 
 static void each_difference_to_the_best_is_judged(void **state) {
@@ -263,7 +275,8 @@ int main(void) {
                 cmocka_unit_test(the_other_direction_turns_the_order),
                 cmocka_unit_test(too_few_values_show_no_difference),
                 cmocka_unit_test(without_values_an_alternative_comes_last),
-                cmocka_unit_test(the_same_seed_gives_the_same_intervals),
+                cmocka_unit_test(the_same_alternatives_give_the_same_answer),
+                cmocka_unit_test(a_ratio_to_a_best_that_is_not_positive_is_none),
                 cmocka_unit_test(each_difference_to_the_best_is_judged),
                 cmocka_unit_test(equal_distributions_are_rarely_separated),
                 cmocka_unit_test(the_more_are_compared_the_more_certain_each_difference_must_be),

@@ -56,7 +56,7 @@ static KeptList list_of(const SampleLog *log, const SampleSpan *span) {
 static void samples_are_listed_as_they_were_taken(void **state) {
         scoped(sample_log_deinit) SampleLog log = {};
         scoped(kept_list_deinit) KeptList list = {};
-        SampleSpan span;
+        scoped(sample_log_span_deinit) SampleSpan span = {};
 
         (void)state;
         add(&log, NULL, 37);
@@ -92,7 +92,7 @@ static void merged_samples_keep_the_mean_and_the_maxima_of_the_job_alone(void **
                         scoped(kept_list_deinit) KeptList list = {};
                         double sum = 0, expected = 0;
                         uint64_t observed_ns = 0;
-                        SampleSpan span;
+                        scoped(sample_log_span_deinit) SampleSpan span = {};
 
                         add(&log, NULL, befores[b]);
                         sample_log_span_begin(&span, &log, 0);
@@ -116,7 +116,7 @@ static void merged_samples_keep_the_mean_and_the_maxima_of_the_job_alone(void **
 
 static void a_copy_follows_and_begins_anew(void **state) {
         scoped(sample_log_deinit) SampleLog log = {}, copy = {};
-        SampleSpan span;
+        scoped(sample_log_span_deinit) SampleSpan span = {};
 
         (void)state;
         sample_log_span_begin(&span, &log, 0);
@@ -125,6 +125,7 @@ static void a_copy_follows_and_begins_anew(void **state) {
 
                 if (round == 4) {
                         sample_log_clear(&log);
+                        sample_log_span_deinit(&span);
                         sample_log_span_begin(&span, &log, 0);
                 }
                 add(&log, &span, round == 2 ? 2500 : 333);

@@ -143,6 +143,10 @@ static void reloads_are_counted_with_their_outcome(void **state) {
         assert_false(self.stats.is_config_in_force);
         assert_string_equal(self.stats.config_edited, "/etc/perfd/perfd.conf");
         self_note_edited(&self, "");
+        assert_true(self_note_ignored(&self, "socket.path"));
+        assert_false(self_note_ignored(&self, "socket.path"));
+        assert_false(self.stats.is_config_in_force);
+        assert_true(self_note_ignored(&self, ""));
         assert_true(self.stats.is_config_in_force);
         self_deinit(&self);
 }

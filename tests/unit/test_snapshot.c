@@ -213,6 +213,23 @@ static void a_snapshot_keeps_the_models_that_it_was_given(void **state) {
         indicators_snapshot_deinit(&indicators);
 }
 
+/* The owner of the span may free its head while the snapshot is read. */
+static void a_span_is_copied_with_its_head(void **state) {
+        scoped(jobs_snapshot_deinit) JobsSnapshot jobs = {};
+        KeptSample head = { .end_realtime_ms = 7 };
+        SampleSpan copy, bare;
+
+        (void)state;
+        assert_int_equal(jobs_snapshot_begin(&jobs, &(JobsSize){ .n_heads = 1 }), 0);
+        copy = jobs_snapshot_copy_span(&jobs, &(SampleSpan){ .begin = 3, .level = 1, .head = &head });
+        bare = jobs_snapshot_copy_span(&jobs, &(SampleSpan){ .begin = 5 });
+        head.end_realtime_ms = 8;
+        assert_int_equal(copy.head->end_realtime_ms, 7);
+        assert_int_equal(copy.begin, 3);
+        assert_null(bare.head);
+        assert_int_equal(bare.begin, 5);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(unknown_node_resources_are_zero, setup, teardown),
@@ -223,6 +240,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(a_cut_usage_is_not_exact, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_arrays_are_reused, setup, teardown),
                 cmocka_unit_test(a_snapshot_keeps_the_models_that_it_was_given),
+                cmocka_unit_test(a_span_is_copied_with_its_head),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -189,6 +189,52 @@ static void a_median_needs_no_order(void **state) {
         assert_true(isnan(statistics_median_in_place(values, 0)));
 }
 
+/* Levels of binomial tables: 1 - 2 × (1 + 6 + …) / 2^n. */
+static void the_interval_of_a_median_has_its_true_level(void **state) {
+        const double sorted[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 };
+        MedianInterval interval;
+
+        (void)state;
+        for (size_t n = 0; n < 6; n++)
+                assert_true(isnan(statistics_median_interval(sorted, n, 0.95).level));
+        interval = statistics_median_interval(sorted, 6, 0.95);
+        assert_true(interval.low == 1 && interval.high == 6 && fabs(interval.level - (1 - 2.0 / 64)) < 1e-12);
+        interval = statistics_median_interval(sorted, 12, 0.95);
+        assert_true(interval.low == 3 && interval.high == 10 && fabs(interval.level - (1 - 2.0 * (1 + 12 + 66) / 4096)) < 1e-12);
+        assert_true(isnan(statistics_median_interval(sorted, 9, 0.999).level));
+}
+
+/* Lognormal values, whose bootstrap interval at 0.95 held the median in 92 % of the cases. */
+static void the_interval_of_a_median_holds_it_as_often_as_it_says(void **state) {
+        static const size_t sizes[] = { 6, 8, 15, 40 };
+        uint64_t seed = 11;
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+                unsigned n_held = 0, n_trials = 4000;
+                MedianInterval interval;
+
+                for (unsigned trial = 0; trial < n_trials; trial++) {
+                        double values[40];
+
+                        for (size_t k = 0; k < sizes[i]; k++) {
+                                double u[2];
+
+                                for (size_t j = 0; j < 2; j++) {
+                                        seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+                                        u[j] = ((double)(seed >> 11) + 0.5) * 0x1p-53;
+                                }
+                                values[k] = exp(sqrt(-2 * log(u[0])) * cos(2 * M_PI * u[1]));
+                        }
+                        statistics_sort(values, sizes[i]);
+                        interval = statistics_median_interval(values, sizes[i], 0.95);
+                        n_held += interval.low <= 1 && interval.high >= 1;
+                }
+                assert_true(interval.level >= 0.95);
+                assert_true(fabs((double)n_held / n_trials - interval.level) < 0.015); /* four standard errors */
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_sample_is_summed_up_as_numpy_and_pandas_do),
@@ -197,6 +243,8 @@ int main(void) {
                 cmocka_unit_test(ratios_to_zero_are_nan),
                 cmocka_unit_test(quantiles_interpolate_between_neighbours),
                 cmocka_unit_test(a_median_needs_no_order),
+                cmocka_unit_test(the_interval_of_a_median_has_its_true_level),
+                cmocka_unit_test(the_interval_of_a_median_holds_it_as_often_as_it_says),
                 cmocka_unit_test(real_batches_have_their_known_statistics),
         };
 

@@ -205,8 +205,6 @@ static int count_sets(Exchange *exchange, RankQuery *rank, const Group *groups, 
         if (n_values > RANK_VALUES_MAX)
                 return exchange_error(exchange, 413, "more than %u results to compare; select fewer with where= or since_ms=",
                                       RANK_VALUES_MAX);
-
-        rank->n_resamples = ranking_resamples(n_values);
         return 0;
 }
 

@@ -8,17 +8,6 @@
 
 #include "http/indicators/rank_sum.h"
 #include "util/scoped.h"
-#include "util/statistics.h"
-
-#define DRAWS 5000000U /* maximum number of values drawn; the minimum number of resamples takes precedence */
-#define RESAMPLES_MIN 100U
-#define RESAMPLES_MAX 2000U
-
-unsigned ranking_resamples(size_t n_values) {
-        size_t n = DRAWS / (n_values + 1);
-
-        return n < RESAMPLES_MIN ? RESAMPLES_MIN : n > RESAMPLES_MAX ? RESAMPLES_MAX : (unsigned)n;
-}
 
 /* The generator is splitmix64: it is small, takes any seed and suffices for resampling. */
 static uint64_t draw(uint64_t *state) {
@@ -223,24 +212,16 @@ size_t ranking_values_needed(size_t n, double confidence) {
 
 /* --- verdicts: against the best of all ----------------------------------------------------------- */
 
-/* Draws the medians of alternative i. Computes the interval from a copy, since callers need the medians in the order of
- * drawing. */
+/* Sets what is known of alternative i without a test, and draws its medians. */
 static void measure(Ranking *ranking, size_t i, double *ret_medians) {
-        const RankingConfig *config = ranking->config;
         Alternative *alternative = &ranking->alternatives[i];
-        double *copy = ranking->room.differences;
 
-        alternative->ratio = ranking->alternatives[0].median != 0 ? alternative->median / ranking->alternatives[0].median : NAN;
+        alternative->ratio = ranking->alternatives[0].median > 0 ? alternative->median / ranking->alternatives[0].median : NAN;
         alternative->chance = NAN;
         alternative->verdict = VERDICT_FEW;
-        if (!can_be_judged(alternative)) {
-                alternative->low = alternative->high = NAN;
-                return;
-        }
-
-        draw_medians(ranking, i, ret_medians);
-        memcpy(copy, ret_medians, config->n_resamples * sizeof(*copy));
-        interval_of(copy, config->n_resamples, config->confidence, &alternative->low, &alternative->high);
+        alternative->interval = statistics_median_interval(ranking->begins[i], alternative->n, ranking->config->confidence);
+        if (can_be_judged(alternative))
+                draw_medians(ranking, i, ret_medians);
 }
 
 static int compare_probabilities(const void *a, const void *b) {

@@ -4,14 +4,15 @@
 /*
  * Ranking: orders alternatives, and distinguishes differences from noise
  *
- * Alternatives are ordered by the median of their values. Each has a percentile-bootstrap interval of its median. An
- * alternative is distinguished from a better one only if both of the following conditions hold; otherwise the two share a rank:
+ * Alternatives are ordered by the median of their values. Each has an interval of its median by order statistics, if it has enough
+ * values for the confidence. An alternative is distinguished from a better one only if both of the following conditions hold;
+ * otherwise the two share a rank:
  *
  * - a rank-sum test is significant after correction for all pairs: the probability that any two equal alternatives of a ranking
  * are
  *   distinguished is at most 1 - confidence. All pairs count, since the best was chosen by its values: among fifty equal alternatives
  *   some look best.
- * - the interval of the difference of their medians, from the same resampling and uncorrected, excludes zero. This ensures that
+ * - the interval of the difference of their medians, by resampling and uncorrected, excludes zero. This ensures that
  * the
  *   medians differ, which is what the ranking shows, and not only the shapes of the distributions.
  *
@@ -27,6 +28,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "util/statistics.h"
+
 /* Verdict on the difference from the best alternative. */
 typedef enum Verdict {
         VERDICT_BEST,
@@ -40,15 +43,17 @@ typedef struct Alternative {
         const double *values; /* borrowed, finite */
         size_t n;
         /* Set by ranking_compare(): */
-        double median, low, high; /* of the median; NAN with fewer than RANKING_N_MIN values */
+        double median;
+        MedianInterval interval;  /* at config.confidence */
         unsigned rank;            /* from 1; alternatives that cannot be distinguished from the best of a rank share the rank */
         bool is_tied;             /* another alternative has this rank, too */
-        double ratio;             /* ratio of the median to the best median */
+        double ratio;             /* of the median to the best median; NAN if that is not positive */
         double chance;            /* corrected probability of the test against the best; NAN for the best itself, or with too few values */
         Verdict verdict;
 } Alternative;
 
 #define RANKING_N_MIN 3U
+#define RANKING_RESAMPLES 1000U /* the same for every request, so that an answer does not depend on what else is asked */
 #define RANKING_ALTERNATIVES_MAX 1000U
 
 typedef struct RankingConfig {
@@ -59,9 +64,6 @@ typedef struct RankingConfig {
 } RankingConfig;
 
 const char *ranking_verdict_name(Verdict verdict); /* Returns "best", "real", "noise" or "too few runs". */
-
-/* Returns the number of resamples that a request over n_values values can afford: 100 to 2000. */
-unsigned ranking_resamples(size_t n_values);
 
 /* Returns how many values each of n >= 2 alternatives needs so that any two can be distinguished. */
 size_t ranking_values_needed(size_t n, double confidence);

@@ -63,8 +63,9 @@ static void write_alternative(Json *json, const RankQuery *rank, const Group *gr
         json_put_string(json, "difference", is_alone ? "nothing to compare with" : ranking_verdict_name(alternative->verdict));
         write_key(json, rank, group);
         json_put_double(json, "median", alternative->median);
-        json_put_double(json, "low", alternative->low);
-        json_put_double(json, "high", alternative->high);
+        json_put_double(json, "low", alternative->interval.low);
+        json_put_double(json, "high", alternative->interval.high);
+        json_put_double(json, "level", alternative->interval.level);
         json_put_double(json, "ratio", alternative->ratio);
         json_put_double(json, "chance", alternative->chance);
         json_object_end(json);
@@ -93,7 +94,7 @@ static void write_left_out(Json *json, const RankQuery *rank, const Group *group
 
 static int rank_set(const RankQuery *rank, const Group *groups, size_t n, Alternative *ret, size_t *ret_n) {
         RankingConfig config = {
-                .is_higher_better = rank->is_higher_better, .confidence = rank->confidence, .n_resamples = rank->n_resamples, .seed = SEED,
+                .is_higher_better = rank->is_higher_better, .confidence = rank->confidence, .n_resamples = RANKING_RESAMPLES, .seed = SEED,
         };
 
         *ret_n = 0;
@@ -270,7 +271,7 @@ void ranking_json_write(Exchange *exchange, const RankQuery *rank, const Group *
         json_put_string(&json, "direction", rank->is_higher_better ? "higher" : "lower");
         json_put_string(&json, "unit", rank->unit.text);
         json_put_double(&json, "confidence", rank->confidence);
-        json_put_uint(&json, "resamples", rank->n_resamples);
+        json_put_uint(&json, "resamples", RANKING_RESAMPLES);
         r = write_sets(exchange, &json, rank, groups, n);
         if (r < 0)
                 (void)exchange_store_error(exchange, r);

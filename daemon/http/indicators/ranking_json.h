@@ -31,7 +31,6 @@ typedef struct RankQuery {
         size_t objective;
         double confidence;
         bool is_higher_better;
-        unsigned n_resamples;
         uint64_t n_scanned, n_compared, n_excluded[N_EXCLUSIONS], n_sets;
         Vocabulary *vocabulary; /* owned */
         Buffer unit, note;      /* owned; "" if empty */

@@ -169,6 +169,7 @@ static void write_configuration(Json *json, const SelfStats *self) {
         json_put_uint(json, "read_ms", self->config_reload_realtime_ns / NS_PER_MS);
         put_text_or_null(json, "error", self->config_error);
         put_text_or_null(json, "restart", self->config_restart);
+        put_text_or_null(json, "ignored", self->config_ignored);
         put_text_or_null(json, "edited", self->config_edited);
         json_object_end(json);
 }

@@ -115,17 +115,24 @@ static void put_name(Buffer *out, const Group *group, double share) {
 static void put_rank(Buffer *out, const Row *row) {
         const Alternative *alternative = row->alternative;
 
-        if (alternative && !row->is_alone)
-                buffer_printf(out, "<td>%s%u</td><td>%.3f %s</td>", alternative->is_tied ? "=" : "", alternative->rank, alternative->ratio,
-                              alternative->verdict == VERDICT_REAL ? "significant" : ranking_verdict_name(alternative->verdict));
-        else
+        if (!alternative || row->is_alone) {
                 buffer_puts(out, "<td>–</td><td>–</td>");
+                return;
+        }
+
+        buffer_printf(out, "<td>%s%u</td><td>", alternative->is_tied ? "=" : "", alternative->rank);
+        if (isfinite(alternative->ratio))
+                buffer_printf(out, "%.3f ", alternative->ratio);
+        buffer_printf(out, "%s</td>", alternative->verdict == VERDICT_REAL ? "significant" : ranking_verdict_name(alternative->verdict));
 }
 
 static void put_interval(Buffer *out, const Alternative *alternative) {
         buffer_puts(out, "<td>");
-        if (alternative && isfinite(alternative->low) && isfinite(alternative->high))
-                buffer_printf(out, "%.5g to %.5g", alternative->low, alternative->high);
+        if (alternative && isfinite(alternative->interval.level))
+                buffer_printf(out, "%.5g to %.5g (%.4g %%)", alternative->interval.low, alternative->interval.high,
+                              100 * alternative->interval.level);
+        else if (alternative)
+                buffer_puts(out, "none at 95 %");
         else
                 buffer_puts(out, "–");
         buffer_puts(out, "</td>");
@@ -174,11 +181,11 @@ static bool is_compared(const RankingTable *table, const Group *group) {
 }
 
 /* ret_n: number of alternatives. */
-static int compare(const RankingTable *table, const Group *groups, size_t n, unsigned n_resamples, Alternative *ret, size_t *ret_n) {
+static int compare(const RankingTable *table, const Group *groups, size_t n, Alternative *ret, size_t *ret_n) {
         const RankingConfig config = {
                 .is_higher_better = table->direction == DIRECTION_HIGHER,
                 .confidence = CONFIDENCE,
-                .n_resamples = n_resamples,
+                .n_resamples = RANKING_RESAMPLES,
                 .seed = SEED,
         };
         size_t n_alternatives = 0;
@@ -188,8 +195,7 @@ static int compare(const RankingTable *table, const Group *groups, size_t n, uns
                         ret[n_alternatives++] =
                                 (Alternative){ .index = i, .values = groups[i].numbers[0].values, .n = groups[i].numbers[0].n };
 
-        /* Without resamples: the page has too many values. */
-        *ret_n = n_resamples > 0 && n_alternatives <= RANKING_ALTERNATIVES_MAX ? n_alternatives : 0;
+        *ret_n = n_alternatives <= RANKING_ALTERNATIVES_MAX ? n_alternatives : 0;
         return ranking_make(ret, *ret_n, &config);
 }
 
@@ -215,7 +221,7 @@ static void put_notes(Buffer *out, const RankingTable *table, const Alternative 
         if (n_alternatives > 1)
                 buffer_printf(out, "<p>= shares a rank. significant: the difference from the best is not chance (95 %%, corrected for "
                                    "all %zu alternatives). noise: not significant. 95 %% interval: confidence interval of the "
-                                   "median.</p>\n", n_alternatives);
+                                   "median, with its true confidence; none with fewer than 6 runs.</p>\n", n_alternatives);
         if (has_too_few)
                 buffer_printf(out, "<p>Too few runs: distinguishing any two of these needs %zu runs of each.</p>\n",
                               ranking_values_needed(n_alternatives, CONFIDENCE));
@@ -229,7 +235,7 @@ static void put_notes(Buffer *out, const RankingTable *table, const Alternative 
 }
 
 /* Compared alternatives come first, the best on top. */
-static int put_table(Buffer *out, const RankingTable *table, Group *groups, size_t n, size_t number, unsigned n_resamples) {
+static int put_table(Buffer *out, const RankingTable *table, Group *groups, size_t n, size_t number, bool is_affordable) {
         scoped(freep) Alternative *alternatives = calloc(n, sizeof(*alternatives));
         size_t n_alternatives = 0, n_rows = 0;
         double median_max;
@@ -237,7 +243,7 @@ static int put_table(Buffer *out, const RankingTable *table, Group *groups, size
 
         if (!alternatives)
                 return -ENOMEM;
-        r = compare(table, groups, n, n_resamples, alternatives, &n_alternatives);
+        r = is_affordable ? compare(table, groups, n, alternatives, &n_alternatives) : 0;
         if (r < 0)
                 return r;
         median_max = median_max_of(groups, n);
@@ -263,18 +269,16 @@ static bool is_comparable(const Group *a, const Group *b) {
 
 int ranking_html(Buffer *out, const RankingTable *table, Group *groups, size_t n) {
         size_t n_tables = 0, n_values = 0;
-        unsigned n_resamples;
         int r = 0;
 
         for (size_t i = 0; i < n; i++)
                 n_values += groups[i].numbers[0].n;
-        n_resamples = n_values <= COMPARED_MAX ? ranking_resamples(n_values) : 0;
 
         for (size_t begin = 0, end = 0; begin < n && r == 0; begin = end, n_tables++) {
                 while (end < n && is_comparable(&groups[begin], &groups[end]))
                         end++;
                 if (n_tables < TABLES_MAX)
-                        r = put_table(out, table, groups + begin, end - begin, n_tables, n_resamples);
+                        r = put_table(out, table, groups + begin, end - begin, n_tables, n_values <= COMPARED_MAX);
         }
         if (n_tables > TABLES_MAX)
                 buffer_printf(out, "<p>%zu more sets of parameters and hardware: select with <code>?where=KEY=VALUE</code>.</p>\n",

@@ -21,7 +21,7 @@ static const Scalar self_scalars[] = {
         SCALAR_GAUGE(SelfStats, config_reload_ok, SCALAR_BOOL, "perfd_config_last_reload_successful", "",
                      "Whether the configuration was valid when last read"),
         SCALAR_GAUGE(SelfStats, is_config_in_force, SCALAR_BOOL, "perfd_config_in_force", "",
-                     "Whether the configuration files are in force: valid, not edited since, and nothing waits for a restart"),
+                     "Whether the configuration files are in force: valid, not edited, and all settings have an effect"),
         SCALAR_SECONDS(SelfStats, config_reload_realtime_ns, FAMILY_GAUGE, "perfd_config_last_reload_timestamp_seconds",
                        "Unix time at which the configuration was last read"),
 };

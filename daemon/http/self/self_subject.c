@@ -18,6 +18,9 @@ static void answer_healthy(Exchange *exchange) {
                               snapshot->self.config_edited);
         else if (snapshot && snapshot->self.config_restart[0])
                 buffer_printf(exchange->body, "configuration: wait for a restart: %s\n", snapshot->self.config_restart);
+        else if (snapshot && snapshot->self.config_ignored[0])
+                buffer_printf(exchange->body, "configuration: without effect, since perfd.socket opens the sockets: %s\n",
+                              snapshot->self.config_ignored);
 }
 
 /* perfd is not ready while it cannot store anything because of damage. The answer describes the damage. */

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "client/cli/message.h"
+#include "client/cli/output.h"
+#include "client/commands/commands.h"
+#include "client/deliver/deliver.h"
+#include "client/import/kpi_documents.h"
+#include "client/wire/id.h"
+#include "document/value_parse.h"
+#include "util/clock.h"
+
+#define ARENA_BYTES (1U << 20)
+
+typedef struct KpiSubmitOptions {
+        const char *job, *version;
+        OptionTexts labels;
+        uint64_t timeout_ns;
+} KpiSubmitOptions;
+
+static const Option options_table[] = {
+        OPTION_ROW_JOB(KpiSubmitOptions, job),
+        { "version", 'v', "VERSION", "Version of what was measured", OPTION_LINE(KpiSubmitOptions, version, STRING_MAX_BYTES) },
+        { "label", 'l', "KEY=VALUE", "Label of the KPI; may be repeated",
+          OPTION_TEXTS(KpiSubmitOptions, labels, OPTION_TEXTS_MAX, option_parse_label) },
+        OPTION_ROW_TIMEOUT(KpiSubmitOptions, timeout_ns),
+        {},
+};
+
+/* Reads a number, a list of numbers, or null. */
+static bool read_value(const char *text, Arena *arena, const Value **ret) {
+        ValueReader reader;
+        ValueError error;
+        const Value *rest;
+
+        value_parse_begin(&reader, text, strlen(text));
+        if (value_parse_next(&reader, arena, ret, &error) != 0 || value_parse_next(&reader, arena, &rest, &error) != VALUE_END)
+                return false;
+        for (size_t i = 0; (*ret)->type == VALUE_LIST && i < (*ret)->n_items; i++)
+                if (!value_is_number(&(*ret)->items[i]))
+                        return false;
+        return value_is_number(*ret) || (*ret)->type == VALUE_NULL || (*ret)->type == VALUE_LIST;
+}
+
+static int send_item(const CommandLine *line, const Submission *item) {
+        const KpiSubmitOptions *options = line->options;
+        scoped(deliver_courier_deinit) Courier courier;
+        scoped(buffer_deinit) Buffer out = {};
+        char reason[DELIVERY_TEXT_MAX] = "out of memory";
+        Delivery delivery;
+        int r;
+
+        deliver_courier_init(&courier, line->global.socket, options->timeout_ns);
+        r = deliver(&courier, &(Batch){ .items = item, .n_items = 1 }, &delivery);
+        if (r > 0)
+                delivery_explain(&delivery, &courier, reason);
+        if (r != 0) {
+                message_print("%s", reason);
+                return r > 0 && delivery.error < 0 ? EXIT_UNREACHABLE : EXIT_FAILED;
+        }
+
+        buffer_puts(&out, "1 stored\n");
+        return output_print(&out);
+}
+
+static int kpi_submit_run(const CommandLine *line) {
+        const KpiSubmitOptions *options = line->options;
+        scoped(arena_deinit) Arena arena = {};
+        const char *name = line->arguments[0], *job = options->job ?: getenv("PERFD_JOB") ?: "";
+        Submission item = { .job = job, .is_job_inherited = !options->job && *job };
+        const Value *value, *document;
+        KpiValue kpi;
+        Complaint complaint;
+        int r;
+
+        r = arena_init(&arena, ARENA_BYTES + value_parse_arena_size(strlen(line->arguments[1])));
+        if (r < 0)
+                return command_fail(r);
+        if (!read_value(line->arguments[1], &arena, &value))
+                return command_refuse(line->command->name, "VALUE must be a number, a list of numbers as in [1, 2], or null, not '%s'",
+                                      line->arguments[1]);
+
+        item.time_ms = clock_realtime_ns() / NS_PER_MS;
+        kpi = (KpiValue){ .name = name, .version = options->version, .value = value, .labels = options->labels.items,
+                          .n_labels = options->labels.n };
+        r = kpi_documents_make_one(&kpi, &arena, &document);
+        if (r == 0)
+                r = id_make_result(item.time_ms, item.id);
+        if (r == 0)
+                r = indicator_from_value(document, DOCUMENT_LIMITS_NONE, &item.indicator, &complaint);
+        if (r < 0)
+                return command_fail(r);
+        if (r > 0) {
+                message_print("%s: %s", complaint.path, complaint.text);
+                return EXIT_USAGE;
+        }
+        return send_item(line, &item);
+}
+
+const Command cmd_kpi_submit = {
+        .name = "kpi submit",
+        .arguments = "NAME VALUE",
+        .summary = "Submit one KPI: a number, a list of numbers, or null",
+        .help = "Stores the value as the result NAME of the indicator NAME of the component kpi. Labels describe the run; they do not "
+                "divide the history of the KPI. Write -- before a negative value.",
+        .examples = { "perfctl kpi submit --label model_name=llama3 train_tokens_per_second 2062.2",
+                      "perfctl kpi submit -- gpu_memory -1" },
+        COMMAND_OPTIONS(KpiSubmitOptions, options_table),
+        .n_arguments_min = 2,
+        .n_arguments_max = 2,
+        .value = OPTION_VALUE_INDICATOR,
+        .run = kpi_submit_run,
+};

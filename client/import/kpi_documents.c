@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/import/kpi_documents.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "client/facts/object_builder.h"
+#include "document/semver.h"
+#include "util/clock.h"
+#include "util/scoped.h"
+
+/* Members that describe the KPI, and members that identify the run; other members are settings of the test. */
+static const char *const own_keys[] = {
+        "unit",        "help",   "@timestamp",  "value",   "lower_better", "status", "ignored_for_regression",
+        "format",      "full_format", "divisor", "divisor_unit", "kpi_settings_version",
+};
+static const char *const run_keys[] = { "ci_engine", "run_id", "test_path", "urls", "test_uuid" };
+
+static bool is_among(const char *key, const char *const *keys, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                if (strcmp(keys[i], key) == 0)
+                        return true;
+        return false;
+}
+
+#define IS_AMONG(key, keys) is_among(key, keys, N_ELEMENTS(keys))
+
+int kpi_documents_read(const Value *payload, Arena *arena, const Kpi **ret, size_t *ret_n, const char **ret_error) {
+        const Value *object = value_get(payload, "kpis") ?: payload;
+        Kpi *kpis;
+
+        *ret_error = "is not an object that maps names to KPIs";
+        if (object->type != VALUE_OBJECT)
+                return KPI_MALFORMED;
+        kpis = arena_alloc(arena, (object->n_members + 1) * sizeof(*kpis));
+        if (!kpis)
+                return -ENOMEM;
+
+        for (size_t i = 0; i < object->n_members; i++) {
+                const Value *kpi = &object->members[i].value;
+
+                kpis[i] = (Kpi){ object->members[i].key, kpi };
+                *ret_error = "has a KPI that is no object, or has no value";
+                if (kpi->type != VALUE_OBJECT || !value_get(kpi, "value"))
+                        return KPI_MALFORMED;
+        }
+
+        *ret = kpis;
+        *ret_n = object->n_members;
+        return 0;
+}
+
+/* --- documents ------------------------------------------------------------------------------------ */
+
+static bool is_same_text(const Value *a, const Value *b) {
+        scoped(buffer_deinit) Buffer x = {}, y = {};
+
+        if (!a || !b || a->type != b->type)
+                return a == b;
+        value_write_json(a, &(Json){ .out = &x });
+        value_write_json(b, &(Json){ .out = &y });
+        return buffer_error(&x) == 0 && buffer_error(&y) == 0 && x.n == y.n && memcmp(x.text, y.text, x.n) == 0;
+}
+
+/* True if two KPIs are of one test: all members that do not describe the KPI are the same. */
+static bool is_same_test(const Value *a, const Value *b) {
+        if (!is_same_text(value_get(a, "@timestamp"), value_get(b, "@timestamp")))
+                return false;
+        for (size_t i = 0; i < a->n_members; i++)
+                if (!IS_AMONG(a->members[i].key, own_keys) && !is_same_text(&a->members[i].value, value_get(b, a->members[i].key)))
+                        return false;
+        for (size_t i = 0; i < b->n_members; i++)
+                if (!IS_AMONG(b->members[i].key, own_keys) && !value_get(a, b->members[i].key))
+                        return false;
+        return true;
+}
+
+/* The first KPIs of a list that belong together. A name occurs once. */
+static size_t count_same(const Kpi *kpis, size_t n) {
+        size_t i = 1;
+
+        for (; i < n && is_same_test(kpis[0].object, kpis[i].object); i++)
+                for (size_t k = 0; k < i; k++)
+                        if (strcmp(kpis[k].name, kpis[i].name) == 0)
+                                return i;
+        return i;
+}
+
+static void put_settings(const Value *kpi, ObjectBuilder *parameters, ObjectBuilder *labels) {
+        for (size_t i = 0; i < kpi->n_members; i++) {
+                const Member *member = &kpi->members[i];
+
+                if (member->value.type == VALUE_NULL || IS_AMONG(member->key, own_keys))
+                        continue;
+                object_builder_put(IS_AMONG(member->key, run_keys) ? labels : parameters, member->key, &member->value);
+        }
+}
+
+/* Takes the id of the test, with or without dashes. */
+static void take_id(const char *text, uint8_t ret[static RESULT_ID_BYTES]) {
+        static const char digits[] = "0123456789abcdef";
+        uint8_t id[RESULT_ID_BYTES] = {};
+        size_t n = 0;
+
+        for (; text && *text; text++) {
+                const char *digit = strchr(digits, *text | 0x20);
+
+                if (*text == '-')
+                        continue;
+                if (!digit || n == 2 * sizeof(id))
+                        return;
+                id[n / 2] = (uint8_t)(id[n / 2] << 4 | (digit - digits));
+                n++;
+        }
+        if (n == 2 * sizeof(id))
+                memcpy(ret, id, sizeof(id));
+}
+
+int kpi_documents_make(const Kpi *kpis, size_t n, const char *name, Arena *arena, Submission *ret, size_t *ret_n_used,
+                       Complaint *ret_complaint) {
+        const Value *first = kpis[0].object;
+        size_t n_same = count_same(kpis, n);
+        const char *time = value_get_string(first, "@timestamp");
+        ObjectBuilder document, parameters, labels, result;
+        Value *value = arena_alloc(arena, sizeof(*value)), object;
+        uint64_t time_ns = 0;
+
+        object_builder_init(&document, arena, 6);
+        object_builder_init(&parameters, arena, first->n_members);
+        object_builder_init(&labels, arena, first->n_members);
+        object_builder_init(&result, arena, n_same);
+        put_settings(first, &parameters, &labels);
+        for (size_t i = 0; i < n_same; i++)
+                object_builder_put(&result, kpis[i].name, value_get(kpis[i].object, "value"));
+
+        object_builder_put_text(&document, "name", name);
+        object_builder_put_text(&document, "component", KPI_COMPONENT);
+        if (object_builder_end(&parameters, &object) < 0)
+                return -ENOMEM;
+        object_builder_put(&document, "@parameters", &object);
+        object_builder_put_object(&document, "@result", &result);
+        object_builder_put_object(&document, KPI_LABELS, &labels);
+        object_builder_put_text(&document, "@timestamp", time);
+        if (!value || object_builder_end(&document, value) < 0)
+                return -ENOMEM;
+
+        *ret = (Submission){};
+        if (time && clock_parse_utc(time, &time_ns) == 0)
+                ret->time_ms = time_ns / NS_PER_MS;
+        take_id(value_get_string(first, "test_uuid"), ret->id);
+        *ret_n_used = n_same;
+        return indicator_from_value(value, DOCUMENT_LIMITS_NONE, &ret->indicator, ret_complaint);
+}
+
+static void put_label(ObjectBuilder *labels, const char *label, Arena *arena) {
+        const char *equals = strchr(label, '=');
+        const char *key = arena_strndup(arena, label, (size_t)(equals - label));
+        const Value text = { .type = VALUE_STRING, .string = equals + 1 };
+
+        if (key)
+                object_builder_put(labels, key, &text);
+        else
+                labels->failed = true;
+}
+
+int kpi_documents_make_one(const KpiValue *kpi, Arena *arena, const Value **ret) {
+        const Value none = { .type = VALUE_OBJECT };
+        Value *document = arena_alloc(arena, sizeof(*document));
+        ObjectBuilder object, result, labels;
+
+        object_builder_init(&object, arena, 6);
+        object_builder_init(&result, arena, 1);
+        object_builder_init(&labels, arena, kpi->n_labels);
+        object_builder_put(&result, kpi->name, kpi->value);
+        for (size_t i = 0; i < kpi->n_labels; i++)
+                put_label(&labels, kpi->labels[i], arena);
+
+        object_builder_put_text(&object, "name", kpi->name);
+        object_builder_put_text(&object, "component", KPI_COMPONENT);
+        object_builder_put_text(&object, "version", kpi->version);
+        object_builder_put(&object, "@parameters", &none);
+        object_builder_put_object(&object, "@result", &result);
+        object_builder_put_object(&object, KPI_LABELS, &labels);
+        if (!document || object_builder_end(&object, document) < 0)
+                return -ENOMEM;
+
+        *ret = document;
+        return 0;
+}
+
+/* --- the model ------------------------------------------------------------------------------------ */
+
+const char *kpi_documents_direction(const Value *kpi) {
+        const Value *lower = value_get(kpi, "lower_better");
+
+        return !lower || lower->type != VALUE_BOOL ? NULL : lower->boolean ? "lower" : "higher";
+}
+
+static void put_result(ObjectBuilder *results, const Kpi *kpi, Arena *arena) {
+        const Value *value = value_get(kpi->object, "value"), *ignored = value_get(kpi->object, "ignored_for_regression");
+        ObjectBuilder result;
+
+        object_builder_init(&result, arena, 6);
+        object_builder_put_text(&result, "type", value->type == VALUE_LIST ? "list" : value_is_number(value) ? "float" : NULL);
+        object_builder_put_text(&result, "unit", value_get_string(kpi->object, "unit"));
+        object_builder_put_text(&result, "direction", kpi_documents_direction(kpi->object));
+        object_builder_put_text(&result, "help", value_get_string(kpi->object, "help"));
+        if (ignored && ignored->type == VALUE_BOOL)
+                object_builder_put_bool(&result, "ignored_for_regression", ignored->boolean);
+        object_builder_put_bool(&result, "optional", true);
+        object_builder_put_object(results, kpi->name, &result);
+}
+
+static void put_parameters(ObjectBuilder *parameters, const Value *kpi, Arena *arena) {
+        for (size_t i = 0; i < kpi->n_members; i++) {
+                const Member *member = &kpi->members[i];
+                const char *type = member->value.type == VALUE_STRING && semver_is_valid(member->value.string) ? "semver" : NULL;
+                ObjectBuilder parameter;
+
+                if (IS_AMONG(member->key, own_keys) || IS_AMONG(member->key, run_keys))
+                        continue;
+                object_builder_init(&parameter, arena, 2);
+                object_builder_put_text(&parameter, "type", type);
+                object_builder_put_bool(&parameter, "optional", true);
+                object_builder_put_object(parameters, member->key, &parameter);
+        }
+}
+
+int kpi_documents_model(const Kpi *kpis, size_t n, const char *name, Arena *arena, const Value **ret) {
+        ObjectBuilder model, parameters, results;
+        Value *value = arena_alloc(arena, sizeof(*value));
+
+        object_builder_init(&model, arena, 5);
+        object_builder_init(&parameters, arena, kpis[0].object->n_members);
+        object_builder_init(&results, arena, n);
+        put_parameters(&parameters, kpis[0].object, arena);
+        for (size_t i = 0; i < n; i++)
+                put_result(&results, &kpis[i], arena);
+
+        object_builder_put_text(&model, "name", name);
+        object_builder_put_text(&model, "component", KPI_COMPONENT);
+        object_builder_put_text(&model, "settings_version", value_get_string(kpis[0].object, "kpi_settings_version"));
+        object_builder_put_object(&model, "parameters", &parameters);
+        object_builder_put_object(&model, "results", &results);
+        if (!value || object_builder_end(&model, value) < 0)
+                return -ENOMEM;
+
+        *ret = value;
+        return 0;
+}

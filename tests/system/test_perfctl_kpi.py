@@ -1,0 +1,127 @@
+"""Checks perfctl kpi and perfctl import kpis: forms of KPIs, the model of an import, OpenMetrics."""
+
+import json
+import unittest
+
+from harness import TestCase
+
+UUID = "7b6471e2-103e-43c2-9fda-f62548f2f8ed"
+SETTINGS = {"kpi_settings_version": "1.0", "rhoai_version": "2.17.0", "accelerator_count": 1, "lora_dropout": 0.05,
+            "lora_modules": "q_proj, v_proj", "ci_engine": "PERFLAB_CI", "run_id": "jobs/0010", "test_path": "artifacts/010",
+            "urls": {"PERFLAB_CI": "https://ci.example.com/10"}}
+
+
+def kpi(value, unit, text, lower_better=None, **more):
+    return {"unit": unit, "help": text, "@timestamp": "2024-11-11T10:20:30.123456+00:00", "value": value, "test_uuid": UUID,
+            "lower_better": lower_better, "status": "Valid", **SETTINGS, **more}
+
+
+KPIS = {"tokens_per_second": kpi(2062.205578, "tokens/s", "Tokens processed per second", False),
+        "runtime": kpi(1519.5, "s", "Time taken", True),
+        "avg_tokens_per_sample": kpi(197.0, "tokens", "Average number of tokens")}
+LABELS = 'rhoai_version="2.17.0",accelerator_count="1",lora_dropout="0.05",lora_modules="q_proj, v_proj",ci_engine="PERFLAB_CI"'
+OPENMETRICS = "".join(f"# TYPE {name} gauge\n# HELP {name} {entry['help']} (in {entry['unit']})\n"
+                      f"{name}{{{LABELS}}} {entry['value']} 1731320430.123456\n" for name, entry in KPIS.items()) + "# EOF\n"
+
+
+class Kpi(TestCase):
+    def setUp(self):
+        super().setUp()
+        self.running = self.daemon()
+
+    def perfctl(self, *words, status=0, text=None):
+        done = self.running.perfctl(*map(str, words), **({"input": text} if text is not None else {}))
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done
+
+    def write(self, content):
+        file = self.temporary_directory() / "kpis"
+        file.write_text(content if isinstance(content, str) else json.dumps(content))
+        return file
+
+    def documents(self, name):
+        return [row["document"] for row in self.running.get(f"/api/v1/indicators/{name}/results").json["results"]]
+
+    def test_kpis_of_a_payload_are_one_result_and_come_out_as_openmetrics(self):
+        file = self.write({"metadata": {}, "kpis": KPIS})
+        done = self.perfctl("import", "kpis", "--name", "tuning", "--json", file)
+        self.assertEqual(json.loads(done.stdout), {"kpis": 3, "stored": 1, "duplicate": 0})
+        self.assertIn("registered a model of tuning", done.stderr)
+        self.assertEqual(self.perfctl("kpi", "list", "--format", "openmetrics").stdout, OPENMETRICS)
+        document, = self.documents("tuning")
+        self.assertEqual(document["@result"], {name: entry["value"] for name, entry in KPIS.items()})
+        self.assertEqual(list(document["@parameters"]), ["rhoai_version", "accelerator_count", "lora_dropout", "lora_modules"])
+        self.assertEqual(list(document["@labels"]), ["test_uuid", "ci_engine", "run_id", "test_path", "urls"])
+        again = self.perfctl("import", "kpis", "--name", "tuning", "--json", file)
+        self.assertEqual((json.loads(again.stdout)["duplicate"], again.stderr), (1, ""))
+
+    def test_openmetrics_is_read_back(self):
+        self.perfctl("import", "kpis", self.write(OPENMETRICS))
+        self.assertEqual(self.perfctl("kpi", "list", "--format", "openmetrics").stdout, OPENMETRICS)
+
+    def test_what_the_code_of_matrixbenchmarking_prints_is_read(self):
+        labels = ", ".join(f'{key}="{value}"' for key, value in KPIS["runtime"].items()
+                           if key not in ("unit", "help", "value", "@timestamp"))
+        self.perfctl("import", "kpis", "--name", "printed", self.write(f"# HELP Time taken, in s\nruntime{{{labels}}} 1519.5 s\n"))
+        model, = (model for model in self.running.get("/api/v1/models").json["models"] if model["name"] == "printed")
+        self.assertEqual(model["declaration"]["results"]["runtime"],
+                         {"type": "float", "unit": "s", "direction": "lower", "help": "Time taken", "optional": True})
+        self.assertEqual(model["declaration"]["settings_version"], "1.0")
+        self.assertEqual(self.documents("printed")[0]["@parameters"]["accelerator_count"], 1)
+
+    def test_a_difference_from_the_model_is_reported_with_both(self):
+        self.perfctl("import", "kpis", self.write(KPIS))
+        other = {"runtime": {**KPIS["runtime"], "unit": "ms", "lower_better": False, "test_uuid": UUID.replace("7b", "8c")},
+                 "new": kpi(1, "s", "New", test_uuid=UUID.replace("7b", "8c"))}
+        done = self.perfctl("import", "kpis", self.write(other))
+        self.assertIn("runtime: unit is 'ms' in the file, and 's' in the model; the model is unchanged", done.stderr)
+        self.assertIn("runtime: direction is 'higher' in the file, and 'lower' in the model", done.stderr)
+        self.assertIn("new: the model of kpis does not declare it", done.stderr)
+        self.assertIn("1 stored", done.stdout)
+
+    def test_a_result_of_two_models_has_the_model_in_its_name(self):
+        for name, uuid in (("one", UUID), ("two", UUID.replace("7b", "8c"))):
+            self.perfctl("import", "kpis", "--name", name, self.write({"runtime": {**KPIS["runtime"], "test_uuid": uuid}}))
+        self.assertEqual([line.split()[0] for line in self.perfctl("kpi", "list").stdout.splitlines()],
+                         ["KPI", "one.runtime", "two.runtime"])
+        families = [line.split()[2] for line in self.perfctl("kpi", "list", "--format", "openmetrics").stdout.splitlines()
+                    if line.startswith("# TYPE")]
+        self.assertEqual(families, ["one_runtime", "two_runtime"])
+
+    def test_values_are_numbers_lists_and_null(self):
+        file = self.write({"memory": kpi([-1, 2.5], "MB", "Memory"), "none": kpi(None, "s", "Nothing"), "minus": kpi(-1, "MB", "Memory")})
+        self.perfctl("import", "kpis", file)
+        lines = [line.rsplit(" ", 1)[0] for line in self.perfctl("kpi", "list", "--format", "openmetrics").stdout.splitlines()
+                 if not line.startswith("#")]
+        self.assertEqual(lines, [f'memory{{{LABELS},index="0"}} -1', f'memory{{{LABELS},index="1"}} 2.5', f"minus{{{LABELS}}} -1"])
+        self.assertIn("--- s", self.perfctl("kpi", "list").stdout)
+
+    def test_a_name_that_ends_in_its_unit_has_a_unit(self):
+        self.perfctl("import", "kpis", self.write({"wait_s": kpi(1, "s", "Time"), "runs": kpi(1, "s", "Time")}))
+        units = [line for line in self.perfctl("kpi", "list", "--format", "openmetrics").stdout.splitlines() if line.startswith("# UNIT")]
+        self.assertEqual(units, ["# UNIT wait_s s"])
+
+    def test_one_value_is_submitted_with_labels(self):
+        self.perfctl("kpi", "submit", "--label", "model_name=llama3", "--version", "2.10.0", "--", "gpu_memory", "-1")
+        self.perfctl("kpi", "submit", "latency", "[1, 2.5]")
+        self.perfctl("kpi", "submit", "latency", "null")
+        document, = self.documents("gpu_memory")
+        self.assertEqual(document, {"name": "gpu_memory", "component": "kpi", "version": "2.10.0", "@parameters": {},
+                                    "@result": {"gpu_memory": -1}, "@labels": {"model_name": "llama3"}})
+        self.assertEqual([row["@result"]["latency"] for row in self.documents("latency")], [None, [1, 2.5]])
+        for value in ("fast", "1 2", '"1"', '["1"]', "{}"):
+            self.assertIn("VALUE must be a number", self.perfctl("kpi", "submit", "latency", value, status=2).stderr)
+
+    def test_errors_are_reported_with_their_place(self):
+        for content, text in (("{", ":1:"), ("[]", "is not an object that maps names to KPIs"), ("{}", "has no KPI"),
+                              ('{"a": 1}', "has a KPI that is no object"), ("", "has no KPI"), ("a 1\nb x\n", ":2: the value is not")):
+            self.assertIn(text, self.perfctl("import", "kpis", self.write(content), status=1).stderr)
+
+    def test_more_kpis_than_a_model_declares_are_stored_without_a_model(self):
+        done = self.perfctl("import", "kpis", self.write({f"k{i}": kpi(i, "s", "One of many") for i in range(5000)}))
+        self.assertIn("no model of kpis is registered: the file has 5000 KPIs", done.stderr)
+        self.assertEqual(len(self.documents("kpis")[0]["@result"]), 5000)
+
+
+if __name__ == "__main__":
+    unittest.main()
