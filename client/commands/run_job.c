@@ -20,6 +20,7 @@
 #include "client/cgroup/enclosure.h"
 #include "client/cgroup/limits.h"
 #include "client/results/run_series.h"
+#include "client/results/run_stack.h"
 #include "client/results/summary_export.h"
 #include "client/wire/id.h"
 #include "util/clock.h"
@@ -58,6 +59,7 @@ typedef struct RunJob {
         RunOutput output;
         RunPlace place;
         bool has_place;
+        RunStack stack;
         CommandBenchmark benchmark;
         RunResultsPlan plan;
         RunSeries series;
@@ -72,6 +74,7 @@ static void run_job_deinit(RunJob *run) {
         capture_deinit(&run->output.capture);
         output_tail_deinit(&run->output.error);
         run_series_deinit(&run->series);
+        run_stack_deinit(&run->stack);
 }
 
 /* --- the end -------------------------------------------------------------------------------------- */
@@ -357,6 +360,7 @@ static int prepare_measuring(RunJob *run) {
                 .place = &run->place,
         };
         run->place.environment = options->environment;
+        run->place.stack = run->stack.is_known ? &run->stack.stack : NULL;
         run->place.program = run->command[0];
         run->place.has_script = (run->output.is_captured || is_benchmark) && script_find(run->command, path ?: "", &run->place.script);
         if (is_benchmark)
@@ -555,6 +559,9 @@ int run_job(const CommandLine *line, const RunOptions *options, char *const *com
         if (options->export && !summary_export_find_format(options->export, &format))
                 return command_refuse(line->command->name, "--export expects a file whose name ends in " EXPORT_ENDINGS ", not '%s'",
                                       options->export);
+        r = run_stack_read(options->stack, &run.stack);
+        if (r != EXIT_DONE)
+                return r;
         r = prepare(&run);
         if (r == 0)
                 r = prepare_measuring(&run);

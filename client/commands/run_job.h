@@ -9,7 +9,7 @@
 typedef struct RunOptions {
         JobOptions job;
         FailedRunOptions failed;
-        const char *enclosure, *indicator, *spool, *spec, *script, *limits, *export, *at_end;
+        const char *enclosure, *indicator, *spool, *spec, *script, *stack, *limits, *export, *at_end;
         OptionTexts environment; /* names of variables */
         uint64_t repeat, warmup; /* 0: not given */
         bool wait, verbose, quiet, report, keep;

@@ -10,6 +10,7 @@
 #include "client/cli/input.h"
 #include "client/cli/message.h"
 #include "client/run/spec.h"
+#include "client/stack/stack_source.h"
 #include "util/file.h"
 #include "util/utf8.h"
 
@@ -23,7 +24,7 @@ typedef struct SpecRun {
         Arena arena;
         Spec spec;
         char scratch[PATH_MAX], script[PATH_MAX + sizeof(SCRIPT) + 1];
-        char socket[PATH_MAX], spool[PATH_MAX], limits[64];
+        char socket[PATH_MAX], spool[PATH_MAX], stack[PATH_MAX], limits[64];
         int here_fd; /* where we were started */
 } SpecRun;
 
@@ -208,6 +209,8 @@ static int set_options(SpecRun *run, RunOptions *ret, GlobalOptions *ret_global)
         *ret = *run->options;
         ret->spec = NULL;
         ret_global->socket = make_absolute(ret_global->socket, "PERFD_SOCKET", run->socket);
+        if (ret->stack && !stack_source_is_list(ret->stack))
+                ret->stack = make_absolute(ret->stack, "", run->stack);
         ret->spool = make_absolute(ret->spool, "PERFD_SPOOL", run->spool);
         if (!ret->limits)
                 ret->limits = write_limits(run);

@@ -208,6 +208,7 @@ int run_results_read(RunResults *ret, const RunResultsPlan *plan, const Capture 
                 .exit_status = exit_status,
                 .has_batch = plan->has_batch,
                 .batch_index = plan->has_batch ? index : 0,
+                .stack = plan->place->stack,
         };
         const Value *documents[CAPTURE_DOCUMENTS_MAX];
         CaptureLoss loss;

@@ -28,6 +28,7 @@ typedef struct RunPlace {
         const char *program; /* the first word of the command; borrowed */
         char python[PROGRAM_VERSION_MAX], gcc[PROGRAM_VERSION_MAX], cuda[PROGRAM_VERSION_MAX]; /* "": not known */
         OptionTexts environment; /* names of the variables to record */
+        const SubmissionStack *stack; /* borrowed; NULL: unknown */
 } RunPlace;
 
 /* Finds hardware and versions, after the first run. The script, which may change itself, is found before. */

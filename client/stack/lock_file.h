@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Lock file: the software stack that a file names
+ *
+ * Forms: Pipfile.lock; requirements.txt with hashes and markers; environment.yml, `conda list --json`, `conda list --explicit` and
+ * conda-lock.yml; poetry.lock and uv.lock; a stack document. The form is found by the content, not by the name of the file.
+ */
+
+#include "document/value.h"
+#include "util/arena.h"
+
+enum {
+        LOCK_FILE_WRONG = 1, /* an error was printed with file and, if known, line */
+};
+
+/* Reads the document of a stack, which lives in *ret_arena; the caller releases it in all cases. 0, LOCK_FILE_WRONG or -ENOMEM. */
+int lock_file_read(const char *file, Arena *ret_arena, const Value **ret);

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/stack/stack_source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "document/value_parse.h"
+#include "stack/stack.h"
+#include "util/file.h"
+#include "util/utf8.h"
+
+#define HEAD_BYTES 8192U /* of METADATA: names and versions come first, before a description */
+#define JSON_BYTES_MAX (4U << 20)
+#define STATUS_BYTES_MAX (64U << 20)
+
+/* A path below the root: openat(2) ignores the descriptor for an absolute path. */
+static const char *below(const char *path) {
+        while (*path == '/')
+                path++;
+        return *path ? path : ".";
+}
+
+/* Adds a package within the limit; a name or version that is not UTF-8 is left out. */
+static void add(StackBuilder *stack, const DraftPackage *package) {
+        bool is_valid = utf8_is_valid(package->name.text, package->name.n) &&
+                        (!package->version.text || utf8_is_valid(package->version.text, package->version.n));
+
+        if (is_valid && stack->n < STACK_PACKAGES_MAX)
+                stack_builder_add(stack, package);
+}
+
+/* Returns the value of the first line that begins with the key, such as "Name: ". */
+static Slice find_header(const char *text, const char *key) {
+        size_t n = strlen(key);
+
+        for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+                if (strncmp(line, key, n) == 0)
+                        return (Slice){ line + n, strcspn(line + n, "\r\n") };
+        return (Slice){};
+}
+
+/* --- pip -------------------------------------------------------------------------------------------- */
+
+/* Reads the beginning of a file. Returns false if there is none. */
+static bool read_head(int dir_fd, const char *name, char ret[static HEAD_BYTES + 1]) {
+        scoped(closep) int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        ssize_t n = fd < 0 ? -1 : read(fd, ret, HEAD_BYTES);
+
+        ret[n < 0 ? 0 : n] = '\0';
+        return n > 0;
+}
+
+/* Takes the URL that a distribution was installed from, in the form of PEP 610, if it was not an index. */
+static const char *find_direct_url(int dir_fd, Arena *arena) {
+        scoped(freep) char *text = NULL;
+        const Value *document;
+        ValueReader reader;
+        ValueError error;
+        size_t n;
+
+        if (file_read_at(dir_fd, "direct_url.json", HEAD_BYTES, &text, &n) < 0)
+                return NULL;
+        value_parse_begin(&reader, text, n);
+        return value_parse_next(&reader, arena, &document, &error) == 0 ? value_get_string(document, "url") : NULL;
+}
+
+static void add_distribution(StackBuilder *stack, int dir_fd, const char *name) {
+        scoped(closep) int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        char metadata[HEAD_BYTES + 1], wheel[HEAD_BYTES + 1];
+        DraftPackage package = { .kind = STACK_KIND_PYTHON };
+
+        if (fd < 0 || !read_head(fd, "METADATA", metadata))
+                return;
+        package.name = find_header(metadata, "Name: ");
+        package.version = find_header(metadata, "Version: ");
+        package.source = stack_builder_slice(find_direct_url(fd, stack->arena));
+        if (read_head(fd, "WHEEL", wheel))
+                package.build = find_header(wheel, "Tag: ");
+        if (package.name.text)
+                add(stack, &package);
+}
+
+/* Returns true if the directory is there. */
+static bool add_distributions(StackBuilder *stack, int root_fd, const char *path) {
+        scoped(closep) int fd = openat(root_fd, below(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        scoped(closedirp) DIR *list = fd < 0 ? NULL : file_open_list(fd, ".");
+        struct dirent *entry;
+
+        while (list && (entry = readdir(list))) {
+                const char *end = strrchr(entry->d_name, '.');
+
+                if (end && strcmp(end, ".dist-info") == 0)
+                        add_distribution(stack, fd, entry->d_name);
+        }
+        return list != NULL;
+}
+
+/* Adds the distributions of each Python below PREFIX/lib, and notes its version. */
+static bool add_prefix(StackBuilder *stack, int root_fd, const char *prefix) {
+        static const char *const directories[] = { "site-packages", "dist-packages" };
+        char path[PATH_MAX];
+        scoped(closedirp) DIR *list = NULL;
+        struct dirent *entry;
+        bool is_found = false;
+
+        (void)snprintf(path, sizeof(path), "%s/lib", below(prefix));
+        list = file_open_list(root_fd, path);
+        while (list && (entry = readdir(list))) {
+                if (strncmp(entry->d_name, "python3", strlen("python3")) != 0)
+                        continue;
+                for (size_t i = 0; i < N_ELEMENTS(directories); i++) {
+                        int n = snprintf(path, sizeof(path), "%s/lib/%s/%s", below(prefix), entry->d_name, directories[i]);
+
+                        if (n >= (int)sizeof(path) || !add_distributions(stack, root_fd, path))
+                                continue;
+                        is_found = true;
+                        if (!stack->python.text && entry->d_name[strlen("python3")] == '.')
+                                stack->python = stack_builder_slice(arena_strndup(stack->arena, entry->d_name + strlen("python"),
+                                                                       strlen(entry->d_name) - strlen("python")));
+                }
+        }
+        return is_found;
+}
+
+/* Finds the prefix of the first python3 in the path: /usr of /usr/bin/python3. */
+static bool find_prefix(const StackPlace *place, char ret[static PATH_MAX]) {
+        for (const char *p = place->path ?: ""; *p; p += strcspn(p, ":"), p += *p == ':') {
+                int n = (int)strcspn(p, ":");
+                char program[PATH_MAX];
+
+                if (n < 4 || snprintf(program, sizeof(program), "%.*s/python3", n, p) >= (int)sizeof(program) ||
+                    faccessat(place->root_fd, below(program), X_OK, 0) < 0)
+                        continue;
+                (void)snprintf(ret, PATH_MAX, "%.*s", n - (strncmp(p + n - 4, "/bin", 4) == 0 ? 4 : 0), p);
+                return true;
+        }
+        return false;
+}
+
+static int read_pip(const StackPlace *place, StackBuilder *stack) {
+        char prefix[PATH_MAX];
+        bool is_found;
+
+        if (place->virtual_env || place->conda_prefix)
+                is_found = add_prefix(stack, place->root_fd, place->virtual_env ?: place->conda_prefix);
+        else {
+                is_found = find_prefix(place, prefix) && add_prefix(stack, place->root_fd, prefix);
+                if (is_found && strcmp(prefix, "/usr") == 0) /* what pip installs precedes what Debian does: one version counts */
+                        stack->package_manager = stack_builder_slice("pip");
+        }
+        return is_found ? 0 : STACK_SOURCE_NONE;
+}
+
+/* --- conda ------------------------------------------------------------------------------------------ */
+
+static int add_conda_file(StackBuilder *stack, int dir_fd, const char *name) {
+        scoped(arena_deinit) Arena arena = {};
+        scoped(freep) char *text = NULL;
+        const Value *document;
+        ValueReader reader;
+        ValueError error;
+        DraftPackage package = { .kind = "conda" };
+        size_t n;
+
+        if (file_read_at(dir_fd, name, JSON_BYTES_MAX, &text, &n) < 0)
+                return 0;
+        if (arena_init(&arena, value_parse_arena_size(n)) < 0)
+                return -ENOMEM;
+        value_parse_begin(&reader, text, n);
+        if (value_parse_next(&reader, &arena, &document, &error) != 0 || !value_get_string(document, "name"))
+                return 0;
+
+        package.name = stack_builder_slice(value_get_string(document, "name"));
+        package.version = stack_builder_slice(value_get_string(document, "version"));
+        package.build = stack_builder_slice(value_get_string(document, "build"));
+        package.source = stack_builder_slice(value_get_string(document, "channel"));
+        if (value_get_string(document, "sha256"))
+                package.hashes[package.n_hashes++] = stack_builder_slice(value_get_string(document, "sha256"));
+        add(stack, &package);
+        return 0;
+}
+
+static int read_conda(const StackPlace *place, StackBuilder *stack) {
+        scoped(closedirp) DIR *list = NULL;
+        char path[PATH_MAX];
+        struct dirent *entry;
+        int r = 0;
+
+        if (!place->conda_prefix || snprintf(path, sizeof(path), "%s/conda-meta", below(place->conda_prefix)) >= (int)sizeof(path))
+                return STACK_SOURCE_NONE;
+        list = file_open_list(place->root_fd, path);
+        if (!list)
+                return STACK_SOURCE_NONE;
+        while (r == 0 && (entry = readdir(list))) {
+                const char *end = strrchr(entry->d_name, '.');
+
+                if (end && strcmp(end, ".json") == 0)
+                        r = add_conda_file(stack, dirfd(list), entry->d_name);
+        }
+        return r;
+}
+
+/* --- dpkg, module ----------------------------------------------------------------------------------- */
+
+/* Reads the paragraphs of dpkg's status file. */
+static int read_dpkg(const StackPlace *place, StackBuilder *stack) {
+        scoped(freep) char *text = NULL;
+        int r;
+
+        r = file_read_at(place->root_fd, "var/lib/dpkg/status", STATUS_BYTES_MAX, &text, NULL);
+        if (r < 0)
+                return r == -ENOMEM ? r : STACK_SOURCE_NONE;
+        for (char *paragraph = text, *end; paragraph && *paragraph; paragraph = end) {
+                DraftPackage package = { .kind = "dpkg" };
+                Slice status;
+
+                end = strstr(paragraph, "\n\n");
+                if (end) {
+                        *end = '\0';
+                        end += 2;
+                }
+                status = find_header(paragraph, "Status: ");
+                package.name = find_header(paragraph, "Package: ");
+                package.version = find_header(paragraph, "Version: ");
+                package.build = find_header(paragraph, "Architecture: ");
+                if (package.name.text && status.n > 10 && memcmp(status.text + status.n - 10, " installed", 10) == 0)
+                        add(stack, &package);
+        }
+        return 0;
+}
+
+/* Takes gcc/12.2.0:openmpi/4.1: names may have slashes, versions not. */
+static int read_module(const StackPlace *place, StackBuilder *stack) {
+        if (!place->modules)
+                return STACK_SOURCE_NONE;
+        for (const char *p = place->modules; *p; p += strcspn(p, ":"), p += *p == ':') {
+                size_t n = strcspn(p, ":");
+                const char *slash = memrchr(p, '/', n);
+                DraftPackage package = { .name = { p, slash ? (size_t)(slash - p) : n }, .kind = "module" };
+
+                if (slash)
+                        package.version = (Slice){ slash + 1, n - (size_t)(slash - p) - 1 };
+                add(stack, &package);
+        }
+        return 0;
+}
+
+/* --- the table -------------------------------------------------------------------------------------- */
+
+static const struct {
+        const char *word;
+        int (*read)(const StackPlace *place, StackBuilder *stack);
+} sources[] = { { "pip", read_pip }, { "conda", read_conda }, { "dpkg", read_dpkg }, { "module", read_module } };
+
+static size_t find_source(const char *word, size_t n) {
+        size_t i = 0;
+
+        while (i < N_ELEMENTS(sources) && (strlen(sources[i].word) != n || memcmp(sources[i].word, word, n) != 0))
+                i++;
+        return i;
+}
+
+bool stack_source_is_list(const char *words) {
+        for (;;) {
+                size_t n = strcspn(words, ",");
+
+                if (find_source(words, n) == N_ELEMENTS(sources))
+                        return false;
+                if (!words[n])
+                        return true;
+                words += n + 1;
+        }
+}
+
+int stack_source_read(const char *words, const StackPlace *place, StackBuilder *ret, Slice *ret_word) {
+        for (;;) {
+                size_t n = strcspn(words, ","), i = find_source(words, n);
+                int r = i < N_ELEMENTS(sources) ? sources[i].read(place, ret) : STACK_SOURCE_NONE;
+
+                if (r != 0) {
+                        *ret_word = (Slice){ words, n };
+                        return r;
+                }
+                if (!words[n])
+                        return ret->failed ? -ENOMEM : 0;
+                words += n + 1;
+        }
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Stack source: the software of the environment in which a command runs
+ *
+ * Reads the files of package managers, and starts no process:
+ *
+ *   pip     distributions in the environment of $VIRTUAL_ENV, $CONDA_PREFIX, or the python3 of $PATH
+ *   conda   packages in the environment of $CONDA_PREFIX
+ *   dpkg    installed packages of Debian
+ *   module  modules in $LOADEDMODULES
+ */
+
+#include <stdbool.h>
+
+#include "client/stack/stack_builder.h"
+
+#define STACK_SOURCE_WORDS "pip, conda, dpkg or module"
+
+/* Environment of a command. NULL: not set. */
+typedef struct StackPlace {
+        int root_fd; /* of the file system */
+        const char *virtual_env, *conda_prefix, *path, *modules;
+} StackPlace;
+
+/* Returns true if each word of a list, with commas between, names a source. */
+bool stack_source_is_list(const char *words);
+
+/*
+ * Adds the packages of all sources of a list. Returns 0, STACK_SOURCE_NONE if a source is missing, with its word in *ret_word, or a
+ * negative errno.
+ */
+enum {
+        STACK_SOURCE_NONE = 1,
+};
+int stack_source_read(const char *words, const StackPlace *place, StackBuilder *ret, Slice *ret_word);
