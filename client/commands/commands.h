@@ -27,6 +27,7 @@
         COMMAND(cmd_job_show)            \
         COMMAND(cmd_job_wait)            \
         COMMAND(cmd_export_perf_report)  \
+        COMMAND(cmd_pipeline_diagnose)   \
         HEADING("Compare indicators")    \
         COMMAND(cmd_indicator_list)      \
         COMMAND(cmd_indicator_show)      \

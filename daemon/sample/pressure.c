@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample/pressure.h"
 
+#include <assert.h>
+
 #include "sample/text.h"
 #include "util/scan.h"
 
@@ -20,15 +22,17 @@ static const char *scan_total(const char *p, uint64_t *ret_us) {
 
 int pressure_parse(const char *text, uint64_t *ret_some_us, uint64_t *ret_full_us, const char **ret_fault) {
         uint64_t some_us, full_us;
-        const char *p;
+        const char *p = text;
 
-        p = text_skip(text, "some");
-        if (!p)
-                return text_malformed("no some line", ret_fault);
-        p = scan_total(p, &some_us);
-        if (!p)
-                return text_malformed("a some line without a total", ret_fault);
-
+        assert(ret_some_us || ret_full_us);
+        if (ret_some_us) {
+                p = text_skip(p, "some");
+                if (!p)
+                        return text_malformed("no some line", ret_fault);
+                p = scan_total(p, &some_us);
+                if (!p)
+                        return text_malformed("a some line without a total", ret_fault);
+        }
         if (ret_full_us) {
                 p = text_skip(p, "full");
                 if (!p)
@@ -37,7 +41,7 @@ int pressure_parse(const char *text, uint64_t *ret_some_us, uint64_t *ret_full_u
                         return text_malformed("a full line without a total", ret_fault);
                 *ret_full_us = full_us;
         }
-
-        *ret_some_us = some_us;
+        if (ret_some_us)
+                *ret_some_us = some_us;
         return 0;
 }

@@ -4,6 +4,7 @@
 const char *const cgroup_part_names[N_CGROUP_PARTS] = {
         [CGROUP_CPU] = "cpu",
         [CGROUP_THROTTLING] = "throttling",
+        [CGROUP_THROTTLING_LOCAL] = "throttling_local",
         [CGROUP_CPU_LIMIT] = "cpu_limit",
         [CGROUP_CPUSET] = "cpuset",
         [CGROUP_MEMORY] = "memory",
@@ -15,6 +16,7 @@ const char *const cgroup_part_names[N_CGROUP_PARTS] = {
         [CGROUP_PSI_CPU] = "psi_cpu",
         [CGROUP_PSI_MEMORY] = "psi_memory",
         [CGROUP_PSI_IO] = "psi_io",
+        [CGROUP_PSI_IRQ] = "psi_irq",
 };
 
 static const RecordField fields[] = {

@@ -18,6 +18,7 @@ typedef enum CgroupPart {
         CGROUP_CPU,          /* usage, user, system: cpu.stat (v2, present without a controller as well);
                               * cpuacct.usage, cpuacct.stat (v1) */
         CGROUP_THROTTLING,   /* periods, throttled: cpu.stat (cpu controller) */
+        CGROUP_THROTTLING_LOCAL, /* cpu.stat.local (v2 with cpu controller, from 6.6) */
         CGROUP_CPU_LIMIT,    /* quota: cpu.max; cpu.cfs_quota_us and cpu.cfs_period_us (v1) */
         CGROUP_CPUSET,       /* number of allowed CPUs: cpuset.cpus.effective; cpuset.effective_cpus (v1) */
         CGROUP_MEMORY,       /* memory.current; memory.usage_in_bytes (v1) */
@@ -29,6 +30,7 @@ typedef enum CgroupPart {
         CGROUP_PSI_CPU,      /* cpu.pressure (v2 only) */
         CGROUP_PSI_MEMORY,
         CGROUP_PSI_IO,
+        CGROUP_PSI_IRQ,      /* irq.pressure (v2, from 6.1 with CONFIG_IRQ_TIME_ACCOUNTING) */
         N_CGROUP_PARTS,
 } CgroupPart;
 
@@ -47,6 +49,7 @@ extern const char *const cgroup_part_names[N_CGROUP_PARTS]; /* "cpu", "throttlin
         X(n_periods,          THROTTLING,    COUNTER)                                                        \
         X(n_throttled,        THROTTLING,    COUNTER)                                                        \
         X(throttled_us,       THROTTLING,    COUNTER)                                                        \
+        X(throttled_local_us, THROTTLING_LOCAL, COUNTER)                                                     \
         X(quota_us,           CPU_LIMIT,     GAUGE) /* CGROUP_NO_LIMIT if unlimited */                       \
         X(period_us,          CPU_LIMIT,     GAUGE)                                                          \
         X(memory_bytes,       MEMORY,        GAUGE)                                                          \
@@ -65,7 +68,8 @@ extern const char *const cgroup_part_names[N_CGROUP_PARTS]; /* "cpu", "throttlin
         X(psi_memory_some_us, PSI_MEMORY,    COUNTER)                                                        \
         X(psi_memory_full_us, PSI_MEMORY,    COUNTER)                                                        \
         X(psi_io_some_us,     PSI_IO,        COUNTER)                                                        \
-        X(psi_io_full_us,     PSI_IO,        COUNTER)
+        X(psi_io_full_us,     PSI_IO,        COUNTER)                                                        \
+        X(psi_irq_full_us,    PSI_IRQ,       COUNTER)
 
 typedef struct CgroupSample {
         uint64_t boottime_ns; /* time of reading */

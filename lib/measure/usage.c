@@ -134,7 +134,7 @@ void usage_begin(Usage *usage, const CgroupSample *sample, bool is_fresh) {
 }
 
 static bool is_pressure(const UsageField *field) {
-        return field->part >= CGROUP_PSI_CPU && field->part <= CGROUP_PSI_IO;
+        return field->part >= CGROUP_PSI_CPU && field->part <= CGROUP_PSI_IRQ;
 }
 
 void usage_drop_pressure(Usage *usage) {

@@ -30,6 +30,7 @@
         X(CPU_SYSTEM,       "job_cpu_system_seconds",        "s",      "cpu_system_seconds",                "seconds", COUNTER, "CPU time used in the kernel", COUNTED(CPU, 1e6, system_us)) \
         X(CPU_UNUSED,       "job_cpu_unused_seconds",        "s",      "cpu_unused_seconds",                "seconds", GAUGE,   "Unused CPU time of the CPUs available to the job", OWN) \
         X(THROTTLED,        "job_cpu_throttled_seconds",     "s",      "cpu_throttled_seconds",             "seconds", COUNTER, "Time in which threads of the job waited for its CPU quota, summed over CPUs", COUNTED(THROTTLING, 1e6, throttled_us)) \
+        X(THROTTLED_LOCAL,  "job_cpu_throttled_local_seconds", "s",    "cpu_throttled_local_seconds",       "seconds", COUNTER, "Time in which runnable threads of the job waited for a CPU quota, of its cgroup or of one above, summed over CPUs", COUNTED(THROTTLING_LOCAL, 1e6, throttled_local_us)) \
         X(THROTTLED_RATIO,  "job_cpu_throttled_ratio",       "ratio",  "cpu_throttled_ratio",               "ratio",   GAUGE,   "Share of quota periods in which the CPU quota was exhausted", OWN) \
         X(MEMORY_PEAK,      "job_memory_peak_bytes",         "bytes",  "memory_peak_bytes",                 "bytes",   GAUGE,   "Peak memory usage, including page cache", OWN) \
         X(MEMORY_LIMIT,     "job_memory_limit_bytes",        "bytes",  "memory_limit_bytes",                "bytes",   GAUGE,   "Memory limit of the job, absent without a limit below the node's memory", OWN) \
@@ -45,7 +46,8 @@
         X(PSI_MEMORY_SOME,  "job_psi_memory_some_seconds",   "s",      "pressure_memory_waiting_seconds",   "seconds", COUNTER, "Time in which at least one task of the job waited for memory", COUNTED(PSI_MEMORY, 1e6, psi_memory_some_us)) \
         X(PSI_MEMORY_FULL,  "job_psi_memory_full_seconds",   "s",      "pressure_memory_stalled_seconds",   "seconds", COUNTER, "Time in which all tasks of the job waited for memory", COUNTED(PSI_MEMORY, 1e6, psi_memory_full_us)) \
         X(PSI_IO_SOME,      "job_psi_io_some_seconds",       "s",      "pressure_io_waiting_seconds",       "seconds", COUNTER, "Time in which at least one task of the job waited for I/O", COUNTED(PSI_IO, 1e6, psi_io_some_us)) \
-        X(PSI_IO_FULL,      "job_psi_io_full_seconds",       "s",      "pressure_io_stalled_seconds",       "seconds", COUNTER, "Time in which all tasks of the job waited for I/O", COUNTED(PSI_IO, 1e6, psi_io_full_us))
+        X(PSI_IO_FULL,      "job_psi_io_full_seconds",       "s",      "pressure_io_stalled_seconds",       "seconds", COUNTER, "Time in which all tasks of the job waited for I/O", COUNTED(PSI_IO, 1e6, psi_io_full_us)) \
+        X(PSI_IRQ_FULL,     "job_psi_irq_full_seconds",      "s",      "pressure_irq_stalled_seconds",      "seconds", COUNTER, "Time in which interrupts delayed all tasks of the job", COUNTED(PSI_IRQ, 1e6, psi_irq_full_us))
 
 typedef enum UsageMetric {
 #define X(id, ...) USAGE_##id,

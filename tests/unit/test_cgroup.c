@@ -76,7 +76,6 @@ static void v2_has_every_part(void **state) {
         assert_int_equal(s.system_us, 23456789);
         assert_int_equal(s.n_periods, 5000);
         assert_int_equal(s.n_throttled, 250);
-        assert_int_equal(s.throttled_us, 7654321);
         assert_int_equal(s.quota_us, 150000);
         assert_int_equal(s.period_us, 100000);
         assert_int_equal(s.n_cpus, 5);
@@ -91,8 +90,8 @@ static void v2_has_every_part(void **state) {
         assert_int_equal(s.psi_cpu_some_us, 111);
         assert_int_equal(s.psi_memory_some_us, 222);
         assert_int_equal(s.psi_memory_full_us, 22);
-        assert_int_equal(s.psi_io_some_us, 333);
-        assert_int_equal(s.psi_io_full_us, 33);
+        assert_true(s.psi_io_some_us == 333 && s.psi_io_full_us == 33 && s.psi_irq_full_us == 444);
+        assert_true(s.throttled_us == 7654321 && s.throttled_local_us == 8654321);
 }
 
 static void stacked_disks_are_counted_once_at_the_lowest_level(void **state) {
@@ -156,7 +155,8 @@ static void a_malformed_file_makes_only_its_own_part_absent(void **state) {
                 { "memory.peak", PART(MEMORY_PEAK) },         { "memory.max", PART(MEMORY_LIMIT) },
                 { "memory.events", PART(MEMORY_EVENTS) },     { "io.stat", PART(IO) },
                 { "pids.current", PART(PIDS) },               { "cpu.pressure", PART(PSI_CPU) },
-                { "memory.pressure", PART(PSI_MEMORY) },      { "io.pressure", PART(PSI_IO) },
+                { "memory.pressure", PART(PSI_MEMORY) },      { "io.pressure", PART(PSI_IO) }, { "irq.pressure", PART(PSI_IRQ) },
+                { "cpu.stat.local", PART(THROTTLING_LOCAL) },
         };
         static const char *const texts[] = { "x\n", "-1\n", "17", "18446744073709551616\n" };
         char path[128];
@@ -195,7 +195,7 @@ static void v1_has_the_same_values_in_other_units(void **state) {
         CgroupSample s = sample_of(TREES "cgroup-v1", 100);
 
         (void)state;
-        assert_int_equal(s.have, ALL & ~(PART(PSI_CPU) | PART(PSI_MEMORY) | PART(PSI_IO)));
+        assert_int_equal(s.have, ALL & ~(PART(PSI_CPU) | PART(PSI_MEMORY) | PART(PSI_IO) | PART(PSI_IRQ) | PART(THROTTLING_LOCAL)));
         assert_int_equal(s.usage_us, 98765432);
         assert_int_equal(s.user_us, 80000000);
         assert_int_equal(s.system_us, 18760000);

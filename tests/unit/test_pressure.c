@@ -47,6 +47,17 @@ static void the_full_line_of_cpu_is_ignored_or_missing(void **state) {
         assert_int_equal(some_us, 8);
 }
 
+static void irq_has_only_a_full_line(void **state) {
+        const char *fault;
+        uint64_t full_us;
+
+        (void)state;
+        assert_int_equal(pressure_parse("full avg10=0.00 avg60=0.00 avg300=0.00 total=9\n", NULL, &full_us, &fault), 0);
+        assert_int_equal(full_us, 9);
+        assert_int_equal(pressure_parse("some total=7\n", NULL, &full_us, &fault), TEXT_MALFORMED);
+        assert_string_equal(fault, "no full line");
+}
+
 static void malformed_text_is_reported_and_nothing_is_filled(void **state) {
         (void)state;
         assert_fault("", SOME, "no some line");
@@ -64,6 +75,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(totals_of_both_lines_are_read),
                 cmocka_unit_test(the_full_line_of_cpu_is_ignored_or_missing),
+                cmocka_unit_test(irq_has_only_a_full_line),
                 cmocka_unit_test(malformed_text_is_reported_and_nothing_is_filled),
         };
 

@@ -42,6 +42,7 @@ static const struct {
         const char *name, *other_name;
 } files[N_CGROUP_FILES] = {
         [CGROUP_FILE_CPU_STAT] = { HIERARCHY_V2, CGROUP_CPU, true, "cpu.stat", NULL },
+        [CGROUP_FILE_CPU_STAT_LOCAL] = { HIERARCHY_V2, CGROUP_THROTTLING_LOCAL, false, "cpu.stat.local", NULL },
         [CGROUP_FILE_MEMORY_CURRENT] = { HIERARCHY_V2, CGROUP_MEMORY, true, "memory.current", NULL },
         [CGROUP_FILE_MEMORY_PEAK] = { HIERARCHY_V2, CGROUP_MEMORY_PEAK, true, "memory.peak", NULL },
         [CGROUP_FILE_MEMORY_EVENTS] = { HIERARCHY_V2, CGROUP_MEMORY_EVENTS, false, "memory.events", NULL },
@@ -50,6 +51,7 @@ static const struct {
         [CGROUP_FILE_CPU_PRESSURE] = { HIERARCHY_V2, CGROUP_PSI_CPU, false, "cpu.pressure", NULL },
         [CGROUP_FILE_MEMORY_PRESSURE] = { HIERARCHY_V2, CGROUP_PSI_MEMORY, false, "memory.pressure", NULL },
         [CGROUP_FILE_IO_PRESSURE] = { HIERARCHY_V2, CGROUP_PSI_IO, false, "io.pressure", NULL },
+        [CGROUP_FILE_IRQ_PRESSURE] = { HIERARCHY_V2, CGROUP_PSI_IRQ, false, "irq.pressure", NULL },
         [CGROUP_FILE_V1_CPU_USAGE] = { HIERARCHY_CPUACCT, CGROUP_CPU, true, "cpuacct.usage", NULL },
         [CGROUP_FILE_V1_CPU_MODES] = { HIERARCHY_CPUACCT, CGROUP_CPU, true, "cpuacct.stat", NULL },
         [CGROUP_FILE_V1_THROTTLING] = { HIERARCHY_CPU, CGROUP_THROTTLING, false, "cpu.stat", NULL },

@@ -45,6 +45,10 @@ static const Key cpu_stat[] = {
         KEY("throttled_usec", throttled_us, THROTTLING),
 };
 
+static const Key cpu_stat_local[] = {
+        KEY("throttled_usec", throttled_local_us, THROTTLING_LOCAL),
+};
+
 static const Key memory_events[] = {
         KEY("high", n_memory_high, MEMORY_EVENTS),
         KEY("max", n_memory_max, MEMORY_EVENTS),
@@ -179,6 +183,7 @@ typedef enum Form {
         FORM_CPU_MAX,
         FORM_CPUS,
         FORM_PRESSURE,
+        FORM_PRESSURE_FULL, /* no "some" line: an interrupt delays every task of the CPU */
 } Form;
 
 static const struct {
@@ -193,6 +198,7 @@ static const struct {
 #define VALUE(form, part, member) { FORM_##form, CGROUP_##part, offsetof(CgroupSample, member), 0, NULL, 0 }
 #define PRESSURE(part, some, full_offset) { FORM_PRESSURE, CGROUP_##part, offsetof(CgroupSample, some), full_offset, NULL, 0 }
         [CGROUP_FILE_CPU_STAT] = KEYS(CPU, cpu_stat),
+        [CGROUP_FILE_CPU_STAT_LOCAL] = KEYS(THROTTLING_LOCAL, cpu_stat_local),
         [CGROUP_FILE_CPU_MAX] = { FORM_CPU_MAX, CGROUP_CPU_LIMIT, 0, 0, NULL, 0 },
         [CGROUP_FILE_CPUSET] = { FORM_CPUS, CGROUP_CPUSET, 0, 0, NULL, 0 },
         [CGROUP_FILE_MEMORY_CURRENT] = VALUE(NUMBER, MEMORY, memory_bytes),
@@ -203,6 +209,7 @@ static const struct {
         [CGROUP_FILE_CPU_PRESSURE] = PRESSURE(PSI_CPU, psi_cpu_some_us, 0),
         [CGROUP_FILE_MEMORY_PRESSURE] = PRESSURE(PSI_MEMORY, psi_memory_some_us, offsetof(CgroupSample, psi_memory_full_us)),
         [CGROUP_FILE_IO_PRESSURE] = PRESSURE(PSI_IO, psi_io_some_us, offsetof(CgroupSample, psi_io_full_us)),
+        [CGROUP_FILE_IRQ_PRESSURE] = VALUE(PRESSURE_FULL, PSI_IRQ, psi_irq_full_us),
         [CGROUP_FILE_V1_CPU_USAGE] = VALUE(NANOSECONDS, CPU, usage_us),
         [CGROUP_FILE_V1_CPU_MODES] = KEYS(CPU, v1_cpu_modes),
         [CGROUP_FILE_V1_THROTTLING] = KEYS(THROTTLING, v1_throttling),
@@ -244,6 +251,8 @@ static bool parse_form(CgroupFile file, const char *text, CgroupSample *ret) {
                 return parse_cpus(text, &ret->n_cpus);
         case FORM_PRESSURE:
                 return pressure_parse(text, value, full_offset ? value_at(ret, full_offset) : NULL, &fault) == 0;
+        case FORM_PRESSURE_FULL:
+                return pressure_parse(text, NULL, value, &fault) == 0;
         }
         return false;
 }

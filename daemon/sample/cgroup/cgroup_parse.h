@@ -16,6 +16,7 @@
 
 typedef enum CgroupFile {
         CGROUP_FILE_CPU_STAT,
+        CGROUP_FILE_CPU_STAT_LOCAL,
         CGROUP_FILE_CPU_MAX,
         CGROUP_FILE_CPUSET,
         CGROUP_FILE_MEMORY_CURRENT,
@@ -27,6 +28,7 @@ typedef enum CgroupFile {
         CGROUP_FILE_CPU_PRESSURE,
         CGROUP_FILE_MEMORY_PRESSURE,
         CGROUP_FILE_IO_PRESSURE,
+        CGROUP_FILE_IRQ_PRESSURE,
         /* v1 files from here on */
         CGROUP_FILE_V1_CPU_USAGE,
         CGROUP_FILE_V1_CPU_MODES,

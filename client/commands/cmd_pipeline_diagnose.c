@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cli/input.h"
+#include "client/cli/message.h"
+#include "client/cli/output.h"
+#include "client/commands/commands.h"
+#include "client/pipeline/spdl_export.h"
+#include "client/pipeline/verdict.h"
+#include "util/json.h"
+#include "util/parse.h"
+
+#define THREADS_MAX 65536U
+
+typedef struct PipelineDiagnoseOptions {
+        const char *producer; /* NULL: not given */
+        uint64_t threads;
+        bool json;
+} PipelineDiagnoseOptions;
+
+static const Option options_table[] = {
+        { "producer", 0, "PRODUCER", "Name and version of what measured, such as spdl=0.8", OPTION_TEXT(PipelineDiagnoseOptions, producer) },
+        { "threads", 0, "N", "Threads of the pool that the stages share, 0: not known", .initial = "0",
+          OPTION_COUNT(PipelineDiagnoseOptions, threads, 0, THREADS_MAX) },
+        OPTION_ROW_JSON(PipelineDiagnoseOptions, json),
+        {},
+};
+
+/* SPDL counts an empty queue as ready until the next item comes, before 0.8. */
+static int parse_producer(const CommandLine *line, SpdlSettings *ret) {
+        const PipelineDiagnoseOptions *options = line->options;
+        const char *text = options->producer;
+        char *end;
+        unsigned long major, minor = 0;
+
+        *ret = (SpdlSettings){};
+        if (!text)
+                return EXIT_DONE;
+        if (strncmp(text, "spdl=", 5) != 0 || text[5] < '0' || text[5] > '9')
+                return command_refuse(line->command->name, "--producer expects spdl=VERSION such as spdl=0.6, not '%.80s'", text);
+        major = strtoul(text + 5, &end, 10);
+        if (*end == '.')
+                minor = strtoul(end + 1, &end, 10);
+        ret->counts_open_periods = major > 0 || minor >= 8;
+        return EXIT_DONE;
+}
+
+/* --- output --------------------------------------------------------------------------------------- */
+
+static void write_json(const VerdictPipeline *pipeline, const char *name, Json *json) {
+        json_object_begin(json);
+        json_put_string(json, "file", name);
+        json_put_uint(json, "pipeline", pipeline->stages[0].pipeline);
+        verdict_put_members(pipeline, json);
+        json_object_end(json);
+}
+
+static int write_text(const VerdictPipeline *pipeline, const char *name, Screen *screen) {
+        scoped(grid_deinit) Grid grid = {};
+        scoped(buffer_deinit) Buffer sentence = {};
+
+        screen_text(screen, name);
+        buffer_printf(screen->out, ", pipeline %u\n", pipeline->stages[0].pipeline);
+        verdict_write_headline(pipeline, &sentence);
+        buffer_putc(&sentence, ' ');
+        verdict_write_sentence(pipeline, &sentence);
+        screen_text(screen, sentence.text ?: "");
+        buffer_printf(screen->out, " Confidence: %s.\n", pipeline_confidence_names[pipeline->diagnosis.confidence]);
+
+        grid_init_heads(&grid, VERDICT_HEADS);
+        verdict_fill_grid(pipeline, &grid);
+        return buffer_error(&sentence) < 0 ? buffer_error(&sentence) : grid_write(&grid, screen, true);
+}
+
+/* --- the command ---------------------------------------------------------------------------------- */
+
+/* Writes each pipeline of a file. json: NULL for text. */
+static int write_pipelines(const CommandLine *line, const SpdlExport *export, const char *name, Screen *screen, Json *json) {
+        const PipelineDiagnoseOptions *options = line->options;
+        size_t end;
+        int r = 0;
+
+        for (size_t begin = 0; r == 0 && begin < export->n; begin = end) {
+                VerdictPipeline pipeline = { .stages = &export->stages[begin], .n_threads = (unsigned)options->threads };
+
+                for (end = begin; end < export->n && export->stages[end].pipeline == pipeline.stages[0].pipeline;)
+                        end++;
+                pipeline.n = end - begin;
+                pipeline.diagnosis = pipeline_diagnosis_of(pipeline.stages, pipeline.n, pipeline.n_threads);
+                if (json)
+                        write_json(&pipeline, name, json);
+                else
+                        r = write_text(&pipeline, name, screen);
+        }
+        return r == 0 ? EXIT_DONE : command_fail(r);
+}
+
+static int diagnose_file(const CommandLine *line, const char *file, const SpdlSettings *settings, Screen *screen, Json *json) {
+        scoped(buffer_deinit) Buffer text = {};
+        scoped(spdl_export_deinit) SpdlExport export = {};
+        int r;
+
+        r = input_read(file, &text);
+        if (r != EXIT_DONE)
+                return r;
+        r = spdl_export_read(&export, input_name(file), &text, settings);
+        if (r < 0)
+                return command_fail(r);
+        if (r == SPDL_EXPORT_INVALID) {
+                message_print("%s", export.error);
+                return EXIT_FAILED;
+        }
+        if (export.n_left_out > 0)
+                message_print("%s: left out %zu interval%s with missing values or repeated times", input_name(file), export.n_left_out,
+                              export.n_left_out == 1 ? "" : "s");
+        return write_pipelines(line, &export, input_name(file), screen, json);
+}
+
+static int pipeline_diagnose_run(const CommandLine *line) {
+        const PipelineDiagnoseOptions *options = line->options;
+        scoped(buffer_deinit) Buffer out = {};
+        Json json = { .out = &out };
+        SpdlSettings settings;
+        Screen screen;
+        int r;
+
+        r = parse_producer(line, &settings);
+        screen_init(&screen, &out, STDOUT_FILENO, line->global.no_color);
+        if (options->json) {
+                json_object_begin(&json);
+                json_put_array_begin(&json, "pipelines");
+        }
+        for (int i = 0; r == EXIT_DONE && i < line->n_arguments; i++) {
+                if (!options->json && i > 0)
+                        buffer_putc(&out, '\n');
+                r = diagnose_file(line, line->arguments[i], &settings, &screen, options->json ? &json : NULL);
+        }
+        if (r != EXIT_DONE)
+                return r;
+        if (options->json) {
+                json_array_end(&json);
+                json_object_end(&json);
+                buffer_putc(&out, '\n');
+        }
+        return output_print(&out);
+}
+
+const Command cmd_pipeline_diagnose = {
+        .name = "pipeline diagnose",
+        .arguments = "FILE|-…",
+        .summary = "Find the stage that limits a data pipeline",
+        .help = "Reads statistics of SPDL pipelines that were exported as JSON, and prints how long the training loop waited for data, "
+                "which stage is the limit, and what the workers of each stage do with their time. Needs no perfd.",
+        .examples = { "perfctl pipeline diagnose stats.json", "perfctl pipeline diagnose --producer spdl=0.8 --threads 12 stats.json",
+                      "perfctl pipeline diagnose --json rank*.json" },
+        COMMAND_OPTIONS(PipelineDiagnoseOptions, options_table),
+        .n_arguments_min = 1,
+        .n_arguments_max = COMMAND_MANY,
+        .value = OPTION_VALUE_FILE,
+        .run = pipeline_diagnose_run,
+};

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/pipeline/verdict.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define FAILURES_WORRYING 0.05
+
+static bool account(const VerdictPipeline *pipeline, size_t i, StageAccounting *ret) {
+        return i < pipeline->n && pipeline_accounting_of(&pipeline->stages[i], i > 0 ? &pipeline->stages[i - 1] : NULL, ret);
+}
+
+static const char *name_of(const VerdictPipeline *pipeline, size_t i) {
+        return i < pipeline->n ? pipeline->stages[i].name : "the source";
+}
+
+/* --- sentences ------------------------------------------------------------------------------------ */
+
+void verdict_write_headline(const VerdictPipeline *pipeline, Buffer *out) {
+        const PipelineDiagnosis *diagnosis = &pipeline->diagnosis;
+
+        if (isnan(diagnosis->wait_share)) {
+                buffer_puts(out, "The wait of the training loop is not known: the last queue has no statistics.");
+                return;
+        }
+        buffer_printf(out, "The training loop waited for data %.1f %% of the time", 100 * diagnosis->wait_share);
+        if (!isnan(diagnosis->mean_wait_s))
+                buffer_printf(out, " (%.4g ms per item)", 1e3 * diagnosis->mean_wait_s);
+        buffer_putc(out, '.');
+}
+
+/* Names what limits once the limiting stage, whose workers are `busy`, is relieved. */
+static void write_next(const VerdictPipeline *pipeline, double busy, Buffer *out) {
+        const PipelineDiagnosis *diagnosis = &pipeline->diagnosis;
+        double by_loop = diagnosis->wait_share < 1 ? 1 / (1 - diagnosis->wait_share) : INFINITY;
+        StageAccounting next;
+
+        if (account(pipeline, diagnosis->next_stage, &next) && next.busy * by_loop > busy)
+                buffer_printf(out, "; %s, busy %.0f %%, limits next, at %.3g times the throughput",
+                              name_of(pipeline, diagnosis->next_stage), 100 * next.busy, busy / next.busy);
+        else if (isfinite(by_loop))
+                buffer_printf(out, "; the training loop limits next, at %.3g times the throughput", by_loop);
+}
+
+static void write_stage(const VerdictPipeline *pipeline, Buffer *out) {
+        const PipelineDiagnosis *diagnosis = &pipeline->diagnosis;
+        StageAccounting limit;
+
+        if (!account(pipeline, diagnosis->stage, &limit))
+                return;
+        buffer_printf(out, "%s is the limit: its %u worker%s busy %.0f %% of the time. ", name_of(pipeline, diagnosis->stage),
+                      limit.concurrency, limit.concurrency == 1 ? " is" : "s are", 100 * limit.busy);
+        if (diagnosis->direction == PIPELINE_DIRECTION_FASTER_TASK)
+                buffer_puts(out, "It cannot have more than one worker: make its task faster");
+        else
+                buffer_printf(out, "Raise its concurrency above %u", limit.concurrency);
+        write_next(pipeline, limit.busy, out);
+        buffer_putc(out, '.');
+}
+
+void verdict_write_sentence(const VerdictPipeline *pipeline, Buffer *out) {
+        const PipelineDiagnosis *diagnosis = &pipeline->diagnosis;
+
+        switch (diagnosis->limit) {
+        case PIPELINE_LIMIT_CONSUMER:
+                buffer_puts(out, "The pipeline keeps up with the training loop, which is the limit.");
+                break;
+        case PIPELINE_LIMIT_SOURCE:
+                buffer_puts(out, "The source is the limit: the first stage waits for its items. Make the source faster.");
+                break;
+        case PIPELINE_LIMIT_STAGE:
+                write_stage(pipeline, out);
+                break;
+        case PIPELINE_LIMIT_POOL:
+                buffer_printf(out, "The pool of %u threads is the limit: %.1f tasks run or wait for a thread, so more concurrency for one "
+                                   "stage takes from another. Raise the number of threads.", pipeline->n_threads, diagnosis->busy_workers);
+                break;
+        case PIPELINE_LIMIT_HANDOVER:
+                buffer_puts(out, "No stage is the limit: the last one waits for room while the training loop waits for items. Enlarge the "
+                                 "buffer of the sink, and check what delays the handover, for example the Python interpreter's lock.");
+                break;
+        default:
+                buffer_puts(out, "The limit is not known: no stage is busy, waits for items or waits for room most of the time.");
+        }
+}
+
+static void put_evidence(const VerdictPipeline *pipeline, Json *json) {
+        scoped(buffer_deinit) Buffer text = {};
+
+        json_put_array_begin(json, "evidence");
+        verdict_write_headline(pipeline, &text);
+        json_string_n(json, text.text ?: "", text.n);
+        buffer_clear(&text);
+        verdict_write_sentence(pipeline, &text);
+        json_string_n(json, text.text ?: "", text.n);
+        for (size_t i = 0; i < pipeline->n; i++) {
+                double ratio = pipeline_stage_failure_ratio(&pipeline->stages[i]);
+
+                if (ratio < FAILURES_WORRYING)
+                        continue;
+                buffer_clear(&text);
+                buffer_printf(&text, "%.1f %% of the tasks of %s failed.", 100 * ratio, pipeline->stages[i].name);
+                json_string_n(json, text.text ?: "", text.n);
+        }
+        json_array_end(json);
+        if (buffer_error(&text) < 0)
+                json->out->failed = true;
+}
+
+/* --- table ---------------------------------------------------------------------------------------- */
+
+static void put_share(Grid *grid, int n_decimals, double v) {
+        char text[32] = "-";
+
+        if (isfinite(v))
+                (void)snprintf(text, sizeof(text), "%.*f %%", n_decimals, 100 * v);
+        grid_right(grid, text);
+}
+
+static void put_number(Grid *grid, double v, const char *unit) {
+        char text[32] = "-";
+
+        if (isfinite(v))
+                (void)snprintf(text, sizeof(text), "%.4g%s", v, unit);
+        grid_right(grid, text);
+}
+
+static void put_workers(Grid *grid, const StageAccounting *accounting) {
+        char text[32];
+
+        (void)snprintf(text, sizeof(text), "%s%u", accounting->is_inferred ? "~" : "", accounting->concurrency);
+        grid_right(grid, text);
+}
+
+static const char *const readiness_names[] = {
+        [PIPELINE_READINESS_NO_DATA] = "no data",
+        [PIPELINE_READINESS_STALLED] = "stalled",
+        [PIPELINE_READINESS_KNOWN] = "known",
+};
+
+static void fill_readiness(const PipelineStage *stage, Grid *grid) {
+        double readiness;
+        PipelineReadiness state = pipeline_stage_readiness(stage, &readiness);
+
+        if (state == PIPELINE_READINESS_KNOWN)
+                put_share(grid, 0, readiness);
+        else
+                grid_right(grid, readiness_names[state]);
+}
+
+void verdict_fill_grid(const VerdictPipeline *pipeline, Grid *grid) {
+        for (size_t i = 0; i < pipeline->n; i++) {
+                const PipelineStage *stage = &pipeline->stages[i];
+                StageAccounting accounting;
+                bool has_workers = account(pipeline, i, &accounting);
+
+                grid_text(grid, stage->name);
+                if (has_workers)
+                        put_workers(grid, &accounting);
+                else
+                        grid_right(grid, "-");
+                put_share(grid, 1, has_workers ? accounting.busy : NAN);
+                put_share(grid, 1, has_workers ? accounting.starved : NAN);
+                put_share(grid, 1, has_workers ? accounting.blocked : NAN);
+                put_number(grid, 1e3 * pipeline_stage_mean_time(stage), " ms");
+                put_number(grid, stage->queue.is_known ? pipeline_stage_rate(stage) : NAN, "");
+                fill_readiness(stage, grid);
+                put_share(grid, 1, stage->tasks.n > 0 ? pipeline_stage_failure_ratio(stage) : NAN);
+        }
+}
+
+/* --- JSON ----------------------------------------------------------------------------------------- */
+
+static void put_double(Json *json, const char *key, double v) {
+        json_put_double_or_null(json, key, isfinite(v), v);
+}
+
+static void put_stage(const VerdictPipeline *pipeline, size_t i, Json *json) {
+        const PipelineStage *stage = &pipeline->stages[i];
+        StageAccounting accounting;
+        double readiness;
+        PipelineReadiness state = pipeline_stage_readiness(stage, &readiness);
+
+        json_object_begin(json);
+        json_put_uint(json, "order", stage->order);
+        json_put_string(json, "name", stage->name);
+        json_put_int_or_null(json, "declared_concurrency", stage->concurrency > 0, stage->concurrency);
+        if (account(pipeline, i, &accounting)) {
+                json_put_uint(json, "concurrency", accounting.concurrency);
+                json_put_bool(json, "is_inferred", accounting.is_inferred);
+                put_double(json, "workers", accounting.workers);
+                put_double(json, "busy", accounting.busy);
+                put_double(json, "starved", accounting.starved);
+                put_double(json, "blocked", accounting.blocked);
+        }
+        put_double(json, "mean_time_seconds", pipeline_stage_mean_time(stage));
+        put_double(json, "items_per_second", stage->queue.is_known ? pipeline_stage_rate(stage) : NAN);
+        put_double(json, "readiness", state == PIPELINE_READINESS_KNOWN ? readiness : NAN);
+        json_put_string(json, "readiness_state", readiness_names[state]);
+        put_double(json, "failure_ratio", stage->tasks.n > 0 ? pipeline_stage_failure_ratio(stage) : NAN);
+        json_object_end(json);
+}
+
+void verdict_put_members(const VerdictPipeline *pipeline, Json *json) {
+        const PipelineDiagnosis *diagnosis = &pipeline->diagnosis;
+
+        json_put_string(json, "limit", pipeline_limit_names[diagnosis->limit]);
+        json_put_string(json, "stage", diagnosis->stage < pipeline->n ? pipeline->stages[diagnosis->stage].name : NULL);
+        json_put_string(json, "direction", pipeline_direction_names[diagnosis->direction]);
+        json_put_string(json, "confidence", pipeline_confidence_names[diagnosis->confidence]);
+        json_put_string(json, "next_stage", diagnosis->next_stage < pipeline->n ? pipeline->stages[diagnosis->next_stage].name : NULL);
+        put_double(json, "wait_share", diagnosis->wait_share);
+        put_double(json, "mean_wait_seconds", diagnosis->mean_wait_s);
+        put_double(json, "busy_workers", diagnosis->busy_workers);
+        put_evidence(pipeline, json);
+        json_put_array_begin(json, "stages");
+        for (size_t i = 0; i < pipeline->n; i++)
+                put_stage(pipeline, i, json);
+        json_array_end(json);
+}

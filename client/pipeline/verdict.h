@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Verdict: the diagnosis of a pipeline in sentences, as a table and as JSON
+ */
+
+#include "client/cli/grid.h"
+#include "pipeline/pipeline_diagnosis.h"
+#include "util/json.h"
+
+typedef struct VerdictPipeline {
+        const PipelineStage *stages; /* borrowed; of one pipeline, in order */
+        size_t n;
+        unsigned n_threads;          /* of the pool that the stages share; 0: not known */
+        PipelineDiagnosis diagnosis;
+} VerdictPipeline;
+
+/* Writes the headline and the verdict, each a line without its end. Names of stages are not escaped. */
+void verdict_write_headline(const VerdictPipeline *pipeline, Buffer *out);
+void verdict_write_sentence(const VerdictPipeline *pipeline, Buffer *out);
+/* Adds a row for each stage to a grid with the columns VERDICT_HEADS. */
+#define VERDICT_HEADS "STAGE|>WORKERS|>BUSY|>STARVED|>BLOCKED|>TIME|>ITEMS/S|>READY|>FAILED"
+void verdict_fill_grid(const VerdictPipeline *pipeline, Grid *grid);
+/* Writes the members of an open object. */
+void verdict_put_members(const VerdictPipeline *pipeline, Json *json);

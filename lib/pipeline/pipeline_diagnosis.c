@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/pipeline_diagnosis.h"
+
+#include <math.h>
+#include <string.h>
+
+const char *const pipeline_limit_names[N_PIPELINE_LIMITS] = {
+        [PIPELINE_LIMIT_UNKNOWN] = "unknown", [PIPELINE_LIMIT_CONSUMER] = "consumer", [PIPELINE_LIMIT_SOURCE] = "source",
+        [PIPELINE_LIMIT_STAGE] = "stage",     [PIPELINE_LIMIT_POOL] = "pool",         [PIPELINE_LIMIT_HANDOVER] = "handover",
+};
+
+const char *const pipeline_direction_names[N_PIPELINE_DIRECTIONS] = {
+        [PIPELINE_DIRECTION_NONE] = "none",
+        [PIPELINE_DIRECTION_MORE_CONCURRENCY] = "more concurrency",
+        [PIPELINE_DIRECTION_FASTER_TASK] = "faster task",
+        [PIPELINE_DIRECTION_FASTER_SOURCE] = "faster source",
+        [PIPELINE_DIRECTION_MORE_THREADS] = "more threads",
+        [PIPELINE_DIRECTION_LARGER_BUFFER] = "larger buffer",
+};
+
+const char *const pipeline_confidence_names[N_PIPELINE_CONFIDENCES] = {
+        [PIPELINE_CONFIDENCE_NONE] = "none",
+        [PIPELINE_CONFIDENCE_LOW] = "low",
+        [PIPELINE_CONFIDENCE_MEDIUM] = "medium",
+        [PIPELINE_CONFIDENCE_HIGH] = "high",
+};
+
+#define WAIT_SHARE_MIN 0.05   /* of the time: a consumer that waits less is not limited by data */
+#define WAIT_S_MIN     50e-6  /* per item: the rule of tf.data for input-bound programs */
+#define SHARE_MOST     0.5    /* workers spend most of their time so */
+#define SHARE_CLEAR    0.75
+#define SHARE_SURE     0.9
+#define POOL_SHARE     0.9    /* of the threads */
+
+static PipelineConfidence rate(double share) {
+        return share >= SHARE_SURE    ? PIPELINE_CONFIDENCE_HIGH
+               : share >= SHARE_CLEAR ? PIPELINE_CONFIDENCE_MEDIUM
+                                      : PIPELINE_CONFIDENCE_LOW;
+}
+
+/* Aggregation and disaggregation keep the order of items, so one worker runs them. */
+static bool has_one_worker(const PipelineStage *stage) {
+        return strncmp(stage->name, "aggregate", strlen("aggregate")) == 0 ||
+               strncmp(stage->name, "disaggregate", strlen("disaggregate")) == 0;
+}
+
+typedef struct Shares {
+        size_t busiest, second, first, last; /* indexes of stages with tasks; n: none */
+        double busiest_share, second_share;
+        double first_starved, last_blocked;
+        double concurrency;  /* of all stages */
+        double busy_workers;
+} Shares;
+
+static void take_stage(Shares *shares, size_t at, size_t n, const StageAccounting *accounting) {
+        if (shares->first == n) {
+                shares->first = at;
+                shares->first_starved = accounting->starved;
+        }
+        shares->last = at;
+        shares->last_blocked = accounting->blocked;
+        shares->concurrency += accounting->concurrency;
+        shares->busy_workers += accounting->busy * accounting->concurrency;
+
+        if (shares->busiest == n || accounting->busy > shares->busiest_share) {
+                shares->second = shares->busiest;
+                shares->second_share = shares->busiest_share;
+                shares->busiest = at;
+                shares->busiest_share = accounting->busy;
+        } else if (shares->second == n || accounting->busy > shares->second_share) {
+                shares->second = at;
+                shares->second_share = accounting->busy;
+        }
+}
+
+static Shares collect(const PipelineStage *stages, size_t n) {
+        Shares shares = { .busiest = n, .second = n, .first = n, .last = n };
+        StageAccounting accounting;
+
+        for (size_t i = 0; i < n; i++)
+                if (pipeline_accounting_of(&stages[i], i > 0 ? &stages[i - 1] : NULL, &accounting))
+                        take_stage(&shares, i, n, &accounting);
+        return shares;
+}
+
+/* Sets the limit of a pipeline that the consumer waits for. */
+static void find_limit(PipelineDiagnosis *diagnosis, const PipelineStage *stages, size_t n, const Shares *shares, unsigned n_threads) {
+        if (n_threads > 0 && shares->concurrency > n_threads && shares->busy_workers >= POOL_SHARE * n_threads) {
+                diagnosis->limit = PIPELINE_LIMIT_POOL;
+                diagnosis->direction = PIPELINE_DIRECTION_MORE_THREADS;
+                diagnosis->confidence = rate(shares->busy_workers / n_threads);
+        } else if (shares->busiest_share >= SHARE_MOST) {
+                diagnosis->limit = PIPELINE_LIMIT_STAGE;
+                diagnosis->stage = shares->busiest;
+                diagnosis->next_stage = shares->second;
+                diagnosis->confidence = rate(shares->busiest_share);
+                diagnosis->direction = has_one_worker(&stages[shares->busiest]) ? PIPELINE_DIRECTION_FASTER_TASK
+                                                                                : PIPELINE_DIRECTION_MORE_CONCURRENCY;
+        } else if (shares->first_starved >= SHARE_MOST) {
+                diagnosis->limit = PIPELINE_LIMIT_SOURCE;
+                diagnosis->stage = shares->first > 0 ? shares->first - 1 : n;
+                diagnosis->direction = PIPELINE_DIRECTION_FASTER_SOURCE;
+                diagnosis->confidence = rate(shares->first_starved);
+        } else if (shares->last_blocked >= SHARE_MOST) {
+                /* More workers of any stage would wait for room, too. */
+                diagnosis->limit = PIPELINE_LIMIT_HANDOVER;
+                diagnosis->stage = n - 1;
+                diagnosis->direction = PIPELINE_DIRECTION_LARGER_BUFFER;
+                diagnosis->confidence = shares->last_blocked >= SHARE_SURE ? PIPELINE_CONFIDENCE_MEDIUM : PIPELINE_CONFIDENCE_LOW;
+        }
+}
+
+PipelineDiagnosis pipeline_diagnosis_of(const PipelineStage *stages, size_t n, unsigned n_threads) {
+        PipelineDiagnosis ret = { .stage = n, .next_stage = n, .wait_share = NAN, .mean_wait_s = NAN };
+        Shares shares = collect(stages, n);
+        const StageQueue *sink = n > 0 ? &stages[n - 1].queue : NULL;
+
+        ret.busy_workers = shares.busy_workers;
+        if (!sink || !(sink->elapsed_s > 0))
+                return ret;
+        ret.wait_share = fmin(1, sink->get_s / sink->elapsed_s);
+        if (sink->n_gets > 0)
+                ret.mean_wait_s = sink->get_s / sink->n_gets;
+
+        if (sink->n_gets > 0 && (ret.wait_share < WAIT_SHARE_MIN || ret.mean_wait_s <= WAIT_S_MIN)) {
+                ret.limit = PIPELINE_LIMIT_CONSUMER;
+                ret.confidence = rate(1 - ret.wait_share);
+        } else if (shares.busiest < n)
+                find_limit(&ret, stages, n, &shares, n_threads);
+        return ret;
+}

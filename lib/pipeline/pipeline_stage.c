@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/pipeline_stage.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+#define ORDER_MAX 1000000U
+
+/* Reads digits before a colon. Parts of a nested pipeline, "1_2", have the position of their first number. Returns the number of bytes
+ * with the colon, or 0. */
+static size_t parse_position(const char *text, size_t n, unsigned *ret) {
+        unsigned v = 0;
+        size_t i = 0;
+
+        while (i < n && isdigit((unsigned char)text[i]) && v < ORDER_MAX)
+                v = v * 10 + (unsigned)(text[i++] - '0');
+        if (i == 0 || v >= ORDER_MAX)
+                return 0;
+        while (i < n && (isdigit((unsigned char)text[i]) || text[i] == '_'))
+                i++;
+        if (i == n || text[i] != ':')
+                return 0;
+        *ret = v;
+        return i + 1;
+}
+
+/* Reads "[4]" at the end. Returns the number of bytes that remain without it. */
+static size_t parse_concurrency(const char *text, size_t n, unsigned *ret) {
+        size_t begin;
+        unsigned v = 0;
+
+        if (n < 4 || text[n - 1] != ']')
+                return n;
+        for (begin = n - 1; begin > 0 && isdigit((unsigned char)text[begin - 1]);)
+                begin--;
+        if (begin < 2 || begin == n - 1 || text[begin - 1] != '[' || n - begin > 7)
+                return n;
+        for (size_t i = begin; i < n - 1; i++)
+                v = v * 10 + (unsigned)(text[i] - '0');
+        *ret = v;
+        return begin - 1;
+}
+
+bool pipeline_stage_parse(PipelineStage *stage, const char *label, size_t n) {
+        PipelineStage parsed = {};
+        unsigned second = 0;
+        size_t used, more;
+
+        used = parse_position(label, n, &parsed.order);
+        if (used == 0)
+                return false;
+        more = parse_position(label + used, n - used, &second);
+        if (more > 0) {
+                parsed.pipeline = parsed.order;
+                parsed.order = second;
+        }
+        label += used + more;
+        n = parse_concurrency(label, n - used - more, &parsed.concurrency);
+        if (n == 0 || n > PIPELINE_STAGE_NAME_MAX || memchr(label, '\0', n))
+                return false;
+        memcpy(parsed.name, label, n);
+        *stage = parsed;
+        return true;
+}
+
+void pipeline_stage_add_tasks(PipelineStage *stage, double elapsed_s, double n, double n_failures, double mean_s) {
+        StageTasks *tasks = &stage->tasks;
+
+        assert(elapsed_s >= 0 && n >= 0 && n_failures >= 0 && n_failures <= n);
+        tasks->is_known = true;
+        tasks->elapsed_s += elapsed_s;
+        tasks->n += n;
+        tasks->n_failures += n_failures;
+        if (n > n_failures)
+                tasks->success_time_s += (n - n_failures) * mean_s;
+}
+
+void pipeline_stage_add_queue(PipelineStage *stage, double elapsed_s, double n_gets, double mean_put_s, double mean_get_s,
+                              double readiness) {
+        StageQueue *queue = &stage->queue;
+
+        assert(elapsed_s >= 0 && n_gets >= 0);
+        queue->is_known = true;
+        queue->elapsed_s += elapsed_s;
+        queue->n_gets += n_gets;
+        queue->n_last = n_gets;
+        queue->put_s += n_gets * mean_put_s;
+        queue->get_s += n_gets * mean_get_s;
+        if (isnan(readiness))
+                return;
+        queue->ready_s += readiness * elapsed_s;
+        queue->judged_s += elapsed_s;
+}
+
+void pipeline_stage_merge(PipelineStage *stage, const PipelineStage *later) {
+        StageTasks *tasks = &stage->tasks;
+        StageQueue *queue = &stage->queue;
+
+        tasks->is_known |= later->tasks.is_known;
+        tasks->elapsed_s += later->tasks.elapsed_s;
+        tasks->n += later->tasks.n;
+        tasks->n_failures += later->tasks.n_failures;
+        tasks->success_time_s += later->tasks.success_time_s;
+        if (!later->queue.is_known)
+                return;
+        queue->is_known = true;
+        queue->elapsed_s += later->queue.elapsed_s;
+        queue->n_gets += later->queue.n_gets;
+        queue->put_s += later->queue.put_s;
+        queue->get_s += later->queue.get_s;
+        queue->n_last = later->queue.n_last;
+        queue->ready_s += later->queue.ready_s;
+        queue->judged_s += later->queue.judged_s;
+}
+
+int pipeline_stage_compare(const void *a, const void *b) {
+        const PipelineStage *x = a, *y = b;
+
+        if (x->pipeline != y->pipeline)
+                return x->pipeline < y->pipeline ? -1 : 1;
+        if (x->order != y->order)
+                return x->order < y->order ? -1 : 1;
+        return strcmp(x->name, y->name);
+}
+
+double pipeline_stage_mean_time(const PipelineStage *stage) {
+        double n = stage->tasks.n - stage->tasks.n_failures;
+
+        return n > 0 ? stage->tasks.success_time_s / n : NAN;
+}
+
+double pipeline_stage_rate(const PipelineStage *stage) {
+        return stage->queue.elapsed_s > 0 ? stage->queue.n_gets / stage->queue.elapsed_s : 0;
+}
+
+double pipeline_stage_failure_ratio(const PipelineStage *stage) {
+        return stage->tasks.n > 0 ? stage->tasks.n_failures / stage->tasks.n : 0;
+}
+
+PipelineReadiness pipeline_stage_readiness(const PipelineStage *stage, double *ret) {
+        const StageQueue *queue = &stage->queue;
+
+        if (queue->n_gets > 0 && !(queue->n_last > 0))
+                return PIPELINE_READINESS_STALLED;
+        if (!(queue->judged_s > 0))
+                return PIPELINE_READINESS_NO_DATA;
+        *ret = fmin(1, queue->ready_s / queue->judged_s);
+        return PIPELINE_READINESS_KNOWN;
+}

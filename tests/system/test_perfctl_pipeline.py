@@ -1,0 +1,112 @@
+"""Checks perfctl pipeline diagnose: exports of real SPDL pipelines, dialects, errors of the input and wrong usage. No perfd is running."""
+
+import json
+import os
+import subprocess
+import unittest
+
+from harness import PERFCTL, ROOT
+
+DATA = ROOT / "tests" / "data" / "pipelines"
+
+
+def diagnose(*words, stdin=""):
+    return subprocess.run([str(PERFCTL), "pipeline", "diagnose", *map(str, words)], input=stdin, text=True, capture_output=True, timeout=60,
+                          env={**os.environ, "NO_COLOR": "1", "PERFD_SOCKET": "/nonexistent/perfd.sock"})
+
+
+def minutes(n=4, text=False, **changed):
+    """A stage that is always busy, in the dialect with a shared clock and without numbers of items."""
+    value = {"event_time": 0, "0:src_qps": 10, "0:src_queue_put": 0.09, "0:src_queue_get": 0.0001, "1:work_num_tasks": 600,
+             "1:work_ave_time": 0.0995, "1:work_qps": 10, "1:work_queue_put": 0.0001, "1:work_queue_get": 0.09,
+             "1:work_queue_occupancy_rate": 0.1, "2:sink_qps": 10, "2:sink_queue_put": 0.0001, "2:sink_queue_get": 0.05}
+    lists = {key: [v] * n for key, v in value.items()}
+    lists["event_time"] = [1700000000 + 60 * i for i in range(n)]
+    lists.update({key.replace("__", ":"): v for key, v in changed.items()})
+    return json.dumps({key: [str(v) for v in values] if text else values for key, values in lists.items() if values is not None})
+
+
+class Pipeline(unittest.TestCase):
+    def answer(self, *words, stdin=""):
+        done = diagnose("--json", *words, stdin=stdin)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)["pipelines"]
+
+    def refused(self, status, text, *words, stdin=""):
+        done = diagnose(*words, stdin=stdin)
+        self.assertEqual((done.returncode, done.stdout), (status, ""), done.stderr)
+        self.assertIn(text, done.stderr)
+
+    def test_a_slow_stage_of_a_real_pipeline(self):
+        pipeline, = self.answer("--producer", "spdl=0.8.0", DATA / "spdl_0.8_slow_stage.json")
+        self.assertEqual([pipeline[key] for key in ("limit", "stage", "direction", "confidence", "next_stage")],
+                         ["stage", "first", "more concurrency", "high", "second"])
+        self.assertAlmostEqual(pipeline["wait_share"], 0.83, delta=0.01)
+        first = next(stage for stage in pipeline["stages"] if stage["name"] == "first")
+        self.assertAlmostEqual(first["busy"] + first["starved"] + first["blocked"], 1, delta=0.05)
+
+    def test_a_small_pool_of_a_real_pipeline(self):
+        file = DATA / "spdl_0.8_small_pool.json"
+        pipeline, = self.answer("--threads", 4, file)
+        self.assertEqual((pipeline["limit"], pipeline["direction"]), ("pool", "more threads"))
+        pipeline, = self.answer(file)
+        self.assertEqual(pipeline["limit"], "stage")
+
+    def test_numbers_may_be_texts(self):
+        self.assertEqual(self.answer("-", stdin=minutes()), self.answer("-", stdin=minutes(text=True)))
+
+    def test_the_text_names_the_wait_and_the_stage(self):
+        done = diagnose("-", stdin=minutes())
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("The training loop waited for data 50.0 % of the time (50 ms per item). work is the limit: its 1 worker is busy "
+                      "100 % of the time. Raise its concurrency above 1; the training loop limits next, at 2 times the throughput. "
+                      "Confidence: high.", done.stdout)
+
+    def test_each_pipeline_and_file_has_a_verdict(self):
+        two = {f"{p}:{key}" if key != "event_time" else key: v for p in (3, 7) for key, v in json.loads(minutes()).items()}
+        self.assertEqual([p["pipeline"] for p in self.answer("-", stdin=json.dumps(two))], [3, 7])
+        files = [DATA / "spdl_0.8_slow_stage.json", DATA / "spdl_0.8_small_pool.json"]
+        self.assertEqual([p["file"] for p in self.answer(*files)], [str(file) for file in files])
+
+    def test_readiness_without_items(self):
+        def ready(rate, *words, occupancy=1.0):
+            pipeline, = self.answer(*words, "-", stdin=minutes(**{"1:work_qps": rate, "1:work_queue_occupancy_rate": [occupancy] * 4}))
+            return pipeline["stages"][1]["readiness"], pipeline["stages"][1]["readiness_state"]
+
+        self.assertEqual(ready([0] * 4), (None, "no data"))
+        self.assertEqual(ready([0] * 4, "--producer", "spdl=0.6"), (None, "no data"))
+        self.assertEqual(ready([0] * 4, "--producer", "spdl=0.8", occupancy=0), (0, "known"))
+        self.assertEqual(ready([10, 10, 10, 0]), (None, "stalled"))
+        self.assertEqual(ready([10, 0, 10, 10]), (1, "known"))
+
+    def test_repeated_and_missing_intervals_are_left_out(self):
+        clock = [1700000000, 1700000060, 1700000060, 1700000120]
+        done = diagnose("-", stdin=minutes(event_time=clock))
+        self.assertIn("left out 4 intervals", done.stderr)
+        done = diagnose("-", stdin=minutes(**{"1:work_num_tasks": [600, None, 600, 600]}))
+        self.assertIn("left out 1 interval ", done.stderr)
+
+    def test_errors_name_the_place(self):
+        for text, stdin in (
+                ("-:1:3:", "{]"), ("expected one JSON object", "[]"), ("expected one JSON object", ""),
+                ("no member is a stage", "{}"), ("expected one JSON object", minutes() + minutes()),
+                ("stage 'work', interval 3: expected a number that is not negative", minutes(**{"1:work_ave_time": [1, 1, -1, 1]})),
+                ("stage 'work', interval 2: expected a number", minutes(**{"1:work_ave_time": [1, "x", 1, 1]})),
+                ("the lists have 4 and 3 values", minutes(**{"1:work_ave_time": [1, 1, 1]})),
+                ("more failures than tasks", minutes(**{"1:work_num_failures": [601] * 4})),
+                ("the occupancy is above 1", minutes(**{"1:work_queue_occupancy_rate": [1.5] * 4})),
+                ("is an integer; expected a list", '{"1:work_qps": 1}'),
+                ("a second list of these values", '{"1:work_qps": [1], "1:work_queue_qps": [1]}'),
+                ("more than 10000 stages", json.dumps({f"{i}:s_qps": [1] for i in range(10001)}))):
+            with self.subTest(text=text):
+                self.refused(1, text if not text.startswith("-:") else "standard input:1:", "-", stdin=stdin)
+        self.refused(1, "No such file", "/nonexistent/stats.json")
+
+    def test_wrong_usage(self):
+        self.refused(2, "spdl=VERSION", "--producer", "torch=2", "-")
+        self.refused(2, "", "--threads", "x", "-")
+        self.refused(2, "")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests: lib/pipeline/pipeline_stage.c lib/pipeline/pipeline_accounting.c lib/pipeline/pipeline_diagnosis.c */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/pipeline_diagnosis.h"
+#include "util/scoped.h"
+
+static void assert_near(double got, double expected) {
+        if (!(fabs(got - expected) <= 1e-9 * fmax(1, fabs(expected))))
+                fail_msg("got %.17g, expected %.17g", got, expected);
+}
+
+/* --- identity ------------------------------------------------------------------------------------- */
+
+static void labels_of_each_dialect_are_parsed(void **state) {
+        static const struct {
+                const char *label;
+                unsigned pipeline, order, concurrency;
+                const char *name; /* NULL: refused */
+        } cases[] = {
+                { "0:1:decode[4]", 0, 1, 4, "decode" },
+                { "3:12:decode", 3, 12, 0, "decode" },
+                { "2:1_7:decode", 2, 1, 0, "decode" },
+                { "8:sink", 0, 8, 0, "sink" },
+                { "1:aggregate(8)", 0, 1, 0, "aggregate(8)" },
+                { "0:2:aggregate(4, drop_last=False)", 0, 2, 0, "aggregate(4, drop_last=False)" },
+                { "0:1:a[]", 0, 1, 0, "a[]" },
+                { "0:1:a[x4]", 0, 1, 0, "a[x4]" },
+                { "0:1:[4]", 0, 1, 0, "[4]" },
+                { "0:1:a:b", 0, 1, 0, "a:b" },
+                { "decode", 0, 0, 0, NULL },
+                { "0:1:", 0, 0, 0, NULL },
+                { ":decode", 0, 0, 0, NULL },
+                { "1", 0, 0, 0, NULL },
+                { "99999999999:a", 0, 0, 0, NULL },
+                { "", 0, 0, 0, NULL },
+        };
+        char label[PIPELINE_STAGE_NAME_MAX + 4] = "1:";
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+                PipelineStage stage;
+                bool is_parsed = pipeline_stage_parse(&stage, cases[i].label, strlen(cases[i].label));
+
+                if (is_parsed != (cases[i].name != NULL))
+                        fail_msg("'%s' was %s", cases[i].label, is_parsed ? "parsed" : "refused");
+                if (!is_parsed)
+                        continue;
+                assert_string_equal(stage.name, cases[i].name);
+                assert_int_equal(stage.pipeline, cases[i].pipeline);
+                assert_int_equal(stage.order, cases[i].order);
+                assert_int_equal(stage.concurrency, cases[i].concurrency);
+        }
+
+        memset(label + 2, 'a', PIPELINE_STAGE_NAME_MAX + 1);
+        assert_true(pipeline_stage_parse(&(PipelineStage){}, label, PIPELINE_STAGE_NAME_MAX + 2));
+        assert_false(pipeline_stage_parse(&(PipelineStage){}, label, PIPELINE_STAGE_NAME_MAX + 3));
+}
+
+static void stages_are_ordered_by_position(void **state) {
+        PipelineStage stages[] = { { .name = "b", .order = 10 }, { .name = "c", .pipeline = 1 }, { .name = "a", .order = 2 } };
+
+        (void)state;
+        qsort(stages, N_ELEMENTS(stages), sizeof(*stages), pipeline_stage_compare);
+        assert_string_equal(stages[0].name, "a");
+        assert_string_equal(stages[1].name, "b");
+        assert_string_equal(stages[2].name, "c");
+}
+
+/* --- sums ----------------------------------------------------------------------------------------- */
+
+static void means_have_the_weights_of_their_parts(void **state) {
+        PipelineStage first = {}, second = {};
+        double readiness;
+
+        (void)state;
+        pipeline_stage_add_tasks(&first, 0, 4, 1, 0.2);  /* 3 successes */
+        pipeline_stage_add_tasks(&second, 0, 10, 9, 1);  /* 1 success */
+        pipeline_stage_add_tasks(&second, 0, 5, 5, NAN); /* none */
+        pipeline_stage_add_queue(&first, 10, 90, 0.01, 0.02, 1);
+        pipeline_stage_add_queue(&second, 30, 10, 0.11, 0.42, 0);
+        pipeline_stage_merge(&first, &second);
+
+        assert_near(pipeline_stage_mean_time(&first), (3 * 0.2 + 1) / 4);
+        assert_near(pipeline_stage_failure_ratio(&first), 15.0 / 19);
+        assert_near(first.queue.put_s, 2);
+        assert_near(first.queue.get_s, 6);
+        assert_near(pipeline_stage_rate(&first), 2.5);
+        assert_int_equal(pipeline_stage_readiness(&first, &readiness), PIPELINE_READINESS_KNOWN);
+        assert_near(readiness, 0.25); /* by time, not by items */
+
+        pipeline_stage_merge(&first, &(PipelineStage){ .tasks = { .n = 1 } });
+        assert_near(first.queue.n_last, 10);
+}
+
+static void a_queue_without_items_is_not_ready(void **state) {
+        PipelineStage stage = {};
+        double readiness;
+
+        (void)state;
+        assert_true(isnan(pipeline_stage_mean_time(&stage)));
+        assert_near(pipeline_stage_rate(&stage), 0);
+        assert_near(pipeline_stage_failure_ratio(&stage), 0);
+        pipeline_stage_add_queue(&stage, 10, 0, 0, 0, NAN);
+        assert_int_equal(pipeline_stage_readiness(&stage, &readiness), PIPELINE_READINESS_NO_DATA);
+        pipeline_stage_add_queue(&stage, 10, 5, 0, 0, 0.5);
+        assert_int_equal(pipeline_stage_readiness(&stage, &readiness), PIPELINE_READINESS_KNOWN);
+        pipeline_stage_add_queue(&stage, 10, 0, 0, 0, NAN);
+        assert_int_equal(pipeline_stage_readiness(&stage, &readiness), PIPELINE_READINESS_STALLED);
+}
+
+/* --- accounting ----------------------------------------------------------------------------------- */
+
+/* Means of one minute: tasks, their time, and items, put and get time of the queue. A stage without a task time has no tasks. */
+typedef struct Minute {
+        const char *label;
+        double n_tasks, time_s, n_items, put_s, get_s;
+} Minute;
+
+static PipelineStage stage_of(const Minute *minute) {
+        PipelineStage stage;
+
+        assert_true(pipeline_stage_parse(&stage, minute->label, strlen(minute->label)));
+        if (minute->n_tasks > 0)
+                pipeline_stage_add_tasks(&stage, 60, minute->n_tasks, 0, minute->time_s);
+        pipeline_stage_add_queue(&stage, 60, minute->n_items, minute->put_s, minute->get_s, 0.5);
+        return stage;
+}
+
+static void shares_of_the_time_add_up(void **state) {
+        const Minute input = { "0:src", 0, 0, 600, 0.01, 0.02 }, own = { "1:decode[4]", 600, 0.25, 600, 0.1, 0.001 };
+        const Minute collate = { "6:collate[1]", 744, 0.0158, 744, 0.949, 0.0005 }; /* ran with 12 workers */
+        PipelineStage source = stage_of(&input), stage = stage_of(&own);
+        StageAccounting accounting;
+
+        (void)state;
+        assert_true(pipeline_accounting_of(&stage, &source, &accounting));
+        assert_near(accounting.workers, 3.7);
+        assert_int_equal(accounting.concurrency, 4);
+        assert_false(accounting.is_inferred);
+        assert_near(accounting.busy, 0.625);
+        assert_near(accounting.starved, 0.05);
+        assert_near(accounting.blocked, 0.25);
+
+        stage.concurrency = 0;
+        assert_true(pipeline_accounting_of(&stage, &source, &accounting));
+        assert_int_equal(accounting.concurrency, 4);
+        assert_true(accounting.is_inferred);
+
+        stage = stage_of(&collate);
+        assert_true(pipeline_accounting_of(&stage, NULL, &accounting));
+        assert_int_equal(accounting.concurrency, 12);
+        assert_true(accounting.is_inferred);
+}
+
+static void failed_tasks_take_time(void **state) {
+        PipelineStage stage = {};
+        StageAccounting accounting;
+
+        (void)state;
+        assert_false(pipeline_accounting_of(&stage, NULL, &accounting));
+        pipeline_stage_add_tasks(&stage, 0, 100, 50, 0.5);
+        assert_false(pipeline_accounting_of(&stage, NULL, &accounting)); /* no elapsed time */
+        pipeline_stage_add_queue(&stage, 60, 50, 0, 0, 0.5);
+        assert_true(pipeline_accounting_of(&stage, NULL, &accounting));
+        assert_near(accounting.busy, 50.0 / 60);
+}
+
+/* --- diagnosis ------------------------------------------------------------------------------------ */
+
+#define MINUTES_MAX 9
+
+/* Cases that SPDL's documentation describes, rounded, and cases of our own. */
+static const struct {
+        const char *name;
+        unsigned n_threads;
+        PipelineLimit limit;
+        PipelineDirection direction;
+        PipelineConfidence confidence;
+        const char *stage, *next;
+        Minute minutes[MINUTES_MAX];
+} cases[] = {
+        { "one stage, faster than the loop", 0, PIPELINE_LIMIT_CONSUMER, PIPELINE_DIRECTION_NONE, PIPELINE_CONFIDENCE_HIGH, NULL, NULL,
+          { { "0:src", 0, 0, 1980, 0.0294, 2e-6 }, { "1:25ms", 1980, 0.0258, 1980, 0.0044, 2e-6 },
+            { "2:sink", 0, 0, 1980, 0.0303, 5e-6 } } },
+        { "one stage, slower than the loop", 0, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_HIGH, "35ms",
+          NULL,
+          { { "0:src", 0, 0, 1672, 0.0358, 2e-6 }, { "1:35ms", 1672, 0.0357, 1672, 5e-6, 0.036 },
+            { "2:sink", 0, 0, 1672, 2e-6, 0.0055 } } },
+        { "three stages, the last is slow", 0, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_HIGH, "40ms",
+          "25ms",
+          { { "0:0:src", 0, 0, 1479, 0.04, 2e-6 }, { "0:1:10ms", 1479, 0.0107, 1479, 0.0298, 2e-6 },
+            { "0:2:25ms", 1479, 0.0259, 1479, 0.0147, 2e-6 }, { "0:3:40ms", 1472, 0.0406, 1472, 5e-6, 0.04 },
+            { "0:4:sink", 0, 0, 1479, 2e-6, 0.0102 } } },
+        { "three stages, the first is slow", 0, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_HIGH, "40ms",
+          "25ms",
+          { { "0:0:src", 0, 0, 1459, 0.041, 2e-6 }, { "0:1:40ms", 1459, 0.0411, 1459, 4e-6, 0.0154 },
+            { "0:2:25ms", 1459, 0.0256, 1459, 4e-6, 0.0304 }, { "0:3:10ms", 1459, 0.0107, 1459, 4e-6, 0.0412 },
+            { "0:4:sink", 0, 0, 1459, 2e-6, 0.0109 } } },
+        { "two workers make the slow stage fast", 0, PIPELINE_LIMIT_CONSUMER, PIPELINE_DIRECTION_NONE, PIPELINE_CONFIDENCE_HIGH, NULL,
+          NULL,
+          { { "0:0:src", 0, 0, 1985, 0.028, 2e-6 }, { "0:1:10ms", 1985, 0.0106, 1985, 0.0194, 2e-6 },
+            { "0:2:25ms", 1972, 0.0259, 1972, 0.0041, 0.0005 }, { "0:3:40ms_c2[2]", 1965, 0.041, 1965, 0.019, 2e-6 },
+            { "0:4:sink", 0, 0, 1965, 0.0303, 5e-6 } } },
+        { "the queue before an aggregation is drained by it", 0, PIPELINE_LIMIT_CONSUMER, PIPELINE_DIRECTION_NONE, PIPELINE_CONFIDENCE_HIGH,
+          NULL, NULL,
+          { { "0:0:src", 0, 0, 7944, 0.0074, 2e-6 }, { "0:1:6ms", 7932, 0.0066, 7932, 0.0008, 0.0019 },
+            { "0:2:aggregate(4)", 7932, 0.00014, 1965, 0.022, 3e-6 }, { "0:3:sink", 0, 0, 1965, 0.0303, 3e-6 } } },
+        { "production run", 12, PIPELINE_LIMIT_HANDOVER, PIPELINE_DIRECTION_LARGER_BUFFER, PIPELINE_CONFIDENCE_LOW, "sink", NULL,
+          { { "0:src", 0, 0, 2926, 0.0157, 8e-5 }, { "1:aggregate(8)", 2905, 0.00395, 366, 0.13, 0 },
+            { "2:download", 365, 0.2526, 365, 1.727, 0.001 }, { "3:disaggregate", 2917, 0.00568, 2917, 0.0148, 0.00025 },
+            { "4:preprocess", 2916, 0.0863, 2916, 0.1605, 0.0003 }, { "5:aggregate(4)", 2916, 0.00564, 729, 0.0581, 0.0011 },
+            { "6:collate", 728, 0.0161, 728, 0.974, 0.0005 }, { "7:gpu_transfer", 728, 0.02065, 728, 0.0607, 0.0132 },
+            { "8:sink", 0, 0, 727, 0.0689, 0.0129 } } },
+        { "slow source", 0, PIPELINE_LIMIT_SOURCE, PIPELINE_DIRECTION_FASTER_SOURCE, PIPELINE_CONFIDENCE_HIGH, "src", NULL,
+          { { "0:src", 0, 0, 600, 1e-5, 0.095 }, { "1:decode[1]", 600, 0.005, 600, 1e-5, 0.095 }, { "2:sink", 0, 0, 600, 1e-5, 0.09 } } },
+        { "stages share too few threads", 4, PIPELINE_LIMIT_POOL, PIPELINE_DIRECTION_MORE_THREADS, PIPELINE_CONFIDENCE_HIGH, NULL, NULL,
+          { { "0:src", 0, 0, 6000, 0.08, 1e-5 }, { "1:a[8]", 6000, 0.04, 6000, 0.04, 0.04 }, { "2:b[8]", 6000, 0.04, 6000, 1e-5, 0.01 },
+            { "3:sink", 0, 0, 6000, 1e-5, 0.009 } } },
+        { "slow aggregation", 0, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_FASTER_TASK, PIPELINE_CONFIDENCE_MEDIUM, "aggregate(4)", "a",
+          { { "0:src", 0, 0, 600, 0.08, 1e-5 }, { "1:a[1]", 600, 0.02, 600, 0.08, 0.01 }, { "2:aggregate(4)", 600, 0.085, 150, 1e-5, 0.39 },
+            { "3:sink", 0, 0, 150, 1e-5, 0.38 } } },
+        { "nothing stands out", 0, PIPELINE_LIMIT_UNKNOWN, PIPELINE_DIRECTION_NONE, PIPELINE_CONFIDENCE_NONE, NULL, NULL,
+          { { "0:src", 0, 0, 600, 0.03, 0.03 }, { "1:a[1]", 600, 0.03, 600, 0.03, 0.03 }, { "2:sink", 0, 0, 600, 0.03, 0.03 } } },
+        { "a consumer that took no item", 0, PIPELINE_LIMIT_UNKNOWN, PIPELINE_DIRECTION_NONE, PIPELINE_CONFIDENCE_NONE, NULL, NULL,
+          { { "0:src", 0, 0, 0, 0, 0 }, { "1:sink", 0, 0, 0, 0, 0 } } },
+};
+
+static void each_case_has_its_limit(void **state) {
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+                PipelineStage stages[MINUTES_MAX];
+                PipelineDiagnosis got;
+                size_t n = 0;
+
+                while (n < MINUTES_MAX && cases[i].minutes[n].label) {
+                        stages[n] = stage_of(&cases[i].minutes[n]);
+                        n++;
+                }
+                got = pipeline_diagnosis_of(stages, n, cases[i].n_threads);
+                if (got.limit != cases[i].limit || got.direction != cases[i].direction || got.confidence != cases[i].confidence)
+                        fail_msg("%s: %s, %s, %s", cases[i].name, pipeline_limit_names[got.limit], pipeline_direction_names[got.direction],
+                                 pipeline_confidence_names[got.confidence]);
+                assert_string_equal(got.stage < n ? stages[got.stage].name : "", cases[i].stage ?: "");
+                assert_string_equal(got.next_stage < n ? stages[got.next_stage].name : "", cases[i].next ?: "");
+        }
+}
+
+static void an_empty_pipeline_has_no_limit(void **state) {
+        PipelineDiagnosis got = pipeline_diagnosis_of(NULL, 0, 0);
+
+        (void)state;
+        assert_int_equal(got.limit, PIPELINE_LIMIT_UNKNOWN);
+        assert_true(isnan(got.wait_share));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(labels_of_each_dialect_are_parsed),
+                cmocka_unit_test(stages_are_ordered_by_position),
+                cmocka_unit_test(means_have_the_weights_of_their_parts),
+                cmocka_unit_test(a_queue_without_items_is_not_ready),
+                cmocka_unit_test(shares_of_the_time_add_up),
+                cmocka_unit_test(failed_tasks_take_time),
+                cmocka_unit_test(each_case_has_its_limit),
+                cmocka_unit_test(an_empty_pipeline_has_no_limit),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
