@@ -8,12 +8,9 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "document/semver.h"
 #include "util/array.h"
-#include "util/clock.h"
 #include "util/json.h"
 
-#define ORDERED_MAX 64U /* longer strings are compared as text */
 #define N_SLOTS 32768U /* more than three for each possible group */
 
 struct Grouping {
@@ -289,43 +286,6 @@ static int compare_naturally(JsonText a, JsonText b) {
         return (a.n - i > b.n - j) - (a.n - i < b.n - j);
 }
 
-/* Strings of one kind are compared in its order; the kinds follow each other. */
-typedef struct Ordered {
-        enum { ORDERED_SEMVER, ORDERED_TIME, ORDERED_TEXT } kind;
-        char text[ORDERED_MAX];
-        uint64_t time_ns;
-} Ordered;
-
-static void read_ordered(JsonText string, Ordered *ret) {
-        size_t n = string.n - 2;
-
-        ret->kind = ORDERED_TEXT;
-        if (n >= sizeof(ret->text) || memchr(string.text, '\\', string.n))
-                return;
-
-        memcpy(ret->text, string.text + 1, n);
-        ret->text[n] = '\0';
-        if (semver_is_valid(ret->text))
-                ret->kind = ORDERED_SEMVER;
-        else if (clock_parse_utc(ret->text, &ret->time_ns) == 0)
-                ret->kind = ORDERED_TIME;
-}
-
-/* Compares versions and times; 0: other strings, or equal ones. */
-static int compare_ordered(JsonText a, JsonText b) {
-        Ordered x, y;
-
-        if (json_text_kind(a) != JSON_KIND_STRING || json_text_kind(b) != JSON_KIND_STRING)
-                return 0;
-        read_ordered(a, &x);
-        read_ordered(b, &y);
-        if (x.kind != y.kind)
-                return x.kind < y.kind ? -1 : 1;
-        if (x.kind == ORDERED_SEMVER)
-                return semver_compare(x.text, y.text);
-        return x.kind == ORDERED_TIME ? (x.time_ns > y.time_ns) - (x.time_ns < y.time_ns) : 0;
-}
-
 static int compare_values(JsonText a, JsonText b) {
         double x, y;
         int r;
@@ -333,9 +293,7 @@ static int compare_values(JsonText a, JsonText b) {
         /* Compares integers that have the same double as text: different numbers never compare equal. */
         if (json_text_double(a, &x) && json_text_double(b, &y) && (x < y || x > y))
                 return x > y ? 1 : -1;
-        r = compare_ordered(a, b);
-        if (r == 0)
-                r = compare_naturally(a, b);
+        r = compare_naturally(a, b);
         if (r != 0)
                 return r;
         r = memcmp(a.text, b.text, a.n < b.n ? a.n : b.n);
