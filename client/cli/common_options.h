@@ -70,7 +70,7 @@ OptionParse option_parse_job_id, option_parse_label, option_parse_condition;
         { "job", 'j', "ID", "Job id", .parse = option_parse_job_id, .offset = OPTION_PLACE(type, member, const char *), .value = OPTION_VALUE_JOB }
 #define OPTION_ROW_NAME(type, member) { "name", 'n', "NAME", "Name of the job", OPTION_LINE(type, member, JOB_TEXT_MAX - 1) }
 #define OPTION_ROW_LABEL(type, member) \
-        { "label", 'l', "KEY=VALUE", "Label of the job; may be repeated", OPTION_TEXTS(type, member, JOB_LABELS_MAX, option_parse_label) }
+        { "label", 'l', "KEY=VALUE", "Label; may be repeated", OPTION_TEXTS(type, member, JOB_LABELS_MAX, option_parse_label) }
 #define OPTION_ROW_TIMEOUT(type, member) \
         { "timeout", 't', "SECONDS", "Maximum time to wait for perfd", OPTION_DURATION(type, member, 0), .initial = "5" }
 #define OPTION_ROW_SPOOL(type, member) \

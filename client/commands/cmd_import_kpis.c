@@ -21,7 +21,7 @@ typedef struct ImportKpisOptions {
 } ImportKpisOptions;
 
 static const Option options_table[] = {
-        { "name", 'n', "NAME", "Name of the indicator", OPTION_LINE(ImportKpisOptions, name, NAME_MAX_BYTES), .initial = "kpis" },
+        { "model", 0, "NAME", "Name of the model of the KPIs", OPTION_LINE(ImportKpisOptions, name, NAME_MAX_BYTES), .initial = "kpis" },
         OPTION_ROW_TIMEOUT(ImportKpisOptions, timeout_ns),
         OPTION_ROW_JSON(ImportKpisOptions, json),
         {},
@@ -260,7 +260,7 @@ static int import_kpis_run(const CommandLine *line) {
 
         deliver_courier_init(&courier, line->global.socket, options->timeout_ns);
         if (!indicator_name_is_valid(options->name, NAME_MAX_BYTES))
-                return command_refuse(line->command->name, "--name expects 1 to 128 letters, digits, or any of _ . : -, not '%s'",
+                return command_refuse(line->command->name, "--model expects 1 to 128 letters, digits, or any of _ . : -, not '%s'",
                                       options->name);
         for (int i = 0; i < line->n_arguments && r == EXIT_DONE; i++)
                 r = import_file(line, line->arguments[i], &courier);
@@ -274,7 +274,7 @@ const Command cmd_import_kpis = {
         .help = "Reads KPIs in JSON, in both text forms of MatrixBenchmarking, and in OpenMetrics, or standard input for -. The KPIs of "
                 "a test become one result, whose id is the test_uuid: importing a file again changes nothing. Without a model of the "
                 "name, the import registers one from unit, help and lower_better; otherwise differences from the model are reported.",
-        .examples = { "perfctl import kpis --name fine-tuning payload.json", "perfctl import kpis --name serving kpis.txt" },
+        .examples = { "perfctl import kpis --model fine-tuning payload.json", "perfctl import kpis --model serving kpis.txt" },
         COMMAND_OPTIONS(ImportKpisOptions, options_table),
         .n_arguments_min = 1,
         .n_arguments_max = COMMAND_MANY,

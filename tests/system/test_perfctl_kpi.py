@@ -44,7 +44,7 @@ class Kpi(TestCase):
 
     def test_kpis_of_a_payload_are_one_result_and_come_out_as_openmetrics(self):
         file = self.write({"metadata": {}, "kpis": KPIS})
-        done = self.perfctl("import", "kpis", "--name", "tuning", "--json", file)
+        done = self.perfctl("import", "kpis", "--model", "tuning", "--json", file)
         self.assertEqual(json.loads(done.stdout), {"kpis": 3, "stored": 1, "duplicate": 0})
         self.assertIn("registered a model of tuning", done.stderr)
         self.assertEqual(self.perfctl("kpi", "list", "--format", "openmetrics").stdout, OPENMETRICS)
@@ -52,7 +52,7 @@ class Kpi(TestCase):
         self.assertEqual(document["@result"], {name: entry["value"] for name, entry in KPIS.items()})
         self.assertEqual(list(document["@parameters"]), ["rhoai_version", "accelerator_count", "lora_dropout", "lora_modules"])
         self.assertEqual(list(document["@labels"]), ["test_uuid", "ci_engine", "run_id", "test_path", "urls"])
-        again = self.perfctl("import", "kpis", "--name", "tuning", "--json", file)
+        again = self.perfctl("import", "kpis", "--model", "tuning", "--json", file)
         self.assertEqual((json.loads(again.stdout)["duplicate"], again.stderr), (1, ""))
 
     def test_openmetrics_is_read_back(self):
@@ -62,7 +62,7 @@ class Kpi(TestCase):
     def test_what_the_code_of_matrixbenchmarking_prints_is_read(self):
         labels = ", ".join(f'{key}="{value}"' for key, value in KPIS["runtime"].items()
                            if key not in ("unit", "help", "value", "@timestamp"))
-        self.perfctl("import", "kpis", "--name", "printed", self.write(f"# HELP Time taken, in s\nruntime{{{labels}}} 1519.5 s\n"))
+        self.perfctl("import", "kpis", "--model", "printed", self.write(f"# HELP Time taken, in s\nruntime{{{labels}}} 1519.5 s\n"))
         model, = (model for model in self.running.get("/api/v1/models").json["models"] if model["name"] == "printed")
         self.assertEqual(model["declaration"]["results"]["runtime"],
                          {"type": "float", "unit": "s", "direction": "lower", "help": "Time taken", "optional": True})
@@ -81,7 +81,7 @@ class Kpi(TestCase):
 
     def test_a_result_of_two_models_has_the_model_in_its_name(self):
         for name, uuid in (("one", UUID), ("two", UUID.replace("7b", "8c"))):
-            self.perfctl("import", "kpis", "--name", name, self.write({"runtime": {**KPIS["runtime"], "test_uuid": uuid}}))
+            self.perfctl("import", "kpis", "--model", name, self.write({"runtime": {**KPIS["runtime"], "test_uuid": uuid}}))
         self.assertEqual([line.split()[0] for line in self.perfctl("kpi", "list").stdout.splitlines()],
                          ["KPI", "one.runtime", "two.runtime"])
         families = [line.split()[2] for line in self.perfctl("kpi", "list", "--format", "openmetrics").stdout.splitlines()
