@@ -101,7 +101,7 @@ $(B)/libperfd.so: $(B)/libperfd.so.0
 	ln -sf libperfd.so.0 $@
 
 # One object in which only the PERFD_API names are global, so that a static user cannot collide with our insides.
-$(B)/libperfd.a: $(LIB_OBJ) $(filter-out $(B)/lib/text/%,$(CORE_OBJ))
+$(B)/libperfd.a: $(LIB_OBJ) $(filter-out $(B)/lib/text/% $(B)/lib/stack/% $(B)/lib/util/sha256.o,$(CORE_OBJ))
 	$(RM) $@
 	ld -r -o $(B)/libperfd.o $^
 	objcopy --localize-hidden $(B)/libperfd.o

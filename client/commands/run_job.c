@@ -559,7 +559,7 @@ int run_job(const CommandLine *line, const RunOptions *options, char *const *com
         if (options->export && !summary_export_find_format(options->export, &format))
                 return command_refuse(line->command->name, "--export expects a file whose name ends in " EXPORT_ENDINGS ", not '%s'",
                                       options->export);
-        r = run_stack_read(options->stack, &run.stack);
+        r = run_stack_read(options->stack, command[0], &run.stack);
         if (r != EXIT_DONE)
                 return r;
         r = prepare(&run);

@@ -19,10 +19,10 @@ void run_stack_deinit(RunStack *stack) {
         *stack = (RunStack){};
 }
 
-static int read_sources(const char *words, RunStack *ret) {
+static int read_sources(const char *words, const char *program, RunStack *ret) {
         scoped(closep) int root_fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        const StackPlace place = { .root_fd = root_fd, .virtual_env = getenv("VIRTUAL_ENV"), .conda_prefix = getenv("CONDA_PREFIX"),
-                                   .path = getenv("PATH"), .modules = getenv("LOADEDMODULES") };
+        const StackPlace place = { .root_fd = root_fd, .program = program, .virtual_env = getenv("VIRTUAL_ENV"),
+                                   .conda_prefix = getenv("CONDA_PREFIX"), .path = getenv("PATH"), .modules = getenv("LOADEDMODULES") };
         scoped(stack_builder_deinit) StackBuilder stack = { .arena = &ret->arena };
         Slice word;
         int r;
@@ -33,20 +33,20 @@ static int read_sources(const char *words, RunStack *ret) {
         if (r == 0)
                 r = stack_source_read(words, &place, &stack, &word);
         if (r == STACK_SOURCE_NONE) {
-                message_print("--stack %.*s: this environment has none", (int)word.n, word.text);
+                message_print("--stack %.*s: the environment of the command has no such packages", (int)word.n, word.text);
                 return EXIT_USAGE;
         }
         return r == 0 ? stack_builder_end(&stack, &ret->stack.document) : r;
 }
 
-int run_stack_read(const char *words, RunStack *ret) {
+int run_stack_read(const char *words, const char *program, RunStack *ret) {
         const char *given = words ?: getenv("PERFD_STACK");
         int r;
 
         *ret = (RunStack){};
         if (!given || !given[0])
                 return EXIT_DONE;
-        r = stack_source_is_list(given) ? read_sources(given, ret) : lock_file_read(given, &ret->arena, &ret->stack.document);
+        r = stack_source_is_list(given) ? read_sources(given, program, ret) : lock_file_read(given, &ret->arena, &ret->stack.document);
         if (r < 0)
                 message_print("--stack %s: %s", given, strerrordesc_np(-r));
         ret->is_known = r == 0;

@@ -14,7 +14,7 @@ typedef struct RunStack {
 
 /*
  * Reads the stack: a list of sources, or a lock file. words: as given by --stack; NULL: as in $PERFD_STACK, whose errors do not
- * prevent the run. Returns EXIT_DONE, or EXIT_USAGE after a message. Release with run_stack_deinit() in all cases.
+ * prevent the run. program: of the command. Returns EXIT_DONE, or EXIT_USAGE after a message. Release with run_stack_deinit() in all cases.
  */
-int run_stack_read(const char *words, RunStack *ret);
+int run_stack_read(const char *words, const char *program, RunStack *ret);
 void run_stack_deinit(RunStack *stack);

@@ -107,7 +107,8 @@ static bool add_prefix(StackBuilder *stack, int root_fd, const char *prefix) {
         struct dirent *entry;
         bool is_found = false;
 
-        (void)snprintf(path, sizeof(path), "%s/lib", below(prefix));
+        if (snprintf(path, sizeof(path), "%s/lib", below(prefix)) >= (int)sizeof(path))
+                return false;
         list = file_open_list(root_fd, path);
         while (list && (entry = readdir(list))) {
                 if (strncmp(entry->d_name, "python3", strlen("python3")) != 0)
@@ -141,18 +142,24 @@ static bool find_prefix(const StackPlace *place, char ret[static PATH_MAX]) {
         return false;
 }
 
-static int read_pip(const StackPlace *place, StackBuilder *stack) {
-        char prefix[PATH_MAX];
-        bool is_found;
+/* Finds the virtual environment that contains the program: v of v/bin/python. The program itself is a link to another Python. */
+static bool find_prefix_of_program(const StackPlace *place, char ret[static PATH_MAX]) {
+        const char *slash = place->program ? strrchr(place->program, '/') : NULL;
+        char directory[PATH_MAX], file[PATH_MAX];
 
-        if (place->virtual_env || place->conda_prefix)
-                is_found = add_prefix(stack, place->root_fd, place->virtual_env ?: place->conda_prefix);
-        else {
-                is_found = find_prefix(place, prefix) && add_prefix(stack, place->root_fd, prefix);
-                if (is_found && strcmp(prefix, "/usr") == 0) /* what pip installs precedes what Debian does: one version counts */
-                        stack->package_manager = stack_builder_slice("pip");
-        }
-        return is_found ? 0 : STACK_SOURCE_NONE;
+        if (!slash || snprintf(directory, sizeof(directory), "%.*s/..", (int)(slash - place->program), place->program) >= PATH_MAX ||
+            !realpath(directory, ret))
+                return false;
+        return snprintf(file, sizeof(file), "%s/pyvenv.cfg", below(ret)) < PATH_MAX && faccessat(place->root_fd, file, F_OK, 0) == 0;
+}
+
+static int read_pip(const StackPlace *place, StackBuilder *stack) {
+        const char *given = place->virtual_env ?: place->conda_prefix;
+        char prefix[PATH_MAX];
+
+        if (find_prefix_of_program(place, prefix) || (!given && find_prefix(place, prefix)))
+                given = prefix;
+        return given && add_prefix(stack, place->root_fd, given) ? 0 : STACK_SOURCE_NONE;
 }
 
 /* --- conda ------------------------------------------------------------------------------------------ */

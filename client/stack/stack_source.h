@@ -6,7 +6,8 @@
  *
  * Reads the files of package managers, and starts no process:
  *
- *   pip     distributions in the environment of $VIRTUAL_ENV, $CONDA_PREFIX, or the python3 of $PATH
+ *   pip     distributions in the environment that contains the program, otherwise of $VIRTUAL_ENV, $CONDA_PREFIX, or the python3
+ *           of $PATH
  *   conda   packages in the environment of $CONDA_PREFIX
  *   dpkg    installed packages of Debian
  *   module  modules in $LOADEDMODULES
@@ -21,6 +22,7 @@
 /* Environment of a command. NULL: not set. */
 typedef struct StackPlace {
         int root_fd; /* of the file system */
+        const char *program; /* of the command, as it was given */
         const char *virtual_env, *conda_prefix, *path, *modules;
 } StackPlace;
 

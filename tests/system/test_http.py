@@ -96,6 +96,8 @@ class Answers(harness.TestCase):
                 self.assert_status(client.submit(harness.indicator("matmul", rate=i + 0.5), job="running", time_ms=1000 + i), "OK")
             request = client.submit_request(harness.indicator("of-a-batch"))
             request.submit.indicators[0].batch = bytes.fromhex(self.BATCH)
+            request.submit.stacks.append(json.dumps(self.STACK).encode())
+            request.submit.indicators[0].stack = 1
             self.assert_status(client.call(request), "OK")
         daemon.wait_tick()
         return daemon
@@ -113,6 +115,7 @@ class Answers(harness.TestCase):
                 return items
 
     BATCH = "01" * 16
+    STACK = {"os": {"name": "rhel", "version": "8.2"}, "packages": [{"name": "numpy", "version": "1.18.5"}]}
 
     def find_ids(self, path):
         if "/batches/" in path:
@@ -126,9 +129,11 @@ class Answers(harness.TestCase):
         daemon = self.daemon_with_data()
         document = daemon.get("/api/v1/openapi.json").json
         schema = Schema(document)
+        digest = daemon.get("/api/v1/stacks").json["stacks"][0]["digest"]
+        needed = {**self.NEEDED, "/api/v1/stacks/{digest}/diff": f"?to={digest}"}
         for path, item in document["paths"].items():
             for id_ in self.find_ids(path):
-                asked = path.replace("{id}", id_).replace("{name}", "matmul") + self.NEEDED.get(path, "")
+                asked = path.replace("{id}", id_).replace("{name}", "matmul").replace("{digest}", digest) + needed.get(path, "")
                 answer = daemon.get(asked)
                 self.assertEqual(answer.status, 200, f"{asked}: {answer.text}")
                 kind = answer.headers["content-type"].split(";")[0]

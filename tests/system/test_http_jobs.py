@@ -105,7 +105,7 @@ class JobOverHttp(GroupTest):
         self.assertEqual(shrunk, [])
         metrics = self.server.metrics()
         self.assertEqual(metrics["perfd_jobs_with_cgroup"], 1)
-        for job, n_max in (("own", 75), ("shared", 50)):
+        for job, n_max in (("own", 79), ("shared", 52)):
             self.assertLessEqual(sum(f'job="{job}"' in s for s in metrics), n_max)
         self.assertEqual(sum("name=" in s for s in metrics), 2)
 

@@ -711,7 +711,7 @@ class Perfctl(WithModels):
         for words in (("indicator", "--help"), ("help", "indicator")):
             done = subprocess.run([harness.PERFCTL, *words], capture_output=True, text=True)
             named = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("  indicator ")]
-            self.assertEqual(named, ["list", "show", "query", "rank", "batch", "models", "schema", "register", "unregister"])
+            self.assertEqual(named, ["list", "show", "query", "rank", "stack", "batch", "models", "schema", "register", "unregister"])
         alone = subprocess.run([harness.PERFCTL, "indicator"], capture_output=True, text=True)
         self.assertIn("try 'perfctl indicator --help'", alone.stderr)
         text = subprocess.run([harness.PERFCTL, "indicator", "rank", "--help"], capture_output=True, text=True).stdout

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -85,8 +86,8 @@ class Stacks(TestCase):
 
     def test_the_default_of_the_environment_prevents_no_run(self):
         self.assertIn("perfctl: cannot read absent.lock", self.run_with(PERFD_STACK="absent.lock"))
-        self.assertIn("--stack conda: this environment has none", self.run_with(PERFD_STACK="conda"))
-        self.assertIn("--stack conda: this environment has none", self.run_with("--stack", "conda", status=2))
+        self.assertIn("--stack conda: the environment of the command has no such packages", self.run_with(PERFD_STACK="conda"))
+        self.assertIn("--stack conda: the environment of the command has no such packages", self.run_with("--stack", "conda", status=2))
 
     def start(self):
         self.running = self.daemon("[sampling]\ninterval = 100ms\n")
@@ -130,8 +131,18 @@ class Stacks(TestCase):
         (info / "WHEEL").write_text("Wheel-Version: 1.0\nTag: cp311-cp311-linux_x86_64\n")
         (info / "direct_url.json").write_text('{"url": "https://b/own.whl", "archive_info": {}}')
         (venv / "bin" / "python").unlink()
+        packages = [("own", "python", "1.2", "https://b/own.whl", None, "cp311-cp311-linux_x86_64")]
         self.run_with("--stack", "pip", VIRTUAL_ENV=str(venv))
-        self.assertEqual(self.stored(), [("own", "python", "1.2", "https://b/own.whl", None, "cp311-cp311-linux_x86_64")])
+        self.assertEqual(self.stored(), packages)
+
+        # A program of another environment than the active one.
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: Own\nVersion: 1.3\n")
+        shutil.copy(self.directory / "m.sh", venv / "bin" / "tool")
+        (venv / "bin" / "tool").chmod(0o755)
+        done = subprocess.run([PERFCTL, "run", "-q", "--stack", "pip", "--", "venv/bin/tool"], cwd=self.directory, capture_output=True,
+                              text=True, env={**self.environment, "VIRTUAL_ENV": str(self.directory)})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual([row[:3] for row in self.stored()], [("own", "python", "1.3")])
 
 
 if __name__ == "__main__":
