@@ -7,6 +7,7 @@
 #include "http/indicators/indicators_subject.h"
 #include "http/indicators/result_groups.h"
 #include "http/indicators/stack_diff.h"
+#include "http/indicators/vocabulary.h"
 #include "http/pagination.h"
 #include "store/indicators/stack_reader.h"
 
@@ -124,6 +125,7 @@ void indicators_subject_stack_diff(Exchange *exchange) {
 
 /* Compares the stacks of all selected results of an indicator: the values have the number of good and of failed runs. */
 void indicators_subject_stacks_of_results(Exchange *exchange) {
+        scoped(vocabulary_freep) Vocabulary *vocabulary = NULL;
         scoped(grouping_freep) Grouping *grouping = NULL;
         const GroupFields fields = {};
         Json json = { .out = exchange->body };
@@ -133,6 +135,7 @@ void indicators_subject_stacks_of_results(Exchange *exchange) {
         size_t n;
 
         if (selection_parse(exchange, exchange->argument, &selection) > 0 ||
+            vocabulary_new(&vocabulary, exchange, &selection.filter) > 0 || vocabulary_check(vocabulary, exchange, &selection) > 0 ||
             result_groups_read(exchange, &selection, &fields, &grouping, &n_scanned) > 0)
                 return;
 

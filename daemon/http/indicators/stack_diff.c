@@ -89,36 +89,59 @@ static int read_facts(Exchange *exchange, const StackCount *stack, size_t i, Fac
 
 /* --- comparing ------------------------------------------------------------------------------------- */
 
-static int compare(const void *a, const void *b) {
+static int compare_stacks(const Fact *x, const Fact *y) {
+        return (x->stack > y->stack) - (x->stack < y->stack);
+}
+
+static int compare_values(const void *a, const void *b) {
         const Fact *x = a, *y = b;
         int r;
 
         r = strcmp(x->key, y->key);
         if (r == 0)
                 r = strcmp(x->value, y->value);
-        if (r == 0)
-                r = strcmp(x->build, y->build);
-        return r != 0 ? r : (x->stack > y->stack) - (x->stack < y->stack);
+        return r != 0 ? r : compare_stacks(x, y);
+}
+
+/* For facts of one key. */
+static int compare_builds(const void *a, const void *b) {
+        const Fact *x = a, *y = b;
+        int r;
+
+        r = strcmp(x->build, y->build);
+        return r != 0 ? r : compare_stacks(x, y);
 }
 
 static const char *text_of(const Fact *fact, bool is_build) {
         return is_build ? fact->build : fact->value;
 }
 
-/* Counts the facts of one value, of which a stack may have several. */
-static size_t end_of_value(const Fact *facts, size_t begin, size_t n, bool is_build) {
-        size_t end = begin + 1;
+/* Adds up the stacks that have the value at `begin`: each once, also if several of its packages have the value. Returns the end of the
+ * value's facts. */
+static size_t count_value(const Fact *facts, size_t begin, size_t n, const StackCount *stacks, bool is_build, StackCount *ret,
+                          size_t *ret_n_stacks) {
+        size_t i;
 
-        while (end < n && strcmp(text_of(&facts[begin], is_build), text_of(&facts[end], is_build)) == 0)
-                end++;
-        return end;
+        *ret = (StackCount){};
+        *ret_n_stacks = 0;
+        for (i = begin; i < n && strcmp(text_of(&facts[begin], is_build), text_of(&facts[i], is_build)) == 0; i++) {
+                if (i > begin && facts[i].stack == facts[i - 1].stack)
+                        continue;
+                ret->n += stacks[facts[i].stack].n;
+                ret->n_failed += stacks[facts[i].stack].n_failed;
+                ++*ret_n_stacks;
+        }
+        return i;
 }
 
 /* True if a value is not that of all stacks. facts: of one key. */
-static bool is_different(const Fact *facts, size_t n, size_t n_stacks, bool is_build) {
-        for (size_t begin = 0, end = 0; begin < n; begin = end) {
-                end = end_of_value(facts, begin, n, is_build);
-                if (end - begin < n_stacks)
+static bool is_different(const Fact *facts, size_t n, const StackCount *stacks, size_t n_stacks, bool is_build) {
+        StackCount count;
+        size_t n_have;
+
+        for (size_t begin = 0; begin < n;) {
+                begin = count_value(facts, begin, n, stacks, is_build, &count, &n_have);
+                if (n_have < n_stacks)
                         return true;
         }
         return false;
@@ -144,14 +167,11 @@ static void put_values(Json *json, const Fact *facts, size_t n, const StackCount
                 rest.n_failed += is_there ? 0 : stacks[i].n_failed;
                 rest.stack += !is_there;
         }
-        for (size_t begin = 0, end = 0; begin < n; begin = end) {
-                StackCount count = {};
+        for (size_t begin = 0, end; begin < n; begin = end) {
+                StackCount count;
+                size_t n_have;
 
-                end = end_of_value(facts, begin, n, is_build);
-                for (size_t i = begin; i < end; i++) {
-                        count.n += stacks[facts[i].stack].n;
-                        count.n_failed += stacks[facts[i].stack].n_failed;
-                }
+                end = count_value(facts, begin, n, stacks, is_build, &count, &n_have);
                 put_value(json, text_of(&facts[begin], is_build), &count);
         }
         if (rest.stack > 0)
@@ -168,12 +188,15 @@ static bool is_among(const char *key, const char *const *without, size_t n) {
         return false;
 }
 
-static void write_key(Json *json, const Fact *facts, size_t n, const StackCount *stacks, size_t n_stacks) {
-        bool is_build = !is_different(facts, n, n_stacks, false);
+static void write_key(Json *json, Fact *facts, size_t n, const StackCount *stacks, size_t n_stacks) {
+        bool is_build = !is_different(facts, n, stacks, n_stacks, false);
         scoped(buffer_deinit) Buffer key = {};
 
-        if (is_build && !is_different(facts, n, n_stacks, true))
-                return;
+        if (is_build) {
+                qsort(facts, n, sizeof(*facts), compare_builds);
+                if (!is_different(facts, n, stacks, n_stacks, true))
+                        return;
+        }
 
         buffer_printf(&key, "%s%s", facts[0].key, is_build ? BUILD_KEY : "");
         json_object_begin(json);
@@ -200,7 +223,7 @@ int stack_diff_write(Exchange *exchange, Json *json, const char *key, const Stac
                 return exchange_store_error(exchange, r);
 
         if (set.n > 0)
-                qsort(set.items, set.n, sizeof(*set.items), compare);
+                qsort(set.items, set.n, sizeof(*set.items), compare_values);
         json_put_array_begin(json, key);
         for (size_t begin = 0, end = 0; begin < set.n; begin = end) {
                 for (end = begin + 1; end < set.n && strcmp(set.items[begin].key, set.items[end].key) == 0; end++)
