@@ -40,6 +40,13 @@ typedef struct RunOutput {
         OutputTail error;
 } RunOutput;
 
+/* How the runs of the command ended. */
+typedef struct RunEnds {
+        JobEnd all;
+        ChildEnd last;
+        uint64_t n_killed; /* processes, of all runs, for want of memory */
+} RunEnds;
+
 typedef struct RunJob {
         const RunOptions *options;
         char *const *command;
@@ -51,10 +58,8 @@ typedef struct RunJob {
         Announcement announcement;
         bool is_ended; /* perfd has its end */
         bool is_kept;  /* in the spool, and that has been said */
-        JobEnd end; /* of all runs */
         ClientCpu own_cpu; /* when this process entered the control group; after the announcement, at its time */
-        ChildEnd last; /* run */
-        uint64_t n_killed; /* processes, of all runs, for want of memory */
+        RunEnds ends;
 
         RunOutput output;
         RunPlace place;
@@ -89,7 +94,7 @@ static void spool_batch(RunJob *run, const Batch *batch, const Delivery *deliver
         rest.n_items -= delivery->n_acked;
         r = spool_find_directory(run->options->spool, directory);
         if (r == 0)
-                r = spool_put(directory, &rest, run->end.realtime_ms, name);
+                r = spool_put(directory, &rest, run->ends.all.realtime_ms, name);
         *(r < 0 ? &run->series.n_lost : &run->series.n_kept) += rest.n_items;
         if (r < 0)
                 message_print("%s; the job's %s are lost, since they cannot be kept in %s: %s", reason, what,
@@ -181,7 +186,7 @@ static int deliver_results(RunJob *run, RunResults *results, bool is_last) {
         }
         if (is_last && run->announcement.is_begun) {
                 batch.ended_job = run->info.id;
-                batch.end = run->end;
+                batch.end = run->ends.all;
                 batch.end.client_cpu = own_cpu_since(&run->own_cpu);
         }
         return deliver_end(run, results, &batch);
@@ -215,7 +220,7 @@ static int read_results(RunJob *run, const RunFacts *facts, uint64_t index, RunR
         if (!run->has_place)
                 run_results_read_place(&run->place);
         run->has_place = true;
-        return run_results_read(ret, &run->plan, &run->output.capture, facts, run->last.status, (uint32_t)index);
+        return run_results_read(ret, &run->plan, &run->output.capture, facts, run->ends.last.status, (uint32_t)index);
 }
 
 /* Records one run; the last run also ends the job. is_kept: the run has results. */
@@ -223,7 +228,7 @@ static int process_run(RunJob *run, const RunFacts *facts, uint64_t index, bool 
         scoped(run_results_deinit) RunResults results = {};
         int r = 0;
 
-        if (is_kept && (run->output.is_captured || run->plan.benchmark) && !run->last.exec_error)
+        if (is_kept && (run->output.is_captured || run->plan.benchmark) && !run->ends.last.exec_error)
                 r = read_results(run, facts, index, &results);
         if (r == 0)
                 r = run_series_add(&run->series, &results);
@@ -443,28 +448,28 @@ static void run_command(RunJob *run, ChildSignals *signals, RunFacts *ret) {
         *ret = (RunFacts){ .error = plan.error, .begin_realtime_ns = clock_realtime_ns() };
         capture_clear(&run->output.capture);
         output_tail_clear(&run->output.error);
-        r = child_run(run->command, &plan, &run->last);
+        r = child_run(run->command, &plan, &run->ends.last);
         if (r < 0) {
                 child_print_exec_error(run->command[0], -r);
-                run->last = (ChildEnd){ .status = 126, .exec_error = -r };
-        } else if (run->last.exec_error)
-                explain_exec(run, run->last.exec_error);
+                run->ends.last = (ChildEnd){ .status = 126, .exec_error = -r };
+        } else if (run->ends.last.exec_error)
+                explain_exec(run, run->ends.last.exec_error);
 
         ret->wall_seconds = (double)(clock_boottime_ns() - begin_ns) / 1e9;
         ret->end_realtime_ns = clock_realtime_ns();
-        ret->has_rusage = !run->last.exec_error;
-        ret->rusage = run->last.rusage;
+        ret->has_rusage = !run->ends.last.exec_error;
+        ret->rusage = run->ends.last.rusage;
 }
 
 /* A command that was killed does not say why. */
 static uint64_t count_kills(RunJob *run) {
-        bool is_asked = has_group(run) && (run->last.status != 0 || run->limits.memory_bytes > 0);
-        uint64_t n_all = is_asked ? limits_count_kills() : 0, n = n_all - run->n_killed;
+        bool is_asked = has_group(run) && (run->ends.last.status != 0 || run->limits.memory_bytes > 0);
+        uint64_t n_all = is_asked ? limits_count_kills() : 0, n = n_all - run->ends.n_killed;
         char processes[32];
 
-        if (n_all <= run->n_killed)
+        if (n_all <= run->ends.n_killed)
                 return 0;
-        run->n_killed = n_all;
+        run->ends.n_killed = n_all;
         (void)snprintf(processes, sizeof(processes), "%ju process%s", (uintmax_t)n, n == 1 ? "" : "es");
         if (run->limits.memory_bytes > 0)
                 message_print("the kernel killed %s of the command: the job exceeded its memory limit of %ju bytes", processes,
@@ -476,15 +481,15 @@ static uint64_t count_kills(RunJob *run) {
 
 /* The job ends as the first run did that failed. */
 static void add_end(RunJob *run, const RunFacts *facts) {
-        JobEnd *end = &run->end;
+        JobEnd *end = &run->ends.all;
 
         end->has_exit_status = true;
         end->has_rusage |= facts->has_rusage;
-        end->is_rusage_partial |= run->last.is_rusage_partial;
+        end->is_rusage_partial |= run->ends.last.is_rusage_partial;
         child_add_rusage(&end->rusage, &facts->rusage);
         if (end->exit_status == 0) {
-                end->exit_status = run->last.status;
-                end->signal = run->last.signal;
+                end->exit_status = run->ends.last.status;
+                end->signal = run->ends.last.signal;
         }
         end->realtime_ms = facts->end_realtime_ns / NS_PER_MS;
 }
@@ -502,11 +507,11 @@ static int run_all(RunJob *run) {
                 run_command(run, &signals, &facts);
                 facts.n_oom_kills = count_kills(run);
                 add_end(run, &facts);
-                is_last = i + 1 == n || run->last.is_told || run->last.exec_error;
+                is_last = i + 1 == n || run->ends.last.is_told || run->ends.last.exec_error;
                 if (i < n_warmups && !is_last)
                         continue;
                 run->series.n_runs += i >= n_warmups;
-                run->series.n_failed += i >= n_warmups && run->last.status != 0;
+                run->series.n_failed += i >= n_warmups && run->ends.last.status != 0;
                 r = process_run(run, &facts, i - n_warmups, i >= n_warmups, is_last);
                 show_progress(run, is_last ? 0 : n - i - 1);
         }
@@ -515,7 +520,7 @@ static int run_all(RunJob *run) {
 
 /* Called last, so that a process that ends a moment later than the command is not reported. */
 static void report_remaining_processes(const RunJob *run) {
-        size_t n = child_count_left(&run->last);
+        size_t n = child_count_left(&run->ends.last);
 
         if (n == 1)
                 message_print("1 process of the command is still running; what it uses from now on is not counted (see --wait)");
@@ -527,7 +532,8 @@ static void print_end(const RunJob *run) {
         char duration[TEXT_MAX];
 
         text_duration(clock_boottime_ns() - run->announcement.begin_ns, duration);
-        message_print("job %s: exit %d after %s; details: perfctl report %s", run->info.id, run->end.exit_status, duration, run->info.id);
+        message_print("job %s: exit %d after %s; details: perfctl report %s", run->info.id, run->ends.all.exit_status, duration,
+                      run->info.id);
 }
 
 /* Without the end, perfd has no report, and the metrics of the job are not final. */
@@ -588,5 +594,5 @@ int run_job(const CommandLine *line, const RunOptions *options, char *const *com
 
         r = summarise(&run, &line->global);
         finish(&run, &line->global);
-        return run.end.exit_status == 0 && r < 0 ? EXIT_FAILED : run.end.exit_status;
+        return run.ends.all.exit_status == 0 && r < 0 ? EXIT_FAILED : run.ends.all.exit_status;
 }
