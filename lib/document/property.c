@@ -219,10 +219,10 @@ static int take_display(ModelReader *reader, const Value *object, Property *prop
                                           property->display.format);
         if (value_get_given(object, "divisor") && property->display.divisor == 0)
                 return model_reader_wrong(reader, "divisor", "is 0: use another number");
-        if (!property->display.divisor != !property->display.divisor_unit)
+        if ((property->display.divisor == 0) != !property->display.divisor_unit)
                 return model_reader_wrong(reader, property->display.divisor_unit ? "divisor" : "divisor_unit",
                                           "missing: divisor and divisor_unit are used together");
-        if (property->display.divisor && !property->display.format)
+        if (property->display.divisor != 0 && !property->display.format)
                 return model_reader_wrong(reader, "format", "missing: say how the divided value is written, as in '{:.2f}'");
         return 0;
 }
