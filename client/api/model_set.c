@@ -14,8 +14,10 @@
 #include "util/array.h"
 
 void model_set_deinit(ModelSet *set) {
-        for (size_t i = 0; i < set->n_arenas; i++)
-                arena_deinit(&set->arenas[i]);
+        for (size_t i = 0; i < set->n_arenas; i++) {
+                arena_deinit(set->arenas[i]);
+                free(set->arenas[i]);
+        }
         free(set->arenas);
         free(set->models);
         *set = (ModelSet){};
@@ -26,11 +28,14 @@ static int out_of_memory(void) {
         return EXIT_FAILED;
 }
 
-/* Allocates an arena, which the set owns. Returns NULL if out of memory. */
+/* Allocates an arena, which the set owns, and whose place does not change. Returns NULL if out of memory. */
 static Arena *make_arena(ModelSet *set, size_t n_bytes) {
-        if (ARRAY_EXTEND(set->arenas, set->n_arenas) < 0 || arena_init(&set->arenas[set->n_arenas], n_bytes) < 0)
+        scoped(freep) Arena *arena = calloc(1, sizeof(*arena));
+
+        if (!arena || ARRAY_EXTEND(set->arenas, set->n_arenas) < 0 || arena_init(arena, n_bytes) < 0)
                 return NULL;
-        return &set->arenas[set->n_arenas++];
+        set->arenas[set->n_arenas] = TAKE(arena);
+        return set->arenas[set->n_arenas++];
 }
 
 /* Returns 0, MODEL_INVALID with a complaint, or -ENOMEM. */

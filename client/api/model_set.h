@@ -13,7 +13,7 @@
 typedef struct ModelSet {
         IndicatorModel *models;
         size_t n;
-        Arena *arenas; /* memory of the models and their documents */
+        Arena **arenas; /* memory of the models and their documents */
         size_t n_arenas;
 } ModelSet;
 
