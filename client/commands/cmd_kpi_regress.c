@@ -9,17 +9,30 @@
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
 
+#define IGNORED_ENTRIES_MAX 16U
+
 typedef struct KpiRegressOptions {
         SelectionOptions selection;
         const char *current, *compare_by, *ignore, *across, *order, *method, *direction, *fdr, *fail_on;
-        bool json;
+        OptionTexts ignore_entry; /* each KEY=VALUE,… */
+        bool compat, json;
 } KpiRegressOptions;
+
+static int parse_entry(const Option *option, const char *value, void *place, char ret_error[static OPTION_ERROR_MAX]) {
+        const char *equals = strchr(value, '=');
+
+        if (!equals || equals == value || !equals[1])
+                return option_refuse(option, value, "KEY=VALUE or KEY=VALUE,VALUE", ret_error);
+        return option_add_text(option, value, place, ret_error);
+}
 
 static const Option options_table[] = {
         OPTION_INCLUDE(KpiRegressOptions, selection, SelectionOptions, selection_options),
         { "current", 0, "VERSION", "Version to judge (default: that of the newest run)", OPTION_TEXT(KpiRegressOptions, current) },
         { "compare-by", 0, "KEY,…", "Keys that tell versions apart (default version)", OPTION_TEXT(KpiRegressOptions, compare_by) },
         { "ignore", 0, "KEY,…", "Parameters that may differ in a history", OPTION_TEXT(KpiRegressOptions, ignore) },
+        { "ignore-entry", 0, "KEY=VALUE,…", "Leave out results with these values; may be repeated",
+          OPTION_TEXTS(KpiRegressOptions, ignore_entry, IGNORED_ENTRIES_MAX, parse_entry) },
         { "across", 0, "WHAT,…", "Compare results that differ in WHAT, as hardware",
           OPTION_CHOICE(KpiRegressOptions, across, "hardware") },
         { "order", 0, "HOW", "Order of versions (default semver)", OPTION_CHOICE(KpiRegressOptions, order, "semver", "time", "number") },
@@ -30,6 +43,7 @@ static const Option options_table[] = {
         { "fdr", 0, "RATE", "Largest share of false changes among all (default 0.05)", OPTION_TEXT(KpiRegressOptions, fdr) },
         { "fail-on", 0, "LIST", "Verdicts with exit status 4; no-verdict: 5", .initial = "regression",
           OPTION_TEXT(KpiRegressOptions, fail_on) },
+        OPTION_ROW_COMPAT(KpiRegressOptions, compat),
         OPTION_ROW_JSON(KpiRegressOptions, json),
         {},
 };
@@ -207,12 +221,15 @@ static void put_path(const CommandLine *line, Buffer *path) {
         const KpiRegressOptions *options = line->options;
 
         buffer_puts(path, "/api/v1/kpis/");
-        buffer_put_encoded(path, line->arguments[0]);
+        buffer_put_encoded(path, line->n_arguments > 0 ? line->arguments[0] : "*");
         buffer_puts(path, "/regress");
         indicator_path_select(path, &options->selection);
         indicator_path_put(path, "current", options->current);
         indicator_path_put(path, "compare_by", options->compare_by);
         indicator_path_put(path, "ignore", options->ignore);
+        for (size_t i = 0; i < options->ignore_entry.n; i++)
+                indicator_path_put(path, "ignore_entry", options->ignore_entry.items[i]);
+        indicator_path_put(path, "compat", options->compat ? "true" : NULL);
         indicator_path_put(path, "across", options->across);
         indicator_path_put(path, "order", options->order);
         indicator_path_put(path, "method", options->method);
@@ -238,14 +255,14 @@ static int kpi_regress_run(const CommandLine *line) {
 
 const Command cmd_kpi_regress = {
         .name = "kpi regress",
-        .arguments = "INDICATOR[.RESULT]",
+        .arguments = "[KPI|PATTERN]",
         .summary = "Judge whether the newest version changed a result",
-        .help = "Compares the runs of an indicator over versions, separately for each component, hardware and set of parameters, and "
-                "prints a verdict for each result that its model declares. Exits with 4 if a verdict is listed by --fail-on.",
+        .help = "Compares the runs of indicators over versions, separately for each component, hardware and set of parameters, and "
+                "prints a verdict for each result that a model declares: of an indicator, of INDICATOR.RESULT, of all that match a "
+                "pattern such as '*.rate', or of all. Exits with 4 if a verdict is listed by --fail-on.",
         .examples = { "perfctl kpi regress PiMatmul", "perfctl kpi regress PiMatmul.rate --current 2.4.0",
-                      "perfctl kpi regress PiMatmul --fail-on regression,no-verdict" },
+                      "perfctl kpi regress PiMatmul --fail-on regression,no-verdict", "perfctl kpi regress '*.rate'" },
         COMMAND_OPTIONS(KpiRegressOptions, options_table),
-        .n_arguments_min = 1,
         .n_arguments_max = 1,
         .run = kpi_regress_run,
 };
