@@ -31,7 +31,7 @@ static const Option options_table[] = {
         { "current", 0, "VERSION", "Version to judge (default: that of the newest run)", OPTION_TEXT(KpiRegressOptions, current) },
         { "compare-by", 0, "KEY,…", "Keys that tell versions apart (default version)", OPTION_TEXT(KpiRegressOptions, compare_by) },
         { "ignore", 0, "KEY,…", "Parameters that may differ in a history", OPTION_TEXT(KpiRegressOptions, ignore) },
-        { "ignore-entry", 0, "KEY=VALUE,…", "Leave out results with these values; may be repeated",
+        { "ignore-entry", 0, "KEY=VALUE", "Leave out results with VALUE, or one of VALUE,VALUE; may be repeated",
           OPTION_TEXTS(KpiRegressOptions, ignore_entry, IGNORED_ENTRIES_MAX, parse_entry) },
         { "across", 0, "WHAT,…", "Compare results that differ in WHAT, as hardware",
           OPTION_CHOICE(KpiRegressOptions, across, "hardware") },
