@@ -285,6 +285,8 @@ static void open_accounts(Rooms *rooms, const char *runtime_directory) {
         warn_account("node", path, node_open_account(&rooms->node, path));
         (void)snprintf(path, sizeof(path), "%s/account.users", runtime_directory);
         warn_account("users", path, user_totals_open(&rooms->jobs.jobs.totals, path, rooms->node.boot_id));
+        (void)snprintf(path, sizeof(path), "%s/account.jobs", runtime_directory);
+        warn_account("jobs", path, kept_usage_open(&rooms->jobs.jobs.kept_usage, path, rooms->node.boot_id));
 }
 
 int rooms_open(Rooms *rooms, sd_event *event, const char *root, const char *runtime_directory, Sockets *sockets, const DeskRow *own) {

@@ -40,7 +40,11 @@ int job_room_tick(JobRoom *room) {
         int r;
 
         r = sampling_tick(&room->jobs, room->lifecycle.node);
-        return r < 0 ? r : lifecycle_tick(&room->lifecycle);
+        if (r >= 0)
+                r = lifecycle_tick(&room->lifecycle);
+        if (r >= 0)
+                kept_usage_put(&room->jobs.kept_usage, room->jobs.first);
+        return r;
 }
 
 int job_room_checkpoint(JobRoom *room, bool is_last) {

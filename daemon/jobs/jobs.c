@@ -29,6 +29,7 @@ void jobs_deinit(Jobs *jobs) {
         free(jobs->buckets);
         free(jobs->group_buckets);
         user_totals_deinit(&jobs->totals);
+        kept_usage_deinit(&jobs->kept_usage);
         *jobs = (Jobs){};
 }
 

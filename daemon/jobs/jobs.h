@@ -9,6 +9,7 @@
  */
 
 #include "jobs/job.h"
+#include "jobs/kept_usage.h"
 #include "jobs/left_out.h"
 #include "jobs/user_totals.h"
 
@@ -50,6 +51,7 @@ typedef struct Jobs {
         SampleLog samples; /* since the oldest running job began */
         JobsStats stats;
         UserTotals totals; /* of ended jobs */
+        KeptUsage kept_usage;
 } Jobs;
 
 int jobs_init(Jobs *jobs);

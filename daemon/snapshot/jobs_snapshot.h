@@ -32,11 +32,17 @@ typedef struct Phase {
         bool has_usage; /* the job had its own cgroup during the phase */
 } Phase;
 
+/* CPU time of a job while it ran, with that of its client, which the end excludes. Counters in /metrics do not decrease below it. */
+typedef struct ShownCpu {
+        double total_s, user_s, system_s;
+} ShownCpu;
+
 /* Final metrics of a job. */
 typedef struct JobResult {
         JobEnd end;
         MetricSet metrics;
         UsageSet usage;
+        ShownCpu shown;
 } JobResult;
 
 typedef struct JobRecord {

@@ -119,6 +119,11 @@ static void put_families(Exposition *exposition, const ExposedJobs *exposed) {
                         put_family(exposition, exposed, line, n_bytes);
 }
 
+static void raise_to(UsageSet *usage, UsageMetric metric, double shown) {
+        if (usage->value[metric] < shown)
+                usage->value[metric] = shown;
+}
+
 /* Sets a job, and appends its label and a NUL. */
 static void expose(ExposedJob *job, const JobRecord *record, const NodeSnapshot *node, Buffer *labels) {
         Exposition label;
@@ -128,6 +133,11 @@ static void expose(ExposedJob *job, const JobRecord *record, const NodeSnapshot 
         buffer_putc(labels, '\0');
         job->record = record;
         jobs_snapshot_record_metrics(record, node, &job->metrics, &job->usage);
+        if (!record->result)
+                return;
+        raise_to(&job->usage, USAGE_CPU_SECONDS, record->result->shown.total_s);
+        raise_to(&job->usage, USAGE_CPU_USER, record->result->shown.user_s);
+        raise_to(&job->usage, USAGE_CPU_SYSTEM, record->result->shown.system_s);
 }
 
 /* --- users ---------------------------------------------------------------------------------------- */
