@@ -199,6 +199,7 @@ int rooms_configure(Rooms *rooms, const Config *next, char ret_error[static ROOM
         ingest_configure(rooms->ingest, &rooms->config.ingest);
         store_configure(rooms->store, &rooms->config.store);
         node_configure(&rooms->node, &rooms->config.node);
+        user_totals_set_label(&rooms->jobs.jobs.totals, rooms->config.jobs.metrics_totals_label);
         return 0;
 }
 

@@ -20,6 +20,7 @@ typedef struct JobsConfig {
         uint64_t linger_ns;                  /* time for which a job that is over waits for its end request */
         uint64_t metrics_jobs_max;           /* limit of jobs in /metrics */
         bool metrics_created;                /* counters in /metrics have _created */
+        char metrics_totals_label[TOTAL_KEY_MAX];   /* label by whose values ended jobs are added up; "": none */
         uint64_t metrics_finished_ns;        /* time for which a finished job stays in /metrics */
 } JobsConfig;
 

@@ -183,7 +183,7 @@ static int close_over(Lifecycle *lifecycle, const RecoveredJob *recovered, const
 
         /* A cgroup of the same name is another job's, and may be detected before the end is stored. */
         lifecycle->jobs->stats.n_interrupted++;
-        user_totals_add(&lifecycle->jobs->totals, job->info.uid, &job->final->result.usage);
+        user_totals_add(&lifecycle->jobs->totals, &job->info, &job->final->result.usage);
         jobs_remove(lifecycle->jobs, job);
         return 0;
 }
@@ -312,9 +312,12 @@ int recovery_run(Lifecycle *lifecycle) {
                               store_wal_barrier(lifecycle->store), &recovery);
         if (r == 0)
                 r = restore_node(lifecycle->node, recovery, &before);
+        if (r >= 0)
+                r = user_totals_restore(&lifecycle->jobs->totals, recovery->totals);
         if (r < 0)
                 return r;
 
+        user_totals_set_label(&lifecycle->jobs->totals, lifecycle->config->metrics_totals_label);
         for (size_t i = 0; i < recovery->n_jobs; i++) {
                 r = recover_job(lifecycle, &recovery->jobs[i], &before);
                 if (r < 0)
