@@ -3,6 +3,9 @@
 
 import json
 import unittest
+import xml.etree.ElementTree
+
+import yaml
 
 from harness import ROOT, TestCase
 
@@ -94,6 +97,80 @@ class KpiRegress(TestCase):
         self.assertEqual([(kpi["kpi"], kpi["verdict"]) for kpi in answer["kpis"]],
                          [("Load.rate", "regression"), ("PiMatmul.elapsed", "inline"), ("PiMatmul.rate", "inline")])
         self.assertIn("'rate' is a result of Load and of PiMatmul", self.regress("rate", status=1))
+
+    def test_a_gate_has_a_budget(self):
+        self.submit([100] * 10 + [80] * 2)
+        self.regress("PiMatmul", "--allow-failures", "1")
+        self.regress("PiMatmul", "--allow-failures", "0", status=4)
+        self.regress("PiMatmul", "--allow-failures", "100%")
+        self.regress("PiMatmul", "--allow-failures", "49%", status=4)
+        self.assertIn("--allow-failures expects", self.regress("--allow-failures", "many", status=2))
+        self.regress("Qi*", "--fail-on", "no-verdict", status=5)
+
+    def test_programs_read_the_verdicts(self):
+        self.submit([100] * 10 + [80] * 2)
+        self.submit([100], component="a<b&c")
+        answer = json.loads(self.regress("--format", "json", status=4))
+        suites = xml.etree.ElementTree.fromstring(self.regress("--format", "junit", status=4))
+        cases = suites.findall(".//testcase")
+        self.assertEqual([case.get("classname") for case in cases], [kpi["kpi"] for kpi in answer["kpis"]])
+        self.assertIn("a<b&c", cases[0].get("name"))
+        self.assertRegex(suites.find(".//failure").get("message"), r"^regression: [-+]\d+\.\d % \(.* %\) since 2\.10\.0$")
+        self.assertEqual(len(suites.findall(".//skipped")), 2)
+        self.assertEqual(json.loads(json.dumps(yaml.safe_load(self.regress("--format", "yaml", status=4)))), answer)
+
+    def test_the_summary_has_the_nine_keys(self):
+        folder = self.running.directory
+        self.submit([100] * 10 + [80] * 2)
+        self.regress("PiMatmul", "--summary", folder, status=4)
+        summary = yaml.safe_load((folder / "regression_summary.yaml").read_text())
+        self.assertEqual(summary, {
+            "entries_count": 1, "failures": 1, "kpis_count": 2, "no_history": 0, "not_analyzed": 0, "total_points": 2,
+            "significant_performance_decrease": 1, "significant_performance_increase": 0,
+            "message": "Performed 2 KPI regression analyses over 1 entries x 2 KPIs. 1 KPIs didn't pass. "
+                       "1 KPIs had a significant performance decrease."})
+        self.regress("Qi*", "--summary", folder)
+        self.assertTrue((folder / "NO_RESULTS_FOUND").exists())
+        self.regress("Nothing", "--summary", folder, status=1)
+        self.assertTrue((folder / "FAILURE").exists() and not (folder / "NO_RESULTS_FOUND").exists())
+        self.submit([100], component="new")
+        with self.running.client() as client:
+            self.assert_status(client.call(client.submit_request(
+                {"name": "PiConv1D", "component": "new", "version": "1.0.0", "@parameters": {"length": 5}, "@result": {"rate": 1.0}})), "OK")
+        self.regress("PiConv1D", "--summary", folder)
+        self.assertTrue((folder / "NO_HISTORICAL_RESULTS").exists() and not (folder / "FAILURE").exists())
+
+    def test_a_submission_is_judged(self):
+        self.submit([100] * 10 + [80] * 2)
+        document = {"name": "PiMatmul", "component": "tensorflow", "version": "2.12.0", "@result": {"rate": 79.5, "elapsed": 10},
+                    "@parameters": {"matrix_size": 512, "dtype": "float32", "reps": 50, "device": "cpu"}}
+        done = self.running.perfctl("submit", "--judge", stdin=json.dumps(document))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"PiMatmul\.rate tensorflow .*matrix_size=512.*: regression: -\d+\.\d % .* since 2\.10\.0")
+        self.assertEqual(len(done.stderr.splitlines()), 2)
+        done = self.running.perfctl("submit", "--judge", "--fail-on", "regression", stdin=json.dumps(document | {"version": "2.13.0"}))
+        self.assertEqual((done.returncode, done.stdout), (4, "1 stored\n"), done.stderr)
+        document["@parameters"]["matrix_size"] = 1024
+        done = self.running.perfctl("submit", "--judge", "--fail-on", "regression,no-verdict", stdin=json.dumps(document))
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertIn("matrix_size=1024 reps=50: unknown: 4 more runs are needed", done.stderr)
+        self.assertNotIn("matrix_size=512", done.stderr)
+
+    def test_a_run_is_judged(self):
+        self.submit([100] * 10 + [80] * 2)
+        script = ("import json; print(json.dumps({'name': 'PiMatmul', 'component': 'tensorflow', 'version': '2.12.0', "
+                  "'@parameters': {'matrix_size': 512, 'dtype': 'float32', 'reps': 50, 'device': 'cpu'}, '@result': {'rate': 79.5}}))")
+        words = ("--indicator", "yes", "--quiet", "--judge")
+        done = self.running.perfctl("run", *words, "--", "/usr/bin/python3", "-c", script)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("PiMatmul.rate tensorflow", done.stderr)
+        done = self.running.perfctl("run", *words, "--fail-on", "regression", "--", "/usr/bin/python3", "-c", script)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        done = self.running.perfctl("run", *words, "--fail-on", "regression", "--", "/usr/bin/python3", "-c", script + "; exit(7)")
+        self.assertEqual(done.returncode, 7, done.stderr)
+        done = self.running.perfctl("run", "--fail-on", "regression", "--", "true")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--fail-on requires --judge", done.stderr)
 
     def test_prereleases_come_before_their_release(self):
         versions = ["2.8.0", "2.9.0", "2.10.0-rc1", "2.10.0-rc2", "2.10.0", "2.11.0"]
