@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "document/indicator.h"
 #include "document/indicator_model.h"
 #include "sample/detection/pattern.h"
 #include "user_database.h"
@@ -28,6 +29,7 @@ typedef enum SettingType {
         TYPE_PATTERNS, /* cgroup patterns, separated by blanks */
         TYPE_GROUP,  /* group name or number, or empty */
         TYPE_HOSTS,  /* host names, separated by blanks */
+        TYPE_LABEL,  /* key of a label of jobs, or empty */
         TYPE_CHOICE, /* one of the words in `expected`, "A or B"; stored as an index */
         TYPE_WEIGHTS, /* see the syntax in weights.h */
 } SettingType;
@@ -106,6 +108,7 @@ static const Setting settings[] = {
         { "indicators", "directory", TYPE_PATH, AT(indicators.directory), "/etc/perfd/indicators.d", 0, 200, "an absolute path, or empty", false },
         { "indicators", "policy", TYPE_CHOICE, AT(indicators.policy), "accept", MODEL_ACCEPT, MODEL_STRICT, "accept or strict", false },
         { "metrics", "jobs", TYPE_COUNT, AT(jobs.metrics_jobs_max), "60", 0, 10000, "a whole number from 0 to 10000", false },
+        { "metrics", "totals_label", TYPE_LABEL, AT(jobs.metrics_totals_label), "", 0, 0, "the key of a label, or empty", false },
         { "metrics", "created", TYPE_BOOL, AT(jobs.metrics_created), "no", 0, 1, "yes or no", false },
         { "metrics", "finished_for", TYPE_DURATION, AT(jobs.metrics_finished_ns), "10min", 0, DAY, "a time of at most 1d", false },
 };
@@ -169,6 +172,8 @@ static int setting_parse_text(const Setting *setting, const char *text, char *re
                 return CONFIG_INVALID;
         if (setting->type == TYPE_HOSTS && text[strspn(text, host_letters)])
                 return CONFIG_INVALID;
+        if (setting->type == TYPE_LABEL && n > 0 && !indicator_name_is_valid(text, n))
+                return CONFIG_INVALID;
         if (setting->type == TYPE_PATTERNS && pattern_check(text, error) != 0)
                 return CONFIG_INVALID;
         if (setting->type == TYPE_PATH && (n < setting->min || n > setting->max || (n > 0 && text[0] != '/')))
@@ -213,11 +218,6 @@ static int setting_parse_number(const Setting *setting, const char *text, uint64
                 r = parse_choice(setting->expected, text, &v);
                 break;
         case TYPE_COUNT:
-        case TYPE_PATH:
-        case TYPE_LISTEN:
-        case TYPE_PATTERNS:
-        case TYPE_HOSTS:
-        case TYPE_WEIGHTS:
         default:
                 r = parse_u64(text, &v);
         }
@@ -230,7 +230,7 @@ static int setting_parse_number(const Setting *setting, const char *text, uint64
 
 static bool is_text(const Setting *setting) {
         return setting->type == TYPE_PATH || setting->type == TYPE_LISTEN || setting->type == TYPE_PATTERNS ||
-               setting->type == TYPE_HOSTS;
+               setting->type == TYPE_HOSTS || setting->type == TYPE_LABEL;
 }
 
 /* The field is a bool, an unsigned, an enum, a uint64_t or a size_t. */

@@ -199,6 +199,7 @@ int rooms_configure(Rooms *rooms, const Config *next, char ret_error[static ROOM
         ingest_configure(rooms->ingest, &rooms->config.ingest);
         store_configure(rooms->store, &rooms->config.store);
         node_configure(&rooms->node, &rooms->config.node);
+        user_totals_set_label(&rooms->jobs.jobs.totals, rooms->config.jobs.metrics_totals_label);
         return 0;
 }
 
@@ -285,6 +286,8 @@ static void open_accounts(Rooms *rooms, const char *runtime_directory) {
         warn_account("node", path, node_open_account(&rooms->node, path));
         (void)snprintf(path, sizeof(path), "%s/account.users", runtime_directory);
         warn_account("users", path, user_totals_open(&rooms->jobs.jobs.totals, path, rooms->node.boot_id));
+        (void)snprintf(path, sizeof(path), "%s/account.jobs", runtime_directory);
+        warn_account("jobs", path, kept_usage_open(&rooms->jobs.jobs.kept_usage, path, rooms->node.boot_id));
 }
 
 int rooms_open(Rooms *rooms, sd_event *event, const char *root, const char *runtime_directory, Sockets *sockets, const DeskRow *own) {

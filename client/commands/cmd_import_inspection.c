@@ -68,7 +68,8 @@ static int deliver_run(Import *import, const InspectionRun *run, ImportCount *co
                 return 0;
         }
 
-        if (strstr(delivery.reply.complaint.text, "software stack"))
+        /* says what was completed, or what differs from the stored result */
+        if (delivery.n_duplicate > 0 && !strstr(delivery.reply.complaint.text, "nothing changed"))
                 message_print("%s: %s", run->file, delivery.reply.complaint.text);
         count->n_stored += delivery.n_stored;
         count->n_duplicate += delivery.n_duplicate;
@@ -210,7 +211,8 @@ const Command cmd_import_inspection = {
         .summary = "Import result directories of Amun, each as a batch",
         .help = "Amun is the service of Project Thoth that ran benchmark scripts in a cluster. Reads build/specification and "
                 "results/N/result of each directory. Failed runs are kept with their exit status and output. Importing a "
-                "directory again changes nothing. Exits with 1 when a file was skipped; the reason is reported with its place.",
+                "directory again adds the software stack and the specification where results lack them, and reports a result that "
+                "differs from the stored one, which stays. Exits with 1 when a file was skipped; the reason is reported with its place.",
         .examples = {
                 "perfctl import inspection inspection-matmul-fd697eb4",
                 "perfctl import inspection --json zoo/inspection-*",

@@ -90,11 +90,25 @@ static const Value *find_declaration(const Value *models, const char *name, cons
         return of_any;
 }
 
+/* Shows what the result was asked to measure. */
+static int show_specification(const CommandLine *line, const char *digest, Screen *screen) {
+        scoped(api_query_deinit) ApiQuery query = {};
+        char path[128];
+        int r;
+
+        (void)snprintf(path, sizeof(path), "/api/v1/specifications/%.64s", digest);
+        r = api_query_open(&query, &line->global, path);
+        if (r == EXIT_DONE)
+                write_members(screen, "Specification", value_get(query.answer, "specification"), NULL, false);
+        return r;
+}
+
 /* models: all that perfd knows. */
-static int show_latest(ApiQuery *query, const Value *models, const char *name, Screen *screen) {
+static int show_latest(const CommandLine *line, ApiQuery *query, const Value *models, const char *name, Screen *screen) {
         scoped(buffer_deinit) Buffer path = {};
         const Value *declaration;
         const Value *results, *document;
+        const char *specification;
         char when[TEXT_MAX];
         int r;
 
@@ -114,7 +128,8 @@ static int show_latest(ApiQuery *query, const Value *models, const char *name, S
         declaration = find_declaration(models, name, answer_text(&results->items[0], "component"));
         write_members(screen, "Parameters", value_get(document, "@parameters"), value_get(declaration, "parameters"), false);
         write_members(screen, "Results", value_get(document, "@result"), value_get(declaration, "results"), true);
-        return EXIT_DONE;
+        specification = value_get_string(&results->items[0], "specification");
+        return specification ? show_specification(line, specification, screen) : EXIT_DONE;
 }
 
 static int indicator_show_run(const CommandLine *line) {
@@ -147,7 +162,7 @@ static int indicator_show_run(const CommandLine *line) {
                 return EXIT_FAILED;
         r = api_query_open(&models, &line->global, "/api/v1/models");
         if (r == EXIT_DONE)
-                r = show_latest(&query, value_get(models.answer, "models"), name, &screen);
+                r = show_latest(line, &query, value_get(models.answer, "models"), name, &screen);
         return r == EXIT_DONE ? output_print(&out) : r;
 }
 

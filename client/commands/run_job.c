@@ -366,6 +366,7 @@ static int prepare_measuring(RunJob *run) {
         };
         run->place.environment = options->environment;
         run->place.stack = run->stack.is_known ? &run->stack.stack : NULL;
+        run->place.specification = options->specification;
         run->place.program = run->command[0];
         run->place.has_script = (run->output.is_captured || is_benchmark) && script_find(run->command, path ?: "", &run->place.script);
         if (is_benchmark)

@@ -10,6 +10,7 @@ typedef struct RunOptions {
         JobOptions job;
         FailedRunOptions failed;
         const char *enclosure, *indicator, *spool, *spec, *script, *stack, *limits, *export, *at_end;
+        const struct Value *specification; /* of which the command is a part; NULL: none */
         OptionTexts environment; /* names of variables */
         uint64_t repeat, warmup; /* 0: not given */
         bool wait, verbose, quiet, report, keep;

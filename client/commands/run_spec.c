@@ -22,6 +22,7 @@ typedef struct SpecRun {
         const RunOptions *options;
         Buffer text, script_text; /* of the files of --spec and --script */
         Arena arena;
+        const Value *value; /* the document of --spec */
         Spec spec;
         char scratch[PATH_MAX], script[PATH_MAX + sizeof(SCRIPT) + 1];
         char socket[PATH_MAX], spool[PATH_MAX], stack[PATH_MAX], limits[64];
@@ -45,14 +46,13 @@ static int print_failure(const char *what, int error) {
 
 static int parse(SpecRun *run, const char *file) {
         SpecError error;
-        const Value *value;
         int r;
 
         r = arena_init(&run->arena, document_arena_size(run->text.n));
         if (r == 0)
-                r = document_parse(&run->text, file, &run->arena, &value);
+                r = document_parse(&run->text, file, &run->arena, &run->value);
         if (r == 0) {
-                r = spec_read(value, run->options->script ? run->script_text.text : NULL, &run->spec, &error);
+                r = spec_read(run->value, run->options->script ? run->script_text.text : NULL, &run->spec, &error);
                 if (r == SPEC_WRONG)
                         message_print("%s: %s", file, error.text);
         }
@@ -208,6 +208,7 @@ static int set_options(SpecRun *run, RunOptions *ret, GlobalOptions *ret_global)
 
         *ret = *run->options;
         ret->spec = NULL;
+        ret->specification = run->value;
         ret_global->socket = make_absolute(ret_global->socket, "PERFD_SOCKET", run->socket);
         if (ret->stack && !stack_source_is_list(ret->stack))
                 ret->stack = make_absolute(ret->stack, "", run->stack);

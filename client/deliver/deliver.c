@@ -135,14 +135,16 @@ static void find_refused(Delivery *delivery, size_t n_sent) {
 
 /* Counts how many of the next items fit into one request. */
 static int choose_part(Courier *courier, const Batch *batch, Delivery *delivery, size_t *ret) {
-        size_t first = delivery->n_acked, n = 0, n_max = SMALL_BYTES, n_bytes = CODEC_SUBMIT_OVERHEAD, n_stacks = 0, size;
+        size_t first = delivery->n_acked, n = 0, n_max = SMALL_BYTES, n_bytes = CODEC_SUBMIT_OVERHEAD, size;
+        size_t n_stacks = 0, n_specifications = 0;
         int r;
 
         for (; first + n < batch->n_items && n < ITEMS_MAX; n++, n_bytes += size) {
                 const Submission *item = &batch->items[first + n], *before = n > 0 ? item - 1 : NULL;
 
                 n_stacks += item->stack && (!before || item->stack != before->stack);
-                if (n_stacks > SUBMIT_STACKS_MAX)
+                n_specifications += item->specification && (!before || item->specification != before->specification);
+                if (n_stacks > SUBMIT_STACKS_MAX || n_specifications > SUBMIT_SPECIFICATIONS_MAX)
                         break;
                 r = codec_submission_size(item, before, &size);
                 if (r < 0)

@@ -259,6 +259,8 @@ int amun_read(const Value *document, const AmunContext *context, Arena *arena, S
         if (r != 0)
                 return r;
 
+        if (place.specification && place.specification->type == VALUE_OBJECT && place.specification->n_members > 0)
+                submission.specification = place.specification;
         *ret = submission;
         return 0;
 }

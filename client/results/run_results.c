@@ -209,6 +209,7 @@ int run_results_read(RunResults *ret, const RunResultsPlan *plan, const Capture 
                 .has_batch = plan->has_batch,
                 .batch_index = plan->has_batch ? index : 0,
                 .stack = plan->place->stack,
+                .specification = plan->place->specification,
         };
         const Value *documents[CAPTURE_DOCUMENTS_MAX];
         CaptureLoss loss;

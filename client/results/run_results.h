@@ -29,6 +29,7 @@ typedef struct RunPlace {
         char python[PROGRAM_VERSION_MAX], gcc[PROGRAM_VERSION_MAX], cuda[PROGRAM_VERSION_MAX]; /* "": not known */
         OptionTexts environment; /* names of the variables to record */
         const SubmissionStack *stack; /* borrowed; NULL: unknown */
+        const Value *specification;   /* borrowed; NULL: none */
 } RunPlace;
 
 /* Finds hardware and versions, after the first run. The script, which may change itself, is found before. */

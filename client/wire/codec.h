@@ -70,8 +70,8 @@ int codec_encode_register(uint64_t sequence, const Value *const *models, size_t 
 /* component: "" for the model without a component. */
 int codec_encode_unregister(uint64_t sequence, const char *name, const char *component, Buffer *out);
 
-/* Writes the number of bytes that one item adds to a submit frame after the item `before`, whose stack the frame has; NULL: the item
- * is the first. */
+/* Writes the number of bytes that one item adds to a submit frame after the item `before`, whose stack and specification the
+ * frame has; NULL: the item is the first. */
 int codec_submission_size(const Submission *item, const Submission *before, size_t *ret);
 /* Upper limit of the size of a submit frame without its items. */
 #define CODEC_SUBMIT_OVERHEAD 32U

@@ -6,7 +6,7 @@
 #include "client/wire/codec.h"
 #include "client/wire/codec_frame.h"
 
-#define TEXT_OVERHEAD (1U + FRAME_HEADER_MAX) /* tag and length of an item or a stack */
+#define TEXT_OVERHEAD (1U + FRAME_HEADER_MAX) /* tag and length of an item, a stack or a specification */
 
 static void put_object(const Value *object, Buffer *out) {
         value_write_json(object, &(Json){ .out = out });
@@ -62,61 +62,76 @@ static void item_to_wire(const Submission *item, ItemTexts *texts, Perfd__V1__In
         ret->run.len = texts->text.n - n_before - ret->document.len;
 }
 
-/* The stacks of the items, each once. */
-typedef struct WireStacks {
-        const SubmissionStack *items[SUBMIT_STACKS_MAX];
-        ProtobufCBinaryData texts[SUBMIT_STACKS_MAX];
+#define DOCUMENTS_MAX SUBMIT_STACKS_MAX
+_Static_assert(SUBMIT_SPECIFICATIONS_MAX <= DOCUMENTS_MAX, "a list has room for the specifications");
+
+/* Documents that several items refer to, each once. */
+typedef struct WireDocuments {
+        const Value *items[DOCUMENTS_MAX];
+        ProtobufCBinaryData texts[DOCUMENTS_MAX];
         size_t n;
-} WireStacks;
+} WireDocuments;
 
-/* Returns the number of the stack, from 1; 0: the list does not have it. */
-static uint32_t number_of(const WireStacks *list, const SubmissionStack *stack) {
-        size_t n = list->n;
+static const Value *stack_of(const Submission *item) {
+        return item && item->stack ? item->stack->document : NULL;
+}
 
-        while (n > 0 && list->items[n - 1] != stack)
+/* Returns the number of the document, from 1; 0: NULL, or the list does not have it. */
+static uint32_t number_of(const WireDocuments *list, const Value *document) {
+        size_t n = document ? list->n : 0;
+
+        while (n > 0 && list->items[n - 1] != document)
                 n--;
         return (uint32_t)n;
 }
 
-/* Sets only the lengths of the texts, as above. */
-static void list_stacks(const Submission *items, size_t n_items, ItemTexts *texts, WireStacks *ret) {
-        *ret = (WireStacks){};
-        for (size_t i = 0; i < n_items; i++) {
-                size_t n_before = texts->text.n;
+/* Sets only the length of the text, as above. */
+static void add_document(WireDocuments *list, const Value *document, ItemTexts *texts) {
+        size_t n_before = texts->text.n;
 
-                if (!items[i].stack || number_of(ret, items[i].stack) > 0)
-                        continue;
-                assert(ret->n < SUBMIT_STACKS_MAX);
-                put_object(items[i].stack->document, &texts->text);
-                ret->texts[ret->n] = (ProtobufCBinaryData){ .len = texts->text.n - n_before };
-                ret->items[ret->n++] = items[i].stack;
-        }
+        if (!document || number_of(list, document) > 0)
+                return;
+        assert(list->n < DOCUMENTS_MAX);
+        put_object(document, &texts->text);
+        list->texts[list->n] = (ProtobufCBinaryData){ .len = texts->text.n - n_before };
+        list->items[list->n++] = document;
+}
+
+static void set_texts(WireDocuments *list, ItemTexts *texts) {
+        for (size_t i = 0; i < list->n; i++)
+                list->texts[i] = next_text(texts, list->texts[i].len);
 }
 
 static int put_submit(uint64_t sequence, const Submission *items, size_t n_items, ItemTexts *texts, Perfd__V1__Indicator *indicators,
                       Perfd__V1__Indicator **pointers, Buffer *out) {
         Perfd__V1__Submit submit = PERFD__V1__SUBMIT__INIT;
-        WireStacks stacks;
+        WireDocuments stacks = {}, specifications = {};
 
-        list_stacks(items, n_items, texts, &stacks);
+        for (size_t i = 0; i < n_items; i++)
+                add_document(&stacks, stack_of(&items[i]), texts);
+        for (size_t i = 0; i < n_items; i++)
+                add_document(&specifications, items[i].specification, texts);
         for (size_t i = 0; i < n_items; i++)
                 item_to_wire(&items[i], texts, &indicators[i]);
         if (buffer_error(&texts->text) < 0)
                 return -ENOMEM;
 
-        for (size_t i = 0; i < stacks.n; i++)
-                stacks.texts[i] = next_text(texts, stacks.texts[i].len);
+        set_texts(&stacks, texts);
+        set_texts(&specifications, texts);
         for (size_t i = 0; i < n_items; i++) {
                 pointers[i] = &indicators[i];
                 indicators[i].document = next_text(texts, indicators[i].document.len);
                 indicators[i].run = next_text(texts, indicators[i].run.len);
-                indicators[i].stack = items[i].stack ? number_of(&stacks, items[i].stack) : 0;
+                indicators[i].stack = number_of(&stacks, stack_of(&items[i]));
+                indicators[i].specification = number_of(&specifications, items[i].specification);
         }
 
         submit.n_indicators = n_items;
         submit.indicators = pointers;
         submit.n_stacks = stacks.n;
         submit.stacks = stacks.texts;
+        submit.n_specifications = specifications.n;
+        submit.specifications = specifications.texts;
         return codec_frame_put(sequence, PERFD__V1__REQUEST__BODY_SUBMIT, &submit, out);
 }
 
@@ -132,23 +147,31 @@ int codec_encode_submit(uint64_t sequence, const Submission *items, size_t n_ite
         return r;
 }
 
+/* Returns what a document adds to a frame that has the one before. */
+static size_t size_of_document(const Value *document, const Value *before, Buffer *room) {
+        if (!document || document == before)
+                return 0;
+
+        buffer_clear(room);
+        put_object(document, room);
+        return room->n + TEXT_OVERHEAD;
+}
+
 int codec_submission_size(const Submission *item, const Submission *before, size_t *ret) {
-        bool is_stack_new = item->stack && (!before || before->stack != item->stack);
         Perfd__V1__Indicator indicator;
         ItemTexts texts = {};
-        size_t n_stack = 0;
+        size_t n;
         int r;
 
-        if (is_stack_new)
-                put_object(item->stack->document, &texts.text);
-        if (is_stack_new)
-                n_stack = texts.text.n + TEXT_OVERHEAD;
+        n = size_of_document(stack_of(item), stack_of(before), &texts.text);
+        n += size_of_document(item->specification, before ? before->specification : NULL, &texts.text);
         item_to_wire(item, &texts, &indicator);
         indicator.stack = item->stack ? SUBMIT_STACKS_MAX : 0;
+        indicator.specification = item->specification ? SUBMIT_SPECIFICATIONS_MAX : 0;
         r = buffer_error(&texts.text);
         buffer_deinit(&texts.text);
         if (r == 0)
-                *ret = perfd__v1__indicator__get_packed_size(&indicator) + TEXT_OVERHEAD + n_stack;
+                *ret = perfd__v1__indicator__get_packed_size(&indicator) + TEXT_OVERHEAD + n;
         return r;
 }
 

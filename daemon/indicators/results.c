@@ -193,15 +193,28 @@ static int place(void *state, const Request *request, Ticket ticket, Answer *ret
         return put(results, request, &sender, ticket, n_odd);
 }
 
-#define OTHER_STACK "a result that is already stored has another software stack, which stays"
+/* Says what differs of results that were stored before, else what was added to them. "": neither. */
+static void explain_again(const ResultsStored *stored, char ret[static COMPLAINT_TEXT_MAX]) {
+        bool other_stack = stored->has_other_stack, other_specification = stored->has_other_specification;
+        bool stack = stored->has_completed_stack, specification = stored->has_completed_specification;
+
+        ret[0] = '\0';
+        if (stored->difference[0])
+                (void)snprintf(ret, COMPLAINT_TEXT_MAX, "already stored, and it stays: %s", stored->difference);
+        else if (other_stack || other_specification)
+                (void)snprintf(ret, COMPLAINT_TEXT_MAX, "already stored with another %s, which stays",
+                               other_stack ? "software stack" : "specification");
+        else if (stack || specification)
+                (void)snprintf(ret, COMPLAINT_TEXT_MAX, "already stored: the %s added",
+                               stack && specification ? "software stack and the specification were" :
+                               stack ? "software stack was" : "specification was");
+}
 
 static int answer_duplicate(const StoreDone *done, Answer *ret) {
-        const ResultsStored *stored = result_rows_stored(done->rows);
+        char text[COMPLAINT_TEXT_MAX];
 
-        return desk_answer(ret, STATUS_DUPLICATE, "",
-                           stored->has_other_stack       ? "already stored with another software stack, which stays" :
-                           stored->has_completed_stack ? "already stored: the software stack was added" :
-                                                         "already stored: nothing changed");
+        explain_again(result_rows_stored(done->rows), text);
+        return desk_answer(ret, STATUS_DUPLICATE, "", text[0] ? text : "already stored: nothing changed");
 }
 
 static int answer_stored(Results *results, const StoreDone *done, Answer *ret) {
@@ -212,8 +225,8 @@ static int answer_stored(Results *results, const StoreDone *done, Answer *ret) {
                 identity_explain_other(results->identity, done->cookie.ticket, remark);
         else if (result_rows_stored(done->rows)->has_left_job)
                 (void)snprintf(remark, sizeof(remark), "the job that $PERFD_JOB names has ended: recorded without a job");
-        else if (result_rows_stored(done->rows)->has_other_stack)
-                (void)snprintf(remark, sizeof(remark), "%s", OTHER_STACK);
+        else
+                explain_again(result_rows_stored(done->rows), remark);
         return desk_answer(ret, STATUS_OK, "", remark);
 }
 

@@ -111,7 +111,29 @@ static int check_item(Answer *refusal, const Perfd__V1__Indicator *from, size_t 
         return 0;
 }
 
-static int take_item(Decoded *decoded, const DecodeContext *context, const StackArray *stacks, const Perfd__V1__Indicator *from, size_t i,
+/* Documents that the items of a submission may refer to. */
+typedef struct Shared {
+        StackArray stacks;
+        SpecificationArray specifications;
+} Shared;
+
+static int take_shared(Decoded *decoded, const Shared *shared, const Perfd__V1__Indicator *from, size_t i, Submission *ret) {
+        const StackArray *stacks = &shared->stacks;
+        const SpecificationArray *specifications = &shared->specifications;
+
+        if (from->stack > stacks->n)
+                return refuse_item(&decoded->refusal, ITEMS, i, "stack", "is %u, and the submission has %zu stacks", from->stack,
+                                   stacks->n);
+        if (from->specification > specifications->n)
+                return refuse_item(&decoded->refusal, ITEMS, i, "specification", "is %u, and the submission has %zu specifications",
+                                   from->specification, specifications->n);
+
+        ret->stack = from->stack > 0 ? &stacks->items[from->stack - 1] : NULL;
+        ret->specification = from->specification > 0 ? specifications->items[from->specification - 1] : NULL;
+        return 0;
+}
+
+static int take_item(Decoded *decoded, const DecodeContext *context, const Shared *shared, const Perfd__V1__Indicator *from, size_t i,
                      Submission *ret) {
         int r;
 
@@ -130,12 +152,9 @@ static int take_item(Decoded *decoded, const DecodeContext *context, const Stack
                 memcpy(ret->batch, from->batch.data, sizeof(ret->batch));
         ret->batch_index = from->index;
 
-        if (from->stack > stacks->n)
-                return refuse_item(&decoded->refusal, ITEMS, i, "stack", "is %u, and the submission has %zu stacks", from->stack,
-                                   stacks->n);
-        ret->stack = from->stack > 0 ? &stacks->items[from->stack - 1] : NULL;
-
-        r = take_document(decoded, context, from, i, ret);
+        r = take_shared(decoded, shared, from, i, ret);
+        if (r == 0)
+                r = take_document(decoded, context, from, i, ret);
         return r == 0 ? take_run(decoded, context, from, i, ret) : r;
 }
 
@@ -143,7 +162,7 @@ int codec_decode_submit(Decoded *decoded, const DecodeContext *context, const Pr
         const Perfd__V1__Submit *from = (const Perfd__V1__Submit *)message;
         Answer *refusal = &decoded->refusal;
         Submission *items;
-        StackArray stacks;
+        Shared shared;
         int r;
 
         assert(message->descriptor == &perfd__v1__submit__descriptor);
@@ -153,7 +172,10 @@ int codec_decode_submit(Decoded *decoded, const DecodeContext *context, const Pr
                 return refuse(refusal, STATUS_TOO_LARGE, ITEMS, "has %zu indicators, may have up to %u: send more requests",
                               from->n_indicators, SUBMIT_ITEMS_MAX);
 
-        r = codec_stacks_decode(decoded, context, from->stacks, from->n_stacks, &stacks);
+        r = codec_stacks_decode(decoded, context, from->stacks, from->n_stacks, &shared.stacks);
+        if (r == 0)
+                r = codec_stacks_decode_specifications(decoded, context, from->specifications, from->n_specifications,
+                                                       &shared.specifications);
         if (r != 0)
                 return r;
 
@@ -162,7 +184,7 @@ int codec_decode_submit(Decoded *decoded, const DecodeContext *context, const Pr
                 return refuse_no_room(refusal);
 
         for (size_t i = 0; i < from->n_indicators; i++) {
-                r = take_item(decoded, context, &stacks, from->indicators[i], i, &items[i]);
+                r = take_item(decoded, context, &shared, from->indicators[i], i, &items[i]);
                 if (r == 0)
                         continue;
                 assert(r == REFUSED);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Decodes the software stacks of a submission. */
+/* Decodes what several indicators of a submission refer to: software stacks and specifications. */
 
 #include "ingest/codec_decode.h"
 
@@ -13,3 +13,12 @@ typedef struct StackArray {
 /* Parses and checks the stacks. 0, or REFUSED with decoded->refusal set. */
 int codec_stacks_decode(Decoded *decoded, const DecodeContext *context, const ProtobufCBinaryData *stacks, size_t n,
                         StackArray *ret);
+
+typedef struct SpecificationArray {
+        const Value *const *items; /* objects in the arena */
+        size_t n;
+} SpecificationArray;
+
+/* As above, of the specifications. */
+int codec_stacks_decode_specifications(Decoded *decoded, const DecodeContext *context, const ProtobufCBinaryData *specifications,
+                                       size_t n, SpecificationArray *ret);

@@ -3,6 +3,7 @@
 
 #include "jobs/job_watch.h"
 #include "jobs/sampling.h"
+#include "store/jobs/job_rows.h"
 
 int job_room_init(JobRoom *room, const JobRoomParts *parts, const char *root) {
         int r;
@@ -40,13 +41,33 @@ int job_room_tick(JobRoom *room) {
         int r;
 
         r = sampling_tick(&room->jobs, room->lifecycle.node);
-        return r < 0 ? r : lifecycle_tick(&room->lifecycle);
+        if (r >= 0)
+                r = lifecycle_tick(&room->lifecycle);
+        if (r >= 0)
+                kept_usage_put(&room->jobs.kept_usage, room->jobs.first);
+        return r;
+}
+
+/* A full queue leaves the totals for the next checkpoint. */
+static int put_totals(JobRoom *room) {
+        UserTotals *totals = &room->jobs.totals;
+        scoped(freep) char *text = NULL;
+        int r;
+
+        r = user_totals_format(totals, &text);
+        if (r != 0)
+                return r < 0 ? r : 0;
+        r = store_put(room->lifecycle.store, job_rows_pack_totals(text));
+        totals->is_changed = r != 0;
+        return r < 0 ? r : 0;
 }
 
 int job_room_checkpoint(JobRoom *room, bool is_last) {
         int r;
 
         r = job_watch_sweep(&room->lifecycle);
+        if (r >= 0)
+                r = put_totals(room);
         return r < 0 ? r : checkpoints_begin(&room->checkpoints, is_last);
 }
 

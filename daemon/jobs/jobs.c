@@ -29,6 +29,7 @@ void jobs_deinit(Jobs *jobs) {
         free(jobs->buckets);
         free(jobs->group_buckets);
         user_totals_deinit(&jobs->totals);
+        kept_usage_deinit(&jobs->kept_usage);
         *jobs = (Jobs){};
 }
 
@@ -192,7 +193,7 @@ void jobs_retire(Jobs *jobs, Job *job, uint64_t now_boottime_ns) {
 
         assert(job->final);
         finished = finished_new(job);
-        user_totals_add(&jobs->totals, job->info.uid, &job->final->result.usage);
+        user_totals_add(&jobs->totals, &job->info, &job->final->result.usage);
         jobs->stats.n_finished += job->final->state == JOB_FINISHED;
         jobs->stats.n_interrupted += job->final->state == JOB_INTERRUPTED;
         assert(!jobs->finished.last || jobs->finished.last->ended_boottime_ns <= now_boottime_ns);
@@ -315,5 +316,7 @@ int jobs_publish(const Jobs *jobs, size_t n_exposed_max, JobsSnapshot *ret) {
         ret->n_exposed_max = n_exposed_max;
         ret->stats = jobs->stats;
         ret->users = jobs->totals.users;
+        ret->labels = jobs->totals.labels;
+        memcpy(ret->totals_label, jobs->totals.label, sizeof(ret->totals_label));
         return 0;
 }

@@ -9,6 +9,7 @@
  */
 
 #include "jobs/job.h"
+#include "jobs/kept_usage.h"
 #include "jobs/left_out.h"
 #include "jobs/user_totals.h"
 
@@ -19,6 +20,7 @@ typedef struct JobsConfig {
         uint64_t linger_ns;                  /* time for which a job that is over waits for its end request */
         uint64_t metrics_jobs_max;           /* limit of jobs in /metrics */
         bool metrics_created;                /* counters in /metrics have _created */
+        char metrics_totals_label[TOTAL_KEY_MAX];   /* label by whose values ended jobs are added up; "": none */
         uint64_t metrics_finished_ns;        /* time for which a finished job stays in /metrics */
 } JobsConfig;
 
@@ -50,6 +52,7 @@ typedef struct Jobs {
         SampleLog samples; /* since the oldest running job began */
         JobsStats stats;
         UserTotals totals; /* of ended jobs */
+        KeptUsage kept_usage;
 } Jobs;
 
 int jobs_init(Jobs *jobs);

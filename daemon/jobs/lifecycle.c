@@ -436,7 +436,21 @@ static int put_amend(Lifecycle *lifecycle, const Request *request, const Peer *s
                                                      node_n_cpus(node), cookie_of(LIFECYCLE_END, ticket, NULL))));
 }
 
+/* Returns the CPU time that a snapshot can have: that of the latest reading, before the client's is excluded. */
+static ShownCpu shown_cpu(const Lifecycle *lifecycle, const Job *job) {
+        UsageSet usage;
+
+        if (!job->group.usage)
+                return (ShownCpu){};
+        if (job->final)
+                usage = job->final->result.usage;
+        else
+                groups_metrics(job, lifecycle->node, NULL, &usage);
+        return (ShownCpu){ usage.value[USAGE_CPU_SECONDS], usage.value[USAGE_CPU_USER], usage.value[USAGE_CPU_SYSTEM] };
+}
+
 static int end_active(Lifecycle *lifecycle, Job *job, const JobEnd *end, Ticket ticket) {
+        const ShownCpu shown = shown_cpu(lifecycle, job);
         int r;
 
         r = sampling_now(lifecycle->jobs, lifecycle->node);
@@ -447,7 +461,10 @@ static int end_active(Lifecycle *lifecycle, Job *job, const JobEnd *end, Ticket 
         if (!job->final)
                 groups_exclude(job, &end->client_cpu);
         r = job_end_make(job, lifecycle->node, &lifecycle->jobs->samples, JOB_FINISHED, end);
-        return r < 0 ? r : desk_pending(job_end_put(job, lifecycle->store, cookie_of(LIFECYCLE_END, ticket, job)));
+        if (r < 0)
+                return r;
+        job->final->result.shown = shown;
+        return desk_pending(job_end_put(job, lifecycle->store, cookie_of(LIFECYCLE_END, ticket, job)));
 }
 
 static int place_end(void *state, const Request *request, Ticket ticket, Answer *ret) {

@@ -74,7 +74,7 @@ static int restore_job(Lifecycle *lifecycle, const RecoveredJob *recovered, cons
         return 0;
 }
 
-#define REMADE_NOTE "its cgroup was recreated while perfd was down; usage of the former cgroup after the last checkpoint is missing"
+#define REMADE_NOTE "its cgroup was recreated while perfd was down; usage of the former cgroup after the last kept sample is missing"
 
 /* State of a job's cgroup after the restart. */
 typedef enum GroupState {
@@ -183,7 +183,7 @@ static int close_over(Lifecycle *lifecycle, const RecoveredJob *recovered, const
 
         /* A cgroup of the same name is another job's, and may be detected before the end is stored. */
         lifecycle->jobs->stats.n_interrupted++;
-        user_totals_add(&lifecycle->jobs->totals, job->info.uid, &job->final->result.usage);
+        user_totals_add(&lifecycle->jobs->totals, &job->info, &job->final->result.usage);
         jobs_remove(lifecycle->jobs, job);
         return 0;
 }
@@ -210,6 +210,25 @@ static GroupState find_group(const Lifecycle *lifecycle, const RecoveredJob *rec
         return may_be_next(lifecycle->config, recovered, progress) ? GROUP_REMADE : GROUP_NONE;
 }
 
+/* Continues with the counters of the latest tick, which may be those of a cgroup that was removed or recreated since the checkpoint. */
+static void use_kept(const KeptUsage *kept, const RecoveredJob *recovered, Progress *progress) {
+        KeptGroup group;
+
+        if (!kept_usage_find(kept, recovered->info.id, recovered->begin_realtime_ms, &group))
+                return;
+        if (progress->has_usage) {
+                if (group.usage.last.boottime_ns <= progress->usage.last.boottime_ns)
+                        return;
+                /* the peak rate is that of the checkpoint */
+                group.usage.has_cpu_max = progress->usage.has_cpu_max;
+                group.usage.cpu_max = progress->usage.cpu_max;
+        }
+        progress->usage = group.usage;
+        progress->has_usage = true;
+        progress->is_usage_cut = group.is_usage_cut;
+        progress->group_id = group.id;
+}
+
 static int recover_job(Lifecycle *lifecycle, const RecoveredJob *recovered, const Before *before) {
         bool is_same_boot = before->is_same_boot && recovered->boot_id && strcmp(recovered->boot_id, lifecycle->node->boot_id) == 0;
         CgroupPlace place;
@@ -228,12 +247,13 @@ static int recover_job(Lifecycle *lifecycle, const RecoveredJob *recovered, cons
                 return close_over(lifecycle, recovered, &progress, before,
                                   "the machine was rebooted; totals end at the last checkpoint");
 
+        use_kept(&lifecycle->jobs->kept_usage, recovered, &progress);
         state = find_group(lifecycle, recovered, &progress, &place);
         if (state != GROUP_NONE)
                 return resume(lifecycle, recovered, &progress, before, state, &place);
         if (recovered->info.cgroup && progress.has_usage)
                 return close_over(lifecycle, recovered, &progress, before,
-                                  OVER_NOTE ", and those of the job at the last checkpoint, because its cgroup was removed");
+                                  OVER_NOTE ", and those of the job at the last kept sample, because its cgroup was removed");
         if (!process_watch_is_alive(lifecycle->node, recovered->info.pid, recovered->info.pid_start_ticks))
                 return close_over(lifecycle, recovered, &progress, before, OVER_NOTE);
         return resume(lifecycle, recovered, &progress, before, GROUP_NONE, NULL);
@@ -292,14 +312,18 @@ int recovery_run(Lifecycle *lifecycle) {
                               store_wal_barrier(lifecycle->store), &recovery);
         if (r == 0)
                 r = restore_node(lifecycle->node, recovery, &before);
+        if (r >= 0)
+                r = user_totals_restore(&lifecycle->jobs->totals, recovery->totals);
         if (r < 0)
                 return r;
 
+        user_totals_set_label(&lifecycle->jobs->totals, lifecycle->config->metrics_totals_label);
         for (size_t i = 0; i < recovery->n_jobs; i++) {
                 r = recover_job(lifecycle, &recovery->jobs[i], &before);
                 if (r < 0)
                         return r;
         }
+        kept_usage_forget(&lifecycle->jobs->kept_usage);
 
         for (const Job *job = lifecycle->jobs->first; job; job = job->links.next)
                 n_running += !job->final;

@@ -7,28 +7,44 @@
 #include "util/clock.h"
 #include "util/record.h"
 
-static const RecordField user_fields[] = {
-        RECORD_VALUE(UserUsage, uid),
-        RECORD_VALUE(UserUsage, begin_ms),
-        RECORD_VALUE(UserUsage, n_jobs),
-        RECORD_VALUE(UserUsage, cpu_us),
-        RECORD_VALUE(UserUsage, read_bytes),
-        RECORD_VALUE(UserUsage, written_bytes),
+#define FORGOTTEN_MS (30 * 86400 * UINT64_C(1000))
+
+static const RecordField total_fields[] = {
+        RECORD_TEXT_OF(UsageTotal, key),
+        RECORD_VALUE(UsageTotal, begin_ms),
+        RECORD_VALUE(UsageTotal, last_ms),
+        RECORD_VALUE(UsageTotal, n_jobs),
+        RECORD_VALUE(UsageTotal, cpu_us),
+        RECORD_VALUE(UsageTotal, read_bytes),
+        RECORD_VALUE(UsageTotal, written_bytes),
 };
 
-static const Record user_record = RECORD(UserUsage, user_fields);
+static const Record total_record = RECORD(UsageTotal, total_fields);
+
+typedef struct KeptTotals {
+        UsageTotal *entries; /* owned after parsing */
+        size_t n;
+        UsageTotal others;
+} KeptTotals;
+
+static const RecordField key_totals_fields[] = {
+        RECORD_LIST_OF(KeptTotals, entries, n, TOTALS_SHOWN_MAX, &total_record),
+        RECORD_STRUCT(KeptTotals, others, &total_record),
+};
+
+static const Record key_totals_record = RECORD(KeptTotals, key_totals_fields);
 
 typedef struct Kept {
         char boot_id[64];
-        UserUsage *users; /* owned after parsing */
-        size_t n;
-        UserUsage others;
+        char label[TOTAL_KEY_MAX];
+        KeptTotals users, labels;
 } Kept;
 
 static const RecordField kept_fields[] = {
         RECORD_TEXT_OF(Kept, boot_id),
-        RECORD_LIST_OF(Kept, users, n, USERS_SHOWN_MAX, &user_record),
-        RECORD_STRUCT(Kept, others, &user_record),
+        RECORD_TEXT_OF(Kept, label),
+        RECORD_STRUCT(Kept, users, &key_totals_record),
+        RECORD_STRUCT(Kept, labels, &key_totals_record),
 };
 
 static const Record kept_record = RECORD(Kept, kept_fields);
@@ -38,80 +54,154 @@ void user_totals_deinit(UserTotals *totals) {
         *totals = (UserTotals){};
 }
 
-/* Texts of another boot, and damaged ones, are left: the totals begin at zero. */
-static int restore(UserTotals *totals) {
-        scoped(freep) char *text = NULL;
+/* --- restoring ---------------------------------------------------------------------------------- */
+
+static void take(UsageTotals *totals, const KeptTotals *kept, uint64_t oldest_ms) {
+        *totals = (UsageTotals){ .others = kept->others };
+        for (size_t i = 0; i < kept->n; i++)
+                if (kept->entries[i].last_ms >= oldest_ms)
+                        totals->entries[totals->n++] = kept->entries[i];
+}
+
+/* Damaged texts are left: the totals begin at zero. */
+static int restore(UserTotals *totals, const char *text, bool is_other_boot_taken, bool *ret) {
+        uint64_t now_ms = clock_realtime_ns() / NS_PER_MS, oldest_ms = now_ms > FORGOTTEN_MS ? now_ms - FORGOTTEN_MS : 0;
         Kept kept = {};
+        bool is_same_boot;
         int r;
 
-        r = kept_text_read(totals->kept, &text);
-        if (r != 0)
-                return r < 0 ? r : 0;
         r = record_parse(&kept_record, text, &kept);
         if (r != 0)
                 return r < 0 ? r : 0;
 
-        if (strcmp(kept.boot_id, totals->boot_id) == 0) {
-                totals->users = (UsersUsage){ .n = kept.n, .others = kept.others };
-                if (kept.n > 0)
-                        memcpy(totals->users.users, kept.users, kept.n * sizeof(*kept.users));
+        is_same_boot = strcmp(kept.boot_id, totals->boot_id) == 0;
+        *ret = is_same_boot || is_other_boot_taken;
+        if (*ret) {
+                take(&totals->users, &kept.users, is_same_boot ? 0 : oldest_ms);
+                take(&totals->labels, &kept.labels, is_same_boot ? 0 : oldest_ms);
+                memcpy(totals->label, kept.label, sizeof(totals->label));
         }
         record_deinit(&kept_record, &kept);
         return 0;
 }
 
 int user_totals_open(UserTotals *totals, const char *path, const char *boot_id) {
+        scoped(freep) char *text = NULL;
         int r;
 
         (void)snprintf(totals->boot_id, sizeof(totals->boot_id), "%s", boot_id);
         r = kept_text_open(&totals->kept, path);
-        return r < 0 ? r : restore(totals);
+        if (r == 0)
+                r = kept_text_read(totals->kept, &text);
+        if (r != 0)
+                return r < 0 ? r : 0;
+        return restore(totals, text, false, &totals->is_restored);
 }
 
-/* Without room for the text, the totals begin at zero after the next start. */
-static void keep(UserTotals *totals) {
-        Kept kept = { .users = totals->users.users, .n = totals->users.n, .others = totals->users.others };
+int user_totals_restore(UserTotals *totals, const char *text) {
+        bool is_restored;
+
+        return totals->is_restored || !text ? 0 : restore(totals, text, true, &is_restored);
+}
+
+void user_totals_set_label(UserTotals *totals, const char *label) {
+        if (strcmp(totals->label, label) == 0)
+                return;
+        totals->labels = (UsageTotals){};
+        (void)snprintf(totals->label, sizeof(totals->label), "%s", label);
+}
+
+/* --- keeping ------------------------------------------------------------------------------------ */
+
+static void format(UserTotals *totals, Buffer *text) {
+        Kept kept = {
+                .users = { totals->users.entries, totals->users.n, totals->users.others },
+                .labels = { totals->labels.entries, totals->labels.n, totals->labels.others },
+        };
+
+        memcpy(kept.boot_id, totals->boot_id, sizeof(kept.boot_id));
+        memcpy(kept.label, totals->label, sizeof(kept.label));
+        record_put(&kept_record, &kept, text);
+}
+
+int user_totals_format(UserTotals *totals, char **ret) {
         scoped(buffer_deinit) Buffer text = {};
 
+        if (!totals->is_changed)
+                return USER_TOTALS_SAME;
+        format(totals, &text);
+        *ret = buffer_take(&text);
+        if (!*ret)
+                return -ENOMEM;
+        totals->is_changed = false;
+        return 0;
+}
+
+/* Without room for the text, the totals continue from the store after the next start. */
+static void keep(UserTotals *totals) {
+        scoped(buffer_deinit) Buffer text = {};
+
+        totals->is_changed = true;
         if (!totals->kept)
                 return;
-        memcpy(kept.boot_id, totals->boot_id, sizeof(kept.boot_id));
-        record_put(&kept_record, &kept, &text);
+        format(totals, &text);
         if (buffer_error(&text) < 0 || kept_text_put(totals->kept, text.text, text.n) < 0)
                 totals->kept = kept_text_free(totals->kept);
 }
 
-/* Returns the entry of the user, which is that of all others if no place is left. */
-static UserUsage *find(UserTotals *totals, uint32_t uid) {
-        UsersUsage *users = &totals->users;
+/* --- adding ------------------------------------------------------------------------------------- */
 
-        for (size_t i = 0; i < users->n; i++)
-                if (users->users[i].uid == uid)
-                        return &users->users[i];
-        if (users->n == USERS_SHOWN_MAX) {
-                if (users->others.begin_ms == 0)
-                        users->others.begin_ms = clock_realtime_ns() / NS_PER_MS;
-                return &users->others;
+/* Returns the entry of the key, which is that of all others if no place is left. */
+static UsageTotal *find(UsageTotals *totals, const char *key) {
+        bool is_other = strlen(key) >= TOTAL_KEY_MAX || strcmp(key, "other") == 0;
+        UsageTotal *total = &totals->others;
+
+        for (size_t i = 0; i < totals->n; i++)
+                if (strcmp(totals->entries[i].key, key) == 0)
+                        return &totals->entries[i];
+        if (!is_other && totals->n < TOTALS_SHOWN_MAX) {
+                total = &totals->entries[totals->n++];
+                *total = (UsageTotal){};
+                strcpy(total->key, key);
         }
+        if (total->begin_ms == 0)
+                total->begin_ms = clock_realtime_ns() / NS_PER_MS;
+        return total;
+}
 
-        users->users[users->n] = (UserUsage){ .uid = uid, .begin_ms = clock_realtime_ns() / NS_PER_MS };
-        return &users->users[users->n++];
+static UsageTotal *find_user(UserTotals *totals, uint32_t uid) {
+        char key[16];
+
+        (void)snprintf(key, sizeof(key), "%u", uid);
+        return find(&totals->users, uid == JOB_UID_UNKNOWN ? "unknown" : key);
+}
+
+static UsageTotal *find_label(UserTotals *totals, const JobDescription *job) {
+        for (uint32_t i = 0; i < job->n_labels; i++)
+                if (strcmp(job->labels[i].key, totals->label) == 0)
+                        return find(&totals->labels, job->labels[i].value);
+        return find(&totals->labels, "");
 }
 
 void user_totals_note(UserTotals *totals, uint32_t uid) {
-        (void)find(totals, uid);
+        (void)find_user(totals, uid);
 }
 
 static uint64_t count_of(const UsageSet *usage, UsageMetric metric, double unit) {
         return quality_is_present(usage->quality[metric]) && usage->value[metric] > 0 ? (uint64_t)(usage->value[metric] / unit + 0.5) : 0;
 }
 
-void user_totals_add(UserTotals *totals, uint32_t uid, const UsageSet *usage) {
-        UserUsage *user = find(totals, uid);
+static void add(UsageTotal *total, const UsageSet *usage) {
+        total->n_jobs++;
+        total->last_ms = clock_realtime_ns() / NS_PER_MS;
+        total->cpu_us += count_of(usage, USAGE_CPU_SECONDS, 1e-6);
+        total->read_bytes += count_of(usage, USAGE_READ_BYTES, 1);
+        total->written_bytes += count_of(usage, USAGE_WRITE_BYTES, 1);
+}
 
-        user->n_jobs++;
-        user->cpu_us += count_of(usage, USAGE_CPU_SECONDS, 1e-6);
-        user->read_bytes += count_of(usage, USAGE_READ_BYTES, 1);
-        user->written_bytes += count_of(usage, USAGE_WRITE_BYTES, 1);
+void user_totals_add(UserTotals *totals, const JobDescription *job, const UsageSet *usage) {
+        add(find_user(totals, job->uid), usage);
+        if (totals->label[0])
+                add(find_label(totals, job), usage);
         keep(totals);
 }

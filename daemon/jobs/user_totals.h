@@ -2,29 +2,44 @@
 #pragma once
 
 /*
- * User totals: what the ended jobs of each user have used in this boot
+ * User totals: resources used by the ended jobs of each user, and by those with each value of a configured label
  *
  * Counters for scrapers, which do not see jobs that are shorter than the time between two scrapes. The first users have totals of their
  * own; the others share those of the last entry. They are kept in a file of the runtime directory, so that no end of perfd makes them
- * decrease.
+ * decrease, and in the store, from which they continue in the next boot.
  */
 
 #include "base/kept_text.h"
 #include "snapshot/jobs_snapshot.h"
 
 typedef struct UserTotals {
-        UsersUsage users;
-        KeptText *kept; /* owned; NULL: there is no directory for the file, or it failed */
+        UsageTotals users, labels;
+        char label[TOTAL_KEY_MAX]; /* "": no totals by label */
+        KeptText *kept;            /* owned; NULL: there is no directory for the file, or it failed */
         char boot_id[64];
+        bool is_restored;          /* from the file */
+        bool is_changed;           /* since the last user_totals_format() */
 } UserTotals;
 
 void user_totals_deinit(UserTotals *totals);
 /*
  * Continues with the totals in the file, if they are of this boot, and keeps them there. 0, or a negative errno of kept_text_open(): they
- * begin at zero with each start.
+ * continue from the store with each start.
  */
 int user_totals_open(UserTotals *totals, const char *path, const char *boot_id);
+/* Sets the label by whose values jobs are added up; "": none. Another label than before begins at zero. */
+void user_totals_set_label(UserTotals *totals, const char *label);
+/*
+ * Continues with totals of the store, unless the file had newer ones; text: of user_totals_format(), or NULL. In another boot, entries
+ * without a job for the last 30 days are dropped, which leaves room for others. 0 or -ENOMEM.
+ */
+int user_totals_restore(UserTotals *totals, const char *text);
+/* Formats the totals for the store; caller frees *ret. 0, USER_TOTALS_SAME: nothing has changed since the last call; or -ENOMEM. */
+enum {
+        USER_TOTALS_SAME = 1,
+};
+int user_totals_format(UserTotals *totals, char **ret);
 /* Shows the user's totals from now on, before the first of the user's jobs ends. */
 void user_totals_note(UserTotals *totals, uint32_t uid);
 /* Adds an ended job. Absent values add nothing. */
-void user_totals_add(UserTotals *totals, uint32_t uid, const UsageSet *usage);
+void user_totals_add(UserTotals *totals, const JobDescription *job, const UsageSet *usage);

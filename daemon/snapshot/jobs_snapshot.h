@@ -32,11 +32,17 @@ typedef struct Phase {
         bool has_usage; /* the job had its own cgroup during the phase */
 } Phase;
 
+/* CPU time of a job while it ran, with that of its client, which the end excludes. Counters in /metrics do not decrease below it. */
+typedef struct ShownCpu {
+        double total_s, user_s, system_s;
+} ShownCpu;
+
 /* Final metrics of a job. */
 typedef struct JobResult {
         JobEnd end;
         MetricSet metrics;
         UsageSet usage;
+        ShownCpu shown;
 } JobResult;
 
 typedef struct JobRecord {
@@ -57,26 +63,28 @@ typedef struct JobsSize {
         size_t n_records, n_windows, n_usages, n_phases, n_results, n_heads;
 } JobsSize;
 
+/* Size of a key of totals, and maximum number of keys; further and longer keys share one entry. */
+#define TOTAL_KEY_MAX 65U
+#define TOTALS_SHOWN_MAX 50U
+
 typedef struct JobsStats {
         uint64_t n_begun, n_finished, n_interrupted; /* since start */
         uint64_t n_with_cgroup;                      /* running jobs with their own cgroup */
 } JobsStats;
 
-/* Use of resources by the ended jobs of a user. */
-typedef struct UserUsage {
-        uint32_t uid;
-        uint64_t begin_ms; /* Unix time at which the totals were 0; 0: unknown */
+/* Use of resources by the ended jobs of a user, or by those with the same value of a label. */
+typedef struct UsageTotal {
+        char key[TOTAL_KEY_MAX];  /* user id, "unknown", or the value of the label: "" if the jobs lack it */
+        uint64_t begin_ms;        /* Unix time at which the totals were 0; 0: unknown */
+        uint64_t last_ms;         /* Unix time at which the last of the jobs ended */
         uint64_t n_jobs, cpu_us, read_bytes, written_bytes;
-} UserUsage;
+} UsageTotal;
 
-/* Maximum number of users with totals of their own; further users share one entry. */
-#define USERS_SHOWN_MAX 50U
-
-typedef struct UsersUsage {
-        UserUsage users[USERS_SHOWN_MAX];
+typedef struct UsageTotals {
+        UsageTotal entries[TOTALS_SHOWN_MAX];
         size_t n;
-        UserUsage others;
-} UsersUsage;
+        UsageTotal others;
+} UsageTotals;
 
 typedef struct JobsSnapshot {
         JobRecord *records; /* owned, like the arrays that the records point into; running jobs first */
@@ -92,7 +100,8 @@ typedef struct JobsSnapshot {
         size_t n_exposed_max; /* maximum number of records in /metrics, which shows the first records */
         SampleLog samples; /* owned */
         JobsStats stats;
-        UsersUsage users;
+        UsageTotals users, labels;
+        char totals_label[TOTAL_KEY_MAX]; /* label of the totals in `labels`; "": none */
         FinderStats finder;
 } JobsSnapshot;
 

@@ -47,7 +47,8 @@ typedef enum RequestKind {
 
 #define RESULT_ID_BYTES 16U
 
-#define SUBMIT_STACKS_MAX 64U /* stacks in one submission */
+#define SUBMIT_STACKS_MAX 64U         /* stacks in one submission */
+#define SUBMIT_SPECIFICATIONS_MAX 64U /* specifications in one submission */
 
 /* The software that some items of a submission were measured with. */
 typedef struct SubmissionStack {
@@ -72,6 +73,7 @@ typedef struct Submission {
         uint32_t batch_index;
         const Value *run; /* run record: an object, or NULL */
         const SubmissionStack *stack; /* borrowed, also by other items; NULL: unknown */
+        const Value *specification;   /* object that says what was to be run; borrowed, also by other items; NULL: none */
         /*
          * Both objects as received; text is NULL if value_write_json() would write another text, which is stored
          * instead.

@@ -114,3 +114,14 @@ int parse_size(const char *text, uint64_t *ret) {
 
         return parse_with_unit(text, units, N_ELEMENTS(units), ret);
 }
+
+int parse_hex(const char *text, uint8_t *ret, size_t n) {
+        static const char digits[] = "0123456789abcdef";
+
+        if (strlen(text) != 2 * n || strspn(text, digits) != 2 * n)
+                return PARSE_MALFORMED;
+
+        for (size_t i = 0; i < n; i++)
+                ret[i] = (uint8_t)((strchr(digits, text[2 * i]) - digits) * 16 + (strchr(digits, text[2 * i + 1]) - digits));
+        return 0;
+}

@@ -4,6 +4,7 @@
 /* Parses words of settings. Each function requires the whole NUL-terminated word to match. */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* All positive: outcomes, see the conventions on errors. */
@@ -19,3 +20,6 @@ int parse_bool(const char *text, bool *ret);     /* accepts yes no true false on
 int parse_duration_ns(const char *text, uint64_t *ret);
 /* Parses a size in bytes: "64K", "16M", "1G" or KiB/MiB/GiB (powers of 1024), "4096". */
 int parse_size(const char *text, uint64_t *ret);
+
+/* Parses exactly 2 * n hexadecimal digits in lower case. */
+int parse_hex(const char *text, uint8_t *ret, size_t n);

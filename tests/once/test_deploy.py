@@ -87,7 +87,7 @@ class Scraped(TestCase):
     def setUp(self):
         super().setUp()
         program = find_peer("prometheus")
-        self.server = self.daemon(tcp=True)
+        self.server = self.daemon("[metrics]\ntotals_label = account\n", tcp=True)
         self.job = subprocess.Popen([PERFCTL, "run", "--job", "busy", "--", "sh", "-c", "while :; do :; done"],
                                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                     env={**os.environ, "PERFD_SOCKET": str(self.server.socket)})
@@ -156,10 +156,6 @@ class Scraped(TestCase):
         self.server.stop()
         wait_for(lambda: state() == [("PerfdDown", "pending")], "the alert", TIMEOUT_S * 2)
 
-
-if __name__ == "__main__":
-    unittest.main()
-
     def test_the_increase_of_short_jobs_is_their_cpu_time(self):
         """100 jobs of 0.25 s of CPU time that begin and end between two scrapes: the query of perfd-metrics(7) finds 25 s."""
         cpu = f'perfd_user_jobs_cpu_seconds_total{{uid="{os.getuid()}"}}'
@@ -167,13 +163,19 @@ if __name__ == "__main__":
         before = float(self.query(cpu)[0]["value"][1])
         with self.server.client() as client:
             for i in range(100):
-                self.assert_status(client.begin(f"short-{i}"), "OK")
+                self.assert_status(client.begin(f"short-{i}", labels={"account": "physics"}), "OK")
                 request = client.request()
                 request.job_end.job, request.job_end.exit_status, request.job_end.rusage.utime = f"short-{i}", 0, 0.25
                 self.assert_status(client.call(request), "OK")
         wait_for(lambda: float(self.query(cpu)[0]["value"][1]) >= before + 24.75, "a scrape after the jobs")
+        of_label = self.query('perfd_label_jobs_cpu_seconds_total{label="account",value="physics"}')
+        self.assertAlmostEqual(float(of_label[0]["value"][1]), 25, delta=0.25)
         values = self.query(cpu + "[5m]")[0]["values"]
         self.assertAlmostEqual(float(values[-1][1]) - float(values[0][1]), 25, delta=0.25)
         # increase() extrapolates to the range: the increase between the samples is its value without that.
         extrapolated = float(self.query(f"increase({cpu}[5m])")[0]["value"][1])
         self.assertGreaterEqual(extrapolated, 24.75)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -53,6 +53,25 @@ class OwnCpu(JobCpu):
         self.assertEqual(metrics["job_cpu_seconds"]["quality"], "exact")
         self.assertAlmostEqual(metrics["job_cpu_user_seconds"]["value"] + metrics["job_cpu_system_seconds"]["value"], used_s, delta=3e-6)
 
+    def test_counters_do_not_decrease_when_the_end_excludes_it(self):
+        daemon = self.daemon("[sampling]\ninterval = 100ms\n")
+        command = ("sh", "-c", "head -c 300000000 /dev/zero; sleep 0.5")
+        with open(os.devnull, "wb") as null:
+            process = subprocess.Popen([str(PERFCTL), "run", "--quiet", "--job", "job", "--enclosure", "cgroup", "--indicator", "yes", "--",
+                                        *command], stdin=null, stdout=null, stderr=null,
+                                       env={**os.environ, "PERFD_SOCKET": str(daemon.socket)})
+        shown = {}
+        while process.poll() is None:
+            shown.update(daemon.wait_tick())
+        after = daemon.wait_tick()
+        record = daemon.get("/api/v1/jobs/job").json
+        if record["enclosure"] != "cgroup":
+            self.skipTest("no cgroup on this machine")
+        of_job = {s: v for s, v in shown.items() if s.startswith("perfd_job_cpu_") and s.split("{")[0].endswith("_total")}
+        self.assertEqual({s: (v, after[s]) for s, v in of_job.items() if after[s] < v}, {})
+        used_s = next(m["value"] for m in record["metrics"] if m["key"] == "job_cpu_seconds")
+        self.assertLess(used_s, of_job['perfd_job_cpu_seconds_total{job="job",scope="job"}'])
+
     def test_a_short_job_has_its_own_cpu_time(self):
         """Compares with a job without a cgroup, whose CPU time is that of the command from its exec to its exit."""
         daemon = self.daemon()

@@ -5,6 +5,7 @@ import os
 import sqlite3
 import unittest
 
+import harness
 from harness import indicator, wait_for
 from test_job_groups import NOBODY, GroupTest
 
@@ -65,7 +66,7 @@ class RemadeGroups(GroupTest):
         daemon.start()
         job = self.wait_state(daemon, "32", "interrupted")
         self.assertEqual(job["note"], "the job ended while perfd was down; the metrics of the node end at the last sample before, "
-                                      "and those of the job at the last checkpoint, because its cgroup was removed")
+                                      "and those of the job at the last kept sample, because its cgroup was removed")
         later = self.later(daemon, "32")
         self.assertEqual(later["state"], "running")
         again.stop()
@@ -93,6 +94,44 @@ class RemadeGroups(GroupTest):
         self.assertEqual(seconds["quality"], "sampled")
         self.assertAlmostEqual(seconds["value"], used + again.cpu_seconds(), delta=0.02)
         self.assertEqual(set(self.jobs(daemon)), {"33"})
+
+    def counters(self, daemon, job):
+        metrics = harness.parse_metrics(daemon.get("/metrics?collect[]=jobs").text)
+        return {s: v for s, v in metrics.items() if f'{{job="{job}",scope="job"' in s and s.split("{")[0].endswith("_total")}
+
+    def assert_counters_continue(self, daemon, job, before):
+        """Checks that no counter went back, at the start and while the job goes on."""
+        for _ in range(2):
+            after = self.counters(daemon, job)
+            self.assertEqual({s: (v, after.get(s)) for s, v in before.items() if after.get(s, -1) < v}, {})
+            daemon.wait_tick()
+
+    def test_counters_of_a_job_of_several_steps_continue_after_a_kill(self):
+        top = self.group()
+        daemon = self.daemon(self.config(top, linger="1h").replace("interval = 1s", "interval = 10min"))
+        with daemon.client() as client:
+            self.assert_status(client.begin("36"), "OK")
+        group = self.group(name="job_36", parent=top)
+        group.used(group.start(cpu_seconds=0.4))
+        wait_for(lambda: self.counters(daemon, "36").get('perfd_job_cpu_seconds_total{job="36",scope="job"}', 0) >= 0.4, "its CPU time")
+        again, _ = self.remake(group, top, 0.1)
+        daemon.wait_tick()
+        for end in (daemon.kill, daemon.stop):
+            before = self.counters(daemon, "36")
+            self.assertGreaterEqual(before['perfd_job_cpu_seconds_total{job="36",scope="job"}'], 0.5)
+            end()
+            daemon.start()
+            self.assert_counters_continue(daemon, "36", before)
+        before = self.counters(daemon, "36")
+        daemon.kill()
+        last, _ = self.remake(again, top, 0.1)
+        daemon.start()
+        self.assert_counters_continue(daemon, "36", before)
+        with daemon.client() as client:
+            self.assert_status(client.end("36", 0), "OK")
+        seconds = self.metric(self.job(daemon, "36"), "job_cpu_seconds")["value"]
+        cpu = before['perfd_job_cpu_seconds_total{job="36",scope="job"}']
+        self.assertAlmostEqual(seconds, cpu + last.cpu_seconds(), delta=0.001)
 
     def test_a_group_recreated_while_its_job_is_stored_is_another_job(self):
         top = self.group()

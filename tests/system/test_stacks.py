@@ -76,8 +76,11 @@ class Stacks(TestCase):
                              ("run.runtime.python=3.8", 8)):
             group, = self.ask("query", "PiMatmul", "-w", condition, "-s", "median:rate")["groups"]
             self.assertEqual(group["n"], n, condition)
-        self.assertIn("no result of PiMatmul has package.scipy=1", self.perfctl("indicator", "query", "PiMatmul", "-w",
-                                                                                "package.scipy=1", "-s", "median:rate").stderr)
+        self.assertIn("no result of PiMatmul has package.numpy=1", self.perfctl("indicator", "query", "PiMatmul", "-w",
+                                                                                "package.numpy=1", "-s", "median:rate").stderr)
+        for words in (("-w", "package.tensorflw=1"), ("-g", "package.tensorflw.build")):
+            self.assertIn("no software stack has the package 'tensorflw': did you mean tensorflow? Packages: numpy, tensorflow",
+                          self.perfctl("indicator", "query", "PiMatmul", *words, "-s", "median:rate", status=1).stderr)
         self.assertEqual(len(self.ask("query", "PiMatmul", "-g", "batch", "-s", "median:rate")["groups"]), 2)
 
     def test_an_import_completes_stacks_and_reports_others(self):
@@ -91,10 +94,35 @@ class Stacks(TestCase):
         self.inspect("c", 10, has_facts=False)
         group, = self.ask("query", "PiMatmul", "-w", "stack!=0000", "-s", "mean:rate")["groups"]
         self.assertEqual(group["n"], 8) # a result without a stack meets no condition on the stack
-        self.assertIn("the software stack was added", self.inspect("c", 10).stderr)
+        self.assertIn("the software stack and the specification were added", self.inspect("c", 10).stderr)
         group, = self.ask("query", "PiMatmul", "-w", "package.numpy=1.18.5", "-s", "mean:rate")["groups"]
         self.assertEqual(group["n"], 8)
         self.assertNotIn("stack", self.inspect("c", 10).stderr)
+
+    def test_an_import_keeps_the_specification_and_names_what_differs(self):
+        self.inspect("a", 100)
+        result, *others = self.running.get("/api/v1/indicators/PiMatmul/results").json["results"]
+        self.assertEqual({other["specification"] for other in others}, {result["specification"]})
+        kept = self.running.get(f"/api/v1/specifications/{result['specification']}").json
+        self.assertEqual(kept["results"], 4)
+        self.assertEqual(kept["specification"], json.loads((self.directory / "a" / "build" / "specification").read_text()))
+        shown = self.perfctl("indicator", "show", "PiMatmul").stdout
+        self.assertRegex(shown, r"Specification\n  base +ubi8\n  package_manager +pipenv\n")
+
+        again = self.inspect("a", 200)
+        self.assertIn("results/0/result: already stored, and it stays: @result.rate is 100.0, and is 200.0 now", again.stderr)
+        self.assertIn("0 stored, 4 already stored", again.stdout)
+        self.assertEqual(self.inspect("a", 100).stderr, "")
+
+    def test_a_run_of_a_specification_keeps_it(self):
+        printed = {"name": "mm", "component": "c", "@parameters": {}, "@result": {"r": 1}}
+        specification = {"batch_size": 2, "base": "ubi8", "script": f"#!/bin/sh\necho '{json.dumps(printed)}'\n"}
+        (self.directory / "spec.json").write_text(json.dumps(specification))
+        self.perfctl("run", "-q", "--spec", self.directory / "spec.json")
+        first, second = self.running.get("/api/v1/indicators/mm/results").json["results"]
+        self.assertEqual(first["specification"], second["specification"])
+        self.assertEqual(self.running.get(f"/api/v1/specifications/{first['specification']}").json,
+                         {"results": 2, "specification": specification})
 
     def test_stacks_are_listed_shown_and_compared(self):
         self.inspect("a", 100, "avx2")

@@ -13,11 +13,11 @@ ENDED = f'perfd_user_jobs_ended_total{{uid="{os.getuid()}"}}'
 
 
 class UserTotals(harness.TestCase):
-    def run_jobs(self, daemon, name, n, cpu_seconds=0.0):
+    def run_jobs(self, daemon, name, n, cpu_seconds=0.0, **more):
         """Begins and ends jobs without a cgroup, which report their CPU time at the end."""
         with daemon.client() as client:
             for i in range(n):
-                self.assert_status(client.begin(f"{name}-{i}"), "OK")
+                self.assert_status(client.begin(f"{name}-{i}", **more), "OK")
                 request = client.request()
                 request.job_end.job, request.job_end.exit_status = f"{name}-{i}", 0
                 request.job_end.rusage.utime = cpu_seconds
@@ -63,15 +63,49 @@ class UserTotals(harness.TestCase):
         families = prometheus_client.openmetrics.parser.text_string_to_metric_families(text)
         self.assertEqual(sum(s.name.endswith("_created") for f in families for s in f.samples), len(created))
 
-    def test_another_boot_begins_at_zero(self):
+    def test_the_values_of_a_label_have_totals(self):
+        daemon = self.daemon(CONFIG + "totals_label = account\n", notify=True)
+        daemon.wait_notified("READY=1")
+
+        def series(value, label="account"):
+            return f'perfd_label_jobs_cpu_seconds_total{{label="{label}",value="{value}"}}'
+
+        self.run_jobs(daemon, "physics", 3, 0.5, labels={"account": "physics"})
+        self.run_jobs(daemon, "none", 1, 2.0)
+        metrics = daemon.wait_tick()
+        self.assertEqual((metrics[series("physics")], metrics[series("")], metrics[CPU]), (1.5, 2, 3.5))
+        daemon.kill()
+        daemon.start()
+        daemon.wait_notified("READY=1")
+        self.assertEqual(daemon.wait_tick()[series("physics")], 1.5)
+        daemon.configure(CONFIG + "totals_label = team\n")
+        daemon.reload()
+        self.run_jobs(daemon, "red", 1, 1.0, labels={"team": "red"})
+        metrics = daemon.wait_tick()
+        self.assertEqual(metrics[series("red", "team")], 1)
+        self.assertNotIn(series("physics"), metrics)
+        daemon.configure(CONFIG)
+        daemon.reload()
+        self.assertNotIn("perfd_label_jobs", daemon.get("/metrics").text)
+
+    def test_the_database_has_the_totals_without_a_runtime_directory(self):
+        daemon = self.daemon(CONFIG, inherit=True)
+        self.assertFalse((daemon.directory / "account.users").exists())
+        self.run_jobs(daemon, "job", 2, 1.0)
+        daemon.restart()
+        self.assertEqual(daemon.wait_tick()[CPU], 2)
+
+    def test_another_boot_continues(self):
         machine = harness.Machine(self.temporary_directory())
         daemon = self.daemon(CONFIG, root=machine.directory)
         self.run_jobs(daemon, "old", 2, 1.0)
         self.assertEqual(daemon.wait_tick()[CPU], 2)
-        daemon.kill()
+        daemon.stop()
         machine.reboot()
+        (daemon.directory / "account.users").unlink()  # the directory is in memory
         daemon.start()
-        self.assertNotIn(CPU, daemon.metrics())
+        self.run_jobs(daemon, "new", 1, 1.0)
+        self.assertEqual(daemon.wait_tick()[CPU], 3)
 
     def test_the_number_of_users_is_limited(self):
         if os.getuid() != 0:

@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decodes the software stacks of submissions. */
+/* Decodes the software stacks and specifications of submissions. */
 
 #include "codec_fixture.h"
 
-enum { FIELD_STACKS = 2, FIELD_STACK = 13 };
+enum { FIELD_STACKS = 2, FIELD_SPECIFICATIONS, FIELD_STACK = 13, FIELD_SPECIFICATION };
 
-/* Makes a submission of one indicator that names stack `number`. */
-static Buffer make_with(const char *const *stacks, size_t n, unsigned number) {
+/* Makes a submission of one indicator that names one of the documents in the field `list` of the submission. */
+static Buffer make_referring(unsigned list, const char *const *texts, size_t n, unsigned field, unsigned number) {
         Buffer document = make_document(NULL), indicator = {}, submit = {};
 
         put_bytes(&indicator, 1, "0123456789abcdef", 16);
         put_object(&indicator, FIELD_DOCUMENT, &document);
-        put_number(&indicator, FIELD_STACK, number);
+        put_number(&indicator, field, number);
         put_message(&submit, 1, &indicator);
         for (size_t i = 0; i < n; i++)
-                put_bytes(&submit, FIELD_STACKS, stacks[i], strlen(stacks[i]));
+                put_bytes(&submit, list, texts[i], strlen(texts[i]));
         return make_request(FIELD_SUBMIT, &submit);
+}
+
+static Buffer make_with(const char *const *stacks, size_t n, unsigned number) {
+        return make_referring(FIELD_STACKS, stacks, n, FIELD_STACK, number);
 }
 
 static const SubmissionStack *decode_stack(Fixture *f, const char *const *stacks, size_t n, unsigned number) {
@@ -83,6 +87,35 @@ static void an_item_cannot_name_a_stack_that_is_not_there(void **state) {
         assert_refused(f, &request, STATUS_INVALID, "submit.indicators[0].stack", "the submission has 0 stacks");
 }
 
+static Buffer make_specified(const char *const *texts, size_t n, unsigned number) {
+        return make_referring(FIELD_SPECIFICATIONS, texts, n, FIELD_SPECIFICATION, number);
+}
+
+static void an_item_has_the_specification_that_it_names(void **state) {
+        const char *texts[SUBMIT_SPECIFICATIONS_MAX + 1] = { "{\"script\":\"a\"}", "{\"script\":\"b\"}" };
+        Buffer request = make_specified(texts, 2, 2);
+        Fixture *f = *state;
+
+        assert_int_equal(decode(f, &request), 0);
+        assert_string_equal(value_get_string(f->decoded.request.submit.items[0].specification, "script"), "b");
+        request = make_specified(texts, 2, 0);
+        assert_int_equal(decode(f, &request), 0);
+        assert_null(f->decoded.request.submit.items[0].specification);
+
+        request = make_specified(texts, 2, 3);
+        assert_refused(f, &request, STATUS_INVALID, "submit.indicators[0].specification", "is 3, and the submission has 2");
+        texts[1] = "[]";
+        request = make_specified(texts, 2, 1);
+        assert_refused(f, &request, STATUS_INVALID, "submit.specifications[1]", "object");
+        texts[1] = "{";
+        request = make_specified(texts, 2, 1);
+        assert_refused(f, &request, STATUS_INVALID, "submit.specifications[1]", "is not valid JSON at byte 1");
+        for (size_t i = 0; i < N_ELEMENTS(texts); i++)
+                texts[i] = "{}";
+        request = make_specified(texts, N_ELEMENTS(texts), 1);
+        assert_refused(f, &request, STATUS_TOO_LARGE, "submit.specifications", "has 65 specifications, may have up to 64");
+}
+
 static void more_stacks_than_the_limit_are_refused(void **state) {
         const char *stacks[SUBMIT_STACKS_MAX + 1];
         Buffer request;
@@ -119,6 +152,7 @@ int main(void) {
                 TEST(the_digest_ignores_order_and_repetition),
                 TEST(a_wrong_stack_is_refused_at_its_place),
                 TEST(an_item_cannot_name_a_stack_that_is_not_there),
+                TEST(an_item_has_the_specification_that_it_names),
                 TEST(more_stacks_than_the_limit_are_refused),
                 TEST(a_stack_that_the_arena_cannot_hold_is_refused),
         };

@@ -55,52 +55,119 @@ static UsageSet usage_new(double cpu_s, double read_bytes) {
         return usage;
 }
 
+/* Adds a job with the label account=value; NULL: without labels. */
+static void add(UserTotals *totals, uint32_t uid, const char *value, const UsageSet *usage) {
+        const DescriptionLabel labels[] = { { "team", "x" }, { "account", value } };
+
+        user_totals_add(totals, &(JobDescription){ .uid = uid, .labels = labels, .n_labels = value ? 2 : 0 }, usage);
+}
+
 static void jobs_are_added_up_and_kept(void **state) {
         Fixture *f = *state;
         const UsageSet usage = usage_new(0.227401, 4096);
-        const UserUsage *user;
+        const UsageTotal *user;
 
         user_totals_note(&f->totals, 1000);
         assert_int_equal(f->totals.users.n, 1);
-        assert_int_equal(f->totals.users.users[0].n_jobs, 0);
+        assert_int_equal(f->totals.users.entries[0].n_jobs, 0);
         for (int i = 0; i < 100; i++)
-                user_totals_add(&f->totals, 1000, &usage);
-        user_totals_add(&f->totals, 1001, &usage);
+                add(&f->totals, 1000, NULL, &usage);
+        add(&f->totals, 1001, NULL, &usage);
         reopen(f, "a-boot");
         assert_int_equal(f->totals.users.n, 2);
-        user = &f->totals.users.users[0];
-        assert_int_equal(user->uid, 1000);
+        user = &f->totals.users.entries[0];
+        assert_string_equal(user->key, "1000");
         assert_int_equal(user->n_jobs, 100);
         assert_int_equal(user->cpu_us, 22740100);
         assert_int_equal(user->read_bytes, 409600);
         assert_int_equal(user->written_bytes, 0);
-        assert_int_equal(f->totals.users.users[1].n_jobs, 1);
+        assert_int_equal(f->totals.users.entries[1].n_jobs, 1);
 }
 
 static void another_boot_begins_at_zero(void **state) {
         Fixture *f = *state;
         const UsageSet usage = usage_new(1, 1);
 
-        user_totals_add(&f->totals, 1000, &usage);
+        add(&f->totals, 1000, NULL, &usage);
         reopen(f, "another-boot");
         assert_int_equal(f->totals.users.n, 0);
-        user_totals_add(&f->totals, 1000, &usage);
+        add(&f->totals, 1000, NULL, &usage);
         reopen(f, "another-boot");
-        assert_int_equal(f->totals.users.users[0].n_jobs, 1);
+        assert_int_equal(f->totals.users.entries[0].n_jobs, 1);
 }
 
 static void users_beyond_the_limit_share_an_entry(void **state) {
         Fixture *f = *state;
         const UsageSet usage = usage_new(1, 0);
 
-        for (uint32_t uid = 1; uid <= USERS_SHOWN_MAX + 5; uid++)
-                user_totals_add(&f->totals, uid, &usage);
-        user_totals_add(&f->totals, 1, &usage);
+        for (uint32_t uid = 1; uid <= TOTALS_SHOWN_MAX + 5; uid++)
+                add(&f->totals, uid, NULL, &usage);
+        add(&f->totals, 1, NULL, &usage);
         reopen(f, "a-boot");
-        assert_int_equal(f->totals.users.n, USERS_SHOWN_MAX);
+        assert_int_equal(f->totals.users.n, TOTALS_SHOWN_MAX);
         assert_int_equal(f->totals.users.others.n_jobs, 5);
         assert_int_equal(f->totals.users.others.cpu_us, 5000000);
-        assert_int_equal(f->totals.users.users[0].n_jobs, 2);
+        assert_int_equal(f->totals.users.entries[0].n_jobs, 2);
+}
+
+static const UsageTotal *find_value(const UserTotals *totals, const char *value) {
+        for (size_t i = 0; i < totals->labels.n; i++)
+                if (strcmp(totals->labels.entries[i].key, value) == 0)
+                        return &totals->labels.entries[i];
+        return NULL;
+}
+
+static void jobs_are_added_up_by_a_label(void **state) {
+        Fixture *f = *state;
+        const UsageSet usage = usage_new(2, 0);
+        char value[TOTAL_KEY_MAX + 8];
+
+        add(&f->totals, 1, "physics", &usage);
+        assert_int_equal(f->totals.labels.n, 0);
+        user_totals_set_label(&f->totals, "account");
+        add(&f->totals, 1, "physics", &usage);
+        add(&f->totals, 2, "physics", &usage);
+        add(&f->totals, 2, NULL, &usage);
+        add(&f->totals, 2, "other", &usage);
+        memset(value, 'v', sizeof(value));
+        value[sizeof(value) - 1] = 0;
+        add(&f->totals, 2, value, &usage);
+        reopen(f, "a-boot");
+        user_totals_set_label(&f->totals, "account");
+        assert_int_equal(f->totals.labels.n, 2);
+        assert_int_equal(find_value(&f->totals, "physics")->cpu_us, 4000000);
+        assert_int_equal(find_value(&f->totals, "")->n_jobs, 1);
+        assert_int_equal(f->totals.labels.others.n_jobs, 2);
+        for (int i = 0; i < 60; i++) {
+                (void)snprintf(value, sizeof(value), "value-%d", i);
+                add(&f->totals, 2, value, &usage);
+        }
+        assert_int_equal(f->totals.labels.n, TOTALS_SHOWN_MAX);
+        assert_int_equal(f->totals.labels.others.n_jobs, 14);
+        user_totals_set_label(&f->totals, "project");
+        assert_int_equal(f->totals.labels.n + f->totals.labels.others.n_jobs, 0);
+}
+
+static void the_store_has_the_totals_of_another_boot(void **state) {
+        Fixture *f = *state;
+        const UsageSet usage = usage_new(1, 0);
+        scoped(freep) char *text = NULL;
+        char *same;
+
+        add(&f->totals, 7, NULL, &usage);
+        add(&f->totals, 8, NULL, &usage);
+        f->totals.users.entries[1].last_ms -= 31 * 86400 * UINT64_C(1000);
+        assert_int_equal(user_totals_format(&f->totals, &text), 0);
+        assert_int_equal(user_totals_format(&f->totals, &same), USER_TOTALS_SAME);
+        reopen(f, "another-boot");
+        assert_int_equal(user_totals_restore(&f->totals, text), 0);
+        assert_int_equal(f->totals.users.n, 1);
+        assert_string_equal(f->totals.users.entries[0].key, "7");
+        add(&f->totals, 7, NULL, &usage);
+        reopen(f, "another-boot");
+        assert_int_equal(user_totals_restore(&f->totals, text), 0); /* the file is newer */
+        assert_int_equal(f->totals.users.entries[0].n_jobs, 2);
+        assert_int_equal(user_totals_restore(&f->totals, NULL), 0);
 }
 
 static void totals_work_without_a_file(void **state) {
@@ -109,8 +176,8 @@ static void totals_work_without_a_file(void **state) {
 
         (void)state;
         assert_true(user_totals_open(&totals, "/nonexistent/account.users", "a-boot") < 0);
-        user_totals_add(&totals, 5, &usage);
-        assert_int_equal(totals.users.users[0].n_jobs, 1);
+        add(&totals, 5, NULL, &usage);
+        assert_int_equal(totals.users.entries[0].n_jobs, 1);
         user_totals_deinit(&totals);
 }
 
@@ -121,6 +188,8 @@ int main(void) {
                 TOTALS_TEST(jobs_are_added_up_and_kept),
                 TOTALS_TEST(another_boot_begins_at_zero),
                 TOTALS_TEST(users_beyond_the_limit_share_an_entry),
+                TOTALS_TEST(jobs_are_added_up_by_a_label),
+                TOTALS_TEST(the_store_has_the_totals_of_another_boot),
                 cmocka_unit_test(totals_work_without_a_file),
         };
 

@@ -239,6 +239,7 @@ static void numbers_in_kernel_files_do_not_overflow_silently(void **state) {
 
 static void durations_and_sizes_are_read_as_people_write_them(void **state) {
         uint64_t v;
+        uint8_t bytes[3];
 
         (void)state;
         assert_int_equal(parse_duration_ns("250ms", &v), 0);
@@ -263,6 +264,11 @@ static void durations_and_sizes_are_read_as_people_write_them(void **state) {
         assert_int_equal(parse_duration_ns("1..5s", &v), PARSE_MALFORMED);
         assert_int_equal(parse_duration_ns("999999999999999d", &v), PARSE_OUT_OF_RANGE);
         assert_int_equal(parse_size("12Q", &v), PARSE_MALFORMED);
+        assert_int_equal(parse_hex("00ff1a", bytes, 3), 0);
+        assert_memory_equal(bytes, "\x00\xff\x1a", 3);
+        assert_int_equal(parse_hex("00ff1A", bytes, 3), PARSE_MALFORMED);
+        assert_int_equal(parse_hex("00ff1", bytes, 3), PARSE_MALFORMED);
+        assert_int_equal(parse_hex("00ff1a0", bytes, 3), PARSE_MALFORMED);
 }
 
 static void words_that_are_not_numbers_are_refused(void **state) {

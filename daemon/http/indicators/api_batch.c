@@ -12,6 +12,7 @@
 #include "http/indicators/vocabulary.h"
 #include "store/indicators/points.h"
 #include "store/indicators/result_reader.h"
+#include "util/parse.h"
 #include "util/statistics.h"
 
 #define COLUMNS_MAX 1024U
@@ -41,17 +42,6 @@ static void batch_deinit(BatchTable *batch) {
         free(batch->component);
         free(batch->version);
         buffer_deinit(&batch->failed);
-}
-
-static int parse_id(const char *text, uint8_t ret[static BATCH_ID_BYTES]) {
-        static const char digits[] = "0123456789abcdef";
-
-        if (strlen(text) != 2 * BATCH_ID_BYTES || strspn(text, digits) != 2 * BATCH_ID_BYTES)
-                return -1;
-
-        for (size_t i = 0; i < BATCH_ID_BYTES; i++)
-                ret[i] = (uint8_t)((strchr(digits, text[2 * i]) - digits) * 16 + (strchr(digits, text[2 * i + 1]) - digits));
-        return 0;
 }
 
 /* --- columns ------------------------------------------------------------------------------------- */
@@ -224,7 +214,7 @@ void indicators_subject_batch(Exchange *exchange) {
         BatchRow row;
         int r;
 
-        if (parse_id(exchange->argument, id) < 0) {
+        if (parse_hex(exchange->argument, id, sizeof(id)) != 0) {
                 (void)exchange_error(exchange, 400, "batch id must be %u hexadecimal digits (0-9 a-f)", 2 * BATCH_ID_BYTES);
                 return;
         }

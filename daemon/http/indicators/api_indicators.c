@@ -13,6 +13,7 @@
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/result_reader.h"
 #include "store/indicators/shape.h"
+#include "util/parse.h"
 
 void indicators_subject_list(Exchange *exchange) {
         bool is_cut = false;
@@ -69,6 +70,9 @@ static void put_id(Json *json, const char *key, const uint8_t id[static 16]) {
 
 /* Writes the run's record if the sender ran the indicator. */
 static void write_run(Json *json, const ResultRow *row, const Viewer *viewer) {
+        /* who knows the digest of a specification may read it: it has values of variables and a script, as the run's record */
+        if (row->specification_digest && privacy_may_see(viewer, row->uid))
+                json_put_string(json, "specification", row->specification_digest);
         if (row->has_exit_status)
                 json_put_int(json, "exit_status", row->exit_status);
         if (row->has_batch) {
@@ -233,4 +237,34 @@ void indicators_subject_all_results(Exchange *exchange) {
 
 void indicators_subject_results(Exchange *exchange) {
         answer_results_of(exchange, exchange->argument);
+}
+
+/* --- specifications ------------------------------------------------------------------------------ */
+
+void indicators_subject_specification(Exchange *exchange) {
+        Json json = { .out = exchange->body };
+        uint8_t digest[SHA256_BYTES];
+        SpecificationRow row;
+        int r;
+
+        if (parse_hex(exchange->argument, digest, sizeof(digest)) != 0) {
+                (void)exchange_error(exchange, 400, "a specification is named by the %zu hexadecimal digits (0-9 a-f) of its digest",
+                                     2 * sizeof(digest));
+                return;
+        }
+        r = result_reader_find_specification(exchange->reader, digest, &row);
+        if (r == READER_END) {
+                (void)exchange_error(exchange, 404, "no result has the specification '%s'", exchange->argument);
+                return;
+        }
+        if (r != 0) {
+                (void)exchange_store_error(exchange, r);
+                return;
+        }
+
+        json_object_begin(&json);
+        json_put_uint(&json, "results", row.n_results);
+        json_key(&json, "specification");
+        json_raw(&json, row.document);
+        json_object_end(&json);
 }

@@ -12,6 +12,7 @@ static const Route routes[] = {
         { "/api/v1/stacks",                    "", false, true,  indicators_subject_stacks },
         { "/api/v1/stacks/{digest}",           "", false, true,  indicators_subject_stack },
         { "/api/v1/stacks/{digest}/diff",      "to", false, true,  indicators_subject_stack_diff },
+        { "/api/v1/specifications/{digest}",   "", false, true,  indicators_subject_specification },
         { "/api/v1/results",                   "where name component job since_ms until_ms limit page", false, true,  indicators_subject_all_results },
         {},
 };

@@ -11,6 +11,7 @@ void indicators_subject_models(Exchange *exchange);
 void indicators_subject_stacks(Exchange *exchange);
 void indicators_subject_stack(Exchange *exchange);
 void indicators_subject_stack_diff(Exchange *exchange);
+void indicators_subject_specification(Exchange *exchange);
 void indicators_subject_stacks_of_results(Exchange *exchange);
 void indicators_subject_all_results(Exchange *exchange);
 void indicators_subject_query(Exchange *exchange);

@@ -119,6 +119,11 @@ static void put_families(Exposition *exposition, const ExposedJobs *exposed) {
                         put_family(exposition, exposed, line, n_bytes);
 }
 
+static void raise_to(UsageSet *usage, UsageMetric metric, double shown) {
+        if (usage->value[metric] < shown)
+                usage->value[metric] = shown;
+}
+
 /* Sets a job, and appends its label and a NUL. */
 static void expose(ExposedJob *job, const JobRecord *record, const NodeSnapshot *node, Buffer *labels) {
         Exposition label;
@@ -128,39 +133,63 @@ static void expose(ExposedJob *job, const JobRecord *record, const NodeSnapshot 
         buffer_putc(labels, '\0');
         job->record = record;
         jobs_snapshot_record_metrics(record, node, &job->metrics, &job->usage);
+        if (!record->result)
+                return;
+        raise_to(&job->usage, USAGE_CPU_SECONDS, record->result->shown.total_s);
+        raise_to(&job->usage, USAGE_CPU_USER, record->result->shown.user_s);
+        raise_to(&job->usage, USAGE_CPU_SYSTEM, record->result->shown.system_s);
 }
 
-/* --- users ---------------------------------------------------------------------------------------- */
+/* --- totals of ended jobs -------------------------------------------------------------------------- */
 
-#define USER_COUNTER(member, n_decimals, name, unit, help) \
-        { offsetof(UserUsage, member), SCALAR_U64, n_decimals, FAMILY_COUNTER, name, unit, help }
+#define TOTAL_COUNTER(member, n_decimals, name, unit, help) \
+        { offsetof(UsageTotal, member), SCALAR_U64, n_decimals, FAMILY_COUNTER, name, unit, help }
 
-static const Scalar user_scalars[] = {
-        USER_COUNTER(n_jobs, 0, "perfd_user_jobs_ended", "", "Jobs of the user that have ended"),
-        USER_COUNTER(cpu_us, 6, "perfd_user_jobs_cpu_seconds", "seconds", "CPU time of the user's ended jobs"),
-        USER_COUNTER(read_bytes, 0, "perfd_user_jobs_disk_read_bytes", "bytes", "Bytes that the user's ended jobs have read from disks"),
-        USER_COUNTER(written_bytes, 0, "perfd_user_jobs_disk_written_bytes", "bytes",
-                     "Bytes that the ended jobs of the user have written to disks"),
+#define N_TOTALS 4U
+
+static const Scalar user_scalars[N_TOTALS] = {
+        TOTAL_COUNTER(n_jobs, 0, "perfd_user_jobs_ended", "", "Jobs of the user that have ended"),
+        TOTAL_COUNTER(cpu_us, 6, "perfd_user_jobs_cpu_seconds", "seconds", "CPU time of the user's ended jobs"),
+        TOTAL_COUNTER(read_bytes, 0, "perfd_user_jobs_disk_read_bytes", "bytes", "Bytes that the user's ended jobs have read from disks"),
+        TOTAL_COUNTER(written_bytes, 0, "perfd_user_jobs_disk_written_bytes", "bytes",
+                      "Bytes that the ended jobs of the user have written to disks"),
 };
 
-static void put_user(Exposition *exposition, const Scalar *scalar, const char *uid, const UserUsage *user, bool shows_created) {
-        exposition_created(exposition, shows_created ? user->begin_ms : 0);
+static const Scalar label_scalars[N_TOTALS] = {
+        TOTAL_COUNTER(n_jobs, 0, "perfd_label_jobs_ended", "", "Jobs with this value of the label that have ended"),
+        TOTAL_COUNTER(cpu_us, 6, "perfd_label_jobs_cpu_seconds", "seconds", "CPU time of the ended jobs with this value of the label"),
+        TOTAL_COUNTER(read_bytes, 0, "perfd_label_jobs_disk_read_bytes", "bytes",
+                      "Bytes that the ended jobs with this value of the label have read from disks"),
+        TOTAL_COUNTER(written_bytes, 0, "perfd_label_jobs_disk_written_bytes", "bytes",
+                      "Bytes that the ended jobs with this value of the label have written to disks"),
+};
+
+/* Totals with the same labels except for the value of the last. */
+typedef struct TotalsView {
+        const UsageTotals *totals;
+        const Scalar *scalars; /* N_TOTALS */
+        const char *label;     /* value of the label `label`; NULL: none */
+        const char *key_name;
+        bool shows_created;
+} TotalsView;
+
+static void put_total(Exposition *exposition, const TotalsView *view, const Scalar *scalar, const char *key, const UsageTotal *total) {
+        exposition_created(exposition, view->shows_created ? total->begin_ms : 0);
         exposition_sample(exposition);
-        exposition_label(exposition, "uid", uid);
-        metrics_scalar_value(exposition, scalar, user);
+        if (view->label)
+                exposition_label(exposition, "label", view->label);
+        exposition_label(exposition, view->key_name, key);
+        metrics_scalar_value(exposition, scalar, total);
 }
 
-static void put_users(Exposition *exposition, const UsersUsage *users, bool shows_created) {
-        char uid[16];
+static void put_totals(Exposition *exposition, const TotalsView *view) {
+        const UsageTotals *totals = view->totals;
 
-        for (size_t k = 0; k < N_ELEMENTS(user_scalars); k++) {
-                metrics_scalar_family(exposition, &user_scalars[k]);
-                for (size_t i = 0; i < users->n; i++) {
-                        (void)snprintf(uid, sizeof(uid), "%u", users->users[i].uid);
-                        put_user(exposition, &user_scalars[k], users->users[i].uid == JOB_UID_UNKNOWN ? "unknown" : uid, &users->users[i],
-                                 shows_created);
-                }
-                put_user(exposition, &user_scalars[k], "other", &users->others, shows_created);
+        for (size_t k = 0; k < N_TOTALS; k++) {
+                metrics_scalar_family(exposition, &view->scalars[k]);
+                for (size_t i = 0; i < totals->n; i++)
+                        put_total(exposition, view, &view->scalars[k], totals->entries[i].key, &totals->entries[i]);
+                put_total(exposition, view, &view->scalars[k], "other", &totals->others);
         }
 }
 
@@ -192,7 +221,10 @@ int jobs_subject_metrics(Exposition *exposition, const Exchange *exchange) {
         put_info(exposition, &exposed);
         put_begin(exposition, &exposed);
         put_families(exposition, &exposed);
-        put_users(exposition, &snapshot->jobs.users, snapshot->jobs.shows_created);
+        put_totals(exposition, &(TotalsView){ &snapshot->jobs.users, user_scalars, NULL, "uid", exposed.shows_created });
+        if (snapshot->jobs.totals_label[0])
+                put_totals(exposition, &(TotalsView){ &snapshot->jobs.labels, label_scalars, snapshot->jobs.totals_label, "value",
+                                                     exposed.shows_created });
         exposition_created(exposition, 0);
         return 0;
 }

@@ -23,6 +23,7 @@ static const StoreColumn result_columns[] = {
         COLUMN(ResultRow, claimed_ms),
         COLUMN(ResultRow, stack),
         COLUMN(ResultRow, stack_digest),
+        COLUMN(ResultRow, specification_digest),
 };
 
 /*
@@ -34,7 +35,8 @@ static const StoreColumn result_columns[] = {
 #define RESULT_COLUMNS                                                                           \
         "r.row, r.id, n.text, c.text, r.version, iif(" IS_OF_JOB ", r.job, NULL), r.uid, r.time_ms, r.score, r.document,"  \
         " r.exit_status, r.batch, r.batch_index, r.run, r.claimed_ms, ifnull(r.stack, 0)," \
-        " (SELECT lower(hex(k.digest)) FROM stack AS k WHERE k.id = r.stack)"
+        " (SELECT lower(hex(k.digest)) FROM stack AS k WHERE k.id = r.stack),"                             \
+        " (SELECT lower(hex(p.digest)) FROM specification AS p WHERE p.id = r.specification)"
 
 /* CROSS JOIN keeps the order: result by its index, then the two texts of each row. */
 #define TERMS " CROSS JOIN term AS n ON n.id = r.name CROSS JOIN term AS c ON c.id = r.component"
@@ -117,4 +119,23 @@ int result_reader_list_batch(Reader *reader, const uint8_t id[static 16]) {
 
 int result_reader_next_of_batch(Reader *reader, BatchRow *ret) {
         return read_connection_next(reader_connection(reader), batch_columns, N_ELEMENTS(batch_columns), ret, sizeof(*ret));
+}
+
+/* --- specifications ------------------------------------------------------------------------------ */
+
+static const StoreColumn specification_columns[] = {
+        COLUMN_REQUIRED(SpecificationRow, document),
+        COLUMN(SpecificationRow, n_results),
+};
+
+STATEMENT specification_find = {
+        "SELECT document, n_results FROM specification WHERE digest = ?1", N_ELEMENTS(specification_columns),
+};
+
+int result_reader_find_specification(Reader *reader, const uint8_t digest[static SHA256_BYTES], SpecificationRow *ret) {
+        ReadConnection *connection = reader_connection(reader);
+        int r;
+
+        r = read_connection_begin(connection, &specification_find, FIELDS(field_blob(digest, SHA256_BYTES)));
+        return r != 0 ? r : read_connection_next(connection, specification_columns, N_ELEMENTS(specification_columns), ret, sizeof(*ret));
 }

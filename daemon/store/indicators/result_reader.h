@@ -5,6 +5,7 @@
 
 #include "store/reader.h"
 #include "util/json_text.h"
+#include "util/sha256.h"
 
 /* A filter by job alone gives all results that were submitted for the job, of any name. */
 typedef struct ResultFilter {
@@ -27,6 +28,7 @@ typedef struct ResultRow {
         uint64_t batch_index;
         int64_t stack;            /* 0: unknown */
         const char *stack_digest; /* 64 hexadecimal digits; NULL: unknown */
+        const char *specification_digest; /* as stack_digest; NULL: none */
         const char *run;      /* JSON; NULL: unknown how the result was measured */
         uint64_t claimed_ms;  /* time given by the sender, if time_ms is the arrival because the sender's time is ahead; else 0 */
         const char *document; /* JSON */
@@ -51,3 +53,12 @@ typedef struct BatchRow {
 /* Begins a query by index. Leaves out results that another user submitted under the same id. */
 int result_reader_list_batch(Reader *reader, const uint8_t id[static 16]);
 int result_reader_next_of_batch(Reader *reader, BatchRow *ret);
+
+/* Specification of results. */
+typedef struct SpecificationRow {
+        const char *document; /* JSON */
+        uint64_t n_results;
+} SpecificationRow;
+
+/* digest: SHA-256 of the document. READER_END: no result has it. */
+int result_reader_find_specification(Reader *reader, const uint8_t digest[static SHA256_BYTES], SpecificationRow *ret);

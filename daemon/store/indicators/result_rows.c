@@ -11,7 +11,9 @@
 #include "store/indicators/catalog.h"
 #include "store/indicators/series.h"
 #include "store/indicators/shape.h"
+#include "store/indicators/specification_rows.h"
 #include "store/indicators/stack_rows.h"
+#include "store/indicators/stored_again.h"
 #include "store/jobs/job_parts.h"
 
 /* The body of a row set begins with the outcome of its results, which the writer fills in. */
@@ -41,9 +43,9 @@ typedef union Item {
                 Field id, time_ms, claimed_ms, name, component, job, is_job_inherited, version, score, document;
                 Field exit_status, batch, batch_index, run;
                 Field shape; /* null: no model, not indexed */
-                Field stack; /* number of the stack in the set, from 1; 0: none */
+                Field stack, specification; /* their numbers in the set, from 1; 0: none */
         };
-        Field all[16];
+        Field all[17];
 } Item;
 
 _Static_assert(sizeof(Item) == sizeof(((Item *)NULL)->all), "an item is unpacked at once");
@@ -101,8 +103,8 @@ static int find_series(const Item *item, const IndexParts *parts, Database *data
 
 STATEMENT result_insert = {
         "INSERT INTO result (id, time_ms, name, component, uid, score, job, version, document,"
-        " exit_status, batch, batch_index, run, series, job_row, claimed_ms, stack)"
-        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17) ON CONFLICT (id) DO NOTHING",
+        " exit_status, batch, batch_index, run, series, job_row, claimed_ms, stack, specification)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18) ON CONFLICT (id) DO NOTHING",
         0,
 };
 
@@ -119,6 +121,7 @@ typedef struct Sender {
         Named named; /* job of the last item that named a job */
         Headroom *headroom;
         StackSet stacks;
+        SpecificationSet specifications;
 } Sender;
 
 /* Call directly after the row of the item was inserted. */
@@ -142,13 +145,24 @@ static int note_item(const Item *item, const IndexParts *parts, Database *databa
         return series->id != 0 ? series_put_point(database, &point) : 0;
 }
 
-/* Completes a result that was stored before. */
-static int complete_stack(RowSet *set, const Item *item, const Sender *sender, Database *database, Catalog *catalog, int64_t stack) {
+/* Completes a result that was stored before, and notes what differs. */
+static int apply_again(RowSet *set, const Item *item, const Sender *sender, Database *database, Catalog *catalog, int64_t stack,
+                       int64_t specification) {
         ResultsStored *stored = stored_of(set);
-        int r;
+        int r = 0;
 
-        if (stack == 0)
-                return 0;
+        if (stored->difference[0] == '\0')
+                r = stored_again_compare(database, item->id, sender->uid, item->document, item->exit_status, stored->difference);
+        if (r == 0 && specification != 0) {
+                r = stored_again_specify(database, item->id, sender->uid, specification);
+                stored->has_completed_specification |= r == STORED_AGAIN_COMPLETED;
+                stored->has_other_specification |= r == STORED_AGAIN_DIFFERS;
+                if (r == STORED_AGAIN_COMPLETED || r == STORED_AGAIN_DIFFERS)
+                        r = 0;
+        }
+        if (r != 0 || stack == 0)
+                return r;
+
         r = stack_rows_complete(database, catalog_series(catalog), item->id, sender->uid, stack, &sender->headroom->n_series);
         stored->has_completed_stack |= r == STACK_ROWS_COMPLETED;
         stored->has_other_stack |= r == STACK_ROWS_DIFFER;
@@ -160,10 +174,13 @@ static int apply_item(RowSet *set, const Item *item, Sender *sender, IndexParts 
                       bool *ret_is_new) {
         CatalogEntry *entry;
         SeriesEntry series = {};
-        int64_t stack;
+        int64_t stack, specification = 0;
         int r;
 
         r = stack_rows_find(database, &sender->stacks, (size_t)item->stack.integer, sender->uid, &stack);
+        if (r == 0)
+                r = specification_rows_find(database, &sender->specifications, (size_t)item->specification.integer, sender->uid,
+                                            &specification);
         if (r == 0)
                 r = catalog_find(catalog, database, item->name, item->component, sender->headroom, &entry);
         if (r == 0 && item->shape.text)
@@ -178,13 +195,13 @@ static int apply_item(RowSet *set, const Item *item, Sender *sender, IndexParts 
                                 item->score, item->job, item->version, item->document, item->exit_status, item->batch,
                                 item->batch_index, item->run, field_if(series.id != 0, field_i64(series.id)),
                                 field_if(item->job.text && sender->named.row != 0, field_i64(sender->named.row)), item->claimed_ms,
-                                field_if(stack != 0, field_i64(stack))));
+                                field_if(stack != 0, field_i64(stack)), field_if(specification != 0, field_i64(specification))));
         if (r != 0)
                 return r;
 
         *ret_is_new = database_changes(database) > 0;
         return *ret_is_new ? note_item(item, parts, database, catalog, entry, &series)
-                           : complete_stack(set, item, sender, database, catalog, stack);
+                           : apply_again(set, item, sender, database, catalog, stack, specification);
 }
 
 static Unpack unpack_sender(const RowSet *set, Field ret[static N_SENDER_FIELDS]) {
@@ -196,10 +213,11 @@ static Unpack unpack_sender(const RowSet *set, Field ret[static N_SENDER_FIELDS]
 }
 
 /* From the first row of the part on. */
-static Unpack unpack_items(const RowSet *set, StackSet *ret_stacks) {
+static Unpack unpack_items(const RowSet *set, StackSet *ret_stacks, SpecificationSet *ret_specifications) {
         Unpack from = unpack_sender(set, (Field[N_SENDER_FIELDS]){});
 
         stack_rows_unpack(&from, ret_stacks);
+        specification_rows_unpack(&from, ret_specifications);
         if (set->part.n_done > 0)
                 from.p = (const char *)set + set->part.offset;
         return from;
@@ -236,8 +254,9 @@ static size_t last_row(const RowSet *set) {
 /* Checks, before the first row is stored, whether all items may belong to the jobs that they name; and before a later part, whether that
  * has changed. */
 static int judge(RowSet *set, Database *database, const Field *sender, StoreOutcome *ret) {
+        SpecificationSet specifications;
         StackSet stacks;
-        Unpack from = unpack_items(set, &stacks);
+        Unpack from = unpack_items(set, &stacks, &specifications);
         uint32_t uid = (uint32_t)sender[SENDER_UID].integer;
         bool may_act = sender[SENDER_MAY_ACT].integer, is_denied = false;
         size_t end = set->part.n_done == 0 ? set->n_rows : last_row(set);
@@ -317,7 +336,7 @@ static void end_part(RowSet *set, size_t n_end, const Unpack *from) {
 
 static int apply_items(RowSet *set, Database *database, Catalog *catalog, Headroom *headroom) {
         Sender sender = { .uid = (uint32_t)headroom->uid, .headroom = headroom };
-        Unpack from = unpack_items(set, &sender.stacks);
+        Unpack from = unpack_items(set, &sender.stacks, &sender.specifications);
         const char *full = from.p + ROWSET_SMALL_BYTES_MAX;
         scoped(index_parts_deinit) IndexParts parts = {};
         size_t i = set->part.n_done, end = last_row(set);
@@ -338,6 +357,8 @@ static int apply_items(RowSet *set, Database *database, Catalog *catalog, Headro
         }
         if (r == 0)
                 r = stack_rows_drop_unused(database, &sender.stacks);
+        if (r == 0)
+                r = specification_rows_drop_unused(database, &sender.specifications);
         if (r != 0)
                 return r;
 
@@ -407,12 +428,14 @@ const ResultsStored *result_rows_stored(const RowSet *set) {
 
 ResultWalk result_rows_walk(const RowSet *set) {
         Field sender[N_SENDER_FIELDS];
+        SpecificationSet specifications;
         StackSet stacks;
         Unpack items;
 
         assert(set->kind == &result_rows_kind);
         items = unpack_sender(set, sender);
         stack_rows_unpack(&items, &stacks);
+        specification_rows_unpack(&items, &specifications);
         return (ResultWalk){ .set = set, .items = items, .uid = (uint32_t)sender[SENDER_UID].integer };
 }
 
@@ -447,7 +470,7 @@ static void pack_document(Buffer *buffer, JsonText text, const Value *value) {
 }
 
 /* The order is that of Item. */
-static void pack_item(Buffer *buffer, const Submission *item, uint64_t stack, uint64_t arrived_ms) {
+static void pack_item(Buffer *buffer, const Submission *item, uint64_t stack, uint64_t specification, uint64_t arrived_ms) {
         const Indicator *indicator = &item->indicator;
         size_t begin;
 
@@ -471,23 +494,28 @@ static void pack_item(Buffer *buffer, const Submission *item, uint64_t stack, ui
                 pack_text_end(buffer, begin);
         } else
                 pack_fields(buffer, &(Field){}, 1);
-        pack_fields(buffer, FIELDS(field_u64(stack)));
+        pack_fields(buffer, FIELDS(field_u64(stack), field_u64(specification)));
 }
 
 RowSet *result_rows_pack(const Submission *items, size_t n_items, const Peer *sender, uint64_t arrived_ms, StoreCookie cookie) {
         scoped(buffer_deinit) Buffer buffer = {};
+        SpecificationList specifications = {};
         StackList stacks = {};
 
-        for (size_t i = 0; i < n_items; i++)
+        for (size_t i = 0; i < n_items; i++) {
                 stack_rows_add(&stacks, items[i].stack);
+                specification_rows_add(&specifications, items[i].specification);
+        }
         rowset_begin(&buffer, NULL, 0);
         for (size_t i = 0; i < n_stored_bytes(n_items); i++)
                 buffer_putc(&buffer, 0);
         pack_fields(&buffer, FIELDS(field_u64(sender->uid), field_i64(sender->is_admin || sender->is_vouched || sender->uid == 0),
                                     field_i64(sender->is_admin || sender->uid == 0)));
         stack_rows_pack(&stacks, &buffer);
+        specification_rows_pack(&specifications, &buffer);
         for (size_t i = 0; i < n_items; i++)
-                pack_item(&buffer, &items[i], stack_rows_number(&stacks, items[i].stack), arrived_ms);
+                pack_item(&buffer, &items[i], stack_rows_number(&stacks, items[i].stack),
+                          specification_rows_number(&specifications, items[i].specification), arrived_ms);
 
         return rowset_finish(&buffer, &result_rows_kind, n_items, cookie);
 }

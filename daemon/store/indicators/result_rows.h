@@ -5,6 +5,7 @@
 
 #include "request/request.h"
 #include "shares/resource.h"
+#include "store/indicators/stored_again.h"
 #include "store/rowset.h"
 
 /*
@@ -23,6 +24,8 @@ typedef struct ResultsStored {
         bool has_left_job; /* an inherited job has ended: these results belong to no job */
         bool has_completed_stack; /* a result that was stored before without a software stack got one */
         bool has_other_stack;     /* a result that was stored before has another software stack, which stays */
+        bool has_completed_specification, has_other_specification; /* as with stacks */
+        char difference[STORED_AGAIN_TEXT_MAX]; /* what of a result that was stored before differs and stays; "": nothing */
         uint8_t old[];     /* a bit for each result, lowest bit of the first byte first: set if the result was stored before */
 } ResultsStored;
 /* Borrowed from the set, which must contain results. */

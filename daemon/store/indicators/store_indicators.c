@@ -19,6 +19,7 @@
 #include "store/indicators/indexing.h"
 #include "store/indicators/model_rows.h"
 #include "store/indicators/result_rows.h"
+#include "store/indicators/specification_rows.h"
 #include "store/indicators/stack_rows.h"
 
 /* --- removal ------------------------------------------------------------------------------------- */
@@ -135,9 +136,9 @@ static int undo(Database *database) {
 /* --- salvage ------------------------------------------------------------------------------------- */
 
 /* The document contains the terms, because the id of a lost term may now belong to another term. Damaged JSON has no name. */
-#define NAME_OF_DOCUMENT "CASE WHEN json_valid(?18) THEN json_extract(?18, '$.name') END"
+#define NAME_OF_DOCUMENT "CASE WHEN json_valid(?19) THEN json_extract(?19, '$.name') END"
 #define COMPONENT_OF_DOCUMENT \
-        "CASE WHEN json_valid(?18) THEN lower(coalesce(json_extract(?18, '$.component'), json_extract(?18, '$.framework'), '')) END"
+        "CASE WHEN json_valid(?19) THEN lower(coalesce(json_extract(?19, '$.component'), json_extract(?19, '$.framework'), '')) END"
 
 STATEMENT terms_salvage = {
         "INSERT OR IGNORE INTO term (text) VALUES (" NAME_OF_DOCUMENT "), (" COMPONENT_OF_DOCUMENT ")", 0,
@@ -145,7 +146,7 @@ STATEMENT terms_salvage = {
 
 STATEMENT result_salvage = {
         "INSERT OR IGNORE INTO result SELECT ?1, ?2, ?3, n.id, c.id, ?6, ?7, ?8, ?9, ?10, nullif(?11, ?11), ?12, ?13, ?14,"
-        " (SELECT id FROM stack WHERE id = ?15), ?16, ?17, ?18"
+        " (SELECT id FROM stack WHERE id = ?15), (SELECT id FROM specification WHERE id = ?16), ?17, ?18, ?19"
         " FROM term AS n, term AS c WHERE n.text = " NAME_OF_DOCUMENT " AND c.text = " COMPONENT_OF_DOCUMENT,
         0,
 };
@@ -221,6 +222,10 @@ static const StoreTable indexing_table = {
         .checks = { "SELECT count(*) FROM indexing" },
 };
 
+#define COUNT_SPECIFICATION(trigger, when, change)                                                                    \
+        "CREATE TRIGGER " trigger " ON result WHEN " when " BEGIN"                                                     \
+        " UPDATE specification SET n_results = n_results " change ".specification; END;"
+
 /*
  * job is the id that the sender named. A result belongs to the job of this id if the sender could act for the job when the result was
  * stored (job_row), or if the sender is the job's user or began the job; results may come before their job. claimed_ms is the sender's
@@ -236,7 +241,8 @@ static const StoreTable result_table = {
                 " row INTEGER PRIMARY KEY, id BLOB NOT NULL, time_ms INTEGER NOT NULL,"
                 " name INTEGER NOT NULL, component INTEGER NOT NULL, uid INTEGER NOT NULL, score REAL,"
                 " exit_status INTEGER, batch BLOB, batch_index INTEGER, series INTEGER,"
-                " job TEXT, job_row INTEGER, claimed_ms INTEGER, stack INTEGER, version TEXT, run TEXT, document TEXT NOT NULL) STRICT;"
+                " job TEXT, job_row INTEGER, claimed_ms INTEGER, stack INTEGER, specification INTEGER, version TEXT, run TEXT,"
+                " document TEXT NOT NULL) STRICT;"
                 "CREATE UNIQUE INDEX result_by_id ON result (id);"
                 "CREATE INDEX result_by_name ON result (name, time_ms, row, component, uid);"
                 "CREATE INDEX result_by_time ON result (time_ms, row, component);"
@@ -249,7 +255,11 @@ static const StoreTable result_table = {
                 "CREATE TRIGGER result_gets_stack AFTER UPDATE OF stack ON result WHEN old.stack IS NULL AND new.stack IS NOT NULL BEGIN"
                 " UPDATE stack SET n_results = n_results + 1 WHERE id = new.stack; END;"
                 "CREATE TRIGGER result_leaves_stack AFTER DELETE ON result WHEN old.stack IS NOT NULL BEGIN"
-                " UPDATE stack SET n_results = n_results - 1 WHERE id = old.stack; END;",
+                " UPDATE stack SET n_results = n_results - 1 WHERE id = old.stack; END;"
+                COUNT_SPECIFICATION("result_of_specification AFTER INSERT", "new.specification IS NOT NULL", "+ 1 WHERE id = new")
+                COUNT_SPECIFICATION("result_gets_specification AFTER UPDATE OF specification",
+                                    "old.specification IS NULL AND new.specification IS NOT NULL", "+ 1 WHERE id = new")
+                COUNT_SPECIFICATION("result_leaves_specification AFTER DELETE", "old.specification IS NOT NULL", "- 1 WHERE id = old"),
         .checks = {
                 "SELECT count(*) FROM (SELECT * FROM result ORDER BY row LIMIT 1)",
                 "SELECT count(*) FROM (SELECT * FROM result ORDER BY row DESC LIMIT 1)",
@@ -344,7 +354,7 @@ static const StoreTable point_table = {
 };
 
 static const StoreTable *const tables[] = {
-        &stack_rows_table, &stack_rows_package_table, &stack_rows_list_table,
+        &stack_rows_table, &stack_rows_package_table, &stack_rows_list_table, &specification_rows_table,
         &term_table,   &indicator_table, &indexing_table,   &result_table, &shape_table, &model_table,
         &series_table, &property_table,  &point_table,    &unfinished_table, NULL,
 };

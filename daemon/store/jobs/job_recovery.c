@@ -31,6 +31,20 @@ static int read_meter(ReadConnection *connection, JobRecovery *recovery) {
         return r < 0 ? r : statement_column_copy(row, METER_BOOT_ID, &recovery->boot_id);
 }
 
+/* --- totals of ended jobs ------------------------------------------------------------------------- */
+
+STATEMENT totals_find = { "SELECT text FROM job_totals", 1 };
+
+static int read_totals(ReadConnection *connection, JobRecovery *recovery) {
+        const Prepared *row;
+        int r;
+
+        r = read_connection_begin(connection, &totals_find, NULL, 0);
+        if (r == 0)
+                r = read_connection_step(connection, &row);
+        return r != 0 ? r : statement_column_copy(row, 0, &recovery->totals);
+}
+
 /* --- running jobs -------------------------------------------------------------------------------- */
 
 enum { RUNNING_CHECKPOINT = N_JOB_COLUMNS, RUNNING_BOOT_ID, RUNNING_PROGRESS, RUNNING_BEGUN_BY, RUNNING_BY_ADMIN, N_RUNNING_COLUMNS };
@@ -89,7 +103,7 @@ static int read_jobs(ReadConnection *connection, JobRecovery *recovery) {
         return r;
 }
 
-/* --- both ---------------------------------------------------------------------------------------- */
+/* --- all of it ---------------------------------------------------------------------------------------- */
 
 static int read_all(const char *path, WalBarrier *barrier, JobRecovery *recovery) {
         scoped(read_connection_deinit) ReadConnection connection;
@@ -98,6 +112,8 @@ static int read_all(const char *path, WalBarrier *barrier, JobRecovery *recovery
         r = read_connection_init(&connection, path, barrier, UINT64_MAX);
         if (r == 0)
                 r = read_meter(&connection, recovery);
+        if (r == 0 || r == READER_END)
+                r = read_totals(&connection, recovery);
         if (r == 0 || r == READER_END)
                 r = read_jobs(&connection, recovery);
         return r == READER_END ? 0 : r > 0 ? -EIO : r;
@@ -137,6 +153,7 @@ JobRecovery *job_recovery_free(JobRecovery *recovery) {
                 free(recovery->jobs[i].progress);
                 free(recovery->jobs[i].boot_id);
         }
+        free(recovery->totals);
         free(recovery->jobs);
         free(recovery->meter);
         free(recovery->boot_id);

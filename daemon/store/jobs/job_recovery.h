@@ -25,6 +25,7 @@ typedef struct JobRecovery {
         char *meter;   /* owned; the meter's account, or NULL */
         char *boot_id; /* owned; of the meter */
         uint64_t meter_realtime_ms;
+        char *totals; /* owned; the totals of ended jobs, or NULL */
         RecoveredJob *jobs; /* owned */
         size_t n_jobs;
 } JobRecovery;

@@ -296,6 +296,24 @@ static int apply_checkpoints(RowSet *set, Database *database, void *state) {
         return r;
 }
 
+/* --- totals of ended jobs ------------------------------------------------------------------------ */
+
+STATEMENT totals_put = {
+        "INSERT INTO job_totals (only, text) VALUES (1, ?1) ON CONFLICT (only) DO UPDATE SET text = excluded.text",
+        0,
+};
+
+static int apply_totals(RowSet *set, Database *database, void *state) {
+        Unpack from = rowset_unpack(set);
+        Field text = pack_read(&from);
+        int r;
+
+        (void)state;
+        r = database_run(database, &totals_put, &text, 1);
+        set->outcome = STORE_DONE;
+        return r;
+}
+
 /* --- all running jobs ---------------------------------------------------------------------------- */
 
 STATEMENT jobs_interrupt = {
@@ -328,9 +346,10 @@ static const RowKind end_kind = { .name = "job end", .apply = apply_end };
 static const RowKind phase_kind = { .name = "phase", .apply = apply_phase };
 static const RowKind identity_kind = { .name = "job identity", .apply = apply_identity };
 static const RowKind checkpoints_kind = { .name = "checkpoints", .apply = apply_checkpoints };
+static const RowKind totals_kind = { .name = "totals of ended jobs", .apply = apply_totals };
 
 const RowKind *const job_rows_kinds[] = {
-        &begin_kind, &rename_kind, &end_kind, &phase_kind, &identity_kind, &job_amend_kind, &checkpoints_kind, NULL,
+        &begin_kind, &rename_kind, &end_kind, &phase_kind, &identity_kind, &job_amend_kind, &checkpoints_kind, &totals_kind, NULL,
 };
 
 /* --- in the caller's thread ---------------------------------------------------------------------- */
@@ -436,4 +455,11 @@ RowSet *job_rows_pack_checkpoints(const StoreCheckpoint *items, size_t n_items, 
                 pack_fields(&buffer, FIELDS(field_string(items[i].job), field_string(items[i].progress)));
         /* The meter is a row, too. */
         return rowset_finish(&buffer, &checkpoints_kind, n_items + 1, (StoreCookie){});
+}
+
+RowSet *job_rows_pack_totals(const char *text) {
+        scoped(buffer_deinit) Buffer buffer = {};
+
+        rowset_begin(&buffer, FIELDS(field_string(text)));
+        return rowset_finish(&buffer, &totals_kind, 1, (StoreCookie){});
 }

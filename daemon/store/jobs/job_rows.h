@@ -76,6 +76,9 @@ typedef struct StoreCheckpoint {
 RowSet *job_rows_pack_checkpoints(const StoreCheckpoint *items, size_t n_items, const char *boot_id, const char *meter,
                                   uint64_t realtime_ms);
 
+/* Replaces the totals of ended jobs; text of the caller's own format. */
+RowSet *job_rows_pack_totals(const char *text);
+
 /* --- inside a transaction of the writer: 0 or an outcome of database.h ------------------------- */
 
 /* Closes every running job as interrupted, at its last checkpoint. */

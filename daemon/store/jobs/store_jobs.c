@@ -101,6 +101,7 @@ STATEMENT phase_salvage = {
 STATEMENT phase_salvaged[] = { { "UPDATE job SET n_phases = ?3 + 1 WHERE row = ?2 AND n_phases <= ?3", 0 }, {} };
 STATEMENT layout_salvage = { "INSERT OR IGNORE INTO layout VALUES (?1, ?2)", 0 };
 static const StoreIndex layout_indexes[] = { { "sqlite_autoindex_layout_1", &layout_salvage, NULL }, {} };
+STATEMENT totals_salvage = { "INSERT OR IGNORE INTO job_totals VALUES (?1, ?2)", 0 };
 STATEMENT meter_salvage = { "INSERT OR IGNORE INTO meter VALUES (?1, ?2, ?3, ?4)", 0 };
 
 /* --- tables -------------------------------------------------------------------------------------- */
@@ -226,8 +227,16 @@ static const StoreTable meter_table = {
         .salvage_first = &meter_salvage,
 };
 
+/* The totals of ended jobs by user and by label: one row. */
+static const StoreTable totals_table = {
+        .name = "job_totals",
+        .schema = "CREATE TABLE job_totals (only INTEGER PRIMARY KEY CHECK (only = 1), text TEXT NOT NULL) STRICT;",
+        .checks = { "SELECT total(length(text)) FROM job_totals" },
+        .salvage_first = &totals_salvage,
+};
+
 static const StoreTable *const tables[] = {
-        &job_table, &running_table, &timeline_table, &phase_table, &layout_table, &meter_table, NULL,
+        &job_table, &running_table, &timeline_table, &phase_table, &layout_table, &meter_table, &totals_table, NULL,
 };
 
 const StoreSubject store_jobs = {

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "jobs/kept_usage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobs/job.h"
+
+static const char columns[] = " job begin_ms cgroup is_cut is_fresh unseen_us seen memory_max_bytes pids_max"
+#define X(member, ...) " " #member
+#define SAMPLE " boottime_ns have n_cpus" CGROUP_VALUES(X)
+                              " begin:" SAMPLE " last:" SAMPLE "\n";
+#undef SAMPLE
+#undef X
+
+void kept_usage_deinit(KeptUsage *kept) {
+        kept_text_free(kept->kept);
+        free(kept->former);
+        buffer_deinit(&kept->text);
+        *kept = (KeptUsage){};
+}
+
+/* Texts of another boot or version, and damaged ones, are left. */
+static int read_former(KeptUsage *kept) {
+        scoped(freep) char *text = NULL;
+        size_t n = strlen(kept->boot_id);
+        int r;
+
+        r = kept_text_read(kept->kept, &text);
+        if (r != 0)
+                return r < 0 ? r : 0;
+        if (strncmp(text, kept->boot_id, n) == 0 && strncmp(text + n, columns, sizeof(columns) - 1) == 0)
+                kept->former = TAKE(text);
+        return 0;
+}
+
+int kept_usage_open(KeptUsage *kept, const char *path, const char *boot_id) {
+        int r;
+
+        (void)snprintf(kept->boot_id, sizeof(kept->boot_id), "%s", boot_id);
+        r = kept_text_open(&kept->kept, path);
+        return r < 0 ? r : read_former(kept);
+}
+
+void kept_usage_forget(KeptUsage *kept) {
+        free(TAKE(kept->former));
+}
+
+/* --- reading ------------------------------------------------------------------------------------ */
+
+/* A line was written whole, as its checksum says: a number that is missing is 0. */
+static uint64_t take_u64(const char **at) {
+        char *end;
+        uint64_t value = strtoull(*at, &end, 10);
+
+        *at = end;
+        return value;
+}
+
+static void take_sample(const char **at, CgroupSample *ret) {
+        ret->boottime_ns = take_u64(at);
+        ret->have = (uint32_t)take_u64(at);
+        ret->n_cpus = (uint32_t)take_u64(at);
+#define X(member, ...) ret->member = take_u64(at);
+        CGROUP_VALUES(X)
+#undef X
+}
+
+static void take_group(const char *at, KeptGroup *ret) {
+        *ret = (KeptGroup){ .id = take_u64(&at) };
+        ret->is_usage_cut = take_u64(&at);
+        ret->usage.is_fresh = take_u64(&at);
+        ret->usage.unseen_us = take_u64(&at);
+        ret->usage.seen = (uint32_t)take_u64(&at);
+        ret->usage.memory_max_bytes = take_u64(&at);
+        ret->usage.pids_max = take_u64(&at);
+        take_sample(&at, &ret->usage.begin);
+        take_sample(&at, &ret->usage.last);
+}
+
+bool kept_usage_find(const KeptUsage *kept, const char *id, uint64_t begin_realtime_ms, KeptGroup *ret) {
+        const char *line = kept->former ? strchr(kept->former, '\n') : NULL;
+        size_t n = strlen(id);
+
+        for (; line; line = strchr(line, '\n')) {
+                line++;
+                if (strncmp(line, id, n) != 0 || line[n] != ' ')
+                        continue;
+                line += n;
+                if (take_u64(&line) != begin_realtime_ms)
+                        continue;
+                take_group(line, ret);
+                return true;
+        }
+        return false;
+}
+
+/* --- writing ------------------------------------------------------------------------------------ */
+
+static void put_u64(Buffer *text, uint64_t value) {
+        buffer_putc(text, ' ');
+        buffer_put_u64(text, value);
+}
+
+static void put_sample(Buffer *text, const CgroupSample *sample) {
+        put_u64(text, sample->boottime_ns);
+        put_u64(text, sample->have);
+        put_u64(text, sample->n_cpus);
+#define X(member, ...) put_u64(text, sample->member);
+        CGROUP_VALUES(X)
+#undef X
+}
+
+static void put_job(Buffer *text, const Job *job) {
+        const Usage *usage = job->group.usage;
+
+        buffer_puts(text, job->info.id);
+        put_u64(text, job->begin_realtime_ms);
+        put_u64(text, job->group.id);
+        put_u64(text, job->group.is_usage_cut);
+        put_u64(text, usage->is_fresh);
+        put_u64(text, usage->unseen_us);
+        put_u64(text, usage->seen);
+        put_u64(text, usage->memory_max_bytes);
+        put_u64(text, usage->pids_max);
+        put_sample(text, &usage->begin);
+        put_sample(text, &usage->last);
+        buffer_putc(text, '\n');
+}
+
+/* Without room for the text, a restart continues with the checkpoints of the store. */
+void kept_usage_put(KeptUsage *kept, const Job *first) {
+        bool had_jobs = kept->text.n > 0;
+
+        if (!kept->kept)
+                return;
+        buffer_clear(&kept->text);
+        for (const Job *job = first; job; job = job->links.next) {
+                if (!job->group.usage)
+                        continue;
+                if (kept->text.n == 0) {
+                        buffer_puts(&kept->text, kept->boot_id);
+                        buffer_puts(&kept->text, columns);
+                }
+                put_job(&kept->text, job);
+        }
+        if (kept->text.n == 0 && !had_jobs)
+                return;
+        if (buffer_error(&kept->text) < 0 || kept_text_put(kept->kept, kept->text.text ?: "", kept->text.n) < 0)
+                kept->kept = kept_text_free(kept->kept);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests: daemon/jobs/kept_usage.c */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "jobs/jobs.h"
+#include "jobs/kept_usage.h"
+
+typedef struct Fixture {
+        char directory[64], path[96];
+        KeptUsage kept;
+        Jobs jobs;
+} Fixture;
+
+static int set_up(void **state) {
+        Fixture *f = calloc(1, sizeof(*f));
+
+        assert_non_null(f);
+        strcpy(f->directory, "/tmp/perfd-jobs-XXXXXX");
+        assert_non_null(mkdtemp(f->directory));
+        (void)snprintf(f->path, sizeof(f->path), "%s/account.jobs", f->directory);
+        assert_int_equal(kept_usage_open(&f->kept, f->path, "a-boot"), 0);
+        assert_int_equal(jobs_init(&f->jobs), 0);
+        *state = f;
+        return 0;
+}
+
+static int tear_down(void **state) {
+        Fixture *f = *state;
+
+        jobs_deinit(&f->jobs);
+        kept_usage_deinit(&f->kept);
+        (void)unlink(f->path);
+        assert_int_equal(rmdir(f->directory), 0);
+        free(f);
+        return 0;
+}
+
+static void reopen(Fixture *f, const char *boot_id) {
+        kept_usage_deinit(&f->kept);
+        assert_int_equal(kept_usage_open(&f->kept, f->path, boot_id), 0);
+}
+
+/* Adds a job with a different value in each counter. */
+static Job *add(Fixture *f, const char *id, uint64_t begin_ms) {
+        JobInfo info = { .rank = -1, .node = -1 };
+        uint64_t value = 0;
+        Job *job;
+
+        (void)snprintf(info.id, sizeof(info.id), "%s", id);
+        assert_int_equal(jobs_add(&f->jobs, &info, &job), 0);
+        job->begin_realtime_ms = begin_ms;
+        job->group.id = 77;
+        job->group.usage = calloc(1, sizeof(*job->group.usage));
+        assert_non_null(job->group.usage);
+        *job->group.usage = (Usage){ .is_fresh = true, .unseen_us = 5, .seen = 6, .memory_max_bytes = 7, .pids_max = 8 };
+        job->group.usage->begin = (CgroupSample){ .boottime_ns = 10, .have = 11, .n_cpus = 12 };
+        job->group.usage->last = (CgroupSample){ .boottime_ns = begin_ms, .have = 21, .n_cpus = 22 };
+#define X(member, ...)                                            \
+        job->group.usage->begin.member = UINT64_MAX - value++; \
+        job->group.usage->last.member = value++;
+        CGROUP_VALUES(X)
+#undef X
+        return job;
+}
+
+static void counters_continue_after_any_end(void **state) {
+        Fixture *f = *state;
+        Job *job = add(f, "job", 1000);
+        KeptGroup group;
+
+        (void)add(f, "job2", 2000);
+        kept_usage_put(&f->kept, f->jobs.first);
+        assert_false(kept_usage_find(&f->kept, "job", 1000, &group)); /* the former perfd wrote nothing */
+        reopen(f, "a-boot");
+        assert_true(kept_usage_find(&f->kept, "job", 1000, &group));
+        assert_int_equal(group.id, 77);
+        assert_false(group.is_usage_cut);
+        assert_memory_equal(&group.usage, job->group.usage, sizeof(group.usage));
+        assert_true(kept_usage_find(&f->kept, "job2", 2000, &group));
+        assert_int_equal(group.usage.last.boottime_ns, 2000);
+        assert_false(kept_usage_find(&f->kept, "job", 1001, &group)); /* another job of the same name */
+        assert_false(kept_usage_find(&f->kept, "jo", 1000, &group));
+        kept_usage_forget(&f->kept);
+        assert_false(kept_usage_find(&f->kept, "job", 1000, &group));
+}
+
+static void another_boot_has_no_counters(void **state) {
+        Fixture *f = *state;
+        KeptGroup group;
+
+        (void)add(f, "job", 1000);
+        kept_usage_put(&f->kept, f->jobs.first);
+        reopen(f, "another-boot");
+        assert_false(kept_usage_find(&f->kept, "job", 1000, &group));
+}
+
+static void ended_jobs_leave_the_file(void **state) {
+        Fixture *f = *state;
+        Job *job = add(f, "job", 1000);
+        KeptGroup group;
+
+        kept_usage_put(&f->kept, f->jobs.first);
+        jobs_remove(&f->jobs, job);
+        kept_usage_put(&f->kept, f->jobs.first);
+        reopen(f, "a-boot");
+        assert_false(kept_usage_find(&f->kept, "job", 1000, &group));
+}
+
+static void jobs_work_without_a_file(void **state) {
+        Fixture *f = *state;
+        KeptUsage kept = {};
+
+        (void)add(f, "job", 1000);
+        assert_true(kept_usage_open(&kept, "/nonexistent/account.jobs", "a-boot") < 0);
+        kept_usage_put(&kept, f->jobs.first);
+        assert_int_equal(kept.text.n, 0);
+        kept_usage_deinit(&kept);
+}
+
+#define KEPT_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                KEPT_TEST(counters_continue_after_any_end),
+                KEPT_TEST(another_boot_has_no_counters),
+                KEPT_TEST(ended_jobs_leave_the_file),
+                KEPT_TEST(jobs_work_without_a_file),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
