@@ -221,7 +221,7 @@ static void facts_are_looked_up_by_their_keys(void **state) {
                 "{\"base_image\":\"ubi8\",\"os\":{\"name\":\"rhel\",\"version\":\"8.2\"},"
                 "\"python\":{\"name\":\"cpython\",\"version\":\"3.8\"},"
                 "\"packages\":[{\"name\":\"numpy\",\"version\":\"1\",\"source\":\"https://x\",\"hash\":\"sha256:0123456789abcdef\","
-                "\"build\":\"cp38\"},{\"name\":\"my.build\",\"version\":\"7\",\"kind\":\"rpm\"},"
+                "\"build\":\"cp38\"},{\"name\":\"bare\",\"source\":\"s\"},{\"name\":\"my.build\",\"version\":\"7\",\"kind\":\"rpm\"},"
                 "{\"name\":\"kernel\",\"version\":\"2\",\"kind\":\"rpm\"},{\"name\":\"kernel\",\"version\":\"1\",\"kind\":\"rpm\"}]}";
         static const struct {
                 const char *key, *value;
@@ -233,6 +233,8 @@ static void facts_are_looked_up_by_their_keys(void **state) {
                 { "package.numpy", "1" },
                 { "package.NumPy", "1" },
                 { "package.numpy.build", "1 https://x sha256:0123456789ab cp38" },
+                { "package.bare", "" },
+                { "package.bare.build", "s" },
                 { "package.my.build", NULL }, /* the build of "my" */
                 { "package.\"my.build\"", "7" },
                 { "package.\"my.build\".build", "7" },
