@@ -49,7 +49,7 @@ static const Option options_table[] = {
         { "report", 0, NULL, "Print the report of the job on standard error at the end", OPTION_FLAG(RunOptions, report) },
         { "at-end", 0, "COMMAND", "Shell command to run when perfd has stored the end", OPTION_TEXT(RunOptions, at_end) },
         { "judge", 0, NULL, "Print the verdicts about the stored KPIs on standard error", OPTION_FLAG(RunOptions, judge) },
-        { "fail-on", 0, "LIST", "With --judge: verdicts with exit status 4; no-verdict: 5", OPTION_TEXT(RunOptions, gate.fail_on) },
+        { "fail-on", 0, "LIST", "Verdicts with exit status 4; no-verdict: 5", OPTION_TEXT(RunOptions, gate.fail_on) },
         { "quiet", 'q', NULL, "Do not report the id and the end of the job", OPTION_FLAG(RunOptions, quiet) },
         { "verbose", 'v', NULL, "Report each step on standard error", OPTION_FLAG(RunOptions, verbose) },
         {},

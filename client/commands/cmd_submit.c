@@ -35,7 +35,7 @@ static const Option options_table[] = {
         { "latencies", 0, NULL, "Read batch times of a model, in seconds", OPTION_FLAG(SubmitOptions, latencies) },
         { "batch-length", 0, "N", "Queries in each batch (default 1)", OPTION_COUNT(SubmitOptions, batch_length, 1, LATENCY_LENGTH_MAX) },
         { "judge", 0, NULL, "Print the verdicts about the stored KPIs on standard error", OPTION_FLAG(SubmitOptions, judge) },
-        { "fail-on", 0, "LIST", "With --judge: verdicts with exit status 4; no-verdict: 5", OPTION_TEXT(SubmitOptions, gate.fail_on) },
+        { "fail-on", 0, "LIST", "Verdicts with exit status 4; no-verdict: 5", OPTION_TEXT(SubmitOptions, gate.fail_on) },
         OPTION_ROW_JSON(SubmitOptions, json),
         {},
 };
