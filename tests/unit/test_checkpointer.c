@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "store/checkpointer.h"
+#include "store/wal_checkpoint.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -83,6 +84,38 @@ static void a_log_that_grows_meanwhile_is_restarted(void **state) {
         assert_int_equal(stats.n_sync_failures, 0);
 }
 
+/* The checkpoint that is running lacks pages which were appended since. */
+static void a_checkpoint_that_is_requested_during_another_follows_it(void **state) {
+        const Retention retention = { .n_wal_pages_max = 1000, .n_wal_pages_end = 2000 };
+        scoped(database_close) Database database = {};
+        Checkpointer checkpointer;
+        WalCheckpoint wal = { .checkpointer = &checkpointer, .is_requested = true };
+        char path[PATH_MAX];
+
+        place_path(*state, "perfd.db", path);
+        assert_int_equal(database_open(&database, path), 0);
+        assert_int_equal(database_exec(&database, "PRAGMA journal_mode = WAL"), 0);
+        database_watch(&database);
+        assert_int_equal(database_exec(&database, "CREATE TABLE t (x)"), 0);
+        checkpointer_init(&checkpointer, path, false);
+        assert_int_equal(checkpointer_start(&checkpointer), 0);
+
+        atomic_store(&is_held, true);
+        wal_checkpoint_if_due(&wal, &database, &retention, false);
+        assert_false(wal.is_requested);
+        EVENTUALLY(atomic_load(&n_waiting) > 0);
+        assert_int_equal(database_exec(&database, "INSERT INTO t VALUES (1)"), 0);
+        wal.is_requested = true;
+        wal_checkpoint_if_due(&wal, &database, &retention, false);
+        assert_true(wal.is_requested);
+
+        atomic_store(&is_held, false);
+        EVENTUALLY((wal_checkpoint_if_due(&wal, &database, &retention, false), !wal.is_requested));
+        wal_checkpoint_wait(&wal, &database);
+        assert_int_equal(database.n_wal_pages, 0);
+        checkpointer_deinit(&checkpointer);
+}
+
 static void a_file_that_cannot_be_opened_is_an_error(void **state) {
         Checkpointer checkpointer;
         CheckpointResult result;
@@ -91,7 +124,8 @@ static void a_file_that_cannot_be_opened_is_an_error(void **state) {
         checkpointer_init(&checkpointer, "/nonexistent/perfd.db", false);
         assert_int_equal(checkpointer_start(&checkpointer), 0);
         assert_false(checkpointer_take(&checkpointer, true, &result));
-        checkpointer_begin(&checkpointer);
+        assert_true(checkpointer_begin(&checkpointer));
+        assert_false(checkpointer_begin(&checkpointer));
         assert_true(checkpointer_take(&checkpointer, true, &result));
         assert_int_equal(result.error, -ENOENT);
         assert_int_equal(result.n_log_pages, -1);
@@ -110,6 +144,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup_closed, teardown)
                 TEST(rows_are_stored_while_a_checkpoint_waits_for_the_disk),
                 TEST(a_log_that_grows_meanwhile_is_restarted),
+                TEST(a_checkpoint_that_is_requested_during_another_follows_it),
                 cmocka_unit_test(a_file_that_cannot_be_opened_is_an_error),
         };
 
