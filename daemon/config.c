@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <ini.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "document/indicator.h"
@@ -524,23 +523,19 @@ static int config_check(const Loading *loading, const char *path, ConfigError *r
 
 int config_load(const char *path, Config *ret, ConfigError *ret_error) {
         const char *file = path ? path : CONFIG_DEFAULT_PATH;
-        /* Not on the stack, of which the kernel keeps each page that was used. */
-        scoped(freep) Loading *loading = calloc(1, sizeof(*loading));
+        Loading loading = {};
         int r;
 
-        if (!loading)
-                return -ENOMEM;
-
-        config_defaults(&loading->config);
-        r = config_open_and_read(file, !path, loading, ret_error);
+        config_defaults(&loading.config);
+        r = config_open_and_read(file, !path, &loading, ret_error);
         if (r == 0)
-                r = config_read_drop_ins(file, loading, ret_error);
+                r = config_read_drop_ins(file, &loading, ret_error);
         if (r == 0)
-                r = config_check(loading, file, ret_error);
+                r = config_check(&loading, file, ret_error);
         if (r != 0)
                 return r;
 
-        *ret = loading->config;
+        *ret = loading.config;
         ret->shares.limits[RESOURCE_STORE] = ret->store.size_max_bytes;
         return 0;
 }
@@ -580,16 +575,13 @@ static bool is_same(const Setting *setting, const Config *a, const Config *b) {
 }
 
 void config_list_ignored(const Config *config, const SocketsConfig *bound, Buffer *ret) {
-        scoped(freep) Config *defaults = calloc(1, sizeof(*defaults)), *with_bound = calloc(1, sizeof(*with_bound));
+        const Config with_bound = { .sockets = *bound };
+        Config defaults;
 
-        if (!defaults || !with_bound)
-                return;
-
-        config_defaults(defaults);
-        with_bound->sockets = *bound;
+        config_defaults(&defaults);
         for (const Setting *setting = settings; setting < settings + N_ELEMENTS(settings); setting++)
-                if (is_of_sockets(setting) && setting->needs_restart && !is_same(setting, config, defaults) &&
-                    !is_same(setting, config, with_bound))
+                if (is_of_sockets(setting) && setting->needs_restart && !is_same(setting, config, &defaults) &&
+                    !is_same(setting, config, &with_bound))
                         buffer_printf(ret, "%s%s.%s", ret->n > 0 ? ", " : "", setting->section, setting->key);
 }
 
