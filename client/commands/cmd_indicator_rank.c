@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -227,10 +228,12 @@ static void put_differing(Buffer *out, const Value *differing) {
 }
 
 /* Names in what the software stacks of a ranking differ beside its keys. */
-static void write_also_differ(Screen *screen, const Value *differ) {
+static void write_also_differ(Screen *screen, const Value *differ, uint64_t n_left_out) {
         scoped(buffer_deinit) Buffer text = {};
         size_t n = answer_length(differ);
 
+        if (n_left_out > 0)
+                write_line(screen, "Not compared: the software stacks of %" PRIu64 " runs, which are too many", n_left_out);
         if (n == 0)
                 return;
         for (size_t i = 0; i < n && i < DIFFERING_SHOWN; i++) {
@@ -254,7 +257,7 @@ static int write_ranking(Screen *screen, const Value *ranking, const Value *answ
         write_needed(screen, ranking, answer);
         write_excluded(screen, alternatives, answer_text(answer, "objective"));
         write_left_out(screen, value_get(ranking, "left_out"), answer_text(answer, "objective"));
-        write_also_differ(screen, value_get(ranking, "also_differ"));
+        write_also_differ(screen, value_get(ranking, "also_differ"), answer_time(ranking, "also_differ_left_out"));
         return EXIT_DONE;
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
 #include <string.h>
 
 #include "client/api/answer.h"
@@ -83,6 +84,9 @@ static int print_diff(const Value *answer, const CommandLine *line, bool is_of_r
         const Value *differ = value_get(answer, "differ");
         scoped(grid_deinit) Grid grid = {};
 
+        if (answer_time(answer, "differ_left_out") > 0)
+                message_print("not compared: the software stacks of %" PRIu64 " runs, which are too many: select fewer results",
+                              answer_time(answer, "differ_left_out"));
         if (answer_length(differ) == 0) {
                 message_print(is_of_runs ? "the runs have no software stacks that differ" : "the stacks do not differ");
                 return EXIT_DONE;

@@ -269,6 +269,10 @@ static int on_listen(sd_event_source *source, int fd, uint32_t events, void *use
         return 0;
 }
 
+static int on_refused(sd_event_source *source, void *userdata) {
+        return ingest_accept_close_refused(userdata) ? sd_event_source_set_enabled(source, SD_EVENT_ONESHOT) : 0;
+}
+
 /* Does nothing: after this turn of the loop, the parent calls ingest_next(). */
 static int on_wake(sd_event_source *source, void *userdata) {
         (void)source;
@@ -295,6 +299,12 @@ static int ingest_attach(Ingest *ingest) {
                 r = sd_event_add_defer(ingest->event, &ingest->sources.wake, on_wake, ingest);
         if (r >= 0)
                 r = sd_event_source_set_enabled(ingest->sources.wake, SD_EVENT_OFF);
+        if (r >= 0)
+                r = sd_event_add_defer(ingest->event, &ingest->sources.refused, on_refused, ingest);
+        if (r >= 0)
+                r = sd_event_source_set_priority(ingest->sources.refused, SD_EVENT_PRIORITY_IDLE);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(ingest->sources.refused, SD_EVENT_OFF);
         if (r < 0)
                 return r;
 
@@ -304,6 +314,7 @@ static int ingest_attach(Ingest *ingest) {
         (void)sd_event_source_set_description(ingest->sources.decoder, "ingest-decoder");
         (void)sd_event_source_set_description(ingest->sources.backoff, "ingest-backoff");
         (void)sd_event_source_set_description(ingest->sources.wake, "ingest-wake");
+        (void)sd_event_source_set_description(ingest->sources.refused, "ingest-refused");
         return 0;
 }
 
@@ -355,11 +366,14 @@ Ingest *ingest_free(Ingest *ingest) {
                         client_free(ingest->table.places[i].item);
 
         ingest_end_loan(ingest);
+        while (ingest_accept_close_refused(ingest))
+                ;
         sd_event_source_disable_unref(ingest->sources.listen);
         sd_event_source_disable_unref(ingest->sources.poller);
         sd_event_source_disable_unref(ingest->sources.decoder);
         sd_event_source_disable_unref(ingest->sources.backoff);
         sd_event_source_disable_unref(ingest->sources.wake);
+        sd_event_source_disable_unref(ingest->sources.refused);
         sd_event_unref(ingest->event);
         poller_deinit(&ingest->poller);
         listener_deinit(&ingest->listener);

@@ -19,6 +19,13 @@
 
 typedef struct Ingest Ingest;
 
+/* Refused connections that are not closed yet. */
+#define REFUSED_MAX 256U
+typedef struct RefusedConnections {
+        int fds[REFUSED_MAX]; /* owned */
+        size_t n;
+} RefusedConnections;
+
 /* A connection in the loop. */
 typedef struct IngestClient {
         Connection connection;
@@ -37,7 +44,7 @@ typedef struct IngestClient {
 
 /* Owned sources of the event loop. */
 typedef struct IngestSources {
-        sd_event_source *listen, *poller, *decoder, *backoff, *wake;
+        sd_event_source *listen, *poller, *decoder, *backoff, *wake, *refused;
 } IngestSources;
 
 /* Large frames, which the decoder's thread decodes one at a time. */
@@ -55,6 +62,7 @@ struct Ingest {
         Listener listener;
         Poller poller; /* of the connections' descriptors */
         IngestSources sources;
+        RefusedConnections refused;
         bool is_draining;
 
         ConnectionTable table;     /* owns the IngestClients */

@@ -20,7 +20,7 @@ typedef struct Listener {
 int listener_init(Listener *listener, int fd);
 void listener_deinit(Listener *listener);
 
-/* Accepts the next peer, non-blocking; caller closes *ret_fd, and ret_peer->pidfd if not -1. */
+/* Accepts the next peer, non-blocking; caller closes *ret_fd. ret_peer->pidfd is -1. */
 enum {
         LISTENER_NOBODY = 1,
         LISTENER_EXHAUSTED, /* no descriptors or memory: the first peer was refused; try again later */

@@ -55,7 +55,7 @@ int peer_open_pidfd(int32_t pid, uint32_t uid) {
         return TAKE_FD(pidfd);
 }
 
-static int get_pidfd(int fd, const Peer *peer) {
+int peer_get_pidfd(int fd, const Peer *peer) {
         int pidfd;
         socklen_t n = sizeof(pidfd);
 
@@ -74,6 +74,5 @@ int peer_read(int fd, Peer *ret) {
                 return -errno;
 
         *ret = (Peer){ .uid = ucred.uid, .gid = ucred.gid, .pid = ucred.pid, .pidfd = -1, .is_admin = ucred.uid == 0 };
-        ret->pidfd = get_pidfd(fd, ret);
         return 0;
 }

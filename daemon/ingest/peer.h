@@ -13,10 +13,11 @@
 
 #include "request/request.h"
 
-/* Gets uid, gid and pid, and a pidfd if available, which the caller closes; -1 if the process has ended or no descriptors are
- * left. is_admin is set for root only. 0 or a negative errno. */
+/* Gets uid, gid and pid. pidfd is -1, and is_admin is set for root only. 0 or a negative errno. */
 int peer_read(int fd, Peer *ret);
+/* Returns a pidfd of the peer, which the caller closes, or -1 if the process has ended or no descriptors are left. */
+int peer_get_pidfd(int fd, const Peer *peer);
 
 /* Opens a pidfd of the process with this pid that belongs to this user, or returns -1. For kernels before Linux 6.5, which
- * cannot give peer_read() the pidfd of the peer. */
+ * cannot give peer_get_pidfd() the pidfd of the peer. */
 int peer_open_pidfd(int32_t pid, uint32_t uid);

@@ -116,13 +116,14 @@ void checkpointer_deinit(Checkpointer *checkpointer) {
 
 /* --- for the writer ------------------------------------------------------------------------------ */
 
-void checkpointer_begin(Checkpointer *checkpointer) {
+bool checkpointer_begin(Checkpointer *checkpointer) {
         LOCKED(&checkpointer->mutex);
 
         if (!checkpointer->is_running || checkpointer->state != CHECKPOINTER_IDLE)
-                return;
+                return false;
         checkpointer->state = CHECKPOINTER_BUSY;
         (void)pthread_cond_broadcast(&checkpointer->changed);
+        return true;
 }
 
 bool checkpointer_take(Checkpointer *checkpointer, bool waits, CheckpointResult *ret) {

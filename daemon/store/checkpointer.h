@@ -41,8 +41,9 @@ int checkpointer_start(Checkpointer *checkpointer);
 /* Waits for a checkpoint that is running, and ends the thread. */
 void checkpointer_deinit(Checkpointer *checkpointer);
 
-/* Begins a passive checkpoint (SQLITE_CHECKPOINT_PASSIVE), unless one is running or its result was not taken. */
-void checkpointer_begin(Checkpointer *checkpointer);
+/* Begins a passive checkpoint (SQLITE_CHECKPOINT_PASSIVE). False: the thread does not exist, a checkpoint is running, or its result was
+ * not taken; that checkpoint may lack the last pages of the log. */
+bool checkpointer_begin(Checkpointer *checkpointer);
 /*
  * Returns true with the result of a checkpoint that has ended since the last call. waits: waits for one that is running. The file must
  * not be closed, moved or checkpointed by the caller before that.

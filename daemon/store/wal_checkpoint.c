@@ -93,6 +93,6 @@ void wal_checkpoint_if_due(WalCheckpoint *wal, Database *database, const Retenti
 
         if (wal->is_barrier_closed || n >= retention->n_wal_pages_end || (n >= 2 * n_max && has_ended))
                 wal_checkpoint_restart(wal, database, retention, SQLITE_CHECKPOINT_RESTART);
-        else if (n >= n_max || (n >= IDLE_CHECKPOINT_PAGES && is_idle))
-                checkpointer_begin(wal->checkpointer);
+        else if (n >= n_max || (n >= IDLE_CHECKPOINT_PAGES && is_idle) || wal->is_requested)
+                wal->is_requested &= !checkpointer_begin(wal->checkpointer);
 }

@@ -20,6 +20,7 @@
 typedef struct WalCheckpoint {
         WalBarrier *barrier;    /* borrowed, like the next */
         Checkpointer *checkpointer;
+        bool is_requested;      /* the next checkpoint begins as soon as none is running, for a log of any length */
         bool is_barrier_closed; /* barrier is closed until the log is restarted */
         int n_pages_waited;     /* length of the log when waiting failed; 0: since the restart */
         uint64_t n_failures;    /* checkpoints that could not write or sync the database file */

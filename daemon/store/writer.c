@@ -396,10 +396,8 @@ static void remove_some(Writer *writer) {
         writer->next.is_settled &= !writer->next.has_more_to_remove;
         writer->next.removal_ns = clock_boottime_ns() + REMOVAL_INTERVAL_NS;
         /* A checkpoint cuts the released space off the file. */
-        if (was_removing && !writer->next.has_more_to_remove)
-                checkpointer_begin(writer->wal.checkpointer);
-        else
-                checkpoint_if_due(writer);
+        writer->wal.is_requested |= was_removing && !writer->next.has_more_to_remove;
+        checkpoint_if_due(writer);
         note_size(writer);
 }
 

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import statistics
 import subprocess
 import sys
 import unittest
@@ -76,12 +75,14 @@ class OwnCpu(JobCpu):
     def test_a_short_job_has_its_own_cpu_time(self):
         """Compares with a job without a cgroup, whose CPU time is that of the command from its exec to its exit."""
         daemon = self.daemon()
-        error_s, perfctl_s = {}, []
-        for kind in KINDS:
-            runs = [self.run_job(daemon, f"{kind}-{i}", kind, 0, 0.02) for i in range(20)]
-            error_s[kind] = statistics.median(metrics["job_cpu_seconds"]["value"] - command_s for metrics, command_s, _ in runs)
-            perfctl_s += [of_perfctl_s for _, _, of_perfctl_s in runs]
-        self.assertLess(abs(error_s["cgroup"] - error_s["subreaper"]), 0.25 * statistics.median(perfctl_s))
+        runs = {kind: [] for kind in KINDS}
+        for i in range(20):
+            for kind in KINDS:
+                runs[kind].append(self.run_job(daemon, f"{kind}-{i}", kind, 0, 0.02))
+        # Interrupts and cold caches only add CPU time: the smallest value is that of the programs, also on a busy machine.
+        error_s = {kind: min(metrics["job_cpu_seconds"]["value"] - command_s for metrics, command_s, _ in runs[kind]) for kind in KINDS}
+        perfctl_s = min(of_perfctl_s for kind in KINDS for _, _, of_perfctl_s in runs[kind])
+        self.assertLess(abs(error_s["cgroup"] - error_s["subreaper"]), 0.25 * perfctl_s)
 
     def test_the_mean_and_the_total_have_the_same_cpu_time(self):
         daemon = self.daemon()

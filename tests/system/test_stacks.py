@@ -76,8 +76,11 @@ class Stacks(TestCase):
                              ("run.runtime.python=3.8", 8)):
             group, = self.ask("query", "PiMatmul", "-w", condition, "-s", "median:rate")["groups"]
             self.assertEqual(group["n"], n, condition)
-        self.assertIn("no result of PiMatmul has package.scipy=1", self.perfctl("indicator", "query", "PiMatmul", "-w",
-                                                                                "package.scipy=1", "-s", "median:rate").stderr)
+        self.assertIn("no result of PiMatmul has package.numpy=1", self.perfctl("indicator", "query", "PiMatmul", "-w",
+                                                                                "package.numpy=1", "-s", "median:rate").stderr)
+        for words in (("-w", "package.tensorflw=1"), ("-g", "package.tensorflw.build")):
+            self.assertIn("no software stack has the package 'tensorflw': did you mean tensorflow? Packages: numpy, tensorflow",
+                          self.perfctl("indicator", "query", "PiMatmul", *words, "-s", "median:rate", status=1).stderr)
         self.assertEqual(len(self.ask("query", "PiMatmul", "-g", "batch", "-s", "median:rate")["groups"]), 2)
 
     def test_an_import_completes_stacks_and_reports_others(self):

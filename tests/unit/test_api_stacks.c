@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Routes of the software stacks on a real store. */
-/* tests: daemon/http/indicators/api_stacks.c daemon/http/indicators/stack_diff.c */
+/* tests: daemon/http/indicators/api_stacks.c daemon/http/indicators/stack_diff.c daemon/http/indicators/package_check.c */
 
 #include "stack_fixture.h"
 
+#include "http/indicators/grouping.h"
 #include "http/routes.h"
 
 typedef struct Fixture {
@@ -168,16 +169,43 @@ static void the_stacks_of_results_are_compared(void **state) {
         Fixture *f = *state;
 
         (void)put(f, 1, 10, PLAIN);
-        check(f, "indicators/PiMatmul/stacks", 200, "\"stacks\":1,\"differ\":[]}");
+        check(f, "indicators/PiMatmul/stacks", 200, "\"stacks\":1,\"differ\":[],\"differ_left_out\":0}");
         (void)put(f, 10, 14, "{\"base_image\":\"ubi8\",\"packages\":[{\"name\":\"numpy\",\"version\":\"2\"}]}");
         assert_int_equal(put_with_stack(f->place->store, 14, NULL, NULL)->n_new, 1); /* is not counted */
         check(f, "indicators/PiMatmul/stacks", 200,
               "{\"scanned\":14,\"stacks\":2,"
               "\"differ\":[{\"key\":\"package.numpy\",\"values\":[{\"value\":\"1\",\"results\":9,\"failed\":0},"
-              "{\"value\":\"2\",\"results\":3,\"failed\":1}]}]}");
-        check_with(f, "indicators/PiMatmul/stacks", "where", "package.numpy=2", 200, "\"stacks\":1,\"differ\":[]}");
+              "{\"value\":\"2\",\"results\":3,\"failed\":1}]}],\"differ_left_out\":0}");
+        check_with(f, "indicators/PiMatmul/stacks", "where", "package.numpy=2", 200, "\"stacks\":1,\"differ\":[],\"differ_left_out\":0}");
         check_with(f, "indicators/PiMatmul/stacks", "where", "dtyp=float32", 400, "did you mean dtype?");
         check(f, "indicators/None/stacks", 404, "no results and no model of indicator 'None'");
+}
+
+static void a_package_that_no_stack_has_is_named(void **state) {
+        Fixture *f = *state;
+
+        assert_int_equal(put_with_stack(f->place->store, 1, NULL, NULL)->n_new, 1);
+        check_with(f, "indicators/PiMatmul/query", "group_by", "package.numpy", 400, "no result has a software stack with packages");
+        (void)put(f, 2, 4, "{\"packages\":[{\"name\":\"numpy\"},{\"name\":\"nump\"},{\"name\":\"six.build\",\"kind\":\"rpm\"}]}");
+        check_with(f, "indicators/PiMatmul/query", "group_by", "package.NumPy,package.\"six.build\".build", 200, "\"n\":");
+        check_with(f, "indicators/PiMatmul/query", "group_by", "package.numpyy", 400,
+                   "no software stack has the package 'numpyy': did you mean numpy? Packages: nump, numpy, six.build");
+        check_with(f, "indicators/PiMatmul/rank", "by", "package.quitedifferent.build", 400,
+                   "no software stack has the package 'quitedifferent'. Packages: nump");
+        check_with(f, "indicators/PiMatmul/stacks", "where", "package.six=1", 400, "no software stack has the package 'six'");
+}
+
+static void results_of_too_many_stacks_are_counted(void **state) {
+        Fixture *f = *state;
+        scoped(buffer_deinit) Buffer text = {};
+
+        for (uint64_t n = 1; n <= GROUP_STACKS_MAX + 2; n++) {
+                buffer_clear(&text);
+                buffer_printf(&text, "{\"base_image\":\"i%04u\"}", (unsigned)n);
+                (void)put(f, n, n + 1, text.text);
+        }
+        check(f, "indicators/PiMatmul/stacks", 200, "\"stacks\":256,");
+        check(f, "indicators/PiMatmul/stacks", 200, "\"differ_left_out\":2}");
 }
 
 static void a_missing_store_is_reported(void **state) {
@@ -201,6 +229,8 @@ int main(void) {
                 TEST(two_stacks_are_compared),
                 TEST(a_stack_that_has_a_version_twice_is_counted_once),
                 TEST(the_stacks_of_results_are_compared),
+                TEST(a_package_that_no_stack_has_is_named),
+                TEST(results_of_too_many_stacks_are_counted),
                 TEST(a_missing_store_is_reported),
         };
 

@@ -3,55 +3,37 @@
 /* tests: daemon/store/checkpointer.c */
 
 #include "store_fixture.h"
+#include "sync_fixture.h"
 
 #include <stdatomic.h>
 
 #include "store/checkpointer.h"
+#include "store/wal_checkpoint.h"
 
 #define MIB (UINT64_C(1) << 20)
 
-/* Replaces SQLite's VFS so that the checkpointer waits while is_held when it syncs a database (not a log). */
+/* The checkpointer waits while is_held when it syncs a database. */
 static atomic_bool is_held;
 static atomic_int n_waiting, n_synced;
-static const sqlite3_io_methods *real;
-static sqlite3_io_methods slow;
-static sqlite3_vfs *real_vfs, slow_vfs;
 
-static int on_sync(sqlite3_file *file, int flags) {
+static int before_sync(void) {
         char name[16] = "";
 
         (void)pthread_getname_np(pthread_self(), name, sizeof(name));
         if (strcmp(name, CHECKPOINTER_THREAD) != 0)
-                return real->xSync(file, flags);
+                return 0;
 
         atomic_fetch_add(&n_waiting, 1);
         while (atomic_load(&is_held))
                 (void)poll(NULL, 0, 1);
         atomic_fetch_sub(&n_waiting, 1);
         atomic_fetch_add(&n_synced, 1);
-        return real->xSync(file, flags);
-}
-
-static int on_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *ret_flags) {
-        int code = real_vfs->xOpen(real_vfs, name, file, flags, ret_flags);
-
-        (void)vfs;
-        if (code == SQLITE_OK && (flags & SQLITE_OPEN_MAIN_DB) && (flags & SQLITE_OPEN_READWRITE)) {
-                real = file->pMethods;
-                slow = *real;
-                slow.xSync = on_sync;
-                file->pMethods = &slow;
-        }
-        return code;
+        return 0;
 }
 
 static int setup_group(void **state) {
         (void)state;
-        real_vfs = sqlite3_vfs_find(NULL);
-        slow_vfs = *real_vfs;
-        slow_vfs.zName = "slow";
-        slow_vfs.xOpen = on_open;
-        return sqlite3_vfs_register(&slow_vfs, 1);
+        return sync_fixture_install(SQLITE_OPEN_MAIN_DB, before_sync);
 }
 
 static void put_large(Store *store, uint64_t n) {
@@ -71,14 +53,12 @@ static void rows_are_stored_while_a_checkpoint_waits_for_the_disk(void **state) 
         uint64_t n = 0;
         int n_before;
 
-        config.size_max_bytes = 64 * MIB;
+        /* The end of the log, at which the writer waits for the checkpointer, is far: the checkpointer may get a CPU late. */
+        config.size_max_bytes = 1024 * MIB;
         place_open_with(place, &config);
         n_before = atomic_load(&n_synced);
         atomic_store(&is_held, true);
-        while (atomic_load(&n_waiting) == 0) {
-                put_large(place->store, ++n);
-                assert_true(n < 4000);
-        }
+        EVENTUALLY((put_large(place->store, ++n), atomic_load(&n_waiting) > 0));
         for (uint64_t n_more = 20; n_more > 0; n_more--)
                 put_large(place->store, ++n);
         assert_int_equal(atomic_load(&n_synced), n_before);
@@ -104,6 +84,38 @@ static void a_log_that_grows_meanwhile_is_restarted(void **state) {
         assert_int_equal(stats.n_sync_failures, 0);
 }
 
+/* The checkpoint that is running lacks pages which were appended since. */
+static void a_checkpoint_that_is_requested_during_another_follows_it(void **state) {
+        const Retention retention = { .n_wal_pages_max = 1000, .n_wal_pages_end = 2000 };
+        scoped(database_close) Database database = {};
+        Checkpointer checkpointer;
+        WalCheckpoint wal = { .checkpointer = &checkpointer, .is_requested = true };
+        char path[PATH_MAX];
+
+        place_path(*state, "perfd.db", path);
+        assert_int_equal(database_open(&database, path), 0);
+        assert_int_equal(database_exec(&database, "PRAGMA journal_mode = WAL"), 0);
+        database_watch(&database);
+        assert_int_equal(database_exec(&database, "CREATE TABLE t (x)"), 0);
+        checkpointer_init(&checkpointer, path, false);
+        assert_int_equal(checkpointer_start(&checkpointer), 0);
+
+        atomic_store(&is_held, true);
+        wal_checkpoint_if_due(&wal, &database, &retention, false);
+        assert_false(wal.is_requested);
+        EVENTUALLY(atomic_load(&n_waiting) > 0);
+        assert_int_equal(database_exec(&database, "INSERT INTO t VALUES (1)"), 0);
+        wal.is_requested = true;
+        wal_checkpoint_if_due(&wal, &database, &retention, false);
+        assert_true(wal.is_requested);
+
+        atomic_store(&is_held, false);
+        EVENTUALLY((wal_checkpoint_if_due(&wal, &database, &retention, false), !wal.is_requested));
+        wal_checkpoint_wait(&wal, &database);
+        assert_int_equal(database.n_wal_pages, 0);
+        checkpointer_deinit(&checkpointer);
+}
+
 static void a_file_that_cannot_be_opened_is_an_error(void **state) {
         Checkpointer checkpointer;
         CheckpointResult result;
@@ -112,7 +124,8 @@ static void a_file_that_cannot_be_opened_is_an_error(void **state) {
         checkpointer_init(&checkpointer, "/nonexistent/perfd.db", false);
         assert_int_equal(checkpointer_start(&checkpointer), 0);
         assert_false(checkpointer_take(&checkpointer, true, &result));
-        checkpointer_begin(&checkpointer);
+        assert_true(checkpointer_begin(&checkpointer));
+        assert_false(checkpointer_begin(&checkpointer));
         assert_true(checkpointer_take(&checkpointer, true, &result));
         assert_int_equal(result.error, -ENOENT);
         assert_int_equal(result.n_log_pages, -1);
@@ -131,6 +144,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup_closed, teardown)
                 TEST(rows_are_stored_while_a_checkpoint_waits_for_the_disk),
                 TEST(a_log_that_grows_meanwhile_is_restarted),
+                TEST(a_checkpoint_that_is_requested_during_another_follows_it),
                 cmocka_unit_test(a_file_that_cannot_be_opened_is_an_error),
         };
 

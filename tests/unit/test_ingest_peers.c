@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "ingest/ingest_state.h"
 #include "ingest_fixture.h"
 
 /* Sends a frame and returns its request. */
@@ -150,6 +151,45 @@ static void a_request_is_taken_before_a_queue_of_new_connections_is_empty(void *
                 close(queued[i]);
 }
 
+static bool is_closed(int fd) {
+        char bytes[1024];
+        ssize_t n;
+
+        while ((n = recv(fd, bytes, sizeof(bytes), 0)) > 0)
+                ;
+        return n == 0 || errno != EAGAIN;
+}
+
+/* To close a connection whose peer has sent much takes longer than to refuse it. */
+static void refused_peers_are_closed_when_nobody_waits(void **state) {
+        enum { N_REFUSED = REFUSED_MAX + 40 };
+        Fixture *f = *state;
+        scoped(closep) int in = join(f);
+        uint64_t deadline_ns = clock_boottime_ns() + DEADLINE_NS;
+        int refused[N_REFUSED];
+        size_t n_closed = 0;
+
+        f->shares_config.limits[RESOURCE_CONNECTIONS] = 1;
+        shares_configure(f->shares, &f->shares_config);
+        turn(f);
+        for (size_t i = 0; i < N_REFUSED; i++)
+                refused[i] = join(f);
+        while (ingest_stats(f->ingest)->n_connections_refused < N_REFUSED) {
+                assert_true(clock_boottime_ns() < deadline_ns);
+                assert_true(sd_event_run(f->event, 0) > 0);
+        }
+        for (size_t i = 0; i < N_REFUSED; i++)
+                n_closed += is_closed(refused[i]);
+        assert_int_equal(n_closed, N_REFUSED - REFUSED_MAX);
+
+        (void)take_one(f, in);
+        turn(f);
+        for (size_t i = 0; i < N_REFUSED; i++) {
+                assert_true(is_closed(refused[i]));
+                close(refused[i]);
+        }
+}
+
 /* Membership follows the configuration, also for existing connections. */
 static void members_of_the_group_are_administrators_as_long_as_it_is_configured(void **state) {
         Fixture *f = *state;
@@ -183,6 +223,7 @@ int main(void) {
                 TEST(a_connection_works_without_a_pidfd_when_descriptors_run_out),
                 TEST(a_peer_that_is_refused_leaves_no_descriptor_behind),
                 TEST(a_request_is_taken_before_a_queue_of_new_connections_is_empty),
+                TEST(refused_peers_are_closed_when_nobody_waits),
                 TEST(members_of_the_group_are_administrators_as_long_as_it_is_configured),
         };
 

@@ -3,6 +3,7 @@
 /* tests: daemon/store/indicators/result_rows.c daemon/store/writer.c daemon/store/batches.c */
 
 #include "store_fixture.h"
+#include "sync_fixture.h"
 
 #include <stdatomic.h>
 
@@ -155,41 +156,18 @@ static void a_job_that_another_begins_meanwhile_gets_no_part(void **state) {
 
 /* --- the writer ---------------------------------------------------------------------------------- */
 
-/* Replaces SQLite's VFS so that syncing the log fails while an error is set, after this many syncs. */
+/* Syncing the log fails with this error, after this many syncs; 0: succeeds. */
 static atomic_int sync_error, n_syncs_left;
-static const sqlite3_io_methods *real;
-static sqlite3_io_methods failing;
-static sqlite3_vfs *real_vfs, failing_vfs;
 
-static int on_sync(sqlite3_file *file, int flags) {
+static int before_sync(void) {
         int e = atomic_load(&sync_error);
 
-        if (e == 0 || atomic_fetch_sub(&n_syncs_left, 1) > 0)
-                return real->xSync(file, flags);
-        errno = e;
-        return SQLITE_IOERR_FSYNC;
-}
-
-static int on_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *ret_flags) {
-        int code = real_vfs->xOpen(real_vfs, name, file, flags, ret_flags);
-
-        (void)vfs;
-        if (code == SQLITE_OK && (flags & SQLITE_OPEN_WAL)) {
-                real = file->pMethods;
-                failing = *real;
-                failing.xSync = on_sync;
-                file->pMethods = &failing;
-        }
-        return code;
+        return e == 0 || atomic_fetch_sub(&n_syncs_left, 1) > 0 ? 0 : e;
 }
 
 static int setup_group(void **state) {
         (void)state;
-        real_vfs = sqlite3_vfs_find(NULL);
-        failing_vfs = *real_vfs;
-        failing_vfs.zName = "failing";
-        failing_vfs.xOpen = on_open;
-        return sqlite3_vfs_register(&failing_vfs, 1);
+        return sync_fixture_install(SQLITE_OPEN_WAL, before_sync);
 }
 
 static int teardown(void **state) {

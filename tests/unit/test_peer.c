@@ -40,7 +40,8 @@ static void the_peer_is_who_made_the_connection(void **state) {
         one = fds[0];
         other = fds[1];
         assert_int_equal(peer_read(one, &peer), 0);
-        pidfd = peer.pidfd;
+        assert_int_equal(peer.pidfd, -1);
+        pidfd = peer_get_pidfd(one, &peer);
         assert_int_equal(peer.uid, geteuid());
         assert_int_equal(peer.gid, getegid());
         assert_int_equal(peer.pid, getpid());
@@ -85,21 +86,20 @@ static void a_pid_is_the_peer_only_if_it_belongs_to_the_same_user(void **state) 
 static void without_descriptors_the_peer_has_no_pidfd(void **state) {
         scoped(closep) int one = -1, other = -1;
         struct rlimit limit, tight;
-        int fds[2], r;
+        int fds[2], pidfd;
         Peer peer;
 
         (void)state;
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
         one = fds[0];
         other = fds[1];
+        assert_int_equal(peer_read(one, &peer), 0);
         assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
         tight = (struct rlimit){ .rlim_cur = 0, .rlim_max = limit.rlim_max };
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
-        r = peer_read(one, &peer);
+        pidfd = peer_get_pidfd(one, &peer);
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-        assert_int_equal(r, 0);
-        assert_int_equal(peer.pidfd, -1);
-        assert_int_equal(peer.pid, getpid());
+        assert_int_equal(pidfd, -1);
 }
 
 int main(void) {

@@ -3,46 +3,22 @@
 /* tests: daemon/store/wal_checkpoint.c */
 
 #include "store_fixture.h"
+#include "sync_fixture.h"
 
 #include <stdatomic.h>
 
 #define MIB (UINT64_C(1) << 20)
 
-/* Replaces SQLite's VFS so that syncing a database (not a log) fails with this error; 0: succeeds. */
+/* Syncing the database fails with this error; 0: succeeds. */
 static atomic_int sync_error;
-static const sqlite3_io_methods *real;
-static sqlite3_io_methods failing;
-static sqlite3_vfs *real_vfs, failing_vfs;
 
-static int on_sync(sqlite3_file *file, int flags) {
-        int e = atomic_load(&sync_error);
-
-        if (e == 0)
-                return real->xSync(file, flags);
-        errno = e;
-        return SQLITE_IOERR_FSYNC;
-}
-
-static int on_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *ret_flags) {
-        int code = real_vfs->xOpen(real_vfs, name, file, flags, ret_flags);
-
-        (void)vfs;
-        if (code == SQLITE_OK && (flags & SQLITE_OPEN_MAIN_DB) && (flags & SQLITE_OPEN_READWRITE)) {
-                real = file->pMethods;
-                failing = *real;
-                failing.xSync = on_sync;
-                file->pMethods = &failing;
-        }
-        return code;
+static int before_sync(void) {
+        return atomic_load(&sync_error);
 }
 
 static int setup_group(void **state) {
         (void)state;
-        real_vfs = sqlite3_vfs_find(NULL);
-        failing_vfs = *real_vfs;
-        failing_vfs.zName = "failing";
-        failing_vfs.xOpen = on_open;
-        return sqlite3_vfs_register(&failing_vfs, 1);
+        return sync_fixture_install(SQLITE_OPEN_MAIN_DB, before_sync);
 }
 
 static StoreOutcome put_large(Store *store, uint64_t n) {

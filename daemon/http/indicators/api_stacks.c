@@ -118,7 +118,7 @@ void indicators_subject_stack_diff(Exchange *exchange) {
             find_stack(exchange, to, NULL, &stacks[1].stack) > 0)
                 return;
         json_object_begin(&json);
-        if (stack_diff_write(exchange, &json, "differ", stacks, stacks[0].stack == stacks[1].stack ? 1 : 2, NULL, 0) > 0)
+        if (stack_diff_write(exchange, &json, "differ", stacks, stacks[0].stack == stacks[1].stack ? 1 : 2, NULL, 0, NULL) > 0)
                 return;
         json_object_end(&json);
 }
@@ -129,7 +129,7 @@ void indicators_subject_stacks_of_results(Exchange *exchange) {
         scoped(grouping_freep) Grouping *grouping = NULL;
         const GroupFields fields = {};
         Json json = { .out = exchange->body };
-        uint64_t n_scanned;
+        uint64_t n_scanned, n_left_out;
         Selection selection;
         Group *groups;
         size_t n;
@@ -143,7 +143,10 @@ void indicators_subject_stacks_of_results(Exchange *exchange) {
         json_object_begin(&json);
         json_put_uint(&json, "scanned", n_scanned);
         json_put_uint(&json, "stacks", n > 0 ? groups[0].n_stacks : 0);
-        if (stack_diff_write(exchange, &json, "differ", n > 0 ? groups[0].stacks : NULL, n > 0 ? groups[0].n_stacks : 0, NULL, 0) > 0)
+        n_left_out = n > 0 ? groups[0].n_of_further_stacks : 0;
+        if (stack_diff_write(exchange, &json, "differ", n > 0 ? groups[0].stacks : NULL, n > 0 ? groups[0].n_stacks : 0, NULL, 0,
+                             &n_left_out) > 0)
                 return;
+        json_put_uint(&json, "differ_left_out", n_left_out);
         json_object_end(&json);
 }

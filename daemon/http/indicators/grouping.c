@@ -199,8 +199,10 @@ static int count_stack(Group *group, const PointRow *row) {
         if (i >= group->n_stacks || group->stacks[i].stack != row->stack)
                 for (i = 0; i < group->n_stacks && group->stacks[i].stack != row->stack; i++)
                         ;
-        if (i == GROUP_STACKS_MAX)
+        if (i == GROUP_STACKS_MAX) {
+                group->n_of_further_stacks++;
                 return 0;
+        }
         if (i == group->n_stacks) {
                 if (ARRAY_EXTEND(group->stacks, group->n_stacks) < 0)
                         return -ENOMEM;

@@ -40,6 +40,7 @@ typedef struct Group {
         uint64_t first_ms, last_ms;
         StackCount *stacks; /* owned; results without a stack are not counted */
         size_t n_stacks, last_stack;
+        uint64_t n_of_further_stacks; /* results whose stacks are not among them, because there are GROUP_STACKS_MAX */
         Sequence numbers[POINT_NUMBERS_MAX]; /* finite numbers, unsorted */
 } Group;
 

@@ -107,30 +107,39 @@ static int rank_set(const RankQuery *rank, const Group *groups, size_t n, Altern
         return ranking_make(ret, *ret_n, &config);
 }
 
-static void merge_stack(StackCount *stacks, size_t *n, const StackCount *more) {
+/* Returns the number of results that are left out. */
+static uint64_t merge_stack(StackCount *stacks, size_t *n, const StackCount *more) {
         size_t i = 0;
 
         while (i < *n && stacks[i].stack != more->stack)
                 i++;
         if (i == GROUP_STACKS_MAX)
-                return;
+                return more->n + more->n_failed;
         if (i == *n)
                 stacks[(*n)++] = (StackCount){ .stack = more->stack };
         stacks[i].n += more->n;
         stacks[i].n_failed += more->n_failed;
+        return 0;
 }
 
 /* Writes in what the software stacks of the set differ, beside the keys that distinguish its alternatives. */
 static int write_also_differ(Exchange *exchange, Json *json, const RankQuery *rank, const Group *groups, size_t n) {
         scoped(freep) StackCount *stacks = calloc(GROUP_STACKS_MAX, sizeof(*stacks));
+        uint64_t n_left_out = 0;
         size_t n_stacks = 0;
+        int r;
 
         if (!stacks)
                 return -ENOMEM;
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++) {
+                n_left_out += groups[i].n_of_further_stacks;
                 for (size_t k = 0; k < groups[i].n_stacks; k++)
-                        merge_stack(stacks, &n_stacks, &groups[i].stacks[k]);
-        return stack_diff_write(exchange, json, "also_differ", stacks, n_stacks, rank->fields.names, rank->fields.n);
+                        n_left_out += merge_stack(stacks, &n_stacks, &groups[i].stacks[k]);
+        }
+        r = stack_diff_write(exchange, json, "also_differ", stacks, n_stacks, rank->fields.names, rank->fields.n, &n_left_out);
+        if (r == 0)
+                json_put_uint(json, "also_differ_left_out", n_left_out);
+        return r;
 }
 
 static int write_set(Exchange *exchange, Json *json, const RankQuery *rank, const Group *groups, size_t n) {

@@ -11,7 +11,6 @@
 #include "util/array.h"
 #include "util/scoped.h"
 
-#define FACTS_MAX 200000U /* of all stacks together */
 #define BUILD_KEY ".build"
 
 /* A value of a stack. */
@@ -25,19 +24,26 @@ typedef struct FactSet {
         size_t n, n_allocated;
 } FactSet;
 
-static void fact_set_deinit(FactSet *set) {
-        for (size_t i = 0; i < set->n; i++) {
+static void drop_facts_from(FactSet *set, size_t begin) {
+        for (size_t i = begin; i < set->n; i++) {
                 free(set->items[i].key);
                 free(set->items[i].value);
                 free(set->items[i].build);
         }
+        set->n = begin;
+}
+
+static void fact_set_deinit(FactSet *set) {
+        drop_facts_from(set, 0);
         free(set->items);
 }
 
 static int add_fact(FactSet *set, size_t stack, const char *key, const char *value, const char *build) {
         Fact *fact;
 
-        if (set->n == FACTS_MAX || ARRAY_RESERVE(set->items, set->n_allocated, set->n + 1) < 0)
+        if (set->n == STACK_DIFF_FACTS_MAX)
+                return -E2BIG;
+        if (ARRAY_RESERVE(set->items, set->n_allocated, set->n + 1) < 0)
                 return -ENOMEM;
         fact = &set->items[set->n++];
         *fact = (Fact){ .key = strdup(key), .value = strdup(value), .build = strdup(build), .stack = stack };
@@ -52,8 +58,8 @@ static int add_package(FactSet *set, size_t stack, const PackageRow *row) {
         scoped(buffer_deinit) Buffer key = {}, build = {};
 
         buffer_printf(&key, is_quoted ? "package.\"%s\"" : "package.%s", row->name);
-        buffer_printf(&build, "%s%s%s%s%s%s%s", row->version, *row->source ? " " : "", row->source, *row->hash ? " " : "", row->hash,
-                      *row->build ? " " : "", row->build);
+        buffer_puts(&build, "");
+        stack_facts_put_build(row, &build);
         if (buffer_error(&key) < 0 || buffer_error(&build) < 0)
                 return -ENOMEM;
         return add_fact(set, stack, key.text, row->version, build.text);
@@ -207,30 +213,54 @@ static void write_key(Json *json, Fact *facts, size_t n, const StackCount *stack
         json_object_end(json);
 }
 
-int stack_diff_write(Exchange *exchange, Json *json, const char *key, const StackCount *stacks, size_t n, const char *const *without,
-                     size_t n_without) {
-        scoped(fact_set_deinit) FactSet set = {};
-        int r = 0;
+/* Reads the facts of as many stacks as STACK_DIFF_FACTS_MAX allows, at most *n, and sets *n to their number. */
+static int read_stacks(Exchange *exchange, const StackCount *stacks, size_t *n, FactSet *set) {
+        for (size_t i = 0; i < *n; i++) {
+                size_t begin = set->n;
+                int r;
 
-        for (size_t i = 0; i < n && n > 1 && r == 0; i++) {
-                r = read_facts(exchange, &stacks[i], i, &set);
+                r = read_facts(exchange, &stacks[i], i, set);
                 if (r == 0)
-                        r = read_packages(exchange, &stacks[i], i, &set);
+                        r = read_packages(exchange, &stacks[i], i, set);
+                if (r == -E2BIG) {
+                        drop_facts_from(set, begin);
+                        *n = i;
+                        return 0;
+                }
+                if (r != 0)
+                        return r;
         }
-        if (set.n == FACTS_MAX)
-                return exchange_error(exchange, 413, "the software stacks have more than %u packages; select fewer results", FACTS_MAX);
+        return 0;
+}
+
+static void write_keys(Json *json, FactSet *set, const StackCount *stacks, size_t n, const char *const *without, size_t n_without) {
+        if (set->n > 0)
+                qsort(set->items, set->n, sizeof(*set->items), compare_values);
+        for (size_t begin = 0, end = 0; begin < set->n; begin = end) {
+                for (end = begin + 1; end < set->n && strcmp(set->items[begin].key, set->items[end].key) == 0; end++)
+                        ;
+                if (!is_among(set->items[begin].key, without, n_without))
+                        write_key(json, &set->items[begin], end - begin, stacks, n);
+        }
+}
+
+int stack_diff_write(Exchange *exchange, Json *json, const char *key, const StackCount *stacks, size_t n, const char *const *without,
+                     size_t n_without, uint64_t *ret_n_left_out) {
+        scoped(fact_set_deinit) FactSet set = {};
+        size_t n_read = n > 1 ? n : 0;
+        int r;
+
+        r = read_stacks(exchange, stacks, &n_read, &set);
         if (r != 0)
                 return exchange_store_error(exchange, r);
+        if (n_read < n && n > 1 && !ret_n_left_out)
+                return exchange_error(exchange, 413, "the software stacks have more than %u packages; select fewer results",
+                                      STACK_DIFF_FACTS_MAX);
 
-        if (set.n > 0)
-                qsort(set.items, set.n, sizeof(*set.items), compare_values);
+        for (size_t i = n_read; n > 1 && i < n; i++)
+                *ret_n_left_out += stacks[i].n + stacks[i].n_failed;
         json_put_array_begin(json, key);
-        for (size_t begin = 0, end = 0; begin < set.n; begin = end) {
-                for (end = begin + 1; end < set.n && strcmp(set.items[begin].key, set.items[end].key) == 0; end++)
-                        ;
-                if (!is_among(set.items[begin].key, without, n_without))
-                        write_key(json, &set.items[begin], end - begin, stacks, n);
-        }
+        write_keys(json, &set, stacks, n_read, without, n_without);
         json_array_end(json);
         return 0;
 }

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "http/indicators/declaration.h"
+#include "http/indicators/package_check.h"
 #include "http/indicators/result_groups.h"
 #include "snapshot/shared_texts.h"
 #include "store/indicators/indicator_reader.h"
@@ -468,6 +469,14 @@ static int check_value(const Vocabulary *vocabulary, Exchange *exchange, const C
         return r != 0 || is_there ? r : say_refused(exchange, condition, refusal);
 }
 
+static int check_packages(Exchange *exchange, const FieldList *fields) {
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < fields->n; i++)
+                r = package_check(exchange, fields->names[i]);
+        return r;
+}
+
 int vocabulary_check(Vocabulary *vocabulary, Exchange *exchange, const Selection *selection) {
         const PointFilter *filter = &selection->filter;
         Asked asked[ASKED_MAX];
@@ -488,5 +497,9 @@ int vocabulary_check(Vocabulary *vocabulary, Exchange *exchange, const Selection
         r = check_keys(vocabulary, exchange, asked, n);
         for (size_t i = 0; r == 0 && i < filter->n_conditions; i++)
                 r = check_value(vocabulary, exchange, &filter->conditions[i]);
-        return r;
+        for (size_t i = 0; r == 0 && i < filter->n_conditions; i++)
+                r = package_check(exchange, filter->conditions[i].key);
+        if (r == 0)
+                r = check_packages(exchange, &selection->fields);
+        return r == 0 ? check_packages(exchange, &selection->hold) : r;
 }

@@ -57,11 +57,15 @@ int stack_facts_error(const StackFacts *facts) {
 
 static const char *const facts_keys[] = { "stack", "base_image", "os", "python", "package_manager" };
 
+static bool is_package_key(const char *key) {
+        return strncmp(key, PACKAGE_KEY, strlen(PACKAGE_KEY)) == 0 && key[strlen(PACKAGE_KEY)];
+}
+
 bool stack_facts_has_key(const char *key) {
         for (size_t i = 0; i < N_ELEMENTS(facts_keys); i++)
                 if (strcmp(key, facts_keys[i]) == 0)
                         return true;
-        return strncmp(key, PACKAGE_KEY, strlen(PACKAGE_KEY)) == 0 && key[strlen(PACKAGE_KEY)];
+        return is_package_key(key);
 }
 
 /* Writes the name of the package in the key. True: the key asks for the build. */
@@ -80,6 +84,15 @@ static bool read_package_key(const char *key, Buffer *out) {
         return is_build;
 }
 
+bool stack_facts_read_package(const char *key, Buffer *out) {
+        if (!is_package_key(key))
+                return false;
+
+        buffer_puts(out, "");
+        (void)read_package_key(key, out);
+        return true;
+}
+
 /* --- look-up ------------------------------------------------------------------------------------- */
 
 enum { PACKAGE_VERSION, PACKAGE_SOURCE, PACKAGE_HASH, PACKAGE_BUILD, N_PACKAGE_COLUMNS };
@@ -93,19 +106,31 @@ STATEMENT facts_of_stack = { "SELECT facts, lower(substr(hex(digest), 1, 16)) FR
 
 #define HASH_DIGITS 12
 
-/* Writes "2.1.0 https://…/simple sha256:0123456789ab cp38". */
-static void put_build(const Prepared *row, Buffer *out) {
-        for (int i = 0; i < N_PACKAGE_COLUMNS; i++) {
-                const char *text = column_text(row, i) ?: "";
-                const char *colon = i == PACKAGE_HASH ? strchr(text, ':') : NULL;
+static void put_word(const char *word, size_t n, size_t begin, Buffer *out) {
+        if (n > 0 && out->n > begin)
+                buffer_putc(out, ' ');
+        buffer_put(out, word, n);
+}
 
-                if (*text && i > 0)
-                        buffer_putc(out, ' ');
-                if (colon && strlen(colon + 1) > HASH_DIGITS)
-                        buffer_put(out, text, (size_t)(colon - text) + 1 + HASH_DIGITS);
-                else
-                        buffer_puts(out, text);
-        }
+void stack_facts_put_build(const PackageRow *package, Buffer *out) {
+        const char *colon = strchr(package->hash, ':');
+        size_t begin = out->n, n_hash = strlen(package->hash);
+
+        if (colon && strlen(colon + 1) > HASH_DIGITS)
+                n_hash = (size_t)(colon - package->hash) + 1 + HASH_DIGITS;
+        put_word(package->version, strlen(package->version), begin, out);
+        put_word(package->source, strlen(package->source), begin, out);
+        put_word(package->hash, n_hash, begin, out);
+        put_word(package->build, strlen(package->build), begin, out);
+}
+
+static void put_build(const Prepared *row, Buffer *out) {
+        const PackageRow package = {
+                .version = column_text(row, PACKAGE_VERSION) ?: "", .source = column_text(row, PACKAGE_SOURCE) ?: "",
+                .hash = column_text(row, PACKAGE_HASH) ?: "", .build = column_text(row, PACKAGE_BUILD) ?: "",
+        };
+
+        stack_facts_put_build(&package, out);
 }
 
 static int find_package(StackFacts *facts, int64_t stack, const char *key, Buffer *out, bool *ret_is_there) {
@@ -184,7 +209,7 @@ const char *stack_facts_get(StackFacts *facts, int64_t stack, const char *key) {
         FactSlot *slot;
 
         assert(stack_facts_has_key(key));
-        if (stack == 0)
+        if (stack == 0 || facts->error != 0) /* the error has ended the query */
                 return NULL;
         slot = &facts->slots[hash_text(hash_bytes(HASH_BEGIN, &stack, sizeof(stack)), key) % N_SLOTS];
         if (slot->stack == stack && strcmp(slot->key, key) == 0)

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "store/indicators/stack_reader.h"
 #include "store/reader.h"
 #include "util/scoped.h"
 
@@ -28,7 +29,13 @@ DEFINE_SCOPED(StackFacts, stack_facts_free);
 
 /* True if the key names a fact of a stack. */
 bool stack_facts_has_key(const char *key);
-/* Returns the value of a key that stack_facts_has_key(), borrowed until the next call; NULL: unknown, or an error. */
+/* Writes the name of the package of a key package.NAME or package.NAME.build. False for other keys. */
+bool stack_facts_read_package(const char *key, Buffer *out);
+/* Returns the value of a key that stack_facts_has_key(), borrowed until the next call; NULL: unknown, or
+ * there was an error, which has ended the query of the reader. */
 const char *stack_facts_get(StackFacts *facts, int64_t stack, const char *key);
+/* Writes the value of package.NAME.build for a package: "2.1.0 https://…/simple sha256:0123456789ab cp38", with the first digits of a
+ * hash, so that a query can name it. */
+void stack_facts_put_build(const PackageRow *package, Buffer *out);
 /* Returns the first error of a look-up: 0 or an outcome of reader.h. */
 int stack_facts_error(const StackFacts *facts);

@@ -28,3 +28,8 @@ typedef struct PackageRow {
 /* Begins a query of the packages of a stack, by name. */
 int stack_reader_list_packages(Reader *reader, int64_t stack);
 int stack_reader_next_package(Reader *reader, PackageRow *ret);
+
+/* Begins a query of the names of packages, each once; name: only this name, as it is or as stacks compare it; NULL: all. */
+int stack_reader_list_names(Reader *reader, const char *name);
+/* *ret is borrowed until the next call. */
+int stack_reader_next_name(Reader *reader, const char **ret);
