@@ -7,6 +7,7 @@
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
 #include "client/pipeline/spdl_export.h"
+#include "client/pipeline/spdl_log.h"
 #include "client/pipeline/verdict.h"
 #include "util/json.h"
 #include "util/parse.h"
@@ -96,6 +97,15 @@ static int write_pipelines(const CommandLine *line, const SpdlExport *export, co
         return r == 0 ? EXIT_DONE : command_fail(r);
 }
 
+/* An export begins with the brace of an object. */
+static bool is_export(const Buffer *text) {
+        size_t n = 0;
+
+        while (n < text->n && strchr(" \t\r\n", text->text[n]))
+                n++;
+        return n < text->n && text->text[n] == '{';
+}
+
 static int diagnose_file(const CommandLine *line, const char *file, const SpdlSettings *settings, Screen *screen, Json *json) {
         scoped(buffer_deinit) Buffer text = {};
         scoped(spdl_export_deinit) SpdlExport export = {};
@@ -104,7 +114,7 @@ static int diagnose_file(const CommandLine *line, const char *file, const SpdlSe
         r = input_read(file, &text);
         if (r != EXIT_DONE)
                 return r;
-        r = spdl_export_read(&export, input_name(file), &text, settings);
+        r = (is_export(&text) ? spdl_export_read : spdl_log_read)(&export, input_name(file), &text, settings);
         if (r < 0)
                 return command_fail(r);
         if (r == SPDL_EXPORT_INVALID) {
@@ -112,8 +122,8 @@ static int diagnose_file(const CommandLine *line, const char *file, const SpdlSe
                 return EXIT_FAILED;
         }
         if (export.n_left_out > 0)
-                message_print("%s: left out %zu interval%s with missing values or repeated times", input_name(file), export.n_left_out,
-                              export.n_left_out == 1 ? "" : "s");
+                message_print("%s: left out %zu interval%s with missing values, repeated times or a cut line", input_name(file),
+                              export.n_left_out, export.n_left_out == 1 ? "" : "s");
         return write_pipelines(line, &export, input_name(file), screen, json);
 }
 
@@ -150,10 +160,11 @@ const Command cmd_pipeline_diagnose = {
         .name = "pipeline diagnose",
         .arguments = "FILE|-…",
         .summary = "Find the stage that limits a data pipeline",
-        .help = "Reads statistics of SPDL pipelines that were exported as JSON, and prints how long the training loop waited for data, "
-                "which stage is the limit, and what the workers of each stage do with their time. Needs no perfd.",
+        .help = "Reads statistics of SPDL pipelines, exported as JSON or from a log, and prints how long the training loop waited for "
+                "data, which stage is the limit, and what the workers of each stage do with their time. Needs no perfd.",
         .examples = { "perfctl pipeline diagnose stats.json", "perfctl pipeline diagnose --producer spdl=0.8 --threads 12 stats.json",
-                      "perfctl pipeline diagnose --json rank*.json" },
+                      "perfctl pipeline diagnose --json rank*.json",
+                      "perfctl pipeline diagnose --producer spdl=0.8 training.log" },
         COMMAND_OPTIONS(PipelineDiagnoseOptions, options_table),
         .n_arguments_min = 1,
         .n_arguments_max = COMMAND_MANY,

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "client/facts/build_info.h"
 #include "client/facts/object_builder.h"
 #include "stack/stack.h"
 
@@ -41,16 +42,22 @@ static const char *exact_version(const char *version) {
         return version && strncmp(version, "==", 2) == 0 ? version + strspn(version, "=") : version;
 }
 
-static int put_locked(const Member *member, const Value *sources, Arena *arena, Value *ret) {
+/* printed: by the script, with its build information. */
+static int put_locked(const Member *member, const Value *sources, const Value *printed, Arena *arena, Value *ret) {
+        scoped(buffer_deinit) Buffer build = {};
         const Value *locked = &member->value;
         ObjectBuilder package;
 
-        object_builder_init(&package, arena, 5);
+        object_builder_init(&package, arena, 6);
         object_builder_put_text(&package, "name", member->key);
         object_builder_put_text(&package, "kind", STACK_KIND_PYTHON);
         object_builder_put_text(&package, "version", exact_version(value_get_string(locked, "version")));
         object_builder_put_text(&package, "source", find_source(sources, value_get_string(locked, "index")));
         object_builder_put(&package, "hashes", value_get(locked, "hashes"));
+        build_info_put(printed, member->key, &build);
+        if (buffer_error(&build) < 0)
+                return -ENOMEM;
+        object_builder_put_text(&package, "build", build.n > 0 ? build.text : NULL);
         return object_builder_end(&package, ret);
 }
 
@@ -63,7 +70,7 @@ static int put_native(const char *name, Arena *arena, Value *ret) {
         return object_builder_end(&package, ret);
 }
 
-static int list_packages(const AmunPlace *place, Arena *arena, Value *ret) {
+static int list_packages(const AmunPlace *place, const Value *printed, Arena *arena, Value *ret) {
         const Value *lock = value_get(value_get(place->specification, "python"), "requirements_locked");
         const Value *locked = value_get(lock, "default"), *native = value_get(place->specification, "packages");
         const Value *sources = value_get(value_get(lock, "_meta"), "sources");
@@ -73,7 +80,7 @@ static int list_packages(const AmunPlace *place, Arena *arena, Value *ret) {
         int r = items ? 0 : -ENOMEM;
 
         for (size_t i = 0; i < n_locked && r == 0; i++)
-                r = put_locked(&locked->members[i], sources, arena, &items[n++]);
+                r = put_locked(&locked->members[i], sources, printed, arena, &items[n++]);
         for (size_t i = 0; i < n_native && r == 0; i++)
                 if (native->items[i].type == VALUE_STRING)
                         r = put_native(native->items[i].string, arena, &items[n++]);
@@ -91,7 +98,7 @@ int amun_stack_make(const AmunPlace *place, Arena *arena, Submission *ret) {
 
         if (!stack || !document || !packages)
                 return -ENOMEM;
-        r = list_packages(place, arena, packages);
+        r = list_packages(place, ret->indicator.document, arena, packages);
         if (r < 0)
                 return r;
 

@@ -69,7 +69,7 @@ void spdl_export_deinit(SpdlExport *export) {
         *export = (SpdlExport){};
 }
 
-__attribute__((format(printf, 2, 3))) static int refuse(SpdlExport *export, const char *format, ...) {
+int spdl_export_refuse(SpdlExport *export, const char *format, ...) {
         va_list args;
 
         va_start(args, format);
@@ -125,16 +125,16 @@ static int take_member(SpdlExport *export, StageRows *rows, const char *name, co
         if (n_label == 0 || !pipeline_stage_parse(&stage, key, n_label))
                 return 0;
         if (member->value.type != VALUE_LIST)
-                return refuse(export, "%s: '%.80s' is %s; expected a list", name, member->key, value_type_text(&member->value));
+                return spdl_export_refuse(export, "%s: '%.80s' is %s; expected a list", name, member->key, value_type_text(&member->value));
 
         r = find_row(rows, &stage, &row);
         if (r < 0)
                 return r;
         if (rows->n > PIPELINE_STAGES_MAX)
-                return refuse(export, "%s: more than %u stages", name, PIPELINE_STAGES_MAX);
+                return spdl_export_refuse(export, "%s: more than %u stages", name, PIPELINE_STAGES_MAX);
         if (row->columns[column])
-                return refuse(export, "%s: '%.80s' is a second list of these values for the same stage; give each pipeline a file of its "
-                              "own", name, member->key);
+                return spdl_export_refuse(export, "%s: '%.80s' is a second list of these values for the same stage; give each pipeline a "
+                                          "file of its own", name, member->key);
         row->columns[column] = &member->value;
         return 0;
 }
@@ -167,12 +167,14 @@ static int get_values(SpdlExport *export, const char *name, const StageRow *row,
                       double ret[static N_COLUMNS]) {
         for (SpdlColumn c = group->begin; c < group->clock; c++)
                 if (!get_number(row->columns[c], i, &ret[c]))
-                        return refuse(export, "%s: stage '%.80s', interval %zu: expected a number that is not negative", name,
-                                      row->stage.name, i + 1);
+                        return spdl_export_refuse(export, "%s: stage '%.80s', interval %zu: expected a number that is not negative",
+                                                  name, row->stage.name, i + 1);
         if (group == &task_group && ret[COLUMN_FAILURES] > ret[COLUMN_TASKS])
-                return refuse(export, "%s: stage '%.80s', interval %zu: more failures than tasks", name, row->stage.name, i + 1);
+                return spdl_export_refuse(export, "%s: stage '%.80s', interval %zu: more failures than tasks", name,
+                                          row->stage.name, i + 1);
         if (group == &queue_group && ret[COLUMN_READINESS] > 1)
-                return refuse(export, "%s: stage '%.80s', interval %zu: the occupancy is above 1", name, row->stage.name, i + 1);
+                return spdl_export_refuse(export, "%s: stage '%.80s', interval %zu: the occupancy is above 1", name,
+                                          row->stage.name, i + 1);
         return 0;
 }
 
@@ -242,8 +244,8 @@ static int check_lengths(SpdlExport *export, const char *name, const StageRow *r
                         *ret = row->columns[c]->n_items;
         for (SpdlColumn c = group->begin; c < group->clock; c++)
                 if (row->columns[c] && row->columns[c]->n_items != *ret)
-                        return refuse(export, "%s: stage '%.80s': the lists have %zu and %zu values; each needs one for each interval",
-                                      name, row->stage.name, *ret, row->columns[c]->n_items);
+                        return spdl_export_refuse(export, "%s: stage '%.80s': the lists have %zu and %zu values; each needs one for each "
+                                                  "interval", name, row->stage.name, *ret, row->columns[c]->n_items);
         return 0;
 }
 
@@ -294,7 +296,7 @@ static int add_rows(SpdlExport *export, const char *name, StageRows *rows, const
         if (r != 0)
                 return r;
         if (rows->n == 0)
-                return refuse(export, "%s: no member is a stage of a pipeline, such as \"0:1:decode_num_tasks\"", name);
+                return spdl_export_refuse(export, "%s: no member is a stage of a pipeline, such as \"0:1:decode_num_tasks\"", name);
 
         export->stages = calloc(rows->n, sizeof(*export->stages));
         if (!export->stages)
@@ -321,9 +323,9 @@ int spdl_export_read(SpdlExport *export, const char *name, const Buffer *text, c
         value_parse_begin(&reader, text->text ?: "", text->n);
         r = value_parse_next(&reader, &arena, &document, &error);
         if (r == VALUE_MALFORMED)
-                return refuse(export, "%s:%u:%u: %s", name, error.line, error.column, error.text);
+                return spdl_export_refuse(export, "%s:%u:%u: %s", name, error.line, error.column, error.text);
         if (r != 0 || document->type != VALUE_OBJECT || value_parse_next(&reader, &arena, &more, &error) != VALUE_END)
-                return refuse(export, "%s: expected one JSON object", name);
+                return spdl_export_refuse(export, "%s: expected one JSON object", name);
 
         for (size_t i = 0; r == 0 && i < document->n_members; i++)
                 r = take_member(export, &rows, name, &document->members[i]);

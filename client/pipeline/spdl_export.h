@@ -18,7 +18,7 @@ typedef struct SpdlExport {
         PipelineStage *stages; /* owned; sums over the intervals, in the order of pipeline and position */
         size_t n;
         size_t n_intervals;    /* of the stage with the most */
-        size_t n_left_out;     /* intervals with a missing value, or with the time of the interval before */
+        size_t n_left_out;     /* intervals with a missing value, or with the time of the interval before; cut lines of a log */
         char error[320];
 } SpdlExport;
 
@@ -31,6 +31,9 @@ void spdl_export_deinit(SpdlExport *export);
 enum {
         SPDL_EXPORT_INVALID = 1, /* `error` has the place, the error and a fix */
 };
+
+/* Writes `error`. Returns SPDL_EXPORT_INVALID. */
+__attribute__((format(printf, 2, 3))) int spdl_export_refuse(SpdlExport *export, const char *format, ...);
 
 /*
  * Reads a text. name: of the text, for messages. The first of three or more intervals does not count: the queues fill in it. Returns 0,

@@ -23,16 +23,19 @@ void verdict_write_headline(const VerdictPipeline *pipeline, Buffer *out) {
                 buffer_puts(out, "The wait of the training loop is not known: the last queue has no statistics.");
                 return;
         }
-        buffer_printf(out, "The training loop waited for data %.1f %% of the time", 100 * diagnosis->wait_share);
+        buffer_printf(out, "The training loop waited for data %s%.1f %% of the time", diagnosis->is_wait_bound ? "at most " : "",
+                      100 * diagnosis->wait_share);
         if (!isnan(diagnosis->mean_wait_s))
                 buffer_printf(out, " (%.4g ms per item)", 1e3 * diagnosis->mean_wait_s);
+        if (diagnosis->is_wait_bound)
+                buffer_puts(out, ": the last queue was empty so long, but the loop's calls of get were not measured");
         buffer_putc(out, '.');
 }
 
 /* Names what limits once the limiting stage, whose workers are `busy`, is relieved. */
 static void write_next(const VerdictPipeline *pipeline, double busy, Buffer *out) {
         const PipelineDiagnosis *diagnosis = &pipeline->diagnosis;
-        double by_loop = diagnosis->wait_share < 1 ? 1 / (1 - diagnosis->wait_share) : INFINITY;
+        double by_loop = diagnosis->wait_share < 1 && !diagnosis->is_wait_bound ? 1 / (1 - diagnosis->wait_share) : INFINITY;
         StageAccounting next;
 
         if (account(pipeline, diagnosis->next_stage, &next) && next.busy * by_loop > busy)
@@ -210,6 +213,7 @@ void verdict_put_members(const VerdictPipeline *pipeline, Json *json) {
         json_put_string(json, "confidence", pipeline_confidence_names[diagnosis->confidence]);
         json_put_string(json, "next_stage", diagnosis->next_stage < pipeline->n ? pipeline->stages[diagnosis->next_stage].name : NULL);
         put_double(json, "wait_share", diagnosis->wait_share);
+        json_put_bool(json, "is_wait_bound", diagnosis->is_wait_bound);
         put_double(json, "mean_wait_seconds", diagnosis->mean_wait_s);
         put_double(json, "busy_workers", diagnosis->busy_workers);
         put_evidence(pipeline, json);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "client/facts/build_info.h"
 #include "document/value_parse.h"
 
 void kept_parameters_deinit(KeptParameters *kept) {
@@ -11,11 +12,15 @@ void kept_parameters_deinit(KeptParameters *kept) {
         arena_deinit(&kept->arena);
 }
 
-static int write_text(const Value *parameters, Buffer *out) {
+static int write_text(const Indicator *indicator, Buffer *out) {
+        const Value *document = indicator->document;
         Json json = { .out = out };
 
         json_object_begin(&json);
-        value_put_json(parameters, "@parameters", &json);
+        value_put_json(indicator->parameters, "@parameters", &json);
+        for (size_t i = 0; document && document->type == VALUE_OBJECT && i < document->n_members; i++)
+                if (build_info_is_key(document->members[i].key))
+                        value_put_json(&document->members[i].value, document->members[i].key, &json);
         json_object_end(&json);
         return buffer_error(out);
 }
@@ -27,9 +32,9 @@ int kept_parameters_add(KeptParameters *kept, const Indicator *indicator) {
         if (!indicator->parameters || kept->differ)
                 return 0;
         if (kept->text.n == 0)
-                return write_text(indicator->parameters, &kept->text);
+                return write_text(indicator, &kept->text);
 
-        r = write_text(indicator->parameters, &text);
+        r = write_text(indicator, &text);
         kept->differ = r == 0 && (text.n != kept->text.n || memcmp(text.text, kept->text.text, text.n) != 0);
         return r;
 }

@@ -15,7 +15,7 @@
 #include "util/buffer.h"
 
 typedef struct KeptParameters {
-        Buffer text; /* of an object with @parameters alone; "": no run has printed parameters */
+        Buffer text; /* of an object with @parameters, and the build information of frameworks; "": no run has printed parameters */
         bool differ; /* the runs have different parameters, so that none are shared */
         Arena arena;
 } KeptParameters;

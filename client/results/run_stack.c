@@ -22,7 +22,8 @@ void run_stack_deinit(RunStack *stack) {
 static int read_sources(const char *words, const char *program, RunStack *ret) {
         scoped(closep) int root_fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         const StackPlace place = { .root_fd = root_fd, .program = program, .virtual_env = getenv("VIRTUAL_ENV"),
-                                   .conda_prefix = getenv("CONDA_PREFIX"), .path = getenv("PATH"), .modules = getenv("LOADEDMODULES") };
+                                   .conda_prefix = getenv("CONDA_PREFIX"), .path = getenv("PATH"), .modules = getenv("LOADEDMODULES"),
+                                   .container = getenv("APPTAINER_CONTAINER") ?: getenv("SINGULARITY_CONTAINER") };
         scoped(stack_builder_deinit) StackBuilder stack = { .arena = &ret->arena };
         Slice word;
         int r;

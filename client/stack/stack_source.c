@@ -256,12 +256,54 @@ static int read_module(const StackPlace *place, StackBuilder *stack) {
         return 0;
 }
 
+/* --- container -------------------------------------------------------------------------------------- */
+
+#define ENVIRONMENT_FILE "run/.containerenv" /* written by podman and buildah */
+#define ENVIRONMENT_BYTES_MAX 65536U
+
+/* Returns the quoted value of a line such as image="…". */
+static Slice find_quoted(const char *text, const char *key) {
+        Slice value = find_header(text, key);
+
+        if (!value.text || value.n < 2 || value.text[0] != '"' || value.text[value.n - 1] != '"')
+                return (Slice){};
+        return (Slice){ value.text + 1, value.n - 2 };
+}
+
+/* Takes the image with its digest from podman's file, otherwise the image file that Apptainer names. */
+static int read_container(const StackPlace *place, StackBuilder *stack) {
+        scoped(buffer_deinit) Buffer image = {};
+        scoped(freep) char *text = NULL;
+        Slice name, id;
+        int r;
+
+        r = file_read_at(place->root_fd, ENVIRONMENT_FILE, ENVIRONMENT_BYTES_MAX, &text, NULL);
+        if (r == -ENOMEM)
+                return r;
+        name = find_quoted(r < 0 ? NULL : text, "image=");
+        id = find_quoted(r < 0 ? NULL : text, "imageid=");
+        if (name.n > 0)
+                buffer_put(&image, name.text, name.n);
+        if (id.n > 0)
+                buffer_printf(&image, "@sha256:%.*s", (int)id.n, id.text);
+        if (image.n == 0 && place->container)
+                buffer_puts(&image, place->container);
+        if (buffer_error(&image) < 0)
+                return -ENOMEM;
+        if (image.n == 0 || image.n > STACK_TEXT_BYTES_MAX || !utf8_is_line(image.text))
+                return STACK_SOURCE_NONE;
+
+        stack->base_image = stack_builder_slice(arena_strndup(stack->arena, image.text, image.n));
+        return stack->base_image.text ? 0 : -ENOMEM;
+}
+
 /* --- the table -------------------------------------------------------------------------------------- */
 
 static const struct {
         const char *word;
         int (*read)(const StackPlace *place, StackBuilder *stack);
-} sources[] = { { "pip", read_pip }, { "conda", read_conda }, { "dpkg", read_dpkg }, { "module", read_module } };
+} sources[] = { { "pip", read_pip }, { "conda", read_conda }, { "dpkg", read_dpkg }, { "module", read_module },
+              { "container", read_container } };
 
 static size_t find_source(const char *word, size_t n) {
         size_t i = 0;

@@ -11,19 +11,20 @@
  *   conda   packages in the environment of $CONDA_PREFIX
  *   dpkg    installed packages of Debian
  *   module  modules in $LOADEDMODULES
+ *   container  image and digest that podman wrote to /run/.containerenv, otherwise $APPTAINER_CONTAINER: the base image
  */
 
 #include <stdbool.h>
 
 #include "client/stack/stack_builder.h"
 
-#define STACK_SOURCE_WORDS "pip, conda, dpkg or module"
+#define STACK_SOURCE_WORDS "pip, conda, dpkg, module or container"
 
 /* Environment of a command. NULL: not set. */
 typedef struct StackPlace {
         int root_fd; /* of the file system */
         const char *program; /* of the command, as it was given */
-        const char *virtual_env, *conda_prefix, *path, *modules;
+        const char *virtual_env, *conda_prefix, *path, *modules, *container;
 } StackPlace;
 
 /* Returns true if each word of a list, with commas between, names a source. */

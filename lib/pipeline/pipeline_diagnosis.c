@@ -27,6 +27,8 @@ const char *const pipeline_confidence_names[N_PIPELINE_CONFIDENCES] = {
 
 #define WAIT_SHARE_MIN 0.05   /* of the time: a consumer that waits less is not limited by data */
 #define WAIT_S_MIN     50e-6  /* per item: the rule of tf.data for input-bound programs */
+#define EMPTY_MIN      0.5    /* of the time: a queue that is empty so long ... */
+#define GET_SHARE_MAX  0.1    /* ... and whose gets took less than this part of it was not waited for by get */
 #define SHARE_MOST     0.5    /* workers spend most of their time so */
 #define SHARE_CLEAR    0.75
 #define SHARE_SURE     0.9
@@ -110,6 +112,25 @@ static void find_limit(PipelineDiagnosis *diagnosis, const PipelineStage *stages
         }
 }
 
+/*
+ * Sets how long the consumer waited. SPDL 0.8 takes items from its own queue classes without blocking, so their get time is nearly 0 while
+ * the consumer waits. The time in which the queue was empty is what the consumer waited at most.
+ */
+static void find_wait(PipelineDiagnosis *diagnosis, const PipelineStage *sink) {
+        const StageQueue *queue = &sink->queue;
+        double readiness;
+
+        diagnosis->wait_share = fmin(1, queue->get_s / queue->elapsed_s);
+        if (queue->n_gets > 0)
+                diagnosis->mean_wait_s = queue->get_s / queue->n_gets;
+        if (pipeline_stage_readiness(sink, &readiness) != PIPELINE_READINESS_KNOWN || 1 - readiness < EMPTY_MIN ||
+            diagnosis->wait_share > GET_SHARE_MAX * (1 - readiness))
+                return;
+        diagnosis->wait_share = 1 - readiness;
+        diagnosis->is_wait_bound = true;
+        diagnosis->mean_wait_s = NAN;
+}
+
 PipelineDiagnosis pipeline_diagnosis_of(const PipelineStage *stages, size_t n, unsigned n_threads) {
         PipelineDiagnosis ret = { .stage = n, .next_stage = n, .wait_share = NAN, .mean_wait_s = NAN };
         Shares shares = collect(stages, n);
@@ -118,14 +139,14 @@ PipelineDiagnosis pipeline_diagnosis_of(const PipelineStage *stages, size_t n, u
         ret.busy_workers = shares.busy_workers;
         if (!sink || !(sink->elapsed_s > 0))
                 return ret;
-        ret.wait_share = fmin(1, sink->get_s / sink->elapsed_s);
-        if (sink->n_gets > 0)
-                ret.mean_wait_s = sink->get_s / sink->n_gets;
+        find_wait(&ret, &stages[n - 1]);
 
         if (sink->n_gets > 0 && (ret.wait_share < WAIT_SHARE_MIN || ret.mean_wait_s <= WAIT_S_MIN)) {
                 ret.limit = PIPELINE_LIMIT_CONSUMER;
                 ret.confidence = rate(1 - ret.wait_share);
         } else if (shares.busiest < n)
                 find_limit(&ret, stages, n, &shares, n_threads);
+        if (ret.is_wait_bound && ret.confidence > PIPELINE_CONFIDENCE_LOW)
+                ret.confidence--;
         return ret;
 }

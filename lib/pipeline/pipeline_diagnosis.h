@@ -50,6 +50,7 @@ typedef struct PipelineDiagnosis {
         size_t stage;      /* index of the limiting stage; n if the limit is none */
         size_t next_stage; /* index of the stage that limits next if this one is relieved; n: none known */
         double wait_share; /* of the elapsed time: the consumer waited in get of the last queue; NAN: unknown */
+        bool is_wait_bound; /* the consumer waited at most so long: its calls of get were not measured, only that the queue was empty */
         double mean_wait_s; /* per item; NAN: unknown */
         double busy_workers; /* tasks of all stages that ran, or waited for a thread, mean over time */
 } PipelineDiagnosis;

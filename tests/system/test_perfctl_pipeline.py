@@ -52,6 +52,29 @@ class Pipeline(unittest.TestCase):
         pipeline, = self.answer(file)
         self.assertEqual(pipeline["limit"], "stage")
 
+    def test_the_log_of_a_real_pipeline(self):
+        """SPDL takes items from its own queue classes without blocking: the loop waits, and no get time is measured."""
+        log = DATA / "spdl_0.8_exact_queues.log"
+        pipeline, = self.answer("--producer", "spdl=0.8", log)
+        self.assertEqual([pipeline[key] for key in ("limit", "stage", "direction", "confidence", "is_wait_bound")],
+                         ["stage", "decode", "more concurrency", "medium", True])
+        stages = {stage["name"]: stage for stage in pipeline["stages"]}
+        self.assertEqual(stages["decode"]["declared_concurrency"], 4)
+        self.assertAlmostEqual(stages["decode"]["busy"], 800 * 0.0216 / 4.5 / 4, places=3)  # the totals alone
+        self.assertIn("waited for data at most 97.0 % of the time", diagnose("--producer", "spdl=0.8", log).stdout)
+
+        lines = log.read_text().splitlines(True)
+        intervals = [line for line in lines if "(QPS" not in line or "4.4 [sec]" not in line and "4.5 [sec]" not in line]
+        intervals = [line for line in intervals if "800 tasks" not in line and "801 tasks" not in line and "  200 tasks" not in line]
+        self.assertEqual(len(lines) - len(intervals), 8)
+        before, = self.answer("--producer", "spdl=0.8", "-", stdin="".join(intervals))  # of a run that has not ended
+        self.assertEqual(before["stage"], "decode")
+        self.assertAlmostEqual(before["stages"][1]["busy"], stages["decode"]["busy"], delta=0.02)
+
+        done = diagnose("-", stdin="".join(lines)[:-200])
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("left out 1 interval ", done.stderr)
+
     def test_numbers_may_be_texts(self):
         self.assertEqual(self.answer("-", stdin=minutes()), self.answer("-", stdin=minutes(text=True)))
 
@@ -88,7 +111,8 @@ class Pipeline(unittest.TestCase):
 
     def test_errors_name_the_place(self):
         for text, stdin in (
-                ("-:1:3:", "{]"), ("expected one JSON object", "[]"), ("expected one JSON object", ""),
+                ("-:1:3:", "{]"), ("neither a JSON object nor a log", "[]"), ("neither a JSON object nor a log", ""),
+                ("neither a JSON object nor a log", "Processed 5 items in 1.0 [sec]\n] Completed 5 tasks (0 failed)\n"),
                 ("no member is a stage", "{}"), ("expected one JSON object", minutes() + minutes()),
                 ("stage 'work', interval 3: expected a number that is not negative", minutes(**{"1:work_ave_time": [1, 1, -1, 1]})),
                 ("stage 'work', interval 2: expected a number", minutes(**{"1:work_ave_time": [1, "x", 1, 1]})),

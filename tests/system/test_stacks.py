@@ -23,13 +23,13 @@ class Stacks(TestCase):
     def ask(self, *words):
         return json.loads(self.perfctl("indicator", *words, "--json").stdout)
 
-    def inspect(self, name, rate, index="pypi", numpy="1.18.5", has_lock=True, has_facts=True, status=0, exit_code=0):
+    def inspect(self, name, rate, index="pypi", numpy="1.18.5", has_lock=True, has_facts=True, status=0, exit_code=0, more=None):
         """Imports an inspection of four runs."""
         lock = {"_meta": {"sources": [{"name": "pypi", "url": "https://pypi.org/simple"}, {"name": "avx2", "url": "https://avx2/simple"}]},
                 "default": {"tensorflow": {"version": "==2.2.0", "index": index, "hashes": [f"sha256:{index}"]},
                             "NumPy": {"version": f"=={numpy}"}}}
         specification = {"base": "ubi8", "package_manager": "pipenv", "python": {"requirements_locked": lock} if has_lock else {}}
-        printed = {"@parameters": {"n": 512}, "name": "PiMatmul", "component": "tensorflow"}
+        printed = {"@parameters": {"n": 512}, "name": "PiMatmul", "component": "tensorflow", **(more or {})}
         directory = self.directory / name
         (directory / "build").mkdir(parents=True, exist_ok=True)
         (directory / "build" / "specification").write_text(json.dumps(specification if has_facts else {}))
@@ -61,6 +61,23 @@ class Stacks(TestCase):
         self.assertEqual([ranking["also_differ"] for ranking in held["rankings"]], [[], []])
         held, = self.ask(*words, "--hold", "package.numpy=1.18.5")["rankings"]
         self.assertEqual([alternative["n"] for alternative in held["alternatives"]], [4, 4])
+
+    def test_the_build_information_of_a_framework_distinguishes_builds(self):
+        self.inspect("a", 100, more={"tensorflow_aicoe_buildinfo": {"flags": "-mavx2"}, "tensorflow_upstream_buildinfo": None})
+        self.inspect("b", 50, more={"tensorflow_aicoe_buildinfo": None})
+        ranking, = self.ask("rank", "PiMatmul", "--by", "package.tensorflow.build", "-o", "rate", "--direction", "higher")["rankings"]
+        best, other = (alternative["key"]["package.tensorflow.build"] for alternative in ranking["alternatives"])
+        self.assertRegex(best, "^2.2.0 https://pypi.org/simple sha256:pypi buildinfo:[0-9a-f]{12}$")
+        self.assertEqual(other, "2.2.0 https://pypi.org/simple sha256:pypi")
+        group, = self.ask("query", "PiMatmul", "-w", f"package.tensorflow.build={best}", "-s", "n:rate")["groups"]
+        self.assertEqual(group["n"], 4)
+        # a run that printed nothing was measured with the same build
+        result = self.directory / "a" / "results" / "4" / "result"
+        result.parent.mkdir()
+        good = json.loads((self.directory / "a" / "results" / "0" / "result").read_text())
+        result.write_text(json.dumps({**good, "stdout": "", "exit_code": 1}))
+        self.perfctl("import", "inspection", self.directory / "a")
+        self.assertEqual(sorted(stack["results"] for stack in self.ask("stack", "list")["stacks"]), [4, 5])
 
     def test_facts_of_stacks_are_keys(self):
         self.inspect("a", 100, "avx2")

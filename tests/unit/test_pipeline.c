@@ -132,7 +132,7 @@ static PipelineStage stage_of(const Minute *minute) {
         assert_true(pipeline_stage_parse(&stage, minute->label, strlen(minute->label)));
         if (minute->n_tasks > 0)
                 pipeline_stage_add_tasks(&stage, 60, minute->n_tasks, 0, minute->time_s);
-        pipeline_stage_add_queue(&stage, 60, minute->n_items, minute->put_s, minute->get_s, 0.5);
+        pipeline_stage_add_queue(&stage, 60, minute->n_items, minute->put_s, minute->get_s, NAN);
         return stage;
 }
 
@@ -255,6 +255,38 @@ static void each_case_has_its_limit(void **state) {
         }
 }
 
+static void an_empty_queue_bounds_the_wait(void **state) {
+        static const Minute minutes[] = {
+                { "0:src", 0, 0, 10800, 0.0048, 1e-4 }, { "1:decode[4]", 10800, 0.0216, 10800, 2e-5, 0.0063 },
+                { "2:batch", 2700, 0.0024, 2700, 8e-6, 0.022 }, { "3:sink", 0, 0, 2700, 4e-5, 3e-6 },
+        };
+        PipelineStage stages[4];
+        PipelineDiagnosis got;
+
+        (void)state;
+        for (size_t i = 0; i < 4; i++)
+                stages[i] = stage_of(&minutes[i]);
+        stages[3].queue.ready_s = 1.8;
+        stages[3].queue.judged_s = 60;
+        got = pipeline_diagnosis_of(stages, 4, 0);
+        assert_true(got.is_wait_bound);
+        assert_near(got.wait_share, 0.97);
+        assert_true(isnan(got.mean_wait_s));
+        assert_int_equal(got.limit, PIPELINE_LIMIT_STAGE);
+        assert_int_equal(got.stage, 1);
+        assert_int_equal(got.confidence, PIPELINE_CONFIDENCE_MEDIUM);
+
+        /* The gets are measured, or the queue is full. */
+        stages[3].queue.get_s = 20;
+        got = pipeline_diagnosis_of(stages, 4, 0);
+        assert_false(got.is_wait_bound);
+        assert_near(got.wait_share, 20.0 / 60);
+        assert_int_equal(got.confidence, PIPELINE_CONFIDENCE_HIGH);
+        stages[3].queue.get_s = 0.01;
+        stages[3].queue.ready_s = 60;
+        assert_int_equal(pipeline_diagnosis_of(stages, 4, 0).limit, PIPELINE_LIMIT_CONSUMER);
+}
+
 static void an_empty_pipeline_has_no_limit(void **state) {
         PipelineDiagnosis got = pipeline_diagnosis_of(NULL, 0, 0);
 
@@ -272,6 +304,7 @@ int main(void) {
                 cmocka_unit_test(shares_of_the_time_add_up),
                 cmocka_unit_test(failed_tasks_take_time),
                 cmocka_unit_test(each_case_has_its_limit),
+                cmocka_unit_test(an_empty_queue_bounds_the_wait),
                 cmocka_unit_test(an_empty_pipeline_has_no_limit),
         };
 

@@ -267,6 +267,22 @@ static void facts_are_looked_up_by_their_keys(void **state) {
         reader_reset(f->place->reader);
 }
 
+static void a_look_up_after_the_time_limit_finds_nothing(void **state) {
+        Fixture *f = *state;
+        scoped(stack_facts_freep) StackFacts *facts = NULL;
+        Reader *hasty;
+
+        (void)put(f, 1, &f->a);
+        assert_int_equal(reader_new(&hasty, store_path(f->place->store), store_wal_barrier(f->place->store), 1), 0);
+        assert_int_equal(stack_facts_new(&facts, hasty), 0);
+        assert_int_equal(stack_reader_list(hasty, ""), 0);
+        assert_null(stack_facts_get(facts, 1, "package.numpy"));
+        assert_int_equal(stack_facts_error(facts), READER_TIMEOUT);
+        assert_null(stack_facts_get(facts, 1, "stack")); /* the query has ended */
+        assert_int_equal(stack_facts_error(facts), READER_TIMEOUT);
+        reader_free(hasty);
+}
+
 static void other_keys_are_not_facts_of_stacks(void **state) {
         (void)state;
         assert_true(stack_facts_has_key("stack"));
@@ -289,6 +305,7 @@ int main(void) {
                 TEST(another_user_does_not_complete_a_result),
                 TEST(stacks_and_their_packages_are_listed),
                 TEST(facts_are_looked_up_by_their_keys),
+                TEST(a_look_up_after_the_time_limit_finds_nothing),
                 cmocka_unit_test(other_keys_are_not_facts_of_stacks),
         };
 

@@ -444,9 +444,10 @@ static int next_document(Points *points, bool *ret_is_there) {
 
 int points_next(Points *points, PointRow *ret) {
         bool is_there = false;
-        int r = 0;
+        int r;
 
-        while (r == 0 && !is_there)
+        /* an error of a look-up, also one of the caller, ends the query in which the look-ups are made */
+        while ((r = stack_facts_error(points->stacks)) == 0 && !is_there) {
                 switch (points->stage) {
                 case STAGE_PAIR:
                         r = next_pair(points);
@@ -461,8 +462,9 @@ int points_next(Points *points, PointRow *ret) {
                         r = next_document(points, &is_there);
                         break;
                 }
-        if (r == 0)
-                r = stack_facts_error(points->stacks);
+                if (r != 0)
+                        return r;
+        }
         if (r != 0)
                 return r;
 

@@ -209,7 +209,7 @@ const char *stack_facts_get(StackFacts *facts, int64_t stack, const char *key) {
         FactSlot *slot;
 
         assert(stack_facts_has_key(key));
-        if (stack == 0)
+        if (stack == 0 || facts->error != 0) /* the error has ended the query */
                 return NULL;
         slot = &facts->slots[hash_text(hash_bytes(HASH_BEGIN, &stack, sizeof(stack)), key) % N_SLOTS];
         if (slot->stack == stack && strcmp(slot->key, key) == 0)

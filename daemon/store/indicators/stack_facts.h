@@ -31,7 +31,8 @@ DEFINE_SCOPED(StackFacts, stack_facts_free);
 bool stack_facts_has_key(const char *key);
 /* Writes the name of the package of a key package.NAME or package.NAME.build. False for other keys. */
 bool stack_facts_read_package(const char *key, Buffer *out);
-/* Returns the value of a key that stack_facts_has_key(), borrowed until the next call; NULL: unknown, or an error. */
+/* Returns the value of a key that stack_facts_has_key(), borrowed until the next call; NULL: unknown, or
+ * there was an error, which has ended the query of the reader. */
 const char *stack_facts_get(StackFacts *facts, int64_t stack, const char *key);
 /* Writes the value of package.NAME.build for a package: "2.1.0 https://…/simple sha256:0123456789ab cp38", with the first digits of a
  * hash, so that a query can name it. */
