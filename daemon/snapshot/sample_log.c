@@ -24,6 +24,7 @@ void sample_log_clear(SampleLog *log) {
 }
 
 static KeptSample *group_at(const SampleLogLevel *level, uint64_t at) {
+        assert(at % SAMPLE_LOG_RING < level->n_allocated);
         return &level->groups[at % SAMPLE_LOG_RING];
 }
 
@@ -32,16 +33,30 @@ static uint64_t n_groups(const SampleLog *log, uint32_t level) {
         return log->n >> level;
 }
 
-/* Allocates the ring of each level that the next sample completes a group of. */
-static int reserve(SampleLog *log) {
-        for (size_t i = 0; i < N_SAMPLE_LOG_LEVELS && (log->n + 1) % (UINT64_C(1) << i) == 0; i++) {
-                SampleLogLevel *level = &log->levels[i];
+/* Makes room for the first n groups of a level, of which the ring keeps the last. */
+static int reserve_groups(SampleLogLevel *level, uint64_t n) {
+        size_t n_asked = n < SAMPLE_LOG_RING ? (size_t)n : SAMPLE_LOG_RING, n_allocated = 2 * level->n_allocated;
+        KeptSample *groups;
 
-                if (!level->groups)
-                        level->groups = calloc(SAMPLE_LOG_RING, sizeof(*level->groups));
-                if (!level->groups)
+        if (n_asked <= level->n_allocated)
+                return 0;
+        if (n_allocated < n_asked)
+                n_allocated = n_asked;
+        if (n_allocated > SAMPLE_LOG_RING)
+                n_allocated = SAMPLE_LOG_RING;
+        groups = realloc(level->groups, n_allocated * sizeof(*groups));
+        if (!groups)
+                return -ENOMEM;
+        level->groups = groups;
+        level->n_allocated = n_allocated;
+        return 0;
+}
+
+/* Makes room in each level that the next sample completes a group of. */
+static int reserve(SampleLog *log) {
+        for (uint32_t i = 0; i < N_SAMPLE_LOG_LEVELS && (log->n + 1) % (UINT64_C(1) << i) == 0; i++)
+                if (reserve_groups(&log->levels[i], n_groups(log, i) + 1) < 0)
                         return -ENOMEM;
-        }
         return 0;
 }
 
@@ -78,13 +93,8 @@ static int copy_level(const SampleLog *from, uint32_t i, SampleLog *to) {
 
         level->pending = source->pending;
         level->has_pending = source->has_pending;
-        if (!source->groups)
-                return 0;
-        if (!level->groups)
-                level->groups = calloc(SAMPLE_LOG_RING, sizeof(*level->groups));
-        if (!level->groups)
+        if (reserve_groups(level, end) < 0)
                 return -ENOMEM;
-
         if (end - at > SAMPLE_LOG_RING)
                 at = end - SAMPLE_LOG_RING;
         for (; at < end; at++)

@@ -10,11 +10,12 @@
  * Groups begin at multiples of 2^k of the log. The samples of a span before its first whole group are its head, so that no sample of a
  * job has a part from before the job.
  *
- * The log has at most N_SAMPLE_LOG_LEVELS * SAMPLE_LOG_RING samples, which are enough for 2^23 * KEPT_LIST_MAX observations; a level
- * is allocated when it is needed.
+ * The log has at most N_SAMPLE_LOG_LEVELS * SAMPLE_LOG_RING samples, which are enough for 2^23 * KEPT_LIST_MAX observations. The ring
+ * of a level grows with its groups.
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "measure/kept_list.h"
@@ -23,7 +24,8 @@
 #define SAMPLE_LOG_RING (KEPT_LIST_MAX + 1) /* a span moves to the next level once it has one sample too many */
 
 typedef struct SampleLogLevel {
-        KeptSample *groups; /* owned ring of SAMPLE_LOG_RING; NULL before the first group is complete */
+        KeptSample *groups; /* owned ring; NULL before the first group is complete */
+        size_t n_allocated; /* groups that the ring has room for, at most SAMPLE_LOG_RING; less only before the first ring is full */
         KeptSample pending; /* merged samples of the lower level that make half a group; valid if has_pending */
         bool has_pending;
 } SampleLogLevel;
