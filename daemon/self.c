@@ -102,7 +102,6 @@ static int on_object(struct dl_phdr_info *info, size_t size, void *userdata) {
 
 void self_trim_memory(void) {
         (void)dl_iterate_phdr(on_object, NULL);
-        (void)malloc_trim(0);
 }
 
 uint64_t self_count_tick(Self *self, uint64_t deadline_us, uint64_t now_us, uint64_t interval_us) {

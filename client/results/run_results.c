@@ -87,8 +87,8 @@ static void put_labels(const RunPlace *place, ObjectBuilder *run) {
 
         object_builder_init(&labels, run->arena, OPTION_TEXTS_MAX);
         for (size_t i = 0; i < place->labels.n; i++) {
-                const char *equals = strchr(place->labels.items[i], '=');
-                const char *key = equals ? arena_strndup(run->arena, place->labels.items[i], (size_t)(equals - place->labels.items[i])) : NULL;
+                const char *label = place->labels.items[i], *equals = strchr(label, '=');
+                const char *key = equals ? arena_strndup(run->arena, label, (size_t)(equals - label)) : NULL;
 
                 if (!key)
                         run->failed = true;

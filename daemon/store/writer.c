@@ -133,6 +133,7 @@ static int open_database(Writer *writer, char **ret_note) {
         note_damage(writer, *ret_note);
 
         writer->next.has_more_work = true; /* the first step reports the failure */
+        writer->next.n_bytes_unsettled = TRIM_BYTES; /* opening and starting free as much memory as a burst */
         database_watch(&writer->database);
         /* First the rows of a damaged file, because retention judges the clock by the newest row. */
         r = begin_salvage(writer);
@@ -487,11 +488,12 @@ static bool is_writable(Writer *writer) {
 }
 
 /*
- * Releases memory that the allocator kept after a burst. Trimming takes the allocator's locks, so it is not done for few rows.
+ * Releases the page cache of SQLite, of which a first query allocates 87 KiB, and memory that the allocator kept after a burst. Call
+ * after the last query. Trimming takes the allocator's locks, so it is not done for few rows.
  */
 static void release_memory(Writer *writer) {
         (void)sqlite3_db_release_memory(writer->database.db);
-        if (writer->next.n_bytes_unsettled > TRIM_BYTES)
+        if (writer->next.n_bytes_unsettled >= TRIM_BYTES)
                 (void)malloc_trim(0);
         writer->next.n_bytes_unsettled = 0;
 }
@@ -512,9 +514,9 @@ static void settle(Writer *writer) {
         /* Cuts a log that grew behind a reader, or while space was released, if no rows come. */
         if (writer->wal.is_barrier_closed || wal_checkpoint_log_bytes(writer->opening->path) > writer->retention.n_wal_bytes_max)
                 wal_checkpoint_restart(&writer->wal, &writer->database, &writer->retention, SQLITE_CHECKPOINT_TRUNCATE);
+        note_size(writer);
         if (writer->database.db)
                 release_memory(writer);
-        note_size(writer);
         writer->next.is_settled = is_writable(writer);
 }
 
