@@ -8,18 +8,34 @@
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
+#include "client/kpi/kpi_gate.h"
+#include "client/kpi/kpi_report.h"
+
+#define IGNORED_ENTRIES_MAX 16U
 
 typedef struct KpiRegressOptions {
         SelectionOptions selection;
-        const char *current, *compare_by, *ignore, *across, *order, *method, *direction, *fdr, *fail_on;
-        bool json;
+        const char *current, *compare_by, *ignore, *across, *order, *method, *direction, *fdr, *format, *summary;
+        KpiGate gate;
+        OptionTexts ignore_entry; /* each KEY=VALUE,… */
+        bool compat, json;
 } KpiRegressOptions;
+
+static int parse_entry(const Option *option, const char *value, void *place, char ret_error[static OPTION_ERROR_MAX]) {
+        const char *equals = strchr(value, '=');
+
+        if (!equals || equals == value || !equals[1])
+                return option_refuse(option, value, "KEY=VALUE or KEY=VALUE,VALUE", ret_error);
+        return option_add_text(option, value, place, ret_error);
+}
 
 static const Option options_table[] = {
         OPTION_INCLUDE(KpiRegressOptions, selection, SelectionOptions, selection_options),
         { "current", 0, "VERSION", "Version to judge (default: that of the newest run)", OPTION_TEXT(KpiRegressOptions, current) },
         { "compare-by", 0, "KEY,…", "Keys that tell versions apart (default version)", OPTION_TEXT(KpiRegressOptions, compare_by) },
         { "ignore", 0, "KEY,…", "Parameters that may differ in a history", OPTION_TEXT(KpiRegressOptions, ignore) },
+        { "ignore-entry", 0, "LIST", "Leave out results with KEY=VALUE,VALUE; may be repeated",
+          OPTION_TEXTS(KpiRegressOptions, ignore_entry, IGNORED_ENTRIES_MAX, parse_entry) },
         { "across", 0, "WHAT,…", "Compare results that differ in WHAT, as hardware",
           OPTION_CHOICE(KpiRegressOptions, across, "hardware") },
         { "order", 0, "HOW", "Order of versions (default semver)", OPTION_CHOICE(KpiRegressOptions, order, "semver", "time", "number") },
@@ -29,78 +45,23 @@ static const Option options_table[] = {
           OPTION_CHOICE(KpiRegressOptions, direction, "none", "lower", "higher") },
         { "fdr", 0, "RATE", "Largest share of false changes among all (default 0.05)", OPTION_TEXT(KpiRegressOptions, fdr) },
         { "fail-on", 0, "LIST", "Verdicts with exit status 4; no-verdict: 5", .initial = "regression",
-          OPTION_TEXT(KpiRegressOptions, fail_on) },
+          OPTION_TEXT(KpiRegressOptions, gate.fail_on) },
+        { "allow-failures", 0, "N", "KPIs that may fail, as 3 or 5%, before the status is 4",
+          OPTION_TEXT(KpiRegressOptions, gate.allow_failures) },
+        { "summary", 0, "DIRECTORY", "Write regression_summary.yaml and marker files", OPTION_TEXT(KpiRegressOptions, summary),
+          .value = OPTION_VALUE_DIRECTORY },
+        OPTION_ROW_FORMAT(KpiRegressOptions, format, "table", "json", "yaml", "junit"),
+        OPTION_ROW_COMPAT(KpiRegressOptions, compat),
         OPTION_ROW_JSON(KpiRegressOptions, json),
         {},
 };
 
-/* --- exit status ---------------------------------------------------------------------------------- */
-
-/* A word of --fail-on, and the verdicts it stands for. */
-typedef struct FailWord {
-        const char *word, *verdicts[2];
-        int status;
-} FailWord;
-
-static const FailWord fail_words[] = {
-        { "regression", { "regression" }, EXIT_REGRESSED },
-        { "improvement", { "improvement" }, EXIT_REGRESSED },
-        { "changed", { "changed" }, EXIT_REGRESSED },
-        { "no-verdict", { "unknown", "rerun" }, EXIT_NO_VERDICT },
-};
-
-static const FailWord *find_word(const char *text, size_t n) {
-        for (size_t i = 0; i < N_ELEMENTS(fail_words); i++)
-                if (strlen(fail_words[i].word) == n && memcmp(fail_words[i].word, text, n) == 0)
-                        return &fail_words[i];
-        return NULL;
-}
-
-static int check_fail_on(const CommandLine *line, const char *list) {
-        for (const char *p = list; *p; p += strcspn(p, ",") + (p[strcspn(p, ",")] == ',')) {
-                size_t n = strcspn(p, ",");
-
-                if (!find_word(p, n) && !(n == 4 && memcmp(p, "none", 4) == 0))
-                        return command_refuse(line->command->name, "--fail-on expects a list of regression, improvement, changed and "
-                                              "no-verdict, or none, not '%.80s'", list);
-        }
-        return EXIT_DONE;
-}
-
-/* A change takes precedence over a missing verdict. */
-static int find_status(const Value *answer, const char *list) {
-        const Value *counts = value_get(answer, "counts");
-        int status = EXIT_DONE;
-
-        for (const char *p = list; *p; p += strcspn(p, ",") + (p[strcspn(p, ",")] == ',')) {
-                const FailWord *word = find_word(p, strcspn(p, ","));
-
-                for (size_t i = 0; word && i < N_ELEMENTS(word->verdicts) && word->verdicts[i]; i++)
-                        if (answer_number_or_zero(counts, word->verdicts[i]) > 0 && status != EXIT_REGRESSED)
-                                status = word->status;
-        }
-        return status;
-}
-
 /* --- output --------------------------------------------------------------------------------------- */
 
-static void put_value(Buffer *out, const char *key, const Value *value) {
-        Json json = { .out = out };
-
-        buffer_printf(out, "%s%s=", out->n > 0 ? " " : "", key);
-        if (value->type == VALUE_STRING)
-                buffer_puts(out, value->string);
-        else
-                value_write_json(value, &json);
-}
-
-static void put_labels(Grid *grid, const Value *labels) {
-        const Value *parameters = value_get(labels, "parameters");
+static void put_labels(Grid *grid, const Value *kpi) {
         scoped(buffer_deinit) Buffer text = {};
 
-        buffer_puts(&text, answer_text(labels, "component"));
-        for (size_t i = 0; i < answer_n_members(parameters); i++)
-                put_value(&text, parameters->members[i].key, &parameters->members[i].value);
+        kpi_report_put_labels(kpi, &text);
         grid_text(grid, text.text ?: "");
 }
 
@@ -127,7 +88,7 @@ static void fill(Grid *grid, const Value *kpis) {
                 const Value *kpi = &kpis->items[i];
 
                 grid_whole(grid, answer_text(kpi, "kpi"));
-                put_labels(grid, value_get(kpi, "labels"));
+                put_labels(grid, kpi);
                 grid_whole(grid, answer_text(kpi, "verdict"));
                 put_percent(grid, answer_number(kpi, "relative_change"));
                 put_interval(grid, kpi);
@@ -137,20 +98,11 @@ static void fill(Grid *grid, const Value *kpis) {
         }
 }
 
-/* Writes "1 regression, 2 inline". */
-static void write_counts(Screen *screen, const Value *answer) {
-        const Value *counts = value_get(answer, "counts");
+static void write_counts(Screen *screen, const KpiTally *tally) {
         size_t begin = screen->out->n;
-        bool is_first = true;
 
-        buffer_printf(screen->out, "%zu KPIs: ", answer_length(value_get(answer, "kpis")));
-        for (size_t i = 0; i < answer_n_members(counts); i++) {
-                double n = answer_number_or_zero(counts, counts->members[i].key);
-
-                if (n > 0)
-                        buffer_printf(screen->out, "%s%.0f %s", is_first ? "" : ", ", n, counts->members[i].key);
-                is_first &= n <= 0;
-        }
+        buffer_printf(screen->out, "%zu KPIs: ", tally->n_all);
+        kpi_gate_put(tally, screen->out);
         buffer_putc(screen->out, '\n');
         screen_fold(screen, begin);
 }
@@ -178,28 +130,40 @@ static void write_notes(Screen *screen, const Value *kpis, bool wants_time) {
                 buffer_printf(screen->out, "Up to %.0f more runs are needed for the verdicts rerun and unknown.\n", n_needed);
 }
 
-static int print(const CommandLine *line, const ApiQuery *query) {
+static int print_table(const CommandLine *line, const Value *answer, const KpiTally *tally) {
         const KpiRegressOptions *options = line->options;
-        const Value *kpis = value_get(query->answer, "kpis");
+        const Value *kpis = value_get(answer, "kpis");
         scoped(buffer_deinit) Buffer out = {};
         scoped(grid_deinit) Grid grid = {};
         Screen screen;
 
-        if (options->json)
-                return api_query_print_json(query);
-        if (answer_length(kpis) == 0) {
-                const char *note = answer_text(query->answer, "note");
+        if (tally->n_all == 0) {
+                const char *note = answer_text(answer, "note");
 
                 message_print("%s", *note ? note : "no selected result has a number of this name");
                 return EXIT_DONE;
         }
-
         screen_init(&screen, &out, STDOUT_FILENO, line->global.no_color);
         fill(&grid, kpis);
         if (grid_write(&grid, &screen, isatty(STDOUT_FILENO) == 1) < 0)
                 return EXIT_FAILED;
-        write_counts(&screen, query->answer);
+        write_counts(&screen, tally);
         write_notes(&screen, kpis, options->order && strcmp(options->order, "time") == 0);
+        return output_print(&out);
+}
+
+static int print(const CommandLine *line, const ApiQuery *query, const KpiTally *tally) {
+        const KpiRegressOptions *options = line->options;
+        scoped(buffer_deinit) Buffer out = {};
+
+        if (options->json || strcmp(options->format, "json") == 0)
+                return api_query_print_json(query);
+        if (strcmp(options->format, "table") == 0)
+                return print_table(line, query->answer, tally);
+        if (strcmp(options->format, "yaml") == 0)
+                kpi_report_put_yaml(query->answer, &out);
+        else
+                kpi_report_put_junit(query->answer, &out);
         return output_print(&out);
 }
 
@@ -207,12 +171,15 @@ static void put_path(const CommandLine *line, Buffer *path) {
         const KpiRegressOptions *options = line->options;
 
         buffer_puts(path, "/api/v1/kpis/");
-        buffer_put_encoded(path, line->arguments[0]);
+        buffer_put_encoded(path, line->n_arguments > 0 ? line->arguments[0] : "*");
         buffer_puts(path, "/regress");
         indicator_path_select(path, &options->selection);
         indicator_path_put(path, "current", options->current);
         indicator_path_put(path, "compare_by", options->compare_by);
         indicator_path_put(path, "ignore", options->ignore);
+        for (size_t i = 0; i < options->ignore_entry.n; i++)
+                indicator_path_put(path, "ignore_entry", options->ignore_entry.items[i]);
+        indicator_path_put(path, "compat", options->compat ? "true" : NULL);
         indicator_path_put(path, "across", options->across);
         indicator_path_put(path, "order", options->order);
         indicator_path_put(path, "method", options->method);
@@ -220,32 +187,50 @@ static void put_path(const CommandLine *line, Buffer *path) {
         indicator_path_put(path, "fdr", options->fdr);
 }
 
+static int judge(const CommandLine *line, ApiQuery *query) {
+        const KpiRegressOptions *options = line->options;
+        scoped(buffer_deinit) Buffer path = {};
+        const Value *kpis;
+        KpiTally tally = {};
+        int r;
+
+        put_path(line, &path);
+        r = api_query_open(query, &line->global, path.text ? path.text : "/");
+        if (r != EXIT_DONE)
+                return r;
+        kpis = value_get(query->answer, "kpis");
+        for (size_t i = 0; i < answer_length(kpis); i++)
+                kpi_gate_count(&tally, &kpis->items[i]);
+        r = print(line, query, &tally);
+        if (r == EXIT_DONE && options->summary)
+                r = kpi_report_write_files(options->summary, query->answer);
+        return r == EXIT_DONE ? kpi_gate_status(&options->gate, &tally) : r;
+}
+
 static int kpi_regress_run(const CommandLine *line) {
         const KpiRegressOptions *options = line->options;
         scoped(api_query_deinit) ApiQuery query = {};
-        scoped(buffer_deinit) Buffer path = {};
         int r;
 
-        r = check_fail_on(line, options->fail_on);
+        r = kpi_gate_check(&options->gate, line->command->name);
         if (r != EXIT_DONE)
                 return r;
-        put_path(line, &path);
-        r = api_query_open(&query, &line->global, path.text ? path.text : "/");
-        if (r == EXIT_DONE)
-                r = print(line, &query);
-        return r == EXIT_DONE ? find_status(query.answer, options->fail_on) : r;
+        r = judge(line, &query);
+        if (options->summary && (r == EXIT_FAILED || r == EXIT_UNREACHABLE))
+                (void)kpi_report_write_files(options->summary, NULL);
+        return r;
 }
 
 const Command cmd_kpi_regress = {
         .name = "kpi regress",
-        .arguments = "INDICATOR[.RESULT]",
+        .arguments = "[KPI|PATTERN]",
         .summary = "Judge whether the newest version changed a result",
-        .help = "Compares the runs of an indicator over versions, separately for each component, hardware and set of parameters, and "
-                "prints a verdict for each result that its model declares. Exits with 4 if a verdict is listed by --fail-on.",
+        .help = "Compares the runs of indicators over versions, separately for each component, hardware and set of parameters, and "
+                "prints a verdict for each result that a model declares: of an indicator, of INDICATOR.RESULT, of all that match a "
+                "pattern such as '*.rate', or of all. Exits with 4 if a verdict is listed by --fail-on.",
         .examples = { "perfctl kpi regress PiMatmul", "perfctl kpi regress PiMatmul.rate --current 2.4.0",
-                      "perfctl kpi regress PiMatmul --fail-on regression,no-verdict" },
+                      "perfctl kpi regress PiMatmul --fail-on regression,no-verdict", "perfctl kpi regress --allow-failures 1% '*.rate'" },
         COMMAND_OPTIONS(KpiRegressOptions, options_table),
-        .n_arguments_min = 1,
         .n_arguments_max = 1,
         .run = kpi_regress_run,
 };

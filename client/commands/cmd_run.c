@@ -48,6 +48,8 @@ static const Option options_table[] = {
         OPTION_ROW_SPOOL(RunOptions, spool),
         { "report", 0, NULL, "Print the report of the job on standard error at the end", OPTION_FLAG(RunOptions, report) },
         { "at-end", 0, "COMMAND", "Shell command to run when perfd has stored the end", OPTION_TEXT(RunOptions, at_end) },
+        { "judge", 0, NULL, "Print the verdicts about the stored KPIs on standard error", OPTION_FLAG(RunOptions, judge) },
+        { "fail-on", 0, "LIST", "Verdicts with exit status 4; no-verdict: 5", OPTION_TEXT(RunOptions, gate.fail_on) },
         { "quiet", 'q', NULL, "Do not report the id and the end of the job", OPTION_FLAG(RunOptions, quiet) },
         { "verbose", 'v', NULL, "Report each step on standard error", OPTION_FLAG(RunOptions, verbose) },
         {},
@@ -64,6 +66,11 @@ static int run_run(const CommandLine *line) {
         if (options->script && !options->spec)
                 return command_refuse(line->command->name, "--script is the script of a specification: add --spec, or name the file as "
                                       "the command");
+        if (options->gate.fail_on && !options->judge)
+                return command_refuse(line->command->name, "--fail-on requires --judge");
+        r = kpi_gate_check(&options->gate, line->command->name);
+        if (r != EXIT_DONE)
+                return r;
         if (common_options_check_place(&options->job.place, error) != 0)
                 return command_refuse(line->command->name, "%s", error);
 

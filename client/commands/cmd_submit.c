@@ -11,6 +11,7 @@
 #include "client/deliver/spool.h"
 #include "client/import/amun.h"
 #include "client/import/latencies.h"
+#include "client/kpi/kpi_judge.h"
 #include "client/wire/id.h"
 #include "document/value_parse.h"
 #include "util/array.h"
@@ -22,7 +23,8 @@ typedef struct SubmitOptions {
         const char *job, *spool;
         FailedRunOptions failed;
         uint64_t timeout_ns, batch_length; /* batch_length 0: not given */
-        bool latencies, json;
+        bool latencies, judge, json;
+        KpiGate gate;
 } SubmitOptions;
 
 static const Option options_table[] = {
@@ -32,6 +34,8 @@ static const Option options_table[] = {
         OPTION_ROW_SPOOL(SubmitOptions, spool),
         { "latencies", 0, NULL, "Read batch times of a model, in seconds", OPTION_FLAG(SubmitOptions, latencies) },
         { "batch-length", 0, "N", "Queries in each batch (default 1)", OPTION_COUNT(SubmitOptions, batch_length, 1, LATENCY_LENGTH_MAX) },
+        { "judge", 0, NULL, "Print the verdicts about the stored KPIs on standard error", OPTION_FLAG(SubmitOptions, judge) },
+        { "fail-on", 0, "LIST", "Verdicts with exit status 4; no-verdict: 5", OPTION_TEXT(SubmitOptions, gate.fail_on) },
         OPTION_ROW_JSON(SubmitOptions, json),
         {},
 };
@@ -311,7 +315,10 @@ static int submit(const CommandLine *line, const Intake *intake) {
         }
 
         flush_spool(options, &courier);
-        return print_result(options, &delivery, 0);
+        r = print_result(options, &delivery, 0);
+        if (r != EXIT_DONE || !options->judge)
+                return r;
+        return kpi_judge(&line->global, &options->gate, intake->items, intake->n_items, STDERR_FILENO);
 }
 
 static int submit_run(const CommandLine *line) {
@@ -320,6 +327,11 @@ static int submit_run(const CommandLine *line) {
         const char *job = options->job ? options->job : getenv("PERFD_JOB");
         int r;
 
+        if (options->gate.fail_on && !options->judge)
+                return command_refuse(line->command->name, "--fail-on requires --judge");
+        r = kpi_gate_check(&options->gate, line->command->name);
+        if (r != EXIT_DONE)
+                return r;
         if (options->batch_length > 0 && !options->latencies)
                 return command_refuse(line->command->name, "--batch-length requires --latencies");
 

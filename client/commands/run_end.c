@@ -28,3 +28,10 @@ void run_end_execute(const char *command) {
         else if (WIFSIGNALED(status))
                 message_print("signal %d terminated the command of --at-end", WTERMSIG(status));
 }
+
+void run_end_report_left(size_t n) {
+        if (n == 1)
+                message_print("1 process of the command is still running; what it uses from now on is not counted (see --wait)");
+        if (n > 1)
+                message_print("%zu processes of the command are still running; what they use from now on is not counted (see --wait)", n);
+}

@@ -11,6 +11,7 @@
 #include "client/cli/text.h"
 #include "client/commands/run_end.h"
 #include "client/deliver/spool.h"
+#include "client/kpi/kpi_judge.h"
 #include "client/run/announcement.h"
 #include "client/run/capture.h"
 #include "client/run/child.h"
@@ -519,16 +520,6 @@ static int run_all(RunJob *run) {
         return r;
 }
 
-/* Called last, so that a process that ends a moment later than the command is not reported. */
-static void report_remaining_processes(const RunJob *run) {
-        size_t n = child_count_left(&run->ends.last);
-
-        if (n == 1)
-                message_print("1 process of the command is still running; what it uses from now on is not counted (see --wait)");
-        if (n > 1)
-                message_print("%zu processes of the command are still running; what they use from now on is not counted (see --wait)", n);
-}
-
 static void print_end(const RunJob *run) {
         char duration[TEXT_MAX];
 
@@ -537,16 +528,18 @@ static void print_end(const RunJob *run) {
                       run->info.id);
 }
 
-/* Without the end, perfd has no report, and the metrics of the job are not final. */
-static void finish(const RunJob *run, const GlobalOptions *global) {
+/* Without the end, perfd has no report, and the metrics of the job are not final. Returns the status of the gate. */
+static int finish(const RunJob *run, const GlobalOptions *global) {
         const RunOptions *options = run->options;
 
         if (options->report && run->is_ended)
                 run_end_print_report(global, run->info.id);
         if (options->at_end && run->is_ended)
                 run_end_execute(options->at_end);
-        if ((options->report || options->at_end) && !run->is_ended)
-                message_print("perfd has not stored the end of the job: --%s is ignored", options->report ? "report" : "at-end");
+        if ((options->report || options->at_end || options->judge) && !run->is_ended)
+                message_print("perfd has not stored the end of the job: --%s is ignored",
+                              options->report ? "report" : options->at_end ? "at-end" : "judge");
+        return options->judge && run->is_ended ? kpi_judge_job(global, &options->gate, run->info.id, STDERR_FILENO) : EXIT_DONE;
 }
 
 /* Trouble with perfd is reported, and never prevents the command from running. */
@@ -554,7 +547,7 @@ int run_job(const CommandLine *line, const RunOptions *options, char *const *com
         scoped(run_job_deinit) RunJob run = { .options = options, .command = command };
         char error[LIMITS_ERROR_MAX];
         ExportFormat format;
-        int r;
+        int r, status;
 
         announcement_init(&run.announcement);
         enclosure_init(&run.enclosed);
@@ -591,9 +584,11 @@ int run_job(const CommandLine *line, const RunOptions *options, char *const *com
         else if (run.is_ended && (!options->quiet || options->verbose))
                 print_end(&run);
         if (run.announcement.is_begun)
-                report_remaining_processes(&run);
+                run_end_report_left(child_count_left(&run.ends.last));
 
         r = summarise(&run, &line->global);
-        finish(&run, &line->global);
-        return run.ends.all.exit_status == 0 && r < 0 ? EXIT_FAILED : run.ends.all.exit_status;
+        status = finish(&run, &line->global);
+        if (run.ends.all.exit_status != 0)
+                return run.ends.all.exit_status;
+        return r < 0 ? EXIT_FAILED : status == EXIT_REGRESSED || status == EXIT_NO_VERDICT ? status : EXIT_DONE;
 }

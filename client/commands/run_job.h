@@ -4,6 +4,7 @@
 /* Run job: a command run as a job, once or several times */
 
 #include "client/cli/command.h"
+#include "client/kpi/kpi_gate.h"
 #include "client/run/job_info.h"
 
 typedef struct RunOptions {
@@ -13,11 +14,13 @@ typedef struct RunOptions {
         const struct Value *specification; /* of which the command is a part; NULL: none */
         OptionTexts environment; /* names of variables */
         uint64_t repeat, warmup; /* 0: not given */
-        bool wait, verbose, quiet, report, keep;
+        bool wait, verbose, quiet, report, keep, judge;
+        KpiGate gate; /* of judge */
 } RunOptions;
 
 /*
  * Runs the command, whatever perfd does: trouble with perfd is reported, and never fails or delays the command. command: its words,
- * which end with NULL. Returns the command's exit status, or EXIT_USAGE.
+ * which end with NULL. Returns the command's exit status, if that is 0
+ * the status of the gate, or EXIT_USAGE.
  */
 int run_job(const CommandLine *line, const RunOptions *options, char *const *command);

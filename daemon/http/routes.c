@@ -70,9 +70,13 @@ static bool has_word(const char *words, const char *name) {
 }
 
 static bool is_repeatable(const char *name) {
+        static const char *const names[] = { "where", "label", "ignore_entry" };
         size_t n = strlen(name);
 
-        return strcmp(name, "where") == 0 || strcmp(name, "label") == 0 || (n > 2 && strcmp(name + n - 2, "[]") == 0);
+        for (size_t i = 0; i < N_ELEMENTS(names); i++)
+                if (strcmp(names[i], name) == 0)
+                        return true;
+        return n > 2 && strcmp(name + n - 2, "[]") == 0;
 }
 
 static int check_parameters(Exchange *exchange, const Route *route) {

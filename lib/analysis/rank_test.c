@@ -8,6 +8,7 @@
 #include "analysis/student.h"
 
 #define EXACT_SMALLER_MAX 8U
+#define EXACT_SEPARATE_MAX 10U /* if all values of one set are above those of the other: the normal distribution is too cautious */
 #define EXACT_PAIRS_MAX 1200U
 
 static int compare(const void *a, const void *b) {
@@ -61,7 +62,7 @@ double rank_test(const double *a, size_t n_a, const double *b, size_t n_b, doubl
                 for (size_t k = 0; k < n_a; k++)
                         u += b[i] > a[k] ? 1 : b[i] == a[k] ? 0.5 : 0;
         u = fmax(u, pairs - u);
-        if (smaller <= EXACT_SMALLER_MAX && smaller * larger <= EXACT_PAIRS_MAX)
+        if (smaller <= (u >= pairs ? EXACT_SEPARATE_MAX : EXACT_SMALLER_MAX) && smaller * larger <= EXACT_PAIRS_MAX)
                 return exact_p(smaller, larger, u);
 
         memcpy(scratch, a, n_a * sizeof(*a));

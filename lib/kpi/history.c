@@ -34,6 +34,11 @@ static int compare_numbers(const char *a, const char *b) {
         return (x > y) - (x < y);
 }
 
+/* A run without a version comes first. */
+static int compare_texts(const char *a, const char *b) {
+        return strcmp(a ?: "", b ?: "");
+}
+
 static int compare_runs(const HistoryRun *a, const HistoryRun *b, HistoryOrder order) {
         int r = order == HISTORY_BY_SEMVER ? semver_compare(a->version, b->version)
                 : order == HISTORY_BY_NUMBER ? compare_numbers(a->version, b->version) : 0;
@@ -65,12 +70,52 @@ static bool is_same(const char *a, const char *b) {
         return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
+/* --- batches -------------------------------------------------------------------------------------- */
+
+static int compare_batches(const void *a, const void *b) {
+        const HistoryRun *x = a, *y = b;
+        int r = (x->batch > y->batch) - (x->batch < y->batch);
+
+        if (r == 0)
+                r = compare_texts(x->version, y->version);
+        return r != 0 ? r : (x->value > y->value) - (x->value < y->value);
+}
+
+/* Replaces the runs of a batch by one with their median, at the time of the newest. Returns the number of runs left. */
+static size_t join_batches(HistoryRun *runs, size_t n) {
+        size_t n_left = 0, end;
+        bool has_batches = false;
+
+        for (size_t i = 0; i < n; i++)
+                has_batches |= runs[i].batch != 0;
+        if (!has_batches)
+                return n;
+        qsort(runs, n, sizeof(*runs), compare_batches);
+        for (size_t begin = 0; begin < n; begin = end) {
+                HistoryRun joined = runs[begin];
+
+                for (end = begin + 1; end < n && joined.batch != 0 && runs[end].batch == joined.batch &&
+                                      is_same(runs[end].version, joined.version); end++)
+                        joined.time_ms = joined.time_ms > runs[end].time_ms ? joined.time_ms : runs[end].time_ms;
+                joined.value = runs[begin + (end - begin - 1) / 2].value / 2 + runs[begin + (end - begin) / 2].value / 2;
+                runs[n_left++] = joined;
+        }
+        return n_left;
+}
+
+/* --- selection ------------------------------------------------------------------------------------ */
+
+/* True if run a is newer than run b; of runs at the same time, if its version is later. */
+static bool is_newer(const HistoryRun *a, const HistoryRun *b, HistoryOrder order) {
+        return a->time_ms != b->time_ms ? a->time_ms > b->time_ms : compare_runs(a, b, order) >= 0;
+}
+
 /* Returns the newest run of the version, or of all if it is NULL. */
-static const HistoryRun *find_current(const HistoryRun *runs, size_t n, const char *version) {
+static const HistoryRun *find_current(const HistoryRun *runs, size_t n, const char *version, HistoryOrder order) {
         const HistoryRun *newest = NULL;
 
         for (size_t i = 0; i < n; i++)
-                if ((!version || is_same(runs[i].version, version)) && (!newest || runs[i].time_ms >= newest->time_ms))
+                if ((!version || is_same(runs[i].version, version)) && (!newest || is_newer(&runs[i], newest, order)))
                         newest = &runs[i];
         return newest;
 }
@@ -91,6 +136,32 @@ static size_t put_in_order(HistoryRun *runs, size_t n, const HistoryRun *current
         verdict->n_older = n_kept - HISTORY_RUNS_MAX;
         memmove(runs, &runs[verdict->n_older], HISTORY_RUNS_MAX * sizeof(*runs));
         return HISTORY_RUNS_MAX;
+}
+
+static int compare_for_compat(const void *a, const void *b) {
+        const HistoryRun *x = a, *y = b;
+        int r = compare_texts(x->version, y->version);
+
+        return r != 0 ? r : compare_times(x->time_ms, y->time_ms);
+}
+
+/* Puts the runs in the order of MatrixBenchmarking, the judged last. Returns their number. */
+static size_t put_in_compat_order(HistoryRun *runs, size_t n, const HistoryRun *current, HistoryVerdict *verdict) {
+        HistoryRun last = *current;
+        size_t n_kept = 0;
+
+        qsort(runs, n, sizeof(*runs), compare_for_compat);
+        for (size_t i = 0; i < n; i++)
+                if (!is_same(runs[i].version, last.version) && (n_kept == 0 || !is_same(runs[i].version, runs[n_kept - 1].version)))
+                        runs[n_kept++] = runs[i];
+        verdict->n_again = n - n_kept - 1;
+        if (n_kept >= HISTORY_RUNS_MAX) {
+                verdict->n_older = n_kept - (HISTORY_RUNS_MAX - 1);
+                n_kept = HISTORY_RUNS_MAX - 1;
+                memmove(runs, &runs[verdict->n_older], n_kept * sizeof(*runs));
+        }
+        runs[n_kept++] = last;
+        return n_kept;
 }
 
 /* --- size of a change ----------------------------------------------------------------------------- */
@@ -153,6 +224,12 @@ static size_t find_allowed(const HistoryRun *runs, size_t n, bool *allowed) {
         return n_versions;
 }
 
+static bool has_status(const HistoryQuestion *question) {
+        JudgeMethod method = question->judge.method;
+
+        return question->is_compat && (method == JUDGE_HUNTER || method == JUDGE_STDEV || method == JUDGE_ZSCORE);
+}
+
 static int judge(const HistoryRun *runs, size_t n, const HistoryQuestion *question, HistoryVerdict *verdict) {
         double series[HISTORY_RUNS_MAX];
         bool allowed[HISTORY_RUNS_MAX] = {};
@@ -166,6 +243,8 @@ static int judge(const HistoryRun *runs, size_t n, const HistoryQuestion *questi
         verdict->n = n;
         verdict->n_versions = find_allowed(runs, n, allowed);
         settings.shift.allowed = verdict->n_versions > 1 ? allowed : NULL;
+        if (question->is_compat && settings.direction == JUDGE_NEITHER)
+                settings.direction = JUDGE_HIGHER;
 
         r = judge_series(series, n, &settings, &judgement);
         if (r < 0)
@@ -175,21 +254,26 @@ static int judge(const HistoryRun *runs, size_t n, const HistoryQuestion *questi
         verdict->p_value = judgement.p_value;
         verdict->n_needed = judgement.verdict == JUDGE_RERUN ? RERUNS
                             : n < SHIFT_POINTS_MIN && settings.method == JUDGE_PERFD ? SHIFT_POINTS_MIN - n : 0;
+        if (has_status(question))
+                verdict->status = judge_compat_status(series, n, &settings, &judgement);
         describe_change(series, n, runs, &judgement, verdict);
         return settings.method == JUDGE_PERFD ? shift_smallest(series, n, &settings.shift, &verdict->smallest) : 0;
 }
 
 int history_judge(HistoryRun *runs, size_t n, const HistoryQuestion *question, HistoryVerdict *ret) {
-        const HistoryRun *current = find_current(runs, n, question->current);
+        size_t n_joined = question->is_compat ? n : join_batches(runs, n);
+        HistoryOrder order = find_order(runs, n_joined, question->order);
+        const HistoryRun *current = find_current(runs, n_joined, question->current, order);
 
         *ret = (HistoryVerdict){
                 .verdict = JUDGE_UNKNOWN, .relative = NAN, .low = NAN, .high = NAN, .p_value = NAN, .smallest = NAN,
-                .order = find_order(runs, n, question->order),
+                .order = order, .n_batched = n - n_joined,
         };
         if (!current)
                 return HISTORY_NO_CURRENT;
         ret->version = current->version;
-        return judge(runs, put_in_order(runs, n, current, ret), question, ret);
+        n_joined = question->is_compat ? put_in_compat_order(runs, n_joined, current, ret) : put_in_order(runs, n_joined, current, ret);
+        return judge(runs, n_joined, question, ret);
 }
 
 /* --- many verdicts -------------------------------------------------------------------------------- */

@@ -5,13 +5,15 @@
  * History: the runs of one KPI over versions, and the verdict about the newest of them
  *
  * A KPI is one number of the results that agree in everything but what is compared. Its runs are ordered by version, and by time within
- * a version; a change lies between two versions only. If there is one version, or none, a change may lie between any two runs.
+ * a version; a change lies between two versions only. If there is one version, or none, a change may lie between any two runs. The runs
+ * of one batch count as one, with their median.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/baseline.h"
 #include "analysis/judge.h"
 
 #define HISTORY_RUNS_MAX 512U /* of a KPI: older runs are left out */
@@ -20,6 +22,7 @@ typedef struct HistoryRun {
         double value; /* finite */
         uint64_t time_ms;
         const char *version; /* borrowed; NULL: unknown */
+        uint64_t batch;      /* equal for the runs of one batch; 0: none */
 } HistoryRun;
 
 typedef enum HistoryOrder {
@@ -36,6 +39,9 @@ typedef struct HistoryQuestion {
         HistoryOrder order;
         const char *current; /* version that is judged; NULL: that of the newest run */
         JudgeSettings judge;
+        /* Selects as MatrixBenchmarking does: versions in the order of their texts, of each the oldest run, none of the judged version,
+         * and also those of later versions. A KPI without a direction counts as one whose higher values are better. */
+        bool is_compat;
 } HistoryQuestion;
 
 typedef struct HistoryVerdict {
@@ -48,11 +54,14 @@ typedef struct HistoryVerdict {
         size_t n;         /* runs judged */
         size_t n_later;   /* runs of later versions, left out */
         size_t n_older;   /* runs beyond HISTORY_RUNS_MAX, left out */
+        size_t n_again;   /* further runs of a version, left out; only with is_compat */
+        size_t n_batched; /* runs that count with others of their batch, by the median */
         size_t n_versions;
         size_t n_needed;  /* more runs needed for a verdict; 0: none */
         const char *version;       /* of the judged run; borrowed; NULL: unknown */
         const char *since_version; /* of the first run of the new level; NULL: no change, or unknown */
         uint64_t since_ms;         /* time of this run; 0: no change */
+        BaselineStatus status;     /* only with is_compat and a method of MatrixBenchmarking; description NULL: none */
 } HistoryVerdict;
 
 enum {

@@ -3,6 +3,9 @@
 
 import json
 import unittest
+import xml.etree.ElementTree
+
+import yaml
 
 from harness import ROOT, TestCase
 
@@ -52,6 +55,134 @@ class KpiRegress(TestCase):
         self.submit([100])
         self.assertIn("unknown", self.regress("PiMatmul.rate"))
         self.assertIn("2 more runs are needed", self.regress("PiMatmul.rate", "--fail-on", "regression,no-verdict", status=5))
+
+    def use_model(self, text):
+        path = self.running.directory / "model.yaml"
+        path.write_text(text)
+        done = self.running.perfctl("indicator", "register", path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def submit_loads(self, levels, users=(4,), component="serving"):
+        documents = [{"name": "Load", "component": component, "@parameters": {"image": f"v{build}", "virtual_users": n, "node": f"n{build}",
+                                                                    "run_id": f"{build}"},
+                      "@result": {"rate": level * (1 + NOISE[build % 9] / 100), "warmup": level / 2}}
+                     for build, level in enumerate(levels) for n in users]
+        with self.running.client() as client:
+            for document in documents:
+                self.assert_status(client.call(client.submit_request(document)), "OK")
+
+    def test_the_model_says_what_is_compared(self):
+        self.use_model("name: Load\ncompare_by: [image]\nignore: [node]\nsort_by: [virtual_users]\n"
+                       "ignore_entries: {virtual_users: [8, 16]}\n"
+                       "results:\n  rate: {type: float, direction: higher}\n"
+                       "  warmup: {type: float, direction: higher, ignored_for_regression: true}\n")
+        self.submit_loads([100] * 10 + [70] * 5, users=(32, 4, 8))
+        answer = json.loads(self.regress("Load", "--json", status=4))
+        self.assertEqual([(kpi["kpi"], kpi["labels"]["parameters"]) for kpi in answer["kpis"]],
+                         [("Load.rate", {"virtual_users": 4}), ("Load.rate", {"virtual_users": 32})])
+        self.assertEqual([(kpi["verdict"], kpi["since_version"], kpi["order"]) for kpi in answer["kpis"]],
+                         [("regression", "v10", "time")] * 2)
+        self.assertEqual(json.loads(self.regress("rate", "--json", status=4))["kpis"], answer["kpis"])
+        self.assertEqual(json.loads(self.regress("Load.r*", "--json", status=4))["kpis"], answer["kpis"])
+        self.assertEqual(len(json.loads(self.regress("Load.warmup", "--json", status=4))["kpis"]), 2)
+        text = self.regress("Load", "--ignore-entry", "virtual_users=32", "--ignore", "virtual_users,node", "--json", status=4)
+        kpis = json.loads(text)["kpis"]
+        self.assertEqual([kpi["labels"]["parameters"] for kpi in kpis], [{}])
+
+    def test_all_kpis_are_judged_in_one_request(self):
+        self.use_model("name: Load\ncompare_by: [image]\nignore: [node]\nresults:\n  rate: {type: float, direction: higher}\n")
+        self.submit([100] * 10)
+        self.submit_loads([100] * 10 + [70] * 5)
+        answer = json.loads(self.regress("--json", status=4))
+        self.assertEqual([(kpi["kpi"], kpi["verdict"]) for kpi in answer["kpis"]],
+                         [("Load.rate", "regression"), ("PiMatmul.elapsed", "inline"), ("PiMatmul.rate", "inline")])
+        self.assertIn("'rate' is a result of Load and of PiMatmul", self.regress("rate", status=1))
+
+    def test_a_gate_has_a_budget(self):
+        self.submit([100] * 10 + [80] * 2)
+        self.regress("PiMatmul", "--allow-failures", "1")
+        self.regress("PiMatmul", "--allow-failures", "0", status=4)
+        self.regress("PiMatmul", "--allow-failures", "100%")
+        self.regress("PiMatmul", "--allow-failures", "49%", status=4)
+        self.assertIn("--allow-failures expects", self.regress("--allow-failures", "many", status=2))
+        self.regress("Qi*", "--fail-on", "no-verdict", status=5)
+
+    def test_programs_read_the_verdicts(self):
+        self.submit([100] * 10 + [80] * 2)
+        self.submit([100], component="a<b&c")
+        answer = json.loads(self.regress("--format", "json", status=4))
+        suites = xml.etree.ElementTree.fromstring(self.regress("--format", "junit", status=4))
+        cases = suites.findall(".//testcase")
+        self.assertEqual([case.get("classname") for case in cases], [kpi["kpi"] for kpi in answer["kpis"]])
+        self.assertIn("a<b&c", cases[0].get("name"))
+        self.assertRegex(suites.find(".//failure").get("message"), r"^regression: [-+]\d+\.\d % \(.* %\) since 2\.10\.0$")
+        self.assertEqual(len(suites.findall(".//skipped")), 2)
+        self.assertEqual(json.loads(json.dumps(yaml.safe_load(self.regress("--format", "yaml", status=4)))), answer)
+
+    def test_the_summary_has_the_nine_keys(self):
+        folder = self.running.directory
+        self.submit([100] * 10 + [80] * 2)
+        self.regress("PiMatmul", "--summary", folder, status=4)
+        summary = yaml.safe_load((folder / "regression_summary.yaml").read_text())
+        self.assertEqual(summary, {
+            "entries_count": 1, "failures": 1, "kpis_count": 2, "no_history": 0, "not_analyzed": 0, "total_points": 2,
+            "significant_performance_decrease": 1, "significant_performance_increase": 0,
+            "message": "Performed 2 KPI regression analyses over 1 entries x 2 KPIs. 1 KPIs didn't pass. "
+                       "1 KPIs had a significant performance decrease."})
+        self.regress("Qi*", "--summary", folder)
+        self.assertTrue((folder / "NO_RESULTS_FOUND").exists())
+        self.regress("Nothing", "--summary", folder, status=1)
+        self.assertTrue((folder / "FAILURE").exists() and not (folder / "NO_RESULTS_FOUND").exists())
+        self.submit([100], component="new")
+        with self.running.client() as client:
+            self.assert_status(client.call(client.submit_request(
+                {"name": "PiConv1D", "component": "new", "version": "1.0.0", "@parameters": {"length": 5}, "@result": {"rate": 1.0}})), "OK")
+        self.regress("PiConv1D", "--summary", folder)
+        self.assertTrue((folder / "NO_HISTORICAL_RESULTS").exists() and not (folder / "FAILURE").exists())
+
+    def test_a_submission_is_judged(self):
+        self.submit([100] * 10 + [80] * 2)
+        document = {"name": "PiMatmul", "component": "tensorflow", "version": "2.12.0", "@result": {"rate": 79.5, "elapsed": 10},
+                    "@parameters": {"matrix_size": 512, "dtype": "float32", "reps": 50, "device": "cpu"}}
+        done = self.running.perfctl("submit", "--judge", stdin=json.dumps(document))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"PiMatmul\.rate tensorflow .*matrix_size=512.*: regression: -\d+\.\d % .* since 2\.10\.0")
+        self.assertEqual(len(done.stderr.splitlines()), 2)
+        done = self.running.perfctl("submit", "--judge", "--fail-on", "regression", stdin=json.dumps(document | {"version": "2.13.0"}))
+        self.assertEqual((done.returncode, done.stdout), (4, "1 stored\n"), done.stderr)
+        document["@parameters"]["matrix_size"] = 1024
+        done = self.running.perfctl("submit", "--judge", "--fail-on", "regression,no-verdict", stdin=json.dumps(document))
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertIn("matrix_size=1024 reps=50: unknown: 4 more runs are needed", done.stderr)
+        self.assertNotIn("matrix_size=512", done.stderr)
+
+    def test_a_run_is_judged(self):
+        self.submit([100] * 10 + [80] * 2)
+        script = ("import json; print(json.dumps({'name': 'PiMatmul', 'component': 'tensorflow', 'version': '2.12.0', "
+                  "'@parameters': {'matrix_size': 512, 'dtype': 'float32', 'reps': 50, 'device': 'cpu'}, '@result': {'rate': 79.5}}))")
+        words = ("--indicator", "yes", "--quiet", "--judge")
+        done = self.running.perfctl("run", *words, "--", "/usr/bin/python3", "-c", script)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("PiMatmul.rate tensorflow", done.stderr)
+        done = self.running.perfctl("run", *words, "--fail-on", "regression", "--", "/usr/bin/python3", "-c", script)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        done = self.running.perfctl("run", *words, "--fail-on", "regression", "--", "/usr/bin/python3", "-c", script + "; exit(7)")
+        self.assertEqual(done.returncode, 7, done.stderr)
+        done = self.running.perfctl("run", "--fail-on", "regression", "--", "true")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--fail-on requires --judge", done.stderr)
+
+    def test_prereleases_come_before_their_release(self):
+        versions = ["2.8.0", "2.9.0", "2.10.0-rc1", "2.10.0-rc2", "2.10.0", "2.11.0"]
+        with self.running.client() as client:
+            for version in reversed(versions):
+                for i in range(3):
+                    level = 100 if versions.index(version) < 3 else 150
+                    self.assert_status(client.call(client.submit_request(
+                        {"name": "PiMatmul", "component": "jax", "version": version, "@parameters": {"matrix_size": 512},
+                         "@result": {"rate": level * (1 + NOISE[3 * versions.index(version) % 9 + i] / 100)}})), "OK")
+        kpi = json.loads(self.regress("PiMatmul.rate", "--current", "2.11.0", "--json"))["kpis"][0]
+        self.assertEqual((kpi["verdict"], kpi["since_version"], kpi["order"], kpi["runs"]), ("improvement", "2.10.0-rc2", "semver", 18))
 
     def test_wrong_requests_say_what_is_right(self):
         self.submit([100])

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The route that judges KPIs, on a real store. */
-/* tests: daemon/http/kpis/api_regress.c daemon/http/kpis/kpi_table.c daemon/http/kpis/kpis_subject.c */
+/* tests: daemon/http/kpis/api_regress.c daemon/http/kpis/regress_pass.c daemon/http/kpis/kpi_rules.c */
+/* tests: daemon/http/kpis/judged_kpis.c daemon/http/kpis/kpi_table.c daemon/http/kpis/kpis_subject.c */
 
 #include "run_results_fixture.h"
 
@@ -80,7 +81,7 @@ static void a_regression_is_told_with_its_version(void **state) {
         check(fixture, PATH ".rate/regress?direction=higher", 200, "\"verdict\":\"regression\"");
         check(fixture, PATH ".rate/regress?direction=higher", 200, "\"version\":\"2.11.0\",\"since_version\":\"2.10.0\"");
         check(fixture, PATH ".rate/regress?direction=higher", 200, "\"order\":\"semver\",\"runs\":35,\"versions\":12");
-        check(fixture, PATH ".rate/regress?direction=higher", 200, "\"failed\":1");
+        check(fixture, PATH ".rate/regress?direction=higher", 200, "\"batched\":0,\"failed\":1}");
         check(fixture, PATH "/regress?objective=elapsed&direction=higher", 200, "\"verdict\":\"improvement\"");
         check(fixture, PATH ".rate/regress", 200, "\"verdict\":\"changed\"");
 }
@@ -104,6 +105,34 @@ static void histories_are_kept_apart_by_parameters(void **state) {
         check(fixture, PATH ".rate/regress?where=matrix_size=7", 200, "\"kpis\":[]");
 }
 
+static void a_pattern_selects_kpis_of_all_indicators(void **state) {
+        Fixture *fixture = *state;
+
+        check(fixture, "/api/v1/kpis/*/regress", 200, "\"kpis\":[]");
+        check(fixture, "/api/v1/kpis/*/regress?objective=rate&direction=higher", 200, "\"kpi\":\"PiMatmul.rate\"");
+        check(fixture, "/api/v1/kpis/*/regress?objective=rate&where=nothing=1", 400, "'nothing'");
+        check(fixture, "/api/v1/kpis/Qi*/regress", 200, "\"scanned\":0");
+        check(fixture, "/api/v1/kpis/rate/regress", 404, "'rate'");
+}
+
+static void entries_can_be_left_out(void **state) {
+        Fixture *fixture = *state;
+
+        check(fixture, PATH ".rate/regress?ignore_entry=reps=4,50", 200, "\"kpis\":[]");
+        check(fixture, PATH ".rate/regress?ignore_entry=version=2.11.0,2.10.0&ignore_entry=reps=4", 200, "\"version\":\"2.9.0\"");
+        check(fixture, PATH ".rate/regress?ignore_entry=reps", 400, "KEY=VALUE");
+        check(fixture, PATH ".rate/regress?ignore_entry==4", 400, "KEY=VALUE");
+}
+
+static void the_status_of_the_original_is_told(void **state) {
+        Fixture *fixture = *state;
+
+        check(fixture, PATH ".rate/regress?compat=1&method=hunter", 200, "\"compat\":{\"accepted\":true");
+        check(fixture, PATH ".rate/regress?compat=1&method=zscore", 200, "\"description\":\"z-score ");
+        check(fixture, PATH ".rate/regress?compat=1&method=zscore", 200, "\"again\":23");
+        check(fixture, PATH ".rate/regress?compat=2", 400, "'compat'");
+}
+
 static void wrong_requests_are_refused(void **state) {
         Fixture *fixture = *state;
 
@@ -123,6 +152,9 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(a_regression_is_told_with_its_version, setup, teardown),
                 cmocka_unit_test_setup_teardown(later_versions_are_left_out, setup, teardown),
                 cmocka_unit_test_setup_teardown(histories_are_kept_apart_by_parameters, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_pattern_selects_kpis_of_all_indicators, setup, teardown),
+                cmocka_unit_test_setup_teardown(entries_can_be_left_out, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_status_of_the_original_is_told, setup, teardown),
                 cmocka_unit_test_setup_teardown(wrong_requests_are_refused, setup, teardown),
         };
 

@@ -28,7 +28,7 @@ static void add(Runs *runs, const char *version, size_t n, double level) {
 
         for (size_t i = 0; i < n; i++, runs->n++) {
                 (void)snprintf(runs->versions[runs->n], sizeof(runs->versions[0]), "%s", version);
-                runs->items[runs->n] = (HistoryRun){ level * (1 + noise[runs->n % 9]), 1000 + runs->n, runs->versions[runs->n] };
+                runs->items[runs->n] = (HistoryRun){ level * (1 + noise[runs->n % 9]), 1000 + runs->n, runs->versions[runs->n], 0 };
         }
 }
 
@@ -118,6 +118,52 @@ static void one_version_that_is_none_orders_all_by_time(void **state) {
                          JUDGE_REGRESSION);
 }
 
+static void the_runs_of_a_batch_count_as_their_median(void **state) {
+        Runs runs = {};
+        HistoryVerdict verdict;
+
+        (void)state;
+        for (unsigned i = 0; i < 8; i++) {
+                char version[16];
+
+                (void)snprintf(version, sizeof(version), "1.%u.0", i);
+                add(&runs, version, 4, 100);
+                for (size_t k = runs.n - 4; k < runs.n; k++)
+                        runs.items[k].batch = i + 1;
+                runs.items[runs.n - 1].value = 1e6; /* an outlier, which a median does not follow */
+        }
+        verdict = judge(&runs, &lower);
+        assert_int_equal(verdict.verdict, JUDGE_INLINE);
+        assert_true(verdict.n == 8 && verdict.n_batched == 24 && verdict.n_versions == 8);
+}
+
+static void versions_are_selected_as_the_original_does(void **state) {
+        HistoryQuestion question = { .is_compat = true, .judge = lower.judge };
+        Runs runs = {};
+        HistoryVerdict verdict;
+
+        (void)state;
+        question.judge.method = JUDGE_HUNTER;
+        question.judge.direction = JUDGE_NEITHER; /* as higher */
+        add(&runs, "2.10.0", 1, 100);
+        add(&runs, "2.9.0", 3, 100);
+        for (unsigned i = 0; i < 8; i++) {
+                char version[16];
+
+                (void)snprintf(version, sizeof(version), "2.1%u.0", i + 1);
+                add(&runs, version, 2, 100);
+        }
+        add(&runs, "2.2.0", 1, 130);
+        add(&runs, "2.2.0", 1, 70);
+        verdict = judge(&runs, &question);
+        assert_true(verdict.n == 11 && verdict.n_again == 11 && verdict.n_later == 0);
+        assert_string_equal(verdict.status.description, "Regression");
+        assert_true(verdict.status.is_accepted == BASELINE_FALSE && verdict.status.is_improved == BASELINE_FALSE);
+        assert_int_equal(verdict.verdict, JUDGE_REGRESSION);
+        assert_string_equal(runs.items[0].version, "2.10.0");
+        assert_string_equal(runs.items[9].version, "2.9.0");
+}
+
 static void odd_series_have_a_verdict(void **state) {
         Runs runs = {};
         HistoryVerdict verdict;
@@ -166,6 +212,8 @@ int main(void) {
                 cmocka_unit_test(runs_of_later_versions_are_left_out),
                 cmocka_unit_test(a_change_lies_between_two_versions_only),
                 cmocka_unit_test(one_version_that_is_none_orders_all_by_time),
+                cmocka_unit_test(the_runs_of_a_batch_count_as_their_median),
+                cmocka_unit_test(versions_are_selected_as_the_original_does),
                 cmocka_unit_test(odd_series_have_a_verdict),
                 cmocka_unit_test(the_share_of_false_changes_is_limited),
         };

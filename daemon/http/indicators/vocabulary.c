@@ -271,6 +271,37 @@ static JsonText declaration_of(const VocabularyModel *model, PropertyKind kind, 
         return json_text_find(json_text_find(text_of(model->declaration), members[kind]), key);
 }
 
+JsonText vocabulary_model_member(const Vocabulary *vocabulary, const char *member) {
+        JsonText found = {};
+
+        for (size_t i = 0; i < vocabulary->n_models && !found.text; i++)
+                found = json_text_find(text_of(vocabulary->models[i].declaration), member);
+        return found;
+}
+
+JsonText vocabulary_result_member(const Vocabulary *vocabulary, const char *key, const char *member) {
+        JsonText found = {};
+
+        for (size_t i = 0; i < vocabulary->n_models && !found.text; i++)
+                found = json_text_find(declaration_of(&vocabulary->models[i], KIND_RESULT, key), member);
+        return found;
+}
+
+static bool declares(const Vocabulary *vocabulary, PropertyKind kind, const char *name) {
+        for (size_t i = 0; i < vocabulary->n_models; i++)
+                if (declaration_of(&vocabulary->models[i], kind, name).text)
+                        return true;
+        return false;
+}
+
+bool vocabulary_declares_parameter(const Vocabulary *vocabulary, const char *name) {
+        return declares(vocabulary, KIND_PARAMETER, name);
+}
+
+bool vocabulary_declares_result(const Vocabulary *vocabulary, const char *name) {
+        return declares(vocabulary, KIND_RESULT, name);
+}
+
 static void find_in_models(const Vocabulary *vocabulary, Asked *asked, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 asked[i].is_known = asked[i].kind == KIND_RESULT && strcmp(asked[i].key, SCORE_KEY) == 0;

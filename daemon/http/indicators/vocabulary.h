@@ -28,6 +28,13 @@ enum {
 /* Appends a member of the models' declarations of a result, such as "unit". A document's overall_score is better when higher,
  * unless a model declares otherwise. 0, or an outcome: nothing is appended. */
 int vocabulary_say(const Vocabulary *vocabulary, const char *key, const char *member, Buffer *out);
+/* Returns a member of the declaration of a model, such as "compare_by"; of the first model that has it. Empty: none has it. Borrowed. */
+JsonText vocabulary_model_member(const Vocabulary *vocabulary, const char *member);
+/* Returns a member of the declarations of a result, as above. */
+JsonText vocabulary_result_member(const Vocabulary *vocabulary, const char *key, const char *member);
+/* True if a model declares the parameter, or the result. */
+bool vocabulary_declares_parameter(const Vocabulary *vocabulary, const char *name);
+bool vocabulary_declares_result(const Vocabulary *vocabulary, const char *name);
 /* Returns the i-th result that models declare, or NULL. Borrowed. */
 const char *vocabulary_declared_result(const Vocabulary *vocabulary, size_t i);
 /* Appends "elapsed, rate": results that models declare, else results of the newest documents, without `but`. 0 or

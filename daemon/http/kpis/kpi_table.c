@@ -9,7 +9,7 @@
 #include "base/hash.h"
 
 struct KpiTable {
-        KpiFields fields;
+        const KpiRules *rules;
         size_t n_numbers;
         KpiSeries *series; /* owned */
         size_t n, n_max, n_runs;
@@ -21,12 +21,12 @@ struct KpiTable {
         size_t last;
 };
 
-int kpi_table_new(KpiTable **ret, const KpiFields *fields, size_t n_numbers) {
+int kpi_table_new(KpiTable **ret, const KpiRules *rules, size_t n_numbers) {
         KpiTable *table = calloc(1, sizeof(*table));
 
         if (!table)
                 return -ENOMEM;
-        table->fields = *fields;
+        table->rules = rules;
         table->n_numbers = n_numbers;
         *ret = table;
         return 0;
@@ -66,16 +66,6 @@ static int grow(void **items, size_t n, size_t *n_max, size_t size) {
 
 /* --- labels and versions -------------------------------------------------------------------------- */
 
-static bool lists(const FieldList *list, JsonText key) {
-        for (size_t i = 0; i < list->n; i++) {
-                const char *name = point_parameter_key(list->names[i]);
-
-                if (name && json_text_is_string(key, name, strlen(name)))
-                        return true;
-        }
-        return false;
-}
-
 static void put_parameters(const KpiTable *table, JsonText parameters, Json *json) {
         JsonWalk walk = json_text_walk(parameters);
         JsonText key, value;
@@ -85,7 +75,7 @@ static void put_parameters(const KpiTable *table, JsonText parameters, Json *jso
                 scoped(buffer_deinit) Buffer name = {};
 
                 /* As a missing one: null says that there is no value. */
-                if (lists(table->fields.compared, key) || lists(table->fields.ignored, key) || json_text_kind(value) == JSON_KIND_NULL)
+                if (!kpi_rules_divides(table->rules, key) || json_text_kind(value) == JSON_KIND_NULL)
                         continue;
                 json_text_decode(key, &name);
                 json_key(json, name.text ?: "");
@@ -99,7 +89,7 @@ static void put_labels(const KpiTable *table, const PointRow *row, Buffer *out) 
 
         json_object_begin(&json);
         json_put_string(&json, "component", row->component);
-        if (!table->fields.is_across_hardware)
+        if (!table->rules->is_across_hardware)
                 json_put_string(&json, "hardware", row->hardware);
         put_parameters(table, row->parameters, &json);
         json_object_end(&json);
@@ -107,7 +97,7 @@ static void put_labels(const KpiTable *table, const PointRow *row, Buffer *out) 
 
 /* Writes the value of one compared field, or "KEY=VALUE|KEY=VALUE" of several. Returns false if none is known. */
 static bool put_version(const KpiTable *table, const PointRow *row, Buffer *out) {
-        const FieldList *compared = table->fields.compared;
+        const KpiNames *compared = &table->rules->compared;
         bool is_known = false;
 
         buffer_puts(out, "");
@@ -115,9 +105,9 @@ static bool put_version(const KpiTable *table, const PointRow *row, Buffer *out)
                 const char *text = NULL;
                 JsonText value = {};
 
-                point_find(row, compared->names[i], &value, &text);
+                point_find(row, compared->items[i], &value, &text);
                 if (compared->n > 1)
-                        buffer_printf(out, "%s%s=", i > 0 ? "|" : "", compared->names[i]);
+                        buffer_printf(out, "%s%s=", i > 0 ? "|" : "", compared->items[i]);
                 if (text)
                         buffer_puts(out, text);
                 else if (value.text && json_text_kind(value) != JSON_KIND_NULL)
@@ -199,11 +189,13 @@ static int add_run(KpiTable *table, KpiRuns *runs, const HistoryRun *run) {
 }
 
 int kpi_table_add(KpiTable *table, const PointRow *row) {
-        const char *version;
+        HistoryRun run = { .time_ms = row->time_ms, .batch = row->batch ? hash_text(HASH_BEGIN, row->batch) : 0 };
         KpiSeries *series;
         int r;
 
-        r = find_version(table, row, &version);
+        if (kpi_rules_skips(table->rules, row))
+                return 0;
+        r = find_version(table, row, &run.version);
         if (r == 0 && (table->n == 0 || row->series == 0 || row->series != table->last_series)) {
                 r = find_series(table, row, &table->last);
                 table->last_series = row->series;
@@ -213,9 +205,11 @@ int kpi_table_add(KpiTable *table, const PointRow *row) {
 
         series = &table->series[table->last];
         series->n_failed += row->has_failed;
-        for (size_t i = 0; r == 0 && i < table->n_numbers && !row->has_failed; i++)
-                if (isfinite(row->numbers[i]))
-                        r = add_run(table, &series->runs[i], &(HistoryRun){ row->numbers[i], row->time_ms, version });
+        for (size_t i = 0; r == 0 && i < table->n_numbers && !row->has_failed; i++) {
+                run.value = row->numbers[i];
+                if (isfinite(run.value))
+                        r = add_run(table, &series->runs[i], &run);
+        }
         return r;
 }
 
@@ -224,14 +218,36 @@ KpiSeries *kpi_table_series(KpiTable *table, size_t *ret_n) {
         return table->series;
 }
 
-static int compare(const void *a, const void *b) {
-        const KpiSeries *x = a, *y = b;
+static int compare_values(JsonText a, JsonText b) {
+        size_t n = a.n < b.n ? a.n : b.n;
+        double x, y;
 
+        if (a.text && b.text && json_text_double(a, &x) && json_text_double(b, &y))
+                return (x > y) - (x < y);
+        if (!a.text || !b.text)
+                return (a.text != NULL) - (b.text != NULL);
+        return memcmp(a.text, b.text, n) ?: (a.n > b.n) - (a.n < b.n);
+}
+
+static int compare(const void *a, const void *b, void *userdata) {
+        const KpiSeries *x = a, *y = b;
+        const KpiNames *names = userdata;
+        JsonText left = json_text_find(json_text(x->labels, strlen(x->labels)), "parameters"),
+                 right = json_text_find(json_text(y->labels, strlen(y->labels)), "parameters");
+
+        for (size_t i = 0; i < names->n; i++) {
+                int r = compare_values(json_text_find_path(left, names->items[i]), json_text_find_path(right, names->items[i]));
+
+                if (r != 0)
+                        return r;
+        }
         return strcmp(x->labels, y->labels);
 }
 
 void kpi_table_sort(KpiTable *table) {
+        KpiNames names = table->rules->sorted_by;
+
         if (table->n > 0)
-                qsort(table->series, table->n, sizeof(*table->series), compare);
+                qsort_r(table->series, table->n, sizeof(*table->series), compare, &names);
         table->last_series = -1;
 }

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "http/indicators/selection.h"
+#include "http/kpis/kpi_rules.h"
 #include "kpi/history.h"
 #include "store/indicators/points.h"
 #include "util/scoped.h"
@@ -20,12 +20,6 @@
 #define KPI_SERIES_MAX 5000U
 #define KPI_RUNS_MAX 1000000U     /* over all series and numbers */
 #define KPI_VERSIONS_MAX 2000U
-
-/* Fields that distinguish versions, and those that are not looked at; parameters except for the field version. */
-typedef struct KpiFields {
-        const FieldList *compared, *ignored; /* borrowed */
-        bool is_across_hardware;
-} KpiFields;
 
 typedef struct KpiRuns {
         HistoryRun *items; /* owned; versions belong to the table */
@@ -41,7 +35,8 @@ typedef struct KpiSeries {
 
 typedef struct KpiTable KpiTable;
 
-int kpi_table_new(KpiTable **ret, const KpiFields *fields, size_t n_numbers);
+/* rules: borrowed. 0 or -ENOMEM. */
+int kpi_table_new(KpiTable **ret, const KpiRules *rules, size_t n_numbers);
 KpiTable *kpi_table_free(KpiTable *table);
 DEFINE_SCOPED(KpiTable, kpi_table_free);
 
@@ -49,9 +44,9 @@ enum {
         KPI_MANY_SERIES = 1, /* a further series would exceed KPI_SERIES_MAX */
         KPI_MANY_RUNS,       /* KPI_RUNS_MAX or KPI_VERSIONS_MAX would be exceeded */
 };
-/* Adds a result to the series of its labels. 0, an outcome or -ENOMEM. */
+/* Adds a result to the series of its labels, unless it is one of those that the rules ignore. 0, an outcome or -ENOMEM. */
 int kpi_table_add(KpiTable *table, const PointRow *row);
 
-/* Borrowed; sorted by labels after kpi_table_sort(). */
+/* Borrowed; sorted by the keys of the rules, then by labels, after kpi_table_sort(). */
 KpiSeries *kpi_table_series(KpiTable *table, size_t *ret_n);
 void kpi_table_sort(KpiTable *table);

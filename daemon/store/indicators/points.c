@@ -221,12 +221,15 @@ static void put_times(const Points *points, Field ret[static 3]) {
         page_put_fields(points->filter.since_ms, points->filter.until_ms, &points->filter.before, ret);
 }
 
-enum { POINT_TIME, POINT_ROW, POINT_SCORE, POINT_NUMBERS, N_POINT_COLUMNS };
+enum { POINT_TIME, POINT_ROW, POINT_SCORE, POINT_NUMBERS, POINT_BATCH, N_POINT_COLUMNS };
 
-STATEMENT points_of_series = {
-        "SELECT time_ms, row, score, numbers FROM point"
-        " WHERE series = ? AND time_ms >= ? AND (time_ms, row) < (?, ?) AND row >= ?"
-        " ORDER BY time_ms DESC, row DESC",
+#define POINTS_OF_SERIES                                                                                  \
+        " FROM point WHERE series = ? AND time_ms >= ? AND (time_ms, row) < (?, ?) AND row >= ?" \
+        " ORDER BY time_ms DESC, row DESC"
+
+STATEMENT points_of_series = { "SELECT time_ms, row, score, numbers, NULL" POINTS_OF_SERIES, N_POINT_COLUMNS };
+STATEMENT points_and_batches = {
+        "SELECT time_ms, row, score, numbers, (SELECT lower(hex(r.batch)) FROM result AS r WHERE r.row = point.row)" POINTS_OF_SERIES,
         N_POINT_COLUMNS,
 };
 
@@ -236,7 +239,8 @@ static int begin_points(Points *points) {
         put_times(points, &fields[1]);
         fields[4] = field_i64(points->indexed_from);
         points->stage = STAGE_POINTS;
-        return read_connection_prepare(points->connection, &points_of_series, fields, N_ELEMENTS(fields), &points->rows);
+        return read_connection_prepare(points->connection, points->filter.with_batches ? &points_and_batches : &points_of_series, fields,
+                                       N_ELEMENTS(fields), &points->rows);
 }
 
 enum {
@@ -367,6 +371,8 @@ static int next_point(Points *points, bool *ret_is_there) {
         points->row.time_ms = column_u64(points->rows, POINT_TIME);
         points->row.row = column_i64(points->rows, POINT_ROW);
         points->row.has_failed = column_is_null(points->rows, POINT_NUMBERS);
+        utf8_copy(points->batch, sizeof(points->batch), column_text(points->rows, POINT_BATCH) ?: "");
+        points->row.batch = points->batch[0] ? points->batch : NULL;
         take_numbers(points, points->row.has_failed ? NULL : (sqlite3_column_blob(points->rows->handle, POINT_NUMBERS) ?: ""),
                      column_bytes(points->rows, POINT_NUMBERS));
         *ret_is_there = true;

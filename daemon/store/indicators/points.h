@@ -37,6 +37,7 @@ typedef struct PointFilter {
         size_t n_numbers;           /* at most POINT_NUMBERS_MAX */
         const char *const *fields;  /* keys that will be read from the rows, beside the parameters */
         size_t n_fields;
+        bool with_batches;          /* reads PointRow.batch, also of indexed results */
         PageKey before;             /* only results before this key; {}: all */
 } PointFilter;
 

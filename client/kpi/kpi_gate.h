@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * KPI gate: the exit status for verdicts about KPIs
+ *
+ * --fail-on lists the verdicts that fail, and --allow-failures says how many of them may be there.
+ */
+
+#include <stddef.h>
+
+#include "document/value.h"
+
+#define KPI_VERDICTS 6U
+
+typedef struct KpiGate {
+        const char *fail_on;        /* regression,no-verdict; as kpi_gate_check() accepts it */
+        const char *allow_failures; /* 3, or 5%; NULL: none */
+} KpiGate;
+
+/* Number of KPIs with each verdict. */
+typedef struct KpiTally {
+        size_t n[KPI_VERDICTS], n_all;
+} KpiTally;
+
+/* Returns EXIT_DONE, or EXIT_USAGE after a message of the command. */
+int kpi_gate_check(const KpiGate *gate, const char *command);
+void kpi_gate_count(KpiTally *tally, const Value *kpi);
+/* Returns EXIT_DONE, EXIT_REGRESSED or EXIT_NO_VERDICT; the last also if there is no KPI at all. */
+int kpi_gate_status(const KpiGate *gate, const KpiTally *tally);
+
+/* Writes "1 regression, 2 inline". */
+void kpi_gate_put(const KpiTally *tally, Buffer *out);

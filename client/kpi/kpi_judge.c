@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/kpi/kpi_judge.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "client/api/api_query.h"
+#include "client/api/indicator_path.h"
+#include "client/cli/command.h"
+#include "client/cli/message.h"
+#include "client/cli/output.h"
+#include "client/cli/screen.h"
+#include "client/kpi/kpi_report.h"
+
+static bool is_same_indicator(const Indicator *a, const Indicator *b) {
+        return strcmp(a->name, b->name) == 0 && strcasecmp(a->component ?: "", b->component ?: "") == 0;
+}
+
+static bool is_same_value(const Value *a, const Value *b) {
+        scoped(buffer_deinit) Buffer left = {}, right = {};
+        Json json = { .out = &left }, other = { .out = &right };
+
+        if (value_is_number(a) && value_is_number(b))
+                return value_number(a) == value_number(b);
+        value_write_json(a, &json);
+        value_write_json(b, &other);
+        return left.text && right.text && strcmp(left.text, right.text) == 0;
+}
+
+/* True if the item has all parameters of the KPI. */
+static bool is_kpi_of(const Value *kpi, const Indicator *indicator) {
+        const Value *wanted = value_get(value_get(kpi, "labels"), "parameters"), *given = value_get(indicator->document, "@parameters");
+
+        for (size_t i = 0; i < answer_n_members(wanted); i++) {
+                const Value *value = value_get(given, wanted->members[i].key);
+
+                if (!value || !is_same_value(value, &wanted->members[i].value))
+                        return false;
+        }
+        return true;
+}
+
+static bool is_kpi_of_any(const Value *kpi, const Indicator *indicator, const Submission *items, size_t n_items) {
+        for (size_t i = 0; i < n_items; i++)
+                if (is_same_indicator(&items[i].indicator, indicator) && is_kpi_of(kpi, &items[i].indicator))
+                        return true;
+        return false;
+}
+
+static void put_kpi(Screen *screen, const Value *kpi) {
+        scoped(buffer_deinit) Buffer text = {};
+
+        buffer_printf(&text, "%s ", answer_text(kpi, "kpi"));
+        kpi_report_put_labels(kpi, &text);
+        buffer_puts(&text, ": ");
+        kpi_report_put_reason(kpi, &text);
+        screen_text(screen, text.text ?: "");
+        buffer_putc(screen->out, '\n');
+}
+
+static int judge_indicator(ApiQuery *query, const Indicator *indicator, const Submission *items, size_t n_items, Screen *screen,
+                           KpiTally *tally) {
+        scoped(buffer_deinit) Buffer path = {};
+        const Value *kpis;
+        int r;
+
+        buffer_puts(&path, "/api/v1/kpis/");
+        buffer_put_encoded(&path, indicator->name);
+        buffer_puts(&path, "/regress");
+        indicator_path_put(&path, "component", indicator->component);
+        r = api_query_ask(query, path.text ?: "/");
+        if (r != EXIT_DONE)
+                return r;
+        kpis = value_get(query->answer, "kpis");
+        for (size_t i = 0; i < answer_length(kpis); i++)
+                if (is_kpi_of_any(&kpis->items[i], indicator, items, n_items)) {
+                        put_kpi(screen, &kpis->items[i]);
+                        kpi_gate_count(tally, &kpis->items[i]);
+                }
+        return EXIT_DONE;
+}
+
+static bool is_first(const Submission *items, size_t i) {
+        for (size_t k = 0; k < i; k++)
+                if (is_same_indicator(&items[k].indicator, &items[i].indicator))
+                        return false;
+        return true;
+}
+
+int kpi_judge(const GlobalOptions *global, const KpiGate *gate, const Submission *items, size_t n_items, int fd) {
+        scoped(api_query_deinit) ApiQuery query = {};
+        scoped(buffer_deinit) Buffer out = {};
+        size_t n_indicators = 0;
+        KpiTally tally = {};
+        Screen screen;
+        int r;
+
+        screen_init(&screen, &out, fd, global->no_color);
+        r = api_query_init(&query, global);
+        for (size_t i = 0; r == EXIT_DONE && i < n_items; i++) {
+                if (!is_first(items, i))
+                        continue;
+                if (n_indicators++ == KPI_JUDGE_INDICATORS_MAX) {
+                        message_print("judged the first %u indicators; perfctl kpi regress judges all", KPI_JUDGE_INDICATORS_MAX);
+                        break;
+                }
+                r = judge_indicator(&query, &items[i].indicator, items, n_items, &screen, &tally);
+        }
+        if (r == EXIT_DONE)
+                r = output_print_to(fd, &out);
+        return r == EXIT_DONE ? kpi_gate_status(gate, &tally) : r;
+}
+
+int kpi_judge_job(const GlobalOptions *global, const KpiGate *gate, const char *job, int fd) {
+        scoped(api_query_deinit) ApiQuery query = {};
+        scoped(freep) Submission *items = NULL;
+        scoped(buffer_deinit) Buffer path = {};
+        const Value *results;
+        size_t n;
+        int r;
+
+        buffer_printf(&path, "/api/v1/results?limit=%u", KPI_JUDGE_RESULTS_MAX);
+        indicator_path_put(&path, "job", job);
+        r = api_query_open(&query, global, path.text ?: "/");
+        if (r != EXIT_DONE)
+                return r;
+        results = value_get(query.answer, "results");
+        n = answer_length(results);
+        items = calloc(n + 1, sizeof(*items));
+        if (!items) {
+                message_print("cannot judge the results: out of memory");
+                return EXIT_FAILED;
+        }
+        for (size_t i = 0; i < n; i++)
+                items[i].indicator = (Indicator){
+                        .name = answer_text(&results->items[i], "name"), .component = answer_text(&results->items[i], "component"),
+                        .document = value_get(&results->items[i], "document"),
+                };
+        return kpi_judge(global, gate, items, n, fd);
+}

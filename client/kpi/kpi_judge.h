@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* KPI judge: verdicts about results that were just stored */
+
+#include "client/cli/common_options.h"
+#include "client/kpi/kpi_gate.h"
+#include "request/request.h"
+
+#define KPI_JUDGE_INDICATORS_MAX 64U /* in a submission */
+#define KPI_JUDGE_RESULTS_MAX 100U   /* of a job; more repeat the same parameters */
+
+/* Prints the verdicts about the KPIs of stored items to a descriptor. Returns the status of the gate, or an exit status after a message. */
+int kpi_judge(const GlobalOptions *global, const KpiGate *gate, const Submission *items, size_t n_items, int fd);
+/* As above, for the newest results of a job. */
+int kpi_judge_job(const GlobalOptions *global, const KpiGate *gate, const char *job, int fd);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* KPI report: verdicts about KPIs, as text for people and as files for programs */
+
+#include "document/value.h"
+#include "util/buffer.h"
+
+/* Writes "serving model=llama3 users=4": the component and the parameters of the KPI. */
+void kpi_report_put_labels(const Value *kpi, Buffer *out);
+/* Writes the verdict with its reason: "regression: -20.1 % (-21.0 to -19.2 %) since 2.10.0". */
+void kpi_report_put_reason(const Value *kpi, Buffer *out);
+
+/* Writes the answer about KPIs as YAML, or its KPIs as test cases of JUnit: changes for the worse or without a direction fail. */
+void kpi_report_put_yaml(const Value *answer, Buffer *out);
+void kpi_report_put_junit(const Value *answer, Buffer *out);
+
+/* Writes MatrixBenchmarking's regression_summary.yaml. */
+int kpi_report_put_summary(const Value *answer, Buffer *out);
+/*
+ * Writes regression_summary.yaml into a directory, which must exist, and the marker files NO_RESULTS_FOUND and NO_HISTORICAL_RESULTS
+ * where they apply; answer NULL: only the marker FAILURE. Markers that do not apply are removed. Returns EXIT_DONE, or EXIT_FAILED after a
+ * message.
+ */
+int kpi_report_write_files(const char *directory, const Value *answer);

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/kpis/judged_kpis.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/scoped.h"
+
+static void kpi_free(JudgedKpi *kpi) {
+        free(kpi->name);
+        free(kpi->unit);
+        free(kpi->labels);
+        free(kpi->version);
+        free(kpi->since_version);
+}
+
+void judged_kpis_deinit(JudgedKpis *kpis) {
+        for (size_t i = 0; i < kpis->n; i++)
+                kpi_free(&kpis->items[i]);
+        free(kpis->items);
+        *kpis = (JudgedKpis){};
+}
+
+static int copy(const char *text, char **ret) {
+        *ret = text ? strdup(text) : NULL;
+        return text && !*ret ? -ENOMEM : 0;
+}
+
+static int make_room(JudgedKpis *kpis) {
+        size_t n_max = kpis->n_max > 0 ? 2 * kpis->n_max : 16;
+        JudgedKpi *items;
+
+        if (kpis->n < kpis->n_max)
+                return 0;
+        items = reallocarray(kpis->items, n_max, sizeof(*items));
+        if (!items)
+                return -ENOMEM;
+        kpis->items = items;
+        kpis->n_max = n_max;
+        return 0;
+}
+
+int judged_kpis_add(JudgedKpis *kpis, const JudgedKpi *kpi) {
+        JudgedKpi kept = *kpi;
+        int r;
+
+        if (kpis->n == JUDGED_KPIS_MAX)
+                return JUDGED_KPIS_FULL;
+        if (make_room(kpis) < 0)
+                return -ENOMEM;
+
+        r = copy(kpi->name, &kept.name) | copy(kpi->unit, &kept.unit) | copy(kpi->labels, &kept.labels) |
+            copy(kpi->version, &kept.version) | copy(kpi->since_version, &kept.since_version);
+        kept.verdict.version = kept.version;
+        kept.verdict.since_version = kept.since_version;
+        if (r < 0) {
+                kpi_free(&kept);
+                return -ENOMEM;
+        }
+        kpis->items[kpis->n++] = kept;
+        return 0;
+}
+
+int judged_kpis_limit(JudgedKpis *kpis, double rate) {
+        scoped(freep) HistoryVerdict **verdicts = calloc(kpis->n + 1, sizeof(HistoryVerdict *));
+
+        if (!verdicts)
+                return -ENOMEM;
+        for (size_t i = 0; i < kpis->n; i++)
+                verdicts[i] = &kpis->items[i].verdict;
+        (void)history_limit_false_changes(verdicts, kpis->n, rate);
+        return 0;
+}
+
+/* --- JSON ----------------------------------------------------------------------------------------- */
+
+static void put_bool(Json *json, const char *key, BaselineBool value) {
+        if (value == BASELINE_NONE)
+                json_put_string(json, key, NULL);
+        else
+                json_put_bool(json, key, value == BASELINE_TRUE);
+}
+
+/* Writes what MatrixBenchmarking reports of the newest run. */
+static void write_status(Json *json, const BaselineStatus *status) {
+        json_put_object_begin(json, "compat");
+        put_bool(json, "accepted", status->is_accepted);
+        put_bool(json, "improved", status->is_improved);
+        json_put_double(json, "rating", status->rating);
+        json_put_string(json, "description", status->description);
+        json_put_double(json, "mean", status->mean);
+        json_put_double(json, "sd", status->sd);
+        json_put_double(json, "score", status->score);
+        json_object_end(json);
+}
+
+static void write_left_out(Json *json, const JudgedKpi *kpi) {
+        json_put_object_begin(json, "left_out");
+        json_put_uint(json, "later", kpi->verdict.n_later);
+        json_put_uint(json, "older", kpi->verdict.n_older);
+        json_put_uint(json, "again", kpi->verdict.n_again);
+        json_put_uint(json, "batched", kpi->verdict.n_batched);
+        json_put_uint(json, "failed", kpi->n_failed);
+        json_object_end(json);
+}
+
+static void write_verdict(Json *json, const HistoryVerdict *verdict) {
+        json_put_string(json, "verdict", judge_verdict_names[verdict->verdict]);
+        json_put_double(json, "relative_change", verdict->relative);
+        json_put_double(json, "low", verdict->low);
+        json_put_double(json, "high", verdict->high);
+        json_put_double(json, "p_value", verdict->p_value);
+        json_put_string(json, "version", verdict->version);
+        json_put_string(json, "since_version", verdict->since_version);
+        if (verdict->since_ms > 0)
+                json_put_uint(json, "since_ms", verdict->since_ms);
+        json_put_double(json, "smallest_change", verdict->smallest);
+        json_put_uint(json, "runs_needed", verdict->n_needed);
+        json_put_string(json, "order", history_order_names[verdict->order]);
+        json_put_uint(json, "runs", verdict->n);
+        json_put_uint(json, "versions", verdict->n_versions);
+}
+
+static void write_kpi(Json *json, const JudgedKpi *kpi) {
+        static const char *const directions[] = { [JUDGE_NEITHER] = "none", [JUDGE_LOWER] = "lower", [JUDGE_HIGHER] = "higher" };
+
+        json_object_begin(json);
+        json_put_string(json, "kpi", kpi->name);
+        if (kpi->unit)
+                json_put_string(json, "unit", kpi->unit);
+        json_put_string(json, "direction", directions[kpi->direction]);
+        json_key(json, "labels");
+        json_raw(json, kpi->labels);
+        write_verdict(json, &kpi->verdict);
+        write_left_out(json, kpi);
+        if (kpi->verdict.status.description)
+                write_status(json, &kpi->verdict.status);
+        json_object_end(json);
+}
+
+void judged_kpis_write(const JudgedKpis *kpis, Json *json) {
+        uint64_t counts[N_JUDGE_VERDICTS] = {};
+
+        json_put_array_begin(json, "kpis");
+        for (size_t i = 0; i < kpis->n; i++) {
+                write_kpi(json, &kpis->items[i]);
+                counts[kpis->items[i].verdict.verdict]++;
+        }
+        json_array_end(json);
+        json_put_object_begin(json, "counts");
+        for (JudgeVerdict i = 0; i < N_JUDGE_VERDICTS; i++)
+                json_put_uint(json, judge_verdict_names[i], counts[i]);
+        json_object_end(json);
+}

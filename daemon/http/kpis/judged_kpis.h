@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Judged KPIs: the verdicts of one request, over all its indicators. Strings are copies, so that runs need not be kept. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kpi/history.h"
+#include "util/json.h"
+
+#define JUDGED_KPIS_MAX 5000U /* of a request */
+
+typedef struct JudgedKpi {
+        char *name;   /* INDICATOR.RESULT; owned, as all strings here */
+        char *unit;   /* NULL: none */
+        char *labels; /* JSON object */
+        char *version, *since_version; /* NULL: unknown */
+        JudgeDirection direction;
+        uint64_t n_failed;
+        HistoryVerdict verdict;
+} JudgedKpi;
+
+typedef struct JudgedKpis {
+        JudgedKpi *items; /* owned */
+        size_t n, n_max;
+} JudgedKpis;
+
+void judged_kpis_deinit(JudgedKpis *kpis);
+
+enum {
+        JUDGED_KPIS_FULL = 1,
+};
+/* Adds a copy. 0, JUDGED_KPIS_FULL or -ENOMEM. */
+int judged_kpis_add(JudgedKpis *kpis, const JudgedKpi *kpi);
+/* Limits the share of false changes; see history_limit_false_changes(). 0 or -ENOMEM. */
+int judged_kpis_limit(JudgedKpis *kpis, double rate);
+/* Writes the members "kpis" and "counts". */
+void judged_kpis_write(const JudgedKpis *kpis, Json *json);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * KPI rules: which results form the history of a KPI
+ *
+ * A request says what is compared and ignored, and otherwise the model does. What only identifies a run is never compared, unless a
+ * model declares it as a parameter.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "http/indicators/vocabulary.h"
+#include "store/indicators/points.h"
+
+#define KPI_NAMES_MAX 32U   /* names in a list */
+#define KPI_ENTRIES_MAX 64U /* values in ignore_entries */
+
+typedef struct KpiNames {
+        char items[KPI_NAMES_MAX][CONDITION_KEY_MAX + 1];
+        size_t n;
+} KpiNames;
+
+typedef struct KpiRules {
+        KpiNames compared;  /* tell versions apart */
+        KpiNames ignored;   /* may differ in a history */
+        KpiNames sorted_by; /* order of the series */
+        Condition entries[KPI_ENTRIES_MAX]; /* a result that meets one is not judged; their values point to the texts */
+        char *texts[KPI_ENTRIES_MAX]; /* owned */
+        size_t n_entries;
+        const Vocabulary *vocabulary; /* borrowed */
+        bool is_across_hardware;
+} KpiRules;
+
+/* Reads the query parameters compare_by, ignore, ignore_entry and across. Names in the request are added to the fields of `selection`,
+ * which vocabulary_check() checks. Call kpi_rules_deinit() in any case. 0 or EXCHANGE_ANSWERED. */
+int kpi_rules_read(Exchange *exchange, const Vocabulary *vocabulary, Selection *selection, KpiRules *ret);
+void kpi_rules_deinit(KpiRules *rules);
+
+/* True if results that differ in the parameter have different histories. */
+bool kpi_rules_divides(const KpiRules *rules, JsonText parameter);
+/* True if the result is one of ignore_entries. */
+bool kpi_rules_skips(const KpiRules *rules, const PointRow *row);

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/kpis/regress_pass.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "http/indicators/explain_empty.h"
+#include "http/kpis/kpi_table.h"
+#include "util/clock.h"
+
+typedef struct Pass {
+        RegressRequest *request; /* borrowed */
+        const char *name;
+        Selection selection;
+        Vocabulary *vocabulary; /* owned */
+        KpiRules rules;
+        JudgeDirection directions[POINT_NUMBERS_MAX];
+        size_t next; /* declared result to go on with */
+        bool has_results;
+} Pass;
+
+static Pass *pass_free(Pass *pass) {
+        if (pass) {
+                kpi_rules_deinit(&pass->rules);
+                vocabulary_free(pass->vocabulary);
+        }
+        free(pass);
+        return NULL;
+}
+DEFINE_SCOPED(Pass, pass_free);
+
+/* --- results -------------------------------------------------------------------------------------- */
+
+bool regress_pass_matches(const char *pattern, const char *name, const char *result) {
+        scoped(buffer_deinit) Buffer kpi = {};
+
+        buffer_printf(&kpi, "%s.%s", name, result);
+        return kpi.text && (fnmatch(pattern, kpi.text, 0) == 0 || fnmatch(pattern, name, 0) == 0);
+}
+
+static bool is_judged(const Pass *pass, const char *result) {
+        JsonText ignored = vocabulary_result_member(pass->vocabulary, result, "ignored_for_regression");
+        const char *pattern = pass->request->pattern;
+
+        return !(json_text_kind(ignored) == JSON_KIND_BOOL && *ignored.text == 't') &&
+               (!pattern || regress_pass_matches(pattern, pass->name, result));
+}
+
+/* Takes the direction of the request, else of the models. A result of which neither is better changes, and does not regress. */
+static JudgeDirection find_direction(const Pass *pass, Exchange *exchange, const char *result) {
+        const char *given = exchange_parameter(exchange, "direction");
+        scoped(buffer_deinit) Buffer declared = {};
+
+        if (!given && vocabulary_say(pass->vocabulary, result, "direction", &declared) == 0)
+                given = declared.text;
+        if (!given)
+                return JUDGE_NEITHER;
+        return strcmp(given, "lower") == 0 ? JUDGE_LOWER : strcmp(given, "higher") == 0 ? JUDGE_HIGHER : JUDGE_NEITHER;
+}
+
+static int say_undeclared(Exchange *exchange, Pass *pass) {
+        scoped(buffer_deinit) Buffer list = {};
+
+        if (pass->request->pattern)
+                return 0;
+        if (vocabulary_list_results(pass->vocabulary, exchange, "", &list) > 0)
+                return EXCHANGE_ANSWERED;
+        return exchange_error(exchange, 400, "no model of %s declares results; name one as %s.RESULT. Available: %s", pass->name,
+                              pass->name, list.text ?: "");
+}
+
+/* Takes the next results to read, as many as fit in one query of the store; none at the end. */
+static int add_numbers(Exchange *exchange, Pass *pass) {
+        PointFilter *filter = &pass->selection.filter;
+        const char *result = pass->request->result;
+        size_t unused;
+        int r = 0;
+
+        filter->n_numbers = 0;
+        if (result && pass->next++ == 0)
+                r = selection_add_number(exchange, result, &pass->selection, &unused);
+        while (!result && r == 0 && filter->n_numbers < POINT_NUMBERS_MAX) {
+                const char *declared = vocabulary_declared_result(pass->vocabulary, pass->next);
+
+                if (!declared)
+                        break;
+                pass->next++;
+                if (is_judged(pass, declared))
+                        r = selection_add_number(exchange, declared, &pass->selection, &unused);
+        }
+        if (r == 0 && pass->next == 0)
+                return say_undeclared(exchange, pass);
+        for (size_t i = 0; i < filter->n_numbers; i++)
+                pass->directions[i] = find_direction(pass, exchange, pass->selection.numbers[i]);
+        return r;
+}
+
+/* --- runs ----------------------------------------------------------------------------------------- */
+
+static int say_many(Exchange *exchange, int outcome) {
+        if (outcome == KPI_MANY_SERIES)
+                return exchange_error(exchange, 413, "the selected results form more than %u series; select fewer with where= or "
+                                                     "component=, or name parameters that do not matter with ignore=", KPI_SERIES_MAX);
+        if (outcome == KPI_MANY_RUNS)
+                return exchange_error(exchange, 413, "more than %u numbers, or %u versions, to judge; select fewer with where= or "
+                                                     "since_ms=, or name one result", KPI_RUNS_MAX, KPI_VERSIONS_MAX);
+        return exchange_store_error(exchange, outcome);
+}
+
+static int check_time(Exchange *exchange, const RegressRequest *request) {
+        if (request->until_ns == 0 || clock_boottime_ns() <= request->until_ns)
+                return 0;
+        return exchange_error(exchange, 503, "the verdicts take longer than query_timeout; select fewer results with where= or since_ms=");
+}
+
+static int read_runs(Exchange *exchange, Pass *pass, KpiTable *table) {
+        scoped(points_freep) Points *points = NULL;
+        PointRow row;
+        int r;
+
+        r = points_new(&points, exchange->reader, &pass->selection.filter);
+        while (r == 0 && (r = points_next(points, &row)) == 0) {
+                int added = kpi_table_add(table, &row);
+
+                if (added != 0)
+                        return say_many(exchange, added);
+                if (check_time(exchange, pass->request) > 0)
+                        return EXCHANGE_ANSWERED;
+                pass->has_results = true;
+                pass->request->n_scanned++;
+        }
+        if (r != READER_END)
+                return exchange_store_error(exchange, r);
+        kpi_table_sort(table);
+        return 0;
+}
+
+/* --- verdicts ------------------------------------------------------------------------------------- */
+
+static int keep(Exchange *exchange, const Pass *pass, const KpiSeries *series, size_t number, const HistoryVerdict *verdict) {
+        const char *result = pass->selection.numbers[number];
+        scoped(buffer_deinit) Buffer name = {}, unit = {};
+        int r;
+
+        buffer_printf(&name, "%s.%s", pass->name, result);
+        (void)vocabulary_say(pass->vocabulary, result, "unit", &unit);
+        if (buffer_error(&name) < 0 || buffer_error(&unit) < 0)
+                return exchange_store_error(exchange, -ENOMEM);
+        r = judged_kpis_add(&pass->request->kpis, &(JudgedKpi){
+                .name = name.text, .unit = unit.text, .labels = series->labels, .version = (char *)verdict->version,
+                .since_version = (char *)verdict->since_version, .direction = pass->directions[number], .n_failed = series->n_failed,
+                .verdict = *verdict,
+        });
+        if (r == JUDGED_KPIS_FULL)
+                return exchange_error(exchange, 413, "more than %u KPIs to judge; name some, as %s, or select fewer with where=",
+                                      JUDGED_KPIS_MAX, name.text);
+        return r < 0 ? exchange_store_error(exchange, r) : 0;
+}
+
+/* Series without a run of the judged version are not part of the answer: they have no news. */
+static int judge_number(Exchange *exchange, Pass *pass, KpiSeries *series, size_t number) {
+        HistoryQuestion question = pass->request->question;
+        KpiRuns *runs = &series->runs[number];
+        HistoryVerdict verdict;
+        int r;
+
+        if (runs->n == 0)
+                return 0;
+        if (check_time(exchange, pass->request) > 0)
+                return EXCHANGE_ANSWERED;
+        question.judge.direction = pass->directions[number];
+        r = history_judge(runs->items, runs->n, &question, &verdict);
+        if (r < 0)
+                return exchange_store_error(exchange, r);
+        return r == 0 ? keep(exchange, pass, series, number, &verdict) : 0;
+}
+
+static int judge_numbers(Exchange *exchange, Pass *pass) {
+        size_t n, n_numbers = pass->selection.filter.n_numbers;
+        scoped(kpi_table_freep) KpiTable *table = NULL;
+        KpiSeries *series;
+        int r;
+
+        r = vocabulary_check(pass->vocabulary, exchange, &pass->selection);
+        if (r != 0)
+                return r;
+        r = kpi_table_new(&table, &pass->rules, n_numbers);
+        if (r < 0)
+                return exchange_store_error(exchange, r);
+        r = read_runs(exchange, pass, table);
+        if (r != 0)
+                return r;
+        series = kpi_table_series(table, &n);
+        for (size_t i = 0; r == 0 && i < n; i++)
+                for (size_t number = 0; r == 0 && number < n_numbers; number++)
+                        r = judge_number(exchange, pass, &series[i], number);
+        return r;
+}
+
+/* --- the pass ------------------------------------------------------------------------------------- */
+
+static int begin(Exchange *exchange, Pass *pass, const char *component) {
+        PointFilter *filter = &pass->selection.filter;
+        int r;
+
+        r = selection_parse(exchange, pass->name, &pass->selection);
+        if (r != 0)
+                return r;
+        filter->with_batches = true;
+        if (component)
+                filter->component = component;
+        r = vocabulary_new(&pass->vocabulary, exchange, filter);
+        return r != 0 ? r : kpi_rules_read(exchange, pass->vocabulary, &pass->selection, &pass->rules);
+}
+
+/* The names of facts in the model's lists have to be read as well. */
+static void add_fields(Pass *pass, const char **fields) {
+        for (size_t i = 0; i < pass->rules.compared.n; i++)
+                fields[i] = pass->rules.compared.items[i];
+        pass->selection.filter.fields = fields;
+        pass->selection.filter.n_fields = pass->rules.compared.n;
+}
+
+int regress_pass(Exchange *exchange, RegressRequest *request, const char *name, const char *component) {
+        scoped(pass_freep) Pass *pass = calloc(1, sizeof(*pass));
+        const char *fields[KPI_NAMES_MAX];
+        int r;
+
+        if (!pass)
+                return exchange_store_error(exchange, -ENOMEM);
+        pass->request = request;
+        pass->name = name;
+        r = begin(exchange, pass, component);
+        if (r == 0)
+                add_fields(pass, fields);
+        while (r == 0 && (r = add_numbers(exchange, pass)) == 0 && pass->selection.filter.n_numbers > 0)
+                r = judge_numbers(exchange, pass);
+        if (r == 0 && !pass->has_results && !request->pattern && request->note.n == 0)
+                r = explain_empty(exchange, &pass->selection.filter, &request->note);
+        return r;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Regress pass: judges the numbers of one indicator of one component. */
+
+#include "http/exchange.h"
+#include "http/kpis/judged_kpis.h"
+
+/* The common part of the passes of a request; strings are borrowed. */
+typedef struct RegressRequest {
+        const char *pattern; /* KPIs to judge as *.rate, by fnmatch(3); NULL: by the name of the indicator or result */
+        const char *result;  /* the only result; NULL: all that models declare and do not ignore for this */
+        HistoryQuestion question;
+        double fdr;
+        uint64_t until_ns; /* 0: without a limit */
+        JudgedKpis kpis;   /* owned */
+        uint64_t n_scanned;
+        Buffer note; /* owned; why no result was read */
+} RegressRequest;
+
+/* Adds the verdicts for an indicator; component NULL: of any component. 0 or EXCHANGE_ANSWERED. */
+int regress_pass(Exchange *exchange, RegressRequest *request, const char *name, const char *component);
+/* True if a pattern of KPIs may have a result of the indicator. */
+bool regress_pass_matches(const char *pattern, const char *name, const char *result);
