@@ -362,10 +362,10 @@ static int prepare_measuring(RunJob *run) {
                 .job = run->info.id,
                 .is_wanted = is_wanted,
                 .keeps_failed = is_wanted || is_benchmark,
-                .has_batch = options->repeat > 0,
-                .place = &run->place,
+                .has_batch = options->repeat > 0, .place = &run->place,
         };
         run->place.environment = options->environment;
+        run->place.labels = options->job.labels;
         run->place.stack = run->stack.is_known ? &run->stack.stack : NULL;
         run->place.specification = options->specification;
         run->place.program = run->command[0];

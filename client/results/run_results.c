@@ -82,6 +82,22 @@ static void put_environment(const RunPlace *place, ObjectBuilder *run) {
         object_builder_put_object(run, "environment", &environment);
 }
 
+static void put_labels(const RunPlace *place, ObjectBuilder *run) {
+        ObjectBuilder labels;
+
+        object_builder_init(&labels, run->arena, OPTION_TEXTS_MAX);
+        for (size_t i = 0; i < place->labels.n; i++) {
+                const char *label = place->labels.items[i], *equals = strchr(label, '=');
+                const char *key = equals ? arena_strndup(run->arena, label, (size_t)(equals - label)) : NULL;
+
+                if (!key)
+                        run->failed = true;
+                else if (utf8_is_valid(equals + 1, strlen(equals + 1)))
+                        object_builder_put_text(&labels, key, equals + 1);
+        }
+        object_builder_put_object(run, "labels", &labels);
+}
+
 static void put_place(const RunPlace *place, ObjectBuilder *run) {
         ObjectBuilder script, runtime;
         char directory[PATH_MAX];
@@ -101,11 +117,12 @@ static void put_place(const RunPlace *place, ObjectBuilder *run) {
         object_builder_put_text(&runtime, "cuda", place->cuda);
         object_builder_put_object(run, "runtime", &runtime);
         put_environment(place, run);
+        put_labels(place, run);
         if (getcwd(directory, sizeof(directory)) && utf8_is_valid(directory, strlen(directory)))
                 object_builder_put_text(run, "directory", directory);
 }
 
-#define RUN_MEMBERS_MAX 14U
+#define RUN_MEMBERS_MAX 15U
 
 static int make_record(const RunPlace *place, const RunFacts *facts, Arena *arena, const Value **ret) {
         Value *value = arena_alloc(arena, sizeof(*value));

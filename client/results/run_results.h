@@ -28,6 +28,7 @@ typedef struct RunPlace {
         const char *program; /* the first word of the command; borrowed */
         char python[PROGRAM_VERSION_MAX], gcc[PROGRAM_VERSION_MAX], cuda[PROGRAM_VERSION_MAX]; /* "": not known */
         OptionTexts environment; /* names of the variables to record */
+        OptionTexts labels;      /* of the job, KEY=VALUE; the settings of a sweep are among them */
         const SubmissionStack *stack; /* borrowed; NULL: unknown */
         const Value *specification;   /* borrowed; NULL: none */
 } RunPlace;
@@ -36,7 +37,7 @@ typedef struct RunPlace {
 void run_results_read_place(RunPlace *place);
 
 /* Memory of a record in an arena. Values of the environment are cut to 4 KiB. */
-#define RUN_RECORD_ARENA_BYTES (HOST_FACTS_ARENA_BYTES + 2U * OUTPUT_TAIL_BYTES_MAX + OPTION_TEXTS_MAX * 4352U)
+#define RUN_RECORD_ARENA_BYTES (HOST_FACTS_ARENA_BYTES + 2U * OUTPUT_TAIL_BYTES_MAX + OPTION_TEXTS_MAX * (4352U + 512U))
 
 typedef struct RunResultsPlan {
         const char *job;

@@ -141,6 +141,19 @@ class Stacks(TestCase):
         self.assertEqual(self.running.get(f"/api/v1/specifications/{first['specification']}").json,
                          {"results": 2, "specification": specification})
 
+    def test_settings_of_a_sweep_are_keys(self):
+        printed = json.dumps({"name": "s", "component": "c", "@parameters": {}, "@result": {"r": 1}})
+        (self.directory / "s.sh").write_text(f"echo '{printed}'\n")
+        for i in range(3):
+            (self.directory / "s.json").write_text(json.dumps({
+                "command": f"sh {self.directory}/s.sh {{x}}", "settings": {"x": ["a", "b,c=d"]},
+                "output": str(self.directory / f"output{i}")}))
+            self.perfctl("sweep", self.directory / "s.json")
+        group, = self.ask("query", "s", "-w", "run.labels.x=b,c=d", "-s", "mean:r")["groups"]
+        self.assertEqual(group["n"], 3)
+        ranking, = self.ask("rank", "s", "--by", "run.labels.x", "-o", "r", "--direction", "higher")["rankings"]
+        self.assertEqual(sorted(alternative["key"]["run.labels.x"] for alternative in ranking["alternatives"]), ["a", "b,c=d"])
+
     def test_stacks_are_listed_shown_and_compared(self):
         self.inspect("a", 100, "avx2")
         self.inspect("b", 50, "pypi", numpy="1.21.0", exit_code=1)

@@ -61,7 +61,7 @@ const char *point_parameter_key(const char *key) {
 
 /* Facts that everybody may see: others, such as the environment, belong to the user of the run. */
 static JsonText find_run_fact(JsonText run, const char *path) {
-        static const char *const public[] = { "host.", "runtime.", "rusage.", "specification.", "wall_seconds" };
+        static const char *const public[] = { "host.", "runtime.", "rusage.", "specification.", "labels.", "wall_seconds" };
 
         for (size_t i = 0; i < N_ELEMENTS(public); i++)
                 if (strncmp(path, public[i], strlen(public[i])) == 0)
