@@ -98,6 +98,8 @@ class Answers(harness.TestCase):
             request.submit.indicators[0].batch = bytes.fromhex(self.BATCH)
             request.submit.stacks.append(json.dumps(self.STACK).encode())
             request.submit.indicators[0].stack = 1
+            request.submit.specifications.append(json.dumps(self.SPECIFICATION).encode())
+            request.submit.indicators[0].specification = 1
             self.assert_status(client.call(request), "OK")
         daemon.wait_tick()
         return daemon
@@ -116,6 +118,7 @@ class Answers(harness.TestCase):
 
     BATCH = "01" * 16
     STACK = {"os": {"name": "rhel", "version": "8.2"}, "packages": [{"name": "numpy", "version": "1.18.5"}]}
+    SPECIFICATION = {"base": "ubi8", "script": "matmul.py"}
 
     def find_ids(self, path):
         if "/batches/" in path:
@@ -125,14 +128,20 @@ class Answers(harness.TestCase):
     # Required parameters of the paths.
     NEEDED = {"/api/v1/indicators/{name}/rank": "?direction=higher&objective=rate", "/api/v1/kpis/{name}/regress": "?objective=rate"}
 
+    def find_digests(self, daemon):
+        """Returns the digests of the stack and of the specification."""
+        result = daemon.get("/api/v1/indicators/of-a-batch/results").json["results"][0]
+        return daemon.get("/api/v1/stacks").json["stacks"][0]["digest"], result["specification"]
+
     def test_every_path_answers_as_described(self):
         daemon = self.daemon_with_data()
         document = daemon.get("/api/v1/openapi.json").json
         schema = Schema(document)
-        digest = daemon.get("/api/v1/stacks").json["stacks"][0]["digest"]
-        needed = {**self.NEEDED, "/api/v1/stacks/{digest}/diff": f"?to={digest}"}
+        stack, specification = self.find_digests(daemon)
+        needed = {**self.NEEDED, "/api/v1/stacks/{digest}/diff": f"?to={stack}"}
         for path, item in document["paths"].items():
             for id_ in self.find_ids(path):
+                digest = specification if "/specifications/" in path else stack
                 asked = path.replace("{id}", id_).replace("{name}", "matmul").replace("{digest}", digest) + needed.get(path, "")
                 answer = daemon.get(asked)
                 self.assertEqual(answer.status, 200, f"{asked}: {answer.text}")
