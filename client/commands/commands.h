@@ -43,6 +43,7 @@
         COMMAND(cmd_analyze_series)      \
         COMMAND(cmd_kpi_submit)          \
         COMMAND(cmd_kpi_list)            \
+        COMMAND(cmd_kpi_show)            \
         HEADING("Begin and end jobs by hand") \
         COMMAND(cmd_job_begin)           \
         COMMAND(cmd_job_end)             \

@@ -241,6 +241,7 @@ static int judge(const HistoryRun *runs, size_t n, const HistoryQuestion *questi
         for (size_t i = 0; i < n; i++)
                 series[i] = runs[i].value;
         verdict->n = n;
+        verdict->value = runs[n - 1].value;
         verdict->n_versions = find_allowed(runs, n, allowed);
         settings.shift.allowed = verdict->n_versions > 1 ? allowed : NULL;
         if (question->is_compat && settings.direction == JUDGE_NEITHER)
@@ -266,7 +267,7 @@ int history_judge(HistoryRun *runs, size_t n, const HistoryQuestion *question, H
         const HistoryRun *current = find_current(runs, n_joined, question->current, order);
 
         *ret = (HistoryVerdict){
-                .verdict = JUDGE_UNKNOWN, .relative = NAN, .low = NAN, .high = NAN, .p_value = NAN, .smallest = NAN,
+                .verdict = JUDGE_UNKNOWN, .value = NAN, .relative = NAN, .low = NAN, .high = NAN, .p_value = NAN, .smallest = NAN,
                 .order = order, .n_batched = n - n_joined,
         };
         if (!current)

@@ -51,6 +51,21 @@ class KpiRegress(TestCase):
         self.assertIn("Left out: 6 runs of versions later", text)
         self.assertIn("no selected result of PiMatmul has the version '9.9.9'", self.regress("PiMatmul", "--current", "9.9.9", status=1))
 
+    def test_a_kpi_is_shown_with_its_history(self):
+        self.submit([100] * 10 + [80] * 2)
+        self.submit([50], component="jax")
+        done = self.running.perfctl("kpi", "show", "PiMatmul.rate")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        jax, tensorflow = sorted(done.stdout.split("\n\n"))
+        self.assertRegex(tensorflow, r"^PiMatmul\.rate of tensorflow .*matrix_size=512")
+        self.assertRegex(tensorflow, r"\n  80\.\d+ GFLOP/s at 2\.11\.0, higher is better; 36 runs of 12 versions\n"
+                                     r"  regression: -\d+\.\d % \(.*\) since 2\.10\.0")
+        self.assertRegex(jax, r"; 3 runs of 1 version\n  unknown: 2 more runs are needed")
+        shown = json.loads(self.running.perfctl("kpi", "show", "--json", "rate").stdout)
+        self.assertEqual(shown["kpis"], json.loads(self.regress("PiMatmul.rate", "--json", status=4))["kpis"])
+        self.assertAlmostEqual(min(kpi["value"] for kpi in shown["kpis"]), 50, delta=1)
+        self.assertEqual(self.running.perfctl("kpi", "show", "Missing").returncode, 1)
+
     def test_too_few_runs_have_no_verdict(self):
         self.submit([100])
         self.assertIn("unknown", self.regress("PiMatmul.rate"))
