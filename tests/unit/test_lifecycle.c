@@ -376,6 +376,27 @@ static void requests_that_arrive_together_share_a_sample(void **state) {
         assert_int_equal(f->node.cost.n_samples, n + 1);
 }
 
+static void a_checkpoint_stores_changed_totals(void **state) {
+        Fixture *f = *state;
+        sqlite3 *db;
+
+        assert_int_equal(job_room_checkpoint(&f->jobs, false), 0);
+        wait_written(f);
+        assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM job_totals"), 0); /* no job has ended */
+
+        assert_int_equal(begin_job(f, "a"), STATUS_OK);
+        assert_int_equal(end_job(f, "a"), STATUS_OK);
+        assert_true(f->jobs.jobs.totals.is_changed);
+        db = block_store(f);
+        assert_int_equal(job_room_checkpoint(&f->jobs, false), 0);
+        assert_true(f->jobs.jobs.totals.is_changed); /* the queue is full */
+        unblock_store(f, db);
+        assert_int_equal(job_room_checkpoint(&f->jobs, false), 0);
+        assert_false(f->jobs.jobs.totals.is_changed);
+        wait_written(f);
+        assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM job_totals WHERE text LIKE '%1000%'"), 1);
+}
+
 static void final_numbers_stay_whoever_reports_the_end(void **state) {
         Fixture *f = *state;
         const JobEnd end = { .has_exit_status = true, .exit_status = 9 };
@@ -421,6 +442,7 @@ int main(void) {
                 ROOM_TEST(a_detected_job_needs_a_cgroup_and_room),
                 ROOM_TEST(a_ticks_sample_is_every_jobs),
                 ROOM_TEST(requests_that_arrive_together_share_a_sample),
+                ROOM_TEST(a_checkpoint_stores_changed_totals),
                 ROOM_TEST(final_numbers_stay_whoever_reports_the_end),
         };
 

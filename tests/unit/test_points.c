@@ -366,8 +366,44 @@ static void a_batch_is_found_in_its_order(void **state) {
         assert_int_equal(result_reader_next_of_batch(place->reader, &row), READER_END);
 }
 
+static void parse_digest(const char *digits, uint8_t ret[static SHA256_BYTES]) {
+        assert_int_equal(strlen(digits), 2 * SHA256_BYTES);
+        for (size_t i = 0; i < SHA256_BYTES; i++)
+                assert_int_equal(sscanf(digits + 2 * i, "%2hhx", &ret[i]), 1);
+}
+
+static void a_specification_is_found_by_its_digest(void **state) {
+        Place *place = *state;
+        Member member = { "script", string_value("matmul.py") };
+        const Value specification = { .type = VALUE_OBJECT, .members = &member, .n_members = 1 };
+        uint8_t digest[SHA256_BYTES];
+        SpecificationRow found;
+        RunResults results;
+        ResultRow row;
+
+        for (uint64_t n = 1; n <= 3; n++) {
+                run_results_make_nth(&results, n, NULL);
+                results.submission.specification = n == 2 ? NULL : &specification;
+                assert_int_equal(put_one(place->store, &results.submission, n), STORE_DONE);
+        }
+        assert_int_equal(result_reader_list(place->reader, &(ResultFilter){}), 0);
+        assert_int_equal(result_reader_next(place->reader, &row), 0);
+        parse_digest(row.specification_digest, digest);
+        assert_int_equal(result_reader_next(place->reader, &row), 0);
+        assert_null(row.specification_digest);
+        assert_int_equal(result_reader_find(place->reader, row.row, &row), 0);
+        assert_int_equal(result_reader_find(place->reader, row.row + 100, &row), READER_END);
+
+        assert_int_equal(result_reader_find_specification(place->reader, digest, &found), 0);
+        assert_string_equal(found.document, "{\"script\":\"matmul.py\"}");
+        assert_int_equal(found.n_results, 2);
+        digest[0] ^= 1;
+        assert_int_equal(result_reader_find_specification(place->reader, digest, &found), READER_END);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(a_specification_is_found_by_its_digest, place_setup_volatile, place_teardown),
                 cmocka_unit_test_setup_teardown(an_index_answers_as_the_documents_do, place_setup_volatile, place_teardown),
                 cmocka_unit_test_setup_teardown(results_stored_before_their_model_are_indexed_later,
                                                 place_setup_volatile, place_teardown),

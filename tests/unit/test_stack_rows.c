@@ -216,6 +216,27 @@ static void stacks_and_their_packages_are_listed(void **state) {
         assert_int_equal(stack_reader_next_package(f->place->reader, &package), READER_END);
 }
 
+static size_t count_names(Reader *reader, const char *name, const char *last) {
+        const char *found;
+        size_t n = 0;
+
+        assert_int_equal(stack_reader_list_names(reader, name), 0);
+        for (; stack_reader_next_name(reader, &found) == 0; n++)
+                last = strcmp(found, last) == 0 ? "" : last;
+        assert_true(n == 0 || !*last);
+        return n;
+}
+
+static void names_of_packages_are_listed_once(void **state) {
+        Fixture *f = *state;
+
+        (void)put(f, 1, &f->a);
+        (void)put(f, 2, &f->b);
+        assert_int_equal(count_names(f->place->reader, NULL, "numpy"), 2);
+        assert_int_equal(count_names(f->place->reader, "NumPy", "numpy"), 1);
+        assert_int_equal(count_names(f->place->reader, "scipy", ""), 0);
+}
+
 static void facts_are_looked_up_by_their_keys(void **state) {
         static const char text[] =
                 "{\"base_image\":\"ubi8\",\"os\":{\"name\":\"rhel\",\"version\":\"8.2\"},"
@@ -304,6 +325,7 @@ int main(void) {
                 TEST(a_stack_that_contradicts_is_reported_and_the_stored_one_stays),
                 TEST(another_user_does_not_complete_a_result),
                 TEST(stacks_and_their_packages_are_listed),
+                TEST(names_of_packages_are_listed_once),
                 TEST(facts_are_looked_up_by_their_keys),
                 TEST(a_look_up_after_the_time_limit_finds_nothing),
                 cmocka_unit_test(other_keys_are_not_facts_of_stacks),
