@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,8 +7,10 @@
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
+#include "client/pipeline/rank_series.h"
 #include "client/pipeline/spdl_export.h"
 #include "client/pipeline/spdl_log.h"
+#include "client/pipeline/straggler.h"
 #include "client/pipeline/verdict.h"
 #include "util/json.h"
 #include "util/parse.h"
@@ -16,6 +19,7 @@
 
 typedef struct PipelineDiagnoseOptions {
         const char *producer; /* NULL: not given */
+        const char *ranks;    /* measure in the files; NULL: statistics of stages */
         uint64_t threads;
         bool json;
 } PipelineDiagnoseOptions;
@@ -24,6 +28,8 @@ static const Option options_table[] = {
         { "producer", 0, "PRODUCER", "Name and version of what measured, such as spdl=0.8", OPTION_TEXT(PipelineDiagnoseOptions, producer) },
         { "threads", 0, "N", "Threads of the pool that the stages share, 0: not known", .initial = "0",
           OPTION_COUNT(PipelineDiagnoseOptions, threads, 0, THREADS_MAX) },
+        { "ranks", 0, "MEASURE", "The files have this measure of each rank",
+          OPTION_CHOICE(PipelineDiagnoseOptions, ranks, "readiness", "time") },
         OPTION_ROW_JSON(PipelineDiagnoseOptions, json),
         {},
 };
@@ -74,7 +80,7 @@ static int write_text(const VerdictPipeline *pipeline, const char *name, Screen 
         return buffer_error(&sentence) < 0 ? buffer_error(&sentence) : grid_write(&grid, screen, true);
 }
 
-/* --- the command ---------------------------------------------------------------------------------- */
+/* --- files ---------------------------------------------------------------------------------------- */
 
 /* Writes each pipeline of a file. json: NULL for text. */
 static int write_pipelines(const CommandLine *line, const SpdlExport *export, const char *name, Screen *screen, Json *json) {
@@ -106,46 +112,166 @@ static bool is_export(const Buffer *text) {
         return n < text->n && text->text[n] == '{';
 }
 
-static int diagnose_file(const CommandLine *line, const char *file, const SpdlSettings *settings, Screen *screen, Json *json) {
+static int read_file(const char *file, const SpdlSettings *settings, SpdlExport *ret) {
         scoped(buffer_deinit) Buffer text = {};
-        scoped(spdl_export_deinit) SpdlExport export = {};
         int r;
 
         r = input_read(file, &text);
         if (r != EXIT_DONE)
                 return r;
-        r = (is_export(&text) ? spdl_export_read : spdl_log_read)(&export, input_name(file), &text, settings);
+        r = (is_export(&text) ? spdl_export_read : spdl_log_read)(ret, input_name(file), &text, settings);
         if (r < 0)
                 return command_fail(r);
         if (r == SPDL_EXPORT_INVALID) {
-                message_print("%s", export.error);
+                message_print("%s", ret->error);
                 return EXIT_FAILED;
         }
-        if (export.n_left_out > 0)
+        if (ret->n_left_out > 0)
                 message_print("%s: left out %zu interval%s with missing values, repeated times or a cut line", input_name(file),
-                              export.n_left_out, export.n_left_out == 1 ? "" : "s");
-        return write_pipelines(line, &export, input_name(file), screen, json);
+                              ret->n_left_out, ret->n_left_out == 1 ? "" : "s");
+        return EXIT_DONE;
+}
+
+/* --- ranks ---------------------------------------------------------------------------------------- */
+
+/* Destination: text for a screen, or JSON if it is set. */
+typedef struct Output {
+        Screen *screen;
+        Json *json;
+} Output;
+
+static void write_straggler(const Straggler *straggler, void *userdata) {
+        Output *output = userdata;
+        scoped(buffer_deinit) Buffer text = {};
+
+        if (output->json) {
+                straggler_put_json(straggler, output->json);
+                return;
+        }
+        straggler_put(straggler, &text);
+        screen_text(output->screen, text.text ?: "");
+        buffer_puts(output->screen->out, ".\n");
+}
+
+static int diagnose_ranks(const char *file, PipelineMeasure measure, Output *output) {
+        scoped(buffer_deinit) Buffer text = {};
+        scoped(rank_series_deinit) RankSeries series = {};
+        Straggler straggler = { .measure = measure };
+        size_t found;
+        int r;
+
+        r = input_read(file, &text);
+        if (r != EXIT_DONE)
+                return r;
+        r = rank_series_read(&series, input_name(file), &text);
+        if (r < 0)
+                return command_fail(r);
+        if (r == RANK_SERIES_INVALID) {
+                message_print("%s", series.error);
+                return EXIT_FAILED;
+        }
+        straggler.n_ranks = series.n;
+        found = pipeline_ranks_straggler(series.means, series.n, measure, &straggler.median);
+        if (found < series.n) {
+                straggler.name = series.names[found];
+                straggler.value = series.means[found];
+                write_straggler(&straggler, output);
+        } else if (!output->json)
+                buffer_printf(output->screen->out, "None of the %zu ranks is a straggler.\n", series.n);
+        return EXIT_DONE;
+}
+
+/* --- the command ---------------------------------------------------------------------------------- */
+
+typedef struct Diagnosed {
+        SpdlExport *exports; /* owned */
+        RankFile *files;     /* owned, borrow the stages of the exports */
+        size_t n;
+} Diagnosed;
+
+static void diagnosed_deinit(Diagnosed *diagnosed) {
+        for (size_t i = 0; i < diagnosed->n; i++)
+                spdl_export_deinit(&diagnosed->exports[i]);
+        free(diagnosed->exports);
+        free(diagnosed->files);
+}
+
+static int read_files(const CommandLine *line, const SpdlSettings *settings, Diagnosed *ret) {
+        size_t n = (size_t)line->n_arguments;
+        int r = EXIT_DONE;
+
+        ret->exports = calloc(n, sizeof(*ret->exports));
+        ret->files = calloc(n, sizeof(*ret->files));
+        if (!ret->exports || !ret->files)
+                return command_fail(-ENOMEM);
+        for (ret->n = 0; r == EXIT_DONE && ret->n < n; ret->n++) {
+                SpdlExport *export = &ret->exports[ret->n];
+
+                r = read_file(line->arguments[ret->n], settings, export);
+                ret->files[ret->n] = (RankFile){ input_name(line->arguments[ret->n]), export->stages, export->n };
+        }
+        return r;
+}
+
+static int write_diagnoses(const CommandLine *line, const Diagnosed *diagnosed, Output *output) {
+        int r = EXIT_DONE;
+
+        for (size_t i = 0; r == EXIT_DONE && i < diagnosed->n; i++) {
+                if (!output->json && i > 0)
+                        buffer_putc(output->screen->out, '\n');
+                r = write_pipelines(line, &diagnosed->exports[i], diagnosed->files[i].name, output->screen, output->json);
+        }
+        return r;
+}
+
+static int diagnose_files(const CommandLine *line, Output *output) {
+        scoped(diagnosed_deinit) Diagnosed diagnosed = {};
+        SpdlSettings settings;
+        int r;
+
+        r = parse_producer(line, &settings);
+        if (r == EXIT_DONE)
+                r = read_files(line, &settings, &diagnosed);
+        if (r == EXIT_DONE && output->json)
+                json_put_array_begin(output->json, "pipelines");
+        if (r == EXIT_DONE)
+                r = write_diagnoses(line, &diagnosed, output);
+        if (r != EXIT_DONE)
+                return r;
+        if (output->json) {
+                json_array_end(output->json);
+                json_put_array_begin(output->json, "stragglers");
+        }
+        r = straggler_find_all(diagnosed.files, diagnosed.n, write_straggler, output);
+        return r == 0 ? EXIT_DONE : command_fail(r);
+}
+
+static int diagnose_all_ranks(const CommandLine *line, PipelineMeasure measure, Output *output) {
+        int r = EXIT_DONE;
+
+        if (output->json)
+                json_put_array_begin(output->json, "stragglers");
+        for (int i = 0; r == EXIT_DONE && i < line->n_arguments; i++)
+                r = diagnose_ranks(line->arguments[i], measure, output);
+        return r;
 }
 
 static int pipeline_diagnose_run(const CommandLine *line) {
         const PipelineDiagnoseOptions *options = line->options;
         scoped(buffer_deinit) Buffer out = {};
         Json json = { .out = &out };
-        SpdlSettings settings;
         Screen screen;
+        Output output = { .screen = &screen, .json = options->json ? &json : NULL };
         int r;
 
-        r = parse_producer(line, &settings);
         screen_init(&screen, &out, STDOUT_FILENO, line->global.no_color);
-        if (options->json) {
+        if (options->json)
                 json_object_begin(&json);
-                json_put_array_begin(&json, "pipelines");
-        }
-        for (int i = 0; r == EXIT_DONE && i < line->n_arguments; i++) {
-                if (!options->json && i > 0)
-                        buffer_putc(&out, '\n');
-                r = diagnose_file(line, line->arguments[i], &settings, &screen, options->json ? &json : NULL);
-        }
+        if (options->ranks)
+                r = diagnose_all_ranks(line, strcmp(options->ranks, "time") == 0 ? PIPELINE_MEASURE_TIME : PIPELINE_MEASURE_READINESS,
+                                       &output);
+        else
+                r = diagnose_files(line, &output);
         if (r != EXIT_DONE)
                 return r;
         if (options->json) {
@@ -161,7 +287,8 @@ const Command cmd_pipeline_diagnose = {
         .arguments = "FILE|-…",
         .summary = "Find the stage that limits a data pipeline",
         .help = "Reads statistics of SPDL pipelines, exported as JSON or from a log, and prints how long the training loop waited for "
-                "data, which stage is the limit, and what the workers of each stage do with their time. Needs no perfd.",
+                "data, which stage is the limit, and what the workers of each stage do with their time. If three or more files are of the "
+                "ranks of a job, a rank that is clearly slower than the others is named. Needs no perfd.",
         .examples = { "perfctl pipeline diagnose stats.json", "perfctl pipeline diagnose --producer spdl=0.8 --threads 12 stats.json",
                       "perfctl pipeline diagnose --json rank*.json",
                       "perfctl pipeline diagnose --producer spdl=0.8 training.log" },

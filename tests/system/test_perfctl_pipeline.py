@@ -2,10 +2,12 @@
 
 import json
 import os
+import pathlib
 import subprocess
+import tempfile
 import unittest
 
-from harness import PERFCTL, ROOT
+from harness import FIXTURES, PERFCTL, ROOT
 
 DATA = ROOT / "tests" / "data" / "pipelines"
 
@@ -74,6 +76,45 @@ class Pipeline(unittest.TestCase):
         done = diagnose("-", stdin="".join(lines)[:-200])
         self.assertEqual(done.returncode, 0)
         self.assertIn("left out 1 interval ", done.stderr)
+
+    def test_a_straggler_of_several_files_is_named(self):
+        with tempfile.TemporaryDirectory() as directory:
+            files = [pathlib.Path(directory) / f"rank{i}.json" for i in range(4)]
+            for i, file in enumerate(files):
+                file.write_text(minutes(**({"1:work_ave_time": [0.25] * 4, "1:work_num_tasks": [240] * 4} if i == 2 else {})))
+            done = diagnose("--json", *files)
+            answer = json.loads(done.stdout)
+            straggler, = answer["stragglers"]
+            self.assertAlmostEqual(straggler.pop("median"), 0.0995)
+            self.assertEqual(straggler, {"rank": str(files[2]), "stage": "work", "measure": "time", "value": 0.25, "ranks": 4})
+            self.assertEqual(len(answer["pipelines"]), 4)
+            self.assertIn("rank2.json is a straggler: a task of work takes 250 ms, the median of 4 ranks is 99.5 ms.",
+                          diagnose(*files).stdout)
+            self.assertEqual(json.loads(diagnose("--json", *files[:2]).stdout)["stragglers"], [])
+
+    def test_a_straggler_of_one_measure_is_named(self):
+        ranks = {"event_time": ["1", "2", "3"], **{str(i): ["0.5", "0.9", ""] for i in range(5)}, "7": ["0.9", "0.2", None]}
+        done = diagnose("--ranks", "readiness", "-", stdin=json.dumps(ranks))
+        self.assertEqual((done.returncode, done.stdout),
+                         (0, "Rank 7 is a straggler: data are ready 20 % of the time, the median of 6 ranks is 90 %.\n"))
+        del ranks["7"]
+        self.assertEqual(diagnose("--ranks", "time", "-", stdin=json.dumps(ranks)).stdout, "None of the 5 ranks is a straggler.\n")
+        for text, stdin in (("rank '0', interval 2: expected a number that is not negative", '{"0": [1, -1]}'),
+                            ("expected a list of numbers for each rank", '{"0": 1}'), ("standard input:1:2:", "{"),
+                            ("expected one JSON object", "[]")):
+            with self.subTest(text):
+                self.refused(1, text, "--ranks", "time", "-", stdin=stdin)
+
+    def test_published_stragglers(self):
+        data = FIXTURES / "spdl" / "data"
+        if not data.is_dir():
+            self.skipTest("no published data are there")
+        for file, measure, rank in (("straggler_data_readiness", "readiness", "0"), ("across_ranks_data_readiness", "readiness", "19"),
+                                    ("across_ranks_compose", "readiness", "19"), ("across_ranks_decompress", "readiness", None),
+                                    ("across_ranks_download", "time", None), ("across_ranks_compose_ave_time", "time", None)):
+            with self.subTest(file):
+                found = json.loads(diagnose("--json", "--ranks", measure, data / f"{file}.json").stdout)["stragglers"]
+                self.assertEqual([straggler["rank"] for straggler in found], [rank] if rank else [])
 
     def test_numbers_may_be_texts(self):
         self.assertEqual(self.answer("-", stdin=minutes()), self.answer("-", stdin=minutes(text=True)))

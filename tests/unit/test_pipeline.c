@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "pipeline/pipeline_diagnosis.h"
+#include "pipeline/pipeline_ranks.h"
 #include "util/scoped.h"
 
 static void assert_near(double got, double expected) {
@@ -287,6 +288,34 @@ static void an_empty_queue_bounds_the_wait(void **state) {
         assert_int_equal(pipeline_diagnosis_of(stages, 4, 0).limit, PIPELINE_LIMIT_CONSUMER);
 }
 
+static void a_straggler_differs_clearly_and_more_than_the_others(void **state) {
+        static const struct {
+                const char *name;
+                PipelineMeasure measure;
+                size_t n, straggler;
+                double values[8];
+        } ranks[] = {
+                { "the published straggler", PIPELINE_MEASURE_READINESS, 8, 0, { 0.38, 0.88, 0.73, 0.76, 0.52, 0.84, 0.88, 0.84 } },
+                { "the worst of two", PIPELINE_MEASURE_READINESS, 5, 3, { 0.99, 0.77, 0.99, 0.2, 1 } },
+                { "all differ", PIPELINE_MEASURE_READINESS, 5, 5, { 0.9, 0.7, 0.5, 0.3, 0.1 } },
+                { "hardly different", PIPELINE_MEASURE_READINESS, 5, 5, { 1, 1, 1, 1, 0.85 } },
+                { "twice as slow", PIPELINE_MEASURE_TIME, 4, 2, { 0.1, 0.11, 0.25, 0.1 } },
+                { "slower, but not by half", PIPELINE_MEASURE_TIME, 4, 4, { 0.1, 0.11, 0.15, 0.1 } },
+                { "faster", PIPELINE_MEASURE_TIME, 4, 4, { 0.1, 0.11, 0.01, 0.1 } },
+                { "unknown", PIPELINE_MEASURE_TIME, 4, 4, { 0.1, NAN, NAN, 0.9 } },
+                { "two ranks", PIPELINE_MEASURE_TIME, 2, 2, { 0.1, 0.9 } },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(ranks); i++) {
+                double median = NAN;
+                size_t found = pipeline_ranks_straggler(ranks[i].values, ranks[i].n, ranks[i].measure, &median);
+
+                if (found != ranks[i].straggler)
+                        fail_msg("%s: rank %zu", ranks[i].name, found);
+        }
+}
+
 static void an_empty_pipeline_has_no_limit(void **state) {
         PipelineDiagnosis got = pipeline_diagnosis_of(NULL, 0, 0);
 
@@ -305,6 +334,7 @@ int main(void) {
                 cmocka_unit_test(failed_tasks_take_time),
                 cmocka_unit_test(each_case_has_its_limit),
                 cmocka_unit_test(an_empty_queue_bounds_the_wait),
+                cmocka_unit_test(a_straggler_differs_clearly_and_more_than_the_others),
                 cmocka_unit_test(an_empty_pipeline_has_no_limit),
         };
 

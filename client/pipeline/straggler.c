@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/pipeline/straggler.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "util/scoped.h"
+
+static const PipelineStage *find_stage(const RankFile *file, const PipelineStage *wanted) {
+        for (size_t i = 0; i < file->n; i++)
+                if (pipeline_stage_compare(&file->stages[i], wanted) == 0)
+                        return &file->stages[i];
+        return NULL;
+}
+
+static double measure_of(const PipelineStage *stage, PipelineMeasure measure) {
+        double readiness;
+
+        if (!stage)
+                return NAN;
+        if (measure == PIPELINE_MEASURE_TIME)
+                return pipeline_stage_mean_time(stage);
+        return pipeline_stage_readiness(stage, &readiness) == PIPELINE_READINESS_KNOWN ? readiness : NAN;
+}
+
+int straggler_find_all(const RankFile *files, size_t n, void (*report)(const Straggler *straggler, void *userdata), void *userdata) {
+        scoped(freep) double *values = calloc(n + 1, sizeof(*values));
+
+        if (!values)
+                return -ENOMEM;
+        for (size_t i = 0; n > 0 && i < files[0].n; i++)
+                for (PipelineMeasure measure = 0; measure < N_PIPELINE_MEASURES; measure++) {
+                        Straggler straggler = { .measure = measure, .n_ranks = n };
+                        size_t found;
+
+                        for (size_t k = 0; k < n; k++)
+                                values[k] = measure_of(find_stage(&files[k], &files[0].stages[i]), measure);
+                        found = pipeline_ranks_straggler(values, n, measure, &straggler.median);
+                        if (found == n)
+                                continue;
+                        straggler.name = files[found].name;
+                        straggler.stage = find_stage(&files[found], &files[0].stages[i]);
+                        straggler.value = values[found];
+                        report(&straggler, userdata);
+                }
+        return 0;
+}
+
+static void put_value(PipelineMeasure measure, double value, Buffer *out) {
+        if (measure == PIPELINE_MEASURE_READINESS)
+                buffer_printf(out, "%.0f %%", 100 * value);
+        else
+                buffer_printf(out, "%.4g ms", 1e3 * value);
+}
+
+void straggler_put(const Straggler *straggler, Buffer *out) {
+        bool is_time = straggler->measure == PIPELINE_MEASURE_TIME;
+
+        buffer_printf(out, "%s%s is a straggler: ", straggler->stage ? "" : "Rank ", straggler->name);
+        if (straggler->stage)
+                buffer_printf(out, is_time ? "a task of %s takes " : "the queue of %s is ready ", straggler->stage->name);
+        else
+                buffer_puts(out, is_time ? "a task takes " : "data are ready ");
+        put_value(straggler->measure, straggler->value, out);
+        buffer_printf(out, "%s, the median of %zu ranks is ", is_time ? "" : " of the time", straggler->n_ranks);
+        put_value(straggler->measure, straggler->median, out);
+}
+
+void straggler_put_json(const Straggler *straggler, Json *json) {
+        json_object_begin(json);
+        json_put_string(json, "rank", straggler->name);
+        json_put_string(json, "stage", straggler->stage ? straggler->stage->name : NULL);
+        json_put_string(json, "measure", pipeline_measure_names[straggler->measure]);
+        json_put_double(json, "value", straggler->value);
+        json_put_double(json, "median", straggler->median);
+        json_put_uint(json, "ranks", straggler->n_ranks);
+        json_object_end(json);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Stragglers: ranks of a job, each with a file, of which a stage is slower than that of the others */
+
+#include <stddef.h>
+
+#include "pipeline/pipeline_ranks.h"
+#include "pipeline/pipeline_stage.h"
+#include "util/json.h"
+
+typedef struct RankFile {
+        const char *name;            /* borrowed */
+        const PipelineStage *stages; /* borrowed */
+        size_t n;
+} RankFile;
+
+typedef struct Straggler {
+        const char *name;
+        const PipelineStage *stage; /* of the straggler; NULL: a measure of the whole rank */
+        PipelineMeasure measure;
+        double value, median; /* of the straggler, and of all ranks */
+        size_t n_ranks;
+} Straggler;
+
+/*
+ * Calls report() for each stage and measure with a straggler; `name` is of its file. Stages of different files are the same if pipeline,
+ * position and name agree. Returns 0 or -ENOMEM.
+ */
+int straggler_find_all(const RankFile *files, size_t n, void (*report)(const Straggler *straggler, void *userdata), void *userdata);
+
+/* Writes "rank3.json is a straggler: a task of decode takes 412 ms, the median of 8 ranks is 170 ms". */
+void straggler_put(const Straggler *straggler, Buffer *out);
+void straggler_put_json(const Straggler *straggler, Json *json);
