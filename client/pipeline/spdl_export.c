@@ -272,8 +272,6 @@ static int add_group(SpdlExport *export, const char *name, const Value *times, S
                         is_added = add_queue(row, values, spacing, settings);
                 export->n_left_out += !is_added;
         }
-        if (n > export->n_intervals)
-                export->n_intervals = n;
         return r;
 }
 

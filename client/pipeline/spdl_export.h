@@ -17,7 +17,6 @@
 typedef struct SpdlExport {
         PipelineStage *stages; /* owned; sums over the intervals, in the order of pipeline and position */
         size_t n;
-        size_t n_intervals;    /* of the stage with the most */
         size_t n_left_out;     /* intervals with a missing value, or with the time of the interval before; cut lines of a log */
         char error[320];
 } SpdlExport;

@@ -19,7 +19,6 @@
 /* Lines of one stage. A line of a kind, tasks or queue, replaces that of `last`, which is added to `before` first. */
 typedef struct LogStage {
         PipelineStage before, last;
-        size_t n_intervals;
 } LogStage;
 
 typedef struct LogStages {
@@ -139,14 +138,15 @@ static void add_last(LogStage *stage, const PipelineStage *next) {
         } else {
                 moved.tasks = (StageTasks){};
                 last->queue = next->queue;
-                stage->n_intervals++;
         }
         pipeline_stage_merge(&stage->before, &moved);
 }
 
-/* The totals of a run last longer than its intervals together. */
+/* The totals of a run have more items than its intervals together, and last longer. */
 static bool is_total(const LogStage *stage) {
-        return stage->before.queue.is_known && stage->last.queue.elapsed_s > stage->before.queue.elapsed_s + ROUNDING_S;
+        const StageQueue *before = &stage->before.queue, *last = &stage->last.queue;
+
+        return before->is_known && last->elapsed_s > before->elapsed_s + ROUNDING_S && last->n_gets >= before->n_gets;
 }
 
 static int take_line(SpdlExport *export, LogStages *stages, const char *name, const char *line, const SpdlSettings *settings) {
@@ -207,8 +207,6 @@ static int finish(SpdlExport *export, const char *name, const LogStages *stages)
                 export->stages[i] = is_total(stage) ? stage->last : stage->before;
                 if (!is_total(stage))
                         pipeline_stage_merge(&export->stages[i], &stage->last);
-                if (stage->n_intervals > export->n_intervals)
-                        export->n_intervals = stage->n_intervals;
         }
         export->n = stages->n;
         qsort(export->stages, export->n, sizeof(*export->stages), pipeline_stage_compare);

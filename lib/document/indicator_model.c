@@ -94,6 +94,7 @@ static int take_head(ModelReader *reader, const Value *document, Arena *arena, I
 /* {KEY: VALUE} or {KEY: [VALUE, …]}, with scalars. */
 static int take_ignore_entries(ModelReader *reader, const Value *document, const Value **ret) {
         const Value *object = value_get_given(document, "ignore_entries");
+        size_t n = 0;
 
         if (!object)
                 return 0;
@@ -105,12 +106,15 @@ static int take_ignore_entries(ModelReader *reader, const Value *document, const
                 const Value *value = &object->members[i].value;
                 bool is_list = value->type == VALUE_LIST;
 
+                n += is_list ? value->n_items : 1;
                 for (size_t k = 0; k < (is_list ? value->n_items : 1); k++)
                         if (!value_is_scalar(is_list ? &value->items[k] : value))
                                 return model_reader_wrong(reader, "ignore_entries",
                                                           "'%.40s' must be a string, a number, a boolean, or a list of them",
                                                           object->members[i].key);
         }
+        if (n > MODEL_ENTRIES_MAX)
+                return model_reader_wrong(reader, "ignore_entries", "has %zu values, may have up to %u", n, MODEL_ENTRIES_MAX);
 
         *ret = object;
         return 0;

@@ -18,6 +18,7 @@
 #include "util/arena.h"
 
 #define MODEL_PROPERTIES_MAX 256U
+#define MODEL_ENTRIES_MAX 64U /* values in ignore_entries */
 #define MODEL_ANY_NAME "*" /* name of a model of all indicators of its component that have no other model */
 
 /* Strings and values are borrowed from the tree from which the model was made. */

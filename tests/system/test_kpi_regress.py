@@ -51,6 +51,52 @@ class KpiRegress(TestCase):
         self.assertIn("Left out: 6 runs of versions later", text)
         self.assertIn("no selected result of PiMatmul has the version '9.9.9'", self.regress("PiMatmul", "--current", "9.9.9", status=1))
 
+    def test_indicators_without_models_do_not_count(self):
+        self.submit([100] * 10 + [80] * 2)
+        documents = [{"name": f"no-model-{i}", "component": "c", "@parameters": {}, "@result": {"rate": 1}} for i in range(5100)]
+        with self.running.client() as client:
+            for i in range(0, len(documents), 1000):
+                self.assert_status(client.call(client.submit_request(*documents[i:i + 1000])), "OK")
+        for name in ("PiMatmul", "PiMatmul.rate", "rate", "*.rate", "PiM*"):
+            with self.subTest(name):
+                self.assertIn("regression", self.regress(name, status=4))
+        self.assertIn("no judged result matches 'no-*'; a pattern matches INDICATOR or INDICATOR.RESULT", self.running.perfctl(
+            "kpi", "regress", "no-*").stderr)
+        answer = self.running.get("/api/v1/kpis/no-*/regress?objective=rate")
+        self.assertEqual(answer.status, 413)
+        self.assertIn("more than 5000 indicators to judge; name one", answer.text)
+
+    def test_indicators_that_cannot_be_judged_are_named(self):
+        self.submit([100] * 10 + [80] * 2)
+        self.use_model("name: Load\nresults:\n  rate: {type: float, direction: higher}\n"
+                       "  warmup: {type: float, ignored_for_regression: true}\n")
+        self.submit_loads([100] * 9)
+        entries = self.running.directory / "entries.yaml"
+        entries.write_text(f"name: Load\nignore_entries: {{virtual_users: {list(range(65))}}}\nresults: {{rate: float}}\n")
+        self.assertIn("has 65 values, may have up to 64", self.running.perfctl("indicator", "register", entries).stderr)
+        answer = json.loads(self.regress("*", "--where", "matrix_size=512", "--json", status=4))
+        self.assertRegex(answer["note"], r"^1 indicator was not judged, such as Load of serving: .*matrix_size")
+        self.use_model("name: Load\nresults:\n  warmup: {type: float, ignored_for_regression: true}\n")
+        self.assertIn("the models of Load declare no result that is judged; name one as Load.RESULT",
+                      self.running.perfctl("kpi", "regress", "Load").stderr)
+        done = self.running.perfctl("kpi", "regress", "PiMatmul", "--ignore-entry", "matrix_siz=512")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("matrix_size", done.stderr)
+        done = self.running.perfctl("kpi", "regress", "PiMatmul", "--ignore-entry", "matrix_size!=512")
+        self.assertIn("KEY=VALUE", done.stderr)
+
+    def test_facts_of_the_run_are_entries_to_ignore(self):
+        documents = [{"name": "PiMatmul", "component": "c", "version": f"2.{i}.0", "@parameters": {"matrix_size": 512},
+                      "@result": {"rate": 100 + i % 3}} for i in range(8)]
+        for i, document in enumerate(documents):
+            path = self.running.directory / "document.json"
+            path.write_text(json.dumps(document))
+            done = self.running.perfctl("run", "--label", f"set={'ab'[i % 2]}", "--", "cat", path)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        for words, n in (((), 8), (("--ignore-entry", "run.labels.set=a"), 4)):
+            answer = json.loads(self.regress("PiMatmul.rate", "--json", *words))
+            self.assertEqual(answer["kpis"][0]["runs"], n)
+
     def test_a_kpi_is_shown_with_its_history(self):
         self.submit([100] * 10 + [80] * 2)
         self.submit([50], component="jax")

@@ -73,6 +73,12 @@ class Pipeline(unittest.TestCase):
         self.assertEqual(before["stage"], "decode")
         self.assertAlmostEqual(before["stages"][1]["busy"], stages["decode"]["busy"], delta=0.02)
 
+        # A second interval that lasts longer than the first is no total.
+        line = ("[0:1:sink_queue]\tProcessed   {} items in   {} [sec] (QPS:    1.7) Ave wait time: put:    1.0 [ ms], "
+                "get (by next stage):    3.7 [ us]. Occupancy rate: {}%\n")
+        two, = self.answer("--producer", "spdl=0.8", "-", stdin=line.format(100, 60.0, 90) + line.format(50, 60.3, 10))
+        self.assertAlmostEqual(two["stages"][0]["readiness"], 0.5, delta=0.01)
+
         done = diagnose("-", stdin="".join(lines)[:-200])
         self.assertEqual(done.returncode, 0)
         self.assertIn("left out 1 interval ", done.stderr)

@@ -220,7 +220,7 @@ static int check_name(Vocabulary *vocabulary, Exchange *exchange) {
         return 0;
 }
 
-int vocabulary_new(Vocabulary **ret, Exchange *exchange, const PointFilter *filter) {
+int vocabulary_new_known(Vocabulary **ret, Exchange *exchange, const PointFilter *filter) {
         scoped(vocabulary_freep) Vocabulary *vocabulary = calloc(1, sizeof(*vocabulary));
         int r = 0;
 
@@ -234,14 +234,24 @@ int vocabulary_new(Vocabulary **ret, Exchange *exchange, const PointFilter *filt
         names_add(&vocabulary->names[KIND_RESULT], SCORE_KEY);
         if (filter->name)
                 r = read_models(vocabulary, exchange);
-        if (r == 0 && filter->name && vocabulary->n_models == 0)
-                r = check_name(vocabulary, exchange);
         if (r != 0)
                 return r;
 
         vocabulary->n_declared = vocabulary->names[KIND_RESULT].n > 0 ? vocabulary->names[KIND_RESULT].n - 1 : 0;
         *ret = TAKE(vocabulary);
         return 0;
+}
+
+int vocabulary_new(Vocabulary **ret, Exchange *exchange, const PointFilter *filter) {
+        scoped(vocabulary_freep) Vocabulary *vocabulary = NULL;
+        int r;
+
+        r = vocabulary_new_known(&vocabulary, exchange, filter);
+        if (r == 0 && filter->name && vocabulary->n_models == 0)
+                r = check_name(vocabulary, exchange);
+        if (r == 0)
+                *ret = TAKE(vocabulary);
+        return r;
 }
 
 int vocabulary_say(const Vocabulary *vocabulary, const char *key, const char *member, Buffer *out) {

@@ -15,6 +15,8 @@ typedef struct Vocabulary Vocabulary;
 
 /* Reads the models of a name; NULL: an empty vocabulary. 0, or EXCHANGE_ANSWERED: the name has neither models nor results. */
 int vocabulary_new(Vocabulary **ret, Exchange *exchange, const PointFilter *filter);
+/* As vocabulary_new() for a name that has results, which is not checked again. */
+int vocabulary_new_known(Vocabulary **ret, Exchange *exchange, const PointFilter *filter);
 Vocabulary *vocabulary_free(Vocabulary *vocabulary);
 DEFINE_SCOPED(Vocabulary, vocabulary_free);
 

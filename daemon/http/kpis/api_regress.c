@@ -30,7 +30,7 @@ typedef struct Targets {
         Target *items; /* owned */
         size_t n;
         const char *wanted; /* name of the only indicator; NULL: as the pattern says */
-        char name[NAME_MAX_BYTES + 1]; /* of INDICATOR.RESULT */
+        char name[NAME_MAX_BYTES + 1]; /* of INDICATOR.RESULT; "" if the argument is not of this form */
 } Targets;
 
 static void targets_deinit(Targets *targets) {
@@ -105,17 +105,21 @@ static int add_target(Targets *targets, const IndicatorRow *row) {
         return target->name && target->component ? 0 : -ENOMEM;
 }
 
-static int read_targets(Exchange *exchange, Targets *targets) {
+/* Reads the indicators of the two names. name NULL: all to which a model may apply, or, if the request names the result, all. */
+static int read_targets(Exchange *exchange, const RegressRequest *request, const char *name, const char *or_name, Targets *targets) {
         const char *component = exchange_parameter(exchange, "component");
         IndicatorRow row;
         int r;
 
-        r = indicator_reader_list(exchange->reader);
+        r = name              ? indicator_reader_list_named(exchange->reader, name, or_name)
+            : request->result ? indicator_reader_list(exchange->reader)
+                              : indicator_reader_list_with_models(exchange->reader);
         while (r == 0 && (r = indicator_reader_next(exchange->reader, &row)) == 0) {
                 if (component && strcasecmp(component, row.component) != 0)
                         continue;
                 if (targets->n == TARGETS_MAX)
-                        return exchange_error(exchange, 413, "more than %u indicators to judge; select fewer with component=", TARGETS_MAX);
+                        return exchange_error(exchange, 413, "more than %u indicators to judge; name one, or select fewer with component=",
+                                              TARGETS_MAX);
                 r = add_target(targets, &row);
         }
         return r == READER_END ? 0 : exchange_store_error(exchange, r);
@@ -129,14 +133,17 @@ static bool has_target(const Targets *targets, const char *name) {
 }
 
 /* Returns the only indicator whose models declare the result, or NULL. */
-static int find_declaring(Exchange *exchange, const Targets *targets, const char *result, const char **ret) {
+static int find_declaring(Exchange *exchange, const RegressRequest *request, const Targets *targets, const char *result,
+                          const char **ret) {
         *ret = NULL;
         for (size_t i = 0; i < targets->n; i++) {
                 scoped(vocabulary_freep) Vocabulary *vocabulary = NULL;
                 const Target *target = &targets->items[i];
                 const PointFilter filter = { .name = target->name, .component = target->component };
-                int r = vocabulary_new(&vocabulary, exchange, &filter);
+                int r = regress_request_check_time(exchange, request);
 
+                if (r == 0)
+                        r = vocabulary_new_known(&vocabulary, exchange, &filter);
                 if (r != 0)
                         return r;
                 if (!vocabulary_declares_result(vocabulary, result))
@@ -149,41 +156,90 @@ static int find_declaring(Exchange *exchange, const Targets *targets, const char
         return 0;
 }
 
-/* The argument is a pattern, an indicator, INDICATOR.RESULT if no indicator has this name, or the name of a result. */
-static int find_wanted(Exchange *exchange, RegressRequest *request, Targets *targets) {
-        const char *given = exchange->argument, *dot = strrchr(given, '.');
+/* Splits INDICATOR.RESULT. */
+static void split(const char *given, Targets *targets) {
+        const char *dot = strrchr(given, '.');
         size_t n = dot ? (size_t)(dot - given) : 0;
+
+        if (n > 0 && n <= NAME_MAX_BYTES && dot[1])
+                memcpy(targets->name, given, n);
+}
+
+/* Finds the indicator that declares a result of this name. */
+static int find_by_result(Exchange *exchange, RegressRequest *request, Targets *targets) {
+        const char *given = exchange->argument;
         int r;
 
-        if (strpbrk(given, "*?[")) {
-                request->pattern = given;
-                return 0;
-        }
-        targets->wanted = given;
-        if (has_target(targets, given))
-                return 0;
-        if (n > 0 && n <= NAME_MAX_BYTES && dot[1] && !request->result) {
-                memcpy(targets->name, given, n);
-                targets->wanted = targets->name;
-                request->result = dot + 1;
-                return 0;
-        }
-        r = request->result ? 0 : find_declaring(exchange, targets, given, &targets->wanted);
+        r = request->result ? 0 : read_targets(exchange, request, NULL, NULL, targets);
+        if (r == 0 && !request->result)
+                r = find_declaring(exchange, request, targets, given, &targets->wanted);
         if (r != 0)
                 return r;
         if (targets->wanted)
-                request->result = request->result ?: given;
+                request->result = given;
         else
                 targets->wanted = given;
         return 0;
 }
 
+/* The argument is a pattern, an indicator, INDICATOR.RESULT if no indicator has this name, or the name of a result. */
+static int find_wanted(Exchange *exchange, RegressRequest *request, Targets *targets) {
+        const char *given = exchange->argument;
+        int r;
+
+        if (strpbrk(given, "*?[")) {
+                request->pattern = given;
+                return read_targets(exchange, request, NULL, NULL, targets);
+        }
+        split(given, targets);
+        r = read_targets(exchange, request, given, targets->name, targets);
+        if (r != 0)
+                return r;
+        if (has_target(targets, given))
+                targets->wanted = given;
+        else if (targets->name[0] && !request->result) {
+                targets->wanted = targets->name;
+                request->result = strrchr(given, '.') + 1;
+        } else
+                return find_by_result(exchange, request, targets);
+        return 0;
+}
+
 /* --- the verdicts --------------------------------------------------------------------------------- */
 
-/* An indicator that has nothing of what the request names does not end a request for several. */
-static int pass_over(Exchange *exchange, int r) {
+/* Indicators that were not judged. */
+typedef struct PassCount {
+        size_t n_refused;
+        const Target *refused; /* the first of them; borrowed */
+        Buffer reason;         /* of the first; owned */
+} PassCount;
+
+static void pass_count_deinit(PassCount *count) {
+        buffer_deinit(&count->reason);
+}
+
+/* Says what was left out, or why there is no KPI. */
+static void explain(const Exchange *exchange, RegressRequest *request, const PassCount *count) {
+        if (request->note.n > 0)
+                return;
+        if (count->n_refused > 0)
+                buffer_printf(&request->note, "%zu indicator%s not judged, such as %s of %s: %s", count->n_refused,
+                              count->n_refused == 1 ? " was" : "s were", count->refused->name, count->refused->component,
+                              count->reason.text ?: "");
+        else if (request->pattern && request->kpis.n == 0)
+                buffer_printf(&request->note, "no judged result matches '%s'; a pattern matches INDICATOR or INDICATOR.RESULT, as '*.rate'",
+                              exchange->argument);
+}
+
+/* An indicator that has nothing of what the request names does not end a request for several; it is counted. */
+static int pass_over(Exchange *exchange, const Target *target, int r, PassCount *count) {
         if (r != EXCHANGE_ANSWERED || exchange->status != 400)
                 return r;
+        if (count->n_refused++ == 0) {
+                count->refused = target;
+                json_text_decode(json_text_find(json_text_find(json_text(exchange->body->text, exchange->body->n), "error"), "message"),
+                                 &count->reason);
+        }
         exchange->status = 200;
         buffer_clear(exchange->body);
         return 0;
@@ -194,27 +250,29 @@ static bool is_wanted(const RegressRequest *request, const Targets *targets, con
 }
 
 static int judge_all(Exchange *exchange, RegressRequest *request, const Targets *targets) {
-        size_t n_passes = 0, n_done = 0;
-        const Target *refused = NULL;
+        scoped(pass_count_deinit) PassCount count = {};
+        size_t n_passes = 0;
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < targets->n; i++) {
                 if (!is_wanted(request, targets, &targets->items[i]))
                         continue;
                 n_passes++;
-                r = regress_pass(exchange, request, targets->items[i].name, targets->items[i].component);
-                n_done += r == 0;
-                refused = r == 0 ? refused : &targets->items[i];
-                r = pass_over(exchange, r);
+                r = regress_request_check_time(exchange, request);
+                if (r == 0)
+                        r = regress_pass(exchange, request, targets->items[i].name, targets->items[i].component);
+                r = pass_over(exchange, &targets->items[i], r, &count);
         }
         /* Nothing has what the request names: the answer says what there is. */
-        if (r == 0 && n_passes > 0 && n_done == 0)
-                return regress_pass(exchange, request, refused->name, refused->component);
+        if (r == 0 && n_passes > 0 && count.n_refused == n_passes)
+                return regress_pass(exchange, request, count.refused->name, count.refused->component);
         if (r == 0 && n_passes == 0 && !request->pattern)
                 return regress_pass(exchange, request, targets->wanted, NULL);
         if (r == 0 && request->kpis.n == 0 && request->n_scanned > 0 && request->question.current)
                 return exchange_error(exchange, 404, "no selected result of %s has the version '%s'", exchange->argument,
                                       request->question.current);
+        if (r == 0)
+                explain(exchange, request, &count);
         return r;
 }
 
@@ -235,7 +293,7 @@ void kpis_subject_regress(Exchange *exchange) {
         scoped(request_deinit) RegressRequest request = {};
         scoped(targets_deinit) Targets targets = {};
 
-        if (parse(exchange, &request) > 0 || read_targets(exchange, &targets) > 0 || find_wanted(exchange, &request, &targets) > 0 ||
+        if (parse(exchange, &request) > 0 || find_wanted(exchange, &request, &targets) > 0 ||
             judge_all(exchange, &request, &targets) > 0)
                 return;
         if (!request.question.is_compat && judged_kpis_limit(&request.kpis, request.fdr) < 0) {

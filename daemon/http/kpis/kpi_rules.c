@@ -93,10 +93,13 @@ static int add_entry(Exchange *exchange, KpiRules *rules, const char *key, size_
         return exchange_error(exchange, 400, "an ignored entry must be KEY=VALUE or KEY=VALUE,VALUE, not '%s'", text);
 }
 
-static int add_given(Exchange *exchange, KpiRules *rules, const char *text) {
-        size_t n_key = condition_key_length(text, "=");
-        const char *value = text[n_key] ? text + n_key + 1 : NULL;
+static int add_given(Exchange *exchange, KpiRules *rules, const char *text, FieldList *keys) {
+        size_t n_key = condition_key_length(text, "=!<>");
+        const char *value = text[n_key] == '=' ? text + n_key + 1 : NULL;
         int r = 0;
+
+        if (keys->n < N_ELEMENTS(keys->names) && condition_read_key(text, n_key, keys->names[keys->n]) == 0)
+                keys->n++;
 
         if (!value)
                 return exchange_error(exchange, 400, "query parameter 'ignore_entry' must be KEY=VALUE or KEY=VALUE,VALUE, not '%s'", text);
@@ -178,6 +181,6 @@ int kpi_rules_read(Exchange *exchange, const Vocabulary *vocabulary, Selection *
                 r = add_all_declared(exchange, ret);
         for (size_t i = 0; r == 0 && i < exchange->n_parameters; i++)
                 if (strcmp(exchange->parameters[i].name, "ignore_entry") == 0)
-                        r = add_given(exchange, ret, exchange->parameters[i].value);
+                        r = add_given(exchange, ret, exchange->parameters[i].value, &selection->hold);
         return r;
 }

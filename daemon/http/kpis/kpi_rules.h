@@ -11,11 +11,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "document/indicator_model.h"
 #include "http/indicators/vocabulary.h"
 #include "store/indicators/points.h"
 
 #define KPI_NAMES_MAX 32U   /* names in a list */
-#define KPI_ENTRIES_MAX 64U /* values in ignore_entries */
+#define KPI_ENTRIES_MAX (2 * MODEL_ENTRIES_MAX) /* values to ignore, of the model and of the request */
 
 typedef struct KpiNames {
         char items[KPI_NAMES_MAX][CONDITION_KEY_MAX + 1];
@@ -33,8 +34,8 @@ typedef struct KpiRules {
         bool is_across_hardware;
 } KpiRules;
 
-/* Reads the query parameters compare_by, ignore, ignore_entry and across. Names in the request are added to the fields of `selection`,
- * which vocabulary_check() checks. Call kpi_rules_deinit() in any case. 0 or EXCHANGE_ANSWERED. */
+/* Reads the query parameters compare_by, ignore, ignore_entry and across. Names in the request are added to the lists of
+ * `selection`, which vocabulary_check() checks. Call kpi_rules_deinit() in any case. 0 or EXCHANGE_ANSWERED. */
 int kpi_rules_read(Exchange *exchange, const Vocabulary *vocabulary, Selection *selection, KpiRules *ret);
 void kpi_rules_deinit(KpiRules *rules);
 

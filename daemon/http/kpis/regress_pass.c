@@ -19,7 +19,7 @@ typedef struct Pass {
         KpiRules rules;
         JudgeDirection directions[POINT_NUMBERS_MAX];
         size_t next; /* declared result to go on with */
-        bool has_results;
+        bool has_results, has_numbers;
 } Pass;
 
 static Pass *pass_free(Pass *pass) {
@@ -34,7 +34,7 @@ DEFINE_SCOPED(Pass, pass_free);
 
 /* --- results -------------------------------------------------------------------------------------- */
 
-bool regress_pass_matches(const char *pattern, const char *name, const char *result) {
+static bool matches(const char *pattern, const char *name, const char *result) {
         scoped(buffer_deinit) Buffer kpi = {};
 
         buffer_printf(&kpi, "%s.%s", name, result);
@@ -46,7 +46,7 @@ static bool is_judged(const Pass *pass, const char *result) {
         const char *pattern = pass->request->pattern;
 
         return !(json_text_kind(ignored) == JSON_KIND_BOOL && *ignored.text == 't') &&
-               (!pattern || regress_pass_matches(pattern, pass->name, result));
+               (!pattern || matches(pattern, pass->name, result));
 }
 
 /* Takes the direction of the request, else of the models. A result of which neither is better changes, and does not regress. */
@@ -93,6 +93,7 @@ static int add_numbers(Exchange *exchange, Pass *pass) {
         }
         if (r == 0 && pass->next == 0)
                 return say_undeclared(exchange, pass);
+        pass->has_numbers |= filter->n_numbers > 0;
         for (size_t i = 0; i < filter->n_numbers; i++)
                 pass->directions[i] = find_direction(pass, exchange, pass->selection.numbers[i]);
         return r;
@@ -110,7 +111,7 @@ static int say_many(Exchange *exchange, int outcome) {
         return exchange_store_error(exchange, outcome);
 }
 
-static int check_time(Exchange *exchange, const RegressRequest *request) {
+int regress_request_check_time(Exchange *exchange, const RegressRequest *request) {
         if (request->until_ns == 0 || clock_boottime_ns() <= request->until_ns)
                 return 0;
         return exchange_error(exchange, 503, "the verdicts take longer than query_timeout; select fewer results with where= or since_ms=");
@@ -127,7 +128,7 @@ static int read_runs(Exchange *exchange, Pass *pass, KpiTable *table) {
 
                 if (added != 0)
                         return say_many(exchange, added);
-                if (check_time(exchange, pass->request) > 0)
+                if (regress_request_check_time(exchange, pass->request) > 0)
                         return EXCHANGE_ANSWERED;
                 pass->has_results = true;
                 pass->request->n_scanned++;
@@ -169,7 +170,7 @@ static int judge_number(Exchange *exchange, Pass *pass, KpiSeries *series, size_
 
         if (runs->n == 0)
                 return 0;
-        if (check_time(exchange, pass->request) > 0)
+        if (regress_request_check_time(exchange, pass->request) > 0)
                 return EXCHANGE_ANSWERED;
         question.judge.direction = pass->directions[number];
         r = history_judge(runs->items, runs->n, &question, &verdict);
@@ -212,21 +213,25 @@ static int begin(Exchange *exchange, Pass *pass, const char *component) {
         filter->with_batches = true;
         if (component)
                 filter->component = component;
-        r = vocabulary_new(&pass->vocabulary, exchange, filter);
+        r = (component ? vocabulary_new_known : vocabulary_new)(&pass->vocabulary, exchange, filter);
         return r != 0 ? r : kpi_rules_read(exchange, pass->vocabulary, &pass->selection, &pass->rules);
 }
 
-/* The names of facts in the model's lists have to be read as well. */
+/* The names of facts in the lists of the model and of the request have to be read as well. */
 static void add_fields(Pass *pass, const char **fields) {
+        size_t n = 0;
+
         for (size_t i = 0; i < pass->rules.compared.n; i++)
-                fields[i] = pass->rules.compared.items[i];
+                fields[n++] = pass->rules.compared.items[i];
+        for (size_t i = 0; i < pass->rules.n_entries; i++)
+                fields[n++] = pass->rules.entries[i].key;
         pass->selection.filter.fields = fields;
-        pass->selection.filter.n_fields = pass->rules.compared.n;
+        pass->selection.filter.n_fields = n;
 }
 
 int regress_pass(Exchange *exchange, RegressRequest *request, const char *name, const char *component) {
         scoped(pass_freep) Pass *pass = calloc(1, sizeof(*pass));
-        const char *fields[KPI_NAMES_MAX];
+        const char *fields[KPI_NAMES_MAX + KPI_ENTRIES_MAX];
         int r;
 
         if (!pass)
@@ -238,7 +243,11 @@ int regress_pass(Exchange *exchange, RegressRequest *request, const char *name, 
                 add_fields(pass, fields);
         while (r == 0 && (r = add_numbers(exchange, pass)) == 0 && pass->selection.filter.n_numbers > 0)
                 r = judge_numbers(exchange, pass);
-        if (r == 0 && !pass->has_results && !request->pattern && request->note.n == 0)
+        if (r != 0 || pass->has_results || request->pattern || request->note.n > 0)
+                return r;
+        if (pass->has_numbers)
                 r = explain_empty(exchange, &pass->selection.filter, &request->note);
+        else
+                buffer_printf(&request->note, "the models of %s declare no result that is judged; name one as %s.RESULT", name, name);
         return r;
 }

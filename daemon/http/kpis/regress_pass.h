@@ -18,7 +18,8 @@ typedef struct RegressRequest {
         Buffer note; /* owned; why no result was read */
 } RegressRequest;
 
+/* Answers 503 if the time of the request is over. 0 or EXCHANGE_ANSWERED. */
+int regress_request_check_time(Exchange *exchange, const RegressRequest *request);
+
 /* Adds the verdicts for an indicator; component NULL: of any component. 0 or EXCHANGE_ANSWERED. */
 int regress_pass(Exchange *exchange, RegressRequest *request, const char *name, const char *component);
-/* True if a pattern of KPIs may have a result of the indicator. */
-bool regress_pass_matches(const char *pattern, const char *name, const char *result);

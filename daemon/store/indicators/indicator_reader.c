@@ -12,15 +12,31 @@ static const StoreColumn indicator_columns[] = {
         COLUMN(IndicatorRow, latest_ms),
 };
 
-STATEMENT indicators = {
-        "SELECT n.text, c.text, sum(i.n_results), max(i.latest_ms) FROM indicator AS i"
-        " CROSS JOIN term AS n ON n.id = i.name CROSS JOIN term AS c ON c.id = i.component"
-        " WHERE i.n_results > 0 GROUP BY i.name, i.component ORDER BY n.text, c.text",
+#define INDICATORS                                                                                                    \
+        "SELECT n.text, c.text, sum(i.n_results), max(i.latest_ms) FROM indicator AS i"                               \
+        " CROSS JOIN term AS n ON n.id = i.name CROSS JOIN term AS c ON c.id = i.component WHERE i.n_results > 0"
+#define IN_ORDER " GROUP BY i.name, i.component ORDER BY n.text, c.text"
+
+STATEMENT indicators = { INDICATORS IN_ORDER, N_ELEMENTS(indicator_columns) };
+STATEMENT indicators_of_names = {
+        INDICATORS " AND i.name IN (SELECT id FROM term WHERE text IN (?1, ?2))" IN_ORDER, N_ELEMENTS(indicator_columns),
+};
+STATEMENT indicators_with_models = {
+        INDICATORS " AND EXISTS (SELECT 1 FROM model AS m WHERE m.name IN (n.text, '" MODEL_ANY_NAME "')"
+        " AND (m.component IS NULL OR m.component = c.text))" IN_ORDER,
         N_ELEMENTS(indicator_columns),
 };
 
 int indicator_reader_list(Reader *reader) {
         return read_connection_begin(reader_connection(reader), &indicators, NULL, 0);
+}
+
+int indicator_reader_list_named(Reader *reader, const char *name, const char *or_name) {
+        return read_connection_begin(reader_connection(reader), &indicators_of_names, FIELDS(field_string(name), field_string(or_name)));
+}
+
+int indicator_reader_list_with_models(Reader *reader) {
+        return read_connection_begin(reader_connection(reader), &indicators_with_models, NULL, 0);
 }
 
 int indicator_reader_next(Reader *reader, IndicatorRow *ret) {

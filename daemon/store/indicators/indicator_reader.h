@@ -15,6 +15,10 @@ typedef struct IndicatorRow {
 /* Begins a query of all indicators that have results, by name and component. 0 or an outcome of reader.h, as for all functions
  * here. */
 int indicator_reader_list(Reader *reader);
+/* As indicator_reader_list(), those with one of two names. */
+int indicator_reader_list_named(Reader *reader, const char *name, const char *or_name);
+/* As indicator_reader_list(), those to which a model of any user may apply. */
+int indicator_reader_list_with_models(Reader *reader);
 int indicator_reader_next(Reader *reader, IndicatorRow *ret);
 
 /* A model's declaration of the results of a name. */
