@@ -140,7 +140,7 @@ static int find_declaring(Exchange *exchange, const RegressRequest *request, con
                 scoped(vocabulary_freep) Vocabulary *vocabulary = NULL;
                 const Target *target = &targets->items[i];
                 const PointFilter filter = { .name = target->name, .component = target->component };
-                int r = regress_request_check_time(exchange, request);
+                int r = regress_pass_check_time(exchange, request);
 
                 if (r == 0)
                         r = vocabulary_new_known(&vocabulary, exchange, &filter);
@@ -258,7 +258,7 @@ static int judge_all(Exchange *exchange, RegressRequest *request, const Targets 
                 if (!is_wanted(request, targets, &targets->items[i]))
                         continue;
                 n_passes++;
-                r = regress_request_check_time(exchange, request);
+                r = regress_pass_check_time(exchange, request);
                 if (r == 0)
                         r = regress_pass(exchange, request, targets->items[i].name, targets->items[i].component);
                 r = pass_over(exchange, &targets->items[i], r, &count);

@@ -111,7 +111,7 @@ static int say_many(Exchange *exchange, int outcome) {
         return exchange_store_error(exchange, outcome);
 }
 
-int regress_request_check_time(Exchange *exchange, const RegressRequest *request) {
+int regress_pass_check_time(Exchange *exchange, const RegressRequest *request) {
         if (request->until_ns == 0 || clock_boottime_ns() <= request->until_ns)
                 return 0;
         return exchange_error(exchange, 503, "the verdicts take longer than query_timeout; select fewer results with where= or since_ms=");
@@ -128,7 +128,7 @@ static int read_runs(Exchange *exchange, Pass *pass, KpiTable *table) {
 
                 if (added != 0)
                         return say_many(exchange, added);
-                if (regress_request_check_time(exchange, pass->request) > 0)
+                if (regress_pass_check_time(exchange, pass->request) > 0)
                         return EXCHANGE_ANSWERED;
                 pass->has_results = true;
                 pass->request->n_scanned++;
@@ -170,7 +170,7 @@ static int judge_number(Exchange *exchange, Pass *pass, KpiSeries *series, size_
 
         if (runs->n == 0)
                 return 0;
-        if (regress_request_check_time(exchange, pass->request) > 0)
+        if (regress_pass_check_time(exchange, pass->request) > 0)
                 return EXCHANGE_ANSWERED;
         question.judge.direction = pass->directions[number];
         r = history_judge(runs->items, runs->n, &question, &verdict);
