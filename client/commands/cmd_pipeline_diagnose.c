@@ -19,7 +19,7 @@
 
 typedef struct PipelineDiagnoseOptions {
         const char *producer; /* NULL: not given */
-        const char *ranks;    /* measure in the files; NULL: statistics of stages */
+        const char *measure;  /* measure in the files; NULL: statistics of stages */
         uint64_t threads;
         bool json;
 } PipelineDiagnoseOptions;
@@ -28,8 +28,8 @@ static const Option options_table[] = {
         { "producer", 0, "PRODUCER", "Name and version of what measured, such as spdl=0.8", OPTION_TEXT(PipelineDiagnoseOptions, producer) },
         { "threads", 0, "N", "Threads of the pool that the stages share, 0: not known", .initial = "0",
           OPTION_COUNT(PipelineDiagnoseOptions, threads, 0, THREADS_MAX) },
-        { "ranks", 0, "MEASURE", "The files have this measure of each rank",
-          OPTION_CHOICE(PipelineDiagnoseOptions, ranks, "readiness", "time") },
+        { "measure", 0, "MEASURE", "The files have this measure of each rank",
+          OPTION_CHOICE(PipelineDiagnoseOptions, measure, "readiness", "time") },
         OPTION_ROW_JSON(PipelineDiagnoseOptions, json),
         {},
 };
@@ -267,8 +267,8 @@ static int pipeline_diagnose_run(const CommandLine *line) {
         screen_init(&screen, &out, STDOUT_FILENO, line->global.no_color);
         if (options->json)
                 json_object_begin(&json);
-        if (options->ranks)
-                r = diagnose_all_ranks(line, strcmp(options->ranks, "time") == 0 ? PIPELINE_MEASURE_TIME : PIPELINE_MEASURE_READINESS,
+        if (options->measure)
+                r = diagnose_all_ranks(line, strcmp(options->measure, "time") == 0 ? PIPELINE_MEASURE_TIME : PIPELINE_MEASURE_READINESS,
                                        &output);
         else
                 r = diagnose_files(line, &output);

@@ -100,16 +100,16 @@ class Pipeline(unittest.TestCase):
 
     def test_a_straggler_of_one_measure_is_named(self):
         ranks = {"event_time": ["1", "2", "3"], **{str(i): ["0.5", "0.9", ""] for i in range(5)}, "7": ["0.9", "0.2", None]}
-        done = diagnose("--ranks", "readiness", "-", stdin=json.dumps(ranks))
+        done = diagnose("--measure", "readiness", "-", stdin=json.dumps(ranks))
         self.assertEqual((done.returncode, done.stdout),
                          (0, "Rank 7 is a straggler: data are ready 20 % of the time, the median of 6 ranks is 90 %.\n"))
         del ranks["7"]
-        self.assertEqual(diagnose("--ranks", "time", "-", stdin=json.dumps(ranks)).stdout, "None of the 5 ranks is a straggler.\n")
+        self.assertEqual(diagnose("--measure", "time", "-", stdin=json.dumps(ranks)).stdout, "None of the 5 ranks is a straggler.\n")
         for text, stdin in (("rank '0', interval 2: expected a number that is not negative", '{"0": [1, -1]}'),
                             ("expected a list of numbers for each rank", '{"0": 1}'), ("standard input:1:2:", "{"),
                             ("expected one JSON object", "[]")):
             with self.subTest(text):
-                self.refused(1, text, "--ranks", "time", "-", stdin=stdin)
+                self.refused(1, text, "--measure", "time", "-", stdin=stdin)
 
     def test_published_stragglers(self):
         data = FIXTURES / "spdl" / "data"
@@ -119,7 +119,7 @@ class Pipeline(unittest.TestCase):
                                     ("across_ranks_compose", "readiness", "19"), ("across_ranks_decompress", "readiness", None),
                                     ("across_ranks_download", "time", None), ("across_ranks_compose_ave_time", "time", None)):
             with self.subTest(file):
-                found = json.loads(diagnose("--json", "--ranks", measure, data / f"{file}.json").stdout)["stragglers"]
+                found = json.loads(diagnose("--json", "--measure", measure, data / f"{file}.json").stdout)["stragglers"]
                 self.assertEqual([straggler["rank"] for straggler in found], [rank] if rank else [])
 
     def test_numbers_may_be_texts(self):
