@@ -101,7 +101,7 @@ static void fill(Grid *grid, const Value *kpis) {
 static void write_counts(Screen *screen, const KpiTally *tally) {
         size_t begin = screen->out->n;
 
-        buffer_printf(screen->out, "%zu KPIs: ", tally->n_all);
+        buffer_printf(screen->out, "%zu KPI%s: ", tally->n_all, tally->n_all == 1 ? "" : "s");
         kpi_gate_put(tally, screen->out);
         buffer_putc(screen->out, '\n');
         screen_fold(screen, begin);

@@ -305,8 +305,13 @@ static int submit(const CommandLine *line, const Intake *intake) {
                 message_print("sent %zu requests: each is stored as a whole, but not all of them together", delivery.n_requests);
         if (delivery.remark[0])
                 message_print("%s; use --job to choose", delivery.remark);
-        if (r == DELIVERY_UNAVAILABLE)
-                return spool_rest(options, intake, &delivery, reason);
+        if (r == DELIVERY_UNAVAILABLE) {
+                r = spool_rest(options, intake, &delivery, reason);
+                if (r != EXIT_DONE || !options->judge)
+                        return r;
+                message_print("the results are not stored yet: there are no verdicts");
+                return kpi_gate_status(&options->gate, &(KpiTally){});
+        }
         if (r == DELIVERY_REFUSED)
                 return report_refusal(intake, &delivery, reason);
         if (r != 0) {

@@ -528,6 +528,13 @@ static void print_end(const RunJob *run) {
                       run->info.id);
 }
 
+/* A gate that asks for verdicts fails without them. */
+static int judge(const RunJob *run, const GlobalOptions *global, const KpiGate *gate) {
+        int r = run->is_ended ? kpi_judge_job(global, gate, run->info.id, STDERR_FILENO) : EXIT_FAILED;
+
+        return r == EXIT_FAILED || r == EXIT_UNREACHABLE ? kpi_gate_status(gate, &(KpiTally){}) : r;
+}
+
 /* Without the end, perfd has no report, and the metrics of the job are not final. Returns the status of the gate. */
 static int finish(const RunJob *run, const GlobalOptions *global) {
         const RunOptions *options = run->options;
@@ -539,7 +546,7 @@ static int finish(const RunJob *run, const GlobalOptions *global) {
         if ((options->report || options->at_end || options->judge) && !run->is_ended)
                 message_print("perfd has not stored the end of the job: --%s is ignored",
                               options->report ? "report" : options->at_end ? "at-end" : "judge");
-        return options->judge && run->is_ended ? kpi_judge_job(global, &options->gate, run->info.id, STDERR_FILENO) : EXIT_DONE;
+        return options->judge ? judge(run, global, &options->gate) : EXIT_DONE;
 }
 
 /* Trouble with perfd is reported, and never prevents the command from running. */
@@ -575,7 +582,6 @@ int run_job(const CommandLine *line, const RunOptions *options, char *const *com
                 message_print("cannot begin a job: %s; the job is not recorded", strerrordesc_np(-r));
         else if (run.announcement.is_begin_known && options->verbose)
                 message_print("job %s: begun", run.info.id);
-
         r = run_all(&run);
         if (r < 0)
                 message_print("cannot report the end of the job: %s", strerrordesc_np(-r));

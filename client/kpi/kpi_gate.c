@@ -7,6 +7,8 @@
 #include "client/cli/command.h"
 #include "util/parse.h"
 
+#define ROUNDING 1e-9 /* 0.29 * 100 is below 29 */
+
 static const char *const verdicts[KPI_VERDICTS] = { "inline", "regression", "improvement", "changed", "rerun", "unknown" };
 
 /* A word of --fail-on, and the verdicts it stands for. */
@@ -96,7 +98,7 @@ int kpi_gate_status(const KpiGate *gate, const KpiTally *tally) {
         }
         if (gate->allow_failures)
                 (void)read_allowance(gate->allow_failures, &number, &share);
-        if ((double)n_failed > number + share * (double)tally->n_all)
+        if ((double)n_failed > number + share * (double)tally->n_all + ROUNDING)
                 return EXIT_REGRESSED;
         return n_open > 0 || (wants_verdicts && tally->n_all == 0) ? EXIT_NO_VERDICT : EXIT_DONE;
 }

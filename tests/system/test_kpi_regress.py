@@ -35,7 +35,7 @@ class KpiRegress(TestCase):
         self.submit([100] * 10 + [80] * 2)
         text = self.regress("PiMatmul.rate", status=4)
         self.assertRegex(text, r"PiMatmul\.rate .*regression +-\d+\.\d %.*2\.10\.0")
-        self.assertIn("1 KPIs: 1 regression", text)
+        self.assertIn("1 KPI: 1 regression", text)
         answer = json.loads(self.regress("PiMatmul.rate", "--json", status=4))
         kpi = answer["kpis"][0]
         self.assertTrue(kpi["low"] < -0.2 + 0.02 and -0.2 - 0.02 < kpi["high"] and kpi["low"] <= kpi["relative_change"] <= kpi["high"])
@@ -96,6 +96,19 @@ class KpiRegress(TestCase):
         for words, n in (((), 8), (("--ignore-entry", "run.labels.set=a"), 4)):
             answer = json.loads(self.regress("PiMatmul.rate", "--json", *words))
             self.assertEqual(answer["kpis"][0]["runs"], n)
+
+    def test_a_gate_that_asks_for_verdicts_fails_without_them(self):
+        document = self.running.directory / "document.json"
+        document.write_text(json.dumps({"name": "PiMatmul", "component": "c", "@parameters": {}, "@result": {"rate": 1}}))
+        self.running.kill()
+        for fail_on, status in (("no-verdict", 5), ("regression", 0)):
+            with self.subTest(fail_on):
+                done = self.running.perfctl("submit", "--judge", "--fail-on", fail_on, "--timeout", "1", "--spool",
+                                            self.running.directory / "spool", document)
+                self.assertEqual(done.returncode, status, done.stderr)
+                self.assertIn("there are no verdicts", done.stderr)
+                done = self.running.perfctl("run", "--judge", "--fail-on", fail_on, "--", "true")
+                self.assertEqual(done.returncode, status, done.stderr)
 
     def test_a_kpi_is_shown_with_its_history(self):
         self.submit([100] * 10 + [80] * 2)
