@@ -45,13 +45,13 @@ static bool client_charge_input(IngestClient *client, size_t n_buffer) {
 static void client_leave_pidfd(IngestClient *client) {
         Peer *peer = &client->connection.peer;
 
-        if (peer->pidfd >= 0 && peer->pidfd == client->ingest->lent_pidfd)
-                client->ingest->kept_pidfd = TAKE_FD(peer->pidfd);
+        if (peer->pidfd >= 0 && peer->pidfd == client->ingest->request_pidfd.lent)
+                client->ingest->request_pidfd.kept = TAKE_FD(peer->pidfd);
 }
 
 static void ingest_end_loan(Ingest *ingest) {
-        closep(&ingest->kept_pidfd);
-        ingest->kept_pidfd = ingest->lent_pidfd = -1;
+        closep(&ingest->request_pidfd.kept);
+        ingest->request_pidfd.kept = ingest->request_pidfd.lent = -1;
 }
 
 static void client_leave_decoder(IngestClient *client) {
@@ -331,7 +331,7 @@ int ingest_new(Ingest **ret, sd_event *event, int listen_fd, const IngestConfig 
 
         ingest->config = *config;
         ingest->server = *server;
-        ingest->lent_pidfd = ingest->kept_pidfd = ingest->poller.fd = ingest->large.decoder.done_fd = -1;
+        ingest->request_pidfd.lent = ingest->request_pidfd.kept = ingest->poller.fd = ingest->large.decoder.done_fd = -1;
         ingest->event = sd_event_ref(event);
         ingest->shares = shares;
         turns_init(&ingest->turns);
@@ -429,7 +429,7 @@ static int client_hand_over(IngestClient *client, int r, const Decoded *decoded,
         }
 
         *ret = decoded->request;
-        ingest->lent_pidfd = ret->peer.pidfd;
+        ingest->request_pidfd.lent = ret->peer.pidfd;
         *ret_ticket = (Ticket){
                 .connection = client->place,
                 .generation = connection_table_generation(&ingest->table, client->place),

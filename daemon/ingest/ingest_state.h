@@ -55,6 +55,12 @@ typedef struct LargeFrames {
         TAILQ_HEAD(, IngestClient) waiting; /* for the decoder */
 } LargeFrames;
 
+/* Of the last returned request. */
+typedef struct RequestPidfd {
+        int lent; /* the connection's; -1: none */
+        int kept; /* owned; if the connection has ended meanwhile; -1: none */
+} RequestPidfd;
+
 struct Ingest {
         IngestConfig config;
         IngestServer server;
@@ -72,8 +78,7 @@ struct Ingest {
         bool has_freed_input; /* buffers were released since starved clients last tried */
         TAILQ_HEAD(, IngestClient) unsent; /* clients with replies that were not sent yet */
 
-        int lent_pidfd; /* of the last returned request */
-        int kept_pidfd; /* owned; pidfd of the last returned request, if its connection has ended meanwhile */
+        RequestPidfd request_pidfd;
 
         LargeFrames large;
         size_t n_turn_bytes;
