@@ -55,7 +55,7 @@ typedef struct LargeFrames {
         TAILQ_HEAD(, IngestClient) waiting; /* for the decoder */
 } LargeFrames;
 
-/* Of the last returned request. */
+/* Process of the last returned request. */
 typedef struct RequestPidfd {
         int lent; /* the connection's; -1: none */
         int kept; /* owned; if the connection has ended meanwhile; -1: none */
