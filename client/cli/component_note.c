@@ -8,5 +8,5 @@ void component_note(const Indicator *indicator, bool *is_noted) {
                 return;
 
         *is_noted = true;
-        message_print("component '%s' is listed in lower case: components are compared without regard to case", indicator->component);
+        message_print("component '%s' is compared without regard to case", indicator->component);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "client/stack/lock_reader.h"
 #include "stack/stack.h"
@@ -123,22 +125,44 @@ int lock_reader_read_conda_environment(LockReader *reader) {
         return r;
 }
 
+#define PLATFORM_MAX (sizeof("linux-") + sizeof(((struct utsname *)NULL)->machine))
+
+/* Writes the name that conda gives this machine: linux-64, linux-aarch64. */
+static void find_platform(char ret[static PLATFORM_MAX]) {
+        struct utsname name = {};
+
+        (void)uname(&name);
+        (void)snprintf(ret, PLATFORM_MAX, "linux-%s", strcmp(name.machine, "x86_64") == 0 ? "64" : name.machine);
+}
+
+static int add_locked(LockReader *reader, const Value *from) {
+        Slice manager = text_of(from, "manager");
+        bool is_python = manager.n == 3 && memcmp(manager.text, "pip", 3) == 0;
+        const Value *hash = value_get(from, "hash");
+        DraftPackage package = { .name = text_of(from, "name"), .version = text_of(from, "version"), .source = text_of(from, "url"),
+                                 .kind = is_python ? STACK_KIND_PYTHON : "conda" };
+
+        add_hash(&package, value_get_string(hash, "sha256") ?: value_get_string(hash, "md5"));
+        return lock_reader_add(reader, &package);
+}
+
+/* A file for several platforms has a package of each name for each platform. */
 int lock_reader_read_conda_lock(LockReader *reader) {
         const Value *list = value_get(reader->document, "package");
+        char own[PLATFORM_MAX];
         int r = 0;
 
+        find_platform(own);
         for (size_t i = 0; i < list->n_items && r == 0; i++) {
-                const Value *from = &list->items[i], *hash = value_get(from, "hash");
-                Slice manager = text_of(from, "manager");
-                bool is_python = manager.n == 3 && memcmp(manager.text, "pip", 3) == 0;
-                DraftPackage package = { .name = text_of(from, "name"), .version = text_of(from, "version"), .source = text_of(from, "url"),
-                                         .kind = is_python ? STACK_KIND_PYTHON : "conda" };
+                const char *platform = value_get_string(&list->items[i], "platform");
 
-                if (package.name.n == 0)
+                if (text_of(&list->items[i], "name").n == 0)
                         return lock_reader_refuse(reader, 0, "package[%zu] has no name: is the file complete?", i);
-                add_hash(&package, value_get_string(hash, "sha256") ?: value_get_string(hash, "md5"));
-                r = lock_reader_add(reader, &package);
+                if (!platform || strcmp(platform, own) == 0)
+                        r = add_locked(reader, &list->items[i]);
         }
+        if (r == 0 && list->n_items > 0 && reader->stack->n == 0)
+                return lock_reader_refuse(reader, 0, "has no package for %s, the platform of this machine", own);
         reader->stack->package_manager = stack_builder_slice("conda");
         return r;
 }

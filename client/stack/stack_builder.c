@@ -6,10 +6,21 @@
 #include <string.h>
 
 #include "client/facts/object_builder.h"
+#include "stack/stack.h"
 #include "util/array.h"
+#include "util/utf8.h"
 
 Slice stack_builder_slice(const char *text) {
         return (Slice){ text, text ? strlen(text) : 0 };
+}
+
+Slice stack_builder_find_header(const char *text, const char *key) {
+        size_t n = strlen(key);
+
+        for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+                if (strncmp(line, key, n) == 0)
+                        return (Slice){ line + n, strcspn(line + n, "\r\n") };
+        return (Slice){};
 }
 
 void stack_builder_deinit(StackBuilder *stack) {
@@ -61,6 +72,16 @@ void stack_builder_add(StackBuilder *stack, const DraftPackage *package) {
         put_slice(&object, "build", package->build);
         stack->failed = !put_hashes(&object, package) || object_builder_end(&object, &stack->packages[stack->n]) < 0;
         stack->lines[stack->n++] = package->line;
+}
+
+static bool is_valid(Slice slice) {
+        return !slice.text || utf8_is_valid(slice.text, slice.n);
+}
+
+void stack_builder_add_valid(StackBuilder *stack, const DraftPackage *package) {
+        if (stack->n < STACK_PACKAGES_MAX && is_valid(package->name) && is_valid(package->version) && is_valid(package->source) &&
+            is_valid(package->build))
+                stack_builder_add(stack, package);
 }
 
 int stack_builder_end(const StackBuilder *stack, const Value **ret) {

@@ -41,9 +41,13 @@ typedef struct StackBuilder {
 } StackBuilder;
 
 Slice stack_builder_slice(const char *text); /* NULL: no slice */
+/* Returns the value of the first line that begins with the key, such as "Name: "; no slice without one. */
+Slice stack_builder_find_header(const char *text, const char *key);
 
 void stack_builder_deinit(StackBuilder *stack);
 /* Adds a package, unless its name is empty. */
 void stack_builder_add(StackBuilder *stack, const DraftPackage *package);
+/* Adds a package within the limit of a stack; a package with a text that is not UTF-8 is left out. */
+void stack_builder_add_valid(StackBuilder *stack, const DraftPackage *package);
 /* Makes the document. Returns 0 or -ENOMEM. */
 int stack_builder_end(const StackBuilder *stack, const Value **ret);

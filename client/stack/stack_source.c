@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/stack/package_database.h"
 #include "document/value_parse.h"
 #include "stack/stack.h"
 #include "util/file.h"
@@ -15,32 +16,12 @@
 
 #define HEAD_BYTES 8192U /* of METADATA: names and versions come first, before a description */
 #define JSON_BYTES_MAX (4U << 20)
-#define STATUS_BYTES_MAX (64U << 20)
 
 /* A path below the root: openat(2) ignores the descriptor for an absolute path. */
 static const char *below(const char *path) {
         while (*path == '/')
                 path++;
         return *path ? path : ".";
-}
-
-/* Adds a package within the limit; a name or version that is not UTF-8 is left out. */
-static void add(StackBuilder *stack, const DraftPackage *package) {
-        bool is_valid = utf8_is_valid(package->name.text, package->name.n) &&
-                        (!package->version.text || utf8_is_valid(package->version.text, package->version.n));
-
-        if (is_valid && stack->n < STACK_PACKAGES_MAX)
-                stack_builder_add(stack, package);
-}
-
-/* Returns the value of the first line that begins with the key, such as "Name: ". */
-static Slice find_header(const char *text, const char *key) {
-        size_t n = strlen(key);
-
-        for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
-                if (strncmp(line, key, n) == 0)
-                        return (Slice){ line + n, strcspn(line + n, "\r\n") };
-        return (Slice){};
 }
 
 /* --- pip -------------------------------------------------------------------------------------------- */
@@ -75,13 +56,13 @@ static void add_distribution(StackBuilder *stack, int dir_fd, const char *name) 
 
         if (fd < 0 || !read_head(fd, "METADATA", metadata))
                 return;
-        package.name = find_header(metadata, "Name: ");
-        package.version = find_header(metadata, "Version: ");
+        package.name = stack_builder_find_header(metadata, "Name: ");
+        package.version = stack_builder_find_header(metadata, "Version: ");
         package.source = stack_builder_slice(find_direct_url(fd, stack->arena));
         if (read_head(fd, "WHEEL", wheel))
-                package.build = find_header(wheel, "Tag: ");
+                package.build = stack_builder_find_header(wheel, "Tag: ");
         if (package.name.text)
-                add(stack, &package);
+                stack_builder_add_valid(stack, &package);
 }
 
 /* Returns true if the directory is there. */
@@ -187,7 +168,7 @@ static int add_conda_file(StackBuilder *stack, int dir_fd, const char *name) {
         package.source = stack_builder_slice(value_get_string(document, "channel"));
         if (value_get_string(document, "sha256"))
                 package.hashes[package.n_hashes++] = stack_builder_slice(value_get_string(document, "sha256"));
-        add(stack, &package);
+        stack_builder_add_valid(stack, &package);
         return 0;
 }
 
@@ -211,33 +192,20 @@ static int read_conda(const StackPlace *place, StackBuilder *stack) {
         return r;
 }
 
-/* --- dpkg, module ----------------------------------------------------------------------------------- */
+/* --- dpkg, rpm, module ------------------------------------------------------------------------------ */
 
-/* Reads the paragraphs of dpkg's status file. */
+static int read_database(const char *word, const StackPlace *place, StackBuilder *stack) {
+        int r = package_database_read(word, place->root_fd, place->cache, stack);
+
+        return r == PACKAGE_DATABASE_NONE ? STACK_SOURCE_NONE : r == PACKAGE_DATABASE_FAILED ? STACK_SOURCE_FAILED : r;
+}
+
 static int read_dpkg(const StackPlace *place, StackBuilder *stack) {
-        scoped(freep) char *text = NULL;
-        int r;
+        return read_database("dpkg", place, stack);
+}
 
-        r = file_read_at(place->root_fd, "var/lib/dpkg/status", STATUS_BYTES_MAX, &text, NULL);
-        if (r < 0)
-                return r == -ENOMEM ? r : STACK_SOURCE_NONE;
-        for (char *paragraph = text, *end; paragraph && *paragraph; paragraph = end) {
-                DraftPackage package = { .kind = "dpkg" };
-                Slice status;
-
-                end = strstr(paragraph, "\n\n");
-                if (end) {
-                        *end = '\0';
-                        end += 2;
-                }
-                status = find_header(paragraph, "Status: ");
-                package.name = find_header(paragraph, "Package: ");
-                package.version = find_header(paragraph, "Version: ");
-                package.build = find_header(paragraph, "Architecture: ");
-                if (package.name.text && status.n > 10 && memcmp(status.text + status.n - 10, " installed", 10) == 0)
-                        add(stack, &package);
-        }
-        return 0;
+static int read_rpm(const StackPlace *place, StackBuilder *stack) {
+        return read_database("rpm", place, stack);
 }
 
 /* Takes gcc/12.2.0:openmpi/4.1: names may have slashes, versions not. */
@@ -251,7 +219,7 @@ static int read_module(const StackPlace *place, StackBuilder *stack) {
 
                 if (slash)
                         package.version = (Slice){ slash + 1, n - (size_t)(slash - p) - 1 };
-                add(stack, &package);
+                stack_builder_add_valid(stack, &package);
         }
         return 0;
 }
@@ -263,7 +231,7 @@ static int read_module(const StackPlace *place, StackBuilder *stack) {
 
 /* Returns the quoted value of a line such as image="…". */
 static Slice find_quoted(const char *text, const char *key) {
-        Slice value = find_header(text, key);
+        Slice value = stack_builder_find_header(text, key);
 
         if (!value.text || value.n < 2 || value.text[0] != '"' || value.text[value.n - 1] != '"')
                 return (Slice){};
@@ -302,8 +270,8 @@ static int read_container(const StackPlace *place, StackBuilder *stack) {
 static const struct {
         const char *word;
         int (*read)(const StackPlace *place, StackBuilder *stack);
-} sources[] = { { "pip", read_pip }, { "conda", read_conda }, { "dpkg", read_dpkg }, { "module", read_module },
-              { "container", read_container } };
+} sources[] = { { "pip", read_pip }, { "conda", read_conda }, { "dpkg", read_dpkg }, { "rpm", read_rpm },
+              { "module", read_module }, { "container", read_container } };
 
 static size_t find_source(const char *word, size_t n) {
         size_t i = 0;

@@ -4,12 +4,13 @@
 /*
  * Stack source: the software of the environment in which a command runs
  *
- * Reads the files of package managers, and starts no process:
+ * Reads the files of package managers; only rpm, whose databases have several forms, is started as a process:
  *
  *   pip     distributions in the environment that contains the program, otherwise of $VIRTUAL_ENV, $CONDA_PREFIX, or the python3
  *           of $PATH
  *   conda   packages in the environment of $CONDA_PREFIX
  *   dpkg    installed packages of Debian
+ *   rpm     installed packages of the databases of RPM
  *   module  modules in $LOADEDMODULES
  *   container  image and digest that podman wrote to /run/.containerenv, otherwise $APPTAINER_CONTAINER: the base image
  */
@@ -18,23 +19,25 @@
 
 #include "client/stack/stack_builder.h"
 
-#define STACK_SOURCE_WORDS "pip, conda, dpkg, module or container"
+#define STACK_SOURCE_WORDS "pip, conda, dpkg, rpm, module or container"
 
 /* Environment of a command. NULL: not set. */
 typedef struct StackPlace {
         int root_fd; /* of the file system */
         const char *program; /* of the command, as it was given */
         const char *virtual_env, *conda_prefix, *path, *modules, *container;
+        const char *cache; /* directory of copies of the lists of dpkg and rpm */
 } StackPlace;
 
 /* Returns true if each word of a list, with commas between, names a source. */
 bool stack_source_is_list(const char *words);
 
 /*
- * Adds the packages of all sources of a list. Returns 0, STACK_SOURCE_NONE if a source is missing, with its word in *ret_word, or a
- * negative errno.
+ * Adds the packages of all sources of a list. Returns 0; STACK_SOURCE_NONE if a source is missing, with its word in *ret_word;
+ * STACK_SOURCE_FAILED after an error was printed; or a negative errno.
  */
 enum {
         STACK_SOURCE_NONE = 1,
+        STACK_SOURCE_FAILED,
 };
 int stack_source_read(const char *words, const StackPlace *place, StackBuilder *ret, Slice *ret_word);

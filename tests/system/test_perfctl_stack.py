@@ -48,7 +48,7 @@ class Stacks(TestCase):
         self.directory = self.temporary_directory()
         (self.directory / "m.sh").write_text(SCRIPT)
         self.environment = {**os.environ, "PERFD_SOCKET": str(self.directory / "absent.sock"), "NO_COLOR": "1",
-                            "PERFD_SPOOL": str(self.directory / "spool")}
+                            "PERFD_SPOOL": str(self.directory / "spool"), "XDG_CACHE_HOME": str(self.directory / "cache")}
         for name in ("PERFD_STACK", "VIRTUAL_ENV", "CONDA_PREFIX", "LOADEDMODULES"):
             self.environment.pop(name, None)
 
@@ -112,6 +112,21 @@ class Stacks(TestCase):
             (self.directory / name).write_text(FORMS[name][0])
             self.run_with("--stack", name)
             self.assertEqual(self.stored()[0], row)
+
+    def test_installed_packages_are_listed_once_until_they_change(self):
+        if not shutil.which("dpkg-query"):
+            self.skipTest("dpkg-query is not there")
+        self.start()
+        listed = subprocess.run(["dpkg-query", "-W", "-f", "${db:Status-Status} ${Package} ${Version} ${Architecture}\n"], check=True,
+                                capture_output=True, text=True).stdout.splitlines()
+        expected = sorted(tuple(line.split()[1:]) for line in listed if line.startswith("installed "))
+        self.run_with("--stack", "dpkg")
+        self.assertEqual(sorted((row[0], row[2], row[5]) for row in self.stored()), expected)
+        for _ in range(2):
+            self.run_with("--stack", "dpkg")
+        results = self.running.get("/api/v1/indicators/m/results").json["results"]
+        self.assertEqual((len(results), len({result["stack"] for result in results})), (3, 1))
+        self.assertTrue(list((self.directory / "cache" / "perfd" / "packages").glob("*/dpkg")))
 
     def test_the_modules_that_are_loaded_are_packages(self):
         self.start()

@@ -154,6 +154,28 @@ class Stacks(TestCase):
         ranking, = self.ask("rank", "s", "--by", "run.labels.x", "-o", "r", "--direction", "higher")["rankings"]
         self.assertEqual(sorted(alternative["key"]["run.labels.x"] for alternative in ranking["alternatives"]), ["a", "b,c=d"])
 
+    def test_fields_of_a_specification_are_swept(self):
+        (self.directory / "spec.json").write_text(json.dumps({
+            "batch_size": 2, "script": "https://a/b.py", "environment": [{"name": "THREADS", "value": "1"}],
+            "python": {"requirements": {"packages": {"tensorflow": {"index": "own", "version": "==2.2.0"}}}}}))
+        printed = {"name": "s", "component": "TensorFlow", "@parameters": {}, "@result": {"r": 1}}
+        (self.directory / "s.sh").write_text(f"""#!/bin/sh\ngrep -q '"version":"==2.1.0"' $PERFD_SPECIFICATION && rate=2\n"""
+                                             f"""echo '{json.dumps(printed)}' | sed "s/1}}/$THREADS${{rate:-1}}}}/"\n""")
+        version, threads = "python.requirements.packages.tensorflow.version", "environment.THREADS"
+        (self.directory / "s.yaml").write_text(json.dumps({
+            "specification": str(self.directory / "spec.json"), "script": str(self.directory / "s.sh"),
+            "settings": {version: ["==2.1.0", "==2.2.0"], threads: [1, 4]}, "output": str(self.directory / "swept")}))
+        self.perfctl("sweep", self.directory / "s.yaml")
+        groups = self.ask("query", "s", "-g", f"run.labels.{version},run.labels.{threads}", "-s", "mean:r")["groups"]
+        self.assertEqual([(*group["key"].values(), group["n"], *group["values"].values()) for group in groups],
+                         [("==2.1.0", "1", 2, 12), ("==2.1.0", "4", 2, 42), ("==2.2.0", "1", 2, 11), ("==2.2.0", "4", 2, 41)])
+        results = self.running.get("/api/v1/indicators/s/results").json["results"]
+        kept = [self.running.get(f"/api/v1/specifications/{digest}").json["specification"]
+                for digest in {result["specification"] for result in results}]
+        self.assertEqual(sorted((one["python"]["requirements"]["packages"]["tensorflow"]["version"], one["environment"][0]["value"])
+                                for one in kept), [("==2.1.0", "1"), ("==2.1.0", "4"), ("==2.2.0", "1"), ("==2.2.0", "4")])
+        self.assertIn("4 points: 4 recorded", self.perfctl("sweep", "--dry-run", self.directory / "s.yaml").stdout)
+
     def test_stacks_are_listed_shown_and_compared(self):
         self.inspect("a", 100, "avx2")
         self.inspect("b", 50, "pypi", numpy="1.21.0", exit_code=1)

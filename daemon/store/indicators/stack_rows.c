@@ -56,13 +56,14 @@ const StoreTable stack_rows_list_table = {
 
 /* --- packed stacks ------------------------------------------------------------------------------- */
 
-enum { STACK_DIGEST, STACK_BYTES, STACK_PACKAGES, STACK_FACTS, N_STACK_FIELDS };
+enum { STACK_DIGEST, STACK_BYTES, STACK_PACKAGES, STACK_FACTS, STACK_LIST, N_STACK_FIELDS };
 enum { PACKAGE_NAME, PACKAGE_KIND, PACKAGE_VERSION, PACKAGE_SOURCE, PACKAGE_HASH, PACKAGE_BUILD, N_PACKAGE_FIELDS };
 
 static Field text_or_empty(const char *text) {
         return field_string(text ?: "");
 }
 
+/* The packages are one field, so that the writer skips those of a stack that it has. */
 static void pack_stack(const SubmissionStack *item, Buffer *out) {
         const Stack *stack = &item->stack;
         size_t begin;
@@ -72,12 +73,14 @@ static void pack_stack(const SubmissionStack *item, Buffer *out) {
         if (stack_put_facts(stack, out) < 0)
                 out->failed = true;
         pack_text_end(out, begin);
+        begin = pack_text_begin(out);
         for (size_t i = 0; i < stack->n_packages; i++) {
                 const StackPackage *package = &stack->packages[i];
 
                 pack_fields(out, FIELDS(text_or_empty(package->name), text_or_empty(package->kind), text_or_empty(package->version),
                                         text_or_empty(package->source), text_or_empty(package->hash), text_or_empty(package->build)));
         }
+        pack_text_end(out, begin);
 }
 
 size_t stack_rows_number(const StackList *list, const SubmissionStack *stack) {
@@ -106,12 +109,10 @@ void stack_rows_unpack(Unpack *from, StackSet *ret) {
         *ret = (StackSet){ .n = (size_t)pack_read(from).integer };
         assert(ret->n <= SUBMIT_STACKS_MAX);
         for (size_t i = 0; i < ret->n; i++) {
-                Field fields[N_STACK_FIELDS], package[N_PACKAGE_FIELDS];
+                Field fields[N_STACK_FIELDS];
 
                 ret->begins[i] = *from;
                 pack_read_fields(from, fields, N_STACK_FIELDS);
-                for (int64_t k = 0; k < fields[STACK_PACKAGES].integer; k++)
-                        pack_read_fields(from, package, N_PACKAGE_FIELDS);
         }
 }
 
@@ -158,6 +159,7 @@ STATEMENT stack_insert = {
 static int put_stack(Database *database, Unpack from, uint32_t uid, int64_t *ret) {
         Field fields[N_STACK_FIELDS], package[N_PACKAGE_FIELDS];
         scoped(buffer_deinit) Buffer room = {};
+        Unpack packages;
         int64_t id = 0;
         int r;
 
@@ -170,8 +172,9 @@ static int put_stack(Database *database, Unpack from, uint32_t uid, int64_t *ret
 
         r = database_get(database, &stack_insert, FIELDS(fields[STACK_DIGEST], field_u64(uid), fields[STACK_PACKAGES],
                                                          fields[STACK_BYTES], fields[STACK_FACTS]), &id);
+        packages = (Unpack){ fields[STACK_LIST].text, fields[STACK_LIST].text + fields[STACK_LIST].n };
         for (int64_t i = 0; r == 0 && i < fields[STACK_PACKAGES].integer; i++) {
-                pack_read_fields(&from, package, N_PACKAGE_FIELDS);
+                pack_read_fields(&packages, package, N_PACKAGE_FIELDS);
                 r = put_package(database, id, package, &room);
         }
         *ret = id;
