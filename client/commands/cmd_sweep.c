@@ -46,8 +46,8 @@ typedef struct SweepInput {
         const CommandLine *line;
         const SweepOptions *options;
         const char *file; /* as messages call it */
-        Buffer text;
-        Arena arena;
+        Buffer text, specification_text;
+        Arena arena, specification_arena;
         SweepPlan plan;
         SweepTree tree;
         const SweepRecord **records; /* of each point */
@@ -59,7 +59,9 @@ static void sweep_input_deinit(SweepInput *input) {
         free(input->records);
         sweep_tree_deinit(&input->tree);
         sweep_plan_deinit(&input->plan);
+        arena_deinit(&input->specification_arena);
         arena_deinit(&input->arena);
+        buffer_deinit(&input->specification_text);
         buffer_deinit(&input->text);
 }
 
@@ -69,19 +71,39 @@ static size_t length_or_zero(const char *text) {
         return text ? strlen(text) : 0;
 }
 
+/* Reads the file that the plan names as its specification; *ret stays NULL if it names none. Returns an exit status. */
+static int read_specification(SweepInput *input, const Value *file, const Value **ret) {
+        const char *path = value_get_string(file, "specification");
+        int r;
+
+        if (!path)
+                return EXIT_DONE;
+        r = input_read(path, &input->specification_text);
+        if (r != EXIT_DONE)
+                return r;
+        r = arena_init(&input->specification_arena, document_arena_size(input->specification_text.n));
+        if (r == 0)
+                r = document_parse(&input->specification_text, path, &input->specification_arena, ret);
+        if (r < 0)
+                return command_fail(r);
+        return r == 0 ? EXIT_DONE : EXIT_USAGE;
+}
+
 static int read_plan(SweepInput *input) {
-        const SweepOptions *options = input->options;
-        size_t n = input->text.n + length_or_zero(options->launcher) + length_or_zero(options->nodelist);
+        SweepGiven given = { .launcher = input->options->launcher, .nodes = input->options->nodelist };
+        size_t n = input->text.n + length_or_zero(given.launcher) + length_or_zero(given.nodes);
         SweepError error;
         const Value *file;
-        int r;
+        int r, status;
 
         r = arena_init(&input->arena, document_arena_size(input->text.n) + sweep_plan_arena_size(n));
         if (r < 0)
                 return command_fail(r);
         r = document_parse(&input->text, input->file, &input->arena, &file);
+        if (r == 0 && (status = read_specification(input, file, &given.specification)) != EXIT_DONE)
+                return status;
         if (r == 0) {
-                r = sweep_plan_read(file, options->launcher, options->nodelist, &input->arena, &input->plan, &error);
+                r = sweep_plan_read(file, &given, &input->arena, &input->plan, &error);
                 if (r == SWEEP_WRONG)
                         message_print("%s: %s", input->file, error.text);
                 if (r == 0)
@@ -128,6 +150,8 @@ static int read_file(SweepInput *input) {
         set_name(input);
         if (input->options->output_dir)
                 input->plan.output = input->options->output_dir;
+        if (input->plan.specification && input->options->no_perfd)
+                return command_refuse("sweep", "%s", "--no-perfd: perfctl run runs the points of a specification, as jobs");
         if (input->plan.output)
                 return EXIT_DONE;
         message_print("%s: missing output directory; add 'output: DIRECTORY' or use --output-dir DIRECTORY", input->file);
@@ -315,10 +339,10 @@ const Command cmd_sweep = {
         .name = "sweep",
         .arguments = "FILE",
         .summary = "Run a command with all combinations of settings",
-        .help = "FILE is YAML or JSON. It contains the command with {setting} placeholders, the values of each setting, extra "
-                "combinations, and combinations to exclude. Each combination is a point: a job with the settings as labels, and a "
-                "directory with settings.yaml, stdout, stderr and, after the end, exit_code. Finished points are not run again: "
-                "after Ctrl-C, the same command continues.",
+        .help = "FILE is YAML or JSON. It contains the command with {setting} placeholders, or a specification whose fields are settings, "
+                "the values of each setting, extra combinations, and combinations to exclude. Each combination is a "
+                "point: a job with the settings as labels, and a directory with settings.yaml, stdout, stderr and, after the end, "
+                "exit_code. Finished points are not run again: after Ctrl-C, the same command continues.",
         .examples = {
                 "perfctl sweep --dry-run matmul.yaml",
                 "perfctl sweep --output-dir results matmul.yaml",

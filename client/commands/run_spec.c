@@ -16,6 +16,7 @@
 
 #define WORK "work"
 #define SCRIPT "script"
+#define SPECIFICATION "specification.json"
 
 typedef struct SpecRun {
         const CommandLine *line;
@@ -139,6 +140,20 @@ static int write_files(const SpecRun *run) {
         return 0;
 }
 
+/* Writes the specification for the script, which may install what the specification names. 0 or a negative errno. */
+static int write_specification(const SpecRun *run) {
+        scoped(buffer_deinit) Buffer text = {};
+        char path[PATH_MAX + sizeof(SPECIFICATION) + 1];
+        int r;
+
+        value_write_json(run->value, &(Json){ .out = &text });
+        (void)snprintf(path, sizeof(path), "%s/" SPECIFICATION, run->scratch);
+        r = buffer_error(&text);
+        if (r == 0)
+                r = write_file(path, text.text, 0600);
+        return r == 0 && setenv("PERFD_SPECIFICATION", path, 1) < 0 ? -errno : r;
+}
+
 static int make_scratch(SpecRun *run) {
         const char *tmp = getenv("TMPDIR");
         char path[PATH_MAX + 16];
@@ -154,6 +169,8 @@ static int make_scratch(SpecRun *run) {
         (void)snprintf(path, sizeof(path), "%s/" WORK, run->scratch);
         (void)snprintf(run->script, sizeof(run->script), "%s/" SCRIPT, run->scratch);
         r = mkdir(path, 0700) < 0 ? -errno : write_file(run->script, run->spec.script, 0700);
+        if (r == 0)
+                r = write_specification(run);
         if (r < 0)
                 return print_failure(run->scratch, r);
         return write_files(run) < 0 ? EXIT_FAILED : EXIT_DONE;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "client/cli/text.h"
+#include "client/sweep/sweep_tree.h"
 #include "client/wire/id.h"
 #include "util/array.h"
 #include "util/clock.h"
@@ -104,7 +105,6 @@ static void add_run(SweepCommand *command, const SweepPlan *plan, const SweepPoi
         add_pair(command, "--socket", recorder->socket);
         add_pair(command, "--spool", recorder->spool);
         add_labels(command, plan, point);
-        add(command, strdup("--"));
 }
 
 /* --- the command ---------------------------------------------------------------------------------- */
@@ -120,6 +120,16 @@ static void add_filled(SweepCommand *command, const char *const *words, size_t n
                 assert(r == 0);
                 add(command, buffer_take(&word));
         }
+}
+
+/* The directory of a point has its specification. */
+static void add_specification(SweepCommand *command, const SweepPlan *plan, const char *directory) {
+        Buffer path = {};
+
+        buffer_printf(&path, "%s/" SWEEP_FILE_SPECIFICATION, directory);
+        add(command, strdup("--spec"));
+        add(command, buffer_take(&path));
+        add_pair(command, "--script", plan->specification_script);
 }
 
 static void add_script(SweepCommand *command, const char *script, Bindings *bindings) {
@@ -146,6 +156,12 @@ int sweep_command_make(SweepCommand *ret, const SweepPlan *plan, const SweepPoin
         add_filled(&command, plan->launcher, plan->n_launcher, &bindings);
         if (recorder)
                 add_run(&command, plan, point, recorder);
+        else if (plan->specification)
+                add_pair(&command, "perfctl", "run");
+        if (plan->specification)
+                add_specification(&command, plan, directory);
+        else if (recorder)
+                add(&command, strdup("--"));
         if (plan->script)
                 add_script(&command, plan->script, &bindings);
         else

@@ -6,12 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/run/spec.h"
+#include "client/sweep/sweep_specification.h"
 #include "client/sweep/sweep_text.h"
 #include "util/nearest.h"
 #include "util/utf8.h"
 
 typedef struct PlanReader {
         const Value *file;
+        const SweepGiven *given;
         Arena *arena;
         SweepPlan *plan;
         SweepError *error;
@@ -374,9 +377,26 @@ static int take_words(const PlanReader *reader, const char *key, const Value *li
         return 0;
 }
 
-static int take_command(const PlanReader *reader) {
-        const Value *command = value_get(reader->file, "command");
+static int take_specification(const PlanReader *reader, const Value *specification) {
+        if (reader->given->specification)
+                specification = reader->given->specification;
+        if (specification->type != VALUE_OBJECT)
+                return refuse(reader, "specification: is %s: expected the path of a file, or a mapping", value_type_text(specification));
+        if (value_get(reader->file, "command"))
+                return refuse(reader, "command: the script of the specification is run: remove one of them");
 
+        reader->plan->specification = specification;
+        reader->plan->specification_script = value_get_string(reader->file, "script");
+        return 0;
+}
+
+static int take_command(const PlanReader *reader) {
+        const Value *command = value_get(reader->file, "command"), *specification = value_get_given(reader->file, "specification");
+
+        if (specification)
+                return take_specification(reader, specification);
+        if (value_get(reader->file, "script"))
+                return refuse(reader, "script: is the script of a specification: add 'specification', or name the file in 'command'");
         if (command && command->type == VALUE_STRING && command->string[0]) {
                 reader->plan->script = command->string;
                 return 0;
@@ -446,6 +466,34 @@ static int take_nodes(const PlanReader *reader, const char *nodes) {
         return take_words(reader, "nodes", list, &reader->plan->nodes, &reader->plan->n_nodes);
 }
 
+/* Checks the specification, and that each setting is one of its fields. */
+static int check_fields(const PlanReader *reader) {
+        scoped(spec_deinit) Spec spec = {};
+        SweepPlan *plan = reader->plan;
+        SweepUse uses[SWEEP_SETTINGS_MAX];
+        Member all[SWEEP_SETTINGS_MAX];
+        SpecError error;
+        int r;
+
+        r = spec_read(plan->specification, plan->specification_script, &spec, &error);
+        if (r != 0)
+                return r == SPEC_WRONG ? refuse(reader, "specification: %s", error.text) : r;
+        for (uint32_t b = 0; b < plan->n_blocks; b++) {
+                const Value settings = sweep_plan_point_settings(plan, &(SweepPoint){ .block = b }, all);
+                scoped(buffer_deinit) Buffer out = {};
+
+                if (sweep_specification_write(plan->specification, &settings, &out, uses) < 0)
+                        return -ENOMEM;
+                for (size_t i = 0; i < settings.n_members; i++)
+                        if (uses[i] == SWEEP_USE_NONE)
+                                return refuse(reader, "settings.%s: the specification has no such field: give the path of one, as "
+                                              "run.requests.cpu or environment.NAME", all[i].key);
+                        else if (uses[i] == SWEEP_USE_ADDED && b == 0)
+                                buffer_printf(&plan->warnings, "settings.%s: no field of the specification: added\n", all[i].key);
+        }
+        return 0;
+}
+
 /* Fills the templates with the first point of the block; `all` remembers which placeholders were used. */
 static int try_block(const PlanReader *reader, uint32_t b, Binding *all, Bindings *bindings) {
         const SweepPlan *plan = reader->plan;
@@ -475,7 +523,7 @@ static int check_templates(const PlanReader *reader) {
 
         for (uint32_t b = 0; b < reader->plan->n_blocks && r == 0; b++) {
                 r = try_block(reader, b, all, &bindings);
-                for (size_t i = 0; b == 0 && r == 0 && i < reader->plan->blocks[0].n; i++)
+                for (size_t i = 0; b == 0 && r == 0 && !reader->plan->specification && i < reader->plan->blocks[0].n; i++)
                         if (!all[i].is_used && all[i].name[0] != '@')
                                 buffer_printf(&reader->plan->warnings, "settings.%s: the command does not use {%s}\n", all[i].name,
                                               all[i].name);
@@ -486,7 +534,8 @@ static int check_templates(const PlanReader *reader) {
 /* --- the file ------------------------------------------------------------------------------------- */
 
 static int check_keys(const PlanReader *reader) {
-        static const char *const keys[] = { "command", "settings", "extra", "exclude", "name", "output", "launcher", "nodes" };
+        static const char *const keys[] = { "command", "specification", "script", "settings", "extra", "exclude", "name", "output",
+                                            "launcher", "nodes" };
 
         if (reader->file->type != VALUE_OBJECT)
                 return refuse(reader, "is %s: expected a mapping with 'command' and 'settings'", value_type_text(reader->file));
@@ -494,9 +543,9 @@ static int check_keys(const PlanReader *reader) {
                 const char *key = reader->file->members[i].key, *nearest = nearest_word(key, keys, N_ELEMENTS(keys));
 
                 if (!nearest_is_among(key, keys, N_ELEMENTS(keys)))
-                        return refuse(reader, "%.80s: unknown key%s%s%s; expected command, settings, extra, exclude, name, output, "
-                                      "launcher and nodes", key, nearest ? ": did you mean '" : "", nearest ? nearest : "",
-                                      nearest ? "'?" : "");
+                        return refuse(reader, "%.80s: unknown key%s%s%s; expected command, specification, script, settings, "
+                                      "extra, exclude, name, output, launcher and nodes", key, nearest ? ": did you mean '" : "",
+                                      nearest ?: "", nearest ? "'?" : "");
         }
         return 0;
 }
@@ -512,9 +561,9 @@ static int take_line(const PlanReader *reader, const char *key, size_t n_max, co
         return 0;
 }
 
-int sweep_plan_read(const Value *file, const char *launcher, const char *nodes, Arena *arena, SweepPlan *ret, SweepError *ret_error) {
+int sweep_plan_read(const Value *file, const SweepGiven *given, Arena *arena, SweepPlan *ret, SweepError *ret_error) {
         scoped(sweep_plan_deinit) SweepPlan plan = {};
-        const PlanReader reader = { .file = file, .arena = arena, .plan = &plan, .error = ret_error };
+        const PlanReader reader = { .file = file, .given = given, .arena = arena, .plan = &plan, .error = ret_error };
         int r;
 
         r = check_keys(&reader);
@@ -525,15 +574,17 @@ int sweep_plan_read(const Value *file, const char *launcher, const char *nodes, 
         if (r == 0)
                 r = take_command(&reader);
         if (r == 0)
-                r = take_launcher(&reader, launcher);
+                r = take_launcher(&reader, given->launcher);
         if (r == 0)
-                r = take_nodes(&reader, nodes);
+                r = take_nodes(&reader, given->nodes);
         if (r == 0)
                 r = take_blocks(&reader);
         if (r == 0)
                 r = take_points(&reader);
         if (r == 0)
                 r = check_templates(&reader);
+        if (r == 0 && plan.specification)
+                r = check_fields(&reader);
         if (r == 0)
                 r = buffer_error(&plan.warnings);
         if (r != 0)

@@ -53,6 +53,8 @@ typedef struct SweepPlan {
         const char *script; /* for sh; NULL: the command is words */
         const char *const *words;
         size_t n_words;
+        const Value *specification; /* of which the settings are fields; NULL: the plan has a command */
+        const char *specification_script; /* file of the script; NULL: that of the specification */
         const char *const *launcher; /* words before the command */
         size_t n_launcher;
         const char *const *nodes;
@@ -74,11 +76,14 @@ enum {
 
 void sweep_plan_deinit(SweepPlan *plan);
 
-/*
- * Reads the plan from the tree of the file. launcher and nodes (separated by commas) are from the command line and replace those of
- * the file; NULL: not given. 0, SWEEP_WRONG or a negative errno.
- */
-int sweep_plan_read(const Value *file, const char *launcher, const char *nodes, Arena *arena, SweepPlan *ret, SweepError *ret_error);
+/* Parts of a plan from other places than the file; NULL: not given. */
+typedef struct SweepGiven {
+        const char *launcher, *nodes; /* of the command line, instead of those of the file; nodes are separated by commas */
+        const Value *specification;   /* content of the file that the file names as its specification */
+} SweepGiven;
+
+/* Reads the plan from the tree of the file. 0, SWEEP_WRONG or a negative errno. */
+int sweep_plan_read(const Value *file, const SweepGiven *given, Arena *arena, SweepPlan *ret, SweepError *ret_error);
 /* Returns the memory for the plan of a file of n bytes, without its tree, including the words of the command line. */
 size_t sweep_plan_arena_size(size_t n);
 

@@ -14,6 +14,7 @@
 #include "client/cli/screen.h"
 #include "client/cli/text.h"
 #include "client/run/child.h"
+#include "client/sweep/sweep_specification.h"
 #include "util/clock.h"
 #include "util/file.h"
 
@@ -228,6 +229,20 @@ static int write_job(const char *directory, const char *job) {
         return job[0] ? sweep_tree_write(directory, SWEEP_FILE_JOB, text, false) : 0;
 }
 
+static int write_specification(const SweepPlan *plan, const SweepPoint *point, const char *directory) {
+        scoped(buffer_deinit) Buffer text = {};
+        SweepUse uses[SWEEP_SETTINGS_MAX];
+        Member all[SWEEP_SETTINGS_MAX];
+        Value settings;
+
+        if (!plan->specification)
+                return 0;
+        settings = sweep_plan_point_settings(plan, point, all);
+        if (sweep_specification_write(plan->specification, &settings, &text, uses) < 0)
+                return -ENOMEM;
+        return sweep_tree_write(directory, SWEEP_FILE_SPECIFICATION, text.text, false);
+}
+
 static void warn_of_labels(Sweep *sweep, const SweepCommand *command) {
         if (!command->left_out || sweep->has_warned_of_labels)
                 return;
@@ -249,6 +264,8 @@ static int begin_point(Sweep *sweep, SweepSlot *slot, size_t i) {
         if (r == 0)
                 r = sweep_command_make(&command, order->plan, &order->plan->points[i], i + 1, take_node(sweep, slot), path,
                                        order->recorder);
+        if (r == 0)
+                r = write_specification(order->plan, &order->plan->points[i], path);
         if (r == 0)
                 r = write_job(path, command.job);
         if (r < 0)

@@ -15,6 +15,7 @@
 #include "client/sweep/sweep_plan.h"
 
 #define SWEEP_FILE_SETTINGS "settings.yaml"
+#define SWEEP_FILE_SPECIFICATION "specification.json"
 #define SWEEP_FILE_EXIT_CODE "exit_code"
 #define SWEEP_FILE_STDOUT "stdout"
 #define SWEEP_FILE_STDERR "stderr"

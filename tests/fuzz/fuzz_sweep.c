@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (yaml_read((const char *)data, size, &arena, &file, &error) != 0)
                 return 0;
 
-        r = sweep_plan_read(file, NULL, NULL, &arena, &plan, &sweep_error);
+        r = sweep_plan_read(file, &(SweepGiven){}, &arena, &plan, &sweep_error);
         assert(r == 0 || r == SWEEP_WRONG);
         if (r != 0) {
                 assert(sweep_error.text[0] && utf8_is_valid(sweep_error.text, strlen(sweep_error.text)));

@@ -26,5 +26,5 @@ static inline int planned_read(Planned *ret, const char *text, const char *launc
 
         assert_int_equal(arena_init(&ret->arena, yaml_arena_size(strlen(text)) + sweep_plan_arena_size(strlen(text) + 4096)), 0);
         assert_int_equal(yaml_read(text, strlen(text), &ret->arena, &file, &error), 0);
-        return sweep_plan_read(file, launcher, nodes, &ret->arena, &ret->plan, &ret->error);
+        return sweep_plan_read(file, &(SweepGiven){ launcher, nodes, NULL }, &ret->arena, &ret->plan, &ret->error);
 }

@@ -126,6 +126,26 @@ static void suspicious_settings_are_a_warning(void **state) {
                             "exclude[0]: matches no point\nsettings.c: the command does not use {c}\n");
 }
 
+#define SPECIFICATION "specification: {script: 'echo a', run: {requests: {cpu: 1}}, environment: [{name: A, value: b}]}\n"
+
+static void settings_of_a_specification_are_its_fields(void **state) {
+        scoped(planned_deinit) Planned planned = {};
+
+        (void)state;
+        assert_int_equal(planned_read(&planned, SPECIFICATION
+                                      "settings: {run.requests.cpu: [1, 2], environment.A: c, '@i': [1, 2], base: d}", NULL, NULL), 0);
+        assert_non_null(planned.plan.specification);
+        assert_int_equal(planned.plan.n_points, 4);
+        assert_string_equal(planned.plan.warnings.text, "settings.base: no field of the specification: added\n");
+
+        assert_wrong(SPECIFICATION "settings: {run.limits.cpu: 1}", "settings.run.limits.cpu: the specification has no such field");
+        assert_wrong(SPECIFICATION "settings: {environment.A.b: 1, base.a: 1}", "settings.base.a: the specification has no such field");
+        assert_wrong(SPECIFICATION "command: ls\nsettings: {base: 1}", "command: the script of the specification is run");
+        assert_wrong("specification: [1]\nsettings: {a: 1}", "specification: is a list: expected the path");
+        assert_wrong("specification: {script: ''}\nsettings: {a: 1}", "specification: script: expected the text of a script");
+        assert_wrong(COMMAND "script: a.sh\nsettings: {a: 1, b: 2}", "script: is the script of a specification");
+}
+
 static void the_command_line_replaces_launcher_and_nodes(void **state) {
         scoped(planned_deinit) Planned planned = {}, wrong = {};
         const char *text = COMMAND "launcher: a {node}\nnodes: [n1]\nsettings: {a: 1, b: 2}";
@@ -150,6 +170,7 @@ int main(void) {
                 cmocka_unit_test(errors_are_reported_with_the_key_and_a_fix),
                 cmocka_unit_test(too_many_points_are_refused_with_the_limit),
                 cmocka_unit_test(suspicious_settings_are_a_warning),
+                cmocka_unit_test(settings_of_a_specification_are_its_fields),
                 cmocka_unit_test(the_command_line_replaces_launcher_and_nodes),
         };
 
