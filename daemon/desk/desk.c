@@ -63,7 +63,7 @@ static int place(const Desk *desk, Ingest *ingest, const Request *request, Ticke
         assert(ticket_is_set(ticket));
 
         r = kind->place(row->state, request, ticket, &answer);
-        assert(r < 0 || r == 0 || r == DESK_PENDING || r == DESK_FULL);
+        assert(r < 0 || r == 0 || r == DESK_PENDING || r == DESK_FULL || r == DESK_MORE);
         if (r == 0)
                 ingest_answer(ingest, ticket, &answer);
         return r;
@@ -71,10 +71,9 @@ static int place(const Desk *desk, Ingest *ingest, const Request *request, Ticke
 
 int desk_take_requests(Desk *desk, Ingest *ingest) {
         uint64_t end_ns = clock_boottime_ns() + TURN_NS;
+        int r = 0;
 
         for (unsigned i = 0; i < REQUESTS_PER_TURN && clock_boottime_ns() < end_ns; i++) {
-                int r;
-
                 if (!desk->has_held) {
                         r = ingest_next(ingest, &desk->held, &desk->held_ticket);
                         if (r < 0)
@@ -86,13 +85,13 @@ int desk_take_requests(Desk *desk, Ingest *ingest) {
                 r = place(desk, ingest, &desk->held, desk->held_ticket);
                 if (r < 0)
                         return r;
-                desk->has_held = r == DESK_FULL;
+                desk->has_held = r == DESK_FULL || r == DESK_MORE;
                 if (desk->has_held)
-                        break; /* back-pressure: no further request is read until the store has space */
+                        break; /* back-pressure: no further request is read until this one is placed */
         }
 
         ingest_flush(ingest);
-        if (!desk->has_held)
+        if (desk->has_held ? r == DESK_MORE : ingest_has_requests(ingest))
                 ingest_wake(ingest);
         return 0;
 }
@@ -106,8 +105,8 @@ static int complete(const Desk *desk, Ingest *ingest, const StoreDone *done) {
         assert(row && kind->complete);
 
         r = kind->complete(row->state, done, &answer);
-        assert(r < 0 || r == 0 || r == DESK_CHANGED);
-        if (r >= 0 && ticket_is_set(done->cookie.ticket))
+        assert(r < 0 || r == 0 || r == DESK_CHANGED || r == DESK_MORE);
+        if (r >= 0 && r != DESK_MORE && ticket_is_set(done->cookie.ticket))
                 ingest_answer(ingest, done->cookie.ticket, &answer);
         return r;
 }
@@ -115,16 +114,18 @@ static int complete(const Desk *desk, Ingest *ingest, const StoreDone *done) {
 int desk_take_completions(Desk *desk, Store *store, Ingest *ingest) {
         uint64_t end_ns = clock_boottime_ns() + TURN_NS;
         bool has_changed = false;
-        StoreDone done;
 
-        /* The descriptor of the store stays readable while completions are left. */
-        while (clock_boottime_ns() < end_ns && store_next_done(store, &done) == 0) {
+        /* The descriptor of the store stays readable until store_next_done() finds no completion. */
+        while (clock_boottime_ns() < end_ns && (desk->has_held_done || store_next_done(store, &desk->held_done) == 0)) {
                 int r;
 
-                r = complete(desk, ingest, &done);
+                r = complete(desk, ingest, &desk->held_done);
                 if (r < 0)
                         return r;
                 has_changed = has_changed || r == DESK_CHANGED;
+                desk->has_held_done = r == DESK_MORE;
+                if (desk->has_held_done)
+                        break;
         }
 
         return has_changed ? DESK_CHANGED : 0;

@@ -20,13 +20,14 @@ typedef struct Kind {
         /*
          * Handles a request. Returns 0: *ret is the answer; DESK_PENDING: rows with a cookie of this kind are queued,
          * and their completion provides the answer; DESK_FULL: the store has no space, nothing changed, and the
-         * request will be placed again; or a negative errno.
+         * request will be placed again; DESK_MORE: the work is too long for one turn of the loop, and the request will
+         * be placed again in the next turn to continue it; or a negative errno.
          */
         int (*place)(void *state, const Request *request, Ticket ticket, Answer *ret);
         /*
          * Completes the rows of a cookie of this kind, which were stored or failed. Always fills *ret, the answer for
          * the cookie's ticket if set. Returns 0; DESK_CHANGED if HTTP must show the change before the answer is sent;
-         * or a negative errno. NULL: the kind stores no rows.
+         * DESK_MORE, without an answer: as above; or a negative errno. NULL: the kind stores no rows.
          */
         int (*complete)(void *state, const StoreDone *done, Answer *ret);
 } Kind;
@@ -35,6 +36,7 @@ enum {
         DESK_PENDING = 1,
         DESK_FULL,
         DESK_CHANGED,
+        DESK_MORE,
 };
 
 /* Kinds with a common state. */
@@ -51,12 +53,15 @@ typedef struct Desk {
         DeskRow rows[DESK_ROWS_MAX];
         size_t n_rows;
         /*
-         * Request that waits for space in the store; borrowed from ingest until its next request. No request is read
-         * in the meantime.
+         * Request that waits for space in the store or for its next turn; borrowed from ingest until its next request.
+         * No request is read in the meantime.
          */
         Request held;
         Ticket held_ticket;
         bool has_held;
+        /* Completion that waits for its next turn; its rows are borrowed from the store until its next completion. */
+        StoreDone held_done;
+        bool has_held_done;
 } Desk;
 
 /* Sets the rows. Exactly one Kind must serve each kind of request. */

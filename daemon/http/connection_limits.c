@@ -10,7 +10,8 @@
 #include "util/lock.h"
 
 struct LimitedConnection {
-        int fd; /* owned by the library; -1: free entry */
+        size_t place; /* index in the table */
+        int fd;       /* owned by the library */
         Caller caller;
         Charge charge; /* holds the account */
         uint64_t since_ns;
@@ -20,7 +21,7 @@ struct ConnectionLimits {
         pthread_mutex_t mutex;
         Shares *shares; /* borrowed */
         size_t n, n_max;
-        LimitedConnection connections[];
+        LimitedConnection *connections[]; /* owned; NULL: free place */
 };
 
 int connection_limits_new(ConnectionLimits **ret, Shares *shares) {
@@ -34,9 +35,6 @@ int connection_limits_new(ConnectionLimits **ret, Shares *shares) {
         (void)pthread_mutex_init(&limits->mutex, NULL);
         limits->n_max = n_max;
         limits->shares = shares;
-        for (size_t i = 0; i < n_max; i++)
-                limits->connections[i].fd = -1;
-
         *ret = limits;
         return 0;
 }
@@ -50,62 +48,84 @@ ConnectionLimits *connection_limits_free(ConnectionLimits *limits) {
         return NULL;
 }
 
-/* Charges a connection to its user. SHARES_REFUSED: *ret_reason has the reason. */
-static int charge_caller(Shares *shares, const Caller *caller, Charge *ret, char ret_reason[SHARES_REASON_MAX]) {
+/* Charges a connection to its user. False: the share of the user is used up. */
+static bool charge_caller(Shares *shares, const Caller *caller, Charge *ret) {
         Account *account = shares_open_account(shares, &caller->owner);
-        int r = SHARES_REFUSED;
+        bool is_charged = account && shares_charge(account, RESOURCE_HTTP_CONNECTIONS, 1, ret) == 0;
 
-        (void)snprintf(ret_reason, SHARES_REASON_MAX, "perfd has no memory for this connection: try again later");
-        if (account)
-                r = shares_charge(account, RESOURCE_HTTP_CONNECTIONS, 1, ret);
-        if (account && r != 0)
-                shares_explain(account, RESOURCE_HTTP_CONNECTIONS, ret_reason);
         shares_close_account(account); /* the charge has a reference */
-        return r;
+        return is_charged;
 }
 
-/* Answers a connection whose socket the library will find shut down. */
-static void refuse(int fd, const char *reason) {
-        char text[SHARES_REASON_MAX + 256];
-        int n = snprintf(text, sizeof(text),
-                         "HTTP/1.1 429 Too Many Requests\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %zu\r\n"
-                         "Retry-After: 1\r\nConnection: close\r\n\r\n%s\n",
-                         strlen(reason) + 1, reason);
+/* False: no place is free. */
+static bool take_place(ConnectionLimits *limits, LimitedConnection *connection) {
+        LOCKED(&limits->mutex);
 
-        assert(n > 0 && (size_t)n < sizeof(text));
-        (void)send(fd, text, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
-        (void)shutdown(fd, SHUT_RDWR);
-}
-
-static LimitedConnection *find_place(ConnectionLimits *limits) {
         for (size_t i = 0; i < limits->n_max; i++)
-                if (limits->connections[i].fd < 0)
-                        return &limits->connections[i];
-        return NULL;
+                if (!limits->connections[i]) {
+                        connection->place = i;
+                        limits->connections[i] = connection;
+                        limits->n++;
+                        return true;
+                }
+        return false;
 }
 
-LimitedConnection *connection_limits_add(ConnectionLimits *limits, int fd, uint32_t admin_gid, uint64_t now_ns) {
-        LimitedConnection added = { .fd = fd, .since_ns = now_ns }, *connection;
-        char reason[SHARES_REASON_MAX];
+LimitedConnection *connection_limits_add(ConnectionLimits *limits, int fd, uint32_t admin_gid, uint64_t now_ns, RefusedConnection *ret) {
+        scoped(freep) LimitedConnection *added = NULL;
+        Charge charge = {};
+        Caller caller;
 
-        caller_identify(fd, admin_gid, &added.caller);
-        if (charge_caller(limits->shares, &added.caller, &added.charge, reason) != 0) {
-                refuse(fd, reason);
+        caller_identify(fd, admin_gid, &caller);
+        *ret = (RefusedConnection){ .fd = fd, .owner = caller.owner };
+        if (!charge_caller(limits->shares, &caller, &charge))
+                return NULL;
+
+        added = malloc(sizeof(*added));
+        if (added) {
+                *added = (LimitedConnection){ .fd = fd, .caller = caller, .charge = charge, .since_ns = now_ns };
+                ret->is_full = !take_place(limits, added);
+        }
+        if (!added || ret->is_full) {
+                shares_release(&charge);
                 return NULL;
         }
+        return TAKE(added);
+}
 
-        pthread_mutex_lock(&limits->mutex);
-        connection = find_place(limits);
-        if (connection) {
-                *connection = added;
-                limits->n++;
-        }
-        pthread_mutex_unlock(&limits->mutex);
-        if (!connection) {
-                shares_release(&added.charge);
-                refuse(fd, "the limit of all connections is reached ([limits] http_connections): try again later");
-        }
-        return connection;
+/* Leaves nothing unread: otherwise the kernel would discard what was sent when the socket is closed. */
+static void drain(int fd) {
+        char bytes[4096];
+
+        while (recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT) == (ssize_t)sizeof(bytes))
+                ;
+}
+
+static void explain(ConnectionLimits *limits, const RefusedConnection *refused, char ret[static SHARES_REASON_MAX]) {
+        Account *account = refused->is_full ? NULL : shares_open_account(limits->shares, &refused->owner);
+
+        (void)snprintf(ret, SHARES_REASON_MAX, "%s: try again later",
+                       refused->is_full ? "the limit of all connections is reached ([limits] http_connections)" :
+                                          "perfd has no memory for this connection");
+        if (account)
+                shares_explain(account, RESOURCE_HTTP_CONNECTIONS, ret);
+        shares_close_account(account);
+}
+
+void connection_limits_refuse(ConnectionLimits *limits, const RefusedConnection *refused) {
+        char reason[SHARES_REASON_MAX], text[SHARES_REASON_MAX + 256];
+        int n;
+
+        explain(limits, refused, reason);
+        n = snprintf(text, sizeof(text),
+                     "HTTP/1.1 429 Too Many Requests\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %zu\r\n"
+                     "Retry-After: 1\r\nConnection: close\r\n\r\n%s\n",
+                     strlen(reason) + 1, reason);
+
+        assert(n > 0 && (size_t)n < sizeof(text));
+        (void)send(refused->fd, text, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+        drain(refused->fd);
+        close(refused->fd);
 }
 
 size_t connection_limits_max(const ConnectionLimits *limits) {
@@ -128,23 +148,21 @@ void connection_limits_renew(ConnectionLimits *limits, LimitedConnection *connec
                 return;
 
         LOCKED(&limits->mutex);
-        assert(connection >= limits->connections && connection < limits->connections + limits->n_max);
+        assert(connection->place < limits->n_max && limits->connections[connection->place] == connection);
         connection->since_ns = now_ns;
 }
 
 void connection_limits_remove(ConnectionLimits *limits, LimitedConnection *connection) {
-        Charge charge;
-
         if (!connection)
                 return;
 
         pthread_mutex_lock(&limits->mutex);
-        assert(limits->n > 0 && connection->fd >= 0);
-        charge = connection->charge;
-        connection->fd = -1;
+        assert(limits->n > 0 && limits->connections[connection->place] == connection);
+        limits->connections[connection->place] = NULL;
         limits->n--;
         pthread_mutex_unlock(&limits->mutex);
-        shares_release(&charge);
+        shares_release(&connection->charge);
+        free(connection);
 }
 
 void connection_limits_close_slow(ConnectionLimits *limits, uint64_t since_ns) {
@@ -153,8 +171,8 @@ void connection_limits_close_slow(ConnectionLimits *limits, uint64_t since_ns) {
 
         /* Most ticks have no connection and leave the table out of the caches. */
         for (size_t i = 0; limits->n > 0 && i < limits->n_max; i++)
-                if (limits->connections[i].fd >= 0 && limits->connections[i].since_ns < since_ns)
-                        (void)shutdown(limits->connections[i].fd, SHUT_RDWR);
+                if (limits->connections[i] && limits->connections[i]->since_ns < since_ns)
+                        (void)shutdown(limits->connections[i]->fd, SHUT_RDWR);
         pthread_mutex_unlock(&limits->mutex);
 }
 

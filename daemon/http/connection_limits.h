@@ -9,6 +9,7 @@
  * connection to its caller.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,11 +26,20 @@ size_t connection_limits_max(const ConnectionLimits *limits);
 ConnectionLimits *connection_limits_free(ConnectionLimits *limits);
 DEFINE_SCOPED(ConnectionLimits, connection_limits_free);
 
+/* A connection beyond a limit. */
+typedef struct RefusedConnection {
+        int fd; /* owned */
+        Owner owner;
+        bool is_full; /* the limit of all connections is reached; false: the share of the owner is used up */
+} RefusedConnection;
+
 /*
  * fd: a connected socket, borrowed until connection_limits_remove(). admin_gid: of the administrators' group. NULL if a limit is
- * reached: the client has been told with status 429, and the socket has been shut down, which its owner notices.
+ * reached: *ret has the descriptor then, for connection_limits_refuse().
  */
-LimitedConnection *connection_limits_add(ConnectionLimits *limits, int fd, uint32_t admin_gid, uint64_t now_ns);
+LimitedConnection *connection_limits_add(ConnectionLimits *limits, int fd, uint32_t admin_gid, uint64_t now_ns, RefusedConnection *ret);
+/* Tells the client with status 429 which limit is reached, and closes the descriptor. */
+void connection_limits_refuse(ConnectionLimits *limits, const RefusedConnection *refused);
 /* The account of a connection; borrowed until connection_limits_remove(). */
 Account *connection_limits_account(const LimitedConnection *connection);
 /* Returns the caller of a connection, as an administrator if a member of the current group; the account stays the same. */

@@ -7,7 +7,6 @@
 #include <microhttpd.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,30 +14,28 @@
 #include "http/connection_limits.h"
 #include "http/exchange.h"
 #include "http/hosts.h"
+#include "http/http_thread.h"
 #include "http/negotiate.h"
 #include "http/queries.h"
 #include "http/routes.h"
 #include "http/worker.h"
 #include "util/clock.h"
+#include "util/thread.h"
 
 /* Buffer of a connection, request line and headers included. The library answers a longer request with 414 or 431. */
 #define CONNECTION_BYTES (16U * 1024U)
 /* A request, from its first byte to the last byte of the answer, may take this many times the idle limit. */
 #define REQUEST_TIMEOUTS 3U
-/* Connections beyond the limit that are accepted to be refused with an answer. */
-#define REFUSALS_MAX 64U
-#define EXHAUSTED_WAIT_MS 100
 /* Time for which a shutdown waits for clients to read their answers. */
 #define STOP_STEPS 200U
 #define STOP_STEP_MS 5
 
-/* A listening socket, served by one thread of the library. */
+/* A listening socket, served by one thread. */
 typedef struct HttpListener {
         Http *http;
         struct MHD_Daemon *daemon;
+        HttpThread thread; /* if retired, each connection is closed after its answer */
         Worker worker;
-        atomic_bool is_retired; /* accepts no connection, and closes each after its answer */
-        int fd;                 /* of a retired listener, else -1: the daemon owns the socket */
         struct HttpListener *next;
 } HttpListener;
 
@@ -80,7 +77,7 @@ static enum MHD_Result send_response(HttpListener *listener, struct MHD_Connecti
         if (!response->response)
                 return MHD_NO;
 
-        if (atomic_load(&listener->is_retired))
+        if (atomic_load(&listener->thread.is_retired))
                 (void)MHD_add_response_header(response->response, "Connection", "close");
         result = MHD_queue_response(connection, response->status, response->response);
         MHD_destroy_response(TAKE(response->response));
@@ -98,11 +95,11 @@ static enum MHD_Result on_parameter(void *userdata, enum MHD_ValueKind kind, con
         return exchange_add_parameter(userdata, key, value) == 0 ? MHD_YES : MHD_NO;
 }
 
-/* NULL: the connection was refused. */
 static const LimitedConnection *find_connection(struct MHD_Connection *connection) {
         const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 
-        return info ? info->socket_context : NULL;
+        assert(info && info->socket_context);
+        return info->socket_context;
 }
 
 /* Refuses a request whose Host is not a name of this node. 0 or EXCHANGE_ANSWERED. */
@@ -197,14 +194,14 @@ static void query_free(Http *http, Query *query) {
 }
 
 static void answer_query(Http *http, Query *query, Worker *worker) {
-        struct MHD_Connection *connection = query->request.connection;
+        const HttpRequest request = query->request;
 
         if (queries_is_stopping(&http->queries))
                 answer_error(http, &query->request, worker, 503, "perfd is shutting down: try again later", &query->response);
         else
                 (void)answer(http, &query->request, worker, &query->response);
         queries_done(&http->queries, query);
-        MHD_resume_connection(connection); /* from here on, the library's thread may free the query */
+        http_thread_resume(request.thread, request.connection); /* from here on, the connection's thread may free the query */
 }
 
 static void *on_querier(void *userdata) {
@@ -254,7 +251,7 @@ static unsigned put_query(Http *http, const HttpRequest *request, void **context
 
         *context = before;
         query_free(http, query);
-        MHD_resume_connection(request->connection);
+        http_thread_resume(request->thread, request->connection);
         (void)snprintf(ret_reason, SHARES_REASON_MAX, "perfd is shutting down: try again later");
         return 503;
 }
@@ -263,9 +260,6 @@ static enum MHD_Result answer_request(HttpListener *listener, const HttpRequest 
         char reason[SHARES_REASON_MAX];
         HttpResponse response = {};
         unsigned status;
-
-        if (!find_connection(request->connection))
-                return MHD_NO;
 
         if (answer(listener->http, request, &listener->worker, &response) == ANSWER_NEEDS_STORE) {
                 status = put_query(listener->http, request, context, reason);
@@ -280,8 +274,8 @@ static enum MHD_Result answer_request(HttpListener *listener, const HttpRequest 
  * resumed. An answer in the first call closes the connection: right for methods with a body, wrong for GET. */
 static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connection, const char *path, const char *method,
                                   const char *version, const char *upload, size_t *n_upload, void **context) {
-        const HttpRequest request = { connection, method, path };
         HttpListener *listener = userdata;
+        const HttpRequest request = { connection, method, path, &listener->thread };
         bool is_first = !*context;
 
         (void)version, (void)upload;
@@ -318,16 +312,15 @@ static void *on_target(void *userdata, const char *target, struct MHD_Connection
 }
 
 static void on_connection(void *userdata, struct MHD_Connection *connection, void **limited, enum MHD_ConnectionNotificationCode code) {
-        const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        Http *http = ((HttpListener *)userdata)->http;
+        HttpListener *listener = userdata;
 
+        (void)connection;
         switch (code) {
         case MHD_CONNECTION_NOTIFY_STARTED:
-                *limited = info ? connection_limits_add(http->limits, info->connect_fd, (uint32_t)atomic_load(&http->admin_gid),
-                                                                clock_boottime_ns()) : NULL;
+                *limited = http_thread_note_added(&listener->thread);
                 return;
         case MHD_CONNECTION_NOTIFY_CLOSED:
-                connection_limits_remove(http->limits, TAKE(*limited));
+                http_thread_note_closed(&listener->thread, TAKE(*limited));
                 return;
         }
 }
@@ -343,34 +336,8 @@ static void on_completed(void *userdata, struct MHD_Connection *connection, void
                 connection_limits_renew(listener->http->limits, info->socket_context, clock_boottime_ns());
 }
 
-/*
- * A thread of the library that cannot accept its first connection, for lack of descriptors, retries at once and without end.
- * Waiting in the function for its message stops that; other messages are about invalid requests, which the statistics count.
- */
-static void on_message(void *userdata, const char *format, va_list arguments) {
-        HttpListener *listener = userdata;
-
-        (void)format, (void)arguments;
-        if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)
-                return;
-
-        atomic_fetch_add(&listener->http->n_exhausted, 1);
-        (void)poll(NULL, 0, EXHAUSTED_WAIT_MS);
-}
-
-/* Threads start with all signals blocked: the event loop receives them. */
-static void block_signals(sigset_t *ret_before) {
-        sigset_t all;
-
-        (void)sigfillset(&all);
-        (void)pthread_sigmask(SIG_SETMASK, &all, ret_before);
-}
-
-static struct MHD_Daemon *start_daemon(HttpListener *listener, unsigned timeout_s, int fd, size_t n_max) {
-        return MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request,
-                                listener,
-                                MHD_OPTION_EXTERNAL_LOGGER, on_message, listener,
-                                MHD_OPTION_LISTEN_SOCKET, fd,
+static struct MHD_Daemon *start_daemon(HttpListener *listener, unsigned timeout_s, size_t n_max) {
+        return MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, listener,
                                 MHD_OPTION_CONNECTION_LIMIT, (unsigned)n_max,
                                 MHD_OPTION_CONNECTION_TIMEOUT, timeout_s,
                                 MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
@@ -382,55 +349,46 @@ static struct MHD_Daemon *start_daemon(HttpListener *listener, unsigned timeout_
                                 MHD_OPTION_END);
 }
 
-static int start_listener(Http *http, int fd, HttpListener **ret) {
-        scoped(freep) HttpListener *listener = calloc(1, sizeof(*listener));
-        int flags = fcntl(fd, F_GETFL), error;
-        sigset_t before;
+static HttpListener *listener_free(HttpListener *listener) {
+        http_thread_stop(&listener->thread);
+        if (listener->daemon)
+                MHD_stop_daemon(listener->daemon);
+        worker_deinit(&listener->worker);
+        free(listener);
+        return NULL;
+}
+DEFINE_SCOPED(HttpListener, listener_free);
 
-        if (!listener || flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0) {
-                error = errno;
-                (void)close(fd);
-                return -error;
-        }
+static int start_listener(Http *http, int fd_owned, HttpListener **ret) {
+        const HttpThreadParts parts = { http->limits, &http->admin_gid, &http->n_exhausted };
+        scoped(closep) int fd = fd_owned;
+        scoped(listener_freep) HttpListener *listener = calloc(1, sizeof(*listener));
+        int flags = fcntl(fd, F_GETFL), r;
+
+        if (!listener)
+                return -ENOMEM;
+        if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+                return -errno;
 
         listener->http = http;
-        listener->fd = -1;
-        block_signals(&before);
-        listener->daemon = start_daemon(listener, http->timeout_s, fd, connection_limits_max(http->limits) + REFUSALS_MAX);
-        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+        listener->daemon = start_daemon(listener, http->timeout_s, connection_limits_max(http->limits));
         if (!listener->daemon)
                 return -EIO;
+        r = http_thread_start(&listener->thread, listener->daemon, TAKE_FD(fd), &parts);
+        if (r < 0)
+                return r;
 
         listener->next = http->listeners;
         *ret = http->listeners = TAKE(listener);
         return 0;
 }
 
-/* When the library stops, it shuts its listening socket down for every process that has the socket: the socket that the service
- * manager keeps for the next perfd would be unusable. Therefore the socket is taken back first. */
-static void retire_listener(HttpListener *listener) {
-        if (atomic_exchange(&listener->is_retired, true))
-                return;
-        listener->fd = MHD_quiesce_daemon(listener->daemon);
-}
-
-static HttpListener *listener_free(HttpListener *listener) {
-        retire_listener(listener);
-        MHD_stop_daemon(listener->daemon);
-        closep(&listener->fd);
-        worker_deinit(&listener->worker);
-        free(listener);
-        return NULL;
-}
-
 /* Ends retired listeners whose last connection is closed: the library aborts when it ends with a suspended one. */
 static void free_retired(Http *http) {
         for (HttpListener **at = &http->listeners; *at;) {
                 HttpListener *listener = *at;
-                const union MHD_DaemonInfo *info = atomic_load(&listener->is_retired) ?
-                        MHD_get_daemon_info(listener->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS) : NULL;
 
-                if (!info || info->num_connections > 0) {
+                if (!atomic_load(&listener->thread.is_retired) || !http_thread_is_idle(&listener->thread)) {
                         at = &listener->next;
                         continue;
                 }
@@ -443,14 +401,13 @@ int http_listen(Http *http, int fd) {
         HttpListener *former = TAKE(http->tcp);
 
         if (former) {
-                retire_listener(former);
-                (void)shutdown(former->fd, SHUT_RDWR); /* frees the port; the number stays, which the former thread may still use */
+                http_thread_retire(&former->thread);
+                (void)shutdown(former->thread.listen_fd, SHUT_RDWR); /* frees the port; the thread may still use the number */
         }
         return fd < 0 ? 0 : start_listener(http, fd, &http->tcp);
 }
 
 static int start_queriers(Http *http, size_t n, const HttpSources *sources) {
-        sigset_t before;
         int r = 0;
 
         http->queriers = calloc(n, sizeof(*http->queriers));
@@ -458,17 +415,15 @@ static int start_queriers(Http *http, size_t n, const HttpSources *sources) {
                 return -ENOMEM;
 
         http->n_queriers = n;
-        block_signals(&before);
         for (size_t i = 0; i < n && r == 0; i++) {
                 Querier *querier = &http->queriers[i];
 
                 querier->http = http;
                 r = reader_new(&querier->worker.reader, sources->store_path, sources->store_wal_barrier, http->query_timeout_ns);
                 if (r == 0)
-                        r = -pthread_create(&querier->thread, NULL, on_querier, querier);
+                        r = thread_start(&querier->thread, on_querier, querier);
                 querier->is_running = r == 0;
         }
-        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
         return r;
 }
 

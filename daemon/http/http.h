@@ -4,9 +4,9 @@
 /*
  * HTTP server
  *
- * Runs libmicrohttpd with a thread for TCP and a thread for the Unix socket. These answer what the current Snapshot knows. A request that
- * needs the store is suspended and answered by a few threads that have a Reader each (queries.h). Connections and queries are charged to
- * their users. The server is read-only and never makes the loop wait.
+ * Runs libmicrohttpd in a thread for TCP and a thread for the Unix socket (http_thread.h). These answer what the current Snapshot
+ * knows. A request that needs the store is suspended and answered by a few threads that have a Reader each (queries.h). Connections and
+ * queries are charged to their users. The server is read-only and never makes the loop wait.
  */
 
 #include <stddef.h>

@@ -64,6 +64,7 @@ static int apply_change(Registry *registry, bool is_declaration_due) {
 
         shared_texts_unref(registry->json);
         registry->json = json;
+        registry->n_changes++;
         registry->is_declaration_due |= is_declaration_due;
         return registry_tick(registry);
 }
@@ -337,20 +338,20 @@ bool registry_is_busy(const Registry *registry) {
         return registry->pending.n > 0;
 }
 
-static bool is_among(const PendingModels *pending, uint32_t uid, const char *name) {
-        for (size_t i = 0; i < pending->n; i++) {
-                const Model *model = pending->items[i].model;
+/* Returns true if a model may apply to a user's results of this indicator. */
+static bool may_apply(const Model *model, uint32_t uid, const Indicator *indicator) {
+        const char *name = model->model.name, *component = model->model.component;
 
-                if ((model_owner(model) == MODEL_OF_ALL || model->uid == uid) && strcmp(model->model.name, name) == 0)
-                        return true;
-        }
-        return false;
+        if (model_owner(model) != MODEL_OF_ALL && model->uid != uid)
+                return false;
+        if (strcmp(name, MODEL_ANY_NAME) == 0)
+                return strcmp(component, indicator->component ?: "") == 0;
+        return strcmp(name, indicator->name) == 0;
 }
 
-bool registry_is_busy_with(const Registry *registry, const Request *request) {
-        assert(request->kind == REQUEST_SUBMIT);
-        for (size_t i = 0; i < request->submit.n_items && registry_is_busy(registry); i++)
-                if (is_among(&registry->pending, request->peer.uid, request->submit.items[i].indicator.name))
+bool registry_is_busy_with(const Registry *registry, uint32_t uid, const Indicator *indicator) {
+        for (size_t i = 0; i < registry->pending.n; i++)
+                if (may_apply(registry->pending.items[i].model, uid, indicator))
                         return true;
         return false;
 }
@@ -551,37 +552,23 @@ const Kind registry_kinds[] = {
 
 /* --- checking results ----------------------------------------------------------------------------- */
 
-static int check_item(const Registry *registry, uint32_t uid, Submission *item, size_t *ret_n_odd, Complaint *complaint) {
+int registry_check(const Registry *registry, uint32_t uid, Submission *item, size_t *ret_n_odd, Complaint *ret_complaint) {
         const Indicator *indicator = &item->indicator;
         ModelPolicy policy = registry->config->policy;
         const Model *model = models_find(&registry->models, uid, indicator->name, indicator->component);
 
         *ret_n_odd = 0;
         item->model = model ? &model->model : NULL;
-        if (!model && policy == MODEL_STRICT)
-                return indicator_complain(complaint, "name",
-                                          "'%s' of '%.100s' has no model here, and [indicators] policy is strict: register one",
-                                          indicator->name, indicator->component ?: "");
+        if (!model && policy == MODEL_STRICT) {
+                (void)indicator_complain(ret_complaint, "name",
+                                         "'%s' of '%.100s' has no model here, and [indicators] policy is strict: register one",
+                                         indicator->name, indicator->component ?: "");
+                return REGISTRY_REFUSED;
+        }
         if (!model || submission_has_failed(item))
                 return 0;
 
-        return indicator_model_judge(item->model, indicator, policy, ret_n_odd, complaint);
-}
-
-int registry_check(const Registry *registry, uint32_t uid, Submission *items, size_t n_items, size_t *ret_n_odd,
-                   RegistryComplaint *ret_complaint) {
-        size_t n_odd;
-
-        *ret_n_odd = 0;
-        for (size_t i = 0; i < n_items; i++) {
-                if (check_item(registry, uid, &items[i], &n_odd, &ret_complaint->complaint) != 0) {
-                        ret_complaint->i_item = i;
-                        return REGISTRY_REFUSED;
-                }
-                *ret_n_odd += n_odd;
-        }
-
-        return 0;
+        return indicator_model_judge(item->model, indicator, policy, ret_n_odd, ret_complaint) != 0 ? REGISTRY_REFUSED : 0;
 }
 
 void registry_publish(const Registry *registry, IndicatorsSnapshot *ret) {

@@ -31,6 +31,7 @@ typedef struct Registry {
         Models models;
         PendingModels pending;
         SharedTexts *json;       /* a reference; all models as /api/v1/models returns them */
+        uint64_t n_changes;      /* of the models */
         bool is_declaration_due; /* the models declared in files have changed and are not queued for the store yet */
 } Registry;
 
@@ -52,24 +53,17 @@ int registry_tick(Registry *registry);
 
 /* Returns true while a model is queued for the store: other models must wait. */
 bool registry_is_busy(const Registry *registry);
-/* Returns true if the queued model may apply to a result of this submission, which must wait then. */
-bool registry_is_busy_with(const Registry *registry, const Request *request);
-
-/* A result that does not conform to its model. */
-typedef struct RegistryComplaint {
-        size_t i_item;
-        Complaint complaint; /* the path begins with the index of the item */
-} RegistryComplaint;
+/* Returns true if a queued model may apply to a user's results of this indicator, which must wait then. */
+bool registry_is_busy_with(const Registry *registry, uint32_t uid, const Indicator *indicator);
 
 /*
- * Sets the model of each item of a user. Returns 0 with the number of keys that are missing from the models, or
- * REGISTRY_REFUSED if the policy is strict and an item does not conform.
+ * Sets the model of a user's item, borrowed until the models change. Returns 0 with the number of keys that are missing from
+ * the model, or REGISTRY_REFUSED if the policy is strict and the item does not conform.
  */
 enum {
         REGISTRY_REFUSED = 1,
 };
-int registry_check(const Registry *registry, uint32_t uid, Submission *items, size_t n_items, size_t *ret_n_odd,
-                   RegistryComplaint *ret_complaint);
+int registry_check(const Registry *registry, uint32_t uid, Submission *item, size_t *ret_n_odd, Complaint *ret_complaint);
 
 /* Fills the models of a snapshot. */
 void registry_publish(const Registry *registry, IndicatorsSnapshot *ret);

@@ -2,10 +2,10 @@
 #include "indicators/results.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "store/indicators/result_rows.h"
 #include "util/clock.h"
 #include "util/clock_sync.h"
 #include "util/utf8.h"
@@ -18,105 +18,96 @@ enum {
 };
 
 void results_deinit(Results *results) {
+        result_rows_packer_free(results->placing.packer);
         tally_deinit(&results->tally);
 }
 
 /* --- checks --------------------------------------------------------------------------------------- */
 
-/* Answers that an item is invalid. path: relative to the item. */
-static void refuse_item(Results *results, const Request *request, size_t i, const char *path, const char *text, Answer *ret) {
-        const Indicator *indicator = &request->submit.items[i].indicator;
+/* Outcomes of the passes over the items of a submission. */
+enum {
+        ITEM_REFUSED = 1, /* the answer is filled */
+        ITEM_WAITS,       /* for a model that is queued */
+        ITEMS_LEFT,       /* for the next turn of the loop */
+};
+
+/* Answers that an item is invalid or denied. path: relative to the item. Returns ITEM_REFUSED. */
+static int answer_item(size_t i, Status status, const char *path, const char *text, Answer *ret) {
         char whole[COMPLAINT_PATH_MAX];
         size_t n;
-
-        assert(i < request->submit.n_items);
 
         (void)snprintf(whole, sizeof(whole), "submit.indicators[%zu].", i);
         n = strlen(whole);
         (void)snprintf(whole + n, sizeof(whole) - n, "%.*s", (int)utf8_cut(path, sizeof(whole) - n - 1), path);
-        tally_count(&results->tally, request->peer.uid, indicator->name, indicator->component, INDICATOR_REFUSED);
-        desk_answer(ret, STATUS_INVALID, whole, text);
+        desk_answer(ret, status, whole, text);
         ret->has_item = true;
         ret->item = (uint32_t)i;
+        return ITEM_REFUSED;
 }
 
-/* Refuses results that are older than the retention time, measured from their own time. */
-static bool is_too_old(Results *results, const Request *request, Answer *ret) {
-        uint64_t now_ns = clock_realtime_ns(), keep_ns = results->store_config->keep_results_ns;
+static int refuse_item(Results *results, const Request *request, size_t i, const char *path, const char *text, Answer *ret) {
+        const Indicator *indicator = &request->submit.items[i].indicator;
+
+        tally_count(&results->tally, request->peer.uid, indicator->name, indicator->component, INDICATOR_REFUSED);
+        return answer_item(i, STATUS_INVALID, path, text, ret);
+}
+
+/* Refuses a result that is older than the retention time, measured from its own time. */
+static int check_age(Results *results, const Request *request, size_t i, Answer *ret) {
+        uint64_t now_ns = results->placing.now_ns, keep_ns = results->store_config->keep_results_ns;
+        const Submission *item = &request->submit.items[i];
         char measured[CLOCK_TEXT_MAX], text[COMPLAINT_TEXT_MAX];
 
-        for (size_t i = 0; keep_ns > 0 && keep_ns < now_ns && i < request->submit.n_items; i++) {
-                const Submission *item = &request->submit.items[i];
+        if (item->time_ms == 0 || keep_ns == 0 || keep_ns >= now_ns || item->time_ms >= (now_ns - keep_ns) / NS_PER_MS)
+                return 0;
 
-                if (item->time_ms == 0 || item->time_ms >= (now_ns - keep_ns) / NS_PER_MS)
-                        continue;
-
-                clock_format_utc(item->time_ms * NS_PER_MS, measured);
-                (void)snprintf(text, sizeof(text), "was measured at %s, but [store] keep_results is %.3g days; "
-                                                   "raise keep_results, or set it to 0",
-                               measured, (double)keep_ns / (86400.0 * NS_PER_S));
-                refuse_item(results, request, i, "time_ms", text, ret);
-                return true;
-        }
-
-        return false;
+        clock_format_utc(item->time_ms * NS_PER_MS, measured);
+        (void)snprintf(text, sizeof(text), "was measured at %s, but [store] keep_results is %.3g days; "
+                                           "raise keep_results, or set it to 0",
+                       measured, (double)keep_ns / (86400.0 * NS_PER_S));
+        return refuse_item(results, request, i, "time_ms", text, ret);
 }
 
 /*
- * Handles times more than an hour in the future, which would stay the newest for a long time. If the clock is
+ * Handles a time more than an hour in the future, which would stay the newest for a long time. If the clock is
  * synchronised, the result is refused; otherwise the time of arrival is used, and the sender's time is stored as a
  * claim.
  */
-static bool is_ahead(Results *results, const Request *request, Answer *ret) {
-        uint64_t latest_ms = clock_realtime_ns() / NS_PER_MS + AHEAD_MAX_MS;
+static int check_ahead(Results *results, const Request *request, size_t i, Answer *ret) {
+        Submission *item = &request->submit.items[i];
         char measured[CLOCK_TEXT_MAX], text[COMPLAINT_TEXT_MAX];
 
-        for (size_t i = 0; i < request->submit.n_items; i++) {
-                Submission *item = &request->submit.items[i];
-
-                if (item->time_ms <= latest_ms)
-                        continue;
-                if (!clock_sync_is_on()) {
-                        item->claimed_ms = item->time_ms;
-                        item->time_ms = 0;
-                        continue;
-                }
-
-                clock_format_utc(item->time_ms * NS_PER_MS, measured);
-                (void)snprintf(text, sizeof(text), "is %s, more than an hour ahead of this node's synchronised clock; "
-                                                   "correct the clock of the sender, or omit the time", measured);
-                refuse_item(results, request, i, "time_ms", text, ret);
-                return true;
+        if (item->time_ms <= results->placing.now_ns / NS_PER_MS + AHEAD_MAX_MS)
+                return 0;
+        if (!clock_sync_is_on()) {
+                item->claimed_ms = item->time_ms;
+                item->time_ms = 0;
+                return 0;
         }
 
-        return false;
-}
-
-static bool is_refused(Results *results, const Request *request, size_t *ret_n_odd, Answer *ret) {
-        RegistryComplaint complaint;
-
-        if (is_too_old(results, request, ret) || is_ahead(results, request, ret))
-                return true;
-        if (registry_check(results->registry, request->peer.uid, request->submit.items, request->submit.n_items, ret_n_odd,
-                           &complaint) == 0)
-                return false;
-
-        refuse_item(results, request, complaint.i_item, complaint.complaint.path, complaint.complaint.text, ret);
-        return true;
+        clock_format_utc(item->time_ms * NS_PER_MS, measured);
+        (void)snprintf(text, sizeof(text), "is %s, more than an hour ahead of this node's synchronised clock; "
+                                           "correct the clock of the sender, or omit the time", measured);
+        return refuse_item(results, request, i, "time_ms", text, ret);
 }
 
 /* --- job of a result ------------------------------------------------------------------------------ */
 
-/* Returns the running job that an item belongs to, and sets the item's job; NULL: none. */
-static const Job *choose_job(Results *results, const Request *request, Ticket ticket, Submission *item) {
-        ResultsJob *chosen = &results->job;
+/*
+ * Returns the running job that an item belongs to, and sets the item's job; NULL: none. All items whose job is not the
+ * named one get the same job, also if the process has another job in a later turn.
+ */
+static const Job *choose_job(Results *results, const Request *request, Submission *item) {
+        ResultsPlacing *placing = &results->placing;
         bool is_other;
-        const Job *job = identity_choose_job(results->identity, &request->peer, ticket, item->job, item->is_job_inherited, &is_other);
+        const Job *job = identity_choose_job(results->identity, &request->peer, placing->ticket, item->job, item->is_job_inherited,
+                                             &is_other);
 
-        chosen->is_other |= is_other;
+        placing->is_other |= is_other;
         if (job && (is_other || !item->job[0])) {
-                (void)snprintf(chosen->id, sizeof(chosen->id), "%s", job->info.id);
-                item->job = chosen->id;
+                if (!placing->job[0])
+                        (void)snprintf(placing->job, sizeof(placing->job), "%s", job->info.id);
+                item->job = placing->job;
         }
         if (is_other && !job)
                 item->job = "";
@@ -125,72 +116,136 @@ static const Job *choose_job(Results *results, const Request *request, Ticket ti
 }
 
 /*
- * Finds the job of each item: the named job, else the job of the sender. Returns false after answering that the
- * sender may not act for the job.
+ * Finds the job of an item: the named job, else the job of the sender. Refuses a job for which the sender may not act.
+ * Notes the documents that several items share.
  */
-static bool choose_jobs(Results *results, const Request *request, Ticket ticket, bool *ret_is_vouched, Answer *ret) {
-        *ret_is_vouched = true;
-        for (size_t i = 0; i < request->submit.n_items; i++) {
-                Submission *item = &request->submit.items[i];
-                const Job *job = choose_job(results, request, ticket, item);
-                char path[64];
+static int find_job(Results *results, const Request *request, size_t i, Answer *ret) {
+        ResultsPlacing *placing = &results->placing;
+        Submission *item = &request->submit.items[i];
+        const Job *job = choose_job(results, request, item);
 
-                if (!job) {
-                        *ret_is_vouched = *ret_is_vouched && !item->job[0];
-                        continue;
-                }
-                if (!identity_may_act(results->identity, &request->peer, ticket, job)) {
-                        (void)snprintf(path, sizeof(path), "submit.indicators[%zu].job", i);
-                        desk_answer(ret, STATUS_DENIED, path, "this job belongs to another user");
-                        ret->has_item = true;
-                        ret->item = (uint32_t)i;
-                        return false;
-                }
-        }
-
-        return true;
+        if (job && !identity_may_act(results->identity, &request->peer, placing->ticket, job))
+                return answer_item(i, STATUS_DENIED, "job", "this job belongs to another user", ret);
+        placing->is_unvouched |= !job && item->job[0];
+        if (!placing->packer)
+                placing->packer = result_rows_packer_new();
+        if (!placing->packer)
+                return -ENOMEM;
+        result_rows_packer_note(placing->packer, item);
+        return 0;
 }
 
 /* --- requests ------------------------------------------------------------------------------------- */
 
-/* Queues the results for the store. */
-static int put(Results *results, const Request *request, const Peer *sender, Ticket ticket, size_t n_odd) {
-        const Submission *items = request->submit.items;
-        size_t n_items = request->submit.n_items;
-        const StoreCookie cookie = {
-                .kind = &results_kinds[results->job.is_other ? OF_OTHER_JOB : OF_NAMED_JOB],
-                .ticket = ticket,
-        };
-        int r;
+/* Checks an item against its model, which may be queued, and packs the item. */
+static int pack_item(Results *results, const Request *request, size_t i, Answer *ret) {
+        ResultsPlacing *placing = &results->placing;
+        Submission *item = &request->submit.items[i];
+        Complaint complaint;
+        size_t n_odd;
 
-        r = store_put(results->store, result_rows_pack(items, n_items, sender, clock_realtime_ns() / NS_PER_MS, cookie));
-        if (r == 0)
-                results->tally.stats.n_odd_keys += n_odd;
-        return desk_pending(r);
+        if (registry_is_busy_with(results->registry, request->peer.uid, &item->indicator))
+                return ITEM_WAITS;
+        if (registry_check(results->registry, request->peer.uid, item, &n_odd, &complaint) != 0)
+                return refuse_item(results, request, i, complaint.path, complaint.text, ret);
+        placing->n_odd += n_odd;
+        if (i == 0) {
+                Peer sender = request->peer;
+
+                sender.is_vouched = !placing->is_unvouched; /* the store cannot check which processes belong to a job */
+                result_rows_packer_begin(placing->packer, &sender);
+        }
+        result_rows_packer_add(placing->packer, item, placing->now_ns / NS_PER_MS);
+        item->model = NULL; /* the models may change before the next turn */
+        return 0;
+}
+
+/* Passes over the items, each over all items before the next. An answer is about the first item that the first pass refuses. */
+static int (*const passes[])(Results *results, const Request *request, size_t i, Answer *ret) = {
+        find_job, check_age, check_ahead, pack_item,
+};
+
+static int pass_items(Results *results, const Request *request, Answer *ret) {
+        ResultsPlacing *placing = &results->placing;
+        size_t n_items = request->submit.n_items, n_left = RESULTS_PER_TURN;
+
+        assert(n_items > 0);
+        for (; placing->pass < N_ELEMENTS(passes); placing->pass++, placing->i = 0)
+                for (; placing->i < n_items; placing->i++) {
+                        int r;
+
+                        if (n_left-- == 0)
+                                return ITEMS_LEFT;
+                        r = passes[placing->pass](results, request, placing->i, ret);
+                        if (r != 0)
+                                return r;
+                }
+        return 0;
 }
 
 static bool is_same(Ticket a, Ticket b) {
         return a.connection == b.connection && a.generation == b.generation && a.number == b.number;
 }
 
-static int place(void *state, const Request *request, Ticket ticket, Answer *ret) {
-        Results *results = state;
-        Peer sender = request->peer;
-        bool is_vouched;
-        size_t n_odd;
+/* Drops what was packed. The chosen job stays: it may end before the store has space. */
+static void restart(Results *results) {
+        ResultsPlacing *placing = &results->placing;
 
-        if (registry_is_busy_with(results->registry, request) || !store_has_room(results->store, request->submit.n_items))
+        placing->packer = result_rows_packer_free(placing->packer);
+        placing->pass = placing->i = placing->n_odd = 0;
+        placing->is_unvouched = false;
+        placing->now_ns = clock_realtime_ns();
+        placing->n_changes = results->registry->n_changes;
+}
+
+/* Continues a request, from its first item on if the models have changed since the last turn. */
+static void resume(Results *results, Ticket ticket) {
+        ResultsPlacing *placing = &results->placing;
+        bool is_new = !is_same(placing->ticket, ticket);
+
+        if (is_new) {
+                placing->ticket = ticket;
+                placing->job[0] = '\0';
+                placing->is_other = false;
+        }
+        if (is_new || placing->n_changes != results->registry->n_changes)
+                restart(results);
+}
+
+/* Queues the packed results for the store. */
+static int put(Results *results, size_t n_items) {
+        ResultsPlacing *placing = &results->placing;
+        const StoreCookie cookie = {
+                .kind = &results_kinds[placing->is_other ? OF_OTHER_JOB : OF_NAMED_JOB],
+                .ticket = placing->ticket,
+        };
+        int r;
+
+        if (!store_has_room(results->store, n_items, result_rows_packer_size(placing->packer)))
                 return DESK_FULL;
 
-        if (!is_same(results->job.ticket, ticket))
-                results->job = (ResultsJob){ .ticket = ticket };
-        if (!choose_jobs(results, request, ticket, &is_vouched, ret))
-                return 0;
-        if (is_refused(results, request, &n_odd, ret))
-                return 0;
+        r = store_put(results->store, result_rows_packer_finish(TAKE(placing->packer), cookie));
+        if (r == 0)
+                results->tally.stats.n_odd_keys += placing->n_odd;
+        restart(results);
+        return desk_pending(r);
+}
 
-        sender.is_vouched = is_vouched; /* the store cannot check which processes belong to a job */
-        return put(results, request, &sender, ticket, n_odd);
+static int place(void *state, const Request *request, Ticket ticket, Answer *ret) {
+        Results *results = state;
+        int r;
+
+        resume(results, ticket);
+        r = pass_items(results, request, ret);
+        if (r == 0)
+                return put(results, request->submit.n_items);
+        if (r == ITEM_WAITS)
+                return DESK_FULL;
+        if (r == ITEMS_LEFT)
+                return DESK_MORE;
+
+        restart(results);
+        return r < 0 ? r : 0;
 }
 
 /* Says what differs of results that were stored before, else what was added to them. "": neither. */
@@ -241,22 +296,34 @@ static int answer_quota(const Results *results, const StoreDone *done, Answer *r
         return desk_answer(ret, STATUS_QUOTA, "submit", text);
 }
 
-static void count_stored(Tally *tally, const RowSet *rows) {
-        ResultWalk walk = result_rows_walk(rows);
+/* Counts the results of a set that was stored, a bounded number in each turn. Returns true after the last. */
+static bool count_stored(Results *results, const RowSet *rows) {
+        ResultWalk *walk = &results->counting;
         StoredResult result;
 
-        tally->stats.n_stored += result_rows_stored(rows)->n_new;
-        while (result_rows_next(&walk, &result))
+        if (!walk->set) {
+                *walk = result_rows_walk(rows);
+                results->tally.stats.n_stored += result_rows_stored(rows)->n_new;
+        }
+
+        assert(walk->set == rows);
+        for (size_t i = 0; i < RESULTS_PER_TURN; i++) {
+                if (!result_rows_next(walk, &result)) {
+                        *walk = (ResultWalk){};
+                        return true;
+                }
                 if (result.is_new)
-                        tally_count(tally, walk.uid, result.name, result.component,
+                        tally_count(&results->tally, walk->uid, result.name, result.component,
                                     result.has_failed ? INDICATOR_FAILED : INDICATOR_STORED);
+        }
+        return false;
 }
 
 static int complete(void *state, const StoreDone *done, Answer *ret) {
         Results *results = state;
 
-        if (done->outcome == STORE_DONE)
-                count_stored(&results->tally, done->rows);
+        if (done->outcome == STORE_DONE && !count_stored(results, done->rows))
+                return DESK_MORE;
 
         switch (done->outcome) {
         case STORE_DONE:

@@ -11,16 +11,26 @@
 #include "indicators/registry.h"
 #include "indicators/tally.h"
 #include "jobs/identity.h"
+#include "store/indicators/result_rows.h"
+
+/* Largest number of items that one pass over the items of a submission, or several, may take in a turn of the loop. */
+#define RESULTS_PER_TURN 1024U
 
 /*
- * Job chosen for the last request. The desk may place a request several times, and the job may end before the store
- * has space.
+ * Progress of the last request. The desk places a request several times: a long one takes several turns, and the store may
+ * have no space. Nothing is queued for the store before the last item is packed.
  */
-typedef struct ResultsJob {
-        Ticket ticket;        /* of the last request */
-        char id[JOB_ID_MAX];
-        bool is_other;        /* the job is not the one named in the request */
-} ResultsJob;
+typedef struct ResultsPlacing {
+        Ticket ticket;        /* of the request */
+        char job[JOB_ID_MAX]; /* job chosen for items that name none, or another than theirs; "": none yet */
+        bool is_other;        /* the job of an item is not the one named in the request */
+        bool is_unvouched;    /* an item names a job that does not run here */
+        size_t pass, i;       /* next pass over the items, and its next item */
+        uint64_t now_ns;      /* CLOCK_REALTIME at the begin */
+        uint64_t n_changes;   /* of the models at the begin */
+        size_t n_odd;         /* keys that are missing from the models */
+        ResultPacker *packer; /* owned; NULL: no item was passed */
+} ResultsPlacing;
 
 typedef struct Results {
         const StoreConfig *store_config; /* borrowed, like the next four */
@@ -29,7 +39,8 @@ typedef struct Results {
         Identity *identity;
         const Registry *registry;
         Tally tally;
-        ResultsJob job;
+        ResultsPlacing placing;
+        ResultWalk counting; /* of the stored results that are being counted; set NULL: none */
 } Results;
 
 void results_deinit(Results *results);

@@ -302,6 +302,10 @@ int jobs_publish(const Jobs *jobs, size_t n_exposed_max, JobsSnapshot *ret) {
         r = jobs_snapshot_begin(ret, &size);
         if (r == 0)
                 r = sample_log_copy(&jobs->samples, &ret->samples);
+        if (r >= 0)
+                r = jobs_snapshot_copy_totals(&ret->users, &jobs->totals.users);
+        if (r >= 0)
+                r = jobs_snapshot_copy_totals(&ret->labels, &jobs->totals.labels);
         if (r < 0)
                 return r;
 
@@ -315,8 +319,6 @@ int jobs_publish(const Jobs *jobs, size_t n_exposed_max, JobsSnapshot *ret) {
         assert(memcmp(&ret->used, &size, sizeof(size)) == 0);
         ret->n_exposed_max = n_exposed_max;
         ret->stats = jobs->stats;
-        ret->users = jobs->totals.users;
-        ret->labels = jobs->totals.labels;
         memcpy(ret->totals_label, jobs->totals.label, sizeof(ret->totals_label));
         return 0;
 }

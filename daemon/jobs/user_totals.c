@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "util/array.h"
 #include "util/clock.h"
 #include "util/record.h"
 
@@ -51,16 +52,31 @@ static const Record kept_record = RECORD(Kept, kept_fields);
 
 void user_totals_deinit(UserTotals *totals) {
         kept_text_free(totals->kept);
+        free(totals->users.entries);
+        free(totals->labels.entries);
         *totals = (UserTotals){};
 }
 
 /* --- restoring ---------------------------------------------------------------------------------- */
 
-static void take(UsageTotals *totals, const KeptTotals *kept, uint64_t oldest_ms) {
-        *totals = (UsageTotals){ .others = kept->others };
+static void clear(UsageTotals *totals) {
+        free(totals->entries);
+        *totals = (UsageTotals){};
+}
+
+static int take(UsageTotals *totals, const KeptTotals *kept, uint64_t oldest_ms) {
+        int r;
+
+        clear(totals);
+        r = ARRAY_RESERVE(totals->entries, totals->n_allocated, kept->n);
+        if (r < 0)
+                return r;
+
+        totals->others = kept->others;
         for (size_t i = 0; i < kept->n; i++)
                 if (kept->entries[i].last_ms >= oldest_ms)
                         totals->entries[totals->n++] = kept->entries[i];
+        return 0;
 }
 
 /* Damaged texts are left: the totals begin at zero. */
@@ -77,12 +93,13 @@ static int restore(UserTotals *totals, const char *text, bool is_other_boot_take
         is_same_boot = strcmp(kept.boot_id, totals->boot_id) == 0;
         *ret = is_same_boot || is_other_boot_taken;
         if (*ret) {
-                take(&totals->users, &kept.users, is_same_boot ? 0 : oldest_ms);
-                take(&totals->labels, &kept.labels, is_same_boot ? 0 : oldest_ms);
+                r = take(&totals->users, &kept.users, is_same_boot ? 0 : oldest_ms);
+                if (r == 0)
+                        r = take(&totals->labels, &kept.labels, is_same_boot ? 0 : oldest_ms);
                 memcpy(totals->label, kept.label, sizeof(totals->label));
         }
         record_deinit(&kept_record, &kept);
-        return 0;
+        return r;
 }
 
 int user_totals_open(UserTotals *totals, const char *path, const char *boot_id) {
@@ -107,7 +124,7 @@ int user_totals_restore(UserTotals *totals, const char *text) {
 void user_totals_set_label(UserTotals *totals, const char *label) {
         if (strcmp(totals->label, label) == 0)
                 return;
-        totals->labels = (UsageTotals){};
+        clear(&totals->labels);
         (void)snprintf(totals->label, sizeof(totals->label), "%s", label);
 }
 
@@ -151,7 +168,7 @@ static void keep(UserTotals *totals) {
 
 /* --- adding ------------------------------------------------------------------------------------- */
 
-/* Returns the entry of the key, which is that of all others if no place is left. */
+/* Returns the entry of the key, which is that of all others if no place or no memory is left. */
 static UsageTotal *find(UsageTotals *totals, const char *key) {
         bool is_other = strlen(key) >= TOTAL_KEY_MAX || strcmp(key, "other") == 0;
         UsageTotal *total = &totals->others;
@@ -159,7 +176,7 @@ static UsageTotal *find(UsageTotals *totals, const char *key) {
         for (size_t i = 0; i < totals->n; i++)
                 if (strcmp(totals->entries[i].key, key) == 0)
                         return &totals->entries[i];
-        if (!is_other && totals->n < TOTALS_SHOWN_MAX) {
+        if (!is_other && totals->n < TOTALS_SHOWN_MAX && ARRAY_RESERVE(totals->entries, totals->n_allocated, totals->n + 1) == 0) {
                 total = &totals->entries[totals->n++];
                 *total = (UsageTotal){};
                 strcpy(total->key, key);

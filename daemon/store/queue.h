@@ -35,8 +35,8 @@ int queue_init(Queue *queue);
 void queue_deinit(Queue *queue);
 void queue_configure(Queue *queue, size_t n_rows_max, size_t n_bytes_max);
 
-/* True if a row set of n_rows could be pushed now, provided that its bytes fit. */
-bool queue_has_room(Queue *queue, size_t n_rows);
+/* True if a row set of this size could be pushed now. */
+bool queue_has_room(Queue *queue, size_t n_rows, size_t n_bytes);
 enum {
         QUEUE_FULL = 1,
 };

@@ -24,6 +24,7 @@ typedef struct ReadConnection {
         StatementCache statements;
         Prepared *current; /* outer statement of the query that runs, or NULL */
         uint64_t deadline_ns;
+        unsigned n_steps; /* of the query */
         bool is_inside; /* the barrier */
         unsigned generation; /* generation of the barrier for the file that db has open */
 } ReadConnection;

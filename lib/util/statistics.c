@@ -2,7 +2,11 @@
 #include "util/statistics.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "util/scoped.h"
 
 static int compare_doubles(const void *a, const void *b) {
         double x = *(const double *)a, y = *(const double *)b;
@@ -10,8 +14,65 @@ static int compare_doubles(const void *a, const void *b) {
         return (x > y) - (x < y);
 }
 
+/* --- order --------------------------------------------------------------------------------------- */
+
+#define DIGIT_BITS 11
+#define DIGIT_VALUES (1U << DIGIT_BITS)
+#define N_DIGITS ((64 + DIGIT_BITS - 1) / DIGIT_BITS)
+#define RADIX_MIN 1024U /* fewer values are sorted faster by comparisons */
+
+/* Returns an integer in the order of the values: the bits of a positive double are in its order, those of a negative one in reverse. */
+static uint64_t key_of(double value) {
+        uint64_t bits;
+
+        memcpy(&bits, &value, sizeof(bits));
+        return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
+}
+
+static unsigned digit_of(double value, unsigned i) {
+        return key_of(value) >> (i * DIGIT_BITS) & (DIGIT_VALUES - 1);
+}
+
+/* Moves the values to *to, in the order of digit i; values with equal digits keep their order. n_of: number of values with each digit. */
+static void distribute(const double *values, size_t n, unsigned i, const size_t n_of[static DIGIT_VALUES], double *to) {
+        size_t places[DIGIT_VALUES], place = 0;
+
+        for (size_t digit = 0; digit < DIGIT_VALUES; digit++) {
+                places[digit] = place;
+                place += n_of[digit];
+        }
+        for (size_t k = 0; k < n; k++)
+                to[places[digit_of(values[k], i)]++] = values[k];
+}
+
+/* Sorts by one digit after the other, the least significant first. A digit that all values share is left out. */
+static void sort_by_digits(double *values, size_t n, double *room, size_t (*n_of)[DIGIT_VALUES]) {
+        double *from = values, *to = room;
+
+        for (size_t k = 0; k < n; k++)
+                for (unsigned i = 0; i < N_DIGITS; i++)
+                        n_of[i][digit_of(values[k], i)]++;
+        for (unsigned i = 0; i < N_DIGITS; i++) {
+                double *kept = from;
+
+                if (n_of[i][digit_of(values[0], i)] == n)
+                        continue;
+                distribute(from, n, i, n_of[i], to);
+                from = to;
+                to = kept;
+        }
+        if (from != values)
+                memcpy(values, from, n * sizeof(*values));
+}
+
 void statistics_sort(double *values, size_t n) {
-        qsort(values, n, sizeof(*values), compare_doubles);
+        scoped(freep) double *room = n < RADIX_MIN ? NULL : malloc(n * sizeof(*room));
+        scoped(freep) size_t (*n_of)[DIGIT_VALUES] = n < RADIX_MIN ? NULL : calloc(N_DIGITS, sizeof(*n_of));
+
+        if (room && n_of)
+                sort_by_digits(values, n, room, n_of);
+        else
+                qsort(values, n, sizeof(*values), compare_doubles);
 }
 
 double statistics_quantile_of_sorted(const double *values, size_t n, double q) {
@@ -158,11 +219,18 @@ static double ratio_of(double a, double b) {
         return b != 0 ? a / b : NAN;
 }
 
-void statistics_of(double *values, size_t n, Statistics *ret) {
+static void take_spread(const double *values, size_t n, Twofold mean, int exponent, Statistics *ret) {
         double squares, cubes, sd;
-        Twofold mean;
-        int exponent;
 
+        sum_deviations(values, n, exponent, mean, &squares, &cubes);
+        sd = ret->min < ret->max ? sqrt(squares / (double)(n - 1)) : 0; /* no spread of equal values due to rounding */
+        ret->sd = ldexp(sd, exponent);
+        ret->standard_error = ret->sd / sqrt((double)n);
+        ret->cov = ratio_of(ret->sd, ret->mean);
+        ret->skew = skew_of(n, sd, cubes);
+}
+
+void statistics_order_of(double *values, size_t n, Statistics *ret) {
         *ret = (Statistics){
                 .mean = NAN, .median = NAN, .sd = NAN, .standard_error = NAN, .min = NAN, .max = NAN, .q1 = NAN,
                 .q3 = NAN, .iqr = NAN, .cov = NAN, .covm = NAN, .skew = NAN,
@@ -174,23 +242,25 @@ void statistics_of(double *values, size_t n, Statistics *ret) {
         ret->n = n;
         ret->min = values[0];
         ret->max = values[n - 1];
-        exponent = exponent_of(values, n);
-        mean = mean_of(values, n, exponent);
-        ret->mean = ldexp(mean.high, exponent);
         ret->median = statistics_quantile_of_sorted(values, n, 0.5);
         ret->q1 = statistics_quantile_of_sorted(values, n, 0.25);
         ret->q3 = statistics_quantile_of_sorted(values, n, 0.75);
         ret->iqr = ret->q3 - ret->q1;
         ret->covm = ratio_of(ret->iqr, ret->median);
-        if (n < 2)
-                return;
+}
 
-        sum_deviations(values, n, exponent, mean, &squares, &cubes);
-        sd = ret->min < ret->max ? sqrt(squares / (double)(n - 1)) : 0; /* no spread of equal values due to rounding */
-        ret->sd = ldexp(sd, exponent);
-        ret->standard_error = ret->sd / sqrt((double)n);
-        ret->cov = ratio_of(ret->sd, ret->mean);
-        ret->skew = skew_of(n, sd, cubes);
+void statistics_of(double *values, size_t n, Statistics *ret) {
+        Twofold mean;
+        int exponent;
+
+        statistics_order_of(values, n, ret);
+        if (n == 0)
+                return;
+        exponent = exponent_of(values, n);
+        mean = mean_of(values, n, exponent);
+        ret->mean = ldexp(mean.high, exponent);
+        if (n >= 2)
+                take_spread(values, n, mean, exponent, ret);
 }
 
 /*

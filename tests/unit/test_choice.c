@@ -63,6 +63,30 @@ static void an_invalid_sample_size_is_malformed(void **state) {
         assert_int_equal(choice_parse("mean:a\0b", 8, &choice), CHOICE_MALFORMED);
 }
 
+/* The statistic of the order alone is the same as that of all statistics. */
+static void a_choice_of_the_order_needs_no_sums(void **state) {
+        static const char *const all[] = { "n:r",   "mean:r", "median:r", "sd:r",  "standard_error:r", "min:r",  "max:r",
+                                           "q1:r",  "q3:r",   "iqr:r",    "cov:r", "covm:r",           "skew:r", "p95:r" };
+        double values[] = { 3, 1, 4, 1, 5, 9, 2, 6 };
+        Statistics order, whole;
+        size_t n_of_order = 0;
+
+        (void)state;
+        statistics_of(values, N_ELEMENTS(values), &whole);
+        statistics_order_of(values, N_ELEMENTS(values), &order);
+        for (size_t i = 0; i < N_ELEMENTS(all); i++) {
+                double a, b;
+                Choice choice;
+
+                assert_int_equal(parse(all[i], &choice), 0);
+                a = choice_value(&choice, &order, values, N_ELEMENTS(values));
+                b = choice_value(&choice, &whole, values, N_ELEMENTS(values));
+                assert_true(choice_is_of_order(&choice) ? a == b : isnan(a));
+                n_of_order += choice_is_of_order(&choice);
+        }
+        assert_int_equal(n_of_order, 9);
+}
+
 static void a_key_has_a_limit(void **state) {
         char text[KEY_MAX_BYTES + 64] = "mean:";
         Choice choice;
@@ -97,6 +121,7 @@ int main(void) {
                 cmocka_unit_test(each_name_has_its_number),
                 cmocka_unit_test(percentiles_go_from_the_least_to_the_greatest),
                 cmocka_unit_test(an_invalid_sample_size_is_malformed),
+                cmocka_unit_test(a_choice_of_the_order_needs_no_sums),
                 cmocka_unit_test(a_key_has_a_limit),
                 cmocka_unit_test(ratios_and_counts_have_no_unit),
         };

@@ -53,12 +53,13 @@ static void slow_connections_are_shut_down(void **state) {
         scoped(connection_limits_freep) ConnectionLimits *limits = NULL;
         Pair slow = pair_open(), fast = pair_open();
         LimitedConnection *a, *b;
+        RefusedConnection refused;
 
         (void)state;
         assert_int_equal(connection_limits_new(&limits, shares), 0);
         assert_int_equal(connection_limits_max(limits), 8);
-        a = connection_limits_add(limits, slow.fds[1], CALLER_NO_ADMIN_GID, 100);
-        b = connection_limits_add(limits, fast.fds[1], CALLER_NO_ADMIN_GID, 100);
+        a = connection_limits_add(limits, slow.fds[1], CALLER_NO_ADMIN_GID, 100, &refused);
+        b = connection_limits_add(limits, fast.fds[1], CALLER_NO_ADMIN_GID, 100, &refused);
         assert_non_null(a);
         assert_non_null(b);
 
@@ -81,10 +82,11 @@ static void removed_connections_are_not_touched(void **state) {
         scoped(shares_freep) Shares *shares = shares_make(8);
         scoped(connection_limits_freep) ConnectionLimits *limits = NULL;
         Pair pair = pair_open();
+        RefusedConnection refused;
 
         (void)state;
         assert_int_equal(connection_limits_new(&limits, shares), 0);
-        connection_limits_remove(limits, connection_limits_add(limits, pair.fds[1], CALLER_NO_ADMIN_GID, 100));
+        connection_limits_remove(limits, connection_limits_add(limits, pair.fds[1], CALLER_NO_ADMIN_GID, 100, &refused));
         connection_limits_close_slow(limits, UINT64_MAX);
         assert_false(is_ended(pair));
         connection_limits_renew(limits, NULL, 2);
@@ -97,16 +99,21 @@ static void connections_are_charged_to_their_user(void **state) {
         scoped(connection_limits_freep) ConnectionLimits *limits = NULL;
         Pair pairs[3] = { pair_open(), pair_open(), pair_open() };
         LimitedConnection *connections[3];
+        RefusedConnection refused;
         ResourceStats stats[N_RESOURCES];
         char text[1024] = "";
 
         (void)state;
         assert_int_equal(connection_limits_new(&limits, shares), 0);
         for (size_t i = 0; i < N_ELEMENTS(pairs); i++)
-                connections[i] = connection_limits_add(limits, pairs[i].fds[1], CALLER_NO_ADMIN_GID, 1);
+                connections[i] = connection_limits_add(limits, pairs[i].fds[1], CALLER_NO_ADMIN_GID, 1, &refused);
         assert_non_null(connections[0]);
         assert_non_null(connections[1]);
         assert_null(connections[2]);
+        assert_false(is_ended(pairs[2]));
+        assert_true(send(pairs[2].fds[0], "GET / HTTP/1.1\r\n\r\n", 18, 0) == 18); /* not read: does not hide the answer */
+        connection_limits_refuse(limits, &refused);
+        pairs[2].fds[1] = -1;
         assert_true(recv(pairs[2].fds[0], text, sizeof(text) - 1, MSG_DONTWAIT) > 0);
         assert_ptr_equal(strstr(text, "HTTP/1.1 429 "), text);
         assert_non_null(strstr(text, "[limits] http_connections = 2"));
@@ -119,7 +126,7 @@ static void connections_are_charged_to_their_user(void **state) {
         assert_int_equal(stats[RESOURCE_HTTP_CONNECTIONS].n_held, 2);
 
         connection_limits_remove(limits, connections[0]);
-        connections[0] = connection_limits_add(limits, pairs[0].fds[1], CALLER_NO_ADMIN_GID, 1);
+        connections[0] = connection_limits_add(limits, pairs[0].fds[1], CALLER_NO_ADMIN_GID, 1, &refused);
         assert_non_null(connections[0]);
         connection_limits_remove(limits, connections[0]);
         connection_limits_remove(limits, connections[1]);

@@ -16,6 +16,7 @@ typedef struct Asked {
         unsigned n_placed, n_completed;
         int outcome;         /* result of place() */
         int complete_outcome;
+        unsigned n_more; /* turns that the next request or completion takes before its outcome */
         Store *store;
 } Asked;
 
@@ -26,13 +27,17 @@ typedef struct DeskFixture {
         Asked asked;
 } DeskFixture;
 
-static const Kind kinds[8];
+static const Kind kinds[N_REQUEST_KINDS];
 
 static int place(void *state, const Request *request, Ticket ticket, Answer *ret) {
         Asked *asked = state;
 
         assert_int_equal(request->kind, REQUEST_SUBMIT);
         asked->n_placed++;
+        if (asked->n_more > 0) {
+                asked->n_more--;
+                return DESK_MORE;
+        }
         if (asked->outcome == DESK_PENDING) {
                 Item item;
 
@@ -50,16 +55,21 @@ static int complete(void *state, const StoreDone *done, Answer *ret) {
 
         asked->n_completed++;
         assert_int_equal(done->outcome, STORE_DONE);
+        if (asked->n_more > 0) {
+                asked->n_more--;
+                return DESK_MORE;
+        }
         desk_answer_store_failed(ret, asked->store);
         assert_int_equal(ret->status, STATUS_UNAVAILABLE);
         return asked->complete_outcome;
 }
 
-static const Kind kinds[8] = {
+static const Kind kinds[N_REQUEST_KINDS] = {
         { REQUEST_SUBMIT, "submit", place, complete },
         { REQUEST_JOB_BEGIN, "job_begin", place, complete }, { REQUEST_JOB_END, "job_end", place, complete },
         { REQUEST_MARK, "mark", place, complete },           { REQUEST_REGISTER, "register", place, complete },
         { REQUEST_UNREGISTER, "unregister", place, complete }, { REQUEST_RELOAD, "reload", place, complete },
+        { REQUEST_PIPELINE_REPORT, "pipeline report", place, complete },
         { REQUEST_HELLO, "completions alone", NULL, complete },
 };
 
@@ -149,12 +159,53 @@ static void an_answer_waits_for_the_store(void **state) {
         close(fd);
 }
 
+static void a_long_request_goes_on_in_the_next_turn(void **state) {
+        DeskFixture *f = *state;
+        int fd = send_some(f, 2);
+
+        f->asked.n_more = 2;
+        assert_int_equal(turn_desk(f), 0);
+        assert_int_equal(f->asked.n_placed, 1);
+        /* The loop turns again although no descriptor is readable. */
+        assert_true(sd_event_run(f->ingest->event, 20000) > 0);
+        assert_int_equal(desk_take_requests(&f->desk, f->ingest->ingest), 0);
+        assert_int_equal(f->asked.n_placed, 2);
+        assert_int_equal(ingest_stats(f->ingest->ingest)->n_answers[STATUS_DUPLICATE], 0);
+        ingest_drain(f->ingest->ingest);
+        assert_true(sd_event_run(f->ingest->event, 20000) > 0);
+        assert_int_equal(desk_take_requests(&f->desk, f->ingest->ingest), 0);
+        assert_int_equal(ingest_stats(f->ingest->ingest)->n_answers[STATUS_DUPLICATE], 1);
+        assert_false(f->desk.has_held);
+        close(fd);
+}
+
+static void a_long_completion_goes_on_in_the_next_turn(void **state) {
+        DeskFixture *f = *state;
+        int fd = send_some(f, 1);
+
+        f->asked.outcome = DESK_PENDING;
+        f->asked.complete_outcome = DESK_CHANGED;
+        assert_int_equal(turn_desk(f), 0);
+        f->asked.n_more = 2;
+        for (unsigned n = 1; n <= 2; n++) {
+                EVENTUALLY(desk_take_completions(&f->desk, f->place->store, f->ingest->ingest) == 0 && f->asked.n_completed == n);
+                assert_true(f->desk.has_held_done);
+                assert_false(ingest_is_idle(f->ingest->ingest));
+        }
+        assert_int_equal(desk_take_completions(&f->desk, f->place->store, f->ingest->ingest), DESK_CHANGED);
+        assert_false(f->desk.has_held_done);
+        ingest_flush(f->ingest->ingest);
+        assert_true(ingest_is_idle(f->ingest->ingest));
+        close(fd);
+}
+
 static void a_completion_without_a_ticket_has_no_answer(void **state) {
         DeskFixture *f = *state;
+        const StoreCookie cookie = { .kind = &kinds[N_REQUEST_KINDS - 1] };
         Item item;
 
         item_make(&item, "A", "c", 1);
-        assert_int_equal(store_put(f->place->store, result_rows_pack(&item.submission, 1, ROOT, 1, (StoreCookie){ .kind = &kinds[7] })), 0);
+        assert_int_equal(store_put(f->place->store, result_rows_pack(&item.submission, 1, ROOT, 1, cookie)), 0);
         EVENTUALLY(desk_take_completions(&f->desk, f->place->store, f->ingest->ingest) == 0 && f->asked.n_completed == 1);
         assert_int_equal(ingest_stats(f->ingest->ingest)->n_answers[STATUS_UNAVAILABLE], 0);
 }
@@ -177,6 +228,8 @@ int main(void) {
                 TEST(requests_are_answered_in_one_iteration),
                 TEST(a_request_without_room_is_placed_again),
                 TEST(an_answer_waits_for_the_store),
+                TEST(a_long_request_goes_on_in_the_next_turn),
+                TEST(a_long_completion_goes_on_in_the_next_turn),
                 TEST(a_completion_without_a_ticket_has_no_answer),
                 TEST(errors_go_up),
         };

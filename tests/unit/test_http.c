@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/http/gzip.c daemon/http/worker.c */
+/* tests: daemon/http/gzip.c daemon/http/http_thread.c daemon/http/worker.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,6 +17,7 @@
 #include <zlib.h>
 
 #include "http/http.h"
+#include "http/http_thread.h"
 #include "snapshot_fixture.h"
 #include "util/buffer.h"
 
@@ -437,19 +438,20 @@ static void a_peer_that_trickles_is_cut_off(void **state) {
 }
 
 static void connections_beyond_a_share_get_a_reason(void **state) {
-        scoped(buffer_deinit) Buffer stream = {};
         Fixture *fixture = *state;
-        int tcp[3];
+        int tcp[HTTP_THREAD_REFUSED_MAX + 3];
 
         start(fixture, 2, 10);
         for (size_t i = 0; i < N_ELEMENTS(tcp); i++)
                 tcp[i] = dial_tcp(fixture);
-        while (hear(tcp[2], &stream))
-                ;
-        assert_non_null(strstr(stream.text, "429 Too Many Requests"));
-        assert_non_null(strstr(stream.text, "[limits] http_connections = 2"));
-        for (size_t i = 0; i < N_ELEMENTS(tcp); i++)
-                close(tcp[i]);
+        for (size_t i = N_ELEMENTS(tcp); i-- > 0; close(tcp[i])) {
+                scoped(buffer_deinit) Buffer stream = {};
+
+                while (i >= 2 && hear(tcp[i], &stream))
+                        ;
+                assert_true(i < 2 || strstr(stream.text, "429 Too Many Requests"));
+                assert_true(i < 2 || strstr(stream.text, "[limits] http_connections = 2"));
+        }
 }
 
 static void a_foreign_host_is_misdirected_over_tcp(void **state) {

@@ -401,8 +401,39 @@ static void a_specification_is_found_by_its_digest(void **state) {
         assert_int_equal(result_reader_find_specification(place->reader, digest, &found), READER_END);
 }
 
+/* Stores result n of a user, who writes the component in the given way. */
+static void put_written(Store *store, uint64_t n, const char *written, uint32_t uid) {
+        Property properties[5];
+        IndicatorModel model = matmul_model(properties);
+        RunResults results;
+
+        run_results_make_nth(&results, n, &model);
+        results.submission.indicator.component = "tensorflow";
+        results.submission.indicator.written_component = written;
+        assert_int_equal(store_put(store, result_rows_pack(&results.submission, 1, &(Peer){ .uid = uid }, 5000, cookie_of(n))), 0);
+        assert_int_equal(outcome_of(store, n), STORE_DONE);
+}
+
+static void a_component_is_shown_as_it_was_written_first(void **state) {
+        Place *place = *state;
+        IndicatorRow row;
+
+        put_written(place->store, 1, "TensorFlow", 1000);
+        put_written(place->store, 2, "TENSORFLOW", 1001);
+        put_written(place->store, 3, NULL, 1002);
+        assert_int_equal(indicator_reader_list(place->reader), 0);
+        assert_int_equal(indicator_reader_next(place->reader, &row), 0);
+        assert_string_equal(row.component, "TensorFlow");
+        assert_int_equal(row.n_results, 3);
+        assert_int_equal(indicator_reader_next(place->reader, &row), READER_END);
+        assert_int_equal(sum_of(place->reader, (const char *const[]){ "component=tensorFLOW", NULL }, NULL).n, 3);
+        assert_int_equal(sum_of(place->reader, NULL, "tensorflow").n, 3);
+        assert_int_equal(sum_of(place->reader, (const char *const[]){ "component!=tensorflow", NULL }, NULL).n, 0);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(a_component_is_shown_as_it_was_written_first, place_setup_volatile, place_teardown),
                 cmocka_unit_test_setup_teardown(a_specification_is_found_by_its_digest, place_setup_volatile, place_teardown),
                 cmocka_unit_test_setup_teardown(an_index_answers_as_the_documents_do, place_setup_volatile, place_teardown),
                 cmocka_unit_test_setup_teardown(results_stored_before_their_model_are_indexed_later,

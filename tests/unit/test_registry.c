@@ -161,6 +161,28 @@ static void models_are_charged_to_their_users(void **state) {
         assert_int_equal(register_nth(f, n), STATUS_OK);
 }
 
+static void results_wait_for_a_queued_model_of_any_name(void **state) {
+        Fixture *f = *state;
+        scoped(model_freep) Model *model = NULL;
+        const char *text = TEXT("*", "s");
+        unsigned line, column;
+        Complaint complaint;
+        Request add;
+        Indicator indicator = { .name = "A", .component = "c" };
+
+        assert_int_equal(registry_start(&f->indicators.registry), 0);
+        assert_int_equal(model_new(&model, text, strlen(text), &complaint, &line, &column), 0);
+        add = (Request){ .kind = REQUEST_REGISTER, .register_model = { .models = &model->model, .n_models = 1 } };
+        f->peer.is_admin = true;
+        assert_int_equal(place_request(f, &registry_kinds[0], &add), DESK_PENDING);
+        assert_true(registry_is_busy_with(&f->indicators.registry, f->peer.uid, &indicator));
+        indicator.component = "d";
+        assert_false(registry_is_busy_with(&f->indicators.registry, f->peer.uid, &indicator));
+        indicator.component = NULL;
+        assert_false(registry_is_busy_with(&f->indicators.registry, f->peer.uid, &indicator));
+        assert_int_equal(complete_one(f), DESK_CHANGED);
+}
+
 static void a_store_that_fails_leaves_the_models_as_they_were(void **state) {
         Fixture *f = *state;
         scoped(model_freep) Model *model = NULL;
@@ -168,22 +190,18 @@ static void a_store_that_fails_leaves_the_models_as_they_were(void **state) {
         unsigned line, column;
         Complaint complaint;
         Request add, remove = { .kind = REQUEST_UNREGISTER, .unregister_model = { .name = "A", .component = "c" } };
-        Submission item = { .indicator.name = "A" };
-        Request submit = { .kind = REQUEST_SUBMIT, .submit = { .items = &item, .n_items = 1 } };
+        Indicator indicator = { .name = "A" };
 
         assert_int_equal(registry_start(&f->indicators.registry), 0);
         assert_int_equal(model_new(&model, text, strlen(text), &complaint, &line, &column), 0);
         add = (Request){ .kind = REQUEST_REGISTER, .register_model = { .models = &model->model, .n_models = 1 } };
         assert_int_equal(place_request(f, &registry_kinds[0], &add), DESK_PENDING);
         assert_true(registry_is_busy(&f->indicators.registry));
-        submit.peer = f->peer;
         /* Only results that the model may judge wait. */
-        assert_true(registry_is_busy_with(&f->indicators.registry, &submit));
-        submit.peer.uid++;
-        assert_false(registry_is_busy_with(&f->indicators.registry, &submit));
-        submit.peer.uid--;
-        item.indicator.name = "B";
-        assert_false(registry_is_busy_with(&f->indicators.registry, &submit));
+        assert_true(registry_is_busy_with(&f->indicators.registry, f->peer.uid, &indicator));
+        assert_false(registry_is_busy_with(&f->indicators.registry, f->peer.uid + 1, &indicator));
+        indicator.name = "B";
+        assert_false(registry_is_busy_with(&f->indicators.registry, f->peer.uid, &indicator));
         assert_int_equal(place_request(f, &registry_kinds[0], &add), DESK_FULL);
         assert_int_equal(place_request(f, &registry_kinds[1], &remove), DESK_FULL);
         assert_int_equal(complete_as(f, STORE_FAILED), DESK_CHANGED);
@@ -271,10 +289,9 @@ static void files_declare_models_too(void **state) {
 
 static void a_strict_policy_refuses_undeclared_keys(void **state) {
         Fixture *f = *state;
-        RegistryComplaint complaint;
         const Value none = { .type = VALUE_OBJECT };
+        Complaint complaint;
         Item items[2];
-        Submission submissions[2];
         size_t n_odd;
 
         assert_int_equal(registry_start(&f->indicators.registry), 0);
@@ -282,16 +299,15 @@ static void a_strict_policy_refuses_undeclared_keys(void **state) {
         item_make(&items[0], "A", "c", 1);
         item_make(&items[1], "B", "c", 2);
         items[0].submission.indicator.parameters = &none;
-        submissions[0] = items[0].submission;
-        submissions[1] = items[1].submission;
         set_policy(f, MODEL_ACCEPT);
-        assert_int_equal(registry_check(&f->indicators.registry, 1000, submissions, 2, &n_odd, &complaint), 0);
-        assert_non_null(submissions[0].model);
-        assert_null(submissions[1].model);
+        for (size_t i = 0; i < N_ELEMENTS(items); i++)
+                assert_int_equal(registry_check(&f->indicators.registry, 1000, &items[i].submission, &n_odd, &complaint), 0);
+        assert_non_null(items[0].submission.model);
+        assert_null(items[1].submission.model);
         set_policy(f, MODEL_STRICT);
-        assert_int_equal(registry_check(&f->indicators.registry, 1000, submissions, 2, &n_odd, &complaint), REGISTRY_REFUSED);
-        assert_int_equal(complaint.i_item, 1);
-        assert_string_equal(complaint.complaint.path, "name");
+        assert_int_equal(registry_check(&f->indicators.registry, 1000, &items[0].submission, &n_odd, &complaint), 0);
+        assert_int_equal(registry_check(&f->indicators.registry, 1000, &items[1].submission, &n_odd, &complaint), REGISTRY_REFUSED);
+        assert_string_equal(complaint.path, "name");
 }
 
 int main(void) {
@@ -300,6 +316,7 @@ int main(void) {
                 ROOM_TEST(a_model_of_a_user_is_of_the_users_own_results),
                 ROOM_TEST(a_model_of_an_administrator_is_of_all_results),
                 ROOM_TEST(models_are_charged_to_their_users),
+                ROOM_TEST(results_wait_for_a_queued_model_of_any_name),
                 ROOM_TEST(a_store_that_fails_leaves_the_models_as_they_were),
                 ROOM_TEST(models_of_a_request_are_registered_all_or_none),
                 ROOM_TEST(models_survive_a_restart),

@@ -244,8 +244,128 @@ static void a_failing_store_is_reported(void **state) {
         assert_int_equal(f->indicators.results.tally.stats.n_stored, 0);
 }
 
+#define N_LONG (2 * RESULTS_PER_TURN + 1)
+
+/* A submission that is too long for one turn of the loop. */
+typedef struct Long {
+        Item *items;
+        Submission *submissions;
+        Request request;
+        Ticket ticket;
+} Long;
+
+static void long_make(Fixture *f, Long *ret) {
+        Item *items = calloc(N_LONG, sizeof(*items));
+        Submission *submissions = calloc(N_LONG, sizeof(*submissions));
+
+        assert_true(items && submissions);
+        for (size_t i = 0; i < N_LONG; i++) {
+                item_make(&items[i], "A", "c", i + 1);
+                submissions[i] = items[i].submission;
+        }
+        *ret = (Long){
+                .items = items, .submissions = submissions,
+                .request = { .kind = REQUEST_SUBMIT, .peer = f->peer, .submit = { .items = submissions, .n_items = N_LONG } },
+                .ticket = { .connection = f->connection, .generation = 1, .number = ++f->n_requests },
+        };
+}
+
+static void long_deinit(Long *l) {
+        free(l->items);
+        free(l->submissions);
+}
+
+static int long_place(Fixture *f, Long *l) {
+        return results_kinds[0].place(&f->indicators.results, &l->request, l->ticket, &f->answer);
+}
+
+static void a_long_submission_takes_several_turns(void **state) {
+        Fixture *f = *state;
+        unsigned n_turns = 0;
+        StoreDone done;
+        Long l;
+
+        long_make(f, &l);
+        while (long_place(f, &l) == DESK_MORE) {
+                assert_true(f->indicators.results.placing.i <= (n_turns + 1) * RESULTS_PER_TURN);
+                n_turns++;
+        }
+        assert_true(n_turns >= N_LONG / RESULTS_PER_TURN);
+        assert_true(wait_done(f->place.store, &done, DEADLINE_MS));
+        assert_int_equal(results_kinds[0].complete(&f->indicators.results, &done, &f->answer), DESK_MORE);
+        assert_int_equal(f->indicators.results.tally.series[1].count.n[INDICATOR_STORED], RESULTS_PER_TURN);
+        assert_true(complete_done(f, &done) >= 0);
+        assert_int_equal(f->answer.status, STATUS_OK);
+        assert_int_equal(f->indicators.results.tally.series[1].count.n[INDICATOR_STORED], N_LONG);
+        assert_int_equal(f->indicators.results.tally.stats.n_stored, N_LONG);
+        assert_int_equal(count_results(f->place.reader, &(ResultFilter){}), N_LONG);
+        long_deinit(&l);
+}
+
+static void the_last_item_of_a_long_submission_can_refuse_it(void **state) {
+        Fixture *f = *state;
+        Long l;
+        int r;
+
+        long_make(f, &l);
+        f->store_config.keep_results_ns = NS_PER_S * 86400;
+        l.submissions[N_LONG - 1].time_ms = 1000;
+        while ((r = long_place(f, &l)) == DESK_MORE)
+                ;
+        assert_int_equal(r, 0);
+        assert_int_equal(f->answer.status, STATUS_INVALID);
+        assert_int_equal(f->answer.item, N_LONG - 1);
+        assert_int_equal(submit_one(f, 99999, ""), STATUS_OK);
+        assert_int_equal(count_results(f->place.reader, &(ResultFilter){}), 1);
+        long_deinit(&l);
+}
+
+static void a_long_submission_begins_again_after_a_change_of_the_models(void **state) {
+        Fixture *f = *state;
+        Long l;
+        int r;
+
+        long_make(f, &l);
+        for (unsigned n = 0; n < 7; n++) /* to the middle of the last pass */
+                assert_int_equal(long_place(f, &l), DESK_MORE);
+        f->indicators_config.policy = MODEL_STRICT;
+        assert_int_equal(registry_configure(&f->indicators.registry), 0);
+        while ((r = long_place(f, &l)) == DESK_MORE)
+                ;
+        assert_int_equal(r, 0);
+        assert_int_equal(f->answer.status, STATUS_INVALID);
+        assert_string_equal(f->answer.complaint.path, "submit.indicators[0].name");
+        long_deinit(&l);
+}
+
+static void items_of_a_submission_get_one_job_in_all_turns(void **state) {
+        Fixture *f = *state;
+        Long l;
+        int r;
+
+        assert_int_equal(begin_in_42(f, "own"), STATUS_OK);
+        assert_int_equal(lifecycle_update_identity(&f->jobs.lifecycle, jobs_find(&f->jobs.jobs, "own")), 0);
+        f->peer.pid = PID_IN_42;
+        f->connection = 2;
+        long_make(f, &l);
+        assert_int_equal(long_place(f, &l), DESK_MORE);
+        assert_string_equal(l.submissions[0].job, "own");
+        assert_int_equal(jobs_rename(&f->jobs.jobs, jobs_find(&f->jobs.jobs, "own"), "other"), 0);
+        while ((r = long_place(f, &l)) == DESK_MORE)
+                ;
+        assert_int_equal(r, DESK_PENDING);
+        assert_string_equal(l.submissions[N_LONG - 1].job, "own");
+        assert_true(complete_one(f) >= 0);
+        assert_int_equal(count_results(f->place.reader, &(ResultFilter){ .job = "own" }), N_LONG);
+        long_deinit(&l);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
+                ROOM_TEST(a_long_submission_takes_several_turns),
+                ROOM_TEST(the_last_item_of_a_long_submission_can_refuse_it),
+                ROOM_TEST(a_long_submission_begins_again_after_a_change_of_the_models),
+                ROOM_TEST(items_of_a_submission_get_one_job_in_all_turns),
                 ROOM_TEST(results_are_stored_once_and_counted),
                 ROOM_TEST(results_too_old_to_keep_are_refused),
                 ROOM_TEST(the_item_that_does_not_conform_is_named),

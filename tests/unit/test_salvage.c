@@ -6,9 +6,12 @@
 /* tests: daemon/store/damage/salvage.c daemon/store/damage/damaged_schema.c daemon/store/damage/damaged_file.c
     daemon/store/damage/damaged_page.c daemon/store/damage/damaged_tree.c */
 
+#include "store/damage/damaged_schema.h"
 #include "store/indicators/result_reader.h"
 #include "store/jobs/job_reader.h"
 #include "store/jobs/job_rows.h"
+#include "store/opening.h"
+#include "store/schema.h"
 #include "store_fixture.h"
 
 static void assert_salvaged(Place *place, uint64_t n_files) {
@@ -215,6 +218,32 @@ static void columns_are_found_by_name(void **state) {
         assert_int_equal(ask_place(place, "SELECT count(*) FROM job WHERE id = 'a' AND uid = 7 AND by_admin = 0"), 1);
 }
 
+/* SQLite has moved another tree to the root of the table that was dropped. */
+static void a_missing_table_has_no_rows(void **state) {
+        char old_path[PATH_MAX], new_path[PATH_MAX];
+        Place *place = *state;
+        DamagedSource source;
+        Database database;
+        DamagedFile file;
+
+        place_open(place);
+        assert_int_equal(put_number(place->store, 1, 1), STORE_DONE);
+        place_close(place);
+        change_place(place, "DROP TABLE stack");
+        place_path(place, "perfd.db", old_path);
+        place_path(place, "new.db", new_path);
+        assert_int_equal(opening_open_file(new_path, &database), 0);
+        assert_int_equal(damaged_file_open(&file, old_path, SCHEMA_APPLICATION_ID), 0);
+
+        assert_int_equal(damaged_schema_find(&file, &database, "stack", &source), 0);
+        assert_int_equal(source.root, 0);
+        assert_int_equal(damaged_schema_find(&file, &database, "result", &source), 0);
+        assert_true(source.root > 0);
+        damaged_file_close(&file);
+        database_close(&database);
+        assert_int_equal(unlink(new_path), 0);
+}
+
 /* Indexes tell which jobs there were, so that phases and timelines outside of damaged pages stay. */
 static void jobs_of_a_damaged_page_are_restored_from_indexes(void **state) {
         PhaseView phase = { .index = 2, .name = "load", .begin_realtime_ms = 11, .end_realtime_ms = 15 };
@@ -295,6 +324,7 @@ int main(void) {
                 TEST(only_the_rows_of_damaged_pages_are_lost),
                 TEST(a_salvage_that_was_interrupted_is_repeated),
                 TEST(columns_are_found_by_name),
+                TEST(a_missing_table_has_no_rows),
                 TEST(jobs_of_a_damaged_page_are_restored_from_indexes),
                 TEST(rows_in_the_log_are_salvaged_as_well),
         };

@@ -235,6 +235,50 @@ static void the_interval_of_a_median_holds_it_as_often_as_it_says(void **state) 
         }
 }
 
+static uint64_t scramble(uint64_t v) {
+        v = (v ^ (v >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+        v = (v ^ (v >> 27)) * UINT64_C(0x94d049bb133111eb);
+        return v ^ (v >> 31);
+}
+
+static int compare(const void *a, const void *b) {
+        double x = *(const double *)a, y = *(const double *)b;
+
+        return (x > y) - (x < y);
+}
+
+/* Makes value i of a sample: any finite double, few different ones, or similar ones. */
+static double make_value(unsigned kind, uint64_t i) {
+        uint64_t bits = scramble(i + 1);
+        double v;
+
+        if (kind == 1)
+                return (double)(bits % 7) - 3;
+        if (kind == 2)
+                return 300 + (double)(bits >> 40) / 1e6;
+        memcpy(&v, &bits, sizeof(v));
+        return isfinite(v) ? v : -(double)(bits >> 12);
+}
+
+static void many_values_are_sorted_like_few(void **state) {
+        static const size_t sizes[] = { 2, 1023, 1024, 1025, 50000 };
+
+        (void)state;
+        for (unsigned kind = 0; kind < 3; kind++)
+                for (size_t k = 0; k < N_ELEMENTS(sizes); k++) {
+                        size_t n = sizes[k];
+                        scoped(freep) double *values = malloc(n * sizeof(*values)), *expected = malloc(n * sizeof(*expected));
+
+                        assert_true(values && expected);
+                        for (size_t i = 0; i < n; i++)
+                                values[i] = expected[i] = make_value(kind, i);
+                        qsort(expected, n, sizeof(*expected), compare);
+                        statistics_sort(values, n);
+                        for (size_t i = 0; i < n; i++)
+                                assert_true(values[i] == expected[i]);
+                }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_sample_is_summed_up_as_numpy_and_pandas_do),
@@ -245,6 +289,7 @@ int main(void) {
                 cmocka_unit_test(a_median_needs_no_order),
                 cmocka_unit_test(the_interval_of_a_median_has_its_true_level),
                 cmocka_unit_test(the_interval_of_a_median_holds_it_as_often_as_it_says),
+                cmocka_unit_test(many_values_are_sorted_like_few),
                 cmocka_unit_test(real_batches_have_their_known_statistics),
         };
 

@@ -79,6 +79,14 @@ static int find_units(Exchange *exchange, PointQuery *query) {
         return 0;
 }
 
+/* True if all statistics of a number that were requested follow from the order of its values. */
+static bool is_of_order(const Selection *selection, size_t number) {
+        for (size_t i = 0; i < selection->n_stats; i++)
+                if (selection->number_of_stat[i] == number && !choice_is_of_order(&selection->stats[i]))
+                        return false;
+        return true;
+}
+
 /* Computes the statistics of a group's numbers; each may be requested more than once. */
 static void compute(const PointQuery *query, Group *group, double ret[static STATS_MAX]) {
         const Selection *selection = &query->selection;
@@ -87,7 +95,10 @@ static void compute(const PointQuery *query, Group *group, double ret[static STA
                 Sequence *values = &group->numbers[number];
                 Statistics statistics;
 
-                statistics_of(values->values, values->n, &statistics);
+                if (is_of_order(selection, number))
+                        statistics_order_of(values->values, values->n, &statistics);
+                else
+                        statistics_of(values->values, values->n, &statistics);
                 for (size_t i = 0; i < selection->n_stats; i++)
                         if (selection->number_of_stat[i] == number)
                                 ret[i] = choice_value(&selection->stats[i], &statistics, values->values, values->n);

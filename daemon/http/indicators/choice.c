@@ -5,22 +5,23 @@
 
 #include "util/parse.h"
 
-#define FIELD(member, has_unit) { #member, offsetof(Statistics, member), has_unit }
+#define FIELD(member, has_unit) { #member, offsetof(Statistics, member), has_unit, .is_of_order = true }
+#define FIELD_OF_SUMS(member, has_unit) { #member, offsetof(Statistics, member), has_unit, .is_of_order = false }
 
 const ChoiceField choice_fields[N_CHOICE_FIELDS] = {
         FIELD(n, false),
-        FIELD(mean, true),
+        FIELD_OF_SUMS(mean, true),
         FIELD(median, true),
-        FIELD(sd, true),
-        FIELD(standard_error, true),
+        FIELD_OF_SUMS(sd, true),
+        FIELD_OF_SUMS(standard_error, true),
         FIELD(min, true),
         FIELD(max, true),
         FIELD(q1, true),
         FIELD(q3, true),
         FIELD(iqr, true),
-        FIELD(cov, false),
+        FIELD_OF_SUMS(cov, false),
         FIELD(covm, false),
-        FIELD(skew, false),
+        FIELD_OF_SUMS(skew, false),
 };
 
 static int parse_percentile(const char *text, size_t n, double *ret) {
@@ -77,6 +78,10 @@ double choice_value(const Choice *choice, const Statistics *statistics, const do
 
 bool choice_is_count(const Choice *choice) {
         return choice->field == choice_fields;
+}
+
+bool choice_is_of_order(const Choice *choice) {
+        return !choice->field || choice->field->is_of_order;
 }
 
 bool choice_has_unit(const Choice *choice) {

@@ -19,6 +19,7 @@ typedef struct ChoiceField {
         const char *name;
         size_t offset;
         bool has_unit; /* the unit is that of the values */
+        bool is_of_order; /* statistics_order_of() computes it */
 } ChoiceField;
 
 #define N_CHOICE_FIELDS 13U
@@ -42,5 +43,7 @@ int choice_parse(const char *text, size_t n, Choice *ret);
 double choice_value(const Choice *choice, const Statistics *statistics, const double *sorted, size_t n);
 /* True for the number of values, which is a whole number. */
 bool choice_is_count(const Choice *choice);
+/* True if statistics_order_of() is sufficient for choice_value(). */
+bool choice_is_of_order(const Choice *choice);
 /* True if the number is in the unit of the values; other numbers have no unit. */
 bool choice_has_unit(const Choice *choice);

@@ -34,12 +34,16 @@ static bool is_text(const Field *field, const char *text) {
         return field->type == FIELD_TEXT && (size_t)field->n == strlen(text) && memcmp(field->text, text, (size_t)field->n) == 0;
 }
 
-static int take_entry(const DamagedRow *row, const char *name, SchemaEntry *ret) {
+/* *ret_is_taken is set if another entry has the root of the new file's entry. */
+static int take_entry(const DamagedRow *row, const char *name, const SchemaEntry *new, SchemaEntry *ret, bool *ret_is_taken) {
         Field fields[N_SCHEMA_COLUMNS], *sql = &fields[SCHEMA_SQL];
 
-        if (damaged_page_fields(row, fields, N_SCHEMA_COLUMNS) != N_SCHEMA_COLUMNS || !is_text(&fields[SCHEMA_NAME], name) ||
-            fields[SCHEMA_ROOT].type != FIELD_INTEGER)
+        if (damaged_page_fields(row, fields, N_SCHEMA_COLUMNS) != N_SCHEMA_COLUMNS || fields[SCHEMA_ROOT].type != FIELD_INTEGER)
                 return 0;
+        if (!is_text(&fields[SCHEMA_NAME], name)) {
+                *ret_is_taken |= fields[SCHEMA_ROOT].integer == new->root;
+                return 0;
+        }
 
         entry_deinit(ret);
         *ret = (SchemaEntry){ .is_found = true, .root = fields[SCHEMA_ROOT].integer };
@@ -49,7 +53,7 @@ static int take_entry(const DamagedRow *row, const char *name, SchemaEntry *ret)
 }
 
 /* *ret stays as it is when the schema of the damaged file does not have the name. */
-static int find_old(const DamagedFile *file, const char *name, SchemaEntry *ret) {
+static int find_old(const DamagedFile *file, const char *name, const SchemaEntry *new, SchemaEntry *ret, bool *ret_is_taken) {
         scoped(row_deinit) DamagedRow row = {};
         uint8_t page[DAMAGED_PAGE_BYTES];
         DamagedTree leaves;
@@ -62,7 +66,7 @@ static int find_old(const DamagedFile *file, const char *name, SchemaEntry *ret)
                 for (size_t k = 0; r == 0 && k < n; k++) {
                         r = damaged_page_row(file, leaves.pages[i], page, k, &row);
                         if (r == 0)
-                                r = take_entry(&row, name, ret);
+                                r = take_entry(&row, name, new, ret, ret_is_taken);
                         if (r == DAMAGED_ROW_LOST)
                                 r = 0;
                 }
@@ -134,18 +138,18 @@ static int find_columns(Database *database, const char *name, Database *old, Dam
 int damaged_schema_find(const DamagedFile *file, Database *database, const char *name, DamagedSource *ret) {
         scoped(entry_deinit) SchemaEntry old = {}, new = {};
         scoped(database_closep) Database like = {};
-        bool is_same;
+        bool is_same, is_taken = false;
         int r;
 
         *ret = (DamagedSource){};
         r = find_new(database, name, &new);
         if (r == 0)
-                r = find_old(file, name, &old);
+                r = find_old(file, name, &new, &old, &is_taken);
         if (r != 0 || (!new.is_found && !old.is_found))
                 return r;
 
         is_same = !old.is_found || strcmp(old.sql ?: "", new.sql ?: "") == 0;
-        ret->root = (uint32_t)(old.is_found ? old.root : new.root);
+        ret->root = (uint32_t)(old.is_found ? old.root : is_taken ? 0 : new.root);
         ret->is_index = !new.sql || strncmp(new.sql, CREATE_TABLE, strlen(CREATE_TABLE)) != 0;
         if (ret->is_index) {
                 if (!is_same)

@@ -5,7 +5,8 @@
  * Damaged schema: where the rows of a table are in a damaged file, and which of their values are which columns
  *
  * The schema of the damaged file tells roots and the order of columns, which may differ from that of the new file. Where the schema is
- * damaged, it is taken from the new file: files of one version have the same schema.
+ * damaged, it is taken from the new file: files of one version have the same schema. A root that another entry of the damaged file has
+ * is not taken: that file lacks the table.
  */
 
 #include <stdbool.h>

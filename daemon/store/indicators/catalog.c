@@ -71,6 +71,14 @@ static int term_id(Database *database, Field text, int64_t *ret) {
         return database_text_id(database, &term_find, &term_insert, text, ret);
 }
 
+STATEMENT term_show = { "UPDATE term SET shown = ?2 WHERE id = ?1 AND shown IS NULL", 0 };
+
+static int show_component(Database *database, int64_t component, const CatalogNames *names) {
+        bool is_written = names->written_component.type == FIELD_TEXT;
+
+        return database_run(database, &term_show, FIELDS(field_i64(component), is_written ? names->written_component : names->component));
+}
+
 STATEMENT index_put = {
         "UPDATE indicator SET shape = ?3, indexed_from = ?4 WHERE name = ?1 AND component = ?2 AND uid = ?5",
         0,
@@ -129,20 +137,22 @@ static int slot_flush(CatalogSlot *slot, Database *database) {
         return r == 0 && entry->is_index_new ? write_index(entry, database) : r;
 }
 
-static int slot_fill(CatalogSlot *slot, Database *database, Field name, Field component, Headroom *headroom) {
+static int slot_fill(CatalogSlot *slot, Database *database, const CatalogNames *names, Headroom *headroom) {
         CatalogEntry entry = { .uid = headroom->uid };
         int r;
 
         r = slot_flush(slot, database);
         slot->is_used = false;
         if (r == 0)
-                r = term_id(database, name, &entry.name);
+                r = term_id(database, names->name, &entry.name);
         if (r == 0)
-                r = term_id(database, component, &entry.component);
+                r = term_id(database, names->component, &entry.component);
         if (r == 0)
                 r = read_index(&entry, database);
         if (r == 0 && !entry.is_known && headroom->n_names-- <= 0)
                 return CATALOG_REFUSED;
+        if (r == 0 && !entry.is_known)
+                r = show_component(database, entry.component, names);
         if (r != 0)
                 return r;
 
@@ -156,14 +166,15 @@ static bool slot_matches(const CatalogSlot *slot, Field name, Field component, i
                strcmp(slot->component, component.text) == 0;
 }
 
-int catalog_find(Catalog *catalog, Database *database, Field name, Field component, Headroom *headroom, CatalogEntry **ret) {
+int catalog_find(Catalog *catalog, Database *database, const CatalogNames *names, Headroom *headroom, CatalogEntry **ret) {
+        Field name = names->name, component = names->component;
         uint64_t hash = hash_bytes(hash_bytes(HASH_BEGIN, name.text, (size_t)name.n), component.text, (size_t)component.n);
         CatalogSlot *slot = &catalog->slots[(hash + (uint64_t)headroom->uid) % N_SLOTS];
         int r;
 
         assert(name.n <= (int)NAME_MAX_BYTES && component.n <= (int)COMPONENT_MAX_BYTES);
         if (!slot_matches(slot, name, component, headroom->uid)) {
-                r = slot_fill(slot, database, name, component, headroom);
+                r = slot_fill(slot, database, names, headroom);
                 if (r != 0)
                         return r;
                 memcpy(slot->name, name.text, (size_t)name.n + 1);

@@ -45,12 +45,17 @@ int catalog_find_headroom(Catalog *catalog, Database *database, int64_t uid, boo
 /* Counts a refusal of a user who wanted more names or series than the headroom. */
 void catalog_note_refusal(Catalog *catalog, int64_t uid, Resource resource);
 
+/* written_component: as the sender wrote it; null: the same. Lists show a component as it was written in the first result. */
+typedef struct CatalogNames {
+        Field name, component, written_component;
+} CatalogNames;
+
 /* Finds the entry of a name and component of the headroom's user, and inserts a new one if needed. *ret is borrowed until the
  * next call. 0, CATALOG_REFUSED: there is no headroom for a new name; or an outcome of database.h. */
 enum {
         CATALOG_REFUSED = SERIES_REFUSED + 1,
 };
-int catalog_find(Catalog *catalog, Database *database, Field name, Field component, Headroom *headroom, CatalogEntry **ret);
+int catalog_find(Catalog *catalog, Database *database, const CatalogNames *names, Headroom *headroom, CatalogEntry **ret);
 /* Counts a stored result. 0 or an outcome of database.h. */
 typedef struct CatalogResult {
         uint64_t time_ms;

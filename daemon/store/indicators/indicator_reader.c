@@ -13,7 +13,7 @@ static const StoreColumn indicator_columns[] = {
 };
 
 #define INDICATORS                                                                                                    \
-        "SELECT n.text, c.text, sum(i.n_results), max(i.latest_ms) FROM indicator AS i"                               \
+        "SELECT n.text, ifnull(c.shown, c.text), sum(i.n_results), max(i.latest_ms) FROM indicator AS i"                               \
         " CROSS JOIN term AS n ON n.id = i.name CROSS JOIN term AS c ON c.id = i.component WHERE i.n_results > 0"
 #define IN_ORDER " GROUP BY i.name, i.component ORDER BY n.text, c.text"
 

@@ -33,8 +33,8 @@ static const StoreColumn result_columns[] = {
         "ifnull((SELECT r.job_row IS j.row OR r.uid IN (j.uid, j.begun_by) FROM job AS j WHERE j.id = r.job), TRUE)"
 
 #define RESULT_COLUMNS                                                                           \
-        "r.row, r.id, n.text, c.text, r.version, iif(" IS_OF_JOB ", r.job, NULL), r.uid, r.time_ms, r.score, r.document,"  \
-        " r.exit_status, r.batch, r.batch_index, r.run, r.claimed_ms, ifnull(r.stack, 0)," \
+        "r.row, r.id, n.text, ifnull(c.shown, c.text), r.version, iif(" IS_OF_JOB ", r.job, NULL), r.uid, r.time_ms, r.score,"  \
+        " r.document, r.exit_status, r.batch, r.batch_index, r.run, r.claimed_ms, ifnull(r.stack, 0)," \
         " (SELECT lower(hex(k.digest)) FROM stack AS k WHERE k.id = r.stack),"                             \
         " (SELECT lower(hex(p.digest)) FROM specification AS p WHERE p.id = r.specification)"
 
@@ -104,7 +104,7 @@ static const StoreColumn batch_columns[] = {
 
 /* The first result with the id determines the user of the batch. */
 STATEMENT batch_list = {
-        "SELECT r.time_ms, r.score, r.version, r.exit_status, r.run, r.document, n.text, c.text, r.batch_index"
+        "SELECT r.time_ms, r.score, r.version, r.exit_status, r.run, r.document, n.text, ifnull(c.shown, c.text), r.batch_index"
         " FROM result AS r INDEXED BY result_by_batch" TERMS
         " WHERE r.batch = ?1"
         " AND r.uid = (SELECT uid FROM result WHERE row ="

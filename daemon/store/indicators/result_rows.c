@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdalign.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "store/database.h"
@@ -40,12 +41,12 @@ enum {
 /* Fields of a result in the order in which they are packed. */
 typedef union Item {
         struct {
-                Field id, time_ms, claimed_ms, name, component, job, is_job_inherited, version, score, document;
+                Field id, time_ms, claimed_ms, name, component, written_component, job, is_job_inherited, version, score, document;
                 Field exit_status, batch, batch_index, run;
                 Field shape; /* null: no model, not indexed */
                 Field stack, specification; /* their numbers in the set, from 1; 0: none */
         };
-        Field all[17];
+        Field all[18];
 } Item;
 
 _Static_assert(sizeof(Item) == sizeof(((Item *)NULL)->all), "an item is unpacked at once");
@@ -172,6 +173,7 @@ static int apply_again(RowSet *set, const Item *item, const Sender *sender, Data
 /* *ret_is_new: the result was not stored before. */
 static int apply_item(RowSet *set, const Item *item, Sender *sender, IndexParts *parts, Database *database, Catalog *catalog,
                       bool *ret_is_new) {
+        const CatalogNames names = { item->name, item->component, item->written_component };
         CatalogEntry *entry;
         SeriesEntry series = {};
         int64_t stack, specification = 0;
@@ -182,7 +184,7 @@ static int apply_item(RowSet *set, const Item *item, Sender *sender, IndexParts 
                 r = specification_rows_find(database, &sender->specifications, (size_t)item->specification.integer, sender->uid,
                                             &specification);
         if (r == 0)
-                r = catalog_find(catalog, database, item->name, item->component, sender->headroom, &entry);
+                r = catalog_find(catalog, database, &names, sender->headroom, &entry);
         if (r == 0 && item->shape.text)
                 r = index_parts_read(parts, item);
         if (r == 0 && item->shape.text)
@@ -469,6 +471,13 @@ static void pack_document(Buffer *buffer, JsonText text, const Value *value) {
         pack_text_end(buffer, begin);
 }
 
+/* Null where the sender wrote the component as it is compared. */
+static Field written_field(const Indicator *indicator) {
+        bool differs = indicator->written_component && strcmp(indicator->written_component, indicator->component) != 0;
+
+        return field_string(differs ? indicator->written_component : NULL);
+}
+
 /* The order is that of Item. */
 static void pack_item(Buffer *buffer, const Submission *item, uint64_t stack, uint64_t specification, uint64_t arrived_ms) {
         const Indicator *indicator = &item->indicator;
@@ -476,7 +485,7 @@ static void pack_item(Buffer *buffer, const Submission *item, uint64_t stack, ui
 
         pack_fields(buffer, FIELDS(field_blob(item->id, sizeof(item->id)), field_u64(item->time_ms ? item->time_ms : arrived_ms),
                                    field_if(item->claimed_ms != 0, field_u64(item->claimed_ms)), field_string(indicator->name),
-                                   field_string(indicator->component ? indicator->component : ""),
+                                   field_string(indicator->component ? indicator->component : ""), written_field(indicator),
                                    field_string(item->job && item->job[0] ? item->job : NULL), field_i64(item->is_job_inherited),
                                    field_string(indicator->version),
                                    field_if(indicator->has_overall_score, field_double(indicator->overall_score))));
@@ -497,25 +506,70 @@ static void pack_item(Buffer *buffer, const Submission *item, uint64_t stack, ui
         pack_fields(buffer, FIELDS(field_u64(stack), field_u64(specification)));
 }
 
+struct ResultPacker {
+        Buffer buffer;
+        StackList stacks;
+        SpecificationList specifications;
+        size_t n_items;
+};
+
+ResultPacker *result_rows_packer_new(void) {
+        return calloc(1, sizeof(ResultPacker));
+}
+
+ResultPacker *result_rows_packer_free(ResultPacker *packer) {
+        if (packer)
+                buffer_deinit(&packer->buffer);
+        free(packer);
+        return NULL;
+}
+
+void result_rows_packer_note(ResultPacker *packer, const Submission *item) {
+        assert(packer->buffer.n == 0);
+
+        stack_rows_add(&packer->stacks, item->stack);
+        specification_rows_add(&packer->specifications, item->specification);
+        packer->n_items++;
+}
+
+void result_rows_packer_begin(ResultPacker *packer, const Peer *sender) {
+        Buffer *buffer = &packer->buffer;
+
+        assert(buffer->n == 0);
+
+        rowset_begin(buffer, NULL, 0);
+        for (size_t i = 0; i < n_stored_bytes(packer->n_items); i++)
+                buffer_putc(buffer, 0);
+        pack_fields(buffer, FIELDS(field_u64(sender->uid), field_i64(sender->is_admin || sender->is_vouched || sender->uid == 0),
+                                   field_i64(sender->is_admin || sender->uid == 0)));
+        stack_rows_pack(&packer->stacks, buffer);
+        specification_rows_pack(&packer->specifications, buffer);
+}
+
+void result_rows_packer_add(ResultPacker *packer, const Submission *item, uint64_t arrived_ms) {
+        pack_item(&packer->buffer, item, stack_rows_number(&packer->stacks, item->stack),
+                  specification_rows_number(&packer->specifications, item->specification), arrived_ms);
+}
+
+size_t result_rows_packer_size(const ResultPacker *packer) {
+        return packer->buffer.n;
+}
+
+RowSet *result_rows_packer_finish(ResultPacker *packer, StoreCookie cookie) {
+        RowSet *set = packer ? rowset_finish(&packer->buffer, &result_rows_kind, packer->n_items, cookie) : NULL;
+
+        result_rows_packer_free(packer);
+        return set;
+}
+
 RowSet *result_rows_pack(const Submission *items, size_t n_items, const Peer *sender, uint64_t arrived_ms, StoreCookie cookie) {
-        scoped(buffer_deinit) Buffer buffer = {};
-        SpecificationList specifications = {};
-        StackList stacks = {};
+        ResultPacker *packer = result_rows_packer_new();
 
-        for (size_t i = 0; i < n_items; i++) {
-                stack_rows_add(&stacks, items[i].stack);
-                specification_rows_add(&specifications, items[i].specification);
-        }
-        rowset_begin(&buffer, NULL, 0);
-        for (size_t i = 0; i < n_stored_bytes(n_items); i++)
-                buffer_putc(&buffer, 0);
-        pack_fields(&buffer, FIELDS(field_u64(sender->uid), field_i64(sender->is_admin || sender->is_vouched || sender->uid == 0),
-                                    field_i64(sender->is_admin || sender->uid == 0)));
-        stack_rows_pack(&stacks, &buffer);
-        specification_rows_pack(&specifications, &buffer);
-        for (size_t i = 0; i < n_items; i++)
-                pack_item(&buffer, &items[i], stack_rows_number(&stacks, items[i].stack),
-                          specification_rows_number(&specifications, items[i].specification), arrived_ms);
-
-        return rowset_finish(&buffer, &result_rows_kind, n_items, cookie);
+        for (size_t i = 0; packer && i < n_items; i++)
+                result_rows_packer_note(packer, &items[i]);
+        if (packer)
+                result_rows_packer_begin(packer, sender);
+        for (size_t i = 0; packer && i < n_items; i++)
+                result_rows_packer_add(packer, &items[i], arrived_ms);
+        return result_rows_packer_finish(packer, cookie);
 }

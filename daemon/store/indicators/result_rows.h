@@ -16,6 +16,21 @@
  */
 RowSet *result_rows_pack(const Submission *items, size_t n_items, const Peer *sender, uint64_t arrived_ms, StoreCookie cookie);
 
+/*
+ * Packs the items in parts: result_rows_packer_note() for each item, result_rows_packer_begin(), result_rows_packer_add() for each
+ * item, and result_rows_packer_finish(). The items' documents are borrowed until then.
+ */
+typedef struct ResultPacker ResultPacker;
+ResultPacker *result_rows_packer_new(void); /* NULL: out of memory; caller frees */
+ResultPacker *result_rows_packer_free(ResultPacker *packer);
+void result_rows_packer_note(ResultPacker *packer, const Submission *item);
+void result_rows_packer_begin(ResultPacker *packer, const Peer *sender);
+void result_rows_packer_add(ResultPacker *packer, const Submission *item, uint64_t arrived_ms);
+/* Returns the size of the row set. */
+size_t result_rows_packer_size(const ResultPacker *packer);
+/* As result_rows_pack(); frees the packer, which may be NULL. */
+RowSet *result_rows_packer_finish(ResultPacker *packer, StoreCookie cookie);
+
 /* Outcome of the results of a row set. */
 typedef struct ResultsStored {
         size_t n_new;      /* results that were not stored before */

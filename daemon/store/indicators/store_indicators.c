@@ -137,11 +137,12 @@ static int undo(Database *database) {
 
 /* The document contains the terms, because the id of a lost term may now belong to another term. Damaged JSON has no name. */
 #define NAME_OF_DOCUMENT "CASE WHEN json_valid(?19) THEN json_extract(?19, '$.name') END"
-#define COMPONENT_OF_DOCUMENT \
-        "CASE WHEN json_valid(?19) THEN lower(coalesce(json_extract(?19, '$.component'), json_extract(?19, '$.framework'), '')) END"
+#define WRITTEN_COMPONENT "coalesce(json_extract(?19, '$.component'), json_extract(?19, '$.framework'), '')"
+#define COMPONENT_OF_DOCUMENT "CASE WHEN json_valid(?19) THEN lower(" WRITTEN_COMPONENT ") END"
 
 STATEMENT terms_salvage = {
-        "INSERT OR IGNORE INTO term (text) VALUES (" NAME_OF_DOCUMENT "), (" COMPONENT_OF_DOCUMENT ")", 0,
+        "INSERT OR IGNORE INTO term (text, shown) VALUES (" NAME_OF_DOCUMENT ", NULL),"
+        " (" COMPONENT_OF_DOCUMENT ", CASE WHEN json_valid(?19) THEN " WRITTEN_COMPONENT " END)", 0,
 };
 
 STATEMENT result_salvage = {
@@ -175,10 +176,10 @@ static const StoreIndex shape_indexes[] = { { "sqlite_autoindex_shape_1", &shape
 
 /* --- tables -------------------------------------------------------------------------------------- */
 
-/* Names and components repeat: other tables have their ids. */
+/* Names and components repeat: other tables have their ids. shown: a component as it was written first; null: of a name alone. */
 static const StoreTable term_table = {
         .name = "term",
-        .schema = "CREATE TABLE term (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT;",
+        .schema = "CREATE TABLE term (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, shown TEXT) STRICT;",
         .checks = { "SELECT max(id) FROM term" },
 };
 

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/http_thread.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include "util/clock.h"
+#include "util/thread.h"
+
+#define ACCEPTS_PER_TURN 32U
+#define REFUSALS_PER_TURN 8U
+#define BACKOFF_NS (100 * NS_PER_MS)
+
+/* --- refused connections ------------------------------------------------------------------------ */
+
+static void answer_refused(HttpThread *thread, size_t n) {
+        if (n > thread->n_refused)
+                n = thread->n_refused;
+        for (size_t i = 0; i < n; i++)
+                connection_limits_refuse(thread->parts.limits, &thread->refused[i]);
+        thread->n_refused -= n;
+        if (thread->n_refused == 0) {
+                free(TAKE(thread->refused));
+                return;
+        }
+        memmove(thread->refused, thread->refused + n, thread->n_refused * sizeof(thread->refused[0]));
+}
+
+static void put_refused(HttpThread *thread, const RefusedConnection *refused) {
+        if (thread->n_refused == HTTP_THREAD_REFUSED_MAX)
+                answer_refused(thread, REFUSALS_PER_TURN);
+        if (!thread->refused)
+                thread->refused = calloc(HTTP_THREAD_REFUSED_MAX, sizeof(*thread->refused));
+        if (!thread->refused) {
+                connection_limits_refuse(thread->parts.limits, refused);
+                return;
+        }
+        thread->refused[thread->n_refused++] = *refused;
+}
+
+/* --- accepting ---------------------------------------------------------------------------------- */
+
+/* Charges a connection and hands it to the library; takes ownership of fd. */
+static void admit(HttpThread *thread, int fd, const struct sockaddr *address, socklen_t n_address) {
+        RefusedConnection refused;
+
+        thread->added = connection_limits_add(thread->parts.limits, fd, (uint32_t)atomic_load(thread->parts.admin_gid), clock_boottime_ns(),
+                                              &refused);
+        if (!thread->added) {
+                put_refused(thread, &refused);
+                return;
+        }
+
+        (void)MHD_add_connection(thread->daemon, fd, address, n_address); /* closes the socket on failure */
+        connection_limits_remove(thread->parts.limits, TAKE(thread->added));
+}
+
+/* Returns false if no connection is left to accept. */
+static bool accept_one(HttpThread *thread) {
+        struct sockaddr_storage address = {};
+        socklen_t n = sizeof(address);
+        int fd;
+
+        fd = accept4(thread->listen_fd, (struct sockaddr *)&address, &n, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+                admit(thread, fd, (struct sockaddr *)&address, n);
+                return true;
+        }
+        if (errno == EINTR || errno == ECONNABORTED)
+                return true;
+        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+                atomic_fetch_add(thread->parts.n_exhausted, 1);
+        if (errno != EAGAIN)
+                thread->backoff_until_ns = clock_boottime_ns() + BACKOFF_NS;
+        return false;
+}
+
+static void accept_waiting(HttpThread *thread) {
+        for (unsigned i = 0; i < ACCEPTS_PER_TURN && accept_one(thread); i++)
+                ;
+}
+
+/* --- the thread --------------------------------------------------------------------------------- */
+
+/* Returns for how long the thread may wait; -1: without end. */
+static int find_timeout_ms(HttpThread *thread, bool is_backing_off) {
+        MHD_UNSIGNED_LONG_LONG library_ms = 0;
+        bool has_timeout = MHD_get_timeout(thread->daemon, &library_ms) == MHD_YES;
+        uint64_t ms = has_timeout ? library_ms : UINT64_MAX;
+
+        if (thread->n_refused > 0)
+                return 0;
+        if (is_backing_off && ms > BACKOFF_NS / NS_PER_MS)
+                ms = BACKOFF_NS / NS_PER_MS;
+        return ms > INT32_MAX ? -1 : (int)ms;
+}
+
+static void run_once(HttpThread *thread, int library_fd) {
+        bool is_backing_off = thread->backoff_until_ns > 0 && clock_boottime_ns() < thread->backoff_until_ns;
+        bool is_accepting = !is_backing_off && !atomic_load(&thread->is_retired);
+        struct pollfd fds[] = {
+                { .fd = is_accepting ? thread->listen_fd : -1, .events = POLLIN },
+                { .fd = library_fd, .events = POLLIN },
+                { .fd = thread->wake_fd, .events = POLLIN },
+        };
+        int n = poll(fds, N_ELEMENTS(fds), find_timeout_ms(thread, is_backing_off));
+        eventfd_t unused;
+
+        if (n > 0 && fds[0].revents)
+                accept_waiting(thread);
+        if (n > 0 && fds[2].revents)
+                (void)eventfd_read(thread->wake_fd, &unused);
+        (void)MHD_run(thread->daemon);
+        if (n == 0)
+                answer_refused(thread, REFUSALS_PER_TURN);
+}
+
+static void *on_start(void *userdata) {
+        HttpThread *thread = userdata;
+        const union MHD_DaemonInfo *info = MHD_get_daemon_info(thread->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+
+        assert(info);
+        pthread_setname_np(pthread_self(), "perfd-http");
+        while (!atomic_load(&thread->is_stopping))
+                run_once(thread, info->epoll_fd);
+        answer_refused(thread, thread->n_refused);
+        return NULL;
+}
+
+int http_thread_start(HttpThread *thread, struct MHD_Daemon *daemon, int listen_fd, const HttpThreadParts *parts) {
+        int r;
+
+        *thread = (HttpThread){ .parts = *parts, .daemon = daemon, .listen_fd = listen_fd };
+        thread->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+        r = thread->wake_fd >= 0 ? thread_start(&thread->thread, on_start, thread) : -errno;
+        thread->is_running = r == 0;
+        if (r < 0) {
+                closep(&thread->wake_fd);
+                close(listen_fd);
+        }
+        return r;
+}
+
+void http_thread_retire(HttpThread *thread) {
+        atomic_store(&thread->is_retired, true);
+        (void)eventfd_write(thread->wake_fd, 1);
+}
+
+void http_thread_stop(HttpThread *thread) {
+        if (!thread->is_running)
+                return;
+
+        atomic_store(&thread->is_stopping, true);
+        (void)eventfd_write(thread->wake_fd, 1);
+        (void)pthread_join(thread->thread, NULL);
+        thread->is_running = false;
+        closep(&thread->wake_fd);
+        closep(&thread->listen_fd);
+}
+
+/* --- for the library ---------------------------------------------------------------------------- */
+
+void http_thread_resume(HttpThread *thread, struct MHD_Connection *connection) {
+        atomic_fetch_add(&thread->n_resuming, 1);
+        MHD_resume_connection(connection); /* from here on, the connection may end */
+        (void)eventfd_write(thread->wake_fd, 1);
+        atomic_fetch_sub(&thread->n_resuming, 1);
+}
+
+bool http_thread_is_idle(HttpThread *thread) {
+        return atomic_load(&thread->n_connections) == 0 && atomic_load(&thread->n_resuming) == 0;
+}
+
+LimitedConnection *http_thread_note_added(HttpThread *thread) {
+        assert(thread->added);
+        atomic_fetch_add(&thread->n_connections, 1);
+        return TAKE(thread->added);
+}
+
+void http_thread_note_closed(HttpThread *thread, LimitedConnection *connection) {
+        assert(atomic_load(&thread->n_connections) > 0);
+        connection_limits_remove(thread->parts.limits, connection);
+        atomic_fetch_sub(&thread->n_connections, 1);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * HTTP thread: accepts the connections of one listening socket, and runs the library for them
+ *
+ * Connections are accepted in the order in which they came, so that those of a user who connects again and again stand before
+ * those of others. The thread therefore charges a connection before the library has it, which takes much less time than to
+ * answer and close one. Refused connections are answered when there is nothing else to do.
+ */
+
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "http/connection_limits.h"
+
+/* Refused connections that are not answered yet. */
+#define HTTP_THREAD_REFUSED_MAX 256U
+
+/* State that all threads share. */
+typedef struct HttpThreadParts {
+        ConnectionLimits *limits;
+        atomic_uint_fast32_t *admin_gid;
+        atomic_uint_fast64_t *n_exhausted; /* times that no descriptor was left */
+} HttpThreadParts;
+
+typedef struct HttpThread HttpThread;
+struct HttpThread {
+        HttpThreadParts parts;     /* borrowed */
+        struct MHD_Daemon *daemon; /* borrowed; without a listening socket, and with an epoll descriptor */
+        int listen_fd, wake_fd;    /* owned */
+        pthread_t thread;
+        bool is_running;
+        atomic_bool is_retired, is_stopping;
+        atomic_size_t n_connections, n_resuming;
+
+        /* Used by the thread only. */
+        LimitedConnection *added; /* the library is adding this connection */
+        uint64_t backoff_until_ns; /* accepts no connection before */
+        RefusedConnection *refused; /* owned; the oldest first; NULL: none */
+        size_t n_refused;
+};
+
+/* Starts the thread. Owns listen_fd, a listening socket that does not block, even on failure. 0 or a negative errno. */
+int http_thread_start(HttpThread *thread, struct MHD_Daemon *daemon, int listen_fd, const HttpThreadParts *parts);
+/* Accepts no further connections. */
+void http_thread_retire(HttpThread *thread);
+/* Ends the thread; the caller then stops the library. Accepts a thread that was not started, zeroed. */
+void http_thread_stop(HttpThread *thread);
+
+/* Resumes a suspended connection, from any thread. The library alone would notice only when something else happens. */
+void http_thread_resume(HttpThread *thread, struct MHD_Connection *connection);
+/* True if the library has no connection, and nobody resumes one. */
+bool http_thread_is_idle(HttpThread *thread);
+
+/* For the library's notification: returns the connection that is being added, or removes one. */
+LimitedConnection *http_thread_note_added(HttpThread *thread);
+void http_thread_note_closed(HttpThread *thread, LimitedConnection *connection);
