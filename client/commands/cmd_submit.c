@@ -4,6 +4,7 @@
 
 #include "client/cli/input.h"
 #include "client/cli/component_note.h"
+#include "client/cli/job_ref.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
@@ -329,7 +330,7 @@ static int submit(const CommandLine *line, const Intake *intake) {
 static int submit_run(const CommandLine *line) {
         const SubmitOptions *options = line->options;
         scoped(intake_deinit) Intake intake = { .realtime_ms = clock_realtime_ns() / NS_PER_MS };
-        const char *job = options->job ? options->job : getenv("PERFD_JOB");
+        JobRef job;
         int r;
 
         if (options->gate.fail_on && !options->judge)
@@ -342,13 +343,11 @@ static int submit_run(const CommandLine *line) {
 
         intake.is_latencies = options->latencies;
         intake.batch_length = options->batch_length;
-        intake.job = job ? job : "";
-        intake.is_job_inherited = !options->job && intake.job[0];
         intake.context = (AmunContext){ .name = options->failed.indicator, .component = options->failed.component };
-        if (intake.job[0] && !indicator_name_is_valid(intake.job, JOB_ID_MAX - 1)) {
-                message_print("invalid job id '%.200s' in $PERFD_JOB: expected 1 to 128 characters of [A-Za-z0-9_.:-]", intake.job);
+        if (!job_ref_find(options->job, &job))
                 return EXIT_USAGE;
-        }
+        intake.job = job.id;
+        intake.is_job_inherited = job.is_inherited;
 
         r = take_files(&intake, line);
         if (r < 0) {

@@ -61,7 +61,7 @@ int kpi_gate_check(const KpiGate *gate, const char *command) {
         for (const char *p = gate->fail_on; p; p = next_word(p)) {
                 size_t n = strcspn(p, ",");
 
-                if (!find_word(p, n) && !(n == 4 && memcmp(p, "none", 4) == 0))
+                if (!find_word(p, n) && strcmp(gate->fail_on, "none") != 0)
                         return command_refuse(command, "--fail-on expects a list of regression, improvement, changed and no-verdict, or "
                                               "none, not '%.80s'", gate->fail_on);
         }

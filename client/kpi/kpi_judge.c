@@ -29,7 +29,7 @@ static bool is_same_value(const Value *a, const Value *b) {
 }
 
 /* True if the item has all parameters of the KPI. */
-static bool is_kpi_of(const Value *kpi, const Indicator *indicator) {
+static bool has_parameters_of(const Value *kpi, const Indicator *indicator) {
         const Value *wanted = value_get(value_get(kpi, "labels"), "parameters"), *given = value_get(indicator->document, "@parameters");
 
         for (size_t i = 0; i < answer_n_members(wanted); i++) {
@@ -41,9 +41,14 @@ static bool is_kpi_of(const Value *kpi, const Indicator *indicator) {
         return true;
 }
 
+/* True if the judged run of the KPI is one of the items. Other KPIs may have its parameters: of other hardware, or without one of them. */
 static bool is_kpi_of_any(const Value *kpi, const Indicator *indicator, const Submission *items, size_t n_items) {
+        int64_t time_ms = 0;
+
+        (void)value_get_int(kpi, "time_ms", &time_ms);
         for (size_t i = 0; i < n_items; i++)
-                if (is_same_indicator(&items[i].indicator, indicator) && is_kpi_of(kpi, &items[i].indicator))
+                if (items[i].time_ms == (uint64_t)time_ms && is_same_indicator(&items[i].indicator, indicator) &&
+                    has_parameters_of(kpi, &items[i].indicator))
                         return true;
         return false;
 }
@@ -132,10 +137,15 @@ int kpi_judge_job(const GlobalOptions *global, const KpiGate *gate, const char *
                 message_print("cannot judge the results: out of memory");
                 return EXIT_FAILED;
         }
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++) {
+                int64_t time_ms = 0;
+
+                (void)value_get_int(&results->items[i], "time_ms", &time_ms);
+                items[i].time_ms = (uint64_t)time_ms;
                 items[i].indicator = (Indicator){
                         .name = answer_text(&results->items[i], "name"), .component = answer_text(&results->items[i], "component"),
                         .document = value_get(&results->items[i], "document"),
                 };
+        }
         return kpi_judge(global, gate, items, n, fd);
 }

@@ -42,6 +42,7 @@ class KpiRegress(TestCase):
         self.assertEqual((kpi["direction"], kpi["unit"], kpi["since_version"], kpi["version"]), ("higher", "GFLOP/s", "2.10.0", "2.11.0"))
         self.assertEqual(json.loads(self.regress("PiMatmul.rate", "--json", status=4)), answer)
         self.regress("PiMatmul.rate", "--fail-on", "none")
+        self.regress("PiMatmul.rate", "--fail-on", "none,regression", status=2)
         self.regress("PiMatmul.rate", "--fail-on", "improvement,no-verdict")
 
     def test_an_earlier_version_is_judged_without_the_later_ones(self):
@@ -230,10 +231,29 @@ class KpiRegress(TestCase):
         self.assertIn("matrix_size=1024 reps=50: unknown: 4 more runs are needed", done.stderr)
         self.assertNotIn("matrix_size=512", done.stderr)
 
-    def test_a_run_is_judged(self):
+    def test_kpis_of_other_results_do_not_fail_a_submission(self):
+        """The history without the parameter `device`, and that of a later version, have no part in what is stored."""
         self.submit([100] * 10 + [80] * 2)
-        script = ("import json; print(json.dumps({'name': 'PiMatmul', 'component': 'tensorflow', 'version': '2.12.0', "
-                  "'@parameters': {'matrix_size': 512, 'dtype': 'float32', 'reps': 50, 'device': 'cpu'}, '@result': {'rate': 79.5}}))")
+        parameters = {"matrix_size": 512, "dtype": "float32", "reps": 50, "device": "cpu"}
+        document = {"name": "PiMatmul", "component": "tensorflow", "version": "2.13.0", "@result": {"rate": 100.5, "elapsed": 10},
+                    "@parameters": parameters | {"reps": 51}}
+        done = self.running.perfctl("submit", "--judge", "--fail-on", "regression", stdin=json.dumps(document))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("regression", done.stderr)
+        document |= {"version": "2.9.0", "@parameters": parameters}
+        done = self.running.perfctl("submit", "--judge", "--fail-on", "regression", stdin=json.dumps(document))
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_run_is_judged(self):
+        """Of its own history: results of unknown hardware are others."""
+        self.submit([100] * 10 + [80] * 2)
+        template = ("import json; print(json.dumps({'name': 'PiMatmul', 'component': 'tensorflow', 'version': '2.%d.0', "
+                    "'@parameters': {'matrix_size': 512, 'dtype': 'float32', 'reps': 50, 'device': 'cpu'}, '@result': {'rate': %g}}))")
+        for i, rate in enumerate([100] * 8 + [80] * 2):
+            done = self.running.perfctl("run", "--indicator", "yes", "--quiet", "--", "/usr/bin/python3", "-c",
+                                        template % (i, rate * (1 + NOISE[i % 9] / 100)))
+            self.assertEqual(done.returncode, 0, done.stderr)
+        script = template % (12, 79.5)
         words = ("--indicator", "yes", "--quiet", "--judge")
         done = self.running.perfctl("run", *words, "--", "/usr/bin/python3", "-c", script)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -60,8 +60,12 @@ class Reading(SubmitTestCase):
         daemon = self.daemon()
         documents = [{**indicator(), "framework": component} for component in ("TensorFlow", "tensorflow", "TENSORFLOW")]
         result = self.submit(self.file("three.jsonl", *documents), socket=daemon.socket)
-        self.assertEqual(result.stderr.count("listed in lower case"), 1, result.stderr)
-        self.assertEqual(daemon.get("/api/v1/indicators").json["indicators"][0]["component"], "tensorflow")
+        self.assertEqual(result.stderr.count("is compared without regard to case"), 1, result.stderr)
+        indicator_, = daemon.get("/api/v1/indicators").json["indicators"]
+        self.assertEqual((indicator_["component"], indicator_["results"]), ("TensorFlow", 3)) # as the first result wrote it
+        self.assertEqual({r["component"] for r in self.results(daemon)}, {"TensorFlow"})
+        groups = daemon.get("/api/v1/indicators/demo/query?group_by=component&stat=n:" + next(iter(indicator()["@result"]))).json["groups"]
+        self.assertEqual([(group["key"]["component"], group["n"]) for group in groups], [("TensorFlow", 3)])
         for filtered in ("component=tensorFlow", "where=component%3DTensorFlow", "where=component!%3Dtorch"):
             self.assertEqual(len(daemon.get(f"/api/v1/indicators/demo/results?{filtered}").json["results"]), 3, filtered)
         self.assertEqual({r["document"]["framework"] for r in self.results(daemon)}, {"TensorFlow", "tensorflow", "TENSORFLOW"})
