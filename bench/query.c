@@ -7,6 +7,10 @@
  * the queries of HTTP threads: an indexed filter that matches 1 % of the results, and a median over all. Finally,
  * results are stored without queries, and while another thread repeats the median query.
  *
+ * The same follows for results with software stacks, 20 of 200 packages each, in a new store: storing results one per submission,
+ * where each submission brings its stack, a query by a package that a twentieth of the results has in this version, and a median by
+ * the version of the package.
+ *
  *   query [DIRECTORY [ROWS]]     a directory on the disk to be measured; default: /var/tmp
  */
 
@@ -21,6 +25,7 @@
 #include <unistd.h>
 
 #include "http/routes.h"
+#include "stack/stack.h"
 #include "store/indicators/result_rows.h"
 #include "store/store.h"
 #include "util/clock.h"
@@ -30,6 +35,8 @@
 #define N_COMPONENTS 2
 #define N_ASKED 20
 #define N_TURNS 3
+#define N_STACKS 20
+#define N_PACKAGES 200
 
 /* Returns cookie number `number` of this benchmark; the store does not interpret cookies. */
 static StoreCookie cookie_of(uint64_t number) {
@@ -43,6 +50,39 @@ static void check(bool is_true, const char *what) {
                 return;
         fprintf(stderr, "query: %s failed\n", what);
         exit(1);
+}
+
+/* --- software stacks ----------------------------------------------------------------------------- */
+
+typedef struct BenchStack {
+        char texts[N_PACKAGES + 1][40];
+        StackPackage packages[N_PACKAGES + 1];
+        SubmissionStack stack;
+} BenchStack;
+
+static int compare_packages(const void *a, const void *b) {
+        return stack_compare_packages(a, b);
+}
+
+/* Makes stack i: numpy has another version in each stack, and a tenth of the other packages too. */
+static void stack_make(BenchStack *ret, unsigned i) {
+        scoped(buffer_deinit) Buffer form = {};
+
+        *ret = (BenchStack){};
+        for (unsigned k = 0; k <= N_PACKAGES; k++) {
+                bool is_numpy = k == N_PACKAGES;
+
+                (void)snprintf(ret->texts[k], sizeof(ret->texts[k]), "1.%u", is_numpy || k % 10 == 0 ? i : 0);
+                ret->packages[k] = (StackPackage){ .kind = STACK_KIND_PYTHON, .version = ret->texts[k],
+                                                   .source = "https://pypi.org/simple" };
+                (void)snprintf(ret->texts[k] + 8, sizeof(ret->texts[k]) - 8, is_numpy ? "numpy" : "package-%03u", k);
+                ret->packages[k].name = ret->texts[k] + 8;
+        }
+        ret->stack.stack = (Stack){ .package_manager = "pip", .packages = ret->packages, .n_packages = N_PACKAGES + 1 };
+        qsort(ret->packages, N_PACKAGES + 1, sizeof(ret->packages[0]), compare_packages);
+        check(stack_put_canonical(&ret->stack.stack, &form) == 0, "a stack");
+        ret->stack.n_bytes = form.n;
+        stack_digest(&form, ret->stack.digest);
 }
 
 /* --- results ------------------------------------------------------------------------------------- */
@@ -136,8 +176,8 @@ static void remove_store(const char *directory) {
         }
 }
 
-/* Stores rows n_begin … n_end and waits until all are on disk. Returns rows/s. */
-static double put_rows(Store *store, size_t n_begin, size_t n_end, bool has_model) {
+/* Stores rows n_begin … n_end and waits until all are on disk. stacks: N_STACKS in turn, or NULL: none. Returns rows/s. */
+static double put_rows(Store *store, size_t n_begin, size_t n_end, bool has_model, const BenchStack *stacks) {
         uint64_t begin_ns = clock_boottime_ns();
         size_t n_put = n_begin, n_done = n_begin;
         Result result;
@@ -150,6 +190,7 @@ static double put_rows(Store *store, size_t n_begin, size_t n_end, bool has_mode
 
                 while (n_put < n_end && r == 0) {
                         result_number(&result, n_put, has_model);
+                        result.submission.stack = stacks ? &stacks[n_put % N_STACKS].stack : NULL;
                         r = store_put(store, result_rows_pack(&result.submission, 1, &(Peer){ .uid = 1000 }, 1,
                                                               cookie_of(n_put + 1)));
                         check(r >= 0, "store_put_results");
@@ -180,7 +221,7 @@ static void bench_cost(const char *directory, size_t n_rows) {
                 for (int has_model = 0; has_model < 2; has_model++) {
                         Store *store = open_store(directory);
 
-                        rates[has_model][turn] = put_rows(store, 0, n_rows, has_model);
+                        rates[has_model][turn] = put_rows(store, 0, n_rows, has_model, NULL);
                         store_free(store);
                         remove_store(directory);
                 }
@@ -212,22 +253,29 @@ static double cpu_ms(void) {
         return (double)clock_thread_cpu_ns() / 1e6;
 }
 
+/* Asks repeatedly. Returns the median of the times; *ret_cpu: of the CPU times. */
+static double ask_again(Reader *reader, const char *const *words, size_t n_words, const char *expected, double *ret_cpu) {
+        double ms[N_ASKED], cpu[N_ASKED];
+
+        for (size_t i = 0; i < N_ASKED; i++) {
+                cpu[i] = cpu_ms();
+                ms[i] = ask_ms(reader, words, n_words, expected);
+                cpu[i] = cpu_ms() - cpu[i];
+        }
+        *ret_cpu = median(cpu, N_ASKED);
+        return median(ms, N_ASKED);
+}
+
 static void bench_questions(Store *store) {
-        double filtered[N_ASKED], filtered_cpu[N_ASKED], aggregated[N_ASKED], aggregated_cpu[N_ASKED];
+        double filtered, filtered_cpu, aggregated, aggregated_cpu;
         Reader *reader;
 
         check(reader_new(&reader, store_path(store), store_wal_barrier(store), 60 * NS_PER_S) == 0, "reader_new");
-        for (size_t i = 0; i < N_ASKED; i++) {
-                filtered_cpu[i] = cpu_ms();
-                filtered[i] = ask_ms(reader, filter, N_ELEMENTS(filter), "\"key\":{}");
-                filtered_cpu[i] = cpu_ms() - filtered_cpu[i];
-                aggregated_cpu[i] = cpu_ms();
-                aggregated[i] = ask_ms(reader, aggregate, N_ELEMENTS(aggregate), "\"pytorch\"");
-                aggregated_cpu[i] = cpu_ms() - aggregated_cpu[i];
-        }
+        filtered = ask_again(reader, filter, N_ELEMENTS(filter), "\"key\":{}", &filtered_cpu);
+        aggregated = ask_again(reader, aggregate, N_ELEMENTS(aggregate), "\"pytorch\"", &aggregated_cpu);
         reader_free(reader);
-        printf("query: filter_ms=%.2f filter_cpu_ms=%.2f aggregate_ms=%.0f aggregate_cpu_ms=%.0f\n", median(filtered, N_ASKED),
-               median(filtered_cpu, N_ASKED), median(aggregated, N_ASKED), median(aggregated_cpu, N_ASKED));
+        printf("query: filter_ms=%.2f filter_cpu_ms=%.2f aggregate_ms=%.0f aggregate_cpu_ms=%.0f\n", filtered, filtered_cpu, aggregated,
+               aggregated_cpu);
 }
 
 typedef struct Asker {
@@ -252,13 +300,40 @@ static void bench_together(Store *store, size_t n_rows, size_t n_more) {
         double alone, together;
         pthread_t thread;
 
-        alone = put_rows(store, n_rows, n_rows + n_more, true);
+        alone = put_rows(store, n_rows, n_rows + n_more, true, NULL);
         check(pthread_create(&thread, NULL, on_start, &asker) == 0, "pthread_create");
-        together = put_rows(store, n_rows + n_more, n_rows + 2 * n_more, true);
+        together = put_rows(store, n_rows + n_more, n_rows + 2 * n_more, true, NULL);
         atomic_store(&asker.must_end, true);
         (void)pthread_join(thread, NULL);
         printf("query: asked_ratio=%.2f while_asked=%.0f alone=%.0f answers=%zu\n", together / alone,
                together, alone, asker.n_asked);
+}
+
+/* --- queries by package -------------------------------------------------------------------------- */
+
+static const char *const of_package[] = { "where", "package.numpy=1.7", "stat", "median:rate" };
+static const char *const by_package[] = { "group_by", "package.numpy", "stat", "median:rate" };
+
+/* without_stack: rate of results without stacks. */
+static void bench_stacks(const char *directory, size_t n_rows, double without_stack) {
+        scoped(freep) BenchStack *stacks = calloc(N_STACKS, sizeof(*stacks));
+        double selected, selected_cpu, grouped, grouped_cpu, rate;
+        Store *store = open_store(directory);
+        Reader *reader;
+
+        check(stacks, "calloc");
+        for (unsigned i = 0; i < N_STACKS; i++)
+                stack_make(&stacks[i], i);
+        rate = put_rows(store, 0, n_rows, true, stacks);
+        check(reader_new(&reader, store_path(store), store_wal_barrier(store), 60 * NS_PER_S) == 0, "reader_new");
+        selected = ask_again(reader, of_package, N_ELEMENTS(of_package), "\"key\":{}", &selected_cpu);
+        grouped = ask_again(reader, by_package, N_ELEMENTS(by_package), "\"1.7\"", &grouped_cpu);
+        reader_free(reader);
+        store_free(store);
+        remove_store(directory);
+        printf("query: stack_ratio=%.2f with_stack=%.0f without_stack=%.0f\n", rate / without_stack, rate, without_stack);
+        printf("query: package_ms=%.2f package_cpu_ms=%.2f by_package_ms=%.0f by_package_cpu_ms=%.0f\n", selected, selected_cpu, grouped,
+               grouped_cpu);
 }
 
 int main(int argc, char **argv) {
@@ -266,6 +341,7 @@ int main(int argc, char **argv) {
         char directory[200];
         char path[PATH_MAX];
         struct stat st;
+        double rate;
         Store *store;
 
         (void)snprintf(directory, sizeof(directory), "%s/perfd-bench-XXXXXX", argc > 1 ? argv[1] : "/var/tmp");
@@ -273,7 +349,7 @@ int main(int argc, char **argv) {
         bench_cost(directory, n_rows / 5);
 
         store = open_store(directory);
-        (void)put_rows(store, 0, n_rows, true);
+        rate = put_rows(store, 0, n_rows, true, NULL);
         printf("query: rows=%zu series=%d\n", n_rows, N_SIZES * N_DTYPES * N_COMPONENTS);
         bench_questions(store);
         bench_together(store, n_rows, n_rows / 5);
@@ -283,6 +359,7 @@ int main(int argc, char **argv) {
         check(stat(path, &st) == 0, "reading the size of the database");
         printf("query: row_bytes=%.0f\n", (double)st.st_size / (double)(n_rows + 2 * (n_rows / 5)));
         remove_store(directory);
+        bench_stacks(directory, n_rows, rate);
         check(rmdir(directory) == 0, "rmdir");
         return 0;
 }

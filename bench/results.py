@@ -121,6 +121,13 @@ def measure_questions(run):
                   Reference("SQLite alone writes 1 % of the rows", rows_ms / 100), 0.5, f"CPU time {found['filter_cpu_ms']:.2f} ms")
     table.at_most("median of all results, by component and version", found["aggregate_ms"], "ms",
                   Reference("SQLite alone writes the rows", rows_ms), 0.5, f"CPU time {found['aggregate_cpu_ms']:.0f} ms")
+    table.at_most("a query by a package that a twentieth of the results has, with their median", found["package_ms"], "ms",
+                  Reference("SQLite alone writes a twentieth of the rows", rows_ms / 20), 0.5,
+                  f"20 stacks of 200 packages; CPU time {found['package_cpu_ms']:.2f} ms")
+    table.at_most("median of all results, by the version of a package", found["by_package_ms"], "ms",
+                  Reference("SQLite alone writes the rows", rows_ms), 0.5, f"CPU time {found['by_package_cpu_ms']:.0f} ms")
+    table.plain("results stored with a stack of 200 packages, which is there already ÷ without", found["stack_ratio"], "",
+                f"one result in each submission: {found['with_stack']:,.0f}/s ÷ {found['without_stack']:,.0f}/s", is_lower_better=False)
     table.plain("results stored with a model ÷ without", found["model_ratio"], "",
                 f"{found['with_model']:,.0f}/s ÷ {found['without_model']:,.0f}/s", is_lower_better=False)
     table.plain("results stored while that median is queried ÷ without the query", found["asked_ratio"], "",

@@ -14,6 +14,7 @@
 #include "desk/desk.h"
 #include "indicators/indicator_room.h"
 #include "jobs/job_room.h"
+#include "pipelines/pipeline_room.h"
 #include "self.h"
 #include "snapshot/publisher.h"
 #include "sockets.h"
@@ -24,6 +25,7 @@ typedef struct Rooms {
         Node node;
         JobRoom jobs;
         IndicatorRoom indicators;
+        PipelineRoom pipelines;
         Desk desk;
         Shares *shares;       /* owned, like the following */
         Store *store;

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "client/cli/job_ref.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
@@ -21,18 +22,6 @@ static bool check_name(const char *name) {
                 return true;
 
         message_print("invalid phase name '%.80s': expected 1 to %u bytes of UTF-8 without control characters", name, PHASE_NAME_MAX - 1);
-        return false;
-}
-
-/* The job of the phase: `given`, else $PERFD_JOB, else the job that this process is in. False after a message. */
-static bool find_job(const char *given, JobRef *ret) {
-        const char *job = given ? given : getenv("PERFD_JOB");
-
-        *ret = (JobRef){ .id = job ?: "", .is_inherited = !given && job && *job };
-        if (!ret->id[0] || indicator_name_is_valid(job, JOB_ID_MAX - 1))
-                return true;
-
-        message_print("invalid job id '%.200s' in $PERFD_JOB: expected 1 to 128 characters of [A-Za-z0-9_.:-]", job);
         return false;
 }
 
@@ -92,7 +81,7 @@ static int mark_run(const CommandLine *line) {
         int r;
 
         deliver_courier_init(&courier, line->global.socket, MARK_TIMEOUT_NS);
-        if (!find_job(options->job, &job) || !check_name(name))
+        if (!job_ref_find(options->job, &job) || !check_name(name))
                 return EXIT_USAGE;
 
         r = send_mark(&courier, &job, name, NAN, &result, &delivery, reason);
@@ -153,7 +142,7 @@ static void mark_begin(Timed *timed, const char *given) {
         JobRef job;
         int r;
 
-        if (!find_job(given, &job))
+        if (!job_ref_find(given, &job))
                 return;
 
         r = send_mark(&timed->courier, &job, timed->name, NAN, &timed->begin, &delivery, reason);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/api/api_query.h"
 #include "client/cli/input.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
@@ -10,8 +11,10 @@
 #include "client/pipeline/rank_series.h"
 #include "client/pipeline/spdl_export.h"
 #include "client/pipeline/spdl_log.h"
+#include "client/pipeline/stored_stages.h"
 #include "client/pipeline/straggler.h"
 #include "client/pipeline/verdict.h"
+#include "document/indicator.h"
 #include "util/json.h"
 #include "util/parse.h"
 
@@ -55,9 +58,9 @@ static int parse_producer(const CommandLine *line, SpdlSettings *ret) {
 
 /* --- output --------------------------------------------------------------------------------------- */
 
-static void write_json(const VerdictPipeline *pipeline, const char *name, Json *json) {
+static void write_json(const VerdictPipeline *pipeline, const RankFile *source, Json *json) {
         json_object_begin(json);
-        json_put_string(json, "file", name);
+        json_put_string(json, source->is_job ? "job" : "file", source->name);
         json_put_uint(json, "pipeline", pipeline->stages[0].pipeline);
         verdict_put_members(pipeline, json);
         json_object_end(json);
@@ -83,22 +86,17 @@ static int write_text(const VerdictPipeline *pipeline, const char *name, Screen 
 /* --- files ---------------------------------------------------------------------------------------- */
 
 /* Writes each pipeline of a file. json: NULL for text. */
-static int write_pipelines(const CommandLine *line, const SpdlExport *export, const char *name, Screen *screen, Json *json) {
+static int write_pipelines(const CommandLine *line, const SpdlExport *export, const RankFile *source, Screen *screen, Json *json) {
         const PipelineDiagnoseOptions *options = line->options;
-        size_t end;
+        VerdictPipeline pipeline;
+        size_t at = 0;
         int r = 0;
 
-        for (size_t begin = 0; r == 0 && begin < export->n; begin = end) {
-                VerdictPipeline pipeline = { .stages = &export->stages[begin], .n_threads = (unsigned)options->threads };
-
-                for (end = begin; end < export->n && export->stages[end].pipeline == pipeline.stages[0].pipeline;)
-                        end++;
-                pipeline.n = end - begin;
-                pipeline.diagnosis = pipeline_diagnosis_of(pipeline.stages, pipeline.n, pipeline.n_threads);
+        while (r == 0 && verdict_next(export, (unsigned)options->threads, &at, &pipeline)) {
                 if (json)
-                        write_json(&pipeline, name, json);
+                        write_json(&pipeline, source, json);
                 else
-                        r = write_text(&pipeline, name, screen);
+                        r = write_text(&pipeline, source->name, screen);
         }
         return r == 0 ? EXIT_DONE : command_fail(r);
 }
@@ -130,6 +128,30 @@ static int read_file(const char *file, const SpdlSettings *settings, SpdlExport 
                 message_print("%s: left out %zu interval%s with missing values, repeated times or a cut line", input_name(file),
                               ret->n_left_out, ret->n_left_out == 1 ? "" : "s");
         return EXIT_DONE;
+}
+
+/* --- jobs ----------------------------------------------------------------------------------------- */
+
+/* A name that is not a file is the id or name of a job. */
+static bool is_job(const char *argument) {
+        return strcmp(argument, "-") != 0 && access(argument, F_OK) < 0 && errno == ENOENT &&
+               indicator_name_is_valid(argument, JOB_ID_MAX - 1);
+}
+
+static int read_job(const CommandLine *line, const char *job, SpdlExport *ret) {
+        scoped(api_query_deinit) ApiQuery query = {};
+        int r;
+
+        r = api_query_open_job(&query, &line->global, job, "/pipeline");
+        if (r != EXIT_DONE)
+                return r;
+        r = stored_stages_read(query.answer, ret);
+        if (r < 0)
+                return command_fail(r);
+        if (ret->n > 0)
+                return EXIT_DONE;
+        message_print("job %s has no statistics of a data pipeline; 'perfctl pipeline submit' sends them", job);
+        return EXIT_FAILED;
 }
 
 /* --- ranks ---------------------------------------------------------------------------------------- */
@@ -207,8 +229,11 @@ static int read_files(const CommandLine *line, const SpdlSettings *settings, Dia
         for (ret->n = 0; r == EXIT_DONE && ret->n < n; ret->n++) {
                 SpdlExport *export = &ret->exports[ret->n];
 
-                r = read_file(line->arguments[ret->n], settings, export);
-                ret->files[ret->n] = (RankFile){ input_name(line->arguments[ret->n]), export->stages, export->n };
+                const char *argument = line->arguments[ret->n];
+                bool of_job = is_job(argument);
+
+                r = of_job ? read_job(line, argument, export) : read_file(argument, settings, export);
+                ret->files[ret->n] = (RankFile){ of_job ? argument : input_name(argument), of_job, export->stages, export->n };
         }
         return r;
 }
@@ -219,7 +244,7 @@ static int write_diagnoses(const CommandLine *line, const Diagnosed *diagnosed, 
         for (size_t i = 0; r == EXIT_DONE && i < diagnosed->n; i++) {
                 if (!output->json && i > 0)
                         buffer_putc(output->screen->out, '\n');
-                r = write_pipelines(line, &diagnosed->exports[i], diagnosed->files[i].name, output->screen, output->json);
+                r = write_pipelines(line, &diagnosed->exports[i], &diagnosed->files[i], output->screen, output->json);
         }
         return r;
 }
@@ -284,13 +309,14 @@ static int pipeline_diagnose_run(const CommandLine *line) {
 
 const Command cmd_pipeline_diagnose = {
         .name = "pipeline diagnose",
-        .arguments = "FILE|-…",
+        .arguments = "JOB|FILE|-…",
         .summary = "Find the stage that limits a data pipeline",
-        .help = "Reads statistics of SPDL pipelines, exported as JSON or from a log, and prints how long the training loop waited for "
-                "data, which stage is the limit, and what the workers of each stage do with their time. If three or more files are of the "
-                "ranks of a job, a rank that is clearly slower than the others is named. Needs no perfd.",
-        .examples = { "perfctl pipeline diagnose stats.json", "perfctl pipeline diagnose --producer spdl=0.8 --threads 12 stats.json",
-                      "perfctl pipeline diagnose --json rank*.json",
+        .help = "Reads the statistics of the data pipelines of jobs, or of SPDL pipelines from files, exported as JSON or from a log. "
+                "Prints how long the training loop waited for data, which stage is the limit, and what the workers of each stage do "
+                "with their time. If three or more jobs or files are the ranks of a run, a rank that is clearly slower than the others "
+                "is named. A name that is not a file is the id or name of a job. Files need no perfd.",
+        .examples = { "perfctl pipeline diagnose train-17", "perfctl pipeline diagnose stats.json",
+                      "perfctl pipeline diagnose --producer spdl=0.8 --threads 12 stats.json",
                       "perfctl pipeline diagnose --producer spdl=0.8 training.log" },
         COMMAND_OPTIONS(PipelineDiagnoseOptions, options_table),
         .n_arguments_min = 1,

@@ -39,7 +39,7 @@ static const Option options_table[] = {
           .value = OPTION_VALUE_FILE },
         { "env", 0, "NAME", "Record a variable with the results; may be repeated",
           OPTION_TEXTS(RunOptions, environment, OPTION_TEXTS_MAX, parse_variable), .value = OPTION_VALUE_VARIABLE },
-        { "stack", 0, "WHAT", "Store results with the software stack: pip, conda, dpkg, module, container, or a lock file",
+        { "stack", 0, "WHAT", "Store results with the software stack: pip, conda, dpkg, rpm, module, container, or a lock file",
           OPTION_TEXT(RunOptions, stack), .value = OPTION_VALUE_FILE },
         { "spec", 0, "FILE", "Run the script of an Amun specification", OPTION_TEXT(RunOptions, spec), .value = OPTION_VALUE_FILE },
         { "script", 0, "FILE", "Script to run instead of the one that the specification names", OPTION_TEXT(RunOptions, script),

@@ -27,6 +27,8 @@
         COMMAND(cmd_job_show)            \
         COMMAND(cmd_job_wait)            \
         COMMAND(cmd_export_perf_report)  \
+        COMMAND(cmd_pipeline_submit)     \
+        COMMAND(cmd_pipeline_show)       \
         COMMAND(cmd_pipeline_diagnose)   \
         HEADING("Compare indicators")    \
         COMMAND(cmd_indicator_list)      \

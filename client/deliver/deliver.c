@@ -328,6 +328,13 @@ int deliver_model_removal(Courier *courier, const char *name, const char *compon
         return deliver_frame(courier, codec_encode_unregister(sequence, name, component, &frame), &frame, sequence, true, ret);
 }
 
+int deliver_pipeline_report(Courier *courier, const PipelineReport *report, Delivery *ret) {
+        scoped(buffer_deinit) Buffer frame = {};
+        uint64_t sequence = wire_next_sequence(&courier->wire);
+
+        return deliver_frame(courier, codec_encode_pipeline_report(sequence, report, &frame), &frame, sequence, true, ret);
+}
+
 int deliver_reload(Courier *courier, Delivery *ret) {
         scoped(buffer_deinit) Buffer frame = {};
         uint64_t sequence = wire_next_sequence(&courier->wire);

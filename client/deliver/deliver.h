@@ -61,6 +61,9 @@ int deliver_models(Courier *courier, const Value *const *models, size_t n_models
 /* Removes a registered model. component: "" for the model without a component. */
 int deliver_model_removal(Courier *courier, const char *name, const char *component, Delivery *ret);
 
+/* Sends intervals of the stages of a data pipeline. Those that are sent again are ignored. Never spooled. */
+int deliver_pipeline_report(Courier *courier, const PipelineReport *report, Delivery *ret);
+
 /* Lets perfd read its configuration files again. Never spooled. */
 int deliver_reload(Courier *courier, Delivery *ret);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Stragglers: ranks of a job, each with a file, of which a stage is slower than that of the others */
+/* Stragglers: ranks of a run, each with a file or a job of its own, of which a stage is slower than that of the others */
 
 #include <stddef.h>
 
@@ -11,6 +11,7 @@
 
 typedef struct RankFile {
         const char *name;            /* borrowed */
+        bool is_job;                 /* name: of a job */
         const PipelineStage *stages; /* borrowed */
         size_t n;
 } RankFile;

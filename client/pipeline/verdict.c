@@ -14,6 +14,19 @@ static const char *name_of(const VerdictPipeline *pipeline, size_t i) {
         return i < pipeline->n ? pipeline->stages[i].name : "the source";
 }
 
+bool verdict_next(const SpdlExport *export, unsigned n_threads, size_t *at, VerdictPipeline *ret) {
+        size_t begin = *at, end = begin;
+
+        if (begin == export->n)
+                return false;
+        while (end < export->n && export->stages[end].pipeline == export->stages[begin].pipeline)
+                end++;
+        *ret = (VerdictPipeline){ .stages = &export->stages[begin], .n = end - begin, .n_threads = n_threads ?: export->n_threads };
+        ret->diagnosis = pipeline_diagnosis_of(ret->stages, ret->n, ret->n_threads);
+        *at = end;
+        return true;
+}
+
 /* --- sentences ------------------------------------------------------------------------------------ */
 
 void verdict_write_headline(const VerdictPipeline *pipeline, Buffer *out) {

@@ -6,6 +6,7 @@
  */
 
 #include "client/cli/grid.h"
+#include "client/pipeline/spdl_export.h"
 #include "pipeline/pipeline_diagnosis.h"
 #include "util/json.h"
 
@@ -15,6 +16,12 @@ typedef struct VerdictPipeline {
         unsigned n_threads;          /* of the pool that the stages share; 0: not known */
         PipelineDiagnosis diagnosis;
 } VerdictPipeline;
+
+/*
+ * Returns the next pipeline of an export, diagnosed; false: there is none. *at: first 0. n_threads: 0 for those of the export. Stages are
+ * borrowed.
+ */
+bool verdict_next(const SpdlExport *export, unsigned n_threads, size_t *at, VerdictPipeline *ret);
 
 /* Writes the headline and the verdict, each a line without its end. Names of stages are not escaped. */
 void verdict_write_headline(const VerdictPipeline *pipeline, Buffer *out);

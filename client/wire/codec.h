@@ -5,7 +5,7 @@
  * Codec: encodes requests as frames and decodes replies
  *
  * In the client, only the codec's files use the generated protobuf types. The requests of each subject are encoded in
- * a separate file: codec_jobs.c, codec_indicators.c.
+ * a separate file: codec_jobs.c, codec_indicators.c, codec_pipelines.c.
  */
 
 #include <stdbool.h>
@@ -69,6 +69,8 @@ int codec_encode_submit(uint64_t sequence, const Submission *items, size_t n_ite
 int codec_encode_register(uint64_t sequence, const Value *const *models, size_t n_models, Buffer *out);
 /* component: "" for the model without a component. */
 int codec_encode_unregister(uint64_t sequence, const char *name, const char *component, Buffer *out);
+/* At most PIPELINE_REPORT_INTERVALS_MAX / 2 intervals. An interval is encoded with its means, so that sums are rounded. */
+int codec_encode_pipeline_report(uint64_t sequence, const PipelineReport *report, Buffer *out);
 
 /* Writes the number of bytes that one item adds to a submit frame after the item `before`, whose stack and specification the
  * frame has; NULL: the item is the first. */

@@ -4,7 +4,7 @@
 /*
  * Queries: requests that read the store, answered by a few threads
  *
- * The threads of the HTTP library never read the store: they queue a Query here and suspend its connection. The threads of
+ * The threads that run the HTTP library never read the store: they queue a Query here and suspend its connection. The threads of
  * http.c take queries from the users in turn, so that a user with many queries delays the others by at most one query. There is
  * one more thread than a user may occupy, so that one thread is always free for other users.
  */
@@ -15,6 +15,7 @@
 
 #include "shares/shares.h"
 
+struct HttpThread;
 struct MHD_Connection;
 struct MHD_Response;
 
@@ -24,6 +25,7 @@ typedef struct QueryUser QueryUser;
 typedef struct HttpRequest {
         struct MHD_Connection *connection;
         const char *method, *path;
+        struct HttpThread *thread; /* of the connection */
 } HttpRequest;
 
 typedef struct HttpResponse {

@@ -41,6 +41,7 @@ static const struct {
         { PERFD__V1__REQUEST__BODY_REGISTER, REQUEST_REGISTER, codec_decode_register },
         { PERFD__V1__REQUEST__BODY_UNREGISTER, REQUEST_UNREGISTER, codec_decode_unregister },
         { PERFD__V1__REQUEST__BODY_RELOAD, REQUEST_RELOAD, decode_reload },
+        { PERFD__V1__REQUEST__BODY_PIPELINE_REPORT, REQUEST_PIPELINE_REPORT, codec_decode_pipeline_report },
 };
 
 _Static_assert(N_ELEMENTS(decoders) == N_REQUEST_KINDS, "every kind of request has a decoder");

@@ -30,3 +30,6 @@ int codec_decode_submit(Decoded *decoded, const DecodeContext *context, const Pr
 #define REGISTER_MODELS_MAX 256U /* models registered together */
 int codec_decode_register(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message);
 int codec_decode_unregister(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message);
+
+/* codec_pipelines.c */
+int codec_decode_pipeline_report(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message);

@@ -63,6 +63,7 @@ static int take_document(Decoded *decoded, const DecodeContext *context, const P
         if (!ret->indicator.component)
                 return 0;
 
+        ret->indicator.written_component = ret->indicator.component;
         ret->indicator.component = indicator_folded_component(ret->indicator.component, context->arena);
         return ret->indicator.component ? 0 : refuse_no_room(&decoded->refusal);
 }

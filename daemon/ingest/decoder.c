@@ -31,29 +31,27 @@ static void *on_start(void *userdata) {
 }
 
 int decoder_init(Decoder *decoder) {
-        int r;
-
         *decoder = (Decoder){ .done_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) };
         if (decoder->done_fd < 0)
                 return -errno;
 
         (void)pthread_mutex_init(&decoder->mutex, NULL);
         (void)pthread_cond_init(&decoder->changed, NULL);
-        r = thread_start(&decoder->thread, on_start, decoder);
-        decoder->is_running = r == 0;
-        return r;
+        return 0;
 }
 
 void decoder_deinit(Decoder *decoder) {
+        if (decoder->done_fd < 0)
+                return;
         if (decoder->is_running) {
                 pthread_mutex_lock(&decoder->mutex);
                 decoder->is_stopping = true;
                 (void)pthread_cond_signal(&decoder->changed);
                 pthread_mutex_unlock(&decoder->mutex);
                 (void)pthread_join(decoder->thread, NULL);
-                (void)pthread_cond_destroy(&decoder->changed);
-                (void)pthread_mutex_destroy(&decoder->mutex);
         }
+        (void)pthread_cond_destroy(&decoder->changed);
+        (void)pthread_mutex_destroy(&decoder->mutex);
         closep(&decoder->done_fd);
         free(decoder->bytes);
         arena_deinit(&decoder->arena);
@@ -77,11 +75,20 @@ bool decoder_is_free(Decoder *decoder) {
         return is_free;
 }
 
+static int start_thread(Decoder *decoder) {
+        int r = decoder->is_running ? 0 : thread_start(&decoder->thread, on_start, decoder);
+
+        decoder->is_running = r == 0;
+        return r;
+}
+
 int decoder_put(Decoder *decoder, const Frame *frame, const Peer *peer, DocumentLimits limits) {
         uint8_t *bytes;
         int r;
 
-        r = codec_fit_arena(&decoder->arena, frame->n);
+        r = start_thread(decoder);
+        if (r == 0)
+                r = codec_fit_arena(&decoder->arena, frame->n);
         if (r < 0)
                 return r;
         bytes = malloc(frame->n);

@@ -21,7 +21,7 @@ typedef struct Decoder {
         pthread_mutex_t mutex;
         pthread_cond_t changed;
         pthread_t thread;
-        bool is_running;
+        bool is_running; /* from the first large frame on: most perfd never get one */
         int done_fd; /* owned; an eventfd, readable after a frame was decoded */
 
         /* Under the mutex. */
@@ -43,7 +43,7 @@ int decoder_init(Decoder *decoder);
 void decoder_deinit(Decoder *decoder);
 
 bool decoder_is_free(Decoder *decoder);
-/* Copies a frame and the peer to a free decoder. 0 or -ENOMEM. */
+/* Copies a frame and the peer to a free decoder. 0 or a negative errno. */
 int decoder_put(Decoder *decoder, const Frame *frame, const Peer *peer, DocumentLimits limits);
 /* The outcome of codec_decode() for the frame that is decoded. *ret is borrowed until decoder_release(). */
 int decoder_take(Decoder *decoder, const Decoded **ret);

@@ -507,7 +507,8 @@ int ingest_next(Ingest *ingest, Request *ret, Ticket *ret_ticket) {
         ingest->n_turn_bytes = 0;
         ingest_feed_starved(ingest);
         ingest_flush(ingest);
-        ingest_wake(ingest);
+        if (ingest_has_requests(ingest))
+                ingest_wake(ingest);
         return INGEST_IDLE;
 }
 
@@ -535,9 +536,12 @@ void ingest_flush(Ingest *ingest) {
         }
 }
 
+bool ingest_has_requests(const Ingest *ingest) {
+        return (turns_next(&ingest->turns) || ingest->large.is_lent) && !ingest->is_draining;
+}
+
 void ingest_wake(Ingest *ingest) {
-        if ((turns_next(&ingest->turns) || ingest->large.is_lent) && !ingest->is_draining)
-                (void)sd_event_source_set_enabled(ingest->sources.wake, SD_EVENT_ONESHOT);
+        (void)sd_event_source_set_enabled(ingest->sources.wake, SD_EVENT_ONESHOT);
 }
 
 /* --- end ----------------------------------------------------------------------------------------- */

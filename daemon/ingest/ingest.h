@@ -52,8 +52,9 @@ void ingest_answer(Ingest *ingest, Ticket ticket, const Answer *answer);
 /* Sends answers on all connections. Call once after several ingest_answer(). */
 void ingest_flush(Ingest *ingest);
 
-/* Makes the loop turn again at once if there are requests to take: they are already in buffers, so no descriptor reports them.
- * For a parent that stops before INGEST_IDLE, unless it cannot place requests. */
+/* True if there are requests to take. They are already in buffers, so no descriptor reports them. */
+bool ingest_has_requests(const Ingest *ingest);
+/* Makes the loop turn again at once, for a parent that stops before INGEST_IDLE although it can go on. */
 void ingest_wake(Ingest *ingest);
 
 /* Stops accepting and reading; answers are still sent. For an orderly shutdown. */

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/array.h"
+
 void jobs_snapshot_deinit(JobsSnapshot *jobs) {
         assert(jobs->used.n_records <= jobs->allocated.n_records);
         for (size_t i = 0; i < jobs->allocated.n_records; i++)
@@ -17,7 +19,23 @@ void jobs_snapshot_deinit(JobsSnapshot *jobs) {
         free(jobs->results);
         free(jobs->heads);
         sample_log_deinit(&jobs->samples);
+        free(jobs->users.entries);
+        free(jobs->labels.entries);
         *jobs = (JobsSnapshot){};
+}
+
+int jobs_snapshot_copy_totals(UsageTotals *to, const UsageTotals *from) {
+        int r;
+
+        r = ARRAY_RESERVE(to->entries, to->n_allocated, from->n);
+        if (r < 0)
+                return r;
+
+        for (size_t i = 0; i < from->n; i++)
+                to->entries[i] = from->entries[i];
+        to->n = from->n;
+        to->others = from->others;
+        return 0;
 }
 
 /* Number of elements by which an array grows. */

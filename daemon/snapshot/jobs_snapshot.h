@@ -81,8 +81,8 @@ typedef struct UsageTotal {
 } UsageTotal;
 
 typedef struct UsageTotals {
-        UsageTotal entries[TOTALS_SHOWN_MAX];
-        size_t n;
+        UsageTotal *entries; /* owned; TOTALS_SHOWN_MAX at most */
+        size_t n, n_allocated;
         UsageTotal others;
 } UsageTotals;
 
@@ -106,6 +106,8 @@ typedef struct JobsSnapshot {
 } JobsSnapshot;
 
 void jobs_snapshot_deinit(JobsSnapshot *jobs);
+/* Copies totals, and keeps the memory of the former ones. 0 or -ENOMEM. */
+int jobs_snapshot_copy_totals(UsageTotals *to, const UsageTotals *from);
 
 /*
  * Empties the snapshot and allocates arrays for `size`; pointers of previous records are invalid. Returns 0, or

@@ -5,5 +5,6 @@ void snapshot_deinit(Snapshot *snapshot) {
         node_snapshot_deinit(&snapshot->node);
         jobs_snapshot_deinit(&snapshot->jobs);
         indicators_snapshot_deinit(&snapshot->indicators);
+        pipelines_snapshot_deinit(&snapshot->pipelines);
         *snapshot = (Snapshot){};
 }

@@ -11,12 +11,14 @@
 #include "snapshot/indicators_snapshot.h"
 #include "snapshot/jobs_snapshot.h"
 #include "snapshot/node_snapshot.h"
+#include "snapshot/pipelines_snapshot.h"
 #include "snapshot/stats.h"
 
 typedef struct Snapshot {
         NodeSnapshot node;
         JobsSnapshot jobs;
         IndicatorsSnapshot indicators;
+        PipelinesSnapshot pipelines;
         IngestStats ingest;
         StoreStats store;
         HttpPortStats http_port;

@@ -120,6 +120,7 @@ int database_query(Database *database, const char *sql, int64_t *ret) {
 int database_check_statements(Database *database) {
         int r = 0;
 
+        assert(__stop_statements - __start_statements <= (ptrdiff_t)STATEMENT_CACHE_SLOTS);
         for (const Statement *next = __start_statements; r == 0 && next < __stop_statements; next++) {
                 scoped(statement_finalizep) sqlite3_stmt *handle = NULL;
 

@@ -60,14 +60,18 @@ static int take_lock(Opening *opening, char **ret_note) {
         return OPENING_LOCKED;
 }
 
-/* Removes the parts of row sets that were not complete when the last writer ended. */
+/* Removes the parts of row sets that were not complete when the last writer ended. Its statements are not needed again. */
 static int undo(Database *database) {
         int r;
 
         r = database_begin(database);
         if (r == 0)
                 r = store_subjects_undo(database);
-        return r != 0 ? r : database_commit(database);
+        if (r == 0)
+                r = database_commit(database);
+        if (r == 0)
+                statement_cache_clear(&database->statements);
+        return r;
 }
 
 /* 0 with the database set up; SCHEMA_TOO_NEW, another outcome of database.h, or a negative errno. */

@@ -37,7 +37,7 @@ typedef struct Prepared {
         int code;             /* error code of SQLite that explains why handle is NULL */
 } Prepared;
 
-#define STATEMENT_CACHE_SLOTS 192
+#define STATEMENT_CACHE_SLOTS 256
 
 /* Prepared statements of one connection, by the number of the statement. */
 typedef struct StatementCache {

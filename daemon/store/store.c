@@ -129,8 +129,8 @@ bool store_is_late(const Store *store) {
 
 /* --- rows in ------------------------------------------------------------------------------------- */
 
-bool store_has_room(Store *store, size_t n_rows) {
-        return queue_has_room(&store->queue, n_rows);
+bool store_has_room(Store *store, size_t n_rows, size_t n_bytes) {
+        return queue_has_room(&store->queue, n_rows, n_bytes);
 }
 
 int store_put(Store *store, RowSet *rows) {

@@ -60,8 +60,8 @@ enum {
 };
 /* Queues a row set, and owns it in any case. 0; STORE_QUEUE_FULL: dropped, try again when store_fd() is readable; -ENOMEM: no rows. */
 int store_put(Store *store, RowSet *rows);
-/* True if the queue has room for n_rows more. For callers whose packing takes long. */
-bool store_has_room(Store *store, size_t n_rows);
+/* True if the queue has room for a row set of this size. For callers whose packing takes long. */
+bool store_has_room(Store *store, size_t n_rows, size_t n_bytes);
 
 /* Completions, for one thread. The descriptor is readable when a StoreDone waits, and after rows have left the queue. */
 int store_fd(const Store *store);

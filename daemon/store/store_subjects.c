@@ -11,9 +11,12 @@
 #include "store/indicators/store_indicators.h"
 #include "store/jobs/store_jobs.h"
 #include "store/node/store_node.h"
+#include "store/pipelines/store_pipelines.h"
 
 /* List of all subjects. */
-static const StoreSubject *const all[] = { &store_jobs, &store_indicators, &store_node, &holders_subject, &expiry_subject, NULL };
+static const StoreSubject *const all[] = {
+        &store_jobs, &store_indicators, &store_pipelines, &store_node, &holders_subject, &expiry_subject, NULL,
+};
 
 #define N_SUBJECTS (N_ELEMENTS(all) - 1)
 

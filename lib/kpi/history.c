@@ -242,6 +242,7 @@ static int judge(const HistoryRun *runs, size_t n, const HistoryQuestion *questi
                 series[i] = runs[i].value;
         verdict->n = n;
         verdict->value = runs[n - 1].value;
+        verdict->time_ms = runs[n - 1].time_ms;
         verdict->n_versions = find_allowed(runs, n, allowed);
         settings.shift.allowed = verdict->n_versions > 1 ? allowed : NULL;
         if (question->is_compat && settings.direction == JUDGE_NEITHER)

@@ -47,6 +47,7 @@ typedef struct HistoryQuestion {
 typedef struct HistoryVerdict {
         JudgeVerdict verdict;
         double value;     /* of the judged run; NAN: none */
+        uint64_t time_ms; /* of the judged run; of a batch, of its newest run; 0: none */
         double relative;  /* change of the level; NAN: not known */
         double low, high; /* interval of the change, at 95 %; NAN: too few runs */
         double p_value;   /* NAN: the method has none */

@@ -14,6 +14,7 @@
 #include "document/indicator.h"
 #include "document/indicator_model.h"
 #include "job/job.h"
+#include "pipeline/pipeline_report.h"
 #include "stack/stack.h"
 #include "util/json_text.h"
 
@@ -42,6 +43,7 @@ typedef enum RequestKind {
         REQUEST_REGISTER,
         REQUEST_UNREGISTER,
         REQUEST_RELOAD,
+        REQUEST_PIPELINE_REPORT,
         N_REQUEST_KINDS,
 } RequestKind;
 
@@ -150,6 +152,7 @@ typedef struct Request {
                         Submission *items;
                         size_t n_items;
                 } submit;
+                const PipelineReport *pipeline_report; /* borrowed */
         };
 } Request;
 

@@ -120,6 +120,27 @@ static void check_mark(const Request *request) {
         assert(isfinite(request->mark.wall_seconds) && request->mark.wall_seconds >= 0);
 }
 
+static void check_sums(const PipelineSums *sums) {
+        const double values[] = { sums->elapsed_s, sums->n, sums->n_failures, sums->time_s, sums->get_s, sums->ready_s, sums->judged_s };
+
+        for (size_t i = 0; i < N_ELEMENTS(values); i++)
+                assert(isfinite(values[i]) && values[i] >= 0);
+        assert(sums->n_failures <= sums->n && sums->ready_s <= sums->judged_s && sums->judged_s <= sums->elapsed_s);
+}
+
+static void check_pipeline_report(const PipelineReport *report) {
+        PipelineStage stage;
+
+        check_line(report->producer, PIPELINE_PRODUCER_MAX);
+        assert(report->n_intervals <= PIPELINE_REPORT_INTERVALS_MAX && report->n_events <= PIPELINE_REPORT_EVENTS_MAX);
+        for (size_t i = 0; i < report->n_intervals; i++) {
+                assert(pipeline_stage_parse(&stage, report->intervals[i].stage, strlen(report->intervals[i].stage)));
+                check_sums(&report->intervals[i].sums);
+        }
+        for (size_t i = 0; i < report->n_events; i++)
+                check_line(report->events[i].name, PIPELINE_EVENT_NAME_MAX);
+}
+
 static void check_request(const Request *request) {
         assert(request->peer.uid == 1000);
 
@@ -146,6 +167,9 @@ static void check_request(const Request *request) {
                 assert(request->register_model.n_models > 0);
                 for (size_t i = 0; i < request->register_model.n_models; i++)
                         check_model(&request->register_model.models[i]);
+                return;
+        case REQUEST_PIPELINE_REPORT:
+                check_pipeline_report(request->pipeline_report);
                 return;
         case REQUEST_RELOAD:
                 return;

@@ -118,28 +118,42 @@ static inline void *state_of(Fixture *f, const Kind *kind) {
         return &f->indicators.results;
 }
 
+/* Handles a completion, in several turns if it is long. */
+static inline int complete_done(Fixture *f, const StoreDone *done) {
+        int r;
+
+        do
+                r = done->cookie.kind->complete(state_of(f, done->cookie.kind), done, &f->answer);
+        while (r == DESK_MORE);
+        return r;
+}
+
 /* Handles a completion with this outcome in place of the store's. */
 static inline int complete_as(Fixture *f, StoreOutcome outcome) {
         StoreDone done;
 
         assert_true(wait_done(f->place.store, &done, DEADLINE_MS));
         done.outcome = outcome;
-        return done.cookie.kind->complete(state_of(f, done.cookie.kind), &done, &f->answer);
+        return complete_done(f, &done);
 }
 
 static inline int complete_one(Fixture *f) {
         StoreDone done;
 
         assert_true(wait_done(f->place.store, &done, DEADLINE_MS));
-        return done.cookie.kind->complete(state_of(f, done.cookie.kind), &done, &f->answer);
+        return complete_done(f, &done);
 }
 
 static inline int place_request(Fixture *f, const Kind *kind, Request *request) {
         Ticket ticket = { .connection = f->connection, .generation = 1, .number = ++f->n_requests };
+        int r;
 
         assert_int_equal(kind->request, request->kind);
         request->peer = f->peer;
-        return kind->place(state_of(f, kind), request, ticket, &f->answer);
+        do
+                r = kind->place(state_of(f, kind), request, ticket, &f->answer);
+        while (r == DESK_MORE);
+        return r;
 }
 
 /* Places a request, completes its rows, and returns the status of the answer. */

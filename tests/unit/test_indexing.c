@@ -26,9 +26,9 @@ static void fill(const Place *place, int n_others) {
         int n_rows = 2 * n_others + N_OWN;
 
         (void)snprintf(sql, sizeof(sql),
-                       "INSERT INTO term VALUES (1, 'PiMatmul'), (2, 'c');"
+                       "INSERT INTO term (id, text) VALUES (1, 'PiMatmul'), (2, 'c');"
                        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
-                       " INSERT INTO term SELECT 2 + i, 'other-' || i FROM n;"
+                       " INSERT INTO term (id, text) SELECT 2 + i, 'other-' || i FROM n;"
                        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
                        " INSERT INTO result (row, id, time_ms, name, component, uid, document)"
                        " SELECT i, randomblob(16), 5000 + (i * 7919) %% 100000,"

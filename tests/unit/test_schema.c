@@ -25,17 +25,22 @@ static const StoreTable *table_at(size_t i) {
         return NULL;
 }
 
-/* Counts the objects that a table's schema creates: all must belong to that table. */
+/* Counts the objects that a table's schema creates: all must belong to that table, except for triggers of tables before it. */
 static size_t count_objects(const StoreTable *table, const char *name) {
         sqlite3_stmt *statement;
         sqlite3 *db;
         size_t n = 0;
 
         assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+        for (size_t i = 0; table_at(i) != table; i++)
+                assert_int_equal(sqlite3_exec(db, table_at(i)->schema, NULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(db, "CREATE TEMP TABLE before AS SELECT name FROM main.sqlite_schema", NULL, NULL, NULL), SQLITE_OK);
         assert_int_equal(sqlite3_exec(db, table->schema, NULL, NULL, NULL), SQLITE_OK);
-        assert_int_equal(sqlite3_prepare_v2(db, "SELECT name, tbl_name FROM sqlite_schema", -1, &statement, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_prepare_v2(db, "SELECT name, tbl_name, type FROM main.sqlite_schema WHERE name NOT IN before", -1,
+                                            &statement, NULL), SQLITE_OK);
         while (sqlite3_step(statement) == SQLITE_ROW) {
-                assert_string_equal(sqlite3_column_text(statement, 1), table->name);
+                if (strcmp((const char *)sqlite3_column_text(statement, 2), "trigger") != 0)
+                        assert_string_equal(sqlite3_column_text(statement, 1), table->name);
                 n += !name || strcmp((const char *)sqlite3_column_text(statement, 0), name) == 0;
         }
         sqlite3_finalize(statement);
@@ -105,6 +110,7 @@ static void every_statement_has_its_declared_columns(void **state) {
         sqlite3 *db = place_open_database(*state, SQLITE_OPEN_READWRITE);
         size_t n = 0;
 
+        assert_true(__stop_statements - __start_statements <= STATEMENT_CACHE_SLOTS);
         for (const Statement *next = __start_statements; next < __stop_statements; next++) {
                 sqlite3_stmt *statement;
 

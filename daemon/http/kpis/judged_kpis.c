@@ -108,6 +108,8 @@ static void write_left_out(Json *json, const JudgedKpi *kpi) {
 static void write_verdict(Json *json, const HistoryVerdict *verdict) {
         json_put_string(json, "verdict", judge_verdict_names[verdict->verdict]);
         json_put_double(json, "value", verdict->value);
+        if (verdict->time_ms > 0)
+                json_put_uint(json, "time_ms", verdict->time_ms);
         json_put_double(json, "relative_change", verdict->relative);
         json_put_double(json, "low", verdict->low);
         json_put_double(json, "high", verdict->high);

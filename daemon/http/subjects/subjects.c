@@ -10,6 +10,7 @@
 #include "http/kpis/kpis_subject.h"
 #include "http/node/node_subject.h"
 #include "http/pages/pages_subject.h"
+#include "http/pipelines/pipelines_subject.h"
 #include "http/self/self_subject.h"
 #include "http/subject.h"
 
@@ -18,6 +19,7 @@ const Subject *const subjects[] = {
         &jobs_subject,
         &indicators_subject,
         &kpis_subject,
+        &pipelines_subject,
         &self_subject,
         &pages_subject,
         NULL,

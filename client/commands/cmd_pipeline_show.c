@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "client/api/api_query.h"
+#include "client/cli/message.h"
+#include "client/cli/output.h"
+#include "client/commands/commands.h"
+#include "client/pipeline/drawing.h"
+#include "client/pipeline/stored_stages.h"
+#include "util/clock.h"
+
+typedef struct PipelineShowOptions {
+        uint64_t interval_ns;
+        bool json, watch;
+} PipelineShowOptions;
+
+static const Option options_table[] = {
+        { "watch", 0, NULL, "Show the pipeline again until the job ends", OPTION_FLAG(PipelineShowOptions, watch) },
+        { "interval", 0, "SECONDS", "Time between updates", OPTION_DURATION(PipelineShowOptions, interval_ns, 100 * NS_PER_MS),
+          .initial = "1" },
+        OPTION_ROW_JSON(PipelineShowOptions, json),
+        {},
+};
+
+static void write_pipeline(const VerdictPipeline *pipeline, const char *job, Screen *screen) {
+        scoped(buffer_deinit) Buffer sentence = {};
+
+        screen_text(screen, job);
+        buffer_printf(screen->out, ", pipeline %u\n", pipeline->stages[0].pipeline);
+        verdict_write_headline(pipeline, &sentence);
+        buffer_putc(&sentence, ' ');
+        verdict_write_sentence(pipeline, &sentence);
+        screen_wrap(screen, sentence.text ?: "", 0);
+        buffer_putc(screen->out, '\n');
+        drawing_write(pipeline, screen);
+}
+
+/* Writes each pipeline of a job. json: NULL for text. */
+static int write_pipelines(const Value *answer, Screen *screen, Json *json) {
+        scoped(spdl_export_deinit) SpdlExport stages = {};
+        const char *job = value_get_string(answer, "job") ?: "";
+        VerdictPipeline pipeline;
+        size_t at = 0;
+        int r;
+
+        r = stored_stages_read(answer, &stages);
+        if (r < 0)
+                return r;
+        if (stages.n == 0 && !json)
+                message_print("job %s has no statistics of a data pipeline; 'perfctl pipeline submit' sends them", job);
+        while (verdict_next(&stages, 0, &at, &pipeline)) {
+                if (!json) {
+                        if (pipeline.stages > stages.stages)
+                                buffer_putc(screen->out, '\n');
+                        write_pipeline(&pipeline, job, screen);
+                        continue;
+                }
+                json_object_begin(json);
+                json_put_string(json, "job", job);
+                json_put_uint(json, "pipeline", pipeline.stages[0].pipeline);
+                verdict_put_members(&pipeline, json);
+                json_object_end(json);
+        }
+        return 0;
+}
+
+static int print_once(const CommandLine *line, const Value *answer, bool is_redrawn) {
+        const PipelineShowOptions *options = line->options;
+        scoped(buffer_deinit) Buffer out = {};
+        Json json = { .out = &out };
+        Screen screen;
+        int r;
+
+        screen_init(&screen, &out, STDOUT_FILENO, line->global.no_color);
+        if (is_redrawn && screen.can_move)
+                buffer_puts(&out, "\x1b[H\x1b[J");
+        if (options->json) {
+                json_object_begin(&json);
+                json_put_array_begin(&json, "pipelines");
+        }
+        r = write_pipelines(answer, &screen, options->json ? &json : NULL);
+        if (r < 0) {
+                message_print("%s", strerrordesc_np(-r));
+                return EXIT_FAILED;
+        }
+        if (options->json) {
+                json_array_end(&json);
+                json_object_end(&json);
+                buffer_putc(&out, '\n');
+        }
+        return output_print(&out);
+}
+
+/* Asks for the job's state: true while it runs. */
+static bool is_running(const CommandLine *line, const char *job) {
+        scoped(api_query_deinit) ApiQuery query = {};
+
+        return api_query_open_job(&query, &line->global, job, "") == EXIT_DONE &&
+               strcmp(value_get_string(query.answer, "state") ?: "", "running") == 0;
+}
+
+static int pipeline_show_run(const CommandLine *line) {
+        const PipelineShowOptions *options = line->options;
+        char job[JOB_ID_MAX] = "";
+        bool goes_on;
+        int r;
+
+        do {
+                scoped(api_query_deinit) ApiQuery query = {};
+
+                r = api_query_open_job(&query, &line->global, job[0] ? job : line->arguments[0], "/pipeline");
+                if (r != EXIT_DONE)
+                        return r;
+                (void)stpncpy(job, value_get_string(query.answer, "job") ?: "", sizeof(job) - 1);
+                r = print_once(line, query.answer, options->watch);
+                goes_on = r == EXIT_DONE && options->watch && is_running(line, job);
+                if (goes_on)
+                        (void)poll(NULL, 0, (int)(options->interval_ns / NS_PER_MS));
+        } while (goes_on);
+        return r;
+}
+
+const Command cmd_pipeline_show = {
+        .name = "pipeline show",
+        .arguments = "[JOB]",
+        .summary = "Draw the data pipelines of a job",
+        .help = "Shows how long the training loop waited for data, which stage is the limit, and for each stage what its workers do with "
+                "their time and how its queue is filled. JOB is an id or a name; default: $PERFD_JOB, else the newest job of this user.",
+        .examples = { "perfctl pipeline show train-17", "perfctl pipeline show --watch" },
+        COMMAND_OPTIONS(PipelineShowOptions, options_table),
+        .n_arguments_max = 1,
+        .value = OPTION_VALUE_JOB,
+        .run = pipeline_show_run,
+};

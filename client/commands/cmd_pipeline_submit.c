@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cli/input.h"
+#include "client/cli/job_ref.h"
+#include "client/cli/message.h"
+#include "client/cli/output.h"
+#include "client/commands/commands.h"
+#include "client/deliver/deliver.h"
+#include "client/pipeline/pipeline_line.h"
+#include "client/pipeline/pipeline_pending.h"
+#include "document/value_parse.h"
+#include "util/clock.h"
+
+#define LINE_BYTES_MAX   (1U << 20)
+#define COMPLAINTS_MAX   20U
+#define SEND_INTERVAL_MS 1000U
+/* The pipe's writer is a training run: a slow perfd must not stop it for long. */
+#define SEND_TIMEOUT_NS (200 * NS_PER_MS)
+
+typedef struct PipelineSubmitOptions {
+        const char *job, *producer;
+        uint64_t timeout_ns;
+        bool json;
+} PipelineSubmitOptions;
+
+static const Option options_table[] = {
+        OPTION_ROW_JOB(PipelineSubmitOptions, job),
+        { "producer", 0, "PRODUCER", "Name and version of what measured, such as spdl=0.8", OPTION_TEXT(PipelineSubmitOptions, producer) },
+        OPTION_ROW_TIMEOUT(PipelineSubmitOptions, timeout_ns),
+        OPTION_ROW_JSON(PipelineSubmitOptions, json),
+        {},
+};
+
+typedef struct Feed {
+        const PipelineSubmitOptions *options;
+        const char *name; /* of the input */
+        int fd;
+        JobRef job;
+        Courier courier;
+        PipelinePending pending;
+        Buffer text; /* begins with the line that is not complete */
+        Arena arena;
+        uint64_t n_lines, n_sent, n_complaints;
+        uint64_t sending_ns; /* when the next report may be sent */
+        bool is_skipping;    /* the rest of a line that is too long */
+        bool is_away;        /* a message said that perfd cannot be reached */
+        bool is_refused;     /* perfd refuses the job */
+} Feed;
+
+static void feed_deinit(Feed *feed) {
+        if (feed->fd > STDIN_FILENO)
+                (void)close(feed->fd);
+        deliver_courier_deinit(&feed->courier);
+        pipeline_pending_deinit(&feed->pending);
+        buffer_deinit(&feed->text);
+        arena_deinit(&feed->arena);
+}
+
+/* --- lines ---------------------------------------------------------------------------------------- */
+
+static void complain(Feed *feed, const char *error) {
+        if (feed->n_complaints++ < COMPLAINTS_MAX)
+                message_print("%s:%lu: %s", feed->name, (unsigned long)feed->n_lines, error);
+        if (feed->n_complaints == COMPLAINTS_MAX + 1)
+                message_print("%s: further errors are not printed", feed->name);
+}
+
+/* An interval without a time gets that of its arrival here, so that a repeated report has the same. */
+static int take_parsed(Feed *feed, PipelineLine *line) {
+        uint64_t now_ms = clock_realtime_ns() / NS_PER_MS;
+
+        switch (line->kind) {
+        case PIPELINE_LINE_INTERVAL:
+                line->interval.end_ms = line->interval.end_ms ?: now_ms;
+                return pipeline_pending_add_interval(&feed->pending, &line->interval);
+        case PIPELINE_LINE_EVENT:
+                line->event.begin_ms = line->event.begin_ms ?: now_ms - (uint64_t)(line->event.seconds * 1000);
+                return pipeline_pending_add_event(&feed->pending, &line->event);
+        default:
+                return pipeline_pending_describe(&feed->pending, line->producer, line->description);
+        }
+}
+
+static int take_line(Feed *feed, const char *text, size_t n) {
+        char error[PIPELINE_LINE_ERROR_MAX];
+        PipelineLine line;
+        int r;
+
+        feed->n_lines++;
+        if (feed->is_skipping) {
+                feed->is_skipping = false;
+                return 0;
+        }
+        if (strspn(text, " \t\r\n") >= n)
+                return 0;
+        arena_reset(&feed->arena);
+        r = pipeline_line_read(text, n, pipeline_report_counts_open_periods(feed->pending.producer), &feed->arena, &line, error);
+        if (r == PIPELINE_LINE_INVALID) {
+                complain(feed, error);
+                return 0;
+        }
+        return r < 0 ? r : take_parsed(feed, &line);
+}
+
+/* Takes the complete lines of the text, and at the end of the input also the last. */
+static int take_lines(Feed *feed, bool is_end) {
+        size_t at = 0;
+        int r = 0;
+
+        while (r == 0 && at < feed->text.n) {
+                char *begin = feed->text.text + at, *end = memchr(begin, '\n', feed->text.n - at);
+                size_t n = end ? (size_t)(end - begin) : feed->text.n - at;
+
+                if (!end && !is_end)
+                        break;
+                begin[n] = '\0'; /* the buffer ends with a NUL */
+                r = take_line(feed, begin, n);
+                at += n + (end != NULL);
+        }
+        if (at > 0)
+                memmove(feed->text.text, feed->text.text + at, feed->text.n - at);
+        feed->text.n -= at;
+        if (feed->text.n <= LINE_BYTES_MAX)
+                return r;
+
+        feed->n_lines++;
+        complain(feed, "the line has more than 1 MiB");
+        feed->n_lines--;
+        feed->is_skipping = true;
+        buffer_clear(&feed->text);
+        return r;
+}
+
+/* Returns 0, < 0, or 1 at the end of the input. */
+static int read_some(Feed *feed) {
+        char bytes[65536];
+        ssize_t n = read(feed->fd, bytes, sizeof(bytes));
+
+        if (n < 0)
+                return errno == EINTR || errno == EAGAIN ? 0 : -errno;
+        buffer_put(&feed->text, bytes, (size_t)n);
+        if (buffer_error(&feed->text) < 0)
+                return buffer_error(&feed->text);
+        return n == 0;
+}
+
+/* --- sending -------------------------------------------------------------------------------------- */
+
+/* Keeps what perfd cannot take now. Returns 0 or < 0. */
+static int send_one(Feed *feed) {
+        PipelineReport report = pipeline_pending_report(&feed->pending);
+        char reason[DELIVERY_TEXT_MAX];
+        Delivery delivery;
+        int r;
+
+        report.job = feed->job.id;
+        report.is_job_inherited = feed->job.is_inherited;
+        r = deliver_pipeline_report(&feed->courier, &report, &delivery);
+        if (r < 0)
+                return r;
+        if (r == 0) {
+                if (delivery.remark[0])
+                        message_print("%s", delivery.remark);
+                feed->n_sent += report.n_intervals + report.n_events;
+                feed->is_away = false;
+                pipeline_pending_remove(&feed->pending, &report);
+                return 0;
+        }
+
+        delivery_explain(&delivery, &feed->courier, reason);
+        if (r == DELIVERY_REFUSED) {
+                message_print("%s", reason);
+                feed->is_refused = true;
+                feed->n_complaints++;
+                pipeline_pending_remove(&feed->pending, &report);
+                return 0;
+        }
+        if (!feed->is_away)
+                message_print("%s; the statistics are kept until perfd accepts them", reason);
+        feed->is_away = true;
+        return 0;
+}
+
+static int send_pending(Feed *feed, uint64_t timeout_ns) {
+        size_t n_before;
+        int r = 0;
+
+        deliver_courier_set_timeout(&feed->courier, timeout_ns);
+        do {
+                n_before = feed->pending.n_intervals + feed->pending.n_events + (feed->pending.description != NULL);
+                if (n_before > 0)
+                        r = send_one(feed);
+        } while (r == 0 && !feed->is_away && !pipeline_pending_is_empty(&feed->pending));
+        feed->sending_ns = clock_boottime_ns() + SEND_INTERVAL_MS * NS_PER_MS;
+        return r;
+}
+
+/* --- the command ---------------------------------------------------------------------------------- */
+
+/* Reads to the end of the input, and sends about once a second. */
+static int run_feed(Feed *feed) {
+        int r = 0;
+
+        while (r == 0) {
+                struct pollfd poll_fd = { .fd = feed->fd, .events = POLLIN };
+                uint64_t now_ns = clock_boottime_ns();
+                int wait_ms = pipeline_pending_is_empty(&feed->pending) ? -1 :
+                              now_ns >= feed->sending_ns ? 0 : (int)((feed->sending_ns - now_ns) / NS_PER_MS + 1);
+
+                if (poll(&poll_fd, 1, wait_ms) < 0 && errno != EINTR)
+                        return -errno;
+                if (poll_fd.revents)
+                        r = read_some(feed);
+                if (r >= 0) {
+                        int taken = take_lines(feed, r == 1);
+
+                        r = taken < 0 ? taken : r;
+                }
+                if (r == 0 && !pipeline_pending_is_empty(&feed->pending) && clock_boottime_ns() >= feed->sending_ns)
+                        r = send_pending(feed, SEND_TIMEOUT_NS);
+        }
+        if (r < 0)
+                return r;
+        feed->courier.is_patient = true;
+        return pipeline_pending_is_empty(&feed->pending) ? 0 : send_pending(feed, feed->options->timeout_ns);
+}
+
+static int print_sent(const Feed *feed) {
+        scoped(buffer_deinit) Buffer out = {};
+        size_t n_left = feed->pending.n_intervals + feed->pending.n_events;
+
+        if (feed->pending.n_merged > 0)
+                message_print("perfd could not be reached for long: %zu intervals were merged into others", feed->pending.n_merged);
+        if (feed->pending.n_dropped > 0)
+                message_print("perfd could not be reached for long: %zu events were dropped", feed->pending.n_dropped);
+        if (n_left > 0)
+                message_print("%zu intervals and events are lost: perfd did not accept them", n_left);
+        if (feed->options->json)
+                buffer_printf(&out, "{\"sent\":%lu,\"refused_lines\":%lu,\"lost\":%zu}\n", (unsigned long)feed->n_sent,
+                              (unsigned long)feed->n_complaints, n_left);
+        else
+                buffer_printf(&out, "%lu sent\n", (unsigned long)feed->n_sent);
+        return output_print(&out);
+}
+
+static int open_input(const CommandLine *line, Feed *feed) {
+        const char *file = line->n_arguments > 0 ? line->arguments[0] : "-";
+
+        feed->name = input_name(file);
+        feed->fd = strcmp(file, "-") == 0 ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC);
+        if (feed->fd >= 0)
+                return EXIT_DONE;
+        message_print("cannot open %s: %s", file, strerrordesc_np(errno));
+        return EXIT_FAILED;
+}
+
+static int pipeline_submit_run(const CommandLine *line) {
+        const PipelineSubmitOptions *options = line->options;
+        scoped(feed_deinit) Feed feed = { .options = options, .fd = -1 };
+        int r, status;
+
+        deliver_courier_init(&feed.courier, line->global.socket, options->timeout_ns);
+        feed.courier.is_patient = false;
+        if (options->producer && strlen(options->producer) > PIPELINE_PRODUCER_MAX)
+                return command_refuse(line->command->name, "--producer may have up to %u bytes", PIPELINE_PRODUCER_MAX);
+        if (!job_ref_find(options->job, &feed.job))
+                return EXIT_USAGE;
+        r = open_input(line, &feed);
+        if (r != EXIT_DONE)
+                return r;
+        if (options->producer)
+                (void)stpncpy(feed.pending.producer, options->producer, PIPELINE_PRODUCER_MAX);
+
+        r = arena_init(&feed.arena, value_parse_arena_size(LINE_BYTES_MAX + 65536));
+        if (r == 0)
+                r = run_feed(&feed);
+        if (r < 0) {
+                message_print("cannot read %s: %s", feed.name, strerrordesc_np(-r));
+                return EXIT_FAILED;
+        }
+        status = print_sent(&feed);
+        if (!pipeline_pending_is_empty(&feed.pending))
+                return EXIT_UNREACHABLE;
+        return feed.n_complaints > 0 ? EXIT_FAILED : status;
+}
+
+const Command cmd_pipeline_submit = {
+        .name = "pipeline submit",
+        .arguments = "[FILE|-]",
+        .summary = "Submit statistics of the stages of a data pipeline",
+        .help = "Reads a JSON object from each line, of a file or of a pipe that stays open, and sends them about once a second. A line "
+                "has the statistics of the tasks of a stage or of its queue over an interval, with the names of SPDL's TaskPerfStats and "
+                "QueuePerfStats; an event; or a description of the pipeline. The job is --job, else $PERFD_JOB, else the job whose control "
+                "group this process is in. A line that is not valid is reported, and the others are sent.",
+        .examples = { "perfctl pipeline submit --job train-17 stats.jsonl",
+                      "./train.py | perfctl pipeline submit --producer spdl=0.8" },
+        COMMAND_OPTIONS(PipelineSubmitOptions, options_table),
+        .n_arguments_max = 1,
+        .value = OPTION_VALUE_FILE,
+        .run = pipeline_submit_run,
+};

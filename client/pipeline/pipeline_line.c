@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/pipeline/pipeline_line.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "document/value_parse.h"
+#include "util/parse.h"
+#include "util/utf8.h"
+
+#define QUEUE_SUFFIX "_queue"
+#define TIME_S_MAX   9e9 /* in the year 2255 */
+#define SECONDS_MAX  1e9
+#define COUNT_MAX    9007199254740992.0 /* 2^53 */
+
+typedef struct LineReader {
+        const Value *object;
+        char *error; /* PIPELINE_LINE_ERROR_MAX bytes */
+} LineReader;
+
+__attribute__((format(printf, 2, 3))) static int invalid(const LineReader *reader, const char *format, ...) {
+        va_list args;
+
+        va_start(args, format);
+        (void)vsnprintf(reader->error, PIPELINE_LINE_ERROR_MAX, format, args);
+        va_end(args);
+        return PIPELINE_LINE_INVALID;
+}
+
+/* Reads a number from 0 to max, or the text of one. *ret stays as it is if the member is missing or null. */
+static int take_number(const LineReader *reader, const char *key, double max, double *ret) {
+        const Value *value = value_get_given(reader->object, key);
+        double v;
+
+        if (!value)
+                return 0;
+        if (value_is_number(value))
+                v = value_number(value);
+        else if (value->type != VALUE_STRING || parse_double(value->string, &v) != 0)
+                return invalid(reader, "\"%s\" is %s, expected a number", key, value_type_text(value));
+        if (!(v >= 0 && v <= max))
+                return invalid(reader, "\"%s\" is %g, expected 0 to %g", key, v, max);
+        *ret = v;
+        return 0;
+}
+
+typedef struct NumberMember {
+        const char *key;
+        double max;
+        double *ret;
+} NumberMember;
+
+static int take_numbers(const LineReader *reader, const NumberMember *members, size_t n) {
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < n; i++)
+                r = take_number(reader, members[i].key, members[i].max, members[i].ret);
+        return r;
+}
+
+/* Reads "time", or "timestamp" as in SPDL's exports: Unix time in seconds. */
+static int take_time(const LineReader *reader, uint64_t *ret_ms) {
+        double time_s = 0;
+        int r;
+
+        r = take_number(reader, "time", TIME_S_MAX, &time_s);
+        if (r == 0 && time_s == 0)
+                r = take_number(reader, "timestamp", TIME_S_MAX, &time_s);
+        *ret_ms = (uint64_t)(time_s * 1000 + 0.5);
+        return r;
+}
+
+static int take_tasks(const LineReader *reader, PipelineInterval *ret) {
+        double mean = 0;
+        const NumberMember members[] = {
+                { "elapsed", SECONDS_MAX, &ret->sums.elapsed_s }, { "num_tasks", COUNT_MAX, &ret->sums.n },
+                { "num_failures", COUNT_MAX, &ret->sums.n_failures }, { "ave_time", SECONDS_MAX, &mean },
+                { "p90_time", SECONDS_MAX, &ret->percentiles.p90_s }, { "p99_time", SECONDS_MAX, &ret->percentiles.p99_s },
+        };
+        int r;
+
+        r = take_numbers(reader, members, N_ELEMENTS(members));
+        if (r != 0)
+                return r;
+        if (ret->sums.n_failures > ret->sums.n)
+                return invalid(reader, "\"num_failures\" is %g of %g tasks: \"num_tasks\" includes the failed", ret->sums.n_failures,
+                               ret->sums.n);
+        ret->part = PIPELINE_TASKS;
+        ret->sums.time_s = (ret->sums.n - ret->sums.n_failures) * mean;
+        return 0;
+}
+
+static int take_queue(const LineReader *reader, bool counts_open_periods, PipelineInterval *ret) {
+        double put = 0, get = 0, readiness = NAN, buffer_size = 0;
+        const NumberMember members[] = {
+                { "elapsed", SECONDS_MAX, &ret->sums.elapsed_s }, { "num_items", COUNT_MAX, &ret->sums.n },
+                { "ave_put_time", SECONDS_MAX, &put }, { "ave_get_time", SECONDS_MAX, &get },
+                { "p90_put_time", SECONDS_MAX, &ret->percentiles.p90_s }, { "p99_put_time", SECONDS_MAX, &ret->percentiles.p99_s },
+                { "p90_get_time", SECONDS_MAX, &ret->percentiles.get_p90_s },
+                { "p99_get_time", SECONDS_MAX, &ret->percentiles.get_p99_s },
+                { "occupancy_rate", 1, &readiness }, { "buffer_size", UINT32_MAX, &buffer_size },
+        };
+        int r;
+
+        r = take_numbers(reader, members, N_ELEMENTS(members));
+        if (r != 0)
+                return r;
+        if (!value_get_given(reader->object, "elapsed"))
+                return invalid(reader, "a queue needs \"elapsed\", the length of the interval in seconds");
+        ret->part = PIPELINE_QUEUE;
+        ret->buffer_size = (uint32_t)buffer_size;
+        ret->sums.time_s = ret->sums.n * put;
+        ret->sums.get_s = ret->sums.n * get;
+        if (!isnan(readiness) && (ret->sums.n > 0 || counts_open_periods)) {
+                ret->sums.ready_s = readiness * ret->sums.elapsed_s;
+                ret->sums.judged_s = ret->sums.elapsed_s;
+        }
+        return 0;
+}
+
+/* Removes the suffix of a queue from the label. */
+static int take_label(const LineReader *reader, Arena *arena, const char *text, const char **ret) {
+        size_t n = strlen(text), n_suffix = strlen(QUEUE_SUFFIX);
+        PipelineStage stage;
+
+        if (n > n_suffix && strcmp(text + n - n_suffix, QUEUE_SUFFIX) == 0)
+                n -= n_suffix;
+        if (n > PIPELINE_LABEL_MAX || !utf8_is_line(text))
+                return invalid(reader, "\"stage\" may have up to %u bytes without control characters", PIPELINE_LABEL_MAX);
+        if (!pipeline_stage_parse(&stage, text, n))
+                return invalid(reader, "\"stage\" is \"%.60s\", expected PIPELINE:POSITION:NAME[CONCURRENCY] or POSITION:NAME", text);
+        *ret = arena_strndup(arena, text, n);
+        return *ret ? 0 : -ENOMEM;
+}
+
+static int take_interval(const LineReader *reader, bool counts_open_periods, Arena *arena, PipelineInterval *ret) {
+        bool is_tasks = value_get_given(reader->object, "num_tasks"), is_queue = value_get_given(reader->object, "num_items");
+        const char *label = value_get_string(reader->object, "stage");
+        int r;
+
+        if (!label)
+                return invalid(reader, "\"stage\" is %s, expected a text", value_type_text(value_get(reader->object, "stage")));
+        if (is_tasks == is_queue)
+                return invalid(reader, "expected either \"num_tasks\", for the tasks of the stage, or \"num_items\", for its queue");
+        *ret = (PipelineInterval){};
+        r = take_label(reader, arena, label, &ret->stage);
+        if (r == 0)
+                r = take_time(reader, &ret->end_ms);
+        if (r == 0)
+                r = is_tasks ? take_tasks(reader, ret) : take_queue(reader, counts_open_periods, ret);
+        return r;
+}
+
+static int take_event(const LineReader *reader, PipelineEvent *ret) {
+        const char *name = value_get_string(reader->object, "event");
+
+        *ret = (PipelineEvent){ .name = name };
+        if (!name || !*name || strlen(name) > PIPELINE_EVENT_NAME_MAX || !utf8_is_line(name))
+                return invalid(reader, "\"event\" must be a name of 1 to %u bytes without control characters", PIPELINE_EVENT_NAME_MAX);
+        if (!value_get_given(reader->object, "seconds"))
+                return invalid(reader, "an event needs \"seconds\", its duration");
+        if (take_time(reader, &ret->begin_ms) != 0)
+                return PIPELINE_LINE_INVALID;
+        return take_number(reader, "seconds", SECONDS_MAX, &ret->seconds);
+}
+
+int pipeline_line_read(const char *text, size_t n, bool counts_open_periods, Arena *arena, PipelineLine *ret,
+                       char ret_error[static PIPELINE_LINE_ERROR_MAX]) {
+        LineReader reader = { .error = ret_error };
+        ValueReader values;
+        ValueError error;
+        int r;
+
+        *ret = (PipelineLine){};
+        value_parse_begin(&values, text, n);
+        r = value_parse_next(&values, arena, &reader.object, &error);
+        if (r == VALUE_NO_ROOM || r < 0)
+                return -ENOMEM;
+        if (r == VALUE_MALFORMED)
+                return invalid(&reader, "column %u: %s", error.column, error.text);
+        if (r == VALUE_END || reader.object->type != VALUE_OBJECT)
+                return invalid(&reader, "expected a JSON object on the line");
+        if (strspn(text + values.at, " \t\r") < n - values.at)
+                return invalid(&reader, "expected one JSON object on the line, found more after it");
+
+        if (value_get(reader.object, "stage")) {
+                ret->kind = PIPELINE_LINE_INTERVAL;
+                return take_interval(&reader, counts_open_periods, arena, &ret->interval);
+        }
+        if (value_get(reader.object, "event")) {
+                ret->kind = PIPELINE_LINE_EVENT;
+                return take_event(&reader, &ret->event);
+        }
+        ret->kind = PIPELINE_LINE_DESCRIPTION;
+        ret->producer = value_get_string(reader.object, "producer");
+        ret->description = json_text(text, n);
+        if (!ret->producer && !value_get(reader.object, "stages") && !value_get(reader.object, "threads"))
+                return invalid(&reader, "expected \"stage\", \"event\", or a description with \"producer\", \"stages\" or \"threads\"");
+        if (ret->producer && (strlen(ret->producer) > PIPELINE_PRODUCER_MAX || !utf8_is_line(ret->producer)))
+                return invalid(&reader, "\"producer\" may have up to %u bytes without control characters", PIPELINE_PRODUCER_MAX);
+        return 0;
+}

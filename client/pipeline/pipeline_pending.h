@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Pipeline pending: intervals and events that wait to be sent
+ *
+ * While perfd cannot be reached, the number of intervals is bounded by merging the oldest intervals of each stage: resolution is lost, and
+ * no count.
+ */
+
+#include "pipeline/pipeline_report.h"
+
+#define PIPELINE_PENDING_MAX 20000U /* intervals; events beyond it are dropped */
+
+typedef struct PipelinePending {
+        PipelineInterval *intervals; /* owned, with their labels; oldest first */
+        size_t n_intervals, n_intervals_allocated;
+        PipelineEvent *events;       /* owned, with their names */
+        size_t n_events, n_events_allocated;
+        char *description;           /* owned; NULL: none, or sent */
+        char producer[PIPELINE_PRODUCER_MAX + 1];
+        size_t n_merged, n_dropped;  /* intervals merged into another, and events dropped */
+} PipelinePending;
+
+void pipeline_pending_deinit(PipelinePending *pending);
+
+/* Texts are copied. Each returns 0 or -ENOMEM. */
+int pipeline_pending_add_interval(PipelinePending *pending, const PipelineInterval *interval);
+int pipeline_pending_add_event(PipelinePending *pending, const PipelineEvent *event);
+int pipeline_pending_describe(PipelinePending *pending, const char *producer, JsonText description);
+
+bool pipeline_pending_is_empty(const PipelinePending *pending);
+
+/* Returns the oldest that fit into one report, borrowed until the next change. The caller sets the job. */
+PipelineReport pipeline_pending_report(const PipelinePending *pending);
+/* Removes what a report had. */
+void pipeline_pending_remove(PipelinePending *pending, const PipelineReport *sent);

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/pipeline/stored_stages.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/pipeline_report.h"
+
+#define INTERVALS_MIN 3
+#define THREADS_MAX   65536
+
+/* Member of PipelineSums in each part; NULL: the part does not have it. */
+typedef struct SumMember {
+        size_t offset;
+        const char *keys[N_PIPELINE_PARTS];
+} SumMember;
+
+static const SumMember members[] = {
+        { offsetof(PipelineSums, elapsed_s), { "elapsed_s", "elapsed_s" } },
+        { offsetof(PipelineSums, n), { "num_tasks", "num_items" } },
+        { offsetof(PipelineSums, n_failures), { "num_failures", NULL } },
+        { offsetof(PipelineSums, time_s), { "success_s", "put_wait_s" } },
+        { offsetof(PipelineSums, get_s), { NULL, "get_wait_s" } },
+        { offsetof(PipelineSums, ready_s), { NULL, "ready_s" } },
+        { offsetof(PipelineSums, judged_s), { NULL, "readiness_measured_s" } },
+};
+
+static double number(const Value *object, const char *key) {
+        double v = 0;
+
+        return key && value_get_double(object, key, &v) && v > 0 ? v : 0;
+}
+
+static void read_part(const Value *from, PipelinePart part, PipelineStage *stage) {
+        const Value *first = number(from, "intervals") >= INTERVALS_MIN ? value_get(from, "first_interval") : NULL;
+        PipelineSums sums = {};
+
+        for (size_t i = 0; i < N_ELEMENTS(members); i++) {
+                const char *key = members[i].keys[part];
+
+                *(double *)(void *)((char *)&sums + members[i].offset) = fmax(0, number(from, key) - number(first, key));
+        }
+        pipeline_report_set_stage(stage, part, &sums, number(from, "newest_interval_n"));
+}
+
+static bool read_stage(const Value *from, PipelineStage *ret) {
+        const Value *tasks = value_get_given(from, "tasks"), *queue = value_get_given(from, "queue");
+        const char *label = value_get_string(from, "stage");
+
+        if (!label || !pipeline_stage_parse(ret, label, strlen(label)))
+                return false;
+        if (tasks)
+                read_part(tasks, PIPELINE_TASKS, ret);
+        if (queue)
+                read_part(queue, PIPELINE_QUEUE, ret);
+        return true;
+}
+
+int stored_stages_read(const Value *answer, SpdlExport *ret) {
+        const Value *list = value_get(answer, "stages");
+        double n_threads = number(value_get_given(answer, "description"), "threads");
+        size_t n = list && list->type == VALUE_LIST ? list->n_items : 0;
+
+        *ret = (SpdlExport){ .n_threads = n_threads <= THREADS_MAX ? (unsigned)n_threads : 0 };
+        ret->stages = calloc(n + 1, sizeof(*ret->stages));
+        if (!ret->stages)
+                return -ENOMEM;
+        for (size_t i = 0; i < n; i++)
+                ret->n += read_stage(&list->items[i], &ret->stages[ret->n]);
+        return 0;
+}

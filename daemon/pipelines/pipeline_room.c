@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipelines/pipeline_room.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "util/clock.h"
+
+void pipeline_room_init(PipelineRoom *room, Store *store, Identity *identity, const Jobs *jobs) {
+        *room = (PipelineRoom){ .store = store, .identity = identity, .jobs = jobs };
+}
+
+void pipeline_room_deinit(PipelineRoom *room) {
+        live_pipelines_deinit(&room->live);
+}
+
+/* --- requests ------------------------------------------------------------------------------------- */
+
+/*
+ * Chooses the job of a report. A named job that does not run is left to the store, which knows its owner. Returns NULL after filling the
+ * answer.
+ */
+static const char *choose_job(PipelineRoom *room, const Request *request, Ticket ticket, bool *ret_may_act, Answer *ret) {
+        const PipelineReport *report = request->pipeline_report;
+        const Peer *peer = &request->peer;
+        bool is_other;
+        const Job *job = identity_choose_job(room->identity, peer, ticket, report->job, report->is_job_inherited, &is_other);
+
+        *ret_may_act = peer->is_admin || peer->uid == 0;
+        if (job && !identity_may_act(room->identity, peer, ticket, job)) {
+                (void)desk_answer(ret, STATUS_DENIED, "pipeline_report.job", "this job belongs to another user");
+                return NULL;
+        }
+        if (job) {
+                *ret_may_act = true;
+                return job->info.id;
+        }
+        if (is_other) {
+                (void)desk_answer(ret, STATUS_DENIED, "pipeline_report.job", "the job that $PERFD_JOB names belongs to another user");
+                return NULL;
+        }
+        if (!report->job[0]) {
+                (void)desk_answer(ret, STATUS_NOT_FOUND, "pipeline_report.job",
+                                  "not inside a perfd job: use --job ID or set PERFD_JOB");
+                return NULL;
+        }
+        return report->job;
+}
+
+static int place(void *state, const Request *request, Ticket ticket, Answer *ret) {
+        const StoreCookie cookie = { .kind = &pipeline_room_kinds[0], .ticket = ticket };
+        const PipelineReport *report = request->pipeline_report;
+        PipelineRoom *room = state;
+        const char *job;
+        bool may_act;
+
+        assert(report && report->n_intervals <= PIPELINE_REPORT_INTERVALS_MAX);
+        job = choose_job(room, request, ticket, &may_act, ret);
+        if (!job)
+                return 0;
+
+        return desk_pending(store_put(room->store, pipeline_rows_pack(report, job, request->peer.uid, may_act,
+                                                                      clock_realtime_ns() / NS_PER_MS, cookie)));
+}
+
+/* Says what of a report was not stored, or nothing. */
+static int answer_stored(PipelineRoom *room, const StoreDone *done, Answer *ret) {
+        const StoredReport *stored = pipeline_rows_stored(done->rows);
+        char remark[COMPLAINT_TEXT_MAX] = "";
+
+        room->stats.n_intervals += stored->n_new;
+        room->stats.n_again += stored->n_again;
+        room->stats.n_rejected += stored->n_rejected;
+        if (stored->n_new > 0)
+                live_pipelines_update(&room->live, done->rows);
+
+        if (stored->n_rejected > 0)
+                (void)snprintf(remark, sizeof(remark), "%lu intervals are not stored: a job may have up to %u stages",
+                               (unsigned long)stored->n_rejected, PIPELINE_JOB_SERIES_MAX / N_PIPELINE_PARTS);
+        else if (stored->n_again > 0)
+                (void)snprintf(remark, sizeof(remark), "%lu intervals were stored before, or are older than what was merged",
+                               (unsigned long)stored->n_again);
+        return desk_answer(ret, stored->n_again > 0 && stored->n_new + stored->n_rejected == 0 ? STATUS_DUPLICATE : STATUS_OK, "", remark);
+}
+
+static int complete(void *state, const StoreDone *done, Answer *ret) {
+        PipelineRoom *room = state;
+
+        switch (done->outcome) {
+        case STORE_DONE:
+                return answer_stored(room, done, ret);
+        case STORE_MISSING:
+                return desk_answer(ret, STATUS_NOT_FOUND, "pipeline_report.job", "no such job on this node; it may have expired");
+        case STORE_DENIED:
+                return desk_answer(ret, STATUS_DENIED, "pipeline_report.job", "this job belongs to another user");
+        default:
+                return desk_answer_store_failed(ret, room->store);
+        }
+}
+
+const Kind pipeline_room_kinds[1] = { { REQUEST_PIPELINE_REPORT, "pipeline report", place, complete } };
+
+/* --- publishing ----------------------------------------------------------------------------------- */
+
+/* True for a job that is running, or in /metrics since it ended. */
+static bool is_shown(const void *userdata, const char *id) {
+        const Jobs *jobs = userdata;
+
+        if (jobs_find(jobs, id))
+                return true;
+        for (const FinishedJob *job = jobs->finished.first; job; job = job->next)
+                if (strcmp(job->info.id, id) == 0)
+                        return true;
+        return false;
+}
+
+int pipeline_room_publish(PipelineRoom *room, PipelinesSnapshot *ret) {
+        live_pipelines_forget(&room->live, is_shown, room->jobs);
+        room->stats.n_left_out = live_pipelines_left_out(&room->live);
+        ret->stats = room->stats;
+        return live_pipelines_publish(&room->live, ret);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Pipeline reader: series, intervals and events of the data pipelines of a job. */
+
+#include "pipeline/pipeline_report.h"
+#include "store/reader.h"
+
+/* A part of a stage. Texts are borrowed until the next step. */
+typedef struct PipelineSeriesRow {
+        const char *stage;  /* label */
+        int64_t part;       /* PipelinePart */
+        const char *producer;
+        uint64_t end_ms, n_intervals;
+        double n_last;      /* tasks or items of the newest interval */
+        uint32_t buffer_size;
+        PipelineSums sums, first; /* of all intervals, and of the first */
+} PipelineSeriesRow;
+
+/* Begins a query of the series of a job, in the order of their labels. 0 or an outcome of reader.h, as for all functions here. */
+int pipeline_reader_list(Reader *reader, const char *job);
+int pipeline_reader_next(Reader *reader, PipelineSeriesRow *ret);
+
+/* Events and description of a job; zero for a job without. */
+typedef struct PipelineHeadRow {
+        uint64_t n_events;
+        double event_s;
+        JsonText description; /* borrowed until the next query */
+} PipelineHeadRow;
+int pipeline_reader_find_head(Reader *reader, const char *job, PipelineHeadRow *ret);
+
+typedef struct PipelineIntervalRow {
+        const char *stage; /* borrowed until the next step */
+        int64_t part, level; /* level: 2^level received intervals were merged; -1: the first */
+        uint64_t end_ms;
+        PipelineSums sums;
+        PipelinePercentiles percentiles;
+} PipelineIntervalRow;
+
+typedef struct PipelineFilter {
+        const char *stage;           /* label; NULL: all */
+        uint64_t since_ms, until_ms; /* end in [since, until); until 0: no bound */
+} PipelineFilter;
+
+/* Begins a query of the intervals of a job, by series and time. */
+int pipeline_reader_list_intervals(Reader *reader, const char *job, const PipelineFilter *filter);
+int pipeline_reader_next_interval(Reader *reader, PipelineIntervalRow *ret);
+
+typedef struct PipelineEventRow {
+        const char *name; /* borrowed until the next step */
+        uint64_t begin_ms;
+        double seconds;
+} PipelineEventRow;
+
+/* Begins a query of the kept events of a job, by time. The filter's stage must be NULL. */
+int pipeline_reader_list_events(Reader *reader, const char *job, const PipelineFilter *filter);
+int pipeline_reader_next_event(Reader *reader, PipelineEventRow *ret);

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Pipeline rows: stores the reports of data pipelines
+ *
+ * A series is a part of a stage of a job: its tasks, or its queue. The sums of a series are exact. Its intervals are rows of their own, of
+ * which a job keeps a bounded number: then pairs of the oldest are merged, so that all of a run stays visible.
+ */
+
+#include "pipeline/pipeline_report.h"
+#include "store/rowset.h"
+
+/* Kept intervals for each series of a job: at least one for each 4 minutes of a day, or less if the job has many series. */
+#define PIPELINE_SERIES_ROWS_MAX 720
+#define PIPELINE_JOB_ROWS_MAX 500000
+/* Average size in the table `holder` of the series with their texts and of the intervals, in SQL. */
+#define PIPELINE_SIZE(n_series, n_rows) "(400 * (" n_series ") + 100 * (" n_rows "))"
+#define PIPELINE_JOB_SERIES_MAX (2 * PIPELINE_STAGES_MAX)
+#define PIPELINE_JOB_EVENTS_MAX 4096U /* newest events that are kept of a job */
+
+/* State of a series after one of its intervals was stored. */
+typedef struct StoredSeries {
+        int64_t row;    /* identifies the series as long as the job is stored; 0: the interval was not stored */
+        uint64_t end_ms;
+        PipelineSums sums; /* of all intervals */
+        double n_last;     /* tasks or items of the newest interval */
+} StoredSeries;
+
+/* Outcome of a report. */
+typedef struct StoredReport {
+        uint64_t n_new;      /* intervals */
+        uint64_t n_again;    /* intervals that were stored before, or are older than what was merged */
+        uint64_t n_rejected; /* intervals of stages beyond PIPELINE_JOB_SERIES_MAX */
+} StoredReport;
+
+extern const RowKind pipeline_rows_kind;
+
+/*
+ * Packs a report of the job with this id. may_act: the sender may act for the job of another user. arrived_ms: Unix time, for intervals and
+ * events without a time. Returns NULL if out of memory. Outcomes: STORE_DONE, STORE_MISSING (no such job), STORE_DENIED.
+ */
+RowSet *pipeline_rows_pack(const PipelineReport *report, const char *job, uint32_t uid, bool may_act, uint64_t arrived_ms,
+                           StoreCookie cookie);
+
+/* All are borrowed from the row set, after its completion. series: one for each interval of the report. */
+const char *pipeline_rows_job(const RowSet *set);
+const StoredReport *pipeline_rows_stored(const RowSet *set);
+const StoredSeries *pipeline_rows_series(const RowSet *set);
+/* Walks over the packed intervals in order. `sums` and `percentiles` are those of the interval. */
+typedef struct PipelineWalk {
+        Unpack from;
+        size_t n_left;
+} PipelineWalk;
+PipelineWalk pipeline_rows_walk(const RowSet *set);
+bool pipeline_rows_next(PipelineWalk *walk, PipelineInterval *ret);

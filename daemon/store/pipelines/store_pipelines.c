@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/pipelines/store_pipelines.h"
+
+#include "store/pipelines/pipeline_rows.h"
+
+/* --- salvage -------------------------------------------------------------------------------------- */
+
+#define OF_A_JOB(row) " WHERE EXISTS (SELECT 1 FROM job WHERE job.row = " row ")"
+
+STATEMENT series_salvage = {
+        "INSERT OR IGNORE INTO pipeline_series SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16" OF_A_JOB("?2"),
+        0,
+};
+STATEMENT interval_salvage = {
+        "INSERT OR IGNORE INTO pipeline_interval SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15"
+        " WHERE EXISTS (SELECT 1 FROM pipeline_series WHERE row = ?4 AND job = ?1)",
+        0,
+};
+STATEMENT pipeline_salvage = { "INSERT OR IGNORE INTO pipeline SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7" OF_A_JOB("?1"), 0 };
+STATEMENT event_salvage = { "INSERT OR IGNORE INTO pipeline_event SELECT ?1, ?2, ?3, ?4" OF_A_JOB("?1"), 0 };
+
+/* --- tables --------------------------------------------------------------------------------------- */
+
+/* The columns from `elapsed_s` on are the members of PipelineSums. All rows of a job are removed with it. */
+static const StoreTable series_table = {
+        .name = "pipeline_series",
+        .schema =
+                "CREATE TABLE pipeline_series ("
+                " row INTEGER PRIMARY KEY, job INTEGER NOT NULL, stage TEXT NOT NULL, part INTEGER NOT NULL, producer TEXT NOT NULL,"
+                " end_ms INTEGER NOT NULL, n_intervals INTEGER NOT NULL, n_last REAL NOT NULL, buffer_size INTEGER NOT NULL,"
+                " elapsed_s REAL NOT NULL, n REAL NOT NULL, n_failures REAL NOT NULL,"
+                " time_s REAL NOT NULL, get_s REAL NOT NULL, ready_s REAL NOT NULL, judged_s REAL NOT NULL) STRICT;"
+                "CREATE UNIQUE INDEX pipeline_series_by_job ON pipeline_series (job, stage, part);",
+        .checks = {
+                "SELECT count(*) FROM (SELECT * FROM pipeline_series ORDER BY row DESC LIMIT 1)",
+                "SELECT max(job) FROM pipeline_series INDEXED BY pipeline_series_by_job",
+        },
+        .salvage_first = &series_salvage,
+        .salvage = &series_salvage,
+        .keeps_rowids = true,
+};
+
+/* By time before the series: the intervals of a report are neighbours, and change few pages. */
+static const StoreTable interval_table = {
+        .name = "pipeline_interval",
+        .schema =
+                "CREATE TABLE pipeline_interval ("
+                " job INTEGER NOT NULL, level INTEGER NOT NULL, end_ms INTEGER NOT NULL, series INTEGER NOT NULL,"
+                " elapsed_s REAL NOT NULL, n REAL NOT NULL, n_failures REAL NOT NULL, time_s REAL NOT NULL, get_s REAL NOT NULL,"
+                " ready_s REAL NOT NULL, judged_s REAL NOT NULL,"
+                " p90_s REAL NOT NULL, p99_s REAL NOT NULL, get_p90_s REAL NOT NULL, get_p99_s REAL NOT NULL,"
+                " PRIMARY KEY (job, level, end_ms, series)) STRICT, WITHOUT ROWID;",
+        .checks = { "SELECT count(*) FROM (SELECT * FROM pipeline_interval LIMIT 1)" },
+        .salvage = &interval_salvage,
+};
+
+static const StoreTable event_table = {
+        .name = "pipeline_event",
+        .schema =
+                "CREATE TABLE pipeline_event ("
+                " job INTEGER NOT NULL, time_ms INTEGER NOT NULL, name TEXT NOT NULL, seconds REAL NOT NULL,"
+                " PRIMARY KEY (job, time_ms, name)) STRICT, WITHOUT ROWID;",
+        .checks = { "SELECT count(*) FROM (SELECT * FROM pipeline_event LIMIT 1)" },
+        .salvage = &event_salvage,
+};
+
+/* Numbers of rows and totals of the events of a job, and the description of its pipelines. merged_ms: end of the newest merged interval. */
+static const StoreTable pipeline_table = {
+        .name = "pipeline",
+        .schema =
+                "CREATE TABLE pipeline ("
+                " job INTEGER PRIMARY KEY, n_series INTEGER NOT NULL, n_rows INTEGER NOT NULL, merged_ms INTEGER NOT NULL,"
+                " n_events INTEGER NOT NULL, event_s REAL NOT NULL, description TEXT) STRICT;"
+                "CREATE TRIGGER pipeline_removed AFTER DELETE ON pipeline BEGIN"
+                " DELETE FROM pipeline_series WHERE job = old.job;"
+                " DELETE FROM pipeline_interval WHERE job = old.job;"
+                " DELETE FROM pipeline_event WHERE job = old.job; END;"
+                "CREATE TRIGGER pipeline_job_removed AFTER DELETE ON job BEGIN"
+                " UPDATE holder SET n_bytes = n_bytes - ifnull((SELECT " PIPELINE_SIZE("p.n_series", "p.n_rows")
+                " FROM pipeline AS p WHERE job = old.row), 0) WHERE uid = old.uid;"
+                " DELETE FROM pipeline WHERE job = old.row; END;",
+        .checks = { "SELECT max(job) FROM pipeline" },
+        .salvage = &pipeline_salvage,
+};
+
+static const StoreTable *const tables[] = { &series_table, &interval_table, &event_table, &pipeline_table, NULL };
+
+static const RowKind *const kinds[] = { &pipeline_rows_kind, NULL };
+
+const StoreSubject store_pipelines = {
+        .name = "pipelines",
+        .tables = tables,
+        .kinds = kinds,
+};

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Pipeline subject: statistics of the data pipelines of jobs. */
+
+#include "store/store_subject.h"
+
+extern const StoreSubject store_pipelines;

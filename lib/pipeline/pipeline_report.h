@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Pipeline report: intervals of the stages of a data pipeline, as a producer sends them
+ *
+ * The tasks of a stage and the queue at its exit are measured apart, often with different ends: each is a part of the stage, with intervals
+ * of its own. An interval holds sums, so that merging two of them is an addition.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pipeline/pipeline_stage.h"
+#include "util/json_text.h"
+
+#define PIPELINE_LABEL_MAX 160U          /* bytes of a stage's label: position, name and concurrency */
+#define PIPELINE_EVENT_NAME_MAX 64U      /* bytes */
+#define PIPELINE_PRODUCER_MAX 64U        /* bytes */
+#define PIPELINE_REPORT_INTERVALS_MAX 2000U /* of one report */
+#define PIPELINE_REPORT_EVENTS_MAX 1000U
+#define PIPELINE_DESCRIPTION_MAX 65536U  /* bytes */
+
+typedef enum PipelinePart {
+        PIPELINE_TASKS,
+        PIPELINE_QUEUE,
+        N_PIPELINE_PARTS,
+} PipelinePart;
+
+/* Sums over an interval, or over several. Times in seconds. */
+typedef struct PipelineSums {
+        double elapsed_s;
+        double n;          /* tasks completed, or items taken out of the queue */
+        double n_failures; /* of the tasks */
+        double time_s;     /* of the tasks that succeeded, or for which calls of put were blocked */
+        double get_s;      /* for which calls of get were blocked */
+        double ready_s;    /* with an item in the queue */
+        double judged_s;   /* time of which ready_s is a part; 0: the readiness is not known */
+} PipelineSums;
+
+/* Percentiles of the times of an interval; of merged intervals, the largest. 0: not measured. */
+typedef struct PipelinePercentiles {
+        double p90_s, p99_s; /* of tasks, or of put */
+        double get_p90_s, get_p99_s;
+} PipelinePercentiles;
+
+typedef struct PipelineInterval {
+        const char *stage; /* label; borrowed */
+        PipelinePart part;
+        uint64_t end_ms;   /* Unix time; 0: time of arrival */
+        uint32_t buffer_size; /* of the queue; 0: unknown */
+        PipelineSums sums;
+        PipelinePercentiles percentiles;
+} PipelineInterval;
+
+typedef struct PipelineEvent {
+        const char *name; /* borrowed */
+        uint64_t begin_ms; /* Unix time; 0: it ended at the time of arrival */
+        double seconds;
+} PipelineEvent;
+
+/* All texts are borrowed. */
+typedef struct PipelineReport {
+        const char *job;       /* "": the job of the sender */
+        bool is_job_inherited; /* `job` is from $PERFD_JOB; the cgroup may determine another job */
+        const char *producer;  /* "": unknown */
+        PipelineInterval *intervals;
+        size_t n_intervals;
+        PipelineEvent *events;
+        size_t n_events;
+        JsonText description;  /* an object; empty: the description stays */
+} PipelineReport;
+
+/* Adds `later` to `sums`. */
+void pipeline_report_add_sums(PipelineSums *sums, const PipelineSums *later);
+
+/* Fills the tasks or the queue of a stage with sums. n_last: tasks or items of the newest interval. */
+void pipeline_report_set_stage(PipelineStage *stage, PipelinePart part, const PipelineSums *sums, double n_last);
+
+/*
+ * True if the producer's readiness of an interval without items is right: "spdl 0.8" and later, and every other library. SPDL before 0.8
+ * counts an empty queue as ready until the next item comes. An unknown producer, "", is taken for such an SPDL.
+ */
+bool pipeline_report_counts_open_periods(const char *producer);

@@ -1,0 +1,167 @@
+"""Checks statistics of data pipelines: submitted over the socket or by perfctl, kept over a crash, shown over HTTP and in a terminal."""
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import unittest
+
+import harness
+from harness import PERFCTL, wait_for
+
+CONFIG = "[sampling]\ninterval = 100ms\n"
+STAGE = "0:1:decode[4]"
+BEGIN_S = 1764000000
+
+
+def lines(minutes, producer="spdl 0.8.0"):
+    """A pipeline whose stage decode is always busy: the loop waits half of the time."""
+    yield {"producer": producer, "threads": 16}
+    for minute in range(1, minutes + 1):
+        end = BEGIN_S + 60 * minute
+        yield {"stage": "0:0:src_queue", "time": end, "elapsed": 60, "num_items": 2400, "ave_put_time": 0.02, "ave_get_time": 0.00001,
+               "occupancy_rate": 0.99}
+        yield {"stage": STAGE, "time": end, "num_tasks": 2400, "num_failures": 0, "ave_time": 0.0995, "p90_time": 0.12}
+        yield {"stage": STAGE + "_queue", "time": end + 0.5, "elapsed": 60, "num_items": 2400, "ave_put_time": 0.0001,
+               "ave_get_time": 0.0125, "occupancy_rate": 0.5, "buffer_size": 2}
+
+
+def text_of(items):
+    return "".join(json.dumps(item) + "\n" for item in items)
+
+
+class Pipelines(harness.TestCase):
+    def perfctl(self, daemon, *words, stdin="", status=0, **environment):
+        done = subprocess.run([str(PERFCTL), "--socket", str(daemon.socket), "pipeline", *words], input=stdin, text=True, timeout=60,
+                              capture_output=True, env={**os.environ, "NO_COLOR": "1", "COLUMNS": "100", **environment})
+        self.assertEqual(done.returncode, status, done.stderr + done.stdout)
+        return done
+
+    def begun(self, job="train"):
+        daemon = self.daemon(CONFIG)
+        with daemon.client() as client:
+            self.assert_status(client.begin(job), "OK")
+        return daemon
+
+    def stage(self, daemon, name="decode", job="train"):
+        stages = daemon.get(f"/api/v1/jobs/{job}/pipeline").json["stages"]
+        return next(stage for stage in stages if stage["name"] == name)
+
+    def test_lines_are_stored_and_diagnosed(self):
+        daemon = self.begun()
+        self.assertEqual(self.perfctl(daemon, "submit", "--job", "train", stdin=text_of(lines(10))).stdout, "30 sent\n")
+        stage = self.stage(daemon)
+        self.assertEqual((stage["concurrency"], stage["tasks"]["num_tasks"], stage["tasks"]["intervals"]), (4, 24000, 10))
+        self.assertAlmostEqual(stage["queue"]["get_wait_s"], 300)
+        pipeline, = json.loads(self.perfctl(daemon, "diagnose", "--json", "train").stdout)["pipelines"]
+        self.assertEqual([pipeline[key] for key in ("job", "limit", "stage", "direction")],
+                         ["train", "stage", "decode", "more concurrency"])
+        self.assertAlmostEqual(pipeline["wait_share"], 0.5)
+        shown = self.perfctl(daemon, "show", "train", LC_ALL="C.UTF-8").stdout
+        self.assertIn("waited for data 50.0 % of the time", shown)
+        self.assertRegex(shown, r"(?m)^decode \(4\) +█+▒* +busy 99 %")
+        report = subprocess.run([str(PERFCTL), "--socket", str(daemon.socket), "report", "train"], text=True, capture_output=True,
+                                env={**os.environ, "NO_COLOR": "1", "COLUMNS": "200"})
+        self.assertIn("Data pipeline\n  The training loop waited for data 50.0 % of the time", report.stdout)
+        self.assertNotIn("█", self.perfctl(daemon, "show", "train", LC_ALL="C").stdout)
+
+    def test_statistics_survive_a_crash_and_continue(self):
+        daemon = self.begun()
+        everything = list(lines(10))
+        self.perfctl(daemon, "submit", "--job", "train", stdin=text_of(everything[:16]))
+        before = self.stage(daemon)
+        daemon.process.send_signal(signal.SIGKILL)
+        daemon.process.wait()
+        daemon.start()
+        self.assertEqual(self.stage(daemon), before)
+        self.perfctl(daemon, "submit", "--job", "train", stdin=text_of(everything))  # with those that are stored
+        self.assertEqual(self.stage(daemon)["tasks"]["num_tasks"], 24000)
+        name = f'perfd_job_pipeline_tasks_total{{job="train",pipeline_stage="{STAGE}"}}'
+        wait_for(lambda: f"{name} 24000\n" in daemon.get("/metrics").text, "the totals of before the crash")
+
+    def test_a_pipe_outlives_perfd(self):
+        """The producer writes on while perfd is away; nothing is lost."""
+        daemon = self.begun()
+        process = subprocess.Popen([str(PERFCTL), "--socket", str(daemon.socket), "pipeline", "submit", "--job", "train"], text=True,
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            everything = list(lines(10))
+            process.stdin.write(text_of(everything[:4]))
+            process.stdin.flush()
+            wait_for(lambda: daemon.get("/api/v1/jobs/train/pipeline").json["stages"], "the first statistics")
+            daemon.stop()
+            process.stdin.write(text_of(everything[4:]))
+            process.stdin.flush()
+            self.assertIn("kept until perfd accepts them", process.stderr.readline())
+            daemon.start()
+            output, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
+            process.wait()
+        self.assertEqual((process.returncode, output), (0, "30 sent\n"), errors)
+        self.assertEqual(self.stage(daemon)["tasks"]["num_tasks"], 24000)
+
+    def test_invalid_lines_are_reported_and_the_others_are_stored(self):
+        daemon = self.begun()
+        bad = ['{"stage": "decode", "num_tasks": 1}', '{"stage": "1:a", "num_tasks": -3}', "no JSON", '{"stage": "1:a", "num_ta']
+        text = bad[0] + "\n" + bad[1] + "\n" + text_of(lines(1)) + bad[2] + "\n" + bad[3]
+        done = self.perfctl(daemon, "submit", "--job", "train", stdin=text, status=1)
+        self.assertEqual(done.stdout, "3 sent\n")
+        for words in ("standard input:1: \"stage\"", "standard input:2: \"num_tasks\" is -3", "standard input:7: ", "standard input:8: "):
+            self.assertIn(words, done.stderr)
+        self.assertEqual(self.stage(daemon)["tasks"]["num_tasks"], 2400)
+
+    def test_a_job_that_is_missing_or_of_another_user_is_refused(self):
+        daemon = self.begun()
+        done = self.perfctl(daemon, "submit", "--job", "never", stdin=text_of(lines(1)), status=1)
+        self.assertIn("no such job on this node", done.stderr)
+        done = self.perfctl(daemon, "submit", stdin=text_of(lines(1)), status=1)
+        self.assertIn("not inside a perfd job", done.stderr)
+        done = self.perfctl(daemon, "show", "train")
+        self.assertIn("no statistics of a data pipeline", done.stderr)
+        self.perfctl(daemon, "diagnose", "train", status=1)
+
+    def test_a_report_of_an_ended_job_is_stored(self):
+        daemon = self.begun()
+        with daemon.client() as client:
+            self.assert_status(client.end("train", 0), "OK")
+        self.perfctl(daemon, "submit", "--job", "train", stdin=text_of(lines(2)))
+        self.assertEqual(self.stage(daemon)["tasks"]["num_tasks"], 4800)
+
+    def test_intervals_and_events_as_json_and_csv(self):
+        daemon = self.begun()
+        events = [{"event": "gc", "time": BEGIN_S + i, "seconds": 0.25} for i in range(3)]
+        self.perfctl(daemon, "submit", "--job", "train", stdin=text_of([*lines(3), *events]))
+        path = "/api/v1/jobs/train/pipeline"
+        answer = daemon.get(f"{path}/intervals?stage=0:1:decode%5B4%5D").json
+        self.assertEqual([(i["part"], i["end_ms"]) for i in answer["intervals"]],
+                         [("tasks", 1000 * (BEGIN_S + 60 * i)) for i in (1, 2, 3)] +
+                         [("queue", 1000 * (BEGIN_S + 60 * i) + 500) for i in (1, 2, 3)])
+        rows = list(csv.DictReader(io.StringIO(daemon.get(f"{path}/intervals?format=csv").text)))
+        self.assertEqual(len(rows), 9)
+        self.assertEqual({row["qps"] for row in rows if row["part"] == "queue"}, {"40"})
+        self.assertEqual([e["seconds"] for e in daemon.get(f"{path}/events").json["events"]], [0.25] * 3)
+        self.assertEqual(daemon.get(path).json["events"], {"count": 3, "seconds": 0.75})
+        self.assertEqual(daemon.get(path).json["description"]["threads"], 16)
+
+    def test_a_report_over_the_socket(self):
+        daemon = self.begun()
+        with daemon.client() as client:
+            request = client.request()
+            report = request.pipeline_report
+            report.job, report.producer = "train", "test 1"
+            stage = report.stages.add(stage="3:sink", time_ms=1000 * BEGIN_S)
+            stage.queue.elapsed, stage.queue.num_items, stage.queue.ave_get_time = 10, 5, 1
+            self.assert_status(client.call(request), "OK")
+            self.assert_status(client.call(request), "DUPLICATE")
+            stage.queue.elapsed = -1
+            reply = client.call(request)
+            self.assert_status(reply, "INVALID")
+            self.assertEqual(reply.path, "pipeline_report.stages[0].queue.elapsed")
+        self.assertEqual(self.stage(daemon, "sink")["queue"]["num_items"], 5)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests: daemon/pipelines/pipeline_room.c daemon/pipelines/live_pipelines.c daemon/http/pipelines/metrics_pipelines.c
+          daemon/snapshot/pipelines_snapshot.c */
+#include "room_fixture.h"
+
+#include "http/pipelines/pipelines_subject.h"
+#include "pipelines/pipeline_room.h"
+#include "snapshot/snapshot.h"
+
+static PipelineInterval interval_of(const char *stage, PipelinePart part, uint64_t end_ms) {
+        return (PipelineInterval){ .stage = stage, .part = part, .end_ms = end_ms, .sums = { .elapsed_s = 1, .n = 10, .time_s = 5 } };
+}
+
+/* Sends intervals as the peer, and returns the status of the answer. */
+static Status report(Fixture *f, PipelineRoom *room, const char *job, PipelineInterval *intervals, size_t n) {
+        const PipelineReport sent = { .job = job, .producer = "", .intervals = intervals, .n_intervals = n };
+        const Request request = { .kind = REQUEST_PIPELINE_REPORT, .peer = f->peer, .pipeline_report = &sent };
+        const Ticket ticket = { .connection = f->connection, .generation = 1, .number = ++f->n_requests };
+        StoreDone done;
+        int r;
+
+        r = pipeline_room_kinds[0].place(room, &request, ticket, &f->answer);
+        assert_true(r == 0 || r == DESK_PENDING);
+        if (r == DESK_PENDING) {
+                assert_true(wait_done(f->place.store, &done, DEADLINE_MS));
+                assert_ptr_equal(done.cookie.kind, &pipeline_room_kinds[0]);
+                assert_int_equal(pipeline_room_kinds[0].complete(room, &done, &f->answer), 0);
+        }
+        return f->answer.status;
+}
+
+static void says(const char *text, const char *words) {
+        if (!text || !strstr(text, words))
+                fail_msg("%s does not say %s", text ? text : "nothing", words);
+}
+
+static void a_report_is_for_a_job_that_the_sender_may_act_for(void **state) {
+        PipelineInterval interval = interval_of("0:1:a", PIPELINE_TASKS, 1000);
+        Fixture *f = *state;
+        PipelineRoom room;
+
+        pipeline_room_init(&room, f->place.store, &f->jobs.identity, &f->jobs.jobs);
+        assert_int_equal(report(f, &room, "", &interval, 1), STATUS_NOT_FOUND);
+        says(f->answer.complaint.text, "--job");
+        assert_int_equal(report(f, &room, "never", &interval, 1), STATUS_NOT_FOUND);
+        assert_int_equal(begin_job(f, "a"), STATUS_OK);
+        assert_int_equal(report(f, &room, "a", &interval, 1), STATUS_OK);
+        assert_int_equal(report(f, &room, "a", &interval, 1), STATUS_DUPLICATE);
+        says(f->answer.complaint.text, "1 intervals were stored before");
+        f->peer.uid = 1001;
+        assert_int_equal(report(f, &room, "a", &interval, 1), STATUS_DENIED);
+
+        /* After its end, the store knows the owner; the last interval often comes then. */
+        f->peer.uid = 1000;
+        assert_int_equal(end_job(f, "a"), STATUS_OK);
+        interval.end_ms = 2000;
+        assert_int_equal(report(f, &room, "a", &interval, 1), STATUS_OK);
+        f->peer.uid = 1001;
+        interval.end_ms = 3000;
+        assert_int_equal(report(f, &room, "a", &interval, 1), STATUS_DENIED);
+        assert_int_equal(room.stats.n_intervals, 2);
+        assert_int_equal(room.stats.n_again, 1);
+        pipeline_room_deinit(&room);
+}
+
+static void a_process_in_a_job_reports_for_it(void **state) {
+        PipelineInterval interval = interval_of("0:1:a", PIPELINE_TASKS, 1000);
+        Fixture *f = *state;
+        PipelineRoom room;
+
+        pipeline_room_init(&room, f->place.store, &f->jobs.identity, &f->jobs.jobs);
+        assert_int_equal(begin_in_42(f, "slurm-42"), STATUS_OK);
+        f->peer.pid = PID_IN_42;
+        f->connection++;
+        assert_int_equal(report(f, &room, "", &interval, 1), STATUS_OK);
+        assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM pipeline_series JOIN job ON job.row = job WHERE id = 'slurm-42'"), 1);
+        pipeline_room_deinit(&room);
+}
+
+static void a_failed_store_is_told(void **state) {
+        PipelineInterval interval = interval_of("0:1:a", PIPELINE_TASKS, 1000);
+        const PipelineReport sent = { .job = "a", .producer = "", .intervals = &interval, .n_intervals = 1 };
+        const Request request = { .kind = REQUEST_PIPELINE_REPORT, .peer = { .uid = 0 }, .pipeline_report = &sent };
+        Fixture *f = *state;
+        PipelineRoom room;
+        StoreDone done;
+
+        pipeline_room_init(&room, f->place.store, &f->jobs.identity, &f->jobs.jobs);
+        assert_int_equal(pipeline_room_kinds[0].place(&room, &request, (Ticket){ .generation = 1 }, &f->answer), DESK_PENDING);
+        assert_true(wait_done(f->place.store, &done, DEADLINE_MS));
+        done.outcome = STORE_FAILED;
+        assert_int_equal(pipeline_room_kinds[0].complete(&room, &done, &f->answer), 0);
+        assert_int_equal(f->answer.status, STATUS_UNAVAILABLE);
+        pipeline_room_deinit(&room);
+}
+
+static void running_jobs_are_in_the_metrics_with_their_totals(void **state) {
+        PipelineInterval intervals[] = { interval_of("0:1:a", PIPELINE_TASKS, 1000), interval_of("0:1:a", PIPELINE_QUEUE, 1000) };
+        scoped(buffer_deinit) Buffer out = {};
+        Snapshot snapshot = {};
+        Exposition exposition;
+        Exchange exchange;
+        Fixture *f = *state;
+        PipelineRoom room;
+
+        pipeline_room_init(&room, f->place.store, &f->jobs.identity, &f->jobs.jobs);
+        assert_int_equal(begin_job(f, "a"), STATUS_OK);
+        for (uint64_t end_ms = 1000; end_ms <= 3000; end_ms += 1000) {
+                intervals[0].end_ms = intervals[1].end_ms = end_ms;
+                assert_int_equal(report(f, &room, "a", intervals, 2), STATUS_OK);
+        }
+        assert_int_equal(pipeline_room_publish(&room, &snapshot.pipelines), 0);
+        exchange_init(&exchange, &out);
+        exchange.snapshot = &snapshot;
+        exposition_init(&exposition, &out, false);
+        assert_int_equal(pipelines_subject_metrics(&exposition, &exchange), 0);
+        assert_int_equal(pipelines_subject_metrics_counts(&exposition, &exchange), 0);
+        says(out.text, "perfd_job_pipeline_tasks_total{job=\"a\",pipeline_stage=\"0:1:a\"} 30\n");
+        says(out.text, "perfd_job_pipeline_task_seconds_total{job=\"a\",pipeline_stage=\"0:1:a\"} 15\n");
+        says(out.text, "perfd_job_pipeline_items_total{job=\"a\",pipeline_stage=\"0:1:a\"} 30\n");
+        says(out.text, "perfd_pipeline_intervals_total 6\n");
+
+        /* A job that is over leaves them. */
+        assert_int_equal(end_job(f, "a"), STATUS_OK);
+        assert_int_equal(pipeline_room_publish(&room, &snapshot.pipelines), 0);
+        assert_int_equal(snapshot.pipelines.n, 2);
+        jobs_forget_finished(&f->jobs.jobs, UINT64_MAX, 0, 0);
+        assert_int_equal(pipeline_room_publish(&room, &snapshot.pipelines), 0);
+        assert_int_equal(snapshot.pipelines.n, 0);
+        snapshot_deinit(&snapshot);
+        pipeline_room_deinit(&room);
+}
+
+static void a_job_shows_a_bounded_number_of_stages(void **state) {
+        static PipelineInterval intervals[LIVE_JOB_SERIES_MAX + 5];
+        static char labels[N_ELEMENTS(intervals)][16];
+        PipelinesSnapshot snapshot = {};
+        Fixture *f = *state;
+        PipelineRoom room;
+
+        pipeline_room_init(&room, f->place.store, &f->jobs.identity, &f->jobs.jobs);
+        assert_int_equal(begin_job(f, "a"), STATUS_OK);
+        for (size_t i = 0; i < N_ELEMENTS(intervals); i++) {
+                (void)snprintf(labels[i], sizeof(labels[i]), "%zu:s", i);
+                intervals[i] = interval_of(labels[i], PIPELINE_TASKS, 1000);
+        }
+        assert_int_equal(report(f, &room, "a", intervals, N_ELEMENTS(intervals)), STATUS_OK);
+        assert_int_equal(pipeline_room_publish(&room, &snapshot), 0);
+        assert_int_equal(snapshot.n, LIVE_JOB_SERIES_MAX);
+        assert_int_equal(snapshot.stats.n_left_out, 5);
+        pipelines_snapshot_deinit(&snapshot);
+        pipeline_room_deinit(&room);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                ROOM_TEST(a_report_is_for_a_job_that_the_sender_may_act_for),
+                ROOM_TEST(a_process_in_a_job_reports_for_it),
+                ROOM_TEST(a_failed_store_is_told),
+                ROOM_TEST(running_jobs_are_in_the_metrics_with_their_totals),
+                ROOM_TEST(a_job_shows_a_bounded_number_of_stages),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

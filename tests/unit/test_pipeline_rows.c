@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reports of data pipelines in a real store, read back and as JSON. */
+/* tests: daemon/store/pipelines/pipeline_rows.c daemon/store/pipelines/pipeline_merge.c daemon/store/pipelines/pipeline_reader.c
+          daemon/http/pipelines/api_pipeline.c */
+#include "store_fixture.h"
+
+#include "http/routes.h"
+#include "store/pipelines/pipeline_reader.h"
+#include "store/pipelines/pipeline_rows.h"
+
+#define UID     1000
+#define STAGE   "0:1:decode[4]"
+#define BEGIN_MS UINT64_C(1764000000000)
+
+static void put_job(Place *place, const char *id) {
+        JobInfo info = { .uid = UID, .gid = UID, .rank = -1, .node = -1 };
+
+        (void)snprintf(info.id, sizeof(info.id), "%s", id);
+        assert_int_equal(store_put(place->store, pack_begin_row(&info, BEGIN_MS, "boot-1", "progress", "meter", cookie_of(1))), 0);
+        assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
+}
+
+static int setup(void **state) {
+        (void)place_setup_volatile(state);
+        put_job(*state, "train");
+        return 0;
+}
+
+/* 10 tasks of half a second in 60 s; end: of the minute with this number. */
+static PipelineInterval tasks_of(uint64_t minute) {
+        return (PipelineInterval){
+                .stage = STAGE, .part = PIPELINE_TASKS, .end_ms = BEGIN_MS + minute * 60000,
+                .sums = { .elapsed_s = 60, .n = 10, .n_failures = 1, .time_s = 4.5 },
+                .percentiles = { .p90_s = 0.5 + (double)minute, .p99_s = 0.6 },
+        };
+}
+
+static PipelineInterval queue_of(uint64_t minute) {
+        return (PipelineInterval){
+                .stage = STAGE, .part = PIPELINE_QUEUE, .end_ms = BEGIN_MS + minute * 60000 + 5, .buffer_size = 2,
+                .sums = { .elapsed_s = 60, .n = 9, .time_s = 1, .get_s = 2, .ready_s = 30, .judged_s = 60 },
+        };
+}
+
+/* Stores a report and returns its outcome. */
+static StoreOutcome put(Place *place, const PipelineReport *report, const char *job, uint32_t uid, StoredReport *ret,
+                        StoredSeries *ret_first) {
+        StoreDone done;
+
+        assert_int_equal(store_put(place->store, pipeline_rows_pack(report, job, uid, false, BEGIN_MS, cookie_of(2))), 0);
+        assert_true(wait_done(place->store, &done, DEADLINE_MS));
+        assert_string_equal(pipeline_rows_job(done.rows), job);
+        *ret = *pipeline_rows_stored(done.rows);
+        if (ret_first && report->n_intervals > 0)
+                *ret_first = pipeline_rows_series(done.rows)[0];
+        return done.outcome;
+}
+
+static StoredReport put_intervals(Place *place, PipelineInterval *intervals, size_t n, StoredSeries *ret_first) {
+        const PipelineReport report = { .job = "train", .producer = "spdl 0.8.0", .intervals = intervals, .n_intervals = n };
+        StoredReport stored;
+
+        assert_int_equal(put(place, &report, "train", UID, &stored, ret_first), STORE_DONE);
+        return stored;
+}
+
+static void a_series_has_the_sums_of_its_intervals(void **state) {
+        PipelineInterval intervals[] = { tasks_of(1), queue_of(1), tasks_of(2) };
+        PipelineSeriesRow row;
+        StoredSeries first;
+        Place *place = *state;
+
+        assert_int_equal(put_intervals(place, intervals, 3, &first).n_new, 3);
+        assert_true(first.row > 0 && first.sums.n == 10);
+        assert_int_equal(pipeline_reader_list(place->reader, "train"), 0);
+        assert_int_equal(pipeline_reader_next(place->reader, &row), 0);
+        assert_string_equal(row.stage, STAGE);
+        assert_string_equal(row.producer, "spdl 0.8.0");
+        assert_int_equal(row.part, PIPELINE_TASKS);
+        assert_int_equal(row.n_intervals, 2);
+        assert_int_equal(row.end_ms, BEGIN_MS + 120000);
+        assert_true(row.sums.n == 20 && row.sums.n_failures == 2 && row.sums.time_s == 9 && row.sums.elapsed_s == 120);
+        assert_true(row.first.n == 10 && row.first.time_s == 4.5);
+        assert_int_equal(pipeline_reader_next(place->reader, &row), 0);
+        assert_int_equal(row.part, PIPELINE_QUEUE);
+        assert_int_equal(row.buffer_size, 2);
+        assert_true(row.sums.ready_s == 30 && row.sums.judged_s == 60 && row.n_last == 9);
+        assert_int_equal(pipeline_reader_next(place->reader, &row), READER_END);
+}
+
+static void an_interval_is_stored_once(void **state) {
+        PipelineInterval intervals[] = { tasks_of(1), tasks_of(3), tasks_of(1) }, late = tasks_of(2);
+        StoredReport stored = put_intervals(*state, intervals, 3, NULL);
+        PipelineSeriesRow row;
+        Place *place = *state;
+
+        assert_int_equal(stored.n_new, 2);
+        assert_int_equal(stored.n_again, 1);
+        stored = put_intervals(place, intervals, 3, NULL);
+        assert_int_equal(stored.n_new, 0);
+        assert_int_equal(stored.n_again, 3);
+
+        /* The clock was set back, or another process has the stage. */
+        stored = put_intervals(place, &late, 1, NULL);
+        assert_int_equal(stored.n_new, 1);
+        assert_int_equal(pipeline_reader_list(place->reader, "train"), 0);
+        assert_int_equal(pipeline_reader_next(place->reader, &row), 0);
+        assert_true(row.sums.n == 30);
+        assert_int_equal(row.end_ms, BEGIN_MS + 180000);
+}
+
+static void a_report_needs_a_job_of_the_sender(void **state) {
+        PipelineInterval interval = tasks_of(1);
+        const PipelineReport report = { .job = "", .producer = "", .intervals = &interval, .n_intervals = 1 };
+        StoredReport stored;
+
+        assert_int_equal(put(*state, &report, "never", UID, &stored, NULL), STORE_MISSING);
+        assert_int_equal(put(*state, &report, "train", UID + 1, &stored, NULL), STORE_DENIED);
+        assert_int_equal(stored.n_new, 0);
+        assert_int_equal(ask_place(*state, "SELECT count(*) FROM pipeline_series"), 0);
+}
+
+static double total(Place *place, const char *column) {
+        char sql[128];
+
+        (void)snprintf(sql, sizeof(sql), "SELECT total(%s) FROM pipeline_interval", column);
+        return (double)ask_place(place, sql);
+}
+
+static void the_oldest_intervals_of_a_long_run_are_merged(void **state) {
+        const unsigned n = 5000;
+        PipelineInterval *intervals = calloc(n, sizeof(*intervals)), again;
+        StoredSeries series;
+        Place *place = *state;
+
+        for (unsigned i = 0; i < n; i++)
+                intervals[i] = tasks_of(i + 1);
+        for (unsigned i = 0; i < n; i += 1000)
+                assert_int_equal(put_intervals(place, &intervals[i], 1000, &series).n_new, 1000);
+        again = intervals[n / 2];
+        free(intervals);
+
+        assert_in_range(ask_place(place, "SELECT count(*) FROM pipeline_interval"), PIPELINE_SERIES_ROWS_MAX / 2,
+                        PIPELINE_SERIES_ROWS_MAX);
+        assert_int_equal(ask_place(place, "SELECT n_rows = (SELECT count(*) FROM pipeline_interval) FROM pipeline"), 1);
+        assert_true(total(place, "n") == 10.0 * n && total(place, "elapsed_s") == 60.0 * n);
+        assert_int_equal(ask_place(place, "SELECT max(p90_s) = 5000.5 FROM pipeline_interval"), 1);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM pipeline_interval WHERE level = -1 AND end_ms = 1764000060000"), 1);
+        /* All of the run has about the same resolution, and the newest is as received. */
+        assert_in_range(ask_place(place, "SELECT max(elapsed_s) FROM pipeline_interval"), 60 * 8, 60 * 16);
+        assert_int_equal(ask_place(place, "SELECT level FROM pipeline_interval ORDER BY end_ms DESC LIMIT 1"), 0);
+        assert_int_equal(put_intervals(place, &again, 1, NULL).n_again, 1);
+}
+
+static void series_of_a_job_are_bounded(void **state) {
+        char labels[1000][32];
+        PipelineInterval intervals[1000];
+        StoredReport stored = {};
+
+        for (unsigned begin = 0; begin < PIPELINE_JOB_SERIES_MAX; begin += 1000) {
+                for (unsigned i = 0; i < 1000; i++) {
+                        intervals[i] = tasks_of(1);
+                        (void)snprintf(labels[i], sizeof(labels[i]), "0:%u:s", begin + i);
+                        intervals[i].stage = labels[i];
+                }
+                stored = put_intervals(*state, intervals, 1000, NULL);
+                assert_int_equal(stored.n_new, 1000);
+        }
+        intervals[0].end_ms += 60000;
+        intervals[1] = tasks_of(1);
+        stored = put_intervals(*state, intervals, 2, NULL);
+        assert_int_equal(stored.n_new, 1);
+        assert_int_equal(stored.n_rejected, 1);
+}
+
+static PipelineReport events_of(PipelineEvent *events, size_t n) {
+        return (PipelineReport){ .job = "train", .producer = "", .events = events, .n_events = n,
+                                 .description = json_text("{\"threads\":4}", 13) };
+}
+
+static void events_count_once_and_the_newest_are_kept(void **state) {
+        PipelineEvent events[1000];
+        PipelineReport report;
+        PipelineHeadRow head;
+        PipelineEventRow row;
+        StoredReport stored;
+        Place *place = *state;
+
+        for (unsigned round = 0; round < 6; round++) {
+                for (unsigned i = 0; i < 1000; i++)
+                        events[i] = (PipelineEvent){ "gc", BEGIN_MS + round * 1000 + i, 0.5 };
+                report = events_of(events, 1000);
+                assert_int_equal(put(place, &report, "train", UID, &stored, NULL), STORE_DONE);
+        }
+        assert_int_equal(put(place, &report, "train", UID, &stored, NULL), STORE_DONE);
+
+        assert_int_equal(pipeline_reader_find_head(place->reader, "train", &head), 0);
+        assert_int_equal(head.n_events, 6000);
+        assert_true(head.event_s == 3000);
+        assert_int_equal(head.description.n, 13);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM pipeline_event"), PIPELINE_JOB_EVENTS_MAX);
+        assert_int_equal(pipeline_reader_list_events(place->reader, "train", &(PipelineFilter){ .since_ms = BEGIN_MS + 5999 }), 0);
+        assert_int_equal(pipeline_reader_next_event(place->reader, &row), 0);
+        assert_string_equal(row.name, "gc");
+        assert_int_equal(pipeline_reader_next_event(place->reader, &row), READER_END);
+        assert_int_equal(pipeline_reader_find_head(place->reader, "never", &head), 0);
+        assert_int_equal(head.n_events, 0);
+}
+
+static void rows_are_removed_with_their_job_and_belong_to_its_user(void **state) {
+        PipelineInterval intervals[] = { tasks_of(1), queue_of(1) };
+        PipelineEvent event = { "gc", BEGIN_MS, 1 };
+        PipelineReport report = events_of(&event, 1);
+        Place *place = *state;
+        StoredReport stored;
+        int64_t before = ask_place(place, "SELECT n_bytes FROM holder WHERE uid = 1000");
+        sqlite3 *db;
+
+        (void)put_intervals(place, intervals, 2, NULL);
+        assert_int_equal(put(place, &report, "train", UID, &stored, NULL), STORE_DONE);
+        assert_true(ask_place(place, "SELECT n_bytes FROM holder WHERE uid = 1000") > before + 800);
+
+        db = place_open_database(place, SQLITE_OPEN_READWRITE);
+        assert_int_equal(sqlite3_exec(db, "DELETE FROM job", NULL, NULL, NULL), SQLITE_OK);
+        sqlite3_close(db);
+        assert_int_equal(ask_place(place, "SELECT (SELECT count(*) FROM pipeline_series) + (SELECT count(*) FROM pipeline_interval) +"
+                                          " (SELECT count(*) FROM pipeline_event) + (SELECT count(*) FROM pipeline)"), 0);
+        assert_int_equal(ask_place(place, "SELECT n_bytes FROM holder WHERE uid = 1000"), 0);
+}
+
+/* --- HTTP ----------------------------------------------------------------------------------------- */
+
+static const char *ask(Place *place, Buffer *body, const char *path, const char *name, const char *value, unsigned status) {
+        Exchange exchange;
+
+        exchange_init(&exchange, body);
+        exchange.reader = place->reader;
+        assert_int_equal(exchange_set_path(&exchange, path), 0);
+        if (name)
+                assert_int_equal(exchange_add_parameter(&exchange, name, value), 0);
+        routes_answer(&exchange);
+        assert_int_equal(exchange.status, status);
+        return body->text;
+}
+
+static void assert_says(const char *text, const char *words) {
+        if (!strstr(text, words))
+                fail_msg("%s does not say %s", text, words);
+}
+
+static void the_stages_of_a_job_are_answered_in_their_order(void **state) {
+        PipelineInterval intervals[] = { tasks_of(1), queue_of(1), tasks_of(1) };
+        scoped(buffer_deinit) Buffer body = {};
+        Place *place = *state;
+        const char *text;
+
+        intervals[2].stage = "0:10:collate";
+        (void)put_intervals(place, &intervals[2], 1, NULL);
+        (void)put_intervals(place, intervals, 2, NULL);
+        text = ask(place, &body, "/api/v1/jobs/train/pipeline", NULL, NULL, 200);
+        assert_says(text, "\"stage\":\"0:1:decode[4]\",\"pipeline\":0,\"position\":1,\"name\":\"decode\",\"concurrency\":4");
+        assert_says(text, "\"success_s\":4.5");
+        assert_says(text, "\"put_wait_s\":1.0");
+        assert_true(strstr(text, "decode") < strstr(text, "collate"));
+        assert_says(strstr(text, "collate"), "\"concurrency\":null");
+        assert_says(strstr(text, "collate"), "\"queue\":null");
+        assert_says(text, "\"events\":{\"count\":0");
+        (void)ask(place, &body, "/api/v1/jobs/never/pipeline", NULL, NULL, 404);
+}
+
+static void intervals_are_answered_as_json_and_csv(void **state) {
+        PipelineInterval intervals[] = { tasks_of(1), queue_of(1), tasks_of(2) };
+        scoped(buffer_deinit) Buffer body = {};
+        Place *place = *state;
+        const char *text;
+
+        (void)put_intervals(place, intervals, 3, NULL);
+        text = ask(place, &body, "/api/v1/jobs/train/pipeline/intervals", NULL, NULL, 200);
+        assert_says(text, "\"part\":\"tasks\",\"end_ms\":1764000060000,\"merged\":1,\"elapsed_s\":60.0");
+        assert_says(text, "\"ave_time\":0.5,\"p90_time\":1.5");
+        assert_says(text, "\"occupancy_rate\":0.5}");
+        assert_says(text, "\"truncated\":false");
+        assert_says(ask(place, &body, "/api/v1/jobs/train/pipeline/intervals", "limit", "1", 200), "\"truncated\":true");
+        assert_says(ask(place, &body, "/api/v1/jobs/train/pipeline/intervals", "stage", "none", 200), "\"intervals\":[]");
+        text = ask(place, &body, "/api/v1/jobs/train/pipeline/intervals", "format", "csv", 200);
+        assert_says(text, "stage,part,end_ms,merged,");
+        assert_says(text, "0:1:decode[4],queue,1764000060005,1,60,,,,,,9,0.15,");
+        assert_says(ask(place, &body, "/api/v1/jobs/train/pipeline/intervals", "format", "xml", 400), "json or csv");
+}
+
+static void events_are_answered(void **state) {
+        PipelineEvent event = { "gc", BEGIN_MS, 0.25 };
+        PipelineReport report = events_of(&event, 1);
+        scoped(buffer_deinit) Buffer body = {};
+        Place *place = *state;
+        StoredReport stored;
+
+        assert_int_equal(put(place, &report, "train", UID, &stored, NULL), STORE_DONE);
+        assert_says(ask(place, &body, "/api/v1/jobs/train/pipeline/events", NULL, NULL, 200),
+                    "{\"name\":\"gc\",\"time_ms\":1764000000000,\"seconds\":0.25}");
+        assert_says(ask(place, &body, "/api/v1/jobs/train/pipeline/events", "until_ms", "1764000000000", 200), "\"events\":[]");
+        assert_says(ask(place, &body, "/api/v1/jobs/train/pipeline", NULL, NULL, 200), "\"description\":{\"threads\":4}");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, place_teardown)
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                TEST(a_series_has_the_sums_of_its_intervals),
+                TEST(an_interval_is_stored_once),
+                TEST(a_report_needs_a_job_of_the_sender),
+                TEST(the_oldest_intervals_of_a_long_run_are_merged),
+                TEST(series_of_a_job_are_bounded),
+                TEST(events_count_once_and_the_newest_are_kept),
+                TEST(rows_are_removed_with_their_job_and_belong_to_its_user),
+                TEST(the_stages_of_a_job_are_answered_in_their_order),
+                TEST(intervals_are_answered_as_json_and_csv),
+                TEST(events_are_answered),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
