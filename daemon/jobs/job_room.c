@@ -62,9 +62,21 @@ static int put_totals(JobRoom *room) {
         return r < 0 ? r : 0;
 }
 
+/* The last checkpoint of an orderly stop is followed by a commit of all rows. */
+static void catch_up(JobRoom *room, bool is_last) {
+        StoreStats stats;
+
+        if (!room->jobs.totals.is_ahead)
+                return;
+        store_stats(room->lifecycle.store, &stats);
+        if (stats.queue_rows == 0 || is_last)
+                user_totals_catch_up(&room->jobs.totals);
+}
+
 int job_room_checkpoint(JobRoom *room, bool is_last) {
         int r;
 
+        catch_up(room, is_last);
         r = job_watch_sweep(&room->lifecycle);
         if (r >= 0)
                 r = put_totals(room);

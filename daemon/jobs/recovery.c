@@ -183,7 +183,7 @@ static int close_over(Lifecycle *lifecycle, const RecoveredJob *recovered, const
 
         /* A cgroup of the same name is another job's, and may be detected before the end is stored. */
         lifecycle->jobs->stats.n_interrupted++;
-        user_totals_add(&lifecycle->jobs->totals, &job->info, &job->final->result.usage);
+        user_totals_add_queued(&lifecycle->jobs->totals, &job->info, &job->final->result.usage);
         jobs_remove(lifecycle->jobs, job);
         return 0;
 }

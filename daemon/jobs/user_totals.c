@@ -158,7 +158,7 @@ int user_totals_format(UserTotals *totals, char **ret) {
 static void keep(UserTotals *totals) {
         scoped(buffer_deinit) Buffer text = {};
 
-        totals->is_changed = true;
+        totals->is_ahead = false;
         if (!totals->kept)
                 return;
         format(totals, &text);
@@ -216,9 +216,20 @@ static void add(UsageTotal *total, const UsageSet *usage) {
         total->written_bytes += count_of(usage, USAGE_WRITE_BYTES, 1);
 }
 
-void user_totals_add(UserTotals *totals, const JobDescription *job, const UsageSet *usage) {
+void user_totals_add_queued(UserTotals *totals, const JobDescription *job, const UsageSet *usage) {
         add(find_user(totals, job->uid), usage);
         if (totals->label[0])
                 add(find_label(totals, job), usage);
+        totals->is_changed = totals->is_ahead = true;
+}
+
+/* The store commits in order: with the end of this job, those of all queued before are stored. */
+void user_totals_add(UserTotals *totals, const JobDescription *job, const UsageSet *usage) {
+        user_totals_add_queued(totals, job, usage);
         keep(totals);
+}
+
+void user_totals_catch_up(UserTotals *totals) {
+        if (totals->is_ahead)
+                keep(totals);
 }

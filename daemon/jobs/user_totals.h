@@ -19,6 +19,7 @@ typedef struct UserTotals {
         char boot_id[64];
         bool is_restored;          /* from the file */
         bool is_changed;           /* since the last user_totals_format() */
+        bool is_ahead;             /* of the file: a job was added whose end is not stored yet */
 } UserTotals;
 
 void user_totals_deinit(UserTotals *totals);
@@ -41,5 +42,9 @@ enum {
 int user_totals_format(UserTotals *totals, char **ret);
 /* Shows the user's totals from now on, before the first of the user's jobs ends. */
 void user_totals_note(UserTotals *totals, uint32_t uid);
-/* Adds an ended job. Absent values add nothing. */
+/* Adds a job whose end is stored. Absent values add nothing. */
 void user_totals_add(UserTotals *totals, const JobDescription *job, const UsageSet *usage);
+/* As above, for a job whose end is queued: the file follows with user_totals_catch_up(), or a crash before that would count it twice. */
+void user_totals_add_queued(UserTotals *totals, const JobDescription *job, const UsageSet *usage);
+/* Brings the file up to date. The ends of all added jobs are stored. */
+void user_totals_catch_up(UserTotals *totals);

@@ -170,6 +170,28 @@ static void the_store_has_the_totals_of_another_boot(void **state) {
         assert_int_equal(user_totals_restore(&f->totals, NULL), 0);
 }
 
+static void a_job_whose_end_is_queued_is_not_in_the_file(void **state) {
+        Fixture *f = *state;
+        const UsageSet usage = usage_new(1, 0);
+        const JobDescription job = { .uid = 7 };
+
+        user_totals_add_queued(&f->totals, &job, &usage);
+        assert_int_equal(f->totals.users.entries[0].n_jobs, 1);
+        reopen(f, "a-boot");
+        assert_int_equal(f->totals.users.n, 0);
+
+        user_totals_add_queued(&f->totals, &job, &usage);
+        user_totals_catch_up(&f->totals);
+        reopen(f, "a-boot");
+        assert_int_equal(f->totals.users.entries[0].n_jobs, 1);
+
+        user_totals_add_queued(&f->totals, &job, &usage);
+        add(&f->totals, 8, NULL, &usage);
+        reopen(f, "a-boot");
+        assert_int_equal(f->totals.users.entries[0].n_jobs, 2);
+        assert_int_equal(f->totals.users.entries[1].n_jobs, 1);
+}
+
 static void totals_work_without_a_file(void **state) {
         UserTotals totals = {};
         const UsageSet usage = usage_new(1, 0);
@@ -190,6 +212,7 @@ int main(void) {
                 TOTALS_TEST(users_beyond_the_limit_share_an_entry),
                 TOTALS_TEST(jobs_are_added_up_by_a_label),
                 TOTALS_TEST(the_store_has_the_totals_of_another_boot),
+                TOTALS_TEST(a_job_whose_end_is_queued_is_not_in_the_file),
                 cmocka_unit_test(totals_work_without_a_file),
         };
 
