@@ -82,14 +82,30 @@ int salvage_open(Salvage *salvage, const char *damaged_path) {
         return 0;
 }
 
+/* Writes the path as a pattern of glob() that matches this path only. Returns false without room. */
+static bool escape_path(const char *path, char *ret, size_t n) {
+        size_t used = 0;
+
+        for (; *path; path++) {
+                if (used + 3 > n)
+                        return false;
+                if (strchr("*?[\\", *path))
+                        ret[used++] = '\\';
+                ret[used++] = *path;
+        }
+        ret[used] = '\0';
+        return true;
+}
+
 int salvage_find(Salvage *salvage, const char *path) {
-        char pattern[PATH_MAX];
+        char escaped[PATH_MAX], pattern[PATH_MAX + sizeof(DAMAGED "*Z")];
         glob_t found = {};
         int r = 0;
 
         *salvage = (Salvage){};
-        if (snprintf(pattern, sizeof(pattern), "%s" DAMAGED "*Z", path) >= (int)sizeof(pattern))
+        if (!escape_path(path, escaped, sizeof(escaped)))
                 return -ENAMETOOLONG;
+        (void)snprintf(pattern, sizeof(pattern), "%s" DAMAGED "*Z", escaped);
         /* Names are sorted, and the times in names sort by age. */
         if (glob(pattern, 0, NULL, &found) == 0)
                 r = salvage_open(salvage, found.gl_pathv[found.gl_pathc - 1]);
