@@ -111,7 +111,7 @@ _Static_assert(N_ELEMENTS(((Removable *)NULL)->tables) == 8 * sizeof(((Retention
 static void add_table(Removable *removable, const StoreTable *table) {
         size_t i = removable->n++;
 
-        assert(i < N_ELEMENTS(removable->tables) && table->remove && table->expire && table->run);
+        assert(i < N_ELEMENTS(removable->tables) && table->remove && table->run && !table->expire == !table->keep);
         for (; i > 0 && removable->tables[i - 1]->removal_order > table->removal_order; i--)
                 removable->tables[i] = removable->tables[i - 1];
         removable->tables[i] = table;
@@ -215,7 +215,9 @@ bool retention_is_at_limit(Database *database, const Retention *retention, size_
 static uint64_t keep_ns(const Retention *retention, const StoreTable *table) {
         uint64_t ns;
 
-        assert(table->keep > 0 && table->keep <= sizeof(StoreConfig) - sizeof(ns));
+        assert(table->keep <= sizeof(StoreConfig) - sizeof(ns));
+        if (!table->expire)
+                return 0;
         memcpy(&ns, (const char *)&retention->config + table->keep, sizeof(ns));
         return ns;
 }

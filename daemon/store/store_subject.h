@@ -37,10 +37,10 @@ typedef struct StoreTable {
 
         /* Retention; NULL and 0 for a table whose rows are removed with the rows of another table, or never. */
         unsigned removal_order;   /* tables of a lower order lose their rows first when space is needed */
-        size_t keep;              /* offset in StoreConfig of how long rows are kept, in ns */
+        size_t keep;              /* offset in StoreConfig of how long rows are kept, in ns; 0 if expire is NULL */
         const Statement *remove;  /* removes the oldest rows, ?1 at most; never NULL with a removal_order */
         const Statement *remove_of_user; /* or NULL: as above, for rows of user ?2 only */
-        const Statement *expire;  /* as above, for rows from before ?2 only, in ms */
+        const Statement *expire;  /* or NULL: as above, for rows from before ?2 only, in ms */
         const char *newest;       /* query of the time of the newest row by perfd's clock, in ms; NULL: clients provide the time */
         int (*run)(Database *database, Prepared *removal, int64_t *ret_n); /* runs one of them, and counts the removed rows */
         int (*tidy)(Database *database); /* or NULL: runs after the last of several removals */

@@ -5,6 +5,7 @@
 #include "store_fixture.h"
 
 #include "http/routes.h"
+#include "store/pipelines/pipeline_merge.h"
 #include "store/pipelines/pipeline_reader.h"
 #include "store/pipelines/pipeline_rows.h"
 
@@ -228,6 +229,45 @@ static void rows_are_removed_with_their_job_and_belong_to_its_user(void **state)
         assert_int_equal(ask_place(place, "SELECT n_bytes FROM holder WHERE uid = 1000"), 0);
 }
 
+#define FLOOD_STAGES 60
+
+static void put_minute_of_stages(Place *place, uint64_t minute) {
+        PipelineInterval intervals[FLOOD_STAGES];
+        char stages[FLOOD_STAGES][32];
+
+        for (size_t i = 0; i < FLOOD_STAGES; i++) {
+                (void)snprintf(stages[i], sizeof(stages[i]), "0:%zu:decode[4]", i);
+                intervals[i] = tasks_of(minute);
+                intervals[i].stage = stages[i];
+        }
+        assert_int_equal(put_intervals(place, intervals, FLOOD_STAGES, NULL).n_new, FLOOD_STAGES);
+}
+
+/* A running job is never removed: what its user holds beyond the share is merged, and nobody else loses a row. */
+static void intervals_of_a_user_above_the_share_are_merged(void **state) {
+        const unsigned n = PIPELINE_SERIES_ROWS_MAX;
+        JobInfo victim = { .id = "victim", .uid = UID + 1, .rank = -1, .node = -1 };
+        StoreJobEnd end = { .job = "victim", .state = JOB_FINISHED, .end_realtime_ms = 2, .end = &(JobEnd){}, .timeline = "points" };
+        Place *place = *state;
+        StoreConfig config = place_config(place);
+
+        config.size_max_bytes = 2 << 20;
+        store_configure(place->store, &config);
+        assert_int_equal(store_put(place->store, pack_begin_row(&victim, 1, "boot-1", "progress", "meter", cookie_of(1))), 0);
+        assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
+        assert_int_equal(store_put(place->store, job_rows_pack_end(&end, cookie_of(1))), 0);
+        assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
+
+        for (unsigned minute = 1; minute <= n; minute++)
+                put_minute_of_stages(place, minute);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM job WHERE id = 'victim'"), 1);
+        assert_in_range(ask_place(place, "SELECT n_rows FROM pipeline"), PIPELINE_SERIES_ROWS_MIN * FLOOD_STAGES,
+                        FLOOD_STAGES * n * 3 / 4);
+        assert_int_equal(ask_place(place, "SELECT n_rows = (SELECT count(*) FROM pipeline_interval) FROM pipeline"), 1);
+        assert_int_equal(ask_place(place, "SELECT n_bytes = 4096 + 400 * pipeline.n_series + 100 * n_rows FROM pipeline, holder WHERE uid = 1000"), 1);
+        assert_true(total(place, "n") == 10.0 * n * FLOOD_STAGES);
+}
+
 /* --- HTTP ----------------------------------------------------------------------------------------- */
 
 static const char *ask(Place *place, Buffer *body, const char *path, const char *name, const char *value, unsigned status) {
@@ -313,6 +353,7 @@ int main(void) {
                 TEST(series_of_a_job_are_bounded),
                 TEST(events_count_once_and_the_newest_are_kept),
                 TEST(rows_are_removed_with_their_job_and_belong_to_its_user),
+                TEST(intervals_of_a_user_above_the_share_are_merged),
                 TEST(the_stages_of_a_job_are_answered_in_their_order),
                 TEST(intervals_are_answered_as_json_and_csv),
                 TEST(events_are_answered),

@@ -4,9 +4,12 @@
 #include <assert.h>
 
 #include "store/database.h"
+#include "store/pipelines/pipeline_rows.h"
 
 /* An interval of the last level is 2^30 intervals. */
 #define LEVELS_MAX 30
+/* In a job with more intervals, a level has two of one series, which can be merged. */
+_Static_assert(PIPELINE_SERIES_ROWS_MIN == LEVELS_MAX + 2, "the first interval of a series has a level of its own");
 /* Intervals that are merged at once, for each series. */
 #define BATCH_SERIES_ROWS 2
 
@@ -79,4 +82,48 @@ int pipeline_merge_oldest(Database *database, int64_t job, int64_t n_series, int
         if (*merged_ms < oldest.end_ms)
                 *merged_ms = oldest.end_ms;
         return 0;
+}
+
+/* --- retention ------------------------------------------------------------------------------------ */
+
+enum { LARGEST_JOB, LARGEST_UID, LARGEST_SERIES, LARGEST_ROWS, LARGEST_MERGED, LARGEST_WANTED, N_LARGEST_COLUMNS };
+#define LARGEST(of) \
+        "SELECT p.job, j.uid, p.n_series, p.n_rows, p.merged_ms, ?1 FROM pipeline AS p JOIN job AS j ON j.row = p.job" \
+        " WHERE p.n_rows > " PIPELINE_SERIES_ROWS_MIN_TEXT " * p.n_series" of " ORDER BY p.n_rows / p.n_series DESC LIMIT 1"
+
+/* Not static as others are: a table of the store names them. */
+const Statement __attribute__((section("statements"))) pipeline_merge_any = { LARGEST(""), N_LARGEST_COLUMNS };
+const Statement __attribute__((section("statements"))) pipeline_merge_of_user = { LARGEST(" AND j.uid = ?2"), N_LARGEST_COLUMNS };
+
+STATEMENT pipeline_shrink = { "UPDATE pipeline SET n_rows = ?2, merged_ms = ?3 WHERE job = ?1", 0 };
+STATEMENT holder_release = { "UPDATE holder SET n_bytes = n_bytes - " PIPELINE_SIZE("0", "?2") " WHERE uid = ?1", 0 };
+
+static int merge_job(Database *database, const int64_t job[static N_LARGEST_COLUMNS], int64_t *ret_n) {
+        int64_t n_rows = job[LARGEST_ROWS], merged_ms = job[LARGEST_MERGED], n_before;
+        int r;
+
+        do {
+                n_before = n_rows;
+                r = pipeline_merge_oldest(database, job[LARGEST_JOB], job[LARGEST_SERIES], &n_rows, &merged_ms);
+        } while (r == 0 && n_rows < n_before && job[LARGEST_ROWS] - n_rows < job[LARGEST_WANTED] &&
+                 n_rows > PIPELINE_SERIES_ROWS_MIN * job[LARGEST_SERIES]);
+        if (r == 0)
+                r = database_run(database, &pipeline_shrink, FIELDS(field_i64(job[LARGEST_JOB]), field_i64(n_rows), field_i64(merged_ms)));
+        if (r == 0)
+                r = database_run(database, &holder_release, FIELDS(field_i64(job[LARGEST_UID]), field_i64(job[LARGEST_ROWS] - n_rows)));
+        *ret_n = job[LARGEST_ROWS] - n_rows;
+        return r;
+}
+
+int pipeline_merge_run(Database *database, Prepared *job, int64_t *ret_n) {
+        int64_t columns[N_LARGEST_COLUMNS];
+        int r;
+
+        r = database_step(database, job);
+        if (r != DATABASE_ROW)
+                return r;
+        for (int i = 0; i < N_LARGEST_COLUMNS; i++)
+                columns[i] = column_i64(job, i);
+        r = database_finish(database, job);
+        return r == 0 ? merge_job(database, columns, ret_n) : r;
 }

@@ -11,10 +11,23 @@
 
 #include <stdint.h>
 
+#include "store/statement.h"
+
 struct Database;
+
+/* Intervals of a series that are kept in any case: one of each level. */
+#define PIPELINE_SERIES_ROWS_MIN 32
+#define PIPELINE_SERIES_ROWS_MIN_TEXT "32"
 
 /*
  * Merges the oldest intervals of each series of a job. *n_rows, the number of its intervals, becomes smaller; *merged_ms becomes the end of
  * the newest merged interval. 0 or an outcome of database.h.
  */
 int pipeline_merge_oldest(struct Database *database, int64_t job, int64_t n_series, int64_t *n_rows, int64_t *merged_ms);
+
+/*
+ * Retention of StoreTable: finds the job with most intervals of a series, of all users or of user ?2. pipeline_merge_run() merges intervals
+ * of this job until ?1 rows are fewer, and counts them. The totals of a series stay.
+ */
+extern const Statement pipeline_merge_any, pipeline_merge_of_user;
+int pipeline_merge_run(struct Database *database, Prepared *job, int64_t *ret_n);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/pipelines/store_pipelines.h"
 
+#include "store/pipelines/pipeline_merge.h"
 #include "store/pipelines/pipeline_rows.h"
 
 /* --- salvage -------------------------------------------------------------------------------------- */
@@ -40,7 +41,10 @@ static const StoreTable series_table = {
         .keeps_rowids = true,
 };
 
-/* By time before the series: the intervals of a report are neighbours, and change few pages. */
+/*
+ * By time before the series: the intervals of a report are neighbours, and change few pages. When space is needed and no ended job and no
+ * result is left to be removed, the intervals of running jobs are merged.
+ */
 static const StoreTable interval_table = {
         .name = "pipeline_interval",
         .schema =
@@ -51,6 +55,10 @@ static const StoreTable interval_table = {
                 " p90_s REAL NOT NULL, p99_s REAL NOT NULL, get_p90_s REAL NOT NULL, get_p99_s REAL NOT NULL,"
                 " PRIMARY KEY (job, level, end_ms, series)) STRICT, WITHOUT ROWID;",
         .checks = { "SELECT count(*) FROM (SELECT * FROM pipeline_interval LIMIT 1)" },
+        .removal_order = 4,
+        .remove = &pipeline_merge_any,
+        .remove_of_user = &pipeline_merge_of_user,
+        .run = pipeline_merge_run,
         .salvage = &interval_salvage,
 };
 
