@@ -264,7 +264,9 @@ static void intervals_of_a_user_above_the_share_are_merged(void **state) {
         assert_in_range(ask_place(place, "SELECT n_rows FROM pipeline"), PIPELINE_SERIES_ROWS_MIN * FLOOD_STAGES,
                         FLOOD_STAGES * n * 3 / 4);
         assert_int_equal(ask_place(place, "SELECT n_rows = (SELECT count(*) FROM pipeline_interval) FROM pipeline"), 1);
-        assert_int_equal(ask_place(place, "SELECT n_bytes = 4096 + 400 * pipeline.n_series + 100 * n_rows FROM pipeline, holder WHERE uid = 1000"), 1);
+        assert_int_equal(ask_place(place,
+                                   "SELECT n_bytes = 4096 + 400 * pipeline.n_series + 100 * n_rows FROM pipeline, holder WHERE uid = 1000"),
+                         1);
         assert_true(total(place, "n") == 10.0 * n * FLOOD_STAGES);
 }
 

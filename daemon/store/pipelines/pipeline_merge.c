@@ -4,7 +4,6 @@
 #include <assert.h>
 
 #include "store/database.h"
-#include "store/pipelines/pipeline_rows.h"
 
 /* An interval of the last level is 2^30 intervals. */
 #define LEVELS_MAX 30

@@ -19,6 +19,9 @@ struct Database;
 #define PIPELINE_SERIES_ROWS_MIN 32
 #define PIPELINE_SERIES_ROWS_MIN_TEXT "32"
 
+/* Average size in the table `holder` of the series with their texts and of the intervals, in SQL. */
+#define PIPELINE_SIZE(n_series, n_rows) "(400 * (" n_series ") + 100 * (" n_rows "))"
+
 /*
  * Merges the oldest intervals of each series of a job. *n_rows, the number of its intervals, becomes smaller; *merged_ms becomes the end of
  * the newest merged interval. 0 or an outcome of database.h.

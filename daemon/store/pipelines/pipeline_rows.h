@@ -14,8 +14,6 @@
 /* Kept intervals for each series of a job: at least one for each 4 minutes of a day, or less if the job has many series. */
 #define PIPELINE_SERIES_ROWS_MAX 720
 #define PIPELINE_JOB_ROWS_MAX 500000
-/* Average size in the table `holder` of the series with their texts and of the intervals, in SQL. */
-#define PIPELINE_SIZE(n_series, n_rows) "(400 * (" n_series ") + 100 * (" n_rows "))"
 #define PIPELINE_JOB_SERIES_MAX (2 * PIPELINE_STAGES_MAX)
 #define PIPELINE_JOB_EVENTS_MAX 4096U /* newest events that are kept of a job */
 
