@@ -222,6 +222,8 @@ install: all
 	install -d -m 755 $(DESTDIR)$(PREFIX)/share/perfd/slurm
 	for script in prolog epilog task_prolog; do to=$(DESTDIR)$(PREFIX)/share/perfd/slurm/$$script; \
 	        sed -e 's|/usr/bin/perfctl|$(BIN_DIR)/perfctl|' conf/slurm/$$script | install -m 755 /dev/stdin $$to || exit 1; done
+	for module in clients/python/*.py; do \
+	        install -D -m 644 $$module $(DESTDIR)$(PREFIX)/share/perfd/python/$${module##*/} || exit 1; done
 	install -D -m 644 client/perfctl.bash $(DESTDIR)$(BASH_COMPLETION_DIR)/perfctl
 	test -e $(DESTDIR)$(SYSCONF_DIR)/perfd/perfd.conf || \
 	        install -D -m 644 conf/perfd.conf $(DESTDIR)$(SYSCONF_DIR)/perfd/perfd.conf
@@ -241,7 +243,7 @@ uninstall: all
 	$(MAKE) --no-print-directory -s install DESTDIR="$$staging" || exit 1; \
 	(cd "$$staging" && find . -path '.$(SYSCONF_DIR)' -prune -o ! -type d -print) | sed 's|^\.||' | \
 	        while read -r file; do rm -fv "$(DESTDIR)$$file" || exit 1; done || exit 1; \
-	rmdir --ignore-fail-on-non-empty $(addprefix $(DESTDIR),$(DOC_DIR) $(PREFIX)/share/perfd/slurm $(PREFIX)/share/perfd) 2>/dev/null || :
+	rmdir --ignore-fail-on-non-empty $(addprefix $(DESTDIR),$(DOC_DIR) $(PREFIX)/share/perfd/slurm $(PREFIX)/share/perfd/python $(PREFIX)/share/perfd) 2>/dev/null || :
 
 help:
 	@sed '/^#/!q; s/^# \{0,1\}//' Makefile

@@ -219,7 +219,7 @@ static int put_in_order(Stack *stack, Complaint *complaint) {
                 if (last && has_one_version(package.kind) && strcmp(last->kind, package.kind) == 0 && strcmp(last->name, package.name) == 0)
                         return indicator_complain(complaint, "packages",
                                                   "has '%.100s' (%.20s) twice, with versions %.40s and %.40s, or other builds: "
-                                                  "name the one that was installed",
+                                                  "name the one that is installed, as the output of pip freeze does",
                                                   package.name, package.kind, last->version ?: "unknown", package.version ?: "unknown");
                 last = &stack->packages[n];
                 stack->packages[n++] = package;

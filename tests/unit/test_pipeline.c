@@ -157,6 +157,14 @@ static void shares_of_the_time_add_up(void **state) {
         assert_int_equal(accounting.concurrency, 4);
         assert_true(accounting.is_inferred);
 
+        /* Without a queue, it is known only how long the tasks ran. */
+        assert_true(pipeline_stage_parse(&stage, "0:load[2]", strlen("0:load[2]")));
+        pipeline_stage_add_tasks(&stage, 60, 100, 0, 1.14);
+        assert_true(pipeline_accounting_of(&stage, &source, &accounting));
+        assert_near(accounting.busy, 0.95);
+        assert_near(accounting.starved, 0.1);
+        assert_true(isnan(accounting.blocked));
+
         stage = stage_of(&collate);
         assert_true(pipeline_accounting_of(&stage, NULL, &accounting));
         assert_int_equal(accounting.concurrency, 12);

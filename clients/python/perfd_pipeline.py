@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Report the statistics of a data pipeline to perfd.
+
+The statistics are written as JSON lines to `perfctl pipeline submit`, which runs beside the training process, keeps them while perfd
+cannot be reached, and finds the job. So a slow or missing perfd costs the training process nothing: a line is put into a queue of
+limited length, and a thread writes it to the pipe. No function of this module waits for perfd, and none raises an exception because
+perfd or perfctl is missing. What does not fit is counted in Sender.n_dropped.
+
+    import perfd_pipeline
+
+    pipeline = perfd_pipeline.Pipeline(["read", "decode"])
+    for name in pipeline.each("read", names):         # times how long the next name takes
+        with pipeline.task("decode"):                 # times a task
+            ...
+    for batch in pipeline.wait(batches):              # times how long the training loop waits
+        ...
+    pipeline.close()
+
+Needs Python 3.8 or newer and no other package.
+"""
+
+import atexit
+import collections
+import contextlib
+import json
+import os
+import subprocess
+import threading
+import time
+import weakref
+
+LINES_MAX = 10000  # lines that wait for the pipe
+SAMPLES_MAX = 1024  # times of an interval from which percentiles are computed
+CLOSE_S = 2.0  # how long close() waits for perfctl
+PIPELINES_PER_RANK = 100  # numbers of the pipelines of a rank
+
+
+def local_rank():
+    """Return the number of this process among those of its job on this node, as torchrun, Slurm, Open MPI or MPICH tell it."""
+    for name in ("LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"):
+        text = os.environ.get(name, "")
+        if text.isascii() and text.isdigit():
+            return int(text)
+    return 0
+
+
+def label(pipeline, position, name, concurrency=None):
+    """Return the label of a stage. The pipelines of local rank N are numbered from N times 100, so that ranks of a job differ."""
+    suffix = f"[{concurrency}]" if concurrency and concurrency > 1 else ""
+    return f"{local_rank() * PIPELINES_PER_RANK + pipeline}:{position}:{name}{suffix}"
+
+
+_all = weakref.WeakSet()
+
+
+class Sender:
+    """A `perfctl pipeline submit` process and the lines that wait for it. send() returns at once."""
+
+    def __init__(self, job=None, perfctl="perfctl"):
+        self.n_dropped = 0  # lines that were never written
+        self._command = [perfctl, "pipeline", "submit", "--timeout", str(int(CLOSE_S)), *(["--job", job] if job else []), "-"]
+        self._lines = collections.deque()
+        self._wake = threading.Condition()
+        self._is_closed = False
+        self._thread = None
+        self._process = None
+        self._pid = os.getpid()
+        _all.add(self)
+        atexit.register(self.close)
+
+    def send(self, line):
+        """Queue a line, an object of `perfctl pipeline submit`. Lines of a forked child belong to a Sender of its own."""
+        if self._is_closed or self._pid != os.getpid():
+            self.n_dropped += 1
+            return
+        with self._wake:
+            if len(self._lines) >= LINES_MAX:
+                self.n_dropped += 1
+                return
+            self._lines.append(line)
+            if not self._thread:
+                self._thread = threading.Thread(target=self._run, name="perfd-pipeline", daemon=True)
+                self._thread.start()
+            self._wake.notify()
+
+    def close(self, timeout=CLOSE_S):
+        """Write the lines that wait, and end perfctl. Returns after `timeout` seconds in any case."""
+        if self._is_closed or self._pid != os.getpid():
+            return
+        atexit.unregister(self.close)
+        deadline = time.monotonic() + timeout
+        with self._wake:
+            self._is_closed = True
+            self._wake.notify()
+        if self._thread:
+            self._thread.join(timeout)
+        process = self._process
+        if process:
+            try:
+                process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def _take(self):
+        with self._wake:
+            while not self._lines and not self._is_closed:
+                self._wake.wait()
+            lines = list(self._lines)
+            self._lines.clear()
+            return lines
+
+    def _run(self):
+        try:
+            self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                             stderr=subprocess.DEVNULL, start_new_session=True)
+        except OSError:
+            self._refuse()
+            return
+        try:
+            while lines := self._take():
+                try:
+                    self._process.stdin.write(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+                    self._process.stdin.flush()
+                except (OSError, ValueError, TypeError):
+                    self.n_dropped += len(lines)
+                    self._refuse()
+                    return
+        finally:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
+
+    def _refuse(self):
+        with self._wake:
+            self._is_closed = True
+            self.n_dropped += len(self._lines)
+            self._lines.clear()
+
+
+    def _leave_parent(self):
+        """Give up the pipe in a forked child, so that perfctl sees its end when the parent closes it."""
+        if self._process:
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, self._process.stdin.fileno(), inheritable=False)
+            os.close(null)
+
+
+def _on_fork():
+    for each in list(_all):
+        with contextlib.suppress(OSError, ValueError):
+            each._leave_parent()
+
+
+os.register_at_fork(after_in_child=_on_fork)
+_senders = {}
+
+
+def sender():
+    """Return the Sender of this process, which forked children do not share."""
+    pid = os.getpid()
+    if pid not in _senders:
+        _senders.clear()
+        _senders[pid] = Sender()
+    return _senders[pid]
+
+
+class Times:
+    """The number and the sum of times since take(), and their percentiles. Several threads may add."""
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._clear()
+
+    def _clear(self):
+        self.n = self.n_failures = 0
+        self.sum = 0.0
+        self._samples = []
+        self._stride = 1
+
+    def add(self, seconds, failed=False):
+        with self._lock:
+            self.n += 1
+            if failed:
+                self.n_failures += 1
+                return
+            self.sum += seconds
+            if (self.n - self.n_failures) % self._stride:
+                return
+            self._samples.append(seconds)
+            if len(self._samples) > SAMPLES_MAX:
+                del self._samples[::2]
+                self._stride *= 2
+
+    def take(self):
+        """Return n, n_failures, mean, 90th and 99th percentile, and begin anew."""
+        with self._lock:
+            n, n_failures, total, samples = self.n, self.n_failures, self.sum, sorted(self._samples)
+            self._clear()
+        n_good = n - n_failures
+        mean = total / n_good if n_good else 0.0
+        p90, p99 = (samples[int(len(samples) * share)] if samples else 0.0 for share in (0.9, 0.99))
+        return n, n_failures, mean, p90, p99
+
+
+class Pipeline:
+    """Statistics of stages that plain Python code runs, in the order of the list, and of the training loop behind them.
+
+    A stage is a name, or a name and the number of its workers. The statistics of an interval are sent when the first task after its
+    end ends, and by close(). Threads may share a Pipeline.
+    """
+
+    def __init__(self, stages=(), interval=5.0, number=0, to=None, producer="perfd_pipeline"):
+        self._sender = to or sender()
+        self._interval = interval
+        self._labels = {}
+        self._tasks = {}
+        for position, stage in enumerate(stages):
+            name, concurrency = (stage, None) if isinstance(stage, str) else stage
+            self._labels[name] = label(number, position, name, concurrency)
+            self._tasks[name] = Times()
+        self._sink = label(number, len(self._labels), "sink")
+        self._waits = Times()
+        self._lock = threading.Lock()
+        self._lap = time.monotonic()
+        self._sender.send({"producer": producer, "stages": list(self._labels.values())})
+
+    @contextlib.contextmanager
+    def task(self, stage):
+        """Time a task of a stage. A task that raises an exception has failed."""
+        begin, failed = time.monotonic(), True
+        try:
+            yield
+            failed = False
+        finally:
+            self.add(stage, time.monotonic() - begin, failed)
+
+    def add(self, stage, seconds, failed=False):
+        """Add a task whose time is known."""
+        self._tasks[stage].add(seconds, failed)
+        self._send_if_due()
+
+    def each(self, stage, items):
+        """Yield the items, and time how long each takes to come, as a task of the stage."""
+        return self._timed(items, lambda seconds: self.add(stage, seconds))
+
+    def wait(self, batches):
+        """Yield the batches to the training loop, and time how long the loop waits for each."""
+        return self._timed(batches, self.add_wait)
+
+    def add_wait(self, seconds):
+        """Add a time for which the training loop waited for a batch."""
+        self._waits.add(seconds)
+        self._send_if_due()
+
+    @staticmethod
+    def _timed(items, add):
+        iterator = iter(items)
+        while True:
+            begin = time.monotonic()
+            try:
+                item = next(iterator)
+            except StopIteration:
+                return
+            add(time.monotonic() - begin)
+            yield item
+
+    def _send_if_due(self):
+        if time.monotonic() - self._lap >= self._interval:
+            self.flush()
+
+    def flush(self):
+        """Send the statistics since the last interval."""
+        with self._lock:
+            now, wall = time.monotonic(), round(time.time(), 3)
+            elapsed, self._lap = now - self._lap, now
+            if elapsed <= 0:
+                return
+            for name, times in self._tasks.items():
+                n, n_failures, mean, p90, p99 = times.take()
+                if n:
+                    self._sender.send({"stage": self._labels[name], "time": wall, "elapsed": elapsed, "num_tasks": n,
+                                       "num_failures": n_failures, "ave_time": mean, "p90_time": p90, "p99_time": p99})
+            n, _, mean, p90, p99 = self._waits.take()
+            if n:
+                self._sender.send({"stage": self._sink, "time": wall, "elapsed": elapsed, "num_items": n, "ave_get_time": mean,
+                                   "p90_get_time": p90, "p99_get_time": p99})
+
+    def close(self):
+        """Send what was counted since the last interval. The Sender is closed when the process ends."""
+        self.flush()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

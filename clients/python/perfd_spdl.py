@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Report the statistics of SPDL's pipelines to perfd.
+
+    import perfd_spdl
+    perfd_spdl.install()
+
+Pipelines that are built afterwards report the statistics of their stages and queues at each interval, and what was counted after the
+last interval when a stage ends. Where a pipeline is built with hooks or queues of its own, pass `perfd_spdl.Hook` and
+`perfd_spdl.queue` there. Nothing here waits for perfd or fails without it; see perfd_pipeline.
+
+The queues are objects of SPDL's own class StatsQueue, because SPDL serves the training loop from a queue of another class more slowly. Such a
+queue does not see for how long the loop waits, so that install() times Pipeline.get_item().
+
+Works with SPDL 0.6 and newer.
+"""
+
+import asyncio
+import contextlib
+import functools
+import importlib.metadata
+import threading
+import time
+
+import perfd_pipeline
+import spdl.pipeline
+from spdl.pipeline import StatsQueue, TaskStatsHook
+
+INTERVAL_S = 5.0
+
+
+class _State:
+    """What install() sets for the process."""
+
+    interval = INTERVAL_S
+    get_item = None  # Pipeline.get_item() before install()
+    waits = {}  # by the label of the sink: times for which the loop waited
+    lock = threading.Lock()
+
+
+def _label(info):
+    return perfd_pipeline.label(info.pipeline_id, info.stage_id, info.stage_name, info.concurrency)
+
+
+def _send(line):
+    perfd_pipeline.sender().send({**line, "time": round(time.time(), 3)})
+
+
+def _describe():
+    """Send the version of SPDL, and the size of the pool of threads that the stages share."""
+    pool = getattr(asyncio.get_running_loop(), "_default_executor", None)
+    threads = getattr(pool, "_max_workers", None)
+    producer = f"spdl {importlib.metadata.version('spdl')}"
+    perfd_pipeline.sender().send({"producer": producer, **({"threads": threads} if threads else {})})
+
+
+def _send_tasks(info, stats, elapsed):
+    if stats.num_tasks > 0:
+        _send({"stage": _label(info), "elapsed": elapsed, "num_tasks": stats.num_tasks, "num_failures": stats.num_failures,
+               "ave_time": max(0.0, stats.ave_time), "p90_time": stats.p90_time, "p99_time": stats.p99_time})
+
+
+def _send_queue(info, stats, buffer_size):
+    line = {"stage": _label(info), "elapsed": stats.elapsed, "num_items": stats.num_items, "ave_put_time": max(0.0, stats.ave_put_time),
+            "p90_put_time": stats.p90_put_time, "p99_put_time": stats.p99_put_time, "ave_get_time": max(0.0, stats.ave_get_time),
+            "p90_get_time": stats.p90_get_time, "p99_get_time": stats.p99_get_time, "occupancy_rate": stats.occupancy_rate,
+            "buffer_size": buffer_size}
+    waits = _State.waits.get(str(info))
+    if waits and stats.num_items > 0:
+        n, _, mean, p90, p99 = waits.take()
+        line.update(ave_get_time=n * mean / stats.num_items, p90_get_time=p90, p99_get_time=p99)
+    if stats.elapsed > 0:
+        _send(line)
+
+
+class Hook(TaskStatsHook):
+    """SPDL's TaskStatsHook, which also reports to perfd."""
+
+    def __init__(self, info, interval=-1):
+        self._logs = interval > 0
+        self._lap = 0.0
+        super().__init__(info, interval if self._logs else _State.interval)
+
+    def _report(self, stats):
+        now = time.monotonic()
+        _send_tasks(self.info, stats, now - self._lap)
+        self._lap = now
+
+    async def interval_stats_callback(self, stats):
+        self._report(stats)
+        if self._logs:
+            await super().interval_stats_callback(stats)
+
+    @contextlib.asynccontextmanager
+    async def stage_hook(self):
+        self._lap = time.monotonic()
+        _describe()
+        try:
+            async with super().stage_hook():
+                yield
+        finally:
+            self._report(self._get_lap_stats())
+
+
+def queue(info, *, buffer_size=1, interval=-1):
+    """Return a StatsQueue that also reports to perfd."""
+    logs = interval > 0
+    made = StatsQueue(info, buffer_size=buffer_size, interval=interval if logs else _State.interval)
+    log, hook = made.interval_stats_callback, made.stage_hook
+
+    async def report(stats):
+        _send_queue(info, stats, buffer_size)
+        if logs:
+            await log(stats)
+
+    @contextlib.asynccontextmanager
+    async def stage_hook():
+        try:
+            async with hook():
+                yield
+        finally:
+            _send_queue(info, made._get_lap_stats(), buffer_size)
+
+    made.interval_stats_callback, made.stage_hook = report, stage_hook
+    return made
+
+
+def _sink_of(pipeline):
+    """Return the label of the pipeline's sink, or None with an SPDL that keeps it elsewhere."""
+    info = getattr(getattr(getattr(pipeline, "_impl", None), "_output_queue", None), "info", None)
+    return str(info) if info else None
+
+
+def _timed(get_item):
+    @functools.wraps(get_item)
+    def get(self, *args, **kwargs):
+        begin = time.monotonic()
+        item = get_item(self, *args, **kwargs)
+        elapsed = time.monotonic() - begin
+        waits = self.__dict__.get("_perfd_waits")
+        if waits is None:
+            with _State.lock:
+                waits = self._perfd_waits = _State.waits.setdefault(_sink_of(self), perfd_pipeline.Times())
+        waits.add(elapsed)
+        return item
+
+    return get
+
+
+def install(interval=INTERVAL_S):
+    """Make the pipelines that are built from now on report every `interval` seconds. Pipelines with a reporting interval keep theirs."""
+    from spdl.pipeline import config
+
+    _State.interval = interval
+    config.set_default_hook_class(Hook)
+    config.set_default_queue_class(queue)
+    if not _State.get_item:
+        _State.get_item = spdl.pipeline.Pipeline.get_item
+        spdl.pipeline.Pipeline.get_item = _timed(_State.get_item)
+
+
+def uninstall():
+    """Undo install() for the pipelines that are built from now on."""
+    from spdl.pipeline import config
+
+    config.set_default_hook_class()
+    config.set_default_queue_class()
+    if _State.get_item:
+        spdl.pipeline.Pipeline.get_item = _State.get_item
+        _State.get_item = None

@@ -1,0 +1,147 @@
+"""Runs real data pipelines of SPDL, from PyPI, and of PyTorch with the adapters of clients/python, and asks a real perfd about them."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+import unittest
+
+import harness
+from harness import BUILD, ROOT
+
+CLIENTS = ROOT / "clients" / "python"
+ENVIRONMENTS = ROOT / "build" / "interop"
+VERSIONS = {"0.6": ("spdl==0.6.0", "spdl_core==0.6.0", "spdl_io==0.6.0"), "newest": ("spdl==0.8.0",)}
+
+# 4 workers decode for 10 ms each, and every item takes the loop 1 ms: the loop waits for decode. One item of eight fails.
+SPDL = """
+    import time
+    import perfd_spdl
+
+    perfd_spdl.install(interval=0.2)
+    from spdl.pipeline import PipelineBuilder
+
+    def decode(item):
+        time.sleep(0.01)
+        if item % 8 == 7:
+            raise ValueError(item)
+        return item
+
+    builder = PipelineBuilder().add_source(range(240)).pipe(decode, concurrency=4).add_sink(3)
+    pipeline = builder.build(num_threads=8)
+    items = []
+    with pipeline.auto_stop():
+        for item in pipeline:
+            items.append(item)
+            time.sleep(0.001)
+    print(len(items))
+    """
+
+TORCH = """
+    import time
+    import torch
+    from perfd_torch import DataLoader
+
+    class Samples(torch.utils.data.Dataset):
+        size = 48
+
+        def __len__(self):
+            return self.size
+
+        def __getitem__(self, index):
+            time.sleep(0.01)
+            return torch.tensor(index)
+
+    class Stream(torch.utils.data.IterableDataset):
+        def __iter__(self):
+            return iter(range(8))
+
+    loader = DataLoader(Samples(), batch_size=4, num_workers=2, report_interval=0.1)
+    print(loader.dataset.size, len(loader), [sum(int(batch.sum()) for batch in loader) for _ in range(2)])
+    print([batch.tolist() for batch in DataLoader(Stream(), batch_size=4)])
+    """
+
+
+def find_spdl(version):
+    """Installs SPDL from PyPI in an environment of its own, and returns the interpreter."""
+    environment = ENVIRONMENTS / f"spdl-{version}"
+    mark = environment / "-".join(VERSIONS[version])
+    if not mark.exists():
+        made = subprocess.run([sys.executable, "-m", "venv", "--clear", environment], capture_output=True, text=True)
+        if made.returncode:
+            raise unittest.SkipTest("python3-venv is not there (make interop-deps)")
+        subprocess.run([environment / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", *VERSIONS[version]], check=True)
+        mark.touch()
+    return environment / "bin" / "python"
+
+
+class Adapters(harness.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.server = self.daemon("[sampling]\ninterval = 100ms\n")
+        with self.server.client() as client:
+            self.assert_status(client.begin("train"), "OK")
+
+    def python(self, interpreter, program, **more):
+        environment = {**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}", "PERFD_SOCKET": str(self.server.socket),
+                       "PERFD_JOB": "train", "PYTHONPATH": str(CLIENTS), "PYTHONDONTWRITEBYTECODE": "1", **more}
+        # Workers that are spawned read the program from a file.
+        path = pathlib.Path(self.temporary_directory()) / "program.py"
+        path.write_text(textwrap.dedent(program))
+        done = subprocess.run([interpreter, path], env=environment, text=True, capture_output=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def stages(self, number=0):
+        stages = self.server.get("/api/v1/jobs/train/pipeline").json["stages"]
+        return {stage["name"]: stage for stage in stages if stage["pipeline"] == number}
+
+    def diagnosis(self, number=0):
+        done = self.server.perfctl("pipeline", "diagnose", "--json", "train")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)["pipelines"][number]
+
+    def check_spdl(self, version):
+        self.assertEqual(self.python(find_spdl(version), SPDL), "210\n")
+        stages = self.stages()
+        self.assertEqual(list(stages), ["src", "decode", "sink"])
+        decode = stages["decode"]["tasks"]
+        # All tasks are there: those of the regular intervals, and those after the last.
+        self.assertEqual([decode["num_tasks"], decode["num_failures"]], [240, 30])
+        self.assertGreaterEqual(decode["intervals"], 3)
+        self.assertEqual(stages["sink"]["queue"]["buffer_size"], 3)
+        self.assertTrue(stages["decode"]["producer"].startswith("spdl 0."))
+        self.assertEqual(self.server.get("/api/v1/jobs/train/pipeline").json["description"]["threads"], 8)
+        said = self.diagnosis()
+        self.assertEqual([said[key] for key in ("limit", "stage", "direction")], ["stage", "decode", "more concurrency"])
+        self.assertGreater(said["wait_share"], 0.3)
+
+    def test_spdl_0_6(self):
+        self.check_spdl("0.6")
+
+    def test_newest_spdl(self):
+        self.check_spdl("newest")
+
+    def test_spdl_without_perfd(self):
+        self.assertEqual(self.python(find_spdl("newest"), SPDL, PERFD_SOCKET="/nonexistent/perfd.sock"), "210\n")
+        self.assertEqual(self.python(find_spdl("newest"), SPDL, PATH="/nonexistent"), "210\n")
+
+    def test_torch(self):
+        if subprocess.run([sys.executable, "-c", "import torch"], capture_output=True).returncode:
+            self.skipTest("python3-torch is not there (make interop-deps)")
+        self.assertEqual(self.python(sys.executable, TORCH), "48 12 [1128, 1128]\n[[0, 1, 2, 3], [4, 5, 6, 7]]\n")
+        stages = self.stages()
+        self.assertEqual(list(stages), ["load", "sink"])
+        self.assertEqual([stages["load"]["concurrency"], stages["load"]["tasks"]["num_tasks"]], [2, 24])
+        self.assertGreaterEqual(stages["load"]["tasks"]["success_s"], 2 * 48 * 0.01)
+        self.assertEqual(stages["sink"]["queue"]["num_items"], 24)
+        self.assertEqual(self.stages(1)["load"]["tasks"]["num_tasks"], 2)
+        said = self.diagnosis()
+        self.assertEqual(said["limit"], "stage")
+        self.assertEqual(said["stage"], "load")
+
+
+if __name__ == "__main__":
+    unittest.main()
