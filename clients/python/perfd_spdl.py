@@ -8,8 +8,8 @@ Pipelines that are built afterwards report the statistics of their stages and qu
 last interval when a stage ends. Where a pipeline is built with hooks or queues of its own, pass `perfd_spdl.Hook` and
 `perfd_spdl.queue` there. Nothing here waits for perfd or fails without it; see perfd_pipeline.
 
-The queues are objects of SPDL's own class StatsQueue, because SPDL serves the training loop from a queue of another class more slowly. Such a
-queue does not see for how long the loop waits, so that install() times Pipeline.get_item().
+The queues are objects of SPDL's own class StatsQueue, because SPDL serves the training loop from a queue of another class more
+slowly. Such a queue does not see for how long the loop waits, so that install() times Pipeline.get_item().
 
 Works with SPDL 0.6 and newer.
 """
