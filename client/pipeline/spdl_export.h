@@ -18,6 +18,7 @@ typedef struct SpdlExport {
         PipelineStage *stages; /* owned; sums over the intervals, in the order of pipeline and position */
         size_t n;
         unsigned n_threads;    /* of the pool that the stages share; 0: not known */
+        double cpus_used, cpus_given; /* means of the job; 0: not known */
         size_t n_left_out;     /* intervals with a missing value, or with the time of the interval before; cut lines of a log */
         char error[320];
 } SpdlExport;

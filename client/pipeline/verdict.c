@@ -24,6 +24,8 @@ bool verdict_next(const SpdlExport *export, unsigned n_threads, size_t *at, Verd
                 end++;
         *ret = (VerdictPipeline){ .stages = &export->stages[begin], .n = end - begin, .n_threads = n_threads ?: export->n_threads };
         ret->diagnosis = pipeline_diagnosis_of(ret->stages, ret->n, ret->n_threads);
+        if (export->cpus_given > 0)
+                pipeline_diagnosis_join_cpus(&ret->diagnosis, ret->stages, ret->n, export->cpus_used, export->cpus_given);
         *at = end;
         return true;
 }
@@ -95,6 +97,16 @@ void verdict_write_sentence(const VerdictPipeline *pipeline, Buffer *out) {
         case PIPELINE_LIMIT_POOL:
                 buffer_printf(out, "The pool of %u threads is the limit: %.1f tasks run or wait for a thread, so more concurrency for one "
                                    "stage takes from another. Raise the number of threads.", pipeline->n_threads, diagnosis->busy_workers);
+                break;
+        case PIPELINE_LIMIT_CPU:
+                buffer_printf(out, "The CPUs of the job are the limit: %.1f tasks run at a time, most of them of %s, and use them. Lower "
+                                   "its concurrency, make its task cheaper, or give the job more CPUs.", diagnosis->busy_workers,
+                              name_of(pipeline, diagnosis->stage));
+                break;
+        case PIPELINE_LIMIT_LOCK:
+                buffer_printf(out, "A lock is likely the limit: %.1f tasks run at a time, most of them of %s, and use one CPU together, as "
+                                   "with the Python interpreter's lock. Lower its concurrency, or move its task to processes.",
+                              diagnosis->busy_workers, name_of(pipeline, diagnosis->stage));
                 break;
         case PIPELINE_LIMIT_HANDOVER:
                 buffer_puts(out, "No stage is the limit: the last one waits for room, and the training loop waits for items. Enlarge the "

@@ -16,6 +16,8 @@ typedef enum PipelineLimit {
         PIPELINE_LIMIT_SOURCE,   /* the first stage waits for the source */
         PIPELINE_LIMIT_STAGE,    /* the workers of a stage are busy */
         PIPELINE_LIMIT_POOL,     /* tasks of all stages fill the threads that they share */
+        PIPELINE_LIMIT_CPU,      /* tasks use the CPUs that the job has, and more tasks run than there are CPUs */
+        PIPELINE_LIMIT_LOCK,     /* many tasks run, but together they use one CPU, as with a lock of the interpreter */
         PIPELINE_LIMIT_HANDOVER, /* the consumer waits although the last stage is blocked on put: items wait in between */
         N_PIPELINE_LIMITS,
 } PipelineLimit;
@@ -23,6 +25,7 @@ typedef enum PipelineLimit {
 typedef enum PipelineDirection {
         PIPELINE_DIRECTION_NONE,
         PIPELINE_DIRECTION_MORE_CONCURRENCY,
+        PIPELINE_DIRECTION_LESS_CONCURRENCY,
         PIPELINE_DIRECTION_FASTER_TASK, /* one worker is all that the stage can have */
         PIPELINE_DIRECTION_FASTER_SOURCE,
         PIPELINE_DIRECTION_MORE_THREADS,
@@ -60,3 +63,10 @@ typedef struct PipelineDiagnosis {
  * not known.
  */
 PipelineDiagnosis pipeline_diagnosis_of(const PipelineStage *stages, size_t n, unsigned n_threads);
+
+/*
+ * Joins a diagnosis with the CPUs that the job used and had, both means. A step of the consumer is taken to use one CPU, so that only what
+ * is certainly the pipeline's counts. Call with cpus_given > 0.
+ */
+void pipeline_diagnosis_join_cpus(PipelineDiagnosis *diagnosis, const PipelineStage *stages, size_t n, double cpus_used,
+                                  double cpus_given);

@@ -292,6 +292,35 @@ static void a_stage_whose_failures_take_long_is_the_limit(void **state) {
         assert_int_equal(got.confidence, PIPELINE_CONFIDENCE_MEDIUM);
 }
 
+static void less_concurrency_follows_from_the_cpus(void **state) {
+        static const Minute minutes[] = {
+                { "0:src", 0, 0, 60000, 1e-5, 0.0008 },
+                { "1:parse[8]", 60000, 0.0028, 60000, 2e-4, 0.00093 },
+                { "2:sink", 0, 0, 60000, 1e-5, 0.00093 },
+        };
+        static const struct {
+                double used, given;
+                PipelineLimit limit;
+        } joined[] = {
+                { 1.05, 2, PIPELINE_LIMIT_LOCK }, { 1.9, 2, PIPELINE_LIMIT_CPU }, { 1, 1, PIPELINE_LIMIT_CPU },
+                { 0.3, 2, PIPELINE_LIMIT_SOURCE }, { 2.5, 16, PIPELINE_LIMIT_SOURCE },
+        };
+        PipelineStage stages[3];
+
+        (void)state;
+        for (size_t i = 0; i < 3; i++)
+                stages[i] = stage_of(&minutes[i]);
+        for (size_t i = 0; i < N_ELEMENTS(joined); i++) {
+                PipelineDiagnosis got = pipeline_diagnosis_of(stages, 3, 0);
+
+                pipeline_diagnosis_join_cpus(&got, stages, 3, joined[i].used, joined[i].given);
+                assert_int_equal(got.limit, joined[i].limit);
+                assert_int_equal(got.direction, got.limit == PIPELINE_LIMIT_SOURCE ? PIPELINE_DIRECTION_FASTER_SOURCE
+                                                                                   : PIPELINE_DIRECTION_LESS_CONCURRENCY);
+                assert_int_equal(got.stage, got.limit == PIPELINE_LIMIT_SOURCE ? 0 : 1);
+        }
+}
+
 static void an_empty_queue_bounds_the_wait(void **state) {
         static const Minute minutes[] = {
                 { "0:src", 0, 0, 10800, 0.0048, 1e-4 }, { "1:decode[4]", 10800, 0.0216, 10800, 2e-5, 0.0063 },
@@ -370,6 +399,7 @@ int main(void) {
                 cmocka_unit_test(failed_tasks_take_time),
                 cmocka_unit_test(each_case_has_its_limit),
                 cmocka_unit_test(a_stage_whose_failures_take_long_is_the_limit),
+                cmocka_unit_test(less_concurrency_follows_from_the_cpus),
                 cmocka_unit_test(an_empty_queue_bounds_the_wait),
                 cmocka_unit_test(a_straggler_differs_clearly_and_more_than_the_others),
                 cmocka_unit_test(an_empty_pipeline_has_no_limit),
