@@ -3,6 +3,7 @@
 # make install    DESTDIR= PREFIX= and the *_DIR below    make bench      write the table of bench/RESULTS.md
 # make deb        build Debian packages in build/deb
 # make bench-regress   measure verdicts about changes, and their cost
+# make bench-pipelines  measure verdicts about planted data pipelines of SPDL
 # make coverage   measure each module's coverage by its own unit tests (MODULES=daemon/jobs selects)
 # make check-once      run the tests that need another installation or a registry
 # make check-hostile   try faults and hostile clients for HOSTILE_TIME= seconds
@@ -197,6 +198,10 @@ bench-regress: deps
 	@$(MAKE) --no-print-directory -s all
 	@bench/regress.py $(B)
 
+bench-pipelines: deps
+	@$(MAKE) --no-print-directory -s all
+	@bench/pipelines.py $(B)
+
 benches: $(BENCHES)
 
 examples: $(EXAMPLES)
@@ -253,7 +258,7 @@ clean:
 
 always:
 
-.PHONY: always all deb examples deps run-deps test-deps interop-deps run check check-once check-hostile unit-tests bench bench-regress benches lint coverage install uninstall help clean compile_commands.json
+.PHONY: always all deb examples deps run-deps test-deps interop-deps run check check-once check-hostile unit-tests bench bench-regress bench-pipelines benches lint coverage install uninstall help clean compile_commands.json
 .SECONDARY:
 -include $(B)/daemon/main.d $(B)/client/main.d $(CORE_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(CLIENT_OBJ:.o=.d) $(UNIT_TESTS:=.d) $(BENCHES:=.d) \
          $(FUZZ_OBJ:.o=.d)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #define FAILURES_WORRYING 0.05
+#define BUSY_MOST         0.5 /* a stage that is the limit with less has failed tasks, whose time is not measured */
 
 static bool account(const VerdictPipeline *pipeline, size_t i, StageAccounting *ret) {
         return i < pipeline->n && pipeline_accounting_of(&pipeline->stages[i], i > 0 ? &pipeline->stages[i - 1] : NULL, ret);
@@ -64,13 +65,17 @@ static void write_stage(const VerdictPipeline *pipeline, Buffer *out) {
 
         if (!account(pipeline, diagnosis->stage, &limit))
                 return;
-        buffer_printf(out, "%s is the limit: its %u worker%s busy %.0f %% of the time. ", name_of(pipeline, diagnosis->stage),
+        buffer_printf(out, "%s is the limit: its %u worker%s busy %.0f %% of the time", name_of(pipeline, diagnosis->stage),
                       limit.concurrency, limit.concurrency == 1 ? " is" : "s are", 100 * limit.busy);
+        if (limit.busy < BUSY_MOST)
+                buffer_puts(out, " with tasks that succeed, and it waits neither for items nor for room");
+        buffer_puts(out, ". ");
         if (diagnosis->direction == PIPELINE_DIRECTION_FASTER_TASK)
                 buffer_puts(out, "It cannot have more than one worker: make its task faster");
         else
                 buffer_printf(out, "Raise its concurrency above %u", limit.concurrency);
-        write_next(pipeline, limit.busy, out);
+        if (limit.busy >= BUSY_MOST)
+                write_next(pipeline, limit.busy, out);
         buffer_putc(out, '.');
 }
 
@@ -92,7 +97,7 @@ void verdict_write_sentence(const VerdictPipeline *pipeline, Buffer *out) {
                                    "stage takes from another. Raise the number of threads.", pipeline->n_threads, diagnosis->busy_workers);
                 break;
         case PIPELINE_LIMIT_HANDOVER:
-                buffer_puts(out, "No stage is the limit: the last one waits for room while the training loop waits for items. Enlarge the "
+                buffer_puts(out, "No stage is the limit: the last one waits for room, and the training loop waits for items. Enlarge the "
                                  "buffer of the sink, and check what delays the handover, for example the Python interpreter's lock.");
                 break;
         default:

@@ -33,6 +33,7 @@ const char *const pipeline_confidence_names[N_PIPELINE_CONFIDENCES] = {
 #define SHARE_CLEAR    0.75
 #define SHARE_SURE     0.9
 #define POOL_SHARE     0.9    /* of the threads */
+#define BLOCKED_MIN    0.1    /* of the time: the last stage waits for room, while the consumer waits for items at other times */
 
 static PipelineConfidence rate(double share) {
         return share >= SHARE_SURE    ? PIPELINE_CONFIDENCE_HIGH
@@ -49,18 +50,39 @@ static bool has_one_worker(const PipelineStage *stage) {
 typedef struct Shares {
         size_t busiest, second, first, last; /* indexes of stages with tasks; n: none */
         double busiest_share, second_share;
+        size_t saturated;          /* n: none */
+        double saturated_share;
         double first_starved, last_blocked;
         double concurrency;  /* of all stages */
         double busy_workers;
 } Shares;
 
+/*
+ * A library may take the items for all workers of a stage in one place, as SPDL 0.8 does: then at most one call of get waits at a time,
+ * whatever the concurrency, and it waits only while a worker is free.
+ */
+static double waiting(const StageAccounting *accounting) {
+        return isnan(accounting->starved) ? 0 : fmin(1, accounting->starved * accounting->concurrency);
+}
+
+/* Finds a stage with neither a free worker nor a wait for room, whatever its tasks last: the time of failed tasks is not measured. */
+static void take_saturation(Shares *shares, size_t at, const StageAccounting *accounting) {
+        double share = 1 - waiting(accounting) - (isnan(accounting->blocked) ? 0 : accounting->blocked);
+
+        if (share <= shares->saturated_share)
+                return;
+        shares->saturated = at;
+        shares->saturated_share = share;
+}
+
 static void take_stage(Shares *shares, size_t at, size_t n, const StageAccounting *accounting) {
         if (shares->first == n) {
                 shares->first = at;
-                shares->first_starved = accounting->starved;
+                shares->first_starved = waiting(accounting);
         }
         shares->last = at;
         shares->last_blocked = accounting->blocked;
+        take_saturation(shares, at, accounting);
         shares->concurrency += accounting->concurrency;
         shares->busy_workers += accounting->busy * accounting->concurrency;
 
@@ -76,7 +98,7 @@ static void take_stage(Shares *shares, size_t at, size_t n, const StageAccountin
 }
 
 static Shares collect(const PipelineStage *stages, size_t n) {
-        Shares shares = { .busiest = n, .second = n, .first = n, .last = n };
+        Shares shares = { .busiest = n, .second = n, .first = n, .last = n, .saturated = n };
         StageAccounting accounting;
 
         for (size_t i = 0; i < n; i++)
@@ -91,6 +113,12 @@ static void find_limit(PipelineDiagnosis *diagnosis, const PipelineStage *stages
                 diagnosis->limit = PIPELINE_LIMIT_POOL;
                 diagnosis->direction = PIPELINE_DIRECTION_MORE_THREADS;
                 diagnosis->confidence = rate(shares->busy_workers / n_threads);
+        } else if (shares->busiest_share < SHARE_SURE && shares->last_blocked >= BLOCKED_MIN && !diagnosis->is_wait_bound) {
+                /* Each side waits for the other in turn: more workers of any stage would wait for room, too. */
+                diagnosis->limit = PIPELINE_LIMIT_HANDOVER;
+                diagnosis->stage = n - 1;
+                diagnosis->direction = PIPELINE_DIRECTION_LARGER_BUFFER;
+                diagnosis->confidence = shares->last_blocked >= SHARE_SURE ? PIPELINE_CONFIDENCE_MEDIUM : PIPELINE_CONFIDENCE_LOW;
         } else if (shares->busiest_share >= SHARE_MOST) {
                 diagnosis->limit = PIPELINE_LIMIT_STAGE;
                 diagnosis->stage = shares->busiest;
@@ -103,12 +131,12 @@ static void find_limit(PipelineDiagnosis *diagnosis, const PipelineStage *stages
                 diagnosis->stage = shares->first > 0 ? shares->first - 1 : n;
                 diagnosis->direction = PIPELINE_DIRECTION_FASTER_SOURCE;
                 diagnosis->confidence = rate(shares->first_starved);
-        } else if (shares->last_blocked >= SHARE_MOST) {
-                /* More workers of any stage would wait for room, too. */
-                diagnosis->limit = PIPELINE_LIMIT_HANDOVER;
-                diagnosis->stage = n - 1;
-                diagnosis->direction = PIPELINE_DIRECTION_LARGER_BUFFER;
-                diagnosis->confidence = shares->last_blocked >= SHARE_SURE ? PIPELINE_CONFIDENCE_MEDIUM : PIPELINE_CONFIDENCE_LOW;
+        } else if (shares->saturated < n && shares->saturated_share >= SHARE_MOST &&
+                   pipeline_stage_failure_ratio(&stages[shares->saturated]) > 0) {
+                diagnosis->limit = PIPELINE_LIMIT_STAGE;
+                diagnosis->stage = shares->saturated;
+                diagnosis->direction = PIPELINE_DIRECTION_MORE_CONCURRENCY;
+                diagnosis->confidence = shares->saturated_share >= SHARE_SURE ? PIPELINE_CONFIDENCE_MEDIUM : PIPELINE_CONFIDENCE_LOW;
         }
 }
 

@@ -239,7 +239,12 @@ static const struct {
           { { "0:src", 0, 0, 600, 0.08, 1e-5 }, { "1:a[1]", 600, 0.02, 600, 0.08, 0.01 }, { "2:aggregate(4)", 600, 0.085, 150, 1e-5, 0.39 },
             { "3:sink", 0, 0, 150, 1e-5, 0.38 } } },
         { "nothing stands out", 0, PIPELINE_LIMIT_UNKNOWN, PIPELINE_DIRECTION_NONE, PIPELINE_CONFIDENCE_NONE, NULL, NULL,
-          { { "0:src", 0, 0, 600, 0.03, 0.03 }, { "1:a[1]", 600, 0.03, 600, 0.03, 0.03 }, { "2:sink", 0, 0, 600, 0.03, 0.03 } } },
+          { { "0:src", 0, 0, 600, 0.03, 0.03 }, { "1:a[1]", 600, 0.03, 600, 0.005, 0.03 }, { "2:sink", 0, 0, 600, 0.03, 0.03 } } },
+        { "both sides wait", 0, PIPELINE_LIMIT_HANDOVER, PIPELINE_DIRECTION_LARGER_BUFFER, PIPELINE_CONFIDENCE_LOW, "sink", NULL,
+          { { "0:src", 0, 0, 4000, 0.01, 2e-6 }, { "1:a", 4000, 0.0094, 4000, 0.0054, 0.005 }, { "2:sink", 0, 0, 4000, 5e-5, 0.005 } } },
+        { "one call of get for four workers", 0, PIPELINE_LIMIT_SOURCE, PIPELINE_DIRECTION_FASTER_SOURCE, PIPELINE_CONFIDENCE_HIGH, "src",
+          NULL, { { "0:src", 0, 0, 5600, 1e-5, 0.0105 }, { "1:a[4]", 5600, 0.0107, 5600, 1e-5, 0.0105 },
+            { "2:sink", 0, 0, 5600, 1e-5, 0.0086 } } },
         { "a consumer that took no item", 0, PIPELINE_LIMIT_UNKNOWN, PIPELINE_DIRECTION_NONE, PIPELINE_CONFIDENCE_NONE, NULL, NULL,
           { { "0:src", 0, 0, 0, 0, 0 }, { "1:sink", 0, 0, 0, 0, 0 } } },
 };
@@ -262,6 +267,29 @@ static void each_case_has_its_limit(void **state) {
                 assert_string_equal(got.stage < n ? stages[got.stage].name : "", cases[i].stage ?: "");
                 assert_string_equal(got.next_stage < n ? stages[got.next_stage].name : "", cases[i].next ?: "");
         }
+}
+
+static void a_stage_whose_failures_take_long_is_the_limit(void **state) {
+        static const Minute minutes[] = {
+                { "0:src", 0, 0, 10400, 0.005, 5e-6 },
+                { "1:a[4]", 10400, 0.0034, 6930, 5e-6, 0.0085 },
+                { "2:b[4]", 6930, 0.0025, 6930, 5e-6, 0.0085 },
+                { "3:sink", 0, 0, 6930, 1e-5, 0.0065 },
+        };
+        PipelineStage stages[4];
+        PipelineDiagnosis got;
+
+        (void)state;
+        for (size_t i = 0; i < 4; i++)
+                stages[i] = stage_of(&minutes[i]);
+        assert_int_equal(pipeline_diagnosis_of(stages, 4, 0).limit, PIPELINE_LIMIT_UNKNOWN);
+        stages[1].tasks.n_failures = 3470;
+        stages[1].tasks.success_time_s = 6930 * 0.0034;
+        got = pipeline_diagnosis_of(stages, 4, 0);
+        assert_int_equal(got.limit, PIPELINE_LIMIT_STAGE);
+        assert_int_equal(got.stage, 1);
+        assert_int_equal(got.direction, PIPELINE_DIRECTION_MORE_CONCURRENCY);
+        assert_int_equal(got.confidence, PIPELINE_CONFIDENCE_MEDIUM);
 }
 
 static void an_empty_queue_bounds_the_wait(void **state) {
@@ -341,6 +369,7 @@ int main(void) {
                 cmocka_unit_test(shares_of_the_time_add_up),
                 cmocka_unit_test(failed_tasks_take_time),
                 cmocka_unit_test(each_case_has_its_limit),
+                cmocka_unit_test(a_stage_whose_failures_take_long_is_the_limit),
                 cmocka_unit_test(an_empty_queue_bounds_the_wait),
                 cmocka_unit_test(a_straggler_differs_clearly_and_more_than_the_others),
                 cmocka_unit_test(an_empty_pipeline_has_no_limit),
