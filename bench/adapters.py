@@ -66,7 +66,8 @@ def run_rounds(run, interpreter, socket, task_s=0.001):
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "clients" / "python"), "PATH": f"{run.build}:{os.environ['PATH']}",
                    "PERFD_SOCKET": str(socket), "PERFD_JOB": "pipelines"}
     n_items, n_rounds = (100, 8) if run.is_quick else (300, 60)
-    done = subprocess.run([interpreter, "-c", PROGRAM, str(n_items), str(n_rounds), str(task_s)], env=environment, check=True, capture_output=True)
+    command = [interpreter, "-c", PROGRAM, *map(str, (n_items, n_rounds, task_s))]
+    done = subprocess.run(command, env=environment, check=True, capture_output=True)
     return json.loads(done.stdout)
 
 
