@@ -1,8 +1,8 @@
 """CPU time that clients/python/perfd_spdl.py adds to SPDL's own hooks, in the training process.
 
 One process runs the same pipeline again and again, by turns with SPDL's own hooks and with the adapter, both with an interval of 1 s. An
-item takes 1 ms of the CPU in one of three stages; a further row has tasks that do nothing, where the cost of all hooks is as large a part of
-the time as it can be. perfd is there, does not answer, or is away.
+item takes 1 ms of the CPU in one of three stages; a further row has tasks that do nothing, where the cost of all hooks is as large a
+part of the time as it can be. perfd is there, does not answer, or is away.
 """
 
 import json
