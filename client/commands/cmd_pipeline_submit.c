@@ -164,7 +164,7 @@ static int send_one(Feed *feed) {
         if (r < 0)
                 return r;
         if (r == 0) {
-                if (delivery.remark[0])
+                if (delivery.remark[0] && !feed->is_away) /* a report that is sent again may have been stored before */
                         message_print("%s", delivery.remark);
                 feed->n_sent += report.n_intervals + report.n_events;
                 feed->is_away = false;

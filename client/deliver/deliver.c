@@ -331,8 +331,12 @@ int deliver_model_removal(Courier *courier, const char *name, const char *compon
 int deliver_pipeline_report(Courier *courier, const PipelineReport *report, Delivery *ret) {
         scoped(buffer_deinit) Buffer frame = {};
         uint64_t sequence = wire_next_sequence(&courier->wire);
+        int r;
 
-        return deliver_frame(courier, codec_encode_pipeline_report(sequence, report, &frame), &frame, sequence, true, ret);
+        r = deliver_frame(courier, codec_encode_pipeline_report(sequence, report, &frame), &frame, sequence, true, ret);
+        if (r == 0)
+                utf8_copy(ret->remark, sizeof(ret->remark), ret->reply.complaint.text);
+        return r;
 }
 
 int deliver_reload(Courier *courier, Delivery *ret) {

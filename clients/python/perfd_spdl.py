@@ -26,6 +26,7 @@ import spdl.pipeline
 from spdl.pipeline import StatsQueue, TaskStatsHook
 
 INTERVAL_S = 5.0
+_PRODUCER = f"spdl {importlib.metadata.version('spdl')}"
 
 
 class _State:
@@ -34,6 +35,7 @@ class _State:
     interval = INTERVAL_S
     get_item = None  # Pipeline.get_item() before install()
     waits = {}  # by the label of the sink: times for which the loop waited
+    described = None  # number of the pipeline whose description was sent last
     lock = threading.Lock()
 
 
@@ -45,12 +47,14 @@ def _send(line):
     perfd_pipeline.sender().send({**line, "time": round(time.time(), 3)})
 
 
-def _describe():
-    """Send the version of SPDL, and the size of the pool of threads that the stages share."""
+def _describe(info):
+    """Send the version of SPDL, and the size of the pool of threads that the stages share, once for each pipeline."""
+    if info.pipeline_id == _State.described:
+        return
+    _State.described = info.pipeline_id
     pool = getattr(asyncio.get_running_loop(), "_default_executor", None)
     threads = getattr(pool, "_max_workers", None)
-    producer = f"spdl {importlib.metadata.version('spdl')}"
-    perfd_pipeline.sender().send({"producer": producer, **({"threads": threads} if threads else {})})
+    perfd_pipeline.sender().send({"producer": _PRODUCER, **({"threads": threads} if threads else {})})
 
 
 def _send_tasks(info, stats, elapsed):
@@ -93,7 +97,7 @@ class Hook(TaskStatsHook):
     @contextlib.asynccontextmanager
     async def stage_hook(self):
         self._lap = time.monotonic()
-        _describe()
+        _describe(self.info)
         try:
             async with super().stage_hook():
                 yield

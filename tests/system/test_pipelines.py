@@ -52,6 +52,8 @@ class Pipelines(harness.TestCase):
     def test_lines_are_stored_and_diagnosed(self):
         daemon = self.begun()
         self.assertEqual(self.perfctl(daemon, "submit", "--job", "train", stdin=text_of(lines(10))).stdout, "30 sent\n")
+        again = self.perfctl(daemon, "submit", "--job", "train", stdin=text_of(lines(10)))
+        self.assertIn("30 of 30 intervals were stored before", again.stderr)
         stage = self.stage(daemon)
         self.assertEqual((stage["concurrency"], stage["tasks"]["num_tasks"], stage["tasks"]["intervals"]), (4, 24000, 10))
         self.assertAlmostEqual(stage["queue"]["get_wait_s"], 300)
