@@ -18,6 +18,7 @@
         COMMAND(cmd_submit)              \
         COMMAND(cmd_import_inspection)   \
         COMMAND(cmd_import_mlperf_storage) \
+        COMMAND(cmd_import_spdl)         \
         COMMAND(cmd_import_kpis)         \
         HEADING("Examine jobs and the node") \
         COMMAND(cmd_report)              \

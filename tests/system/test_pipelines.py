@@ -1,10 +1,12 @@
 """Checks statistics of data pipelines: submitted over the socket or by perfctl, kept over a crash, shown over HTTP and in a terminal."""
 
+import contextlib
 import csv
 import io
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import unittest
 
@@ -48,6 +50,61 @@ class Pipelines(harness.TestCase):
     def stage(self, daemon, name="decode", job="train"):
         stages = daemon.get(f"/api/v1/jobs/{job}/pipeline").json["stages"]
         return next(stage for stage in stages if stage["name"] == name)
+
+    def import_rows(self, daemon, tasks=(), queues=(), events=(), status=0, path=None):
+        path = path or os.path.join(self.temporary_directory(), "stats.db")
+        with contextlib.closing(sqlite3.connect(path)) as db, db:
+            db.execute("CREATE TABLE IF NOT EXISTS task_stats (id INTEGER PRIMARY KEY, timestamp REAL, name TEXT, num_tasks, num_failures,"
+                       " ave_time, p90_time, p99_time)")
+            db.execute("CREATE TABLE IF NOT EXISTS queue_stats (id INTEGER PRIMARY KEY, timestamp REAL, name TEXT, elapsed, num_items,"
+                       " ave_put_time, ave_get_time, p90_put_time, p99_put_time, p90_get_time, p99_get_time, occupancy_rate)")
+            db.execute("CREATE TABLE IF NOT EXISTS event_stats (id INTEGER PRIMARY KEY, timestamp REAL, event_name TEXT)")
+            db.executemany("INSERT INTO task_stats VALUES (NULL, ?, ?, ?, ?, ?, 0.2, 0.3)", tasks)
+            db.executemany("INSERT INTO queue_stats VALUES (NULL, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, ?)", queues)
+            db.executemany("INSERT INTO event_stats VALUES (NULL, ?, ?)", events)
+        done = daemon.perfctl("import", "spdl", "--job", "train", "--producer", "spdl=0.8", path)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done, path
+
+    def test_a_database_of_spdl_is_imported_once(self):
+        daemon = self.begun()
+        minutes = range(1, 1501)
+        done, path = self.import_rows(daemon, [(BEGIN_S + 60 * m, STAGE, 2400, 2, 0.0995) for m in minutes],
+                                      [(BEGIN_S + 60 * m, STAGE + "_queue", 60, 2398, 0.001, 0.0125, 0.5) for m in minutes],
+                                      [(BEGIN_S, "gc_start"), (BEGIN_S + 0.5, "gc_stop"), (BEGIN_S + 9, "gc_stop")])
+        self.assertEqual((done.stdout, done.stderr), ("3001 sent\n", ""))
+        for _ in range(2):
+            stage = self.stage(daemon)
+            self.assertEqual([stage["tasks"][key] for key in ("num_tasks", "num_failures", "intervals")], [3600000, 3000, 1500])
+            self.assertAlmostEqual(stage["queue"]["ready_s"], 45000)
+            self.assertEqual(daemon.get("/api/v1/jobs/train/pipeline").json["events"], {"count": 1, "seconds": 0.5})
+            done, _ = self.import_rows(daemon, path=path)
+            self.assertEqual(done.stderr.count("intervals were stored before"), 1)
+
+    def test_rows_with_errors_are_named(self):
+        daemon = self.begun()
+        done, _ = self.import_rows(daemon, [(BEGIN_S + 60, STAGE, "2400", "0", "0.1"), (BEGIN_S + 120, STAGE, 10, 0, -1),
+                                            (BEGIN_S + 180, STAGE, 10, 11, 1), (BEGIN_S + 240, "decode", 10, 0, 1)],
+                                   [(BEGIN_S + 60, STAGE, 60, 0, 0, 0, 1.5)], status=1)
+        for words in ('task_stats, row 2: "ave_time" is -1', 'task_stats, row 3: "num_failures" is 11', 'task_stats, row 4: "stage"',
+                      'queue_stats, row 1: "occupancy_rate" is 1.5'):
+            self.assertIn(words, done.stderr)
+        self.assertEqual(self.stage(daemon)["tasks"]["num_tasks"], 2400)
+
+    def test_files_that_are_no_database_of_spdl_are_refused(self):
+        daemon = self.begun()
+        directory = self.temporary_directory()
+        _, path = self.import_rows(daemon, [(BEGIN_S + 60 * m, STAGE, 10, 0, 0.1) for m in range(1, 2000)])
+        with open(path, "rb") as file:
+            content = file.read()
+        cases = ((b"no database", "file is not a database"), (b"", "no such table"), (content[:20000], "malformed"))
+        for n, (text, words) in enumerate(cases):
+            path = os.path.join(directory, str(n))
+            with open(path, "wb") as file:
+                file.write(text)
+            done = daemon.perfctl("import", "spdl", "--job", "train", path)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(words, done.stderr)
 
     def test_lines_are_stored_and_diagnosed(self):
         daemon = self.begun()
