@@ -159,8 +159,9 @@ const Command cmd_import_spdl = {
         .arguments = "FILE...",
         .summary = "Import statistics from a database of SPDL",
         .help = "Reads the tables task_stats, queue_stats and event_stats of the SQLite files that the statistics logger of SPDL's "
-                "examples writes, and stores the intervals with a job, as `perfctl pipeline submit` does. The job is --job, else $PERFD_JOB, else "
-                "the job whose control group this process is in; it may have ended. A repeated import stores nothing again.",
+                "examples writes, and stores the intervals with a job, as `perfctl pipeline submit` does. The job is --job, else "
+                "$PERFD_JOB, else the job whose control group this process is in; it may have ended. A repeated import stores nothing "
+                "again.",
         .examples = { "perfctl import spdl --job train-17 --producer spdl=0.6 stats.db" },
         COMMAND_OPTIONS(ImportSpdlOptions, options_table),
         .n_arguments_min = 1,
