@@ -229,9 +229,9 @@ def says(said):
     return where, said["direction"]
 
 
-def find_python(build):
-    """Returns an interpreter with SPDL, which is installed from PyPI into the build directory at first."""
-    directory = build / "bench-spdl"
+def find_python():
+    """Returns an interpreter with SPDL, which is installed from PyPI at first. tests/once/test_python_adapters.py has the same one."""
+    directory = ROOT / "build" / "interop" / "spdl-newest"
     mark = directory / SPDL
     if not mark.exists():
         subprocess.run([sys.executable, "-m", "venv", "--clear", directory], check=True)
@@ -271,7 +271,7 @@ def main():
     results = []
     print(f"{'CASE':30} {'EXPECTED':28} {'SAID':28} {'SURE':7}")
     with Daemon(build, "[sampling]\ninterval = 100ms\n") as daemon:
-        bench = Bench(build, daemon, find_python(build))
+        bench = Bench(build, daemon, find_python())
         sleeping = [case for case in chosen if not case.cpu]
         with concurrent.futures.ThreadPoolExecutor(1 if options.grid else AT_ONCE) as pool:
             outcomes = list(pool.map(lambda case: measure(bench, case, options.grid), sleeping))

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "client/api/api_query.h"
-#include "client/api/answer.h"
 #include "client/cli/input.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
@@ -139,37 +138,21 @@ static bool is_job(const char *argument) {
                indicator_name_is_valid(argument, JOB_ID_MAX - 1);
 }
 
-static double metric(const Value *answer, const char *key) {
-        double v = answer_number(answer_find(value_get(answer, "metrics"), "key", key), "value");
-
-        return v > 0 ? v : 0;
-}
-
-/* Reads the CPUs that the job used. Jobs without a cgroup of their own have no such number. */
-static int read_cpus(const CommandLine *line, const char *job, SpdlExport *ret) {
-        scoped(api_query_deinit) ApiQuery query = {};
-        int r;
-
-        r = api_query_open_job(&query, &line->global, job, "");
-        if (r != EXIT_DONE)
-                return r;
-        ret->cpus_used = metric(query.answer, "job_cpus_used");
-        ret->cpus_given = ret->cpus_used > 0 ? metric(query.answer, "job_cpus_given") : 0;
-        return EXIT_DONE;
-}
-
 static int read_job(const CommandLine *line, const char *job, SpdlExport *ret) {
-        scoped(api_query_deinit) ApiQuery query = {};
+        scoped(api_query_deinit) ApiQuery query = {}, job_query = {};
         int r;
 
         r = api_query_open_job(&query, &line->global, job, "/pipeline");
+        if (r == EXIT_DONE)
+                r = api_query_open_job(&job_query, &line->global, job, "");
         if (r != EXIT_DONE)
                 return r;
         r = stored_stages_read(query.answer, ret);
         if (r < 0)
                 return command_fail(r);
+        stored_stages_join_job(ret, job_query.answer);
         if (ret->n > 0)
-                return read_cpus(line, job, ret);
+                return EXIT_DONE;
         message_print("job %s has no statistics of a data pipeline; 'perfctl pipeline submit' sends them", job);
         return EXIT_FAILED;
 }

@@ -37,17 +37,23 @@ static void write_pipeline(const VerdictPipeline *pipeline, const char *job, Scr
         drawing_write(pipeline, screen);
 }
 
+/* Answers of perfd about the job. */
+typedef struct PipelineAnswers {
+        const Value *job, *pipeline;
+} PipelineAnswers;
+
 /* Writes each pipeline of a job. json: NULL for text. */
-static int write_pipelines(const Value *answer, Screen *screen, Json *json) {
+static int write_pipelines(const PipelineAnswers *answers, Screen *screen, Json *json) {
         scoped(spdl_export_deinit) SpdlExport stages = {};
-        const char *job = value_get_string(answer, "job") ?: "";
+        const char *job = value_get_string(answers->job, "id") ?: "";
         VerdictPipeline pipeline;
         size_t at = 0;
         int r;
 
-        r = stored_stages_read(answer, &stages);
+        r = stored_stages_read(answers->pipeline, &stages);
         if (r < 0)
                 return r;
+        stored_stages_join_job(&stages, answers->job);
         if (stages.n == 0 && !json)
                 message_print("job %s has no statistics of a data pipeline; 'perfctl pipeline submit' sends them", job);
         while (verdict_next(&stages, 0, &at, &pipeline)) {
@@ -66,7 +72,7 @@ static int write_pipelines(const Value *answer, Screen *screen, Json *json) {
         return 0;
 }
 
-static int print_once(const CommandLine *line, const Value *answer, bool is_redrawn) {
+static int print_once(const CommandLine *line, const PipelineAnswers *answers, bool is_redrawn) {
         const PipelineShowOptions *options = line->options;
         scoped(buffer_deinit) Buffer out = {};
         Json json = { .out = &out };
@@ -80,7 +86,7 @@ static int print_once(const CommandLine *line, const Value *answer, bool is_redr
                 json_object_begin(&json);
                 json_put_array_begin(&json, "pipelines");
         }
-        r = write_pipelines(answer, &screen, options->json ? &json : NULL);
+        r = write_pipelines(answers, &screen, options->json ? &json : NULL);
         if (r < 0) {
                 message_print("%s", strerrordesc_np(-r));
                 return EXIT_FAILED;
@@ -93,32 +99,35 @@ static int print_once(const CommandLine *line, const Value *answer, bool is_redr
         return output_print(&out);
 }
 
-/* Asks for the job's state: true while it runs. */
-static bool is_running(const CommandLine *line, const char *job) {
-        scoped(api_query_deinit) ApiQuery query = {};
+static bool is_running(const Value *job) {
+        return strcmp(value_get_string(job, "state") ?: "", "running") == 0;
+}
 
-        return api_query_open_job(&query, &line->global, job, "") == EXIT_DONE &&
-               strcmp(value_get_string(query.answer, "state") ?: "", "running") == 0;
+/* Draws the pipelines once. *ret_goes_on: the job is running. job: its id from then on. Returns an exit status. */
+static int show_once(const CommandLine *line, char job[static JOB_ID_MAX], bool *ret_goes_on) {
+        const PipelineShowOptions *options = line->options;
+        scoped(api_query_deinit) ApiQuery job_query = {}, query = {};
+        int r;
+
+        r = api_query_open_job(&job_query, &line->global, job[0] ? job : line->arguments[0], "");
+        if (r != EXIT_DONE)
+                return r;
+        (void)stpncpy(job, value_get_string(job_query.answer, "id") ?: "", JOB_ID_MAX - 1);
+        r = api_query_open_job(&query, &line->global, job, "/pipeline");
+        if (r != EXIT_DONE)
+                return r;
+        *ret_goes_on = is_running(job_query.answer);
+        return print_once(line, &(PipelineAnswers){ job_query.answer, query.answer }, options->watch);
 }
 
 static int pipeline_show_run(const CommandLine *line) {
         const PipelineShowOptions *options = line->options;
         char job[JOB_ID_MAX] = "";
-        bool goes_on;
+        bool goes_on = false;
         int r;
 
-        do {
-                scoped(api_query_deinit) ApiQuery query = {};
-
-                r = api_query_open_job(&query, &line->global, job[0] ? job : line->arguments[0], "/pipeline");
-                if (r != EXIT_DONE)
-                        return r;
-                (void)stpncpy(job, value_get_string(query.answer, "job") ?: "", sizeof(job) - 1);
-                r = print_once(line, query.answer, options->watch);
-                goes_on = r == EXIT_DONE && options->watch && is_running(line, job);
-                if (goes_on)
-                        (void)poll(NULL, 0, (int)(options->interval_ns / NS_PER_MS));
-        } while (goes_on);
+        while ((r = show_once(line, job, &goes_on)) == EXIT_DONE && options->watch && goes_on)
+                (void)poll(NULL, 0, (int)(options->interval_ns / NS_PER_MS));
         return r;
 }
 

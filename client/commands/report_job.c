@@ -28,6 +28,7 @@ static void write_pipelines(Screen *screen, const GlobalOptions *global, const V
         if (!answer || stored_stages_read(answer, &stages) < 0 || stages.n == 0)
                 return;
 
+        stored_stages_join_job(&stages, job);
         screen_heading(screen, "Data pipeline");
         while (verdict_next(&stages, 0, &at, &pipeline)) {
                 scoped(buffer_deinit) Buffer text = {};

@@ -71,3 +71,24 @@ int stored_stages_read(const Value *answer, SpdlExport *ret) {
                 ret->n += read_stage(&list->items[i], &ret->stages[ret->n]);
         return 0;
 }
+
+static double find_metric(const Value *job, const char *key) {
+        const Value *metrics = value_get(job, "metrics");
+
+        for (size_t i = 0; metrics && metrics->type == VALUE_LIST && i < metrics->n_items; i++) {
+                const Value *metric = &metrics->items[i];
+
+                if (strcmp(value_get_string(metric, "key") ?: "", key) == 0)
+                        return number(metric, "value");
+        }
+        return 0;
+}
+
+void stored_stages_join_job(SpdlExport *stages, const Value *job) {
+        double used = find_metric(job, "job_cpus_used"), given = find_metric(job, "job_cpus_given");
+
+        if (!(used > 0) || !(given > 0))
+                return;
+        stages->cpus_used = used;
+        stages->cpus_given = given;
+}

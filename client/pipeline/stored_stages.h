@@ -11,3 +11,8 @@
  * in it. Returns 0 or -ENOMEM. Call spdl_export_deinit() in all cases.
  */
 int stored_stages_read(const Value *answer, SpdlExport *ret);
+
+/*
+ * Adds the CPUs that the job used and had, from the answer of /api/v1/jobs/{id}. Jobs without a cgroup of their own have no such numbers.
+ */
+void stored_stages_join_job(SpdlExport *stages, const Value *job);

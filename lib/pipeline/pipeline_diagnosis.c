@@ -112,6 +112,16 @@ static Shares collect(const PipelineStage *stages, size_t n) {
         return shares;
 }
 
+/* A source whose queue has items most of the time is not what the first stage waits for: the event loop may be late to hand them over. */
+static bool is_source_slow(const PipelineStage *stages, size_t n, const Shares *shares) {
+        double readiness;
+
+        if (shares->first == n || !(shares->first_starved >= SHARE_MOST))
+                return false;
+        return shares->first == 0 || pipeline_stage_readiness(&stages[shares->first - 1], &readiness) != PIPELINE_READINESS_KNOWN ||
+               readiness < SHARE_MOST;
+}
+
 /* Sets the limit of a pipeline that the consumer waits for. */
 static void find_limit(PipelineDiagnosis *diagnosis, const PipelineStage *stages, size_t n, const Shares *shares, unsigned n_threads) {
         if (n_threads > 0 && shares->concurrency > n_threads && shares->busy_workers >= POOL_SHARE * n_threads) {
@@ -131,7 +141,7 @@ static void find_limit(PipelineDiagnosis *diagnosis, const PipelineStage *stages
                 diagnosis->confidence = rate(shares->busiest_share);
                 diagnosis->direction = has_one_worker(&stages[shares->busiest]) ? PIPELINE_DIRECTION_FASTER_TASK
                                                                                 : PIPELINE_DIRECTION_MORE_CONCURRENCY;
-        } else if (shares->first_starved >= SHARE_MOST) {
+        } else if (is_source_slow(stages, n, shares)) {
                 diagnosis->limit = PIPELINE_LIMIT_SOURCE;
                 diagnosis->stage = shares->first > 0 ? shares->first - 1 : n;
                 diagnosis->direction = PIPELINE_DIRECTION_FASTER_SOURCE;

@@ -124,6 +124,14 @@ class Adapters(harness.TestCase):
     def test_newest_spdl(self):
         self.check_spdl("newest")
 
+    def test_verdicts_about_planted_pipelines(self):
+        """Runs those of bench/pipelines.py whose tasks sleep, with one limit of each kind."""
+        find_spdl("newest")
+        done = subprocess.run([sys.executable, ROOT / "bench" / "pipelines.py", BUILD, "slow download", "slow source", "few threads",
+                               "slow loop"], text=True, capture_output=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("4 of 4 limits and directions are right", done.stdout)
+
     def test_spdl_without_perfd(self):
         self.assertEqual(self.python(find_spdl("newest"), SPDL, PERFD_SOCKET="/nonexistent/perfd.sock"), "210\n")
         self.assertEqual(self.python(find_spdl("newest"), SPDL, PATH="/nonexistent"), "210\n")

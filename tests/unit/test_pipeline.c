@@ -321,6 +321,23 @@ static void less_concurrency_follows_from_the_cpus(void **state) {
         }
 }
 
+/* What waits for a queue that has items waits for something else, for example for a turn of the event loop. */
+static void a_source_whose_queue_has_items_is_not_the_limit(void **state) {
+        static const Minute minutes[] = {
+                { "0:src", 0, 0, 5600, 1e-5, 0.0105 }, { "1:a[4]", 5600, 0.0107, 5600, 1e-5, 0.0105 }, { "2:sink", 0, 0, 5600, 1e-5, 0.0086 },
+        };
+        static const double readiness[] = { 0.1, 0.9 };
+        PipelineStage stages[3];
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(readiness); i++) {
+                for (size_t k = 0; k < 3; k++)
+                        stages[k] = stage_of(&minutes[k]);
+                pipeline_stage_add_queue(&stages[0], 60, 5600, 1e-5, 0.0105, readiness[i]);
+                assert_int_equal(pipeline_diagnosis_of(stages, 3, 0).limit, i == 0 ? PIPELINE_LIMIT_SOURCE : PIPELINE_LIMIT_UNKNOWN);
+        }
+}
+
 static void an_empty_queue_bounds_the_wait(void **state) {
         static const Minute minutes[] = {
                 { "0:src", 0, 0, 10800, 0.0048, 1e-4 }, { "1:decode[4]", 10800, 0.0216, 10800, 2e-5, 0.0063 },
@@ -400,6 +417,7 @@ int main(void) {
                 cmocka_unit_test(each_case_has_its_limit),
                 cmocka_unit_test(a_stage_whose_failures_take_long_is_the_limit),
                 cmocka_unit_test(less_concurrency_follows_from_the_cpus),
+                cmocka_unit_test(a_source_whose_queue_has_items_is_not_the_limit),
                 cmocka_unit_test(an_empty_queue_bounds_the_wait),
                 cmocka_unit_test(a_straggler_differs_clearly_and_more_than_the_others),
                 cmocka_unit_test(an_empty_pipeline_has_no_limit),
