@@ -11,6 +11,7 @@
 #include "client/pipeline/rank_series.h"
 #include "client/pipeline/spdl_export.h"
 #include "client/pipeline/spdl_log.h"
+#include "client/pipeline/stage_changes.h"
 #include "client/pipeline/stored_stages.h"
 #include "client/pipeline/straggler.h"
 #include "client/pipeline/verdict.h"
@@ -58,17 +59,41 @@ static int parse_producer(const CommandLine *line, SpdlSettings *ret) {
 
 /* --- output --------------------------------------------------------------------------------------- */
 
-static void write_json(const VerdictPipeline *pipeline, const RankFile *source, Json *json) {
+/* A file or a job. */
+typedef struct DiagnosedSource {
+        SpdlExport export;
+        StageChanges changes; /* within the run; of a file, none are looked for */
+} DiagnosedSource;
+
+static void write_json(const VerdictPipeline *pipeline, const StageChanges *changes, const RankFile *source, Json *json) {
         json_object_begin(json);
         json_put_string(json, source->is_job ? "job" : "file", source->name);
         json_put_uint(json, "pipeline", pipeline->stages[0].pipeline);
         verdict_put_members(pipeline, json);
+        if (source->is_job && !changes->is_cut) {
+                json_put_array_begin(json, "changes");
+                stage_changes_put(changes, pipeline->stages[0].pipeline, json);
+                json_array_end(json);
+        }
         json_object_end(json);
 }
 
-static int write_text(const VerdictPipeline *pipeline, const char *name, Screen *screen) {
+static void write_changes(const StageChanges *changes, unsigned pipeline, Screen *screen) {
+        for (size_t i = 0; i < changes->n; i++) {
+                scoped(buffer_deinit) Buffer sentence = {};
+
+                if (changes->items[i].stage.pipeline != pipeline)
+                        continue;
+                stage_changes_describe(&changes->items[i], &sentence);
+                screen_text(screen, sentence.text ?: "");
+                buffer_putc(screen->out, '\n');
+        }
+}
+
+static int write_text(const VerdictPipeline *pipeline, const StageChanges *changes, const char *name, Screen *screen) {
         scoped(grid_deinit) Grid grid = {};
         scoped(buffer_deinit) Buffer sentence = {};
+        int r;
 
         screen_text(screen, name);
         buffer_printf(screen->out, ", pipeline %u\n", pipeline->stages[0].pipeline);
@@ -80,24 +105,29 @@ static int write_text(const VerdictPipeline *pipeline, const char *name, Screen 
 
         grid_init_heads(&grid, VERDICT_HEADS);
         verdict_fill_grid(pipeline, &grid);
-        return buffer_error(&sentence) < 0 ? buffer_error(&sentence) : grid_write(&grid, screen, true);
+        r = grid_write(&grid, screen, true);
+        write_changes(changes, pipeline->stages[0].pipeline, screen);
+        return buffer_error(&sentence) < 0 ? buffer_error(&sentence) : r;
 }
 
 /* --- files ---------------------------------------------------------------------------------------- */
 
 /* Writes each pipeline of a file. json: NULL for text. */
-static int write_pipelines(const CommandLine *line, const SpdlExport *export, const RankFile *source, Screen *screen, Json *json) {
+static int write_pipelines(const CommandLine *line, const DiagnosedSource *diagnosed, const RankFile *source, Screen *screen,
+                           Json *json) {
         const PipelineDiagnoseOptions *options = line->options;
         VerdictPipeline pipeline;
         size_t at = 0;
         int r = 0;
 
-        while (r == 0 && verdict_next(export, (unsigned)options->threads, &at, &pipeline)) {
+        while (r == 0 && verdict_next(&diagnosed->export, (unsigned)options->threads, &at, &pipeline)) {
                 if (json)
-                        write_json(&pipeline, source, json);
+                        write_json(&pipeline, &diagnosed->changes, source, json);
                 else
-                        r = write_text(&pipeline, source->name, screen);
+                        r = write_text(&pipeline, &diagnosed->changes, source->name, screen);
         }
+        if (diagnosed->changes.is_cut)
+                message_print("%s has too many intervals to find changes within the run", source->name);
         return r == 0 ? EXIT_DONE : command_fail(r);
 }
 
@@ -138,7 +168,18 @@ static bool is_job(const char *argument) {
                indicator_name_is_valid(argument, JOB_ID_MAX - 1);
 }
 
-static int read_job(const CommandLine *line, const char *job, SpdlExport *ret) {
+static int find_changes(const CommandLine *line, const char *job, StageChanges *ret) {
+        scoped(api_query_deinit) ApiQuery query = {};
+        int r;
+
+        r = api_query_open_job(&query, &line->global, job, STAGE_CHANGES_PATH);
+        if (r != EXIT_DONE)
+                return r;
+        r = stage_changes_find(ret, query.answer);
+        return r < 0 ? command_fail(r) : EXIT_DONE;
+}
+
+static int read_job(const CommandLine *line, const char *job, DiagnosedSource *ret) {
         scoped(api_query_deinit) ApiQuery query = {}, job_query = {};
         int r;
 
@@ -147,12 +188,12 @@ static int read_job(const CommandLine *line, const char *job, SpdlExport *ret) {
                 r = api_query_open_job(&job_query, &line->global, job, "");
         if (r != EXIT_DONE)
                 return r;
-        r = stored_stages_read(query.answer, ret);
+        r = stored_stages_read(query.answer, &ret->export);
         if (r < 0)
                 return command_fail(r);
-        stored_stages_join_job(ret, job_query.answer);
-        if (ret->n > 0)
-                return EXIT_DONE;
+        stored_stages_join_job(&ret->export, job_query.answer);
+        if (ret->export.n > 0)
+                return find_changes(line, job, &ret->changes);
         message_print("job %s has no statistics of a data pipeline; 'perfctl pipeline submit' sends them", job);
         return EXIT_FAILED;
 }
@@ -209,15 +250,17 @@ static int diagnose_ranks(const char *file, PipelineMeasure measure, Output *out
 /* --- the command ---------------------------------------------------------------------------------- */
 
 typedef struct Diagnosed {
-        SpdlExport *exports; /* owned */
-        RankFile *files;     /* owned, borrow the stages of the exports */
+        DiagnosedSource *sources; /* owned */
+        RankFile *files;          /* owned, borrow the stages of the sources */
         size_t n;
 } Diagnosed;
 
 static void diagnosed_deinit(Diagnosed *diagnosed) {
-        for (size_t i = 0; i < diagnosed->n; i++)
-                spdl_export_deinit(&diagnosed->exports[i]);
-        free(diagnosed->exports);
+        for (size_t i = 0; i < diagnosed->n; i++) {
+                spdl_export_deinit(&diagnosed->sources[i].export);
+                stage_changes_deinit(&diagnosed->sources[i].changes);
+        }
+        free(diagnosed->sources);
         free(diagnosed->files);
 }
 
@@ -225,18 +268,18 @@ static int read_files(const CommandLine *line, const SpdlSettings *settings, Dia
         size_t n = (size_t)line->n_arguments;
         int r = EXIT_DONE;
 
-        ret->exports = calloc(n, sizeof(*ret->exports));
+        ret->sources = calloc(n, sizeof(*ret->sources));
         ret->files = calloc(n, sizeof(*ret->files));
-        if (!ret->exports || !ret->files)
+        if (!ret->sources || !ret->files)
                 return command_fail(-ENOMEM);
         for (ret->n = 0; r == EXIT_DONE && ret->n < n; ret->n++) {
-                SpdlExport *export = &ret->exports[ret->n];
-
+                DiagnosedSource *source = &ret->sources[ret->n];
                 const char *argument = line->arguments[ret->n];
                 bool of_job = is_job(argument);
 
-                r = of_job ? read_job(line, argument, export) : read_file(argument, settings, export);
-                ret->files[ret->n] = (RankFile){ of_job ? argument : input_name(argument), of_job, export->stages, export->n };
+                r = of_job ? read_job(line, argument, source) : read_file(argument, settings, &source->export);
+                ret->files[ret->n] = (RankFile){ of_job ? argument : input_name(argument), of_job, source->export.stages,
+                                                    source->export.n };
         }
         return r;
 }
@@ -247,7 +290,7 @@ static int write_diagnoses(const CommandLine *line, const Diagnosed *diagnosed, 
         for (size_t i = 0; r == EXIT_DONE && i < diagnosed->n; i++) {
                 if (!output->json && i > 0)
                         buffer_putc(output->screen->out, '\n');
-                r = write_pipelines(line, &diagnosed->exports[i], &diagnosed->files[i], output->screen, output->json);
+                r = write_pipelines(line, &diagnosed->sources[i], &diagnosed->files[i], output->screen, output->json);
         }
         return r;
 }

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Stage changes: spikes and drift of the task times of a job's stages, found in the stored intervals
+ *
+ * The change points are those of analysis/shift.h. A change that is taken back by the next one has an end.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "document/value.h"
+#include "pipeline/pipeline_stage.h"
+#include "util/buffer.h"
+#include "util/json.h"
+
+typedef struct StageChange {
+        PipelineStage stage;         /* without statistics */
+        uint64_t begin_ms, end_ms;   /* Unix time; end 0: to the end of the run */
+        double before_s, during_s;   /* median task times */
+} StageChange;
+
+/* Initialize with zeros. */
+typedef struct StageChanges {
+        StageChange *items; /* owned; by stage and time */
+        size_t n;
+        bool is_cut;        /* there are more intervals than were asked for: nothing was looked for */
+} StageChanges;
+
+void stage_changes_deinit(StageChanges *changes);
+
+/* Intervals that are asked for. */
+#define STAGE_CHANGES_PATH "/pipeline/intervals?limit=50000"
+/* Finds the changes in the answer of this path below /api/v1/jobs/{id}. The first interval of a stage does not count. 0 or -ENOMEM. */
+int stage_changes_find(StageChanges *ret, const Value *answer);
+
+/* Writes a change as a sentence. */
+void stage_changes_describe(const StageChange *change, Buffer *out);
+/* Writes the changes of a pipeline as items of a list. */
+void stage_changes_put(const StageChanges *changes, unsigned pipeline, Json *json);
