@@ -58,9 +58,9 @@ class Pipelines(harness.TestCase):
             for minute in range(1, 241):
                 # decode becomes slower for good after two hours; read is slow for 6 minutes. The noise is 2 %.
                 noise = 1 + 0.02 * ((minute * 7919 % 13) / 6 - 1)
-                yield from ({"stage": f"0:{n}:{name}", "time": BEGIN_S + 60 * minute, "elapsed": 60, "num_tasks": 100, "ave_time": noise * s}
-                            for n, (name, s) in enumerate({"read": 0.041 if 100 < minute <= 106 else 0.02,
-                                                           "decode": 0.06 if minute > 120 else 0.04, "augment": 0.01}.items()))
+                times_s = {"read": 0.041 if 100 < minute <= 106 else 0.02, "decode": 0.06 if minute > 120 else 0.04, "augment": 0.01}
+                yield from ({"stage": f"0:{n}:{name}", "time": BEGIN_S + 60 * minute, "elapsed": 60, "num_tasks": 100,
+                             "ave_time": noise * times_s[name]} for n, name in enumerate(times_s))
                 yield {"stage": "0:3:sink", "time": BEGIN_S + 60 * minute, "elapsed": 60, "num_items": 100, "ave_get_time": 0.1}
 
         self.perfctl(daemon, "submit", "--job", "train", stdin=text_of(minutes()))
