@@ -10,6 +10,7 @@
 #include "client/commands/commands.h"
 #include "client/kpi/kpi_gate.h"
 #include "client/kpi/kpi_report.h"
+#include "kpi/history.h"
 
 #define IGNORED_ENTRIES_MAX 16U
 
@@ -125,7 +126,7 @@ static void write_notes(Screen *screen, const Value *kpis, bool wants_time) {
         if (n_later > 0)
                 buffer_printf(screen->out, "Left out: %.0f runs of versions later than the judged one.\n", n_later);
         if (n_older > 0)
-                buffer_printf(screen->out, "Left out: %.0f old runs beyond the newest 512 of a KPI.\n", n_older);
+                buffer_printf(screen->out, "Left out: %.0f old runs beyond the newest %u of a KPI.\n", n_older, HISTORY_RUNS_MAX);
         if (n_needed > 0)
                 buffer_printf(screen->out, "Up to %.0f more runs are needed for the verdicts rerun and unknown.\n", n_needed);
 }
@@ -187,12 +188,13 @@ static void put_path(const CommandLine *line, Buffer *path) {
         indicator_path_put(path, "fdr", options->fdr);
 }
 
-static int judge(const CommandLine *line, ApiQuery *query) {
+/* *ret_is_judged: the answer has verdicts, whatever the exit status is. A summary that cannot be written does not hide a verdict. */
+static int judge(const CommandLine *line, ApiQuery *query, bool *ret_is_judged) {
         const KpiRegressOptions *options = line->options;
         scoped(buffer_deinit) Buffer path = {};
         const Value *kpis;
         KpiTally tally = {};
-        int r;
+        int r, written = EXIT_DONE;
 
         put_path(line, &path);
         r = api_query_open(query, &line->global, path.text ? path.text : "/");
@@ -201,22 +203,26 @@ static int judge(const CommandLine *line, ApiQuery *query) {
         kpis = value_get(query->answer, "kpis");
         for (size_t i = 0; i < answer_length(kpis); i++)
                 kpi_gate_count(&tally, &kpis->items[i]);
+        *ret_is_judged = true;
         r = print(line, query, &tally);
-        if (r == EXIT_DONE && options->summary)
-                r = kpi_report_write_files(options->summary, query->answer);
-        return r == EXIT_DONE ? kpi_gate_status(&options->gate, &tally) : r;
+        if (options->summary)
+                written = kpi_report_write_files(options->summary, query->answer);
+        if (r == EXIT_DONE)
+                r = kpi_gate_status(&options->gate, &tally);
+        return r == EXIT_DONE ? written : r;
 }
 
 static int kpi_regress_run(const CommandLine *line) {
         const KpiRegressOptions *options = line->options;
         scoped(api_query_deinit) ApiQuery query = {};
+        bool is_judged = false;
         int r;
 
         r = kpi_gate_check(&options->gate, line->command->name);
         if (r != EXIT_DONE)
                 return r;
-        r = judge(line, &query);
-        if (options->summary && (r == EXIT_FAILED || r == EXIT_UNREACHABLE))
+        r = judge(line, &query, &is_judged);
+        if (options->summary && !is_judged && (r == EXIT_FAILED || r == EXIT_UNREACHABLE))
                 (void)kpi_report_write_files(options->summary, NULL);
         return r;
 }

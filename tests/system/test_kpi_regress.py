@@ -204,6 +204,9 @@ class KpiRegress(TestCase):
             "significant_performance_decrease": 1, "significant_performance_increase": 0,
             "message": "Performed 2 KPI regression analyses over 1 entries x 2 KPIs. 1 KPIs didn't pass. "
                        "1 KPIs had a significant performance decrease."})
+        self.regress("PiMatmul", "--summary", folder / "missing", status=4)
+        errors = self.regress("PiMatmul", "--summary", folder / "missing", "--fail-on", "none", status=1)
+        self.assertEqual(errors.count("cannot write"), 1, errors)
         self.regress("Qi*", "--summary", folder)
         self.assertTrue((folder / "NO_RESULTS_FOUND").exists())
         self.regress("Nothing", "--summary", folder, status=1)

@@ -15,6 +15,7 @@
 #include "http/kpis/kpis_subject.h"
 #include "http/kpis/regress_pass.h"
 #include "store/indicators/indicator_reader.h"
+#include "util/array.h"
 #include "util/clock.h"
 #include "util/parse.h"
 
@@ -95,11 +96,10 @@ static int parse(Exchange *exchange, RegressRequest *request) {
 /* --- indicators ----------------------------------------------------------------------------------- */
 
 static int add_target(Targets *targets, const IndicatorRow *row) {
-        Target *items = reallocarray(targets->items, targets->n + 1, sizeof(*items)), *target;
+        Target *target;
 
-        if (!items)
+        if (ARRAY_EXTEND(targets->items, targets->n) < 0)
                 return -ENOMEM;
-        targets->items = items;
         target = &targets->items[targets->n++];
         *target = (Target){ .name = strdup(row->name), .component = strdup(row->component) };
         return target->name && target->component ? 0 : -ENOMEM;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/kpis/judged_kpis.h"
+#include "util/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -27,27 +28,13 @@ static int copy(const char *text, char **ret) {
         return text && !*ret ? -ENOMEM : 0;
 }
 
-static int make_room(JudgedKpis *kpis) {
-        size_t n_max = kpis->n_max > 0 ? 2 * kpis->n_max : 16;
-        JudgedKpi *items;
-
-        if (kpis->n < kpis->n_max)
-                return 0;
-        items = reallocarray(kpis->items, n_max, sizeof(*items));
-        if (!items)
-                return -ENOMEM;
-        kpis->items = items;
-        kpis->n_max = n_max;
-        return 0;
-}
-
 int judged_kpis_add(JudgedKpis *kpis, const JudgedKpi *kpi) {
         JudgedKpi kept = *kpi;
         int r;
 
         if (kpis->n == JUDGED_KPIS_MAX)
                 return JUDGED_KPIS_FULL;
-        if (make_room(kpis) < 0)
+        if (ARRAY_RESERVE(kpis->items, kpis->n_max, kpis->n + 1) < 0)
                 return -ENOMEM;
 
         r = copy(kpi->name, &kept.name) | copy(kpi->unit, &kept.unit) | copy(kpi->labels, &kept.labels) |

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "util/array.h"
 
 struct KpiTable {
         const KpiRules *rules;
@@ -47,21 +48,6 @@ KpiTable *kpi_table_free(KpiTable *table) {
         free(table->versions);
         free(table);
         return NULL;
-}
-
-/* Makes room for one more item. 0 or -ENOMEM. */
-static int grow(void **items, size_t n, size_t *n_max, size_t size) {
-        size_t more = *n_max > 0 ? 2 * *n_max : 8;
-        void *grown;
-
-        if (n < *n_max)
-                return 0;
-        grown = reallocarray(*items, more, size);
-        if (!grown)
-                return -ENOMEM;
-        *items = grown;
-        *n_max = more;
-        return 0;
 }
 
 /* --- labels and versions -------------------------------------------------------------------------- */
@@ -136,7 +122,7 @@ static int find_version(KpiTable *table, const PointRow *row, const char **ret) 
         if (table->n_versions == KPI_VERSIONS_MAX)
                 return KPI_MANY_RUNS;
 
-        r = grow((void **)&table->versions, table->n_versions, &table->n_versions_max, sizeof(*table->versions));
+        r = ARRAY_RESERVE(table->versions, table->n_versions_max, table->n_versions + 1);
         if (r < 0)
                 return r;
         table->versions[table->n_versions] = strdup(text.text);
@@ -165,7 +151,7 @@ static int find_series(KpiTable *table, const PointRow *row, size_t *ret) {
         if (table->n == KPI_SERIES_MAX)
                 return KPI_MANY_SERIES;
 
-        r = grow((void **)&table->series, table->n, &table->n_max, sizeof(*table->series));
+        r = ARRAY_RESERVE(table->series, table->n_max, table->n + 1);
         if (r < 0)
                 return r;
         table->series[table->n] = (KpiSeries){ .labels = strdup(labels.text), .hash = hash };
@@ -180,7 +166,7 @@ static int add_run(KpiTable *table, KpiRuns *runs, const HistoryRun *run) {
 
         if (table->n_runs == KPI_RUNS_MAX)
                 return KPI_MANY_RUNS;
-        r = grow((void **)&runs->items, runs->n, &runs->n_max, sizeof(*runs->items));
+        r = ARRAY_RESERVE(runs->items, runs->n_max, runs->n + 1);
         if (r < 0)
                 return r;
         runs->items[runs->n++] = *run;
