@@ -100,10 +100,13 @@ static bool read_tasks(const char *p, PipelineStage *stage) {
 }
 
 static bool read_queue(const char *p, PipelineStage *stage, const SpdlSettings *settings) {
-        double n, elapsed_s, put_s, get_s, ready_pct;
+        double n, elapsed_s, put_s, get_s, ready_pct = NAN;
 
         if (!read_number(&p, "Processed ", &n) || !read_time(&p, "items in", &elapsed_s) || !read_time(&p, "put:", &put_s) ||
-            !read_time(&p, "get (by next stage):", &get_s) || !read_number(&p, "Occupancy rate:", &ready_pct) || ready_pct > 100)
+            !read_time(&p, "get (by next stage):", &get_s))
+                return false;
+        /* perfd writes nan if the producer did not measure the occupancy */
+        if (!strstr(p, "Occupancy rate: nan%") && (!read_number(&p, "Occupancy rate:", &ready_pct) || ready_pct > 100))
                 return false;
         pipeline_stage_add_queue(stage, elapsed_s, n, put_s, get_s, n > 0 || settings->counts_open_periods ? ready_pct / 100 : NAN);
         return true;

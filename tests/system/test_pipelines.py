@@ -73,6 +73,30 @@ class Pipelines(harness.TestCase):
         self.assertRegex(text, r"(?m)^From 2025-11-24 17:40:00 for 6 min 00 s, a task of read took 4[01]\.?\d* ms instead of 20 ms\.$")
         self.assertRegex(text, r"(?m)^From 2025-11-24 18:00:00, a task of decode took (60|59\.\d+) ms instead of 40 ms\.$")
 
+    def test_an_exported_log_has_the_verdict_of_the_job(self):
+        daemon = self.begun()
+        self.perfctl(daemon, "submit", "--job", "train", stdin=text_of(lines(10)))
+        self.perfctl(daemon, "submit", "--job", "train", "--producer", "torch 2",
+                     stdin=text_of([{"stage": "1:0:sink", "time": BEGIN_S, "elapsed": 60, "num_items": 7, "ave_get_time": 0.00005}]))
+        done = daemon.perfctl("export", "spdl-log", "train", environment={"TZ": "UTC"})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        text = done.stdout
+        self.assertEqual(len(text.splitlines()), 31)
+        self.assertEqual(text.splitlines()[2], "2025-11-24 16:01:00 [0:1:decode[4]]\tCompleted  2400 tasks (  0 failed). Ave task time:   "
+                                               "99.5 [ ms]. P90:  120.0 [ ms]. P99:    0.0 [ us].")
+        self.assertIn("[1:0:sink_queue]\tProcessed     7 items in   60.0 [sec] (QPS:    0.1) Ave wait time: put:    0.0 [ us], get (by next "
+                      "stage):   50.0 [ us]. P90: put:    0.0 [ us], get:    0.0 [ us]. P99: put:    0.0 [ us], get:    0.0 [ us]. "
+                      "Occupancy rate: nan%\n", text)
+        of_log = json.loads(self.perfctl(daemon, "diagnose", "--json", "--producer", "spdl=0.8", "-", stdin=text).stdout)["pipelines"]
+        of_job = json.loads(self.perfctl(daemon, "diagnose", "--json", "train").stdout)["pipelines"]
+        self.assertEqual([[pipeline[key] for key in ("limit", "stage", "direction")] for pipeline in of_log],
+                         [[pipeline[key] for key in ("limit", "stage", "direction")] for pipeline in of_job])
+        self.assertAlmostEqual(of_log[0]["wait_share"], of_job[0]["wait_share"], places=2)
+        self.assertIsNone(of_log[1]["stages"][0]["readiness"])
+        with daemon.client() as client:
+            self.assert_status(client.begin("other"), "OK")
+        self.assertIn("no statistics", daemon.perfctl("export", "spdl-log", "other").stderr)
+
     def import_rows(self, daemon, tasks=(), queues=(), events=(), status=0, path=None):
         path = path or os.path.join(self.temporary_directory(), "stats.db")
         with contextlib.closing(sqlite3.connect(path)) as db, db:
