@@ -84,8 +84,8 @@ class Pipelines(harness.TestCase):
         self.assertEqual(len(text.splitlines()), 31)
         self.assertEqual(text.splitlines()[2], "2025-11-24 16:01:00 [0:1:decode[4]]\tCompleted  2400 tasks (  0 failed). Ave task time:   "
                                                "99.5 [ ms]. P90:  120.0 [ ms]. P99:    0.0 [ us].")
-        self.assertIn("[1:0:sink_queue]\tProcessed     7 items in   60.0 [sec] (QPS:    0.1) Ave wait time: put:    0.0 [ us], get (by next "
-                      "stage):   50.0 [ us]. P90: put:    0.0 [ us], get:    0.0 [ us]. P99: put:    0.0 [ us], get:    0.0 [ us]. "
+        self.assertIn("[1:0:sink_queue]\tProcessed     7 items in   60.0 [sec] (QPS:    0.1) Ave wait time: put:    0.0 [ us], get (by "
+                      "next stage):   50.0 [ us]. P90: put:    0.0 [ us], get:    0.0 [ us]. P99: put:    0.0 [ us], get:    0.0 [ us]. "
                       "Occupancy rate: nan%\n", text)
         of_log = json.loads(self.perfctl(daemon, "diagnose", "--json", "--producer", "spdl=0.8", "-", stdin=text).stdout)["pipelines"]
         of_job = json.loads(self.perfctl(daemon, "diagnose", "--json", "train").stdout)["pipelines"]
