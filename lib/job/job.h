@@ -18,7 +18,7 @@
 
 #define JOB_ID_MAX 129     /* with NUL; [A-Za-z0-9_.:-]{1,128} */
 #define JOB_TEXT_MAX 257   /* name, label value; with NUL */
-#define JOB_LABELS_MAX 16
+#define JOB_LABELS_MAX 64
 #define JOB_COMMAND_MAX 1024
 #define JOB_UID_UNKNOWN UINT32_MAX /* owner of a found job whose cgroup path does not name a user; also used for the gid */
 #define PHASE_NAME_MAX 65  /* with NUL; UTF-8 without control characters */

@@ -126,9 +126,11 @@ class Recovery(harness.TestCase):
 
     def test_a_job_continues_across_a_clean_restart(self):
         daemon = self.daemon(CONFIG)
+        labels = {f"key{n}": "v" * 256 for n in range(64)}
         with daemon.client() as client:
-            self.assert_status(client.begin("steady", labels={"a": "b"}, rank=3), "OK")
+            self.assert_status(client.begin("steady", labels=labels, rank=3), "OK")
         begin = self.job(daemon, "steady")
+        self.assertEqual(begin["labels"], labels)
         daemon.restart()
         again = self.job(daemon, "steady")
         for key in ("state", "begin_ms", "labels", "rank"):

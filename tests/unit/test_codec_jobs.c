@@ -176,7 +176,7 @@ static void labels_have_limits(void **state) {
                 snprintf(key, sizeof(key), "k%u", i);
                 put_label(&body, key, "");
         }
-        assert_job_refused(*state, &body, "job_begin.labels", "17 labels");
+        assert_job_refused(*state, &body, "job_begin.labels", "65 labels");
 }
 
 static void members_of_a_job_end_have_limits(void **state) {
