@@ -112,6 +112,23 @@ class Kpi(TestCase):
         for value in ("fast", "1 2", '"1"', '["1"]', "{}"):
             self.assertIn("VALUE must be a number", self.perfctl("kpi", "submit", "latency", value, status=2).stderr)
 
+    def test_labels_are_keys_of_queries(self):
+        for model, speed in (("llama3", 10), ("llama3", 20), ("granite", 40)):
+            self.perfctl("kpi", "submit", "--label", f"model_name={model}", "tokens_per_second", str(speed))
+        printed = json.dumps({"name": "tokens_per_second", "component": "kpi", "@parameters": {}, "@result": {"tokens_per_second": 80}})
+        self.perfctl("run", "--label", "model_name=granite", "--", "echo", printed)
+
+        def ask(*words):
+            name = "tokens_per_second"
+            return json.loads(self.perfctl("indicator", "query", name, "--json", "-s", f"mean:{name}", *words).stdout)
+
+        group, = ask("-w", "label.model_name=llama3")["groups"]
+        self.assertEqual((group["n"], *group["values"].values()), (2, 15))
+        groups = ask("-g", "label.model_name")["groups"]
+        self.assertEqual(sorted((*group["key"].values(), group["n"], *group["values"].values()) for group in groups),
+                         [("granite", 2, 60), ("llama3", 2, 15)])
+        self.assertEqual(ask("-w", "label.model_name=none")["groups"], [])
+
     def test_errors_are_reported_with_their_place(self):
         for content, text in (("{", ":1:"), ("[]", "is not an object that maps names to KPIs"), ("{}", "has no KPI"),
                               ('{"a": 1}', "has a KPI that is no object"), ("", "has no KPI"), ("a 1\nb x\n", ":2: the value is not")):

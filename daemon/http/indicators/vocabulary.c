@@ -499,7 +499,8 @@ static int check_value(const Vocabulary *vocabulary, Exchange *exchange, const C
         int r;
 
         if (!point_parameter_key(condition->key))
-                return !condition_is_range(condition) || strncmp(condition->key, POINT_RUN, strlen(POINT_RUN)) == 0 ? 0
+                return !condition_is_range(condition) || strncmp(condition->key, POINT_RUN, strlen(POINT_RUN)) == 0 ||
+                                       strncmp(condition->key, POINT_LABEL, strlen(POINT_LABEL)) == 0 ? 0
                        : condition->is_semver && (strcmp(condition->key, "version") == 0 || stack_facts_has_key(condition->key)) ? 0
                        : exchange_error(exchange, 400, "'%s' is text: compare it with = or !=", condition->key);
 

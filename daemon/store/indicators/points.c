@@ -47,16 +47,21 @@ struct Points {
 /* --- conditions ---------------------------------------------------------------------------------- */
 
 #define BATCH_KEY "batch"
+#define LABELS_KEY "@labels"
 
 static bool is_run_key(const char *key) {
         return strncmp(key, POINT_RUN, strlen(POINT_RUN)) == 0;
+}
+
+static bool is_label_key(const char *key) {
+        return strncmp(key, POINT_LABEL, strlen(POINT_LABEL)) == 0;
 }
 
 const char *point_parameter_key(const char *key) {
         if (strncmp(key, CONDITION_PARAMETERS, strlen(CONDITION_PARAMETERS)) == 0)
                 return key + strlen(CONDITION_PARAMETERS);
         return strcmp(key, "component") == 0 || strcmp(key, "version") == 0 || strcmp(key, "hardware") == 0 || is_run_key(key) ||
-                               stack_facts_has_key(key) ? NULL : key;
+                               is_label_key(key) || stack_facts_has_key(key) ? NULL : key;
 }
 
 /* Facts that everybody may see: others, such as the environment, belong to the user of the run. */
@@ -67,6 +72,16 @@ static JsonText find_run_fact(JsonText run, const char *path) {
                 if (strncmp(path, public[i], strlen(public[i])) == 0)
                         return json_text_find_path(run, path);
         return (JsonText){};
+}
+
+/* The labels of the document come first: they were given with the result. */
+static JsonText find_label(const PointRow *row, const char *key) {
+        JsonText label = json_text_find_path(row->labels, key);
+        char path[KEY_MAX_BYTES + sizeof("labels.")];
+
+        if (label.text || snprintf(path, sizeof(path), "labels.%s", key) >= (int)sizeof(path))
+                return label;
+        return find_run_fact(row->run, path);
 }
 
 void point_find(const PointRow *row, const char *key, JsonText *ret_json, const char **ret_text) {
@@ -80,6 +95,8 @@ void point_find(const PointRow *row, const char *key, JsonText *ret_json, const 
                         *ret_text = row->batch;
         } else if (is_run_key(key))
                 *ret_json = find_run_fact(row->run, key + strlen(POINT_RUN));
+        else if (is_label_key(key))
+                *ret_json = find_label(row, key + strlen(POINT_LABEL));
         else if (stack_facts_has_key(key))
                 *ret_text = row->stacks ? stack_facts_get(row->stacks, row->stack, key) : NULL;
         else
@@ -122,7 +139,7 @@ bool point_meets(const PointRow *row, const Condition *conditions, size_t n_cond
 
 /* True if the key is not in a series, so that results have to be read. keys: the shape of the results. */
 static bool needs_run(const char *key, JsonText keys) {
-        return is_run_key(key) || (strcmp(key, BATCH_KEY) == 0 && !shape_has_parameter(keys, key));
+        return is_run_key(key) || is_label_key(key) || (strcmp(key, BATCH_KEY) == 0 && !shape_has_parameter(keys, key));
 }
 
 static bool filter_needs_run(const PointFilter *filter, JsonText keys) {
@@ -436,6 +453,7 @@ static int read_document(Points *points) {
                 .stack = column_i64(points->rows, DOCUMENT_STACK),
                 .stacks = points->stacks,
                 .run = run,
+                .labels = json_text_find(document, LABELS_KEY),
                 .batch = points->batch[0] ? points->batch : NULL,
         };
         take_numbers_of_document(points, document);

@@ -21,10 +21,12 @@
 #define POINT_NUMBERS_MAX 16U
 /* Prefix for the key of a fact of a run, as run.host.kernel. Some facts are only for the user of the run, and have no key. */
 #define POINT_RUN "run."
+/* Prefix for the key of a label, of the document (@labels) or else of the run, as label.model_name. */
+#define POINT_LABEL "label."
 
 /*
  * Conditions name parameters, or the fields component, version and hardware, a fact of the software stack (stack_facts.h), a fact of the
- * run, or the batch; @parameters.version is the parameter of that name. `batch` is the parameter where results have one.
+ * run, a label, or the batch; @parameters.version is the parameter of that name. `batch` is the parameter where results have one.
  * Everything is borrowed while the Points live.
  */
 typedef struct PointFilter {
@@ -51,7 +53,7 @@ typedef struct PointRow {
         const double *numbers; /* in the order of the filter; NAN: no such number, or the run failed */
         int64_t stack;         /* 0: unknown */
         StackFacts *stacks;    /* borrowed; what the stack says */
-        JsonText run;          /* read only if a key of the filter requires it */
+        JsonText run, labels;  /* read only if a key of the filter requires it */
         const char *batch;     /* as above; 32 hexadecimal digits, or NULL */
 } PointRow;
 
