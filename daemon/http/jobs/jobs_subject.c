@@ -34,10 +34,12 @@ static void write_listed_job(Json *json, const JobView *job, const Viewer *viewe
 }
 
 /* Conditions of a list that no index of the store can meet. */
+#define LABEL_FILTERS_MAX 16U /* a query has at most 32 parameters */
+
 typedef struct ListFilter {
         JobFilter stored;
         bool has_failed; /* jobs that exited with a status other than 0, or were terminated by a signal */
-        const char *labels[JOB_LABELS_MAX]; /* "key=value"; a job has all of them */
+        const char *labels[LABEL_FILTERS_MAX]; /* "key=value"; a job has all of them */
         size_t n_labels;
 } ListFilter;
 
@@ -47,8 +49,8 @@ static int labels_parse(Exchange *exchange, ListFilter *filter) {
 
                 if (strcmp(exchange->parameters[i].name, "label") != 0)
                         continue;
-                if (filter->n_labels == JOB_LABELS_MAX)
-                        return exchange_error(exchange, 400, "query parameter 'label' is given more than %u times", JOB_LABELS_MAX);
+                if (filter->n_labels == LABEL_FILTERS_MAX)
+                        return exchange_error(exchange, 400, "query parameter 'label' is given more than %u times", LABEL_FILTERS_MAX);
                 if (!strchr(label, '='))
                         return exchange_error(exchange, 400, "query parameter 'label' must be KEY=VALUE, not '%s'", label);
                 filter->labels[filter->n_labels++] = label;
