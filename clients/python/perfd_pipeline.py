@@ -32,7 +32,8 @@ import weakref
 LINES_MAX = 10000  # lines that wait for the pipe
 SAMPLES_MAX = 1024  # times of an interval from which percentiles are computed
 CLOSE_S = 2.0  # how long close() waits for perfctl
-PIPELINES_PER_RANK = 100  # numbers of the pipelines of a rank
+STARTS_MAX = 4  # of perfctl, which somebody may have ended
+PIPELINES_PER_RANK = 10000  # numbers of the pipelines of a rank
 
 
 def local_rank():
@@ -45,7 +46,7 @@ def local_rank():
 
 
 def label(pipeline, position, name, concurrency=None):
-    """Return the label of a stage. The pipelines of local rank N are numbered from N times 100, so that ranks of a job differ."""
+    """Return the label of a stage. The pipelines of local rank N are numbered from N times 10,000, so that ranks differ."""
     suffix = f"[{concurrency}]" if concurrency and concurrency > 1 else ""
     return f"{local_rank() * PIPELINES_PER_RANK + pipeline}:{position}:{name}{suffix}"
 
@@ -64,6 +65,8 @@ class Sender:
         self._is_closed = False
         self._thread = None
         self._process = None
+        self._n_starts = 0
+        self._description = None  # the last one, which a perfctl that is started anew needs
         self._pid = os.getpid()
         _all.add(self)
         atexit.register(self.close)
@@ -78,9 +81,10 @@ class Sender:
                 self.n_dropped += 1
                 return
             self._lines.append(line)
-            if not self._thread:
-                self._thread = threading.Thread(target=self._run, name="perfd-pipeline", daemon=True)
-                self._thread.start()
+            if "producer" in line:
+                self._description = line
+            if not self._thread and not self._start_thread():
+                return
             self._wake.notify()
 
     def close(self, timeout=CLOSE_S):
@@ -102,6 +106,19 @@ class Sender:
                 process.kill()
                 process.wait()
 
+    def _start_thread(self):
+        """Start the thread that writes. At the limit of processes, nothing is sent."""
+        thread = threading.Thread(target=self._run, name="perfd-pipeline", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            self._is_closed = True
+            self.n_dropped += len(self._lines)
+            self._lines.clear()
+            return False
+        self._thread = thread
+        return True
+
     def _take(self):
         with self._wake:
             while not self._lines and not self._is_closed:
@@ -110,23 +127,46 @@ class Sender:
             self._lines.clear()
             return lines
 
+    def _encode(self, lines):
+        for line in lines:
+            try:
+                yield json.dumps(line).encode() + b"\n"
+            except (TypeError, ValueError):
+                self.n_dropped += 1
+
+    def _start_perfctl(self):
+        self._n_starts += 1
+        return subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                start_new_session=True)
+
+    def _write(self, text):
+        """Write to perfctl, which is started anew if it has ended."""
+        while True:
+            if not self._process:
+                self._process = self._start_perfctl()
+                if self._n_starts > 1 and self._description:
+                    text = b"".join(self._encode([self._description])) + text
+            try:
+                self._process.stdin.write(text)
+                self._process.stdin.flush()
+                return
+            except OSError:
+                process, self._process = self._process, None
+                with contextlib.suppress(OSError):
+                    process.stdin.close()
+                process.wait()
+                if self._n_starts >= STARTS_MAX:
+                    raise
+
     def _run(self):
-        try:
-            self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-                                             stderr=subprocess.DEVNULL, start_new_session=True)
-        except OSError:
-            self._refuse()
-            return
+        lines = []
         try:
             while lines := self._take():
-                try:
-                    self._process.stdin.write(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
-                    self._process.stdin.flush()
-                except (OSError, ValueError, TypeError):
-                    self.n_dropped += len(lines)
-                    self._refuse()
-                    return
-        finally:
+                self._write(b"".join(self._encode(lines)))
+        except OSError:
+            self.n_dropped += len(lines)
+            self._refuse()
+        if self._process:
             with contextlib.suppress(OSError):
                 self._process.stdin.close()
 

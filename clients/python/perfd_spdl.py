@@ -18,6 +18,7 @@ import asyncio
 import contextlib
 import functools
 import importlib.metadata
+import os
 import threading
 import time
 
@@ -35,7 +36,7 @@ class _State:
     interval = INTERVAL_S
     get_item = None  # Pipeline.get_item() before install()
     waits = {}  # by the label of the sink: times for which the loop waited
-    described = None  # number of the pipeline whose description was sent last
+    described = None  # process and number of the pipeline whose description was sent last
     lock = threading.Lock()
 
 
@@ -49,9 +50,10 @@ def _send(line):
 
 def _describe(info):
     """Send the version of SPDL, and the size of the pool of threads that the stages share, once for each pipeline."""
-    if info.pipeline_id == _State.described:
+    described = os.getpid(), info.pipeline_id
+    if described == _State.described:
         return
-    _State.described = info.pipeline_id
+    _State.described = described
     pool = getattr(asyncio.get_running_loop(), "_default_executor", None)
     threads = getattr(pool, "_max_workers", None)
     perfd_pipeline.sender().send({"producer": _PRODUCER, **({"threads": threads} if threads else {})})
@@ -123,6 +125,7 @@ def queue(info, *, buffer_size=1, interval=-1):
                 yield
         finally:
             _send_queue(info, made._get_lap_stats(), buffer_size)
+            _State.waits.pop(str(info), None)
 
     made.interval_stats_callback, made.stage_hook = report, stage_hook
     return made

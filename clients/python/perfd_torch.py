@@ -7,17 +7,19 @@
         ...
 
 Reports for how long the loop waits for each batch, and for how long the workers are busy to fetch the samples of a batch and to collate
-them. The workers count in memory that they share with the training process; nothing here waits for perfd or fails without it, see
-perfd_pipeline.
+them. The workers count in memory that they share with the training process. The dataset is not wrapped, so that a worker_init_fn finds it
+as it is. Nothing here waits for perfd or fails without it; see perfd_pipeline.
 """
 
 import ctypes
+import functools
 import itertools
 import multiprocessing
 import time
 
 import perfd_pipeline
 import torch.utils.data
+import torch.utils.data._utils.fetch
 
 _numbers = itertools.count()
 
@@ -29,10 +31,10 @@ class _Counters:
         self._values = multiprocessing.RawArray(ctypes.c_double, 2 * max(1, n_workers))
         self._taken = (0.0, 0.0)
 
-    def add(self, seconds, n=0):
+    def add(self, seconds):
         info = torch.utils.data.get_worker_info()
         at = 2 * (info.id if info else 0)
-        self._values[at] += n
+        self._values[at] += 1
         self._values[at + 1] += seconds
 
     def take(self):
@@ -42,64 +44,38 @@ class _Counters:
         return int(now[0] - before[0]), max(0.0, now[1] - before[1])
 
 
-class _Indexed(torch.utils.data.Dataset):
-    """A dataset whose items are timed."""
-
-    def __init__(self, dataset, counters):
-        self._dataset, self._counters = dataset, counters
-        if hasattr(dataset, "__getitems__"):
-            self.__getitems__ = self._get_items
-
-    def __len__(self):
-        return len(self._dataset)
-
-    def __getattr__(self, name):
-        if name.startswith("__") or name in ("_dataset", "_counters"):
-            raise AttributeError(name)
-        return getattr(self._dataset, name)
-
-    def __getitem__(self, index):
-        begin = time.monotonic()
-        item = self._dataset[index]
-        self._counters.add(time.monotonic() - begin)
-        return item
-
-    def _get_items(self, indices):
-        begin = time.monotonic()
-        items = self._dataset.__getitems__(indices)
-        self._counters.add(time.monotonic() - begin)
-        return items
-
-
-class _Iterable(torch.utils.data.IterableDataset):
-    """An iterable dataset whose items are timed."""
-
-    def __init__(self, dataset, counters):
-        self._dataset, self._counters = dataset, counters
-
-    def __len__(self):
-        return len(self._dataset)
-
-    def __getattr__(self, name):
-        if name.startswith("__") or name in ("_dataset", "_counters"):
-            raise AttributeError(name)
-        return getattr(self._dataset, name)
-
-    def __iter__(self):
-        return perfd_pipeline.Pipeline._timed(self._dataset, self._counters.add)
-
-
 class _Collate:
-    """A collate function that is timed."""
+    """A collate function that has the counters of its loader, by which a fetcher in a worker finds them."""
 
     def __init__(self, function, counters):
-        self._function, self._counters = function, counters
+        self._function, self.perfd_counters = function, counters
 
     def __call__(self, items):
+        return self._function(items)
+
+
+def _timed(fetch):
+    @functools.wraps(fetch)
+    def timed(self, *args, **options):
+        counters = getattr(getattr(self, "collate_fn", None), "perfd_counters", None)
         begin = time.monotonic()
-        batch = self._function(items)
-        self._counters.add(time.monotonic() - begin, 1)
+        batch = fetch(self, *args, **options)
+        if counters:
+            counters.add(time.monotonic() - begin)
         return batch
+
+    return timed
+
+
+def _time_fetchers():
+    """Time the calls by which a loader fetches and collates a batch. A spawned worker imports this module, and does it as well."""
+    for name in ("_MapDatasetFetcher", "_IterableDatasetFetcher"):
+        fetcher = getattr(getattr(torch.utils.data._utils, "fetch", None), name, None)
+        if hasattr(fetcher, "fetch"):
+            fetcher.fetch = _timed(fetcher.fetch)
+
+
+_time_fetchers()
 
 
 class DataLoader(torch.utils.data.DataLoader):
@@ -107,8 +83,7 @@ class DataLoader(torch.utils.data.DataLoader):
 
     def __init__(self, dataset, *args, report_interval=5.0, **options):
         counters = _Counters(options.get("num_workers", args[4] if len(args) > 4 else 0))
-        wrap = _Iterable if isinstance(dataset, torch.utils.data.IterableDataset) else _Indexed
-        super().__init__(wrap(dataset, counters), *args, **options)
+        super().__init__(dataset, *args, **options)
         self.collate_fn = _Collate(self.collate_fn, counters)
         self._perfd = _Report(counters, self.num_workers, report_interval)
 

@@ -58,9 +58,22 @@ TORCH = """
         def __iter__(self):
             return iter(range(8))
 
+    class Range(torch.utils.data.IterableDataset):
+        start, end = 0, 4
+
+        def __iter__(self):
+            return iter(range(self.start, self.end))
+
+    def share(worker):
+        # The documentation of PyTorch shares the work of an iterable dataset in this way.
+        dataset = torch.utils.data.get_worker_info().dataset
+        dataset.start, dataset.end = 2 * worker, 2 * worker + 2
+
     loader = DataLoader(Samples(), batch_size=4, num_workers=2, report_interval=0.1)
     print(loader.dataset.size, len(loader), [sum(int(batch.sum()) for batch in loader) for _ in range(2)])
     print([batch.tolist() for batch in DataLoader(Stream(), batch_size=4)])
+    print(sorted(int(batch) for batch in DataLoader(Range(), batch_size=None, num_workers=2, worker_init_fn=share)))
+    print(isinstance(loader.dataset, Samples))
     """
 
 
@@ -139,7 +152,7 @@ class Adapters(harness.TestCase):
     def test_torch(self):
         if subprocess.run([sys.executable, "-c", "import torch"], capture_output=True).returncode:
             self.skipTest("python3-torch is not there (make interop-deps)")
-        self.assertEqual(self.python(sys.executable, TORCH), "48 12 [1128, 1128]\n[[0, 1, 2, 3], [4, 5, 6, 7]]\n")
+        self.assertEqual(self.python(sys.executable, TORCH), "48 12 [1128, 1128]\n[[0, 1, 2, 3], [4, 5, 6, 7]]\n[0, 1, 2, 3]\nTrue\n")
         stages = self.stages()
         self.assertEqual(list(stages), ["load", "sink"])
         self.assertEqual([stages["load"]["concurrency"], stages["load"]["tasks"]["num_tasks"]], [2, 24])

@@ -135,6 +135,43 @@ class PythonClient(harness.TestCase):
         self.assertEqual(output, "0\n")
         self.assertEqual(self.stages(daemon)["read"]["tasks"]["num_tasks"], 1)
 
+    def test_perfctl_is_started_anew(self):
+        daemon = self.begun()
+        self.assertEqual(self.python(daemon.socket, """
+            import os, signal, time, perfd_pipeline
+
+            pipeline = perfd_pipeline.Pipeline(["read"])
+            sender = perfd_pipeline.sender()
+            sender.send({"stage": {1, 2}})
+            while not sender._process:
+                pass
+            first = sender._process
+            os.kill(first.pid, signal.SIGKILL)
+            os.waitid(os.P_PID, first.pid, os.WEXITED | os.WNOWAIT)
+            pipeline.add("read", 1.0)
+            pipeline.flush()
+            while sender._process in (None, first):
+                pass
+            sender.close(30)
+            print(sender._process.returncode, sender.n_dropped)
+            """), "0 1\n")
+        read = self.stages(daemon)["read"]
+        self.assertEqual((read["tasks"]["num_tasks"], read["producer"]), (1, "perfd_pipeline"))
+
+    def test_a_process_without_room_for_a_thread_goes_on(self):
+        self.assertEqual(self.python("/nonexistent/perfd.sock", """
+            import threading, perfd_pipeline
+
+            def refuse(self):
+                raise RuntimeError("can't start new thread")
+
+            threading.Thread.start = refuse
+            pipeline = perfd_pipeline.Pipeline(["read"])
+            pipeline.add("read", 1.0)
+            pipeline.close()
+            print(perfd_pipeline.sender().n_dropped)
+            """), "2\n")
+
     def test_local_ranks_of_a_job_have_different_pipelines(self):
         daemon = self.begun()
         for rank in ("0", "1"):
@@ -145,7 +182,7 @@ class PythonClient(harness.TestCase):
                     pipeline.add("read", 1.0)
                 """, LOCAL_RANK=rank)
         stages = daemon.get("/api/v1/jobs/train/pipeline").json["stages"]
-        self.assertEqual([(stage["pipeline"], stage["tasks"]["num_tasks"]) for stage in stages], [(0, 1), (100, 1)])
+        self.assertEqual([(stage["pipeline"], stage["tasks"]["num_tasks"]) for stage in stages], [(0, 1), (10000, 1)])
 
     def test_percentiles_of_many_times(self):
         daemon = self.begun()
