@@ -73,11 +73,11 @@ class Sender:
 
     def send(self, line):
         """Queue a line, an object of `perfctl pipeline submit`. Lines of a forked child belong to a Sender of its own."""
-        if self._is_closed or self._pid != os.getpid():
-            self.n_dropped += 1
+        if self._pid != os.getpid():
+            self.n_dropped += 1  # the lock may be that of a thread of the parent
             return
         with self._wake:
-            if len(self._lines) >= LINES_MAX:
+            if self._is_closed or len(self._lines) >= LINES_MAX:
                 self.n_dropped += 1
                 return
             self._lines.append(line)
@@ -132,7 +132,8 @@ class Sender:
             try:
                 yield json.dumps(line).encode() + b"\n"
             except (TypeError, ValueError):
-                self.n_dropped += 1
+                with self._wake:
+                    self.n_dropped += 1
 
     def _start_perfctl(self):
         self._n_starts += 1
@@ -164,16 +165,16 @@ class Sender:
             while lines := self._take():
                 self._write(b"".join(self._encode(lines)))
         except OSError:
-            self.n_dropped += len(lines)
-            self._refuse()
+            self._refuse(len(lines))
         if self._process:
             with contextlib.suppress(OSError):
                 self._process.stdin.close()
 
-    def _refuse(self):
+    def _refuse(self, n):
+        """Drop n lines, those that wait, and all that come."""
         with self._wake:
             self._is_closed = True
-            self.n_dropped += len(self._lines)
+            self.n_dropped += n + len(self._lines)
             self._lines.clear()
 
 
