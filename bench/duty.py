@@ -1,8 +1,9 @@
 """Threshold times of a load that changes within a second, against an independent reader of /proc/stat at 100 Hz.
 
 The reader and two perfds, one with readings of the CPUs every 50 ms and one without, observe the same seconds: the load of others on
-the machine is in all three. The reader averages its readings over the same lengths of time as perfd, 50 ms for the mean of the CPUs and
-100 ms for single CPUs, but at each of its readings instead of one after the other.
+the machine is in all three. The reader averages over a length of time that suits the load. An average over w ms exceeds 80 % for 0.6 w ms
+less than a pulse lasts, so that pulses of half a second need a short one, of 20 ms; averages over 100 ms would find 44 % for 50 %. A load
+of which the period is 30 ms is steady only in averages that are longer, of 50 ms for the mean of the CPUs and 100 ms for single CPUs.
 """
 
 import contextlib
@@ -18,12 +19,13 @@ from table import Table
 
 TICK_S = 0.01
 OTHERS_MAX = 0.25  # largest share of the CPUs that other processes, which include both perfds, may use
-# Key of the metric, length of an average, and whether the average of the CPUs' shares exceeds the threshold.
+# Key of the metric, readings in an average of a steady load, and whether the average of the CPUs' shares exceeds the threshold.
 METRICS = {
     "cpu_avg_utilization_over80_pct": (5, lambda shares: sum(shares) / len(shares) > 0.8),
     "cpu_all_cpus_over80_pct": (10, lambda shares: min(shares) > 0.8),
     "cpu_any_cpu_over80_pct": (10, lambda shares: max(shares) > 0.8),
 }
+PULSE_S, PULSE_READINGS = 0.5, 2  # shortest load that is no steady one, and the readings in an average
 # Each is busy for a part of its period, on a CPU of its own: the halves of a second coincide, the short periods do not.
 LOAD = """
 import os, random, sys, time
@@ -111,7 +113,7 @@ def distances(run, pulse_s, idle_s):
         before_s = busy_by_others_s(load)
         found, reader = observe([often, seldom], run.sizes.rate_s)
         others = (busy_by_others_s(load) - before_s) / run.sizes.rate_s
-    expected = {key: reader.share_pct(*how) for key, how in METRICS.items()}
+    expected = {key: reader.share_pct(PULSE_READINGS if pulse_s >= PULSE_S else n, exceeds) for key, (n, exceeds) in METRICS.items()}
     text = ", ".join(f"{key.removeprefix('cpu_').removesuffix('_pct')} {found[0][key]:.1f} and {found[1][key]:.1f}"
                      f" for {expected[key]:.1f} %" for key in METRICS)
     return *(max(abs(one[key] - expected[key]) for key in METRICS) for one in found), others, text
