@@ -52,10 +52,10 @@ static int put_declared(const Registry *registry) {
 }
 
 /*
- * Lists the JSON texts of the changed table, of which only new models are formatted. Stores the models of files if the
- * change affects how the store indexes results.
+ * Lists the JSON texts of the table, in which models of this owner have changed; only new models are formatted. Stores the
+ * models of files if the change affects how the store indexes results.
  */
-static int apply_change(Registry *registry, bool is_declaration_due) {
+static int apply_change(Registry *registry, int64_t owner, bool is_declaration_due) {
         SharedTexts *json;
         int r;
 
@@ -65,7 +65,7 @@ static int apply_change(Registry *registry, bool is_declaration_due) {
 
         shared_texts_unref(registry->json);
         registry->json = json;
-        registry->n_changes++;
+        registry->changes.owners[registry->changes.n++ % MODEL_CHANGES_KEPT] = owner;
         registry->is_declaration_due |= is_declaration_due;
         return registry_tick(registry);
 }
@@ -100,7 +100,7 @@ int registry_configure(Registry *registry) {
                 return r;
 
         log_read(registry, r);
-        return apply_change(registry, true);
+        return apply_change(registry, MODEL_OF_ALL, true);
 }
 
 /*
@@ -169,7 +169,7 @@ int registry_restore(Registry *registry) {
         int r;
 
         r = store_is_late(registry->store) ? read_stored(registry) : 0;
-        return r < 0 ? r : apply_change(registry, true);
+        return r < 0 ? r : apply_change(registry, MODEL_OF_ALL, true);
 }
 
 void registry_deinit(Registry *registry) {
@@ -544,6 +544,7 @@ static int complete(void *state, const StoreDone *done, Answer *ret) {
         Registry *registry = state;
         scoped(pending_deinit) PendingModels pending = registry->pending;
         bool hides_file = false, is_done = done->outcome == STORE_DONE;
+        int64_t owner = pending.n > 0 ? model_owner(pending.items[0].model) : MODEL_OF_ALL;
         int r = 0;
 
         assert(pending.n > 0);
@@ -560,7 +561,7 @@ static int complete(void *state, const StoreDone *done, Answer *ret) {
         for (size_t i = 0; i < pending.n && r == 0; i++)
                 r = finish_model(registry, &pending.items[i], is_done, pending.is_removal, &hides_file);
         if (r == 0 && is_done)
-                r = apply_change(registry, hides_file);
+                r = apply_change(registry, owner, hides_file);
         return r < 0 ? r : DESK_CHANGED;
 }
 
@@ -570,6 +571,21 @@ const Kind registry_kinds[] = {
 };
 
 /* --- checking results ----------------------------------------------------------------------------- */
+
+bool registry_has_changed(const Registry *registry, uint32_t uid, uint64_t n_changes) {
+        const ModelChanges *changes = &registry->changes;
+
+        assert(n_changes <= changes->n);
+        if (changes->n - n_changes > MODEL_CHANGES_KEPT)
+                return true;
+        for (; n_changes < changes->n; n_changes++) {
+                int64_t owner = changes->owners[n_changes % MODEL_CHANGES_KEPT];
+
+                if (owner == MODEL_OF_ALL || owner == (int64_t)uid)
+                        return true;
+        }
+        return false;
+}
 
 int registry_check(const Registry *registry, uint32_t uid, Submission *item, size_t *ret_n_odd, Complaint *ret_complaint) {
         const Indicator *indicator = &item->indicator;

@@ -39,6 +39,31 @@ static const Model *model_of(Fixture *f, const char *name) {
         return models_find(&f->indicators.registry.models, f->peer.uid, name, "c");
 }
 
+static void a_change_concerns_the_users_whose_results_have_the_model(void **state) {
+        Fixture *f = *state;
+        Registry *registry = &f->indicators.registry;
+        uint64_t n;
+
+        assert_int_equal(registry_start(registry), 0);
+        f->peer.is_admin = false;
+        f->peer.uid = 2000;
+        n = registry->changes.n;
+        assert_false(registry_has_changed(registry, 2000, n));
+        assert_int_equal(register_model(f, TEXT("A", "s")), STATUS_OK);
+        assert_true(registry_has_changed(registry, 2000, n));
+        assert_false(registry_has_changed(registry, 2001, n));
+        assert_int_equal(unregister_model(f, "A", "c"), STATUS_OK);
+        assert_false(registry_has_changed(registry, 2001, n));
+        assert_false(registry_has_changed(registry, 2000, registry->changes.n));
+        for (unsigned i = 0; i < MODEL_CHANGES_KEPT; i++)
+                assert_int_equal(register_model(f, i % 2 ? TEXT("A", "ms") : TEXT("A", "s")), STATUS_OK);
+        assert_true(registry_has_changed(registry, 2001, n)); /* more changes than are known */
+        n = registry->changes.n;
+        f->peer.is_admin = true;
+        assert_int_equal(register_model(f, TEXT("B", "s")), STATUS_OK);
+        assert_true(registry_has_changed(registry, 2001, n));
+}
+
 static void a_registered_model_applies_until_it_is_removed(void **state) {
         Fixture *f = *state;
         IndicatorsSnapshot snapshot = {};
@@ -347,6 +372,7 @@ static void a_strict_policy_refuses_undeclared_keys(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
+                ROOM_TEST(a_change_concerns_the_users_whose_results_have_the_model),
                 ROOM_TEST(a_registered_model_applies_until_it_is_removed),
                 ROOM_TEST(a_model_of_a_user_is_of_the_users_own_results),
                 ROOM_TEST(a_model_of_an_administrator_is_of_all_results),
