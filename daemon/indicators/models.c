@@ -342,6 +342,15 @@ const Model *models_find_registered_any(const Models *models, const char *name, 
         return at < list->n && compare(list->items[at], name, component, model_owner(list->items[at])) == 0 ? list->items[at] : NULL;
 }
 
+size_t models_count_accepted(const Models *models, const Model *of) {
+        const ModelList *list = &models->registered;
+        size_t n = 0;
+
+        for (size_t i = 0; i < list->n; i++)
+                n += indicator_model_is_accepted_level(&list->items[i]->model) && model_owner(list->items[i]) == model_owner(of);
+        return n;
+}
+
 const Model *models_find_file(const Models *models, const char *name, const char *component) {
         return list_find(&models->files, name, component, MODEL_OF_ALL);
 }

@@ -214,20 +214,9 @@ typedef struct Replaced {
         uint64_t n_bytes;
 } Replaced;
 
-/* Returns the number of levels that the owner of the asked models has accepted. All asked models have one owner. */
-static size_t count_accepted(const Registry *registry, const PendingModels *asked) {
-        const ModelList *list = &registry->models.registered;
-        size_t n = 0;
-
-        for (size_t i = 0; i < list->n; i++)
-                n += indicator_model_is_accepted_level(&list->items[i]->model) &&
-                     model_owner(list->items[i]) == model_owner(asked->items[0].model);
-        return n;
-}
-
 /* Charges all models, or stops at the first that a limit refuses. Returns 0; REGISTRY_REFUSED after filling the answer; or -ENOMEM. */
 static int charge_models(const Registry *registry, PendingModels *asked, const Replaced *replaced, Answer *ret) {
-        size_t n_registered = registry->models.registered.n, n_accepted = count_accepted(registry, asked);
+        size_t n_registered = registry->models.registered.n, n_accepted = models_count_accepted(&registry->models, asked->items[0].model);
         char text[SHARES_REASON_MAX];
 
         for (size_t i = 0; i < asked->n; i++) {
