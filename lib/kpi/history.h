@@ -74,7 +74,7 @@ enum {
         HISTORY_NO_CURRENT = 1, /* no run has the version that is to be judged */
 };
 
-/* Judges n runs and changes their order. Returns 0, HISTORY_NO_CURRENT or -ENOMEM. */
+/* Judges n runs; changes their order, and overwrites those that it leaves out. Returns 0, HISTORY_NO_CURRENT or -ENOMEM. */
 int history_judge(HistoryRun *runs, size_t n, const HistoryQuestion *question, HistoryVerdict *ret);
 
 /*

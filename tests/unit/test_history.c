@@ -187,6 +187,13 @@ static void odd_series_have_a_verdict(void **state) {
         assert_true(verdict.n == HISTORY_RUNS_MAX && verdict.n_older == RUNS_MAX - HISTORY_RUNS_MAX);
 }
 
+/* Keeps the runs, of which history_judge() leaves those that it judged. */
+static HistoryVerdict judge_copy(const Runs *runs, const HistoryQuestion *question) {
+        Runs copy = *runs;
+
+        return judge(&copy, question);
+}
+
 static void an_accepted_level_is_what_runs_are_compared_with(void **state) {
         HistoryQuestion question = { .judge = lower.judge };
         HistoryVerdict verdict;
@@ -200,13 +207,13 @@ static void an_accepted_level_is_what_runs_are_compared_with(void **state) {
                 add(&runs, version, 3, 100);
         }
         add(&runs, "2.8.0", 6, 120);
-        verdict = judge(&runs, &question);
+        verdict = judge_copy(&runs, &question);
         assert_int_equal(verdict.verdict, JUDGE_REGRESSION);
         assert_int_equal(verdict.accepted_ms, 0);
 
         /* The level began six runs before the run that was accepted. */
         question.accepted_ms = 1000 + 29;
-        verdict = judge(&runs, &question);
+        verdict = judge_copy(&runs, &question);
         assert_int_equal(verdict.verdict, JUDGE_INLINE);
         assert_int_equal(verdict.n_accepted, 24);
         assert_int_equal(verdict.n, 6);
@@ -216,18 +223,18 @@ static void an_accepted_level_is_what_runs_are_compared_with(void **state) {
         /* A run of an old version that comes later is before the level. */
         add(&runs, "2.3.0", 1, 100);
         add(&runs, "2.9.0", 4, 120);
-        verdict = judge(&runs, &question);
+        verdict = judge_copy(&runs, &question);
         assert_int_equal(verdict.verdict, JUDGE_INLINE);
         assert_int_equal(verdict.n_accepted, 25);
         add(&runs, "2.10.0", 6, 140);
-        verdict = judge(&runs, &question);
+        verdict = judge_copy(&runs, &question);
         assert_int_equal(verdict.verdict, JUDGE_REGRESSION);
         assert_string_equal(verdict.since_version, "2.10.0");
         assert_true(fabs(verdict.relative - 1.0 / 6) < 0.02);
 
         /* An earlier version is judged as before. */
         question.current = "2.7.0";
-        verdict = judge(&runs, &question);
+        verdict = judge_copy(&runs, &question);
         assert_int_equal(verdict.accepted_ms, 0);
         assert_int_equal(verdict.n_accepted, 0);
 }
@@ -239,11 +246,11 @@ static void the_level_of_an_unchanged_run_begins_with_it(void **state) {
 
         (void)state;
         add(&runs, "2.1.0", 12, 100);
-        verdict = judge(&runs, &question);
+        verdict = judge_copy(&runs, &question);
         assert_int_equal(verdict.n_accepted, 9);
         assert_int_equal(verdict.n, 3);
         question.accepted_ms = 999; /* before all runs */
-        verdict = judge(&runs, &question);
+        verdict = judge_copy(&runs, &question);
         assert_int_equal(verdict.n, 12);
         assert_int_equal(verdict.accepted_ms, 0);
 }
