@@ -160,6 +160,7 @@ static bool is_met(const ResultRow *row, const Selection *selection, StackFacts 
                 return true;
 
         point.parameters = json_text_find(json_text(row->document, strlen(row->document)), "@parameters");
+        point.labels = json_text_find(json_text(row->document, strlen(row->document)), "@labels");
         if (row->has_batch) {
                 format_id(row->batch, batch);
                 point.batch = batch;
@@ -195,7 +196,7 @@ static int write_filtered(Exchange *exchange, const ResultFilter *filter, const 
         return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
 }
 
-static int check(Exchange *exchange, const Selection *selection) {
+static int check(Exchange *exchange, Selection *selection) {
         scoped(vocabulary_freep) Vocabulary *vocabulary = NULL;
 
         if (vocabulary_new(&vocabulary, exchange, &selection->filter) > 0)

@@ -185,6 +185,7 @@ static int judge_numbers(Exchange *exchange, Pass *pass) {
         r = vocabulary_check(pass->vocabulary, exchange, &pass->selection);
         if (r != 0)
                 return r;
+        kpi_rules_follow(&pass->rules, &pass->selection);
         r = kpi_table_new(&table, &pass->rules, n_numbers);
         if (r < 0)
                 return exchange_store_error(exchange, r);
