@@ -306,14 +306,14 @@ static bool has_bad_name(const ShownList *list, size_t i, const Shown *before) {
         const char *family = list->texts.text + shown->family;
 
         return strlen(family) > KPIS_FAMILY_MAX || strncmp(family, OWN_PREFIX, strlen(OWN_PREFIX)) == 0 ||
-               (before && strcmp(list->texts.text + before->family, family) == 0 && strcmp(before->kpi->indicator, shown->kpi->indicator) != 0);
+               (before && strcmp(list->texts.text + before->family, family) == 0 &&
+                strcmp(before->kpi->indicator, shown->kpi->indicator) != 0);
 }
 
 static void fill(ShownList *list, KpiSample *samples, KpisSnapshot *ret) {
-        char *texts = buffer_take(&list->texts);
+        const char *texts = list->texts.text;
         const Shown *before = NULL;
 
-        list->texts.text = texts;
         ret->n = 0;
         for (size_t i = 0; i < list->n; i++) {
                 const Shown *shown = &list->items[i];
@@ -329,7 +329,7 @@ static void fill(ShownList *list, KpiSample *samples, KpisSnapshot *ret) {
         free(ret->samples);
         free(ret->texts);
         ret->samples = samples;
-        ret->texts = TAKE(list->texts.text);
+        ret->texts = buffer_take(&list->texts);
 }
 
 int live_kpis_publish(const LiveKpis *kpis, KpisSnapshot *ret) {

@@ -41,5 +41,5 @@ void live_kpis_deinit(LiveKpis *kpis);
 void live_kpis_add(LiveKpis *kpis, uint32_t uid, const Submission *item, uint64_t arrived_ms);
 /* Moves all series of `from`, which is empty then, unless `kpis` has newer values of them. */
 void live_kpis_merge(LiveKpis *kpis, LiveKpis *from);
-/* Fills the snapshot if there is something new. A family has the name of its indicator before it where two indicators have it. 0 or -ENOMEM. */
+/* Fills the snapshot if something is new. A family that two indicators have is preceded by the name of its indicator. 0 or -ENOMEM. */
 int live_kpis_publish(const LiveKpis *kpis, KpisSnapshot *ret);
