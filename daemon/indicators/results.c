@@ -310,7 +310,7 @@ static int place(void *state, const Request *request, Ticket ticket, Answer *ret
 /* Says what differs of results that were stored before, else what was added to them. "": neither. */
 static void explain_again(const ResultsStored *stored, char ret[static COMPLAINT_TEXT_MAX]) {
         bool other_stack = stored->has_other_stack, other_specification = stored->has_other_specification;
-        bool stack = stored->has_completed_stack, specification = stored->has_completed_specification;
+        bool filled = stored->has_filled, stack = stored->has_completed_stack, specification = stored->has_completed_specification;
 
         ret[0] = '\0';
         if (stored->difference[0])
@@ -318,9 +318,11 @@ static void explain_again(const ResultsStored *stored, char ret[static COMPLAINT
         else if (other_stack || other_specification)
                 (void)snprintf(ret, COMPLAINT_TEXT_MAX, "already stored with another %s, which stays",
                                other_stack ? "software stack" : "specification");
-        else if (stack || specification)
+        else if (stored->has_replaced)
+                (void)snprintf(ret, COMPLAINT_TEXT_MAX, "already stored: the content was replaced");
+        else if (stack || specification || filled)
                 (void)snprintf(ret, COMPLAINT_TEXT_MAX, "already stored: the %s added",
-                               stack && specification ? "software stack and the specification were" :
+                               filled ? "missing members were" : stack && specification ? "software stack and the specification were" :
                                stack ? "software stack was" : "specification was");
 }
 
@@ -378,13 +380,20 @@ static bool count_stored(Results *results, const RowSet *rows) {
         return false;
 }
 
+/* True if what was sent is what is stored. */
+static bool has_shown_content(const StoreDone *done) {
+        bool is_stored = done->outcome == STORE_DONE || done->outcome == STORE_DUPLICATE;
+
+        return is_stored && !result_rows_stored(done->rows)->difference[0];
+}
+
 static int complete(void *state, const StoreDone *done, Answer *ret) {
         Results *results = state;
 
         if (done->outcome == STORE_DONE && !count_stored(results, done->rows))
                 return DESK_MORE;
 
-        take_kpis(results, done->cookie.ticket, done->outcome == STORE_DONE && !result_rows_stored(done->rows)->difference[0]);
+        take_kpis(results, done->cookie.ticket, has_shown_content(done));
         switch (done->outcome) {
         case STORE_DONE:
                 return answer_stored(results, done, ret);

@@ -1,6 +1,8 @@
 """Checks perfctl kpi and perfctl import kpis: forms of KPIs, the model of an import, OpenMetrics."""
 
+import contextlib
 import json
+import sqlite3
 import unittest
 
 from harness import TestCase
@@ -93,6 +95,65 @@ two_wait_seconds{component="c",size="4"} 2
         self.perfctl("import", "kpis", "--model", "tuning", self.write({"kpis": other}))
         self.running.wait_tick()
         self.assertNotIn("} 7\n", self.running.get("/metrics?collect[]=kpis").text)
+
+    def import_again(self, entries, *words):
+        done = self.perfctl("import", "kpis", "--model", "tuning", *words, self.write({"kpis": entries}))
+        return done.stdout, done.stderr
+
+    def ask_one(self, result, *words):
+        group, = json.loads(self.perfctl("indicator", "query", "tuning", "--json", "-s", f"mean:{result}", *words).stdout)["groups"]
+        return group["n"], *group["values"].values()
+
+    def test_a_result_that_comes_again_gets_what_it_lacks(self):
+        first = {"runtime": KPIS["runtime"], "tokens_per_second": KPIS["tokens_per_second"]}
+        self.import_again({"runtime": {key: value for key, value in first["runtime"].items() if key not in ("run_id", "lora_dropout")}})
+        before, = self.documents("tuning")
+        self.assertNotIn("lora_dropout", before["@parameters"])
+        out, err = self.import_again(first)
+        self.assertIn("0 stored, 1 already stored", out)
+        self.assertIn("already stored: the missing members were added", err)
+        document, = self.documents("tuning")
+        self.assertEqual(document["@result"], {"runtime": 1519.5, "tokens_per_second": 2062.205578})
+        self.assertEqual((document["@parameters"]["lora_dropout"], document["@labels"]["run_id"]), (0.05, "jobs/0010"))
+        self.assertEqual(self.ask_one("runtime", "-w", "lora_dropout=0.05"), (1, 1519.5))
+        self.assertNotIn("already stored", self.import_again(first)[1])
+
+        other = {name: {**entry, "value": 7, "extra": "x"} for name, entry in first.items()}
+        out, err = self.import_again(other)
+        self.assertIn("already stored, and it stays: @result.runtime is 1519.5, and is 7 now", err)
+        document, = self.documents("tuning")
+        self.assertEqual((document["@result"]["runtime"], document["@parameters"]["extra"]), (1519.5, "x"))
+
+    def test_a_result_is_replaced_for_its_owner(self):
+        self.import_again(KPIS)
+        n_bytes = self.stored_bytes()
+        other = {name: {**entry, "value": 7, "lora_dropout": 0.1} for name, entry in KPIS.items()}
+        self.assertIn("and it stays", self.import_again(other)[1])
+        out, err = self.import_again(other, "--replace")
+        self.assertIn("0 stored, 1 already stored", out)
+        self.assertIn("already stored: the content was replaced", err)
+        document, = self.documents("tuning")
+        self.assertEqual((set(document["@result"].values()), document["@parameters"]["lora_dropout"]), ({7}, 0.1))
+        self.assertEqual(self.ask_one("runtime"), (1, 7))
+        self.assertEqual(self.ask_one("runtime", "-w", "lora_dropout=0.1"), (1, 7))
+        query = self.perfctl("indicator", "query", "tuning", "--json", "-s", "mean:runtime", "-w", "lora_dropout=0.1")
+        self.assertEqual(json.loads(query.stdout)["scanned"], 1)
+        self.running.wait_tick()
+        self.assertIn("} 7\n", self.running.get("/metrics?collect[]=kpis").text)
+        self.assertNotIn("already stored", self.import_again(other, "--replace")[1])
+        self.import_again(KPIS, "--replace")
+        self.assertEqual(self.stored_bytes(), n_bytes)
+        self.running.kill()
+        self.running.start()
+        self.assertEqual(self.ask_one("runtime"), (1, 1519.5))
+
+    def stored_bytes(self):
+        self.running.stop()
+        with contextlib.closing(sqlite3.connect(next(self.running.directory.rglob("*.db")))) as database:
+            rows = list(database.execute("SELECT n_bytes, n_series FROM holder"))
+            self.assertEqual(list(database.execute("SELECT count(*) FROM series")), [(rows[0][1],)])
+        self.running.start()
+        return rows
 
     def test_openmetrics_is_read_back(self):
         self.perfctl("import", "kpis", self.write(OPENMETRICS))
