@@ -38,7 +38,10 @@ def body(kind, **fields):
     message = getattr(request, kind)
     message.SetInParent()
     for key, value in fields.items():
-        setattr(message, key, value)
+        if isinstance(value, list):
+            getattr(message, key).extend(value)
+        else:
+            setattr(message, key, value)
     return harness.frame(request)
 
 
@@ -168,6 +171,38 @@ def many_results(target, counter):
     Pump(target.socket, 64, next_bytes).run()
 
 
+@way("submissions of 8,000 results, 8 connections without waiting", "results")
+def full_frames(target, counter):
+    template = Template([{"name": "flood", "framework": "perfd.test", "@parameters": {}, "@result": {"rate": i}} for i in range(8000)])
+
+    def next_bytes():
+        counter.value += 8000
+        return template.new()
+    Pump(target.socket, 8, next_bytes).run()
+
+
+@way("intervals of 200 stages of a pipeline, 8 connections without waiting", "intervals")
+def pipeline_intervals(target, counter):
+    begin_ms = int(time.time() * 1000)
+    request = wire.Request(sequence=1)
+    report = request.pipeline_report
+    report.job, report.producer = "piped", "flood 1.0"
+    for i in range(200):
+        stage = report.stages.add(stage=f"0:{i}:stage[4]", time_ms=begin_ms)
+        stage.tasks.elapsed, stage.tasks.num_tasks, stage.tasks.ave_time = 1, 100, 0.01
+        stage.queue.elapsed, stage.queue.num_items, stage.queue.occupancy_rate = 1, 100, 0.5
+
+    def next_bytes():
+        frames = [] if counter.value else [body("job_begin", job="piped")]
+        for _ in range(20):
+            counter.value += 200
+            for stage in report.stages:
+                stage.time_ms = begin_ms + counter.value // 200
+            frames.append(harness.frame(request))
+        return b"".join(frames)
+    Pump(target.socket, 8, next_bytes).run()
+
+
 def keys(n):
     """Keys of three letters, without and with digits."""
     letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
@@ -218,7 +253,7 @@ def many_names(target, counter):
         counter.value += 200
         if n % 2:
             return Template([harness.indicator(f"name-{(100 * n + i) % 200000}") for i in range(200)]).new()
-        return b"".join(body("register", model=harness.to_json({"name": f"name-{(100 * n + i) % 2000}", "results": {"rate": "float"}}))
+        return b"".join(body("register", model=[harness.to_json({"name": f"name-{(100 * n + i) % 2000}", "results": {"rate": "float"}})])
                         for i in range(200))
     Pump(target.socket, 8, next_bytes).run()
 
@@ -229,9 +264,9 @@ def foreign_models(target, counter):
 
     def next_bytes():
         counter.value += 30
-        return b"".join(body("register", model=harness.to_json({
+        return b"".join(body("register", model=[harness.to_json({
             "name": "bystander", "parameters": {"n": {"type": "int", "index": "int"}},
-            "results": {"rate": {"type": "float", "unit": unit, "direction": "lower"}}})) for unit in units * 10)
+            "results": {"rate": {"type": "float", "unit": unit, "direction": "lower"}}})]) for unit in units * 10)
     Pump(target.socket, 4, next_bytes).run()
 
 

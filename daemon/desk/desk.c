@@ -69,29 +69,72 @@ static int place(const Desk *desk, Ingest *ingest, const Request *request, Ticke
         return r;
 }
 
-int desk_take_requests(Desk *desk, Ingest *ingest) {
-        uint64_t end_ns = clock_boottime_ns() + TURN_NS;
-        int r = 0;
+/* Outcomes of a step of a turn. */
+enum {
+        STEP_DONE,
+        STEP_IDLE, /* no request */
+        STEP_FULL, /* the request waits for space in the store */
+        STEP_MORE, /* the request waits for the next turn */
+};
 
-        for (unsigned i = 0; i < REQUESTS_PER_TURN && clock_boottime_ns() < end_ns; i++) {
-                if (!desk->has_held) {
-                        r = ingest_next(ingest, &desk->held, &desk->held_ticket);
-                        if (r < 0)
-                                return r;
-                        if (r == INGEST_IDLE)
-                                break;
-                }
+static int step_outcome(int r) {
+        return r == DESK_FULL ? STEP_FULL : r == DESK_MORE ? STEP_MORE : STEP_DONE;
+}
 
-                r = place(desk, ingest, &desk->held, desk->held_ticket);
+/* Places a part of the kept request. Returns an outcome or a negative errno. */
+static int continue_kept(Desk *desk, Ingest *ingest) {
+        int r;
+
+        if (!desk->kept.is_set)
+                return STEP_IDLE;
+
+        r = place(desk, ingest, &desk->kept.request, desk->kept.ticket);
+        if (r < 0)
+                return r;
+        desk->kept.is_set = r == DESK_FULL || r == DESK_MORE;
+        if (!desk->kept.is_set)
+                ingest_release(ingest);
+        return step_outcome(r);
+}
+
+/* Places the held request or the next one. Returns an outcome or a negative errno. */
+static int place_next(Desk *desk, Ingest *ingest) {
+        DeskRequest *held = &desk->held;
+        int r;
+
+        if (!held->is_set) {
+                r = ingest_next(ingest, &held->request, &held->ticket);
                 if (r < 0)
                         return r;
-                desk->has_held = r == DESK_FULL || r == DESK_MORE;
-                if (desk->has_held)
-                        break; /* back-pressure: no further request is read until this one is placed */
+                if (r == INGEST_IDLE)
+                        return STEP_IDLE;
         }
 
+        r = place(desk, ingest, &held->request, held->ticket);
+        if (r < 0)
+                return r;
+        held->is_set = r == DESK_FULL || r == DESK_MORE;
+        if (r == DESK_MORE && ingest_keep(ingest, held->ticket)) {
+                desk->kept = *held;
+                held->is_set = false;
+                return STEP_DONE;
+        }
+        return step_outcome(r);
+}
+
+int desk_take_requests(Desk *desk, Ingest *ingest) {
+        uint64_t end_ns = clock_boottime_ns() + TURN_NS;
+        int r, next = STEP_DONE;
+
+        r = continue_kept(desk, ingest);
+        /* Back-pressure: while a request waits, no further one is read. */
+        for (unsigned i = 0; r >= 0 && r != STEP_FULL && next == STEP_DONE && i < REQUESTS_PER_TURN && clock_boottime_ns() < end_ns; i++)
+                next = place_next(desk, ingest);
+        if (r < 0 || next < 0)
+                return r < 0 ? r : next;
+
         ingest_flush(ingest);
-        if (desk->has_held ? r == DESK_MORE : ingest_has_requests(ingest))
+        if (desk->kept.is_set ? r != STEP_FULL : desk->held.is_set ? next == STEP_MORE : ingest_has_requests(ingest))
                 ingest_wake(ingest);
         return 0;
 }

@@ -49,16 +49,18 @@ typedef struct DeskRow {
 
 #define DESK_ROWS_MAX 16
 
+/* A request that waits for space in the store or for its next turn; borrowed from ingest. */
+typedef struct DeskRequest {
+        Request request;
+        Ticket ticket;
+        bool is_set;
+} DeskRequest;
+
 typedef struct Desk {
         DeskRow rows[DESK_ROWS_MAX];
         size_t n_rows;
-        /*
-         * Request that waits for space in the store or for its next turn; borrowed from ingest until its next request.
-         * No request is read in the meantime.
-         */
-        Request held;
-        Ticket held_ticket;
-        bool has_held;
+        DeskRequest held; /* no request is read in the meantime */
+        DeskRequest kept; /* a large one, of which each turn places a part; while the store has space, others are placed in between */
         /* Completion that waits for its next turn; its rows are borrowed from the store until its next completion. */
         StoreDone held_done;
         bool has_held_done;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "document/accepted_level.h"
 #include "store/indicators/model_rows.h"
 #include "store/indicators/stored_models.h"
 #include "util/clock.h"
@@ -51,10 +52,10 @@ static int put_declared(const Registry *registry) {
 }
 
 /*
- * Lists the JSON texts of the changed table, of which only new models are formatted. Stores the models of files if the
- * change affects how the store indexes results.
+ * Lists the JSON texts of the table, in which models of this owner have changed; only new models are formatted. Stores the
+ * models of files if the change affects how the store indexes results.
  */
-static int apply_change(Registry *registry, bool is_declaration_due) {
+static int apply_change(Registry *registry, int64_t owner, bool is_declaration_due) {
         SharedTexts *json;
         int r;
 
@@ -64,7 +65,7 @@ static int apply_change(Registry *registry, bool is_declaration_due) {
 
         shared_texts_unref(registry->json);
         registry->json = json;
-        registry->n_changes++;
+        registry->changes.owners[registry->changes.n++ % MODEL_CHANGES_KEPT] = owner;
         registry->is_declaration_due |= is_declaration_due;
         return registry_tick(registry);
 }
@@ -99,7 +100,7 @@ int registry_configure(Registry *registry) {
                 return r;
 
         log_read(registry, r);
-        return apply_change(registry, true);
+        return apply_change(registry, MODEL_OF_ALL, true);
 }
 
 /*
@@ -168,7 +169,7 @@ int registry_restore(Registry *registry) {
         int r;
 
         r = store_is_late(registry->store) ? read_stored(registry) : 0;
-        return r < 0 ? r : apply_change(registry, true);
+        return r < 0 ? r : apply_change(registry, MODEL_OF_ALL, true);
 }
 
 void registry_deinit(Registry *registry) {
@@ -191,7 +192,7 @@ static int check_right(const Registry *registry, const Request *request, const I
         const Model *present = models_find(&registry->models, request->peer.uid, asked->name, asked->component);
         char text[COMPLAINT_TEXT_MAX];
 
-        if (request->peer.is_admin)
+        if (request->peer.is_admin || indicator_model_is_accepted_level(asked))
                 return 0;
         if (strcmp(asked->name, MODEL_ANY_NAME) == 0) {
                 desk_answer(ret, STATUS_DENIED, "register.name",
@@ -215,14 +216,18 @@ typedef struct Replaced {
 
 /* Charges all models, or stops at the first that a limit refuses. Returns 0; REGISTRY_REFUSED after filling the answer; or -ENOMEM. */
 static int charge_models(const Registry *registry, PendingModels *asked, const Replaced *replaced, Answer *ret) {
-        size_t n_registered = registry->models.registered.n;
+        size_t n_registered = registry->models.registered.n, n_accepted = models_count_accepted(&registry->models, asked->items[0].model);
         char text[SHARES_REASON_MAX];
 
         for (size_t i = 0; i < asked->n; i++) {
                 int r = SHARES_REFUSED;
 
                 n_registered += !replaced[i].model;
-                if (n_registered > MODELS_MAX)
+                n_accepted += !replaced[i].model && indicator_model_is_accepted_level(&asked->items[i].model->model);
+                if (n_accepted > ACCEPTED_LEVELS_MAX)
+                        (void)snprintf(text, sizeof(text), "the limit of %u accepted levels of a user is reached: remove some with "
+                                                           "perfctl kpi ack --remove", ACCEPTED_LEVELS_MAX);
+                else if (n_registered > MODELS_MAX)
                         (void)snprintf(text, sizeof(text), "the limit of %u registered models is reached", MODELS_MAX);
                 else
                         r = charge_model(registry, asked->items[i].model, false, text);
@@ -468,7 +473,10 @@ static int place_unregister(void *state, const Request *request, Ticket ticket, 
 static void log_change(const Model *model, bool is_gone) {
         const char *of = model->model.component ? " of " : "", *component = model->model.component ?: "";
 
-        if (is_gone)
+        if (indicator_model_is_accepted_level(&model->model))
+                log_info("User %u %s a level of %s.", model->uid, is_gone ? "no longer accepts" : "accepted",
+                         value_get_string(value_get(model->model.document, "accepted"), "kpi") ?: "");
+        else if (is_gone)
                 log_info("Removed the model of %s%s%s, registered by user %u.", model->model.name, of, component, model->uid);
         else
                 log_info("User %u registered the model of %s%s%s.", model->uid, model->model.name, of, component);
@@ -525,6 +533,7 @@ static int complete(void *state, const StoreDone *done, Answer *ret) {
         Registry *registry = state;
         scoped(pending_deinit) PendingModels pending = registry->pending;
         bool hides_file = false, is_done = done->outcome == STORE_DONE;
+        int64_t owner = pending.n > 0 ? model_owner(pending.items[0].model) : MODEL_OF_ALL;
         int r = 0;
 
         assert(pending.n > 0);
@@ -541,7 +550,7 @@ static int complete(void *state, const StoreDone *done, Answer *ret) {
         for (size_t i = 0; i < pending.n && r == 0; i++)
                 r = finish_model(registry, &pending.items[i], is_done, pending.is_removal, &hides_file);
         if (r == 0 && is_done)
-                r = apply_change(registry, hides_file);
+                r = apply_change(registry, owner, hides_file);
         return r < 0 ? r : DESK_CHANGED;
 }
 
@@ -551,6 +560,21 @@ const Kind registry_kinds[] = {
 };
 
 /* --- checking results ----------------------------------------------------------------------------- */
+
+bool registry_has_changed(const Registry *registry, uint32_t uid, uint64_t n_changes) {
+        const ModelChanges *changes = &registry->changes;
+
+        assert(n_changes <= changes->n);
+        if (changes->n - n_changes > MODEL_CHANGES_KEPT)
+                return true;
+        for (; n_changes < changes->n; n_changes++) {
+                int64_t owner = changes->owners[n_changes % MODEL_CHANGES_KEPT];
+
+                if (owner == MODEL_OF_ALL || owner == (int64_t)uid)
+                        return true;
+        }
+        return false;
+}
 
 int registry_check(const Registry *registry, uint32_t uid, Submission *item, size_t *ret_n_odd, Complaint *ret_complaint) {
         const Indicator *indicator = &item->indicator;

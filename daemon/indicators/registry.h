@@ -24,6 +24,13 @@ typedef struct PendingModels {
         bool is_removal;
 } PendingModels;
 
+/* Changes of the models. */
+#define MODEL_CHANGES_KEPT 64U
+typedef struct ModelChanges {
+        uint64_t n;
+        int64_t owners[MODEL_CHANGES_KEPT]; /* of the last changes: number i is at i % MODEL_CHANGES_KEPT */
+} ModelChanges;
+
 typedef struct Registry {
         const IndicatorsConfig *config; /* borrowed, like the next two */
         Store *store;
@@ -31,7 +38,7 @@ typedef struct Registry {
         Models models;
         PendingModels pending;
         SharedTexts *json;       /* a reference; all models as /api/v1/models returns them */
-        uint64_t n_changes;      /* of the models */
+        ModelChanges changes;
         bool is_declaration_due; /* the models declared in files have changed and are not queued for the store yet */
 } Registry;
 
@@ -64,6 +71,9 @@ enum {
         REGISTRY_REFUSED = 1,
 };
 int registry_check(const Registry *registry, uint32_t uid, Submission *item, size_t *ret_n_odd, Complaint *ret_complaint);
+
+/* Returns true if models that may apply to a user's results have changed since there were n_changes changes. */
+bool registry_has_changed(const Registry *registry, uint32_t uid, uint64_t n_changes);
 
 /* Fills the models of a snapshot. */
 void registry_publish(const Registry *registry, IndicatorsSnapshot *ret);

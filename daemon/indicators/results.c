@@ -18,7 +18,8 @@ enum {
 };
 
 void results_deinit(Results *results) {
-        result_rows_packer_free(results->placing.packer);
+        for (size_t i = 0; i < N_ELEMENTS(results->placings); i++)
+                result_rows_packer_free(results->placings[i].packer);
         tally_deinit(&results->tally);
 }
 
@@ -54,7 +55,7 @@ static int refuse_item(Results *results, const Request *request, size_t i, const
 
 /* Refuses a result that is older than the retention time, measured from its own time. */
 static int check_age(Results *results, const Request *request, size_t i, Answer *ret) {
-        uint64_t now_ns = results->placing.now_ns, keep_ns = results->store_config->keep_results_ns;
+        uint64_t now_ns = results->placing->now_ns, keep_ns = results->store_config->keep_results_ns;
         const Submission *item = &request->submit.items[i];
         char measured[CLOCK_TEXT_MAX], text[COMPLAINT_TEXT_MAX];
 
@@ -77,7 +78,7 @@ static int check_ahead(Results *results, const Request *request, size_t i, Answe
         Submission *item = &request->submit.items[i];
         char measured[CLOCK_TEXT_MAX], text[COMPLAINT_TEXT_MAX];
 
-        if (item->time_ms <= results->placing.now_ns / NS_PER_MS + AHEAD_MAX_MS)
+        if (item->time_ms <= results->placing->now_ns / NS_PER_MS + AHEAD_MAX_MS)
                 return 0;
         if (!clock_sync_is_on()) {
                 item->claimed_ms = item->time_ms;
@@ -98,7 +99,7 @@ static int check_ahead(Results *results, const Request *request, size_t i, Answe
  * named one get the same job, also if the process has another job in a later turn.
  */
 static const Job *choose_job(Results *results, const Request *request, Submission *item) {
-        ResultsPlacing *placing = &results->placing;
+        ResultsPlacing *placing = results->placing;
         bool is_other;
         const Job *job = identity_choose_job(results->identity, &request->peer, placing->ticket, item->job, item->is_job_inherited,
                                              &is_other);
@@ -120,7 +121,7 @@ static const Job *choose_job(Results *results, const Request *request, Submissio
  * Notes the documents that several items share.
  */
 static int find_job(Results *results, const Request *request, size_t i, Answer *ret) {
-        ResultsPlacing *placing = &results->placing;
+        ResultsPlacing *placing = results->placing;
         Submission *item = &request->submit.items[i];
         const Job *job = choose_job(results, request, item);
 
@@ -139,7 +140,7 @@ static int find_job(Results *results, const Request *request, size_t i, Answer *
 
 /* Checks an item against its model, which may be queued, and packs the item. */
 static int pack_item(Results *results, const Request *request, size_t i, Answer *ret) {
-        ResultsPlacing *placing = &results->placing;
+        ResultsPlacing *placing = results->placing;
         Submission *item = &request->submit.items[i];
         Complaint complaint;
         size_t n_odd;
@@ -166,7 +167,7 @@ static int (*const passes[])(Results *results, const Request *request, size_t i,
 };
 
 static int pass_items(Results *results, const Request *request, Answer *ret) {
-        ResultsPlacing *placing = &results->placing;
+        ResultsPlacing *placing = results->placing;
         size_t n_items = request->submit.n_items, n_left = RESULTS_PER_TURN;
 
         assert(n_items > 0);
@@ -189,32 +190,54 @@ static bool is_same(Ticket a, Ticket b) {
 
 /* Drops what was packed. The chosen job stays: it may end before the store has space. */
 static void restart(Results *results) {
-        ResultsPlacing *placing = &results->placing;
+        ResultsPlacing *placing = results->placing;
 
         placing->packer = result_rows_packer_free(placing->packer);
         placing->pass = placing->i = placing->n_odd = 0;
         placing->is_unvouched = false;
         placing->now_ns = clock_realtime_ns();
-        placing->n_changes = results->registry->n_changes;
+        placing->n_changes = results->registry->changes.n;
 }
 
-/* Continues a request, from its first item on if the models have changed since the last turn. */
-static void resume(Results *results, Ticket ticket) {
-        ResultsPlacing *placing = &results->placing;
-        bool is_new = !is_same(placing->ticket, ticket);
+/* Ends a request, which the desk does not place again. */
+static void end(Results *results) {
+        restart(results);
+        results->placing->ticket = (Ticket){};
+}
+
+/* Returns the progress of a request that was placed before, or else a free one. The desk has at most one other request. */
+static ResultsPlacing *find_placing(Results *results, Ticket ticket) {
+        ResultsPlacing *free = NULL;
+
+        for (size_t i = 0; i < N_ELEMENTS(results->placings); i++) {
+                ResultsPlacing *placing = &results->placings[i];
+
+                if (is_same(placing->ticket, ticket))
+                        return placing;
+                if (!ticket_is_set(placing->ticket))
+                        free = placing;
+        }
+        assert(free);
+        return free;
+}
+
+/* Continues a request, from its first item on if the user's models have changed since the last turn. */
+static void resume(Results *results, uint32_t uid, Ticket ticket) {
+        ResultsPlacing *placing = results->placing = find_placing(results, ticket);
+        bool is_new = !ticket_is_set(placing->ticket);
 
         if (is_new) {
                 placing->ticket = ticket;
                 placing->job[0] = '\0';
                 placing->is_other = false;
         }
-        if (is_new || placing->n_changes != results->registry->n_changes)
+        if (is_new || registry_has_changed(results->registry, uid, placing->n_changes))
                 restart(results);
 }
 
 /* Queues the packed results for the store. */
 static int put(Results *results, size_t n_items) {
-        ResultsPlacing *placing = &results->placing;
+        ResultsPlacing *placing = results->placing;
         const StoreCookie cookie = {
                 .kind = &results_kinds[placing->is_other ? OF_OTHER_JOB : OF_NAMED_JOB],
                 .ticket = placing->ticket,
@@ -227,7 +250,7 @@ static int put(Results *results, size_t n_items) {
         r = store_put(results->store, result_rows_packer_finish(TAKE(placing->packer), cookie));
         if (r == 0)
                 results->tally.stats.n_odd_keys += placing->n_odd;
-        restart(results);
+        end(results);
         return desk_pending(r);
 }
 
@@ -235,7 +258,7 @@ static int place(void *state, const Request *request, Ticket ticket, Answer *ret
         Results *results = state;
         int r;
 
-        resume(results, ticket);
+        resume(results, request->peer.uid, ticket);
         r = pass_items(results, request, ret);
         if (r == 0)
                 return put(results, request->submit.n_items);
@@ -244,7 +267,7 @@ static int place(void *state, const Request *request, Ticket ticket, Answer *ret
         if (r == ITEMS_LEFT)
                 return DESK_MORE;
 
-        restart(results);
+        end(results);
         return r < 0 ? r : 0;
 }
 

@@ -17,7 +17,7 @@
 #define RESULTS_PER_TURN 1024U
 
 /*
- * Progress of the last request. The desk places a request several times: a long one takes several turns, and the store may
+ * Progress of a request. The desk places a request several times: a long one takes several turns, and the store may
  * have no space. Nothing is queued for the store before the last item is packed.
  */
 typedef struct ResultsPlacing {
@@ -39,7 +39,8 @@ typedef struct Results {
         Identity *identity;
         const Registry *registry;
         Tally tally;
-        ResultsPlacing placing;
+        ResultsPlacing placings[2]; /* of the request that the desk keeps, and of the one that it holds */
+        ResultsPlacing *placing;    /* of the current call */
         ResultWalk counting; /* of the stored results that are being counted; set NULL: none */
 } Results;
 

@@ -40,31 +40,38 @@ static bool client_charge_input(IngestClient *client, size_t n_buffer) {
         return shares_resize(&client->input_charge, n) == 0;
 }
 
-/* The parent may hold the last request until the store has room, longer than the connection lives. The pidfd must not be closed
- * meanwhile, since its number could be reused. */
+/* The parent may hold a request longer than the connection lives. The pidfd must not be closed meanwhile, since its number could be
+ * reused. A connection lends its pidfd to one request only: while the parent keeps a request, the connection has no other. */
 static void client_leave_pidfd(IngestClient *client) {
+        RequestPidfd *last = &client->ingest->request_pidfd, *kept = &client->ingest->large.pidfd;
         Peer *peer = &client->connection.peer;
 
-        if (peer->pidfd >= 0 && peer->pidfd == client->ingest->request_pidfd.lent)
-                client->ingest->request_pidfd.kept = TAKE_FD(peer->pidfd);
+        if (peer->pidfd >= 0 && peer->pidfd == last->lent)
+                last->kept = TAKE_FD(peer->pidfd);
+        else if (peer->pidfd >= 0 && peer->pidfd == kept->lent)
+                kept->kept = TAKE_FD(peer->pidfd);
 }
 
-static void ingest_end_loan(Ingest *ingest) {
-        closep(&ingest->request_pidfd.kept);
-        ingest->request_pidfd.kept = ingest->request_pidfd.lent = -1;
+static void end_loan(RequestPidfd *pidfd) {
+        closep(&pidfd->kept);
+        pidfd->kept = pidfd->lent = -1;
 }
 
+/* A decoded frame is released by ingest_next(), or by the parent that has it. */
 static void client_leave_decoder(IngestClient *client) {
-        assert(client->large != LARGE_DECODING || !client->ingest->large.client);
+        LargeFrames *large = &client->ingest->large;
+
+        assert(client->large != LARGE_DECODING || !large->client);
         if (client->large == LARGE_WAITING)
-                TAILQ_REMOVE(&client->ingest->large.waiting, client, large_order);
-        if (client->large == LARGE_DECODED && client->ingest->large.client)
-                client->ingest->large.is_lent = true; /* ingest_next() releases it */
+                TAILQ_REMOVE(&large->waiting, client, large_order);
+        if (client->large == LARGE_DECODED || client->large == LARGE_LENT) {
+                large->is_lent = true;
+                large->client = NULL;
+        }
 }
 
 static void client_free(IngestClient *client) {
         Ingest *ingest = client->ingest;
-
         size_t n_unanswered, n_bytes;
 
         client_leave_pidfd(client);
@@ -225,11 +232,14 @@ static int client_put_large(IngestClient *client, const Frame *frame) {
 
 /* Lets users with large frames compete for the decoder. */
 static void ingest_release_decoder(Ingest *ingest) {
-        IngestClient *client;
+        IngestClient *client = TAKE(ingest->large.client);
 
-        ingest->large.client = NULL;
         ingest->large.is_lent = false;
         decoder_release(&ingest->large.decoder);
+        if (client) {
+                client->large = LARGE_NONE;
+                client_settle(client);
+        }
         while ((client = TAILQ_FIRST(&ingest->large.waiting))) {
                 TAILQ_REMOVE(&ingest->large.waiting, client, large_order);
                 client->large = LARGE_NONE;
@@ -294,20 +304,17 @@ static int ingest_attach(Ingest *ingest) {
                 r = sd_event_add_time_relative(ingest->event, &ingest->sources.backoff, CLOCK_MONOTONIC, 0, 0,
                                                on_backoff_end, ingest);
         if (r >= 0)
-                r = sd_event_source_set_enabled(ingest->sources.backoff, SD_EVENT_OFF);
-        if (r >= 0)
                 r = sd_event_add_defer(ingest->event, &ingest->sources.wake, on_wake, ingest);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(ingest->sources.wake, SD_EVENT_OFF);
         if (r >= 0)
                 r = sd_event_add_defer(ingest->event, &ingest->sources.refused, on_refused, ingest);
         if (r >= 0)
                 r = sd_event_source_set_priority(ingest->sources.refused, SD_EVENT_PRIORITY_IDLE);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(ingest->sources.refused, SD_EVENT_OFF);
         if (r < 0)
                 return r;
 
+        (void)sd_event_source_set_enabled(ingest->sources.backoff, SD_EVENT_OFF);
+        (void)sd_event_source_set_enabled(ingest->sources.wake, SD_EVENT_OFF);
+        (void)sd_event_source_set_enabled(ingest->sources.refused, SD_EVENT_OFF);
         (void)sd_event_source_set_description(ingest->sources.listen, "ingest-listen");
         (void)sd_event_source_set_description(ingest->sources.poller, "ingest-connections");
         (void)sd_event_source_set_exit_on_failure(ingest->sources.poller, true);
@@ -331,7 +338,8 @@ int ingest_new(Ingest **ret, sd_event *event, int listen_fd, const IngestConfig 
 
         ingest->config = *config;
         ingest->server = *server;
-        ingest->request_pidfd.lent = ingest->request_pidfd.kept = ingest->poller.fd = ingest->large.decoder.done_fd = -1;
+        ingest->request_pidfd = ingest->large.pidfd = (RequestPidfd){ .lent = -1, .kept = -1 };
+        ingest->poller.fd = ingest->large.decoder.done_fd = -1;
         ingest->event = sd_event_ref(event);
         ingest->shares = shares;
         turns_init(&ingest->turns);
@@ -365,7 +373,8 @@ Ingest *ingest_free(Ingest *ingest) {
                 if (ingest->table.places[i].item)
                         client_free(ingest->table.places[i].item);
 
-        ingest_end_loan(ingest);
+        end_loan(&ingest->request_pidfd);
+        end_loan(&ingest->large.pidfd);
         while (ingest_accept_close_refused(ingest))
                 ;
         sd_event_source_disable_unref(ingest->sources.listen);
@@ -389,9 +398,9 @@ void ingest_configure(Ingest *ingest, const IngestConfig *config) {
 
         for (size_t i = 0; i < ingest->table.n_places; i++)
                 if (ingest->table.places[i].item) {
-                        IngestClient *client = ingest->table.places[i].item;
+                        Connection *connection = &((IngestClient *)ingest->table.places[i].item)->connection;
 
-                        client->connection.peer.is_admin = ingest_accept_judge(ingest, client->connection.fd, &client->connection.peer);
+                        connection->peer.is_admin = ingest_accept_judge(ingest, connection->fd, &connection->peer);
                 }
 }
 
@@ -455,11 +464,10 @@ static int client_take_large(IngestClient *client, Request *ret, Ticket *ret_tic
         const Decoded *decoded;
         int r;
 
-        client->large = LARGE_NONE;
-        r = decoder_take(&ingest->large.decoder, &decoded);
-        r = client_hand_over(client, r, decoded, ingest->large.decoder.frame.n_consumed, ret, ret_ticket);
+        client->large = LARGE_LENT;
         ingest->large.is_lent = true;
-        return r;
+        r = decoder_take(&ingest->large.decoder, &decoded);
+        return client_hand_over(client, r, decoded, ingest->large.decoder.frame.n_consumed, ret, ret_ticket);
 }
 
 static int client_next(IngestClient *client, Request *ret, Ticket *ret_ticket) {
@@ -485,8 +493,8 @@ int ingest_next(Ingest *ingest, Request *ret, Ticket *ret_ticket) {
         uint64_t end_ns;
         int r;
 
-        ingest_end_loan(ingest);
-        if (ingest->large.is_lent)
+        end_loan(&ingest->request_pidfd);
+        if (ingest->large.is_lent && !ingest->large.is_kept)
                 ingest_release_decoder(ingest);
         r = codec_fit_arena(&ingest->arena, ingest->config.frame_max_bytes); /* frame_size may have been raised */
         if (r < 0)
@@ -510,6 +518,26 @@ int ingest_next(Ingest *ingest, Request *ret, Ticket *ret_ticket) {
         if (ingest_has_requests(ingest))
                 ingest_wake(ingest);
         return INGEST_IDLE;
+}
+
+bool ingest_keep(Ingest *ingest, Ticket ticket) {
+        const IngestClient *client = ingest->large.client;
+
+        if (!client || client->large != LARGE_LENT || client->place != ticket.connection || ingest->large.is_kept)
+                return false;
+
+        ingest->large.is_kept = true;
+        ingest->large.pidfd = ingest->request_pidfd;
+        ingest->request_pidfd = (RequestPidfd){ .lent = -1, .kept = -1 };
+        return true;
+}
+
+void ingest_release(Ingest *ingest) {
+        assert(ingest->large.is_kept);
+
+        ingest->large.is_kept = false;
+        end_loan(&ingest->large.pidfd);
+        ingest_release_decoder(ingest);
 }
 
 /* --- outgoing answers ---------------------------------------------------------------------------- */
@@ -537,7 +565,7 @@ void ingest_flush(Ingest *ingest) {
 }
 
 bool ingest_has_requests(const Ingest *ingest) {
-        return (turns_next(&ingest->turns) || ingest->large.is_lent) && !ingest->is_draining;
+        return (turns_next(&ingest->turns) || (ingest->large.is_lent && !ingest->large.is_kept)) && !ingest->is_draining;
 }
 
 void ingest_wake(Ingest *ingest) {
@@ -558,14 +586,12 @@ void ingest_drain(Ingest *ingest) {
 bool ingest_is_idle(const Ingest *ingest) {
         if (ingest->stats.n_in_flight > 0)
                 return false;
-
         for (size_t i = 0; i < ingest->table.n_places; i++) {
                 const IngestClient *client = ingest->table.places[i].item;
 
                 if (client && connection_has_output(&client->connection))
                         return false;
         }
-
         return true;
 }
 

@@ -45,6 +45,12 @@ enum {
         INGEST_IDLE = 1,
 };
 int ingest_next(Ingest *ingest, Request *ret, Ticket *ret_ticket);
+/*
+ * Keeps the last request, whose ticket this is, until ingest_release(); other requests are taken in the meantime. The requests of its
+ * connection and further large frames wait. False: only a request from a large frame can be kept, and only while the connection exists.
+ */
+bool ingest_keep(Ingest *ingest, Ticket ticket);
+void ingest_release(Ingest *ingest);
 
 /* Answers a request. Ingest keeps the order of answers. Ignores tickets of closed connections. */
 void ingest_answer(Ingest *ingest, Ticket ticket, const Answer *answer);

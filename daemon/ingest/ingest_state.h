@@ -37,8 +37,8 @@ typedef struct IngestClient {
         bool is_full;     /* not read until a frame is consumed */
         bool is_starved;  /* not read until the user has room for a larger buffer */
         bool is_unsent, is_waiting; /* is_waiting: for EPOLLOUT */
-        /* State of a large frame: waits for the decoder, is there, or waits decoded for the turn of the user. */
-        enum { LARGE_NONE, LARGE_WAITING, LARGE_DECODING, LARGE_DECODED } large;
+        /* State of a large frame: waits for the decoder, is there, waits decoded for the turn of the user, or is the parent's request. */
+        enum { LARGE_NONE, LARGE_WAITING, LARGE_DECODING, LARGE_DECODED, LARGE_LENT } large;
         TAILQ_ENTRY(IngestClient) unsent, starved, large_order;
 } IngestClient;
 
@@ -47,19 +47,21 @@ typedef struct IngestSources {
         sd_event_source *listen, *poller, *decoder, *backoff, *wake, *refused;
 } IngestSources;
 
-/* Large frames, which the decoder's thread decodes one at a time. */
-typedef struct LargeFrames {
-        Decoder decoder;
-        IngestClient *client; /* whose frame the decoder has; NULL: none */
-        bool is_lent;         /* the decoded frame is in the last returned request, or no longer needed */
-        TAILQ_HEAD(, IngestClient) waiting; /* for the decoder */
-} LargeFrames;
-
-/* Process of the last returned request. */
+/* Process of a returned request. */
 typedef struct RequestPidfd {
         int lent; /* the connection's; -1: none */
         int kept; /* owned; if the connection has ended meanwhile; -1: none */
 } RequestPidfd;
+
+/* Large frames, which the decoder's thread decodes one at a time. */
+typedef struct LargeFrames {
+        Decoder decoder;
+        IngestClient *client; /* whose frame the decoder has; NULL: none, or the connection has ended */
+        bool is_lent;         /* the decoded frame is in a returned request, or no longer needed */
+        bool is_kept;         /* that request is kept beyond the next one */
+        RequestPidfd pidfd;   /* of the kept request */
+        TAILQ_HEAD(, IngestClient) waiting; /* for the decoder */
+} LargeFrames;
 
 struct Ingest {
         IngestConfig config;
@@ -78,7 +80,7 @@ struct Ingest {
         bool has_freed_input; /* buffers were released since starved clients last tried */
         TAILQ_HEAD(, IngestClient) unsent; /* clients with replies that were not sent yet */
 
-        RequestPidfd request_pidfd;
+        RequestPidfd request_pidfd; /* of the last request, unless kept */
 
         LargeFrames large;
         size_t n_turn_bytes;

@@ -56,7 +56,8 @@ static int add_node(ExpressionParser *parser, ExpressionKind kind, const char *b
         return 0;
 }
 
-static int add_operator(ExpressionParser *parser, ExpressionOperator operator, const char *at, unsigned left, unsigned right, unsigned *ret) {
+static int add_operator(ExpressionParser *parser, ExpressionOperator operator, const char *at, unsigned left, unsigned right,
+                        unsigned *ret) {
         int r;
 
         r = add_node(parser, EXPRESSION_OPERATOR, at, ret);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "document/accepted_level.h"
 #include "document/expression.h"
 #include "util/scoped.h"
 #include "util/utf8.h"
@@ -89,7 +90,7 @@ static int check_derived(ModelReader *reader, const IndicatorModel *model) {
 
 static int take_head(ModelReader *reader, const Value *document, Arena *arena, IndicatorModel *ret) {
         static const char *const keys[] = { "name",       "component", "help",   "parameters", "results",        "settings_version",
-                                            "compare_by", "ignore",    "sort_by", "ignore_entries", "kpi_name" };
+                                            "compare_by", "ignore",    "sort_by", "ignore_entries", "kpi_name", "accepted" };
         int r;
 
         r = model_reader_check_keys(reader, document, keys, N_ELEMENTS(keys));
@@ -112,6 +113,8 @@ static int take_head(ModelReader *reader, const Value *document, Arena *arena, I
         if (strcmp(ret->name, MODEL_ANY_NAME) == 0 && !ret->component)
                 return model_reader_wrong(reader, "component",
                                           "missing: a model of the name '*' applies to all indicators of one component");
+        if (strcmp(ret->name, ACCEPTED_LEVEL_NAME) == 0 && ret->component)
+                return 0;
         if (strcmp(ret->name, MODEL_ANY_NAME) != 0 && !indicator_name_is_valid(ret->name, NAME_MAX_BYTES))
                 return model_reader_wrong(reader, "name", "'%s' must be 1 to %u letters, digits, or any of _ . : -", ret->name,
                                           NAME_MAX_BYTES);
@@ -220,6 +223,15 @@ static int take_lists(ModelReader *reader, const Value *document, Arena *arena, 
         return r == 0 ? check_derived(reader, ret) : r;
 }
 
+static int take_model(ModelReader *reader, const Value *document, Arena *arena, IndicatorModel *ret) {
+        int r;
+
+        if (value_get_given(document, "accepted"))
+                return model_reader_wrong(reader, "accepted", "is for declarations of the name " ACCEPTED_LEVEL_NAME);
+        r = take_lists(reader, document, arena, ret);
+        return r == 0 ? take_analysis(reader, document, ret) : r;
+}
+
 int indicator_model_from_value(const Value *document, Arena *arena, IndicatorModel *ret, Complaint *ret_complaint) {
         ModelReader reader = { .complaint = ret_complaint };
         IndicatorModel model = { .document = document };
@@ -232,12 +244,15 @@ int indicator_model_from_value(const Value *document, Arena *arena, IndicatorMod
 
         r = take_head(&reader, document, arena, &model);
         if (r == 0)
-                r = take_lists(&reader, document, arena, &model);
-        if (r == 0)
-                r = take_analysis(&reader, document, &model);
+                r = strcmp(model.name, ACCEPTED_LEVEL_NAME) == 0 ? accepted_level_check(&reader, document)
+                                                                 : take_model(&reader, document, arena, &model);
         if (r == 0)
                 *ret = model;
         return r;
+}
+
+bool indicator_model_is_accepted_level(const IndicatorModel *model) {
+        return strcmp(model->name, ACCEPTED_LEVEL_NAME) == 0;
 }
 
 static const Property *find(const IndicatorModel *model, const char *name, size_t *ret_i) {

@@ -128,6 +128,31 @@ class Kpi(TestCase):
         self.assertEqual(sorted((*group["key"].values(), group["n"], *group["values"].values()) for group in groups),
                          [("granite", 2, 60), ("llama3", 2, 15)])
         self.assertEqual(ask("-w", "label.model_name=none")["groups"], [])
+        self.assertEqual(ask("-w", "model_name=llama3")["groups"], ask("-w", "label.model_name=llama3")["groups"])
+        self.assertEqual(ask("-g", "model_name")["groups"], ask("-g", "label.model_name")["groups"])
+        rows = self.running.get("/api/v1/indicators/tokens_per_second/results?where=model_name=llama3").json["results"]
+        self.assertEqual(len(rows), 2)
+        ranking = json.loads(self.perfctl("indicator", "rank", "tokens_per_second", "--json", "--objective", "tokens_per_second",
+                                          "--direction", "higher", "--by", "model_name").stdout)
+        self.assertIn("label.model_name", json.dumps(ranking))
+        done = self.running.perfctl("indicator", "query", "tokens_per_second", "-w", "model_nam=x")
+        self.assertIn("no result of tokens_per_second has a parameter 'model_nam'", done.stderr)
+        versions = json.loads(self.perfctl("kpi", "regress", "tokens_per_second.tokens_per_second", "--json", "--compare-by",
+                                           "model_name", "--where", "model_name!=none", "--across", "hardware").stdout)["kpis"]
+        self.assertEqual([kpi["version"] for kpi in versions], ["granite"])
+
+    def test_a_parameter_has_its_name_before_a_label(self):
+        for size, label in ((1, 7), (2, 8)):
+            document = {"name": "Sized", "component": "c", "@parameters": {"size": size}, "@labels": {"size": label, "other": label},
+                        "@result": {"rate": 1}}
+            with self.running.client() as client:
+                self.assert_status(client.call(client.submit_request(document, job="")), "OK")
+        for where, n in (("size=1", 1), ("size=7", 0), ("label.size=7", 1), ("other=7", 1), ("@parameters.other=7", None)):
+            with self.subTest(where):
+                done = self.running.perfctl("indicator", "query", "Sized", "--json", "-s", "mean:rate", "-w", where)
+                self.assertEqual(done.returncode, 1 if n is None else 0, done.stderr)
+                if n is not None:
+                    self.assertEqual(sum(group["n"] for group in json.loads(done.stdout)["groups"]), n)
 
     def test_errors_are_reported_with_their_place(self):
         for content, text in (("{", ":1:"), ("[]", "is not an object that maps names to KPIs"), ("{}", "has no KPI"),

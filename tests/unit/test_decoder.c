@@ -70,6 +70,17 @@ static void wait_for_tickets(Fixture *f, size_t n) {
         assert_int_equal(f->n_tickets, n);
 }
 
+/* ingest_next() also ends after some milliseconds, which the start of the decoder's thread may take. */
+static void wait_without_events(Fixture *f, size_t n) {
+        uint64_t deadline_ns = clock_boottime_ns() + DEADLINE_NS;
+
+        while (f->n_tickets < n) {
+                assert_true(clock_boottime_ns() < deadline_ns);
+                take(f);
+        }
+        assert_int_equal(f->n_tickets, n);
+}
+
 static void others_are_served_while_a_frame_is_decoded(void **state) {
         Fixture *f = *state;
         scoped(closep) int large = join(f), other = join(f);
@@ -81,8 +92,7 @@ static void others_are_served_while_a_frame_is_decoded(void **state) {
         send_and_read(f, large, &stream);
         put_submit(&stream, 1);
         send_and_read(f, other, &stream);
-        take(f);
-        assert_int_equal(f->n_tickets, 1); /* of the other, whatever the decoder has done meanwhile */
+        wait_without_events(f, 1); /* of the other, whatever the decoder has done meanwhile */
         answer_all(f);
         assert_int_equal(receive(f, other, replies, 1), 1);
 
@@ -158,6 +168,91 @@ static void a_client_that_leaves_does_not_keep_the_decoder(void **state) {
         assert_int_equal(ingest_stats(f->ingest)->n_connections, 1);
 }
 
+/* Sends a large frame and further requests on a connection, takes the large one, and keeps it. */
+static Ticket keep_large(Fixture *f, int fd, unsigned n_further, Request *ret) {
+        uint64_t deadline_ns = clock_boottime_ns() + DEADLINE_NS;
+        Buffer stream = {};
+        Ticket ticket;
+
+        put_large(&stream, 1);
+        for (unsigned i = 0; i < n_further; i++)
+                put_submit(&stream, 2 + i);
+        send_and_read(f, fd, &stream);
+        while (ingest_next(f->ingest, ret, &ticket) != 0) {
+                assert_true(clock_boottime_ns() < deadline_ns);
+                assert_true(sd_event_run(f->event, 10000) >= 0);
+        }
+        assert_true(ingest_keep(f->ingest, ticket));
+        return ticket;
+}
+
+static size_t document_bytes(const Request *request) {
+        assert_int_equal(request->submit.n_items, 1);
+        return request->submit.items[0].document_text.n;
+}
+
+static void others_are_served_while_a_request_is_kept(void **state) {
+        Fixture *f = *state;
+        scoped(closep) int large = join(f), other = join(f), other_large = join(f);
+        Buffer stream = {};
+        Request kept, request;
+        Reply replies[3];
+        Ticket ticket;
+        size_t n_bytes;
+        char end[1000];
+
+        ticket = keep_large(f, large, 2, &kept);
+        n_bytes = document_bytes(&kept);
+        memcpy(end, kept.submit.items[0].document_text.text + n_bytes - sizeof(end), sizeof(end));
+        put_large(&stream, 1);
+        send_and_read(f, other_large, &stream);
+        put_submit(&stream, 1);
+        put_submit(&stream, 2);
+        send_and_read(f, other, &stream);
+        wait_without_events(f, 2);
+        assert_int_equal(ingest_next(f->ingest, &request, &f->tickets[2]), INGEST_IDLE); /* order of a connection; one decoder */
+        assert_false(ingest_has_requests(f->ingest));
+        answer_all(f);
+        assert_int_equal(receive(f, other, replies, 2), 2);
+
+        assert_int_equal(document_bytes(&kept), n_bytes);
+        assert_memory_equal(kept.submit.items[0].document_text.text + n_bytes - sizeof(end), end, sizeof(end));
+        f->tickets[f->n_tickets++] = ticket;
+        ingest_release(f->ingest);
+        wait_for_tickets(f, 4);
+        answer_all(f);
+        assert_int_equal(receive(f, large, replies, 3), 3);
+        for (unsigned i = 0; i < 3; i++)
+                assert_int_equal(replies[i].sequence, i + 1);
+        assert_int_equal(receive(f, other_large, replies, 1), 1);
+        assert_true(ingest_is_idle(f->ingest));
+}
+
+static void a_request_is_kept_beyond_its_connection(void **state) {
+        Fixture *f = *state;
+        scoped(closep) int other = join(f);
+        int large = join(f);
+        Buffer stream = {};
+        Request kept;
+        Ticket ticket;
+        Reply reply;
+
+        ticket = keep_large(f, large, 0, &kept);
+        ingest_answer(f->ingest, ticket, &(Answer){ .status = STATUS_OK });
+        close(large);
+        turn(f);
+        put_large(&stream, 5);
+        send_and_read(f, other, &stream);
+        assert_int_equal(ingest_stats(f->ingest)->n_connections, 1);
+        assert_true(document_bytes(&kept) > DECODER_BYTES_MIN);
+        assert_false(ingest_keep(f->ingest, ticket)); /* one at a time */
+        ingest_release(f->ingest);
+        wait_for_tickets(f, 1);
+        answer_all(f);
+        assert_int_equal(receive(f, other, &reply, 1), 1);
+        assert_int_equal(reply.sequence, 5);
+}
+
 /* tear_down() frees an ingest whose decoder is at work, or has a request that nobody took. */
 static void the_end_does_not_wait_for_requests(void **state) {
         Fixture *f = *state;
@@ -215,6 +310,8 @@ int main(void) {
                 TEST_LARGE(large_frames_wait_for_each_other),
                 TEST_LARGE(a_large_frame_that_is_no_request_closes_the_connection),
                 TEST_LARGE(a_client_that_leaves_does_not_keep_the_decoder),
+                TEST_LARGE(others_are_served_while_a_request_is_kept),
+                TEST_LARGE(a_request_is_kept_beyond_its_connection),
                 TEST_LARGE(the_end_does_not_wait_for_requests),
                 cmocka_unit_test(the_outcome_is_that_of_the_codec),
         };

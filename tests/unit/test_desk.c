@@ -133,13 +133,13 @@ static void a_request_without_room_is_placed_again(void **state) {
         f->asked.outcome = DESK_FULL;
         assert_int_equal(turn_desk(f), 0);
         assert_int_equal(f->asked.n_placed, 1);
-        assert_true(f->desk.has_held);
+        assert_true(f->desk.held.is_set);
         assert_int_equal(turn_desk(f), 0);
         assert_int_equal(f->asked.n_placed, 2);
         f->asked.outcome = 0;
         assert_int_equal(turn_desk(f), 0);
         assert_int_equal(f->asked.n_placed, 4);
-        assert_false(f->desk.has_held);
+        assert_false(f->desk.held.is_set);
         close(fd);
 }
 
@@ -175,7 +175,7 @@ static void a_long_request_goes_on_in_the_next_turn(void **state) {
         assert_true(sd_event_run(f->ingest->event, 20000) > 0);
         assert_int_equal(desk_take_requests(&f->desk, f->ingest->ingest), 0);
         assert_int_equal(ingest_stats(f->ingest->ingest)->n_answers[STATUS_DUPLICATE], 1);
-        assert_false(f->desk.has_held);
+        assert_false(f->desk.held.is_set);
         close(fd);
 }
 

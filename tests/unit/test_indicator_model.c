@@ -213,6 +213,14 @@ static void errors_of_what_is_shown_and_judged_are_named(void **state) {
         assert_refused(f, "{name: a, results: {b: int}, ignore_entries: [users]}", "ignore_entries", "must map up to 32 names");
         assert_refused(f, "{name: a, results: {b: int}, kpi_name: 9lives}", "kpi_name", "not begin with a digit");
         assert_refused(f, "{name: a, results: {b: int, c: int}, kpi_name: both}", "kpi_name", "is for a model with one result");
+        assert_refused(f, "{name: a, results: {b: int}, accepted: {kpi: a.b, until_ms: 1}}", "accepted", "of the name @accepted");
+        assert_refused(f, "{name: '@accepted', accepted: {kpi: a.b, until_ms: 1}}", "name", "must be 1 to");
+        assert_refused(f, "{name: '@accepted', component: k}", "accepted", "must be an object");
+        assert_refused(f, "{name: '@accepted', component: k, accepted: {until_ms: 1}}", "kpi", "missing");
+        assert_refused(f, "{name: '@accepted', component: k, accepted: {kpi: a.b}}", "until_ms", "must be the time");
+        assert_refused(f, "{name: '@accepted', component: k, accepted: {kpi: a, until_ms: 1, wher: []}}", "wher", "");
+        assert_refused(f, "{name: '@accepted', component: k, accepted: {kpi: a, until_ms: 1, where: [a]}}", "where", "KEY=VALUE");
+        assert_refused(f, "{name: '@accepted', component: k, accepted: {kpi: a, until_ms: 1, where: a}}", "where", "must be a list");
 }
 
 /* Registered models are stored as JSON and read as YAML, where these characters are line breaks or invalid. */

@@ -287,7 +287,7 @@ static void a_long_submission_takes_several_turns(void **state) {
 
         long_make(f, &l);
         while (long_place(f, &l) == DESK_MORE) {
-                assert_true(f->indicators.results.placing.i <= (n_turns + 1) * RESULTS_PER_TURN);
+                assert_true(f->indicators.results.placing->i <= (n_turns + 1) * RESULTS_PER_TURN);
                 n_turns++;
         }
         assert_true(n_turns >= N_LONG / RESULTS_PER_TURN);
@@ -299,6 +299,26 @@ static void a_long_submission_takes_several_turns(void **state) {
         assert_int_equal(f->indicators.results.tally.series[1].count.n[INDICATOR_STORED], N_LONG);
         assert_int_equal(f->indicators.results.tally.stats.n_stored, N_LONG);
         assert_int_equal(count_results(f->place.reader, &(ResultFilter){}), N_LONG);
+        long_deinit(&l);
+}
+
+/* The desk keeps a long request, and places others in between. */
+static void other_submissions_are_placed_between_the_turns_of_a_long_one(void **state) {
+        Fixture *f = *state;
+        unsigned n_others = 0;
+        StoreDone done;
+        Long l;
+        int r;
+
+        long_make(f, &l);
+        while ((r = long_place(f, &l)) == DESK_MORE)
+                assert_int_equal(submit_one(f, 90000 + n_others++, ""), STATUS_OK);
+        assert_int_equal(r, DESK_PENDING);
+        assert_true(n_others >= N_LONG / RESULTS_PER_TURN);
+        assert_true(wait_done(f->place.store, &done, DEADLINE_MS));
+        assert_true(complete_done(f, &done) >= 0);
+        assert_int_equal(f->answer.status, STATUS_OK);
+        assert_int_equal(count_results(f->place.reader, &(ResultFilter){}), N_LONG + n_others);
         long_deinit(&l);
 }
 
@@ -363,6 +383,7 @@ static void items_of_a_submission_get_one_job_in_all_turns(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 ROOM_TEST(a_long_submission_takes_several_turns),
+                ROOM_TEST(other_submissions_are_placed_between_the_turns_of_a_long_one),
                 ROOM_TEST(the_last_item_of_a_long_submission_can_refuse_it),
                 ROOM_TEST(a_long_submission_begins_again_after_a_change_of_the_models),
                 ROOM_TEST(items_of_a_submission_get_one_job_in_all_turns),

@@ -175,6 +175,7 @@ static bool is_met(const ResultRow *row, const Selection *selection, StackFacts 
                 return true;
 
         point.parameters = json_text_find(json_text(row->document, strlen(row->document)), "@parameters");
+        point.labels = json_text_find(json_text(row->document, strlen(row->document)), "@labels");
         if (row->has_batch) {
                 format_id(row->batch, batch);
                 point.batch = batch;

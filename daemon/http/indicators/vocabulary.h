@@ -20,8 +20,11 @@ int vocabulary_new_known(Vocabulary **ret, Exchange *exchange, const PointFilter
 Vocabulary *vocabulary_free(Vocabulary *vocabulary);
 DEFINE_SCOPED(Vocabulary, vocabulary_free);
 
-/* Checks that each key of the selection is known, and that each value is possible for its key. 0 or EXCHANGE_ANSWERED. */
-int vocabulary_check(Vocabulary *vocabulary, Exchange *exchange, const Selection *selection);
+/*
+ * Checks that each key of the selection is known, and that each value is possible for its key. A key that no parameter has, but a label,
+ * gets the prefix of labels. 0 or EXCHANGE_ANSWERED.
+ */
+int vocabulary_check(Vocabulary *vocabulary, Exchange *exchange, Selection *selection);
 
 enum {
         VOCABULARY_UNKNOWN = 1, /* no model declares the member */

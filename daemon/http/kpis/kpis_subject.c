@@ -3,6 +3,7 @@
 
 static const Route routes[] = {
         { "/api/v1/kpis/{name}/regress", "where component since_ms until_ms objective direction current compare_by ignore ignore_entry across order method fdr compat", false, true, kpis_subject_regress },
+        { "/api/v1/kpis/accepted", "", false, true, kpis_subject_accepted },
         {},
 };
 

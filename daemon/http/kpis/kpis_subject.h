@@ -8,3 +8,4 @@
 extern const Subject kpis_subject;
 
 void kpis_subject_regress(Exchange *exchange);
+void kpis_subject_accepted(Exchange *exchange);
