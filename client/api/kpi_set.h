@@ -19,7 +19,8 @@
 /* Results of one indicator. */
 typedef struct KpiIndicator {
         const char *name;
-        const Value *declared; /* member `results` of the model's declaration */
+        const Value *model;    /* its declaration */
+        const Value *declared; /* member `results` of the declaration */
         const Value *results;  /* list as in the API, newest first */
         ApiQuery query;        /* holds the results */
 } KpiIndicator;

@@ -55,6 +55,45 @@ class Kpi(TestCase):
         again = self.perfctl("import", "kpis", "--model", "tuning", "--json", file)
         self.assertEqual((json.loads(again.stdout)["duplicate"], again.stderr), (1, ""))
 
+    def test_metrics_show_current_kpis(self):
+        self.perfctl("import", "kpis", "--model", "tuning", self.write({"kpis": KPIS}))
+        for name, value in (("one", 1), ("two", 2)):
+            model = self.write(f"name: {name}\nkpi_name: wait_seconds\nparameters: {{size: int}}\n"
+                               "results: {w: {type: float, unit: seconds, direction: lower, help: 'Time \"waited\"'}}\n")
+            self.perfctl("indicator", "register", model)
+            with self.running.client() as client:
+                document = {"name": name, "component": "c", "@parameters": {"size": 4, "run": "x"}, "@result": {"w": value}}
+                self.assert_status(client.call(client.submit_request(document)), "OK")
+        self.running.wait_tick()
+        headers = {"Accept": "application/openmetrics-text"}
+        text = self.running.get("/metrics?collect[]=kpis", headers=headers).text
+        self.assertEqual(text, """# TYPE one_wait_seconds gauge
+# UNIT one_wait_seconds seconds
+# HELP one_wait_seconds Time 'waited' (in seconds)
+one_wait_seconds{component="c",size="4"} 1
+# TYPE runtime gauge
+# HELP runtime Time taken (in s)
+runtime{LABELS} 1519.5
+# TYPE tokens_per_second gauge
+# HELP tokens_per_second Tokens processed per second (in tokens/s)
+tokens_per_second{LABELS} 2062.205578
+# TYPE two_wait_seconds gauge
+# UNIT two_wait_seconds seconds
+# HELP two_wait_seconds Time 'waited' (in seconds)
+two_wait_seconds{component="c",size="4"} 2
+# EOF
+""".replace("LABELS", 'component="kpi",' + LABELS.replace(',ci_engine="PERFLAB_CI"', "")))
+        self.assertIn("one_wait_seconds{", self.running.get("/metrics").text)
+        listed = self.perfctl("kpi", "list", "--format", "openmetrics").stdout
+        self.assertIn("# UNIT two_wait_seconds seconds\n", listed)
+
+    def test_a_refused_result_is_no_current_kpi(self):
+        self.perfctl("import", "kpis", "--model", "tuning", self.write({"kpis": KPIS}))
+        other = {name: {**entry, "value": 7} for name, entry in KPIS.items()}
+        self.perfctl("import", "kpis", "--model", "tuning", self.write({"kpis": other}))
+        self.running.wait_tick()
+        self.assertNotIn("} 7\n", self.running.get("/metrics?collect[]=kpis").text)
+
     def test_openmetrics_is_read_back(self):
         self.perfctl("import", "kpis", self.write(OPENMETRICS))
         self.assertEqual(self.perfctl("kpi", "list", "--format", "openmetrics").stdout, OPENMETRICS)

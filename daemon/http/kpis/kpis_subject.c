@@ -7,4 +7,10 @@ static const Route routes[] = {
         {},
 };
 
-const Subject kpis_subject = { .routes = routes };
+static const Collector collectors[] = {
+        { "kpis", false, kpis_subject_metrics },
+        { "self", false, kpis_subject_metrics_counts },
+        {},
+};
+
+const Subject kpis_subject = { routes, collectors };
