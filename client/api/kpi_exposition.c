@@ -116,7 +116,7 @@ static void put_rows(Buffer *out, const char *family, const KpiIndicator *indica
 
         for (size_t i = 0; i < answer_length(indicator->results); i++) {
                 const Value *row = &indicator->results->items[i];
-                const Value *value = value_get(value_get(value_get(row, "document"), "@result"), key);
+                const Value *value = kpi_set_value(row, key);
                 scoped(buffer_deinit) Buffer labels = {};
 
                 if (!value)

@@ -87,10 +87,16 @@ bool kpi_set_is_ambiguous(const KpiSet *set, const KpiIndicator *indicator, cons
         return false;
 }
 
+const Value *kpi_set_value(const Value *row, const char *key) {
+        const Value *derived = value_get(value_get(row, "derived"), key);
+
+        return derived ? value_get(derived, "value") : value_get(value_get(value_get(row, "document"), "@result"), key);
+}
+
 const Value *kpi_set_latest(const KpiIndicator *indicator, const char *key, uint64_t *ret_time_ms) {
         for (size_t i = 0; i < answer_length(indicator->results); i++) {
                 const Value *row = &indicator->results->items[i];
-                const Value *value = value_get(value_get(value_get(row, "document"), "@result"), key);
+                const Value *value = kpi_set_value(row, key);
 
                 if (!value)
                         continue;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "document/accepted_level.h"
+#include "document/expression.h"
 #include "util/scoped.h"
 #include "util/utf8.h"
 
@@ -56,6 +57,32 @@ static int sort_properties(ModelReader *reader, IndicatorModel *model) {
                         continue;
                 (void)snprintf(reader->path, sizeof(reader->path), "results");
                 return model_reader_wrong(reader, name, "collision: '%.100s' is in parameters as well; rename one of them", name);
+        }
+
+        return 0;
+}
+
+/* A derived number is computed from what documents have: it cannot depend on another, or on itself. */
+static int check_derived(ModelReader *reader, const IndicatorModel *model) {
+        for (size_t i = 0; i < model->n_properties; i++) {
+                const Property *property = &model->properties[i];
+                Expression expression;
+                ExpressionError error;
+                unsigned column;
+
+                if (!property->from || expression_parse(property->from, &expression, &error) != 0)
+                        continue;
+                for (size_t k = 0; k < model->n_properties; k++) {
+                        const Property *other = &model->properties[k];
+
+                        if (!other->from || !expression_names_result(&expression, other->name, &column))
+                                continue;
+                        (void)snprintf(reader->path, sizeof(reader->path), "results.%.*s",
+                                       (int)utf8_cut(property->name, sizeof(reader->path) / 2), property->name);
+                        return model_reader_wrong(reader, "from", "column %u: '%.100s' is a derived number%s", column, other->name,
+                                                  other == property ? " itself: use measured results and parameters"
+                                                                    : ", too: write its expression in parentheses instead");
+                }
         }
 
         return 0;
@@ -191,7 +218,9 @@ static int take_lists(ModelReader *reader, const Value *document, Arena *arena, 
         r = take_properties(reader, parameters, false, ret->properties, &ret->n_properties);
         if (r == 0)
                 r = take_properties(reader, results, true, ret->properties, &ret->n_properties);
-        return r == 0 ? sort_properties(reader, ret) : r;
+        if (r == 0)
+                r = sort_properties(reader, ret);
+        return r == 0 ? check_derived(reader, ret) : r;
 }
 
 static int take_model(ModelReader *reader, const Value *document, Arena *arena, IndicatorModel *ret) {
@@ -297,6 +326,10 @@ static void judge_member(Judgement *judgement, const Member *member, bool is_res
         }
 
         judgement->seen[i] = true;
+        if (property->from) {
+                odd(judgement, is_result, member->key, "is computed by the model of %s: leave it out", model->name);
+                return;
+        }
         if (value->type == VALUE_NULL && property->is_optional)
                 return;
         if (property->types && !property_is_of_types(value, property->types)) {
@@ -310,7 +343,7 @@ static void judge_missing(Judgement *judgement) {
         const IndicatorModel *model = judgement->model;
 
         for (size_t i = 0; i < model->n_properties; i++)
-                if (!judgement->seen[i] && !model->by_name[i]->is_optional)
+                if (!judgement->seen[i] && !model->by_name[i]->is_optional && !model->by_name[i]->from)
                         odd(judgement, model->by_name[i]->is_result, model->by_name[i]->name,
                             "missing: the model of %s declares it", model->name);
 }

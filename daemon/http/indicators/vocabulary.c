@@ -47,6 +47,7 @@ struct Vocabulary {
         PointFilter filter; /* the selection's name, component and times; borrowed */
         VocabularyModel *models; /* owned; models that apply to the selected results */
         size_t n_models;
+        DerivedModels derived; /* owned */
         size_t n_declared; /* number of results that models declare */
         Names names[N_KINDS];
         uint64_t n_documents; /* documents searched */
@@ -97,6 +98,7 @@ Vocabulary *vocabulary_free(Vocabulary *vocabulary) {
         for (PropertyKind kind = 0; kind < N_KINDS; kind++)
                 names_deinit(&vocabulary->names[kind]);
         free(vocabulary->models);
+        derived_models_deinit(&vocabulary->derived);
         free(vocabulary);
         return NULL;
 }
@@ -169,7 +171,11 @@ static int add_model(Vocabulary *vocabulary, const ModelRow *row) {
 
         for (PropertyKind kind = 0; kind < N_KINDS; kind++)
                 names_add_members(&vocabulary->names[kind], json_text_find(text_of(model->declaration), members[kind]));
-        return 0;
+        return derived_models_add(&vocabulary->derived, row->component, json_text_find(row->declaration, "results"));
+}
+
+const DerivedModels *vocabulary_derived(const Vocabulary *vocabulary) {
+        return &vocabulary->derived;
 }
 
 static int read_models(Vocabulary *vocabulary, Exchange *exchange) {

@@ -42,6 +42,8 @@ bool vocabulary_declares_parameter(const Vocabulary *vocabulary, const char *nam
 bool vocabulary_declares_result(const Vocabulary *vocabulary, const char *name);
 /* Returns the i-th result that models declare, or NULL. Borrowed. */
 const char *vocabulary_declared_result(const Vocabulary *vocabulary, size_t i);
+/* Returns the numbers that models derive, for PointFilter.derived. Borrowed. */
+const DerivedModels *vocabulary_derived(const Vocabulary *vocabulary);
 /* Appends "elapsed, rate": results that models declare, else results of the newest documents, without `but`. 0 or
  * EXCHANGE_ANSWERED. */
 int vocabulary_list_results(Vocabulary *vocabulary, Exchange *exchange, const char *but, Buffer *out);

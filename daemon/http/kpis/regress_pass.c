@@ -212,6 +212,8 @@ static int begin(Exchange *exchange, Pass *pass, const char *component) {
         if (component)
                 filter->component = component;
         r = (component ? vocabulary_new_known : vocabulary_new)(&pass->vocabulary, exchange, filter);
+        if (r == 0)
+                filter->derived = vocabulary_derived(pass->vocabulary);
         return r != 0 ? r : kpi_rules_read(exchange, pass->vocabulary, &pass->selection, &pass->rules);
 }
 
