@@ -11,8 +11,6 @@
 #include "util/buffer.h"
 #include "util/scoped.h"
 
-#define OWN_PREFIX "perfd_" /* of the families of perfd itself */
-
 static void kpi_deinit(LiveKpi *kpi) {
         free(kpi->indicator);
         free(kpi->base);
@@ -252,6 +250,16 @@ static int compare_families(const void *a, const void *b, void *userdata) {
                strcmp(x->kpi->labels, y->kpi->labels);
 }
 
+/* True if the name may be that of a family of perfd itself. */
+static bool is_own(const char *family) {
+        static const char *const prefixes[] = { "perfd_", "process_" };
+
+        for (size_t i = 0; i < N_ELEMENTS(prefixes); i++)
+                if (strncmp(family, prefixes[i], strlen(prefixes[i])) == 0)
+                        return true;
+        return false;
+}
+
 static size_t put_text(Buffer *texts, const char *text) {
         size_t at = texts->n;
 
@@ -281,7 +289,7 @@ static bool ends_with_unit(const char *family, const char *unit) {
 static int put_texts(ShownList *list) {
         for (size_t i = 0, end; i < list->n; i = end) {
                 const LiveKpi *first = list->items[i].kpi;
-                bool is_clash = strncmp(first->base, OWN_PREFIX, strlen(OWN_PREFIX)) == 0;
+                bool is_clash = is_own(first->base);
 
                 for (end = i; end < list->n && strcmp(list->items[end].kpi->base, first->base) == 0; end++)
                         is_clash |= strcmp(list->items[end].kpi->indicator, first->indicator) != 0;
@@ -305,7 +313,7 @@ static bool has_bad_name(const ShownList *list, size_t i, const Shown *before) {
         const Shown *shown = &list->items[i];
         const char *family = list->texts.text + shown->family;
 
-        return strlen(family) > KPIS_FAMILY_MAX || strncmp(family, OWN_PREFIX, strlen(OWN_PREFIX)) == 0 ||
+        return strlen(family) > KPIS_FAMILY_MAX || is_own(family) ||
                (before && strcmp(list->texts.text + before->family, family) == 0 &&
                 strcmp(before->kpi->indicator, shown->kpi->indicator) != 0);
 }

@@ -104,6 +104,8 @@ static void a_clash_is_resolved_by_the_name_of_the_indicator(void **state) {
 
         add(&f->kpis, &(Given){ "Own", "x", .kpi_name = "perfd_node_cpus", .value = 3 });
         assert_true(find(f, "Own_perfd_node_cpus")->value == 3);
+        add(&f->kpis, &(Given){ "Own", "process_cpu_seconds", .value = 3 });
+        assert_true(find(f, "Own_process_cpu_seconds")->value == 3);
         add(&f->kpis, &(Given){ "perfd_node", "x", .kpi_name = "perfd_cpus", .value = 4 });
         assert_null(find(f, "perfd_node_perfd_cpus"));
         assert_int_equal(f->snapshot.n_left_out, 1);
@@ -111,7 +113,7 @@ static void a_clash_is_resolved_by_the_name_of_the_indicator(void **state) {
         add(&f->kpis, &(Given){ "Z", "A__9_rate", .value = 5 });
         assert_true(find(f, "A__9_rate")->value == 1);
         assert_int_equal(f->snapshot.n_left_out, 2);
-        assert_int_equal(f->snapshot.n, 3);
+        assert_int_equal(f->snapshot.n, 4);
 }
 
 static void only_results_with_a_direction_are_kpis(void **state) {
