@@ -116,7 +116,7 @@ static void put_rows(Buffer *out, const char *family, const KpiIndicator *indica
 
         for (size_t i = 0; i < answer_length(indicator->results); i++) {
                 const Value *row = &indicator->results->items[i];
-                const Value *value = value_get(value_get(value_get(row, "document"), "@result"), key);
+                const Value *value = kpi_set_value(row, key);
                 scoped(buffer_deinit) Buffer labels = {};
 
                 if (!value)
@@ -157,14 +157,28 @@ static void put_head(Buffer *out, const char *family, const Value *declared) {
         buffer_putc(out, '\n');
 }
 
+/* Returns the family of a result: the name that the model gives its only result, else the name of the result. */
+static const char *family_of(const KpiIndicator *indicator, const char *key) {
+        return value_get_string(indicator->model, "kpi_name") ?: key;
+}
+
+static bool is_clash(const KpiSet *set, const KpiIndicator *indicator, const char *family) {
+        for (size_t i = 0; i < set->n; i++)
+                for (size_t k = 0; k < answer_n_members(set->indicators[i].declared); k++)
+                        if (&set->indicators[i] != indicator &&
+                            strcmp(family_of(&set->indicators[i], set->indicators[i].declared->members[k].key), family) == 0)
+                                return true;
+        return false;
+}
+
 static void put_family(Buffer *out, const KpiSet *set, const KpiIndicator *indicator, const Member *declared) {
         scoped(buffer_deinit) Buffer family = {}, rows = {};
 
-        if (kpi_set_is_ambiguous(set, indicator, declared->key)) {
+        if (is_clash(set, indicator, family_of(indicator, declared->key))) {
                 put_name(&family, indicator->name);
                 buffer_putc(&family, '_');
         }
-        put_name(&family, declared->key);
+        put_name(&family, family_of(indicator, declared->key));
         if (!family.text)
                 return;
         put_rows(&rows, family.text, indicator, declared->key);

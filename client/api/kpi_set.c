@@ -17,8 +17,8 @@ void kpi_set_deinit(KpiSet *set) {
         api_query_deinit(&set->models);
 }
 
-/* Returns what the model of the indicator declares for the component, or for any, of its results. */
-static const Value *find_declared(const Value *models, const char *name, const char *component) {
+/* Returns the declaration of the model of the indicator for the component, or for any. */
+static const Value *find_model(const Value *models, const char *name, const char *component) {
         const Value *found = NULL;
 
         for (size_t i = 0; i < answer_length(models); i++) {
@@ -28,9 +28,9 @@ static const Value *find_declared(const Value *models, const char *name, const c
                 if (strcmp(answer_text(model, "name"), name) != 0 || !answer_model_applies(model) || (of && strcmp(of, component) != 0))
                         continue;
                 if (of || !found)
-                        found = value_get(value_get(model, "declaration"), "results");
+                        found = value_get(model, "declaration");
         }
-        return found && found->type == VALUE_OBJECT ? found : NULL;
+        return found;
 }
 
 static bool is_in(const KpiSet *set, const char *name) {
@@ -55,11 +55,12 @@ static int read_results(KpiIndicator *indicator, const GlobalOptions *global, si
 
 static int add_indicator(KpiSet *set, const GlobalOptions *global, const Value *row, size_t n_results) {
         const char *name = answer_text(row, "name");
-        const Value *declared = find_declared(value_get(set->models.answer, "models"), name, answer_text(row, "component"));
+        const Value *model = find_model(value_get(set->models.answer, "models"), name, answer_text(row, "component"));
+        const Value *declared = value_get(model, "results");
 
-        if (!declared || is_in(set, name) || set->n == KPI_INDICATORS_MAX)
+        if (!declared || declared->type != VALUE_OBJECT || is_in(set, name) || set->n == KPI_INDICATORS_MAX)
                 return EXIT_DONE;
-        set->indicators[set->n] = (KpiIndicator){ .name = name, .declared = declared };
+        set->indicators[set->n] = (KpiIndicator){ .name = name, .model = model, .declared = declared };
         return read_results(&set->indicators[set->n++], global, n_results);
 }
 
@@ -86,10 +87,16 @@ bool kpi_set_is_ambiguous(const KpiSet *set, const KpiIndicator *indicator, cons
         return false;
 }
 
+const Value *kpi_set_value(const Value *row, const char *key) {
+        const Value *derived = value_get(value_get(row, "derived"), key);
+
+        return derived ? value_get(derived, "value") : value_get(value_get(value_get(row, "document"), "@result"), key);
+}
+
 const Value *kpi_set_latest(const KpiIndicator *indicator, const char *key, uint64_t *ret_time_ms) {
         for (size_t i = 0; i < answer_length(indicator->results); i++) {
                 const Value *row = &indicator->results->items[i];
-                const Value *value = value_get(value_get(value_get(row, "document"), "@result"), key);
+                const Value *value = kpi_set_value(row, key);
 
                 if (!value)
                         continue;

@@ -19,7 +19,8 @@
 /* Results of one indicator. */
 typedef struct KpiIndicator {
         const char *name;
-        const Value *declared; /* member `results` of the model's declaration */
+        const Value *model;    /* its declaration */
+        const Value *declared; /* member `results` of the declaration */
         const Value *results;  /* list as in the API, newest first */
         ApiQuery query;        /* holds the results */
 } KpiIndicator;
@@ -37,5 +38,7 @@ void kpi_set_deinit(KpiSet *set);
 
 /* True if another indicator of the set has a result of this name. */
 bool kpi_set_is_ambiguous(const KpiSet *set, const KpiIndicator *indicator, const char *key);
+/* Returns the value of a result in one row of the results, also one that the model derives; NULL: none. */
+const Value *kpi_set_value(const Value *row, const char *key);
 /* Returns the newest value of the KPI, or NULL. *ret_time_ms: when it was measured. */
 const Value *kpi_set_latest(const KpiIndicator *indicator, const char *key, uint64_t *ret_time_ms);

@@ -29,6 +29,7 @@ static void put_property(Json *json, const Property *property) {
         if (property->is_result) {
                 json_put_string(json, "unit", property->unit);
                 json_put_string(json, "direction", property_direction_text(property->direction));
+                json_put_string(json, "from", property->from);
         } else {
                 json_put_string(json, "index", property_index_text(property->index));
                 value_put_json(property->allowed, "values", json);
@@ -81,7 +82,7 @@ static void put_comment(Buffer *out, const char *mark, const Property *property)
         const char *separator = ": ";
         const char *direction = property->direction == DIRECTION_NONE ? NULL : property_direction_text(property->direction);
 
-        if (!property->unit && !direction && !property->help)
+        if (!property->unit && !direction && !property->from && !property->help)
                 return;
         buffer_printf(out, "%s ", mark);
         put_comment_text(out, property->name);
@@ -92,6 +93,12 @@ static void put_comment(Buffer *out, const char *mark, const Property *property)
         }
         if (direction) {
                 buffer_printf(out, "%s%s is better", separator, direction);
+                separator = "; ";
+        }
+        if (property->from) {
+                buffer_puts(out, separator);
+                put_comment_text(out, "= ");
+                put_comment_text(out, property->from);
                 separator = "; ";
         }
         if (property->help) {

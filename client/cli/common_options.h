@@ -73,6 +73,8 @@ OptionParse option_parse_job_id, option_parse_label, option_parse_condition;
         { "label", 'l', "KEY=VALUE", "Label; may be repeated", OPTION_TEXTS(type, member, JOB_LABELS_MAX, option_parse_label) }
 #define OPTION_ROW_TIMEOUT(type, member) \
         { "timeout", 't', "SECONDS", "Maximum time to wait for perfd", OPTION_DURATION(type, member, 0), .initial = "5" }
+#define OPTION_ROW_REPLACE(type, member) \
+        { "replace", 0, NULL, "Replace results that were imported before", OPTION_FLAG(type, member) }
 #define OPTION_ROW_SPOOL(type, member) \
         { "spool", 0, "DIRECTORY", "Spool for results that perfd cannot accept now", OPTION_TEXT(type, member), .value = OPTION_VALUE_DIRECTORY }
 #define OPTION_ROW_COMPAT(type, member) \

@@ -12,11 +12,12 @@
 typedef struct ImportInspectionOptions {
         FailedRunOptions failed;
         uint64_t timeout_ns;
-        bool json;
+        bool replace, json;
 } ImportInspectionOptions;
 
 static const Option options_table[] = {
         OPTION_INCLUDE(ImportInspectionOptions, failed, FailedRunOptions, failed_run_options),
+        OPTION_ROW_REPLACE(ImportInspectionOptions, replace),
         OPTION_ROW_TIMEOUT(ImportInspectionOptions, timeout_ns),
         OPTION_ROW_JSON(ImportInspectionOptions, json),
         {},
@@ -46,11 +47,13 @@ static void import_deinit(Import *import) {
 /* Sends each run separately, so that a duplicate or refused run does not affect the others. */
 static int deliver_run(Import *import, const InspectionRun *run, ImportCount *count) {
         char reason[DELIVERY_TEXT_MAX];
+        Submission item = run->submission;
         Delivery delivery;
         int r;
 
+        item.replaces = import->options->replace;
         deliver_courier_set_timeout(&import->courier, import->options->timeout_ns);
-        r = deliver(&import->courier, &(Batch){ .items = &run->submission, .n_items = 1 }, &delivery);
+        r = deliver(&import->courier, &(Batch){ .items = &item, .n_items = 1 }, &delivery);
         if (r < 0)
                 return r;
         if (r == DELIVERY_REFUSED) {

@@ -17,11 +17,12 @@
 typedef struct ImportKpisOptions {
         const char *name;
         uint64_t timeout_ns;
-        bool json;
+        bool replace, json;
 } ImportKpisOptions;
 
 static const Option options_table[] = {
         { "model", 0, "NAME", "Name of the model of the KPIs", OPTION_LINE(ImportKpisOptions, name, NAME_MAX_BYTES), .initial = "kpis" },
+        OPTION_ROW_REPLACE(ImportKpisOptions, replace),
         OPTION_ROW_TIMEOUT(ImportKpisOptions, timeout_ns),
         OPTION_ROW_JSON(ImportKpisOptions, json),
         {},
@@ -117,6 +118,7 @@ static int make_items(KpiImport *import) {
                         return EXIT_FAILED;
                 }
                 item.job = "";
+                item.replaces = import->options->replace;
                 if (r == 0 && item.time_ms == 0)
                         item.time_ms = now_ms;
                 if (r == 0 && !has_id(&item))
@@ -224,6 +226,9 @@ static int send_items(const KpiImport *import, Courier *courier) {
         if (r != 0)
                 return explain(&delivery, courier, r);
 
+        /* says what was completed or replaced, or what differs from the stored result */
+        if (delivery.n_duplicate > 0 && !strstr(delivery.reply.complaint.text, "nothing changed"))
+                message_print("%s: %s", import->file, delivery.reply.complaint.text);
         if (import->options->json)
                 buffer_printf(&out, "{\"kpis\":%zu,\"stored\":%zu,\"duplicate\":%zu}\n", import->n_kpis, delivery.n_stored,
                               delivery.n_duplicate);

@@ -58,6 +58,31 @@ static void write_members(Screen *screen, const char *title, const Value *object
         }
 }
 
+/* Writes the numbers that the model computed from the result, and why there is none. */
+static void write_derived(Screen *screen, const Value *derived, const Value *declared) {
+        if (!derived || derived->type != VALUE_OBJECT || derived->n_members == 0)
+                return;
+
+        screen_heading(screen, "Derived");
+        for (size_t i = 0; i < derived->n_members; i++) {
+                const Value *value = value_get_given(&derived->members[i].value, "value");
+                const char *reason = value_get_string(&derived->members[i].value, "reason");
+                scoped(buffer_deinit) Buffer text = {};
+
+                buffer_puts(screen->out, "  ");
+                screen_pad(screen, screen_text(screen, derived->members[i].key), 24);
+                buffer_putc(screen->out, ' ');
+                if (value)
+                        put_value(&text, value, true);
+                else
+                        buffer_printf(&text, "none: %s", reason ?: "");
+                (void)screen_text_cut(screen, text.text ? text.text : "", screen->width > 40 ? screen->width - 28 : 40);
+                if (value)
+                        write_declared(screen, value_get(declared, derived->members[i].key));
+                buffer_putc(screen->out, '\n');
+        }
+}
+
 static void fill_versions(Grid *grid, const Value *groups) {
         grid_init_heads(grid, "COMPONENT|VERSION|>RESULTS|>FAILED|FIRST|LATEST");
         for (size_t i = 0; i < answer_length(groups); i++) {
@@ -128,6 +153,7 @@ static int show_latest(const CommandLine *line, ApiQuery *query, const Value *mo
         declaration = find_declaration(models, name, answer_text(&results->items[0], "component"));
         write_members(screen, "Parameters", value_get(document, "@parameters"), value_get(declaration, "parameters"), false);
         write_members(screen, "Results", value_get(document, "@result"), value_get(declaration, "results"), true);
+        write_derived(screen, value_get(&results->items[0], "derived"), value_get(declaration, "results"));
         specification = value_get_string(&results->items[0], "specification");
         return specification ? show_specification(line, specification, screen) : EXIT_DONE;
 }

@@ -32,8 +32,9 @@ static void put_value(const Value *kpi, Buffer *out) {
 }
 
 static void put_left_out(const Value *kpi, Buffer *out) {
-        static const char *const members[] = { "failed", "later", "older" };
-        static const char *const texts[] = { "failed", "of later versions", "older than the runs that are compared" };
+        static const char *const members[] = { "failed", "later", "older", "accepted" };
+        static const char *const texts[] = { "failed", "of later versions", "older than the runs that are compared",
+                                             "before the accepted level" };
         const Value *left_out = value_get(kpi, "left_out");
         size_t n = 0;
 

@@ -44,6 +44,7 @@
         COMMAND(cmd_indicator_register)  \
         COMMAND(cmd_indicator_unregister) \
         COMMAND(cmd_kpi_regress)         \
+        COMMAND(cmd_kpi_ack)             \
         COMMAND(cmd_analyze_series)      \
         COMMAND(cmd_kpi_submit)          \
         COMMAND(cmd_kpi_list)            \

@@ -2,9 +2,11 @@
 #include "client/kpi/kpi_report.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "client/api/answer.h"
+#include "client/wire/user.h"
 #include "util/json.h"
 
 /* --- text ----------------------------------------------------------------------------------------- */
@@ -36,6 +38,26 @@ static void put_change(const Value *kpi, Buffer *out) {
                 buffer_printf(out, " since %s", answer_text(kpi, "since_version"));
 }
 
+void kpi_report_user(const Value *accepted, char ret[static TEXT_MAX]) {
+        double uid = answer_number(accepted, "uid");
+
+        (void)snprintf(ret, TEXT_MAX, "uid %.0f", uid);
+        if (uid >= 0 && uid < UINT32_MAX)
+                user_name_find((uid_t)uid, ret, TEXT_MAX);
+}
+
+/* Writes "; level of 2.11.0 accepted by ada on 2026-11-23 16:10:00: slower, but exact". */
+static void put_accepted(const Value *accepted, Buffer *out) {
+        const char *version = answer_text(accepted, "version"), *note = answer_text(accepted, "note");
+        char user[TEXT_MAX], time[TEXT_MAX];
+
+        if (!accepted || accepted->type != VALUE_OBJECT)
+                return;
+        kpi_report_user(accepted, user);
+        text_time(answer_time(accepted, "time_ms"), time);
+        buffer_printf(out, "; level%s%s accepted by %s on %s%s%s", *version ? " of " : "", version, user, time, *note ? ": " : "", note);
+}
+
 void kpi_report_put_reason(const Value *kpi, Buffer *out) {
         const char *verdict = answer_text(kpi, "verdict");
         double smallest = answer_number(kpi, "smallest_change"), n_needed = answer_number_or_zero(kpi, "runs_needed");
@@ -47,6 +69,7 @@ void kpi_report_put_reason(const Value *kpi, Buffer *out) {
                 buffer_printf(out, ": a change of %.1f %% would show", 100 * smallest);
         if (n_needed > 0)
                 buffer_printf(out, "%s %.0f more runs are needed", strcmp(verdict, "unknown") == 0 ? ":" : ";", n_needed);
+        put_accepted(value_get(kpi, "accepted"), out);
 }
 
 /* --- YAML ----------------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 
 /* KPI report: verdicts about KPIs, as text for people and as files for programs */
 
+#include "client/cli/text.h"
 #include "document/value.h"
 #include "util/buffer.h"
 
@@ -10,6 +11,9 @@
 void kpi_report_put_labels(const Value *kpi, Buffer *out);
 /* Writes the verdict with its reason: "regression: -20.1 % (-21.0 to -19.2 %) since 2.10.0". */
 void kpi_report_put_reason(const Value *kpi, Buffer *out);
+
+/* Writes the name of the user who accepted a level, else "uid 1000". */
+void kpi_report_user(const Value *accepted, char ret[static TEXT_MAX]);
 
 /* Writes the answer about KPIs as YAML, or its KPIs as test cases of JUnit: changes for the worse or without a direction fail. */
 void kpi_report_put_yaml(const Value *answer, Buffer *out);

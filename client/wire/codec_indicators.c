@@ -37,6 +37,7 @@ static void item_to_wire(const Submission *item, ItemTexts *texts, Perfd__V1__In
         ret->job = (char *)item->job;
         ret->inherited = item->is_job_inherited;
         ret->time_ms = item->time_ms;
+        ret->replace = item->replaces;
         if (item->has_exit_status) {
                 ret->exit_status_given_case = PERFD__V1__INDICATOR__EXIT_STATUS_GIVEN_EXIT_STATUS;
                 ret->exit_status = item->exit_status;

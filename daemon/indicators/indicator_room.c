@@ -16,6 +16,9 @@ void indicator_room_deinit(IndicatorRoom *room) {
 }
 
 int indicator_room_publish(const IndicatorRoom *room, IndicatorsSnapshot *ret) {
+        int r;
+
         registry_publish(&room->registry, ret);
-        return tally_publish(&room->results.tally, ret);
+        r = live_kpis_publish(&room->results.kpis, &ret->kpis);
+        return r < 0 ? r : tally_publish(&room->results.tally, ret);
 }

@@ -191,6 +191,8 @@ static int add_file(ModelList *list, Model **model) {
         size_t at;
         int r;
 
+        if (indicator_model_is_accepted_level(m))
+                return log_complaint(list, "%s:1:1: name: '%s' is not for files; use perfctl kpi ack", (*model)->file, m->name);
         if (list_search(list, m->name, m->component, MODEL_OF_ALL, &at))
                 return log_complaint(list, "%s:1:1: %s%s%s is already declared in %s; remove one of the declarations", (*model)->file,
                                      m->name, m->component ? " of " : "", m->component ?: "", list->items[at]->file);
@@ -340,6 +342,15 @@ const Model *models_find_registered_any(const Models *models, const char *name, 
         return at < list->n && compare(list->items[at], name, component, model_owner(list->items[at])) == 0 ? list->items[at] : NULL;
 }
 
+size_t models_count_accepted(const Models *models, const Model *of) {
+        const ModelList *list = &models->registered;
+        size_t n = 0;
+
+        for (size_t i = 0; i < list->n; i++)
+                n += indicator_model_is_accepted_level(&list->items[i]->model) && model_owner(list->items[i]) == model_owner(of);
+        return n;
+}
+
 const Model *models_find_file(const Models *models, const char *name, const char *component) {
         return list_find(&models->files, name, component, MODEL_OF_ALL);
 }
@@ -425,12 +436,14 @@ static int add_texts(Models *models, SharedTexts *texts) {
 
         while (i < files->n || k < registered->n) {
                 Model *next = choose_first(i < files->n ? files->items[i] : NULL, k < registered->n ? registered->items[k] : NULL);
+                bool is_shown = !indicator_model_is_accepted_level(&next->model);
                 int r;
 
-                r = next->text ? 0 : write_text(next);
+                r = next->text || !is_shown ? 0 : write_text(next);
                 if (r < 0)
                         return r;
-                shared_texts_add(texts, next->text);
+                if (is_shown)
+                        shared_texts_add(texts, next->text);
                 i = skip_hidden(files, i, next);
                 k = skip_hidden(registered, k, next);
         }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "document/accepted_level.h"
 #include "store/indicators/model_rows.h"
 #include "store/indicators/stored_models.h"
 #include "util/clock.h"
@@ -191,7 +192,7 @@ static int check_right(const Registry *registry, const Request *request, const I
         const Model *present = models_find(&registry->models, request->peer.uid, asked->name, asked->component);
         char text[COMPLAINT_TEXT_MAX];
 
-        if (request->peer.is_admin)
+        if (request->peer.is_admin || indicator_model_is_accepted_level(asked))
                 return 0;
         if (strcmp(asked->name, MODEL_ANY_NAME) == 0) {
                 desk_answer(ret, STATUS_DENIED, "register.name",
@@ -215,14 +216,18 @@ typedef struct Replaced {
 
 /* Charges all models, or stops at the first that a limit refuses. Returns 0; REGISTRY_REFUSED after filling the answer; or -ENOMEM. */
 static int charge_models(const Registry *registry, PendingModels *asked, const Replaced *replaced, Answer *ret) {
-        size_t n_registered = registry->models.registered.n;
+        size_t n_registered = registry->models.registered.n, n_accepted = models_count_accepted(&registry->models, asked->items[0].model);
         char text[SHARES_REASON_MAX];
 
         for (size_t i = 0; i < asked->n; i++) {
                 int r = SHARES_REFUSED;
 
                 n_registered += !replaced[i].model;
-                if (n_registered > MODELS_MAX)
+                n_accepted += !replaced[i].model && indicator_model_is_accepted_level(&asked->items[i].model->model);
+                if (n_accepted > ACCEPTED_LEVELS_MAX)
+                        (void)snprintf(text, sizeof(text), "the limit of %u accepted levels of a user is reached: remove some with "
+                                                           "perfctl kpi ack --remove", ACCEPTED_LEVELS_MAX);
+                else if (n_registered > MODELS_MAX)
                         (void)snprintf(text, sizeof(text), "the limit of %u registered models is reached", MODELS_MAX);
                 else
                         r = charge_model(registry, asked->items[i].model, false, text);
@@ -468,7 +473,10 @@ static int place_unregister(void *state, const Request *request, Ticket ticket, 
 static void log_change(const Model *model, bool is_gone) {
         const char *of = model->model.component ? " of " : "", *component = model->model.component ?: "";
 
-        if (is_gone)
+        if (indicator_model_is_accepted_level(&model->model))
+                log_info("User %u %s a level of %s.", model->uid, is_gone ? "no longer accepts" : "accepted",
+                         value_get_string(value_get(model->model.document, "accepted"), "kpi") ?: "");
+        else if (is_gone)
                 log_info("Removed the model of %s%s%s, registered by user %u.", model->model.name, of, component, model->uid);
         else
                 log_info("User %u registered the model of %s%s%s.", model->uid, model->model.name, of, component);

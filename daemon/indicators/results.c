@@ -4,8 +4,10 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "util/array.h"
 #include "util/clock.h"
 #include "util/clock_sync.h"
 #include "util/utf8.h"
@@ -18,8 +20,14 @@ enum {
 };
 
 void results_deinit(Results *results) {
-        for (size_t i = 0; i < N_ELEMENTS(results->placings); i++)
+        for (size_t i = 0; i < N_ELEMENTS(results->placings); i++) {
                 result_rows_packer_free(results->placings[i].packer);
+                live_kpis_deinit(&results->placings[i].kpis);
+        }
+        for (size_t i = 0; i < results->n_queued; i++)
+                live_kpis_deinit(&results->queued[i].kpis);
+        free(results->queued);
+        live_kpis_deinit(&results->kpis);
         tally_deinit(&results->tally);
 }
 
@@ -157,6 +165,7 @@ static int pack_item(Results *results, const Request *request, size_t i, Answer 
                 result_rows_packer_begin(placing->packer, &sender);
         }
         result_rows_packer_add(placing->packer, item, placing->now_ns / NS_PER_MS);
+        live_kpis_add(&placing->kpis, request->peer.uid, item, placing->now_ns / NS_PER_MS);
         item->model = NULL; /* the models may change before the next turn */
         return 0;
 }
@@ -193,6 +202,7 @@ static void restart(Results *results) {
         ResultsPlacing *placing = results->placing;
 
         placing->packer = result_rows_packer_free(placing->packer);
+        live_kpis_deinit(&placing->kpis);
         placing->pass = placing->i = placing->n_odd = 0;
         placing->is_unvouched = false;
         placing->now_ns = clock_realtime_ns();
@@ -235,6 +245,30 @@ static void resume(Results *results, uint32_t uid, Ticket ticket) {
                 restart(results);
 }
 
+/* Keeps the KPIs of the request until the store has its results. Out of memory: they are missing from /metrics. */
+static void queue_kpis(Results *results) {
+        ResultsPlacing *placing = results->placing;
+
+        if (placing->kpis.n + placing->kpis.n_left_out == 0 || ARRAY_EXTEND(results->queued, results->n_queued) < 0)
+                return;
+        results->queued[results->n_queued++] = (QueuedKpis){ placing->ticket, placing->kpis };
+        placing->kpis = (LiveKpis){};
+}
+
+static void take_kpis(Results *results, Ticket ticket, bool is_stored) {
+        for (size_t i = 0; i < results->n_queued; i++) {
+                QueuedKpis *queued = &results->queued[i];
+
+                if (!is_same(queued->ticket, ticket))
+                        continue;
+                if (is_stored)
+                        live_kpis_merge(&results->kpis, &queued->kpis);
+                live_kpis_deinit(&queued->kpis);
+                *queued = results->queued[--results->n_queued];
+                return;
+        }
+}
+
 /* Queues the packed results for the store. */
 static int put(Results *results, size_t n_items) {
         ResultsPlacing *placing = results->placing;
@@ -250,6 +284,8 @@ static int put(Results *results, size_t n_items) {
         r = store_put(results->store, result_rows_packer_finish(TAKE(placing->packer), cookie));
         if (r == 0)
                 results->tally.stats.n_odd_keys += placing->n_odd;
+        if (r == 0)
+                queue_kpis(results);
         end(results);
         return desk_pending(r);
 }
@@ -274,7 +310,7 @@ static int place(void *state, const Request *request, Ticket ticket, Answer *ret
 /* Says what differs of results that were stored before, else what was added to them. "": neither. */
 static void explain_again(const ResultsStored *stored, char ret[static COMPLAINT_TEXT_MAX]) {
         bool other_stack = stored->has_other_stack, other_specification = stored->has_other_specification;
-        bool stack = stored->has_completed_stack, specification = stored->has_completed_specification;
+        bool filled = stored->has_filled, stack = stored->has_completed_stack, specification = stored->has_completed_specification;
 
         ret[0] = '\0';
         if (stored->difference[0])
@@ -282,9 +318,11 @@ static void explain_again(const ResultsStored *stored, char ret[static COMPLAINT
         else if (other_stack || other_specification)
                 (void)snprintf(ret, COMPLAINT_TEXT_MAX, "already stored with another %s, which stays",
                                other_stack ? "software stack" : "specification");
-        else if (stack || specification)
+        else if (stored->has_replaced)
+                (void)snprintf(ret, COMPLAINT_TEXT_MAX, "already stored: the content was replaced");
+        else if (stack || specification || filled)
                 (void)snprintf(ret, COMPLAINT_TEXT_MAX, "already stored: the %s added",
-                               stack && specification ? "software stack and the specification were" :
+                               filled ? "missing members were" : stack && specification ? "software stack and the specification were" :
                                stack ? "software stack was" : "specification was");
 }
 
@@ -342,12 +380,20 @@ static bool count_stored(Results *results, const RowSet *rows) {
         return false;
 }
 
+/* True if what was sent is what is stored. */
+static bool has_shown_content(const StoreDone *done) {
+        bool is_stored = done->outcome == STORE_DONE || done->outcome == STORE_DUPLICATE;
+
+        return is_stored && !result_rows_stored(done->rows)->difference[0];
+}
+
 static int complete(void *state, const StoreDone *done, Answer *ret) {
         Results *results = state;
 
         if (done->outcome == STORE_DONE && !count_stored(results, done->rows))
                 return DESK_MORE;
 
+        take_kpis(results, done->cookie.ticket, has_shown_content(done));
         switch (done->outcome) {
         case STORE_DONE:
                 return answer_stored(results, done, ret);

@@ -8,6 +8,7 @@
  */
 
 #include "desk/desk.h"
+#include "indicators/live_kpis.h"
 #include "indicators/registry.h"
 #include "indicators/tally.h"
 #include "jobs/identity.h"
@@ -30,7 +31,14 @@ typedef struct ResultsPlacing {
         uint64_t n_changes;   /* of the models at the begin */
         size_t n_odd;         /* keys that are missing from the models */
         ResultPacker *packer; /* owned; NULL: no item was passed */
+        LiveKpis kpis;        /* of the packed items */
 } ResultsPlacing;
+
+/* KPIs of a request whose results are queued for the store. */
+typedef struct QueuedKpis {
+        Ticket ticket;
+        LiveKpis kpis;
+} QueuedKpis;
 
 typedef struct Results {
         const StoreConfig *store_config; /* borrowed, like the next four */
@@ -39,6 +47,9 @@ typedef struct Results {
         Identity *identity;
         const Registry *registry;
         Tally tally;
+        LiveKpis kpis;
+        QueuedKpis *queued; /* owned */
+        size_t n_queued;
         ResultsPlacing placings[2]; /* of the request that the desk keeps, and of the one that it holds */
         ResultsPlacing *placing;    /* of the current call */
         ResultWalk counting; /* of the stored results that are being counted; set NULL: none */

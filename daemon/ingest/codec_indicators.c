@@ -152,6 +152,7 @@ static int take_item(Decoded *decoded, const DecodeContext *context, const Share
         if (ret->has_batch)
                 memcpy(ret->batch, from->batch.data, sizeof(ret->batch));
         ret->batch_index = from->index;
+        ret->replaces = from->replace;
 
         r = take_shared(decoded, shared, from, i, ret);
         if (r == 0)

@@ -9,6 +9,7 @@ void indicators_snapshot_deinit(IndicatorsSnapshot *indicators) {
         assert(indicators->n <= indicators->n_allocated);
         free(indicators->counts);
         free(indicators->names);
+        kpis_snapshot_deinit(&indicators->kpis);
         shared_texts_unref(indicators->models);
         *indicators = (IndicatorsSnapshot){};
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "snapshot/kpis_snapshot.h"
 #include "snapshot/shared_texts.h"
 
 typedef enum IndicatorOutcome {
@@ -34,6 +35,7 @@ typedef struct IndicatorsSnapshot {
         char *names; /* owned; texts of the counts */
         uint64_t names_version;
         IndicatorsStats stats;
+        KpisSnapshot kpis;
         SharedTexts *models; /* a reference; JSON of /api/v1/models; NULL before it was set */
 } IndicatorsSnapshot;
 

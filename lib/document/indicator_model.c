@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "document/accepted_level.h"
+#include "document/expression.h"
 #include "util/scoped.h"
 #include "util/utf8.h"
 
@@ -60,9 +62,35 @@ static int sort_properties(ModelReader *reader, IndicatorModel *model) {
         return 0;
 }
 
+/* A derived number is computed from what documents have: it cannot depend on another, or on itself. */
+static int check_derived(ModelReader *reader, const IndicatorModel *model) {
+        for (size_t i = 0; i < model->n_properties; i++) {
+                const Property *property = &model->properties[i];
+                Expression expression;
+                ExpressionError error;
+                unsigned column;
+
+                if (!property->from || expression_parse(property->from, &expression, &error) != 0)
+                        continue;
+                for (size_t k = 0; k < model->n_properties; k++) {
+                        const Property *other = &model->properties[k];
+
+                        if (!other->from || !expression_names_result(&expression, other->name, &column))
+                                continue;
+                        (void)snprintf(reader->path, sizeof(reader->path), "results.%.*s",
+                                       (int)utf8_cut(property->name, sizeof(reader->path) / 2), property->name);
+                        return model_reader_wrong(reader, "from", "column %u: '%.100s' is a derived number%s", column, other->name,
+                                                  other == property ? " itself: use measured results and parameters"
+                                                                    : ", too: write its expression in parentheses instead");
+                }
+        }
+
+        return 0;
+}
+
 static int take_head(ModelReader *reader, const Value *document, Arena *arena, IndicatorModel *ret) {
         static const char *const keys[] = { "name",       "component", "help",   "parameters", "results",        "settings_version",
-                                            "compare_by", "ignore",    "sort_by", "ignore_entries", "kpi_name" };
+                                            "compare_by", "ignore",    "sort_by", "ignore_entries", "kpi_name", "accepted" };
         int r;
 
         r = model_reader_check_keys(reader, document, keys, N_ELEMENTS(keys));
@@ -85,6 +113,8 @@ static int take_head(ModelReader *reader, const Value *document, Arena *arena, I
         if (strcmp(ret->name, MODEL_ANY_NAME) == 0 && !ret->component)
                 return model_reader_wrong(reader, "component",
                                           "missing: a model of the name '*' applies to all indicators of one component");
+        if (strcmp(ret->name, ACCEPTED_LEVEL_NAME) == 0 && ret->component)
+                return 0;
         if (strcmp(ret->name, MODEL_ANY_NAME) != 0 && !indicator_name_is_valid(ret->name, NAME_MAX_BYTES))
                 return model_reader_wrong(reader, "name", "'%s' must be 1 to %u letters, digits, or any of _ . : -", ret->name,
                                           NAME_MAX_BYTES);
@@ -188,7 +218,18 @@ static int take_lists(ModelReader *reader, const Value *document, Arena *arena, 
         r = take_properties(reader, parameters, false, ret->properties, &ret->n_properties);
         if (r == 0)
                 r = take_properties(reader, results, true, ret->properties, &ret->n_properties);
-        return r == 0 ? sort_properties(reader, ret) : r;
+        if (r == 0)
+                r = sort_properties(reader, ret);
+        return r == 0 ? check_derived(reader, ret) : r;
+}
+
+static int take_model(ModelReader *reader, const Value *document, Arena *arena, IndicatorModel *ret) {
+        int r;
+
+        if (value_get_given(document, "accepted"))
+                return model_reader_wrong(reader, "accepted", "is for declarations of the name " ACCEPTED_LEVEL_NAME);
+        r = take_lists(reader, document, arena, ret);
+        return r == 0 ? take_analysis(reader, document, ret) : r;
 }
 
 int indicator_model_from_value(const Value *document, Arena *arena, IndicatorModel *ret, Complaint *ret_complaint) {
@@ -203,12 +244,15 @@ int indicator_model_from_value(const Value *document, Arena *arena, IndicatorMod
 
         r = take_head(&reader, document, arena, &model);
         if (r == 0)
-                r = take_lists(&reader, document, arena, &model);
-        if (r == 0)
-                r = take_analysis(&reader, document, &model);
+                r = strcmp(model.name, ACCEPTED_LEVEL_NAME) == 0 ? accepted_level_check(&reader, document)
+                                                                 : take_model(&reader, document, arena, &model);
         if (r == 0)
                 *ret = model;
         return r;
+}
+
+bool indicator_model_is_accepted_level(const IndicatorModel *model) {
+        return strcmp(model->name, ACCEPTED_LEVEL_NAME) == 0;
 }
 
 static const Property *find(const IndicatorModel *model, const char *name, size_t *ret_i) {
@@ -282,6 +326,10 @@ static void judge_member(Judgement *judgement, const Member *member, bool is_res
         }
 
         judgement->seen[i] = true;
+        if (property->from) {
+                odd(judgement, is_result, member->key, "is computed by the model of %s: leave it out", model->name);
+                return;
+        }
         if (value->type == VALUE_NULL && property->is_optional)
                 return;
         if (property->types && !property_is_of_types(value, property->types)) {
@@ -295,7 +343,7 @@ static void judge_missing(Judgement *judgement) {
         const IndicatorModel *model = judgement->model;
 
         for (size_t i = 0; i < model->n_properties; i++)
-                if (!judgement->seen[i] && !model->by_name[i]->is_optional)
+                if (!judgement->seen[i] && !model->by_name[i]->is_optional && !model->by_name[i]->from)
                         odd(judgement, model->by_name[i]->is_result, model->by_name[i]->name,
                             "missing: the model of %s declares it", model->name);
 }

@@ -38,6 +38,9 @@ typedef struct IndicatorModel {
         const Value *document; /* the declaration */
 } IndicatorModel;
 
+/* True for an accepted level (accepted_level.h), which applies to no results, and has no properties. */
+bool indicator_model_is_accepted_level(const IndicatorModel *model);
+
 /* Maximum memory in an arena for the properties of a model, without its tree. */
 #define MODEL_ARENA_BYTES (MODEL_PROPERTIES_MAX * (sizeof(Property) + sizeof(Property *)) + 64)
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "document/expression.h"
 #include "document/semver.h"
 #include "util/clock.h"
 #include "util/scoped.h"
@@ -227,9 +228,26 @@ static int take_display(ModelReader *reader, const Value *object, Property *prop
         return 0;
 }
 
+/* Takes the expression of a derived number. */
+static int take_from(ModelReader *reader, const Value *object, Property *property) {
+        Expression expression;
+        ExpressionError error;
+        int r;
+
+        r = model_reader_take_text(reader, object, "from", EXPRESSION_BYTES_MAX, &property->from);
+        if (r != 0 || !property->from)
+                return r;
+        if (property->types & ~(unsigned)(PROPERTY_INT | PROPERTY_FLOAT))
+                return model_reader_wrong(reader, "type", "must be float for a derived number, or be left out");
+        if (expression_parse(property->from, &expression, &error) != 0)
+                return model_reader_wrong(reader, "from", "column %u: %s", error.column, error.text);
+        property->types = property->types ?: PROPERTY_FLOAT;
+        return 0;
+}
+
 static int take_result(ModelReader *reader, const Value *object, Property *property) {
         static const char *const keys[] = { "type",   "unit",    "direction",    "optional", "help", "ignored_for_regression",
-                                            "format", "divisor", "divisor_unit" };
+                                            "format", "divisor", "divisor_unit", "from" };
         unsigned direction = DIRECTION_UNKNOWN;
         int r;
 
@@ -244,6 +262,8 @@ static int take_result(ModelReader *reader, const Value *object, Property *prope
                 r = model_reader_take_word(reader, object, "direction", directions, N_ELEMENTS(directions), &direction);
         if (r == 0)
                 r = model_reader_take_bool(reader, object, "ignored_for_regression", &property->is_ignored_for_regression);
+        if (r == 0)
+                r = take_from(reader, object, property);
         property->direction = (Direction)direction;
         return r == 0 ? take_display(reader, object, property) : r;
 }

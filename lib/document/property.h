@@ -52,6 +52,7 @@ typedef struct Property {
         const char *unit;     /* for results; NULL: not declared */
         Direction direction;  /* for results */
         Display display;      /* for results: how a value is shown */
+        const char *from;     /* for results: expression of a derived number, see expression.h; NULL: the result is measured */
         const Value *allowed; /* list of the allowed values; NULL: all */
         const char *help;     /* NULL: none */
 } Property;

@@ -262,10 +262,70 @@ static int judge(const HistoryRun *runs, size_t n, const HistoryQuestion *questi
         return settings.method == JUDGE_PERFD ? shift_smallest(series, n, &settings.shift, &verdict->smallest) : 0;
 }
 
+/* --- accepted levels ------------------------------------------------------------------------------ */
+
+static bool is_change(const HistoryVerdict *verdict) {
+        return verdict->verdict == JUDGE_REGRESSION || verdict->verdict == JUDGE_IMPROVEMENT || verdict->verdict == JUDGE_CHANGED;
+}
+
+/* Returns the newest run of those that are not after a time, or NULL. */
+static const HistoryRun *find_accepted(const HistoryRun *runs, size_t n, uint64_t until_ms, HistoryOrder order) {
+        const HistoryRun *newest = NULL;
+
+        for (size_t i = 0; i < n; i++)
+                if (runs[i].time_ms <= until_ms && (!newest || is_newer(&runs[i], newest, order)))
+                        newest = &runs[i];
+        return newest;
+}
+
+/*
+ * Finds the first run of the level of run `at`: if the run was judged as changed, the first after the change, else this run. An outlier
+ * has no level to accept but its own.
+ */
+static int find_level(const HistoryRun *runs, size_t at, const HistoryQuestion *question, size_t *ret) {
+        HistoryVerdict verdict = { .since_ms = 0 };
+        int r = judge(runs, at + 1, question, &verdict);
+
+        *ret = at;
+        for (size_t i = 0; r == 0 && is_change(&verdict) && i < at; i++)
+                if (runs[i].time_ms == verdict.since_ms && is_same(runs[i].version, verdict.since_version)) {
+                        *ret = i;
+                        break;
+                }
+        return r;
+}
+
+/* Removes the runs before the accepted level from those in order. An accepted run of a later version than the judged one is ignored. */
+static int drop_accepted(HistoryRun *runs, size_t *n, const HistoryRun *accepted, const HistoryQuestion *question,
+                         HistoryVerdict *verdict) {
+        size_t at = *n, level;
+        int r;
+
+        for (size_t i = 0; i < *n; i++)
+                if (runs[i].time_ms == accepted->time_ms && is_same(runs[i].version, accepted->version))
+                        at = i;
+        if (compare_runs(accepted, &runs[*n - 1], verdict->order) > 0)
+                return 0;
+        verdict->accepted_ms = accepted->time_ms;
+        verdict->accepted_version = accepted->version;
+        if (at == *n) /* older than all that are compared */
+                return 0;
+
+        r = find_level(runs, at, question, &level);
+        if (r < 0)
+                return r;
+        verdict->n_accepted = level;
+        *n -= level;
+        memmove(runs, &runs[level], *n * sizeof(*runs));
+        return 0;
+}
+
 int history_judge(HistoryRun *runs, size_t n, const HistoryQuestion *question, HistoryVerdict *ret) {
         size_t n_joined = question->is_compat ? n : join_batches(runs, n);
         HistoryOrder order = find_order(runs, n_joined, question->order);
-        const HistoryRun *current = find_current(runs, n_joined, question->current, order);
+        const HistoryRun *current = find_current(runs, n_joined, question->current, order), *found;
+        HistoryRun accepted = {};
+        int r;
 
         *ret = (HistoryVerdict){
                 .verdict = JUDGE_UNKNOWN, .value = NAN, .relative = NAN, .low = NAN, .high = NAN, .p_value = NAN, .smallest = NAN,
@@ -274,15 +334,17 @@ int history_judge(HistoryRun *runs, size_t n, const HistoryQuestion *question, H
         if (!current)
                 return HISTORY_NO_CURRENT;
         ret->version = current->version;
-        n_joined = question->is_compat ? put_in_compat_order(runs, n_joined, current, ret) : put_in_order(runs, n_joined, current, ret);
-        return judge(runs, n_joined, question, ret);
+        if (question->is_compat)
+                return judge(runs, put_in_compat_order(runs, n_joined, current, ret), question, ret);
+
+        found = find_accepted(runs, n_joined, question->accepted_ms, order);
+        accepted = found ? *found : accepted;
+        n_joined = put_in_order(runs, n_joined, current, ret);
+        r = found ? drop_accepted(runs, &n_joined, &accepted, question, ret) : 0;
+        return r < 0 ? r : judge(runs, n_joined, question, ret);
 }
 
 /* --- many verdicts -------------------------------------------------------------------------------- */
-
-static bool is_change(const HistoryVerdict *verdict) {
-        return verdict->verdict == JUDGE_REGRESSION || verdict->verdict == JUDGE_IMPROVEMENT || verdict->verdict == JUDGE_CHANGED;
-}
 
 /* True for the changes that count; the number of all verdicts that were tested is the number of the tests. */
 static bool is_counted(const HistoryVerdict *verdict) {

@@ -39,6 +39,7 @@ typedef struct HistoryQuestion {
         HistoryOrder order;
         const char *current; /* version that is judged; NULL: that of the newest run */
         JudgeSettings judge;
+        uint64_t accepted_ms; /* the level of the newest run up to here is accepted; 0: none. Not used with is_compat */
         /* Selects as MatrixBenchmarking does: versions in the order of their texts, of each the oldest run, none of the judged version,
          * and also those of later versions. A KPI without a direction counts as one whose higher values are better. */
         bool is_compat;
@@ -58,11 +59,14 @@ typedef struct HistoryVerdict {
         size_t n_older;   /* runs beyond HISTORY_RUNS_MAX, left out */
         size_t n_again;   /* further runs of a version, left out; only with is_compat */
         size_t n_batched; /* runs that count with others of their batch, by the median */
+        size_t n_accepted; /* runs before an accepted level, left out */
         size_t n_versions;
         size_t n_needed;  /* more runs needed for a verdict; 0: none */
         const char *version;       /* of the judged run; borrowed; NULL: unknown */
         const char *since_version; /* of the first run of the new level; NULL: no change, or unknown */
         uint64_t since_ms;         /* time of this run; 0: no change */
+        const char *accepted_version; /* of the run whose level is accepted; borrowed; NULL: unknown */
+        uint64_t accepted_ms;         /* time of this run; 0: none, or a run of a later version */
         BaselineStatus status;     /* only with is_compat and a method of MatrixBenchmarking; description NULL: none */
 } HistoryVerdict;
 
@@ -70,7 +74,7 @@ enum {
         HISTORY_NO_CURRENT = 1, /* no run has the version that is to be judged */
 };
 
-/* Judges n runs and changes their order. Returns 0, HISTORY_NO_CURRENT or -ENOMEM. */
+/* Judges n runs; changes their order, and overwrites those that it leaves out. Returns 0, HISTORY_NO_CURRENT or -ENOMEM. */
 int history_judge(HistoryRun *runs, size_t n, const HistoryQuestion *question, HistoryVerdict *ret);
 
 /*

@@ -73,6 +73,7 @@ typedef struct Submission {
         bool has_batch;
         uint8_t batch[RESULT_ID_BYTES];
         uint32_t batch_index;
+        bool replaces; /* a result with this id that the sender stored before gets this content */
         const Value *run; /* run record: an object, or NULL */
         const SubmissionStack *stack; /* borrowed, also by other items; NULL: unknown */
         const Value *specification;   /* object that says what was to be run; borrowed, also by other items; NULL: none */

@@ -1,6 +1,8 @@
 """Checks perfctl kpi and perfctl import kpis: forms of KPIs, the model of an import, OpenMetrics."""
 
+import contextlib
 import json
+import sqlite3
 import unittest
 
 from harness import TestCase
@@ -54,6 +56,104 @@ class Kpi(TestCase):
         self.assertEqual(list(document["@labels"]), ["test_uuid", "ci_engine", "run_id", "test_path", "urls"])
         again = self.perfctl("import", "kpis", "--model", "tuning", "--json", file)
         self.assertEqual((json.loads(again.stdout)["duplicate"], again.stderr), (1, ""))
+
+    def test_metrics_show_current_kpis(self):
+        self.perfctl("import", "kpis", "--model", "tuning", self.write({"kpis": KPIS}))
+        for name, value in (("one", 1), ("two", 2)):
+            model = self.write(f"name: {name}\nkpi_name: wait_seconds\nparameters: {{size: int}}\n"
+                               "results: {w: {type: float, unit: seconds, direction: lower, help: 'Time \"waited\"'}}\n")
+            self.perfctl("indicator", "register", model)
+            with self.running.client() as client:
+                document = {"name": name, "component": "c", "@parameters": {"size": 4, "run": "x"}, "@result": {"w": value}}
+                self.assert_status(client.call(client.submit_request(document)), "OK")
+        self.running.wait_tick()
+        headers = {"Accept": "application/openmetrics-text"}
+        text = self.running.get("/metrics?collect[]=kpis", headers=headers).text
+        self.assertEqual(text, """# TYPE one_wait_seconds gauge
+# UNIT one_wait_seconds seconds
+# HELP one_wait_seconds Time 'waited' (in seconds)
+one_wait_seconds{component="c",size="4"} 1
+# TYPE runtime gauge
+# HELP runtime Time taken (in s)
+runtime{LABELS} 1519.5
+# TYPE tokens_per_second gauge
+# HELP tokens_per_second Tokens processed per second (in tokens/s)
+tokens_per_second{LABELS} 2062.205578
+# TYPE two_wait_seconds gauge
+# UNIT two_wait_seconds seconds
+# HELP two_wait_seconds Time 'waited' (in seconds)
+two_wait_seconds{component="c",size="4"} 2
+# EOF
+""".replace("LABELS", 'component="kpi",' + LABELS.replace(',ci_engine="PERFLAB_CI"', "")))
+        self.assertIn("one_wait_seconds{", self.running.get("/metrics").text)
+        listed = self.perfctl("kpi", "list", "--format", "openmetrics").stdout
+        self.assertIn("# UNIT two_wait_seconds seconds\n", listed)
+
+    def test_a_refused_result_is_no_current_kpi(self):
+        self.perfctl("import", "kpis", "--model", "tuning", self.write({"kpis": KPIS}))
+        other = {name: {**entry, "value": 7} for name, entry in KPIS.items()}
+        self.perfctl("import", "kpis", "--model", "tuning", self.write({"kpis": other}))
+        self.running.wait_tick()
+        self.assertNotIn("} 7\n", self.running.get("/metrics?collect[]=kpis").text)
+
+    def import_again(self, entries, *words):
+        done = self.perfctl("import", "kpis", "--model", "tuning", *words, self.write({"kpis": entries}))
+        return done.stdout, done.stderr
+
+    def ask_one(self, result, *words):
+        group, = json.loads(self.perfctl("indicator", "query", "tuning", "--json", "-s", f"mean:{result}", *words).stdout)["groups"]
+        return group["n"], *group["values"].values()
+
+    def test_a_result_that_comes_again_gets_what_it_lacks(self):
+        first = {"runtime": KPIS["runtime"], "tokens_per_second": KPIS["tokens_per_second"]}
+        self.import_again({"runtime": {key: value for key, value in first["runtime"].items() if key not in ("run_id", "lora_dropout")}})
+        before, = self.documents("tuning")
+        self.assertNotIn("lora_dropout", before["@parameters"])
+        out, err = self.import_again(first)
+        self.assertIn("0 stored, 1 already stored", out)
+        self.assertIn("already stored: the missing members were added", err)
+        document, = self.documents("tuning")
+        self.assertEqual(document["@result"], {"runtime": 1519.5, "tokens_per_second": 2062.205578})
+        self.assertEqual((document["@parameters"]["lora_dropout"], document["@labels"]["run_id"]), (0.05, "jobs/0010"))
+        self.assertEqual(self.ask_one("runtime", "-w", "lora_dropout=0.05"), (1, 1519.5))
+        self.assertNotIn("already stored", self.import_again(first)[1])
+
+        other = {name: {**entry, "value": 7, "extra": "x"} for name, entry in first.items()}
+        out, err = self.import_again(other)
+        self.assertIn("already stored, and it stays: @result.runtime is 1519.5, and is 7 now", err)
+        document, = self.documents("tuning")
+        self.assertEqual((document["@result"]["runtime"], document["@parameters"]["extra"]), (1519.5, "x"))
+
+    def test_a_result_is_replaced_for_its_owner(self):
+        self.import_again(KPIS)
+        n_bytes = self.stored_bytes()
+        other = {name: {**entry, "value": 7, "lora_dropout": 0.1} for name, entry in KPIS.items()}
+        self.assertIn("and it stays", self.import_again(other)[1])
+        out, err = self.import_again(other, "--replace")
+        self.assertIn("0 stored, 1 already stored", out)
+        self.assertIn("already stored: the content was replaced", err)
+        document, = self.documents("tuning")
+        self.assertEqual((set(document["@result"].values()), document["@parameters"]["lora_dropout"]), ({7}, 0.1))
+        self.assertEqual(self.ask_one("runtime"), (1, 7))
+        self.assertEqual(self.ask_one("runtime", "-w", "lora_dropout=0.1"), (1, 7))
+        query = self.perfctl("indicator", "query", "tuning", "--json", "-s", "mean:runtime", "-w", "lora_dropout=0.1")
+        self.assertEqual(json.loads(query.stdout)["scanned"], 1)
+        self.running.wait_tick()
+        self.assertIn("} 7\n", self.running.get("/metrics?collect[]=kpis").text)
+        self.assertNotIn("already stored", self.import_again(other, "--replace")[1])
+        self.import_again(KPIS, "--replace")
+        self.assertEqual(self.stored_bytes(), n_bytes)
+        self.running.kill()
+        self.running.start()
+        self.assertEqual(self.ask_one("runtime"), (1, 1519.5))
+
+    def stored_bytes(self):
+        self.running.stop()
+        with contextlib.closing(sqlite3.connect(next(self.running.directory.rglob("*.db")))) as database:
+            rows = list(database.execute("SELECT n_bytes, n_series FROM holder"))
+            self.assertEqual(list(database.execute("SELECT count(*) FROM series")), [(rows[0][1],)])
+        self.running.start()
+        return rows
 
     def test_openmetrics_is_read_back(self):
         self.perfctl("import", "kpis", self.write(OPENMETRICS))
@@ -128,6 +228,31 @@ class Kpi(TestCase):
         self.assertEqual(sorted((*group["key"].values(), group["n"], *group["values"].values()) for group in groups),
                          [("granite", 2, 60), ("llama3", 2, 15)])
         self.assertEqual(ask("-w", "label.model_name=none")["groups"], [])
+        self.assertEqual(ask("-w", "model_name=llama3")["groups"], ask("-w", "label.model_name=llama3")["groups"])
+        self.assertEqual(ask("-g", "model_name")["groups"], ask("-g", "label.model_name")["groups"])
+        rows = self.running.get("/api/v1/indicators/tokens_per_second/results?where=model_name=llama3").json["results"]
+        self.assertEqual(len(rows), 2)
+        ranking = json.loads(self.perfctl("indicator", "rank", "tokens_per_second", "--json", "--objective", "tokens_per_second",
+                                          "--direction", "higher", "--by", "model_name").stdout)
+        self.assertIn("label.model_name", json.dumps(ranking))
+        done = self.running.perfctl("indicator", "query", "tokens_per_second", "-w", "model_nam=x")
+        self.assertIn("no result of tokens_per_second has a parameter 'model_nam'", done.stderr)
+        versions = json.loads(self.perfctl("kpi", "regress", "tokens_per_second.tokens_per_second", "--json", "--compare-by",
+                                           "model_name", "--where", "model_name!=none", "--across", "hardware").stdout)["kpis"]
+        self.assertEqual([kpi["version"] for kpi in versions], ["granite"])
+
+    def test_a_parameter_has_its_name_before_a_label(self):
+        for size, label in ((1, 7), (2, 8)):
+            document = {"name": "Sized", "component": "c", "@parameters": {"size": size}, "@labels": {"size": label, "other": label},
+                        "@result": {"rate": 1}}
+            with self.running.client() as client:
+                self.assert_status(client.call(client.submit_request(document, job="")), "OK")
+        for where, n in (("size=1", 1), ("size=7", 0), ("label.size=7", 1), ("other=7", 1), ("@parameters.other=7", None)):
+            with self.subTest(where):
+                done = self.running.perfctl("indicator", "query", "Sized", "--json", "-s", "mean:rate", "-w", where)
+                self.assertEqual(done.returncode, 1 if n is None else 0, done.stderr)
+                if n is not None:
+                    self.assertEqual(sum(group["n"] for group in json.loads(done.stdout)["groups"]), n)
 
     def test_errors_are_reported_with_their_place(self):
         for content, text in (("{", ":1:"), ("[]", "is not an object that maps names to KPIs"), ("{}", "has no KPI"),

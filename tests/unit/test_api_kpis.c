@@ -2,10 +2,13 @@
 /* The route that judges KPIs, on a real store. */
 /* tests: daemon/http/kpis/api_regress.c daemon/http/kpis/regress_pass.c daemon/http/kpis/kpi_rules.c */
 /* tests: daemon/http/kpis/judged_kpis.c daemon/http/kpis/kpi_table.c daemon/http/kpis/kpis_subject.c */
+/* tests: daemon/http/kpis/accepted_levels.c */
 
 #include "run_results_fixture.h"
 
+#include "document/value_parse.h"
 #include "http/routes.h"
+#include "store/indicators/model_rows.h"
 
 typedef struct Fixture {
         Place *place;
@@ -81,7 +84,7 @@ static void a_regression_is_told_with_its_version(void **state) {
         check(fixture, PATH ".rate/regress?direction=higher", 200, "\"verdict\":\"regression\"");
         check(fixture, PATH ".rate/regress?direction=higher", 200, "\"version\":\"2.11.0\",\"since_version\":\"2.10.0\"");
         check(fixture, PATH ".rate/regress?direction=higher", 200, "\"order\":\"semver\",\"runs\":35,\"versions\":12");
-        check(fixture, PATH ".rate/regress?direction=higher", 200, "\"batched\":0,\"failed\":1}");
+        check(fixture, PATH ".rate/regress?direction=higher", 200, "\"batched\":0,\"failed\":1,");
         check(fixture, PATH "/regress?objective=elapsed&direction=higher", 200, "\"verdict\":\"improvement\"");
         check(fixture, PATH ".rate/regress", 200, "\"verdict\":\"changed\"");
 }
@@ -133,6 +136,49 @@ static void the_status_of_the_original_is_told(void **state) {
         check(fixture, PATH ".rate/regress?compat=2", 400, "'compat'");
 }
 
+/* Declares that the level of the results up to a time is accepted, as the registry does. */
+static void accept_level(Fixture *fixture, const char *key, const char *level, bool by_admin) {
+        scoped(arena_deinit) Arena arena = {};
+        scoped(freep) char *text = NULL;
+        const IndicatorModel *declared;
+        IndicatorModel model;
+        const Value *document;
+        Complaint complaint;
+        bool is_canonical;
+        ValueError error;
+
+        assert_true(asprintf(&text, "{\"name\": \"@accepted\", \"component\": \"%s\", \"accepted\": %s}", key, level) > 0);
+        assert_int_equal(arena_init(&arena, value_parse_arena_size(strlen(text)) + MODEL_ARENA_BYTES), 0);
+        assert_int_equal(value_parse(text, strlen(text), &arena, &document, &is_canonical, &error), 0);
+        assert_int_equal(indicator_model_from_value(document, &arena, &model, &complaint), 0);
+        declared = &model;
+        assert_int_equal(store_put(fixture->place->store, model_rows_pack(&(StoreModels){ &declared, 1, 1000, by_admin }, 7000,
+                                                                          cookie_of(5000))), 0);
+        assert_int_equal(outcome_of(fixture->place->store, 5000), STORE_DONE);
+}
+
+static void an_accepted_level_is_told_with_the_verdict(void **state) {
+        Fixture *fixture = *state;
+        const char *request = PATH ".rate/regress?direction=higher";
+
+        accept_level(fixture, "other", "{\"kpi\": \"PiMatmul.elapsed\", \"until_ms\": 36}", true);
+        accept_level(fixture, "own", "{\"kpi\": \"PiMatmul.rate\", \"until_ms\": 36}", false);
+        accept_level(fixture, "where", "{\"kpi\": \"Pi*.rate\", \"until_ms\": 36, \"where\": [\"dtype=float64\"]}", true);
+        check(fixture, request, 200, "\"verdict\":\"regression\"");
+        check(fixture, request, 200, "\"accepted\":0}");
+        accept_level(fixture, "where", "{\"kpi\": \"Pi*.rate\", \"until_ms\": 36, \"where\": [\"dtype=float32\", "
+                                       "\"component=TensorFlow\"], \"note\": \"exact\"}", true);
+        check(fixture, request, 200, "\"accepted\":29}");
+        check(fixture, request, 200, "\"accepted\":{\"version\":\"2.11.0\",\"run_ms\":36,\"uid\":1000,\"for_all\":true,"
+                                     "\"time_ms\":7000,\"note\":\"exact\"}");
+        check(fixture, request, 200, "\"runs\":6,\"versions\":2");
+        check(fixture, PATH ".rate/regress?direction=higher&compat=1&method=hunter", 200, "\"accepted\":0}");
+        check(fixture, "/api/v1/kpis/accepted", 200, "\"where\":[\"dtype=float32\",\"component=TensorFlow\"],\"until_ms\":36,"
+                                                     "\"uid\":1000");
+        if (strstr(fixture->body.text, "\"own\""))
+                fail_msg("another user's level is shown: %s", fixture->body.text);
+}
+
 static void wrong_requests_are_refused(void **state) {
         Fixture *fixture = *state;
 
@@ -155,6 +201,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(a_pattern_selects_kpis_of_all_indicators, setup, teardown),
                 cmocka_unit_test_setup_teardown(entries_can_be_left_out, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_status_of_the_original_is_told, setup, teardown),
+                cmocka_unit_test_setup_teardown(an_accepted_level_is_told_with_the_verdict, setup, teardown),
                 cmocka_unit_test_setup_teardown(wrong_requests_are_refused, setup, teardown),
         };
 

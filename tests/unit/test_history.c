@@ -187,6 +187,74 @@ static void odd_series_have_a_verdict(void **state) {
         assert_true(verdict.n == HISTORY_RUNS_MAX && verdict.n_older == RUNS_MAX - HISTORY_RUNS_MAX);
 }
 
+/* Keeps the runs, of which history_judge() leaves those that it judged. */
+static HistoryVerdict judge_copy(const Runs *runs, const HistoryQuestion *question) {
+        Runs copy = *runs;
+
+        return judge(&copy, question);
+}
+
+static void an_accepted_level_is_what_runs_are_compared_with(void **state) {
+        HistoryQuestion question = { .judge = lower.judge };
+        HistoryVerdict verdict;
+        Runs runs = {};
+
+        (void)state;
+        for (unsigned i = 0; i < 8; i++) {
+                char version[16];
+
+                (void)snprintf(version, sizeof(version), "2.%u.0", i);
+                add(&runs, version, 3, 100);
+        }
+        add(&runs, "2.8.0", 6, 120);
+        verdict = judge_copy(&runs, &question);
+        assert_int_equal(verdict.verdict, JUDGE_REGRESSION);
+        assert_int_equal(verdict.accepted_ms, 0);
+
+        /* The level began six runs before the run that was accepted. */
+        question.accepted_ms = 1000 + 29;
+        verdict = judge_copy(&runs, &question);
+        assert_int_equal(verdict.verdict, JUDGE_INLINE);
+        assert_int_equal(verdict.n_accepted, 24);
+        assert_int_equal(verdict.n, 6);
+        assert_int_equal(verdict.accepted_ms, 1000 + 29);
+        assert_string_equal(verdict.accepted_version, "2.8.0");
+
+        /* A run of an old version that comes later is before the level. */
+        add(&runs, "2.3.0", 1, 100);
+        add(&runs, "2.9.0", 4, 120);
+        verdict = judge_copy(&runs, &question);
+        assert_int_equal(verdict.verdict, JUDGE_INLINE);
+        assert_int_equal(verdict.n_accepted, 25);
+        add(&runs, "2.10.0", 6, 140);
+        verdict = judge_copy(&runs, &question);
+        assert_int_equal(verdict.verdict, JUDGE_REGRESSION);
+        assert_string_equal(verdict.since_version, "2.10.0");
+        assert_true(fabs(verdict.relative - 1.0 / 6) < 0.02);
+
+        /* An earlier version is judged as before. */
+        question.current = "2.7.0";
+        verdict = judge_copy(&runs, &question);
+        assert_int_equal(verdict.accepted_ms, 0);
+        assert_int_equal(verdict.n_accepted, 0);
+}
+
+static void the_level_of_an_unchanged_run_begins_with_it(void **state) {
+        HistoryQuestion question = { .judge = lower.judge, .accepted_ms = 1000 + 9 };
+        HistoryVerdict verdict;
+        Runs runs = {};
+
+        (void)state;
+        add(&runs, "2.1.0", 12, 100);
+        verdict = judge_copy(&runs, &question);
+        assert_int_equal(verdict.n_accepted, 9);
+        assert_int_equal(verdict.n, 3);
+        question.accepted_ms = 999; /* before all runs */
+        verdict = judge_copy(&runs, &question);
+        assert_int_equal(verdict.n, 12);
+        assert_int_equal(verdict.accepted_ms, 0);
+}
+
 static void the_share_of_false_changes_is_limited(void **state) {
         HistoryVerdict verdicts[10] = {}, *list[10];
 
@@ -215,6 +283,8 @@ int main(void) {
                 cmocka_unit_test(the_runs_of_a_batch_count_as_their_median),
                 cmocka_unit_test(versions_are_selected_as_the_original_does),
                 cmocka_unit_test(odd_series_have_a_verdict),
+                cmocka_unit_test(an_accepted_level_is_what_runs_are_compared_with),
+                cmocka_unit_test(the_level_of_an_unchanged_run_begins_with_it),
                 cmocka_unit_test(the_share_of_false_changes_is_limited),
         };
 

@@ -213,9 +213,48 @@ static void errors_of_what_is_shown_and_judged_are_named(void **state) {
         assert_refused(f, "{name: a, results: {b: int}, ignore_entries: [users]}", "ignore_entries", "must map up to 32 names");
         assert_refused(f, "{name: a, results: {b: int}, kpi_name: 9lives}", "kpi_name", "not begin with a digit");
         assert_refused(f, "{name: a, results: {b: int, c: int}, kpi_name: both}", "kpi_name", "is for a model with one result");
+        assert_refused(f, "{name: a, results: {b: int}, accepted: {kpi: a.b, until_ms: 1}}", "accepted", "of the name @accepted");
+        assert_refused(f, "{name: '@accepted', accepted: {kpi: a.b, until_ms: 1}}", "name", "must be 1 to");
+        assert_refused(f, "{name: '@accepted', component: k}", "accepted", "must be an object");
+        assert_refused(f, "{name: '@accepted', component: k, accepted: {until_ms: 1}}", "kpi", "missing");
+        assert_refused(f, "{name: '@accepted', component: k, accepted: {kpi: a.b}}", "until_ms", "must be the time");
+        assert_refused(f, "{name: '@accepted', component: k, accepted: {kpi: a, until_ms: 1, wher: []}}", "wher", "");
+        assert_refused(f, "{name: '@accepted', component: k, accepted: {kpi: a, until_ms: 1, where: [a]}}", "where", "KEY=VALUE");
+        assert_refused(f, "{name: '@accepted', component: k, accepted: {kpi: a, until_ms: 1, where: a}}", "where", "must be a list");
 }
 
 /* Registered models are stored as JSON and read as YAML, where these characters are line breaks or invalid. */
+static void a_derived_number_is_checked_when_the_model_is_read(void **state) {
+        Fixture *f = *state;
+
+        assert_int_equal(declare(f, "{name: a, parameters: {n: int}, results: {b: int, r: {from: b / n, type: float, unit: x}}}"), 0);
+        assert_string_equal(indicator_model_find(&f->model, "r", true)->from, "b / n");
+        assert_refused(f, RESULT("{from: 1 +}"), "results.b.from", "column 4: the expression ends");
+        assert_refused(f, RESULT("{from: 7}"), "results.b.from", "must be a string");
+        assert_refused(f, RESULT("{from: x, type: str}"), "results.b.type", "must be float");
+        assert_refused(f, PARAMETER("{from: x}"), "parameters.n.from", "is unknown");
+        assert_refused(f, RESULT("{from: 2 * b}"), "results.b.from", "column 5: 'b' is a derived number itself");
+        assert_refused(f, "{name: a, results: {b: {from: 1 + c.x}, c: {from: d}, d: int}}", "results.b.from", "column 5: 'c' is a derived");
+        assert_refused(f, "{name: a, results: {b: {from: 'mean(@result.c)'}, c: {from: d}}}", "results.b.from", "column 6");
+        assert_int_equal(declare(f, "{name: a, parameters: {c: int}, results: {b: {from: '@parameters.c'}}}"), 0);
+}
+
+static void a_derived_number_is_not_missing_and_odd_if_given(void **state) {
+        static const char model[] = "{name: PiMatmul, results: {x: int, r: {from: 2 * x}}}";
+        Fixture *f = *state;
+        Indicator indicator = {};
+        size_t n_odd;
+
+        assert_int_equal(declare(f, model), 0);
+        indicator.parameters = parse(f, "{}");
+        indicator.result = parse(f, "{x: 1}");
+        assert_int_equal(indicator_model_judge(&f->model, &indicator, MODEL_STRICT, &n_odd, &f->complaint), 0);
+        indicator.result = parse(f, "{x: 1, r: 2}");
+        assert_int_equal(indicator_model_judge(&f->model, &indicator, MODEL_STRICT, &n_odd, &f->complaint), MODEL_INVALID);
+        assert_string_equal(f->complaint.path, "@result.r");
+        assert_non_null(strstr(f->complaint.text, "is computed by the model"));
+}
+
 static void characters_that_yaml_reads_differently_are_refused(void **state) {
         Fixture *f = *state;
 
@@ -376,6 +415,8 @@ int main(void) {
                 TEST(errors_of_the_whole_model_are_named),
                 TEST(errors_of_a_property_are_named),
                 TEST(errors_of_what_is_shown_and_judged_are_named),
+                TEST(a_derived_number_is_checked_when_the_model_is_read),
+                TEST(a_derived_number_is_not_missing_and_odd_if_given),
                 TEST(characters_that_yaml_reads_differently_are_refused),
                 TEST(allowed_values_are_of_the_type_and_given_once),
                 TEST(a_property_given_twice_is_refused_where_a_reader_lets_it_through),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests: daemon/http/node/metrics_node.c daemon/http/jobs/metrics_jobs.c
           daemon/http/self/metrics_self.c daemon/http/indicators/metrics_indicators.c
-          daemon/http/node/kernel_family.c */
+          daemon/http/node/kernel_family.c daemon/http/kpis/metrics_kpis.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -336,9 +336,30 @@ static void perfd_exposes_its_own_metrics(void **state) {
         check_contiguous(fixture);
 }
 
+static void samples_of_a_kpi_share_their_family(void **state) {
+        Fixture *fixture = *state;
+        KpisSnapshot *kpis = &fixture->snapshot.indicators.kpis;
+
+        kpis->samples = calloc(3, sizeof(*kpis->samples));
+        assert_non_null(kpis->samples);
+        kpis->samples[0] = (KpiSample){ "rate", "", "Speed", "component=\"a\"", 1.5 };
+        kpis->samples[1] = (KpiSample){ "rate", "", "Speed", "component=\"b\"", 2 };
+        kpis->samples[2] = (KpiSample){ "wait_seconds", "seconds", "", "component=\"a\"", 3 };
+        kpis->n = 3;
+        kpis->n_left_out = 4;
+        collect(fixture, "kpis");
+        assert_true(says(fixture, "rate{component=\"a\"} 1.5\nrate{component=\"b\"} 2\n# "));
+        assert_true(says(fixture, "\nwait_seconds{component=\"a\"} 3\n"));
+        assert_int_equal(count(fixture, "# TYPE rate gauge\n"), 1);
+        collect(fixture, "self");
+        assert_true(says(fixture, "\nperfd_kpi_series_not_exposed 4\n"));
+        check_contiguous(fixture);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(no_family_is_written_twice, setup, teardown),
+                cmocka_unit_test_setup_teardown(samples_of_a_kpi_share_their_family, setup, teardown),
                 cmocka_unit_test_setup_teardown(counters_of_the_kernel_come_in_base_units, setup, teardown),
                 cmocka_unit_test_setup_teardown(unread_values_are_absent_instead_of_zero, setup, teardown),
                 cmocka_unit_test_setup_teardown(before_the_first_sample_there_is_no_node, setup, teardown),

@@ -172,6 +172,14 @@ static void a_duplicate_result_adds_nothing_to_the_index(void **state) {
         assert_int_equal(put_one(place->store, &other.submission, 3), STORE_DUPLICATE);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM point"), 1);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM series"), 1);
+
+        /* A replaced one moves to the series of its new parameters. */
+        other.submission.replaces = true;
+        assert_int_equal(put_one(place->store, &other.submission, 4), STORE_DUPLICATE);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM point"), 1);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM series"), 1);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM property WHERE value = 'float64'"), 1);
+        assert_int_equal(ask_place(place, "SELECT n_series FROM holder WHERE uid = 1000"), 1);
 }
 
 static void removed_results_leave_the_index_too(void **state) {

@@ -148,6 +148,41 @@ static Status unregister_nth(Fixture *f, unsigned i) {
         return unregister_model(f, name, "c");
 }
 
+#define LEVEL(key, kpi) \
+        "{\"name\": \"@accepted\", \"component\": \"" key "\", \"accepted\": {\"kpi\": \"" kpi "\", \"until_ms\": 5, \"where\": [\"n=1\"]}}"
+
+/* An accepted level is registered as a model is, but applies to no results, and has a limit of its own. */
+static void accepted_levels_are_no_models(void **state) {
+        Fixture *f = *state;
+        unsigned n = 1;
+
+        assert_int_equal(registry_start(&f->indicators.registry), 0);
+        assert_int_equal(register_model(f, LEVEL("a", "A.n")), STATUS_OK);
+        assert_int_equal(register_model(f, LEVEL("a", "A.n")), STATUS_DUPLICATE);
+        assert_null(model_of(f, "A"));
+        assert_int_equal(f->indicators.registry.models.registered.n, 1);
+        f->peer.is_admin = true;
+        assert_int_equal(register_model(f, LEVEL("a", "A.n")), STATUS_OK);
+        f->peer.is_admin = false;
+        assert_int_equal(register_model(f, LEVEL("a", "A.m")), STATUS_OK);
+
+        for (Status status = STATUS_OK; status == STATUS_OK; n += status == STATUS_OK) {
+                char text[200];
+
+                (void)snprintf(text, sizeof(text), "{\"name\": \"@accepted\", \"component\": \"b%u\", "
+                                                   "\"accepted\": {\"kpi\": \"*\", \"until_ms\": 5}}", n);
+                status = register_model(f, text);
+        }
+        assert_int_equal(f->answer.status, STATUS_QUOTA);
+        assert_non_null(strstr(f->answer.complaint.text, "uid 1000 holds ")); /* the share of all models is smaller here */
+        rooms_end(f);
+        rooms_begin(f);
+        assert_int_equal(registry_start(&f->indicators.registry), 0);
+        assert_int_equal(f->indicators.registry.models.registered.n, n + 1);
+        assert_int_equal(unregister_model(f, "@accepted", "a"), STATUS_OK);
+        assert_int_equal(unregister_model(f, "@accepted", "a"), STATUS_DENIED);
+}
+
 /* The fixture's limit is 1 MiB: a single user may have half of it. */
 static void models_are_charged_to_their_users(void **state) {
         Fixture *f = *state;
@@ -342,6 +377,7 @@ int main(void) {
                 ROOM_TEST(a_model_of_a_user_is_of_the_users_own_results),
                 ROOM_TEST(a_model_of_an_administrator_is_of_all_results),
                 ROOM_TEST(models_are_charged_to_their_users),
+                ROOM_TEST(accepted_levels_are_no_models),
                 ROOM_TEST(results_wait_for_a_queued_model_of_any_name),
                 ROOM_TEST(a_store_that_fails_leaves_the_models_as_they_were),
                 ROOM_TEST(models_of_a_request_are_registered_all_or_none),

@@ -206,7 +206,7 @@ static void invalid_values_are_named_with_the_expected_ones(void **state) {
         static const struct {
                 const char *question, *words;
         } cases[] = {
-                { "/metrics?collect[]=cpu", "must be one of: node, percpu, self, jobs; not 'cpu'" },
+                { "/metrics?collect[]=cpu", "must be one of: node, percpu, self, jobs, kpis; not 'cpu'" },
                 { "/api/v1/jobs?limit=1001", "from 1 to 1000" },
                 { "/api/v1/jobs?since_ms=yesterday", "'since_ms'" },
                 { "/api/v1/jobs?state=done", "running, finished or interrupted" },

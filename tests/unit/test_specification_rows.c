@@ -163,9 +163,68 @@ static void what_differs_is_named(void **state) {
                          "@result.x is 1.5, and is 1.2 now");
         check_difference(f, 3, DOCUMENT("", "\"n\":{\"x\":1,\"y\":2}"), DOCUMENT("", "\"n\":{\"x\":1}"),
                          "@result.n.y is 2, and is missing now");
-        check_difference(f, 4, DOCUMENT("", "\"x\":1"), DOCUMENT("\"k\":\"v\"", "\"x\":1"), "@parameters.k is missing, and is \"v\" now");
+        check_difference(f, 4, DOCUMENT("", "\"x\":1"), DOCUMENT("\"k\":\"v\"", "\"x\":1"), ""); /* is filled */
         check_difference(f, 5, DOCUMENT("", "\"x\":\"0123456789012345678901234567890123456789é\""), DOCUMENT("", "\"x\":1"),
                          "@result.x is \"012345678901234567890123456789012345678…, and is 1 now");
+}
+
+/* Sends a text with the id n. */
+static const ResultsStored *send_text(Fixture *f, uint64_t n, const char *text, bool replaces) {
+        RunResults results;
+        Complaint complaint;
+
+        run_results_make_nth(&results, n, NULL);
+        results.submission.replaces = replaces;
+        assert_int_equal(indicator_from_value(value_of(&f->arena, text), DOCUMENT_LIMITS_NONE, &results.submission.indicator,
+                                              &complaint), 0);
+        return put_as(f, 1000, &results.submission, 1);
+}
+
+static bool has_document(Fixture *f, const char *text) {
+        scoped(freep) char *query = NULL;
+
+        assert_true(asprintf(&query, "SELECT count(*) FROM result WHERE document = '%s'", text) > 0);
+        return ask_place(f->place, query) == 1;
+}
+
+static void what_is_missing_is_filled_and_charged(void **state) {
+        Fixture *f = *state;
+        const ResultsStored *stored;
+        int64_t before;
+
+        (void)send_text(f, 1, DOCUMENT("\"a\":1", "\"n\":{\"x\":1}"), false);
+        before = ask_place(f->place, "SELECT n_bytes FROM holder WHERE uid = 1000");
+        stored = send_text(f, 1, DOCUMENT("\"a\":2,\"b\":[3]", "\"n\":{\"y\":2}"), false);
+        assert_true(stored->has_filled && !stored->has_replaced);
+        assert_string_equal(stored->difference, "@parameters.a is 1, and is 2 now");
+        assert_true(has_document(f, DOCUMENT("\"a\":1,\"b\":[3]", "\"n\":{\"x\":1,\"y\":2}")));
+        assert_int_equal(ask_place(f->place, "SELECT n_bytes FROM holder WHERE uid = 1000"),
+                         before + (int64_t)strlen(",\"b\":[3],\"y\":2"));
+        stored = send_text(f, 1, DOCUMENT("\"a\":1,\"b\":[3]", "\"n\":{\"x\":1,\"y\":2}"), false);
+        assert_false(stored->has_filled || stored->has_replaced);
+        assert_string_equal(stored->difference, "");
+}
+
+static void the_owner_replaces_a_result(void **state) {
+        Fixture *f = *state;
+        const ResultsStored *stored;
+        RunResults results;
+
+        (void)send_text(f, 1, DOCUMENT("\"a\":1", "\"x\":1"), false);
+        stored = send_text(f, 1, DOCUMENT("\"c\":1", "\"x\":2"), true);
+        assert_true(stored->has_replaced && !stored->has_filled && stored->n_new == 0);
+        assert_string_equal(stored->difference, "");
+        assert_true(has_document(f, DOCUMENT("\"c\":1", "\"x\":2")));
+        assert_false(send_text(f, 1, DOCUMENT("\"c\":1", "\"x\":2"), true)->has_replaced);
+
+        stored = send_text(f, 1, "{\"name\":\"other\",\"component\":\"c\",\"@parameters\":{},\"@result\":{\"x\":3}}", true);
+        assert_false(stored->has_replaced);
+        assert_string_equal(stored->difference, "it is a result of another indicator or component");
+
+        run_results_make_nth(&results, 1, NULL);
+        results.submission.replaces = true;
+        assert_false(put_as(f, 1001, &results.submission, 1)->has_replaced);
+        assert_true(has_document(f, DOCUMENT("\"c\":1", "\"x\":2")));
 }
 
 static void another_exit_status_differs(void **state) {
@@ -188,6 +247,8 @@ int main(void) {
                 TEST(a_result_without_a_specification_is_completed),
                 TEST(another_user_completes_and_compares_nothing),
                 TEST(what_differs_is_named),
+                TEST(what_is_missing_is_filled_and_charged),
+                TEST(the_owner_replaces_a_result),
                 TEST(another_exit_status_differs),
         };
 

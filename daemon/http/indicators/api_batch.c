@@ -87,8 +87,8 @@ static int add_value(BatchTable *batch, const char *name, double value) {
         return grouping_sequence_add(&column->values, value);
 }
 
-/* Adds a value to the column of each member of the object that is a number. */
-static int add_numbers(BatchTable *batch, JsonText object) {
+/* Adds a value to the column of each member of the object that is a number, and that the model does not derive. */
+static int add_numbers(BatchTable *batch, JsonText object, const DerivedModel *model) {
         JsonWalk walk = json_text_walk(object);
         JsonText key, value;
         int r = 0;
@@ -101,7 +101,7 @@ static int add_numbers(BatchTable *batch, JsonText object) {
                         continue;
                 json_text_decode(key, &name);
                 r = buffer_error(&name);
-                if (r == 0)
+                if (r == 0 && !(model && derived_model_find(model, name.text ?: "")))
                         r = add_value(batch, name.text ? name.text : "", number);
         }
         return r;
@@ -115,7 +115,23 @@ static int keep_text(char **to, const char *text) {
         return *to ? 0 : -ENOMEM;
 }
 
-static int add_run(BatchTable *batch, const BatchRow *row) {
+/* Adds the numbers of a run and those that the model derives from them. */
+static int add_results(BatchTable *batch, const BatchRow *row, const DerivedModels *models) {
+        const DerivedModel *model = derived_models_find(models, row->component);
+        char unused[EXPRESSION_TEXT_MAX];
+        int r;
+
+        r = add_numbers(batch, json_text_find(row->document, "@result"), model);
+        for (size_t i = 0; r == 0 && model && i < model->n; i++) {
+                double value = 0;
+
+                r = expression_evaluate(&model->items[i]->expression, row->document, &value, unused);
+                r = r == 0 ? add_value(batch, model->items[i]->name, value) : r < 0 ? r : 0;
+        }
+        return r;
+}
+
+static int add_run(BatchTable *batch, const BatchRow *row, const DerivedModels *derived) {
         int r;
 
         r = keep_text(&batch->name, row->name);
@@ -138,10 +154,10 @@ static int add_run(BatchTable *batch, const BatchRow *row) {
         }
 
         batch->n++;
-        r = add_numbers(batch, json_text_find(row->document, "@result"));
+        r = add_results(batch, row, derived);
         if (r == 0 && row->has_score)
                 r = add_value(batch, "overall_score", row->score);
-        return r == 0 ? add_numbers(batch, json_text_find(row->run, "rusage")) : r;
+        return r == 0 ? add_numbers(batch, json_text_find(row->run, "rusage"), NULL) : r;
 }
 
 /* --- the answer ---------------------------------------------------------------------------------- */
@@ -207,6 +223,23 @@ static void write_batch(Exchange *exchange, BatchTable *batch, const Vocabulary 
         json_object_end(&json);
 }
 
+/* The first run names the indicator of all. */
+static int read_names(Exchange *exchange, const uint8_t id[static BATCH_ID_BYTES], BatchTable *batch) {
+        BatchRow row;
+        int r;
+
+        r = result_reader_list_batch(exchange->reader, id);
+        if (r == 0)
+                r = result_reader_next_of_batch(exchange->reader, &row);
+        if (r == READER_END)
+                return exchange_error(exchange, 404, "no batch '%s'", exchange->argument);
+        if (r == 0)
+                r = keep_text(&batch->name, row.name);
+        if (r == 0)
+                r = keep_text(&batch->component, row.component);
+        return r == 0 ? 0 : exchange_store_error(exchange, r);
+}
+
 void indicators_subject_batch(Exchange *exchange) {
         scoped(vocabulary_freep) Vocabulary *vocabulary = NULL;
         scoped(batch_deinit) BatchTable batch = {};
@@ -219,13 +252,15 @@ void indicators_subject_batch(Exchange *exchange) {
                 return;
         }
 
+        if (read_names(exchange, id, &batch) > 0 ||
+            vocabulary_new_known(&vocabulary, exchange, &(PointFilter){ .name = batch.name, .component = batch.component }) > 0)
+                return;
+
         r = result_reader_list_batch(exchange->reader, id);
         while (r == 0 && (r = result_reader_next_of_batch(exchange->reader, &row)) == 0)
-                r = add_run(&batch, &row);
+                r = add_run(&batch, &row, vocabulary_derived(vocabulary));
         if (r != READER_END)
                 (void)exchange_store_error(exchange, r);
-        else if (batch.n + batch.n_failed == 0)
-                (void)exchange_error(exchange, 404, "no batch '%s'", exchange->argument);
-        else if (vocabulary_new(&vocabulary, exchange, &(PointFilter){ .name = batch.name, .component = batch.component }) == 0)
+        else
                 write_batch(exchange, &batch, vocabulary);
 }

@@ -90,7 +90,20 @@ static void write_run(Json *json, const ResultRow *row, const Viewer *viewer) {
         json_raw(json, row->run);
 }
 
-static void write_result(Json *json, const ResultRow *row, const Viewer *viewer) {
+/* Writes the numbers that the model derives, beside the document, which stays as it was sent; a failed run has none. */
+static int write_derived(Json *json, const ResultRow *row, const DerivedModels *models) {
+        const DerivedModel *model = models ? derived_models_find(models, row->component) : NULL;
+
+        if (!model || model->n == 0 || (row->has_exit_status && row->exit_status != 0))
+                return 0;
+        json_key(json, "derived");
+        return derived_model_write(model, json_text(row->document, strlen(row->document)), json);
+}
+
+/* derived: NULL for results of several names. 0 or -ENOMEM. */
+static int write_result(Json *json, const ResultRow *row, const Viewer *viewer, const DerivedModels *derived) {
+        int r;
+
         json_object_begin(json);
         put_id(json, "id", row->id);
         json_put_uint(json, "time_ms", row->time_ms);
@@ -106,8 +119,10 @@ static void write_result(Json *json, const ResultRow *row, const Viewer *viewer)
                 json_put_string(json, "stack", row->stack_digest);
         json_key(json, "document");
         json_raw(json, row->document);
+        r = write_derived(json, row, derived);
         write_run(json, row, viewer);
         json_object_end(json);
+        return r;
 }
 
 /* --- results ------------------------------------------------------------------------------------- */
@@ -145,10 +160,10 @@ static int write_met(Exchange *exchange, const PointFilter *filter, Pagination *
                         return exchange_store_error(exchange, r);
                 if (!pagination_admit(page, exchange->body, latest->keys[i]))
                         break;
-                write_result(json, &row, &exchange->viewer);
+                r = write_result(json, &row, &exchange->viewer, filter->derived);
         }
         reader_reset(exchange->reader);
-        return r;
+        return r < 0 ? exchange_store_error(exchange, r) : r;
 }
 
 static bool is_met(const ResultRow *row, const Selection *selection, StackFacts *stacks) {
@@ -160,6 +175,7 @@ static bool is_met(const ResultRow *row, const Selection *selection, StackFacts 
                 return true;
 
         point.parameters = json_text_find(json_text(row->document, strlen(row->document)), "@parameters");
+        point.labels = json_text_find(json_text(row->document, strlen(row->document)), "@labels");
         if (row->has_batch) {
                 format_id(row->batch, batch);
                 point.batch = batch;
@@ -190,22 +206,29 @@ static int write_filtered(Exchange *exchange, const ResultFilter *filter, const 
                         continue;
                 if (!pagination_admit(page, exchange->body, (PageKey){ row.time_ms, row.row }))
                         break;
-                write_result(json, &row, &exchange->viewer);
+                r = write_result(json, &row, &exchange->viewer, selection->filter.derived);
         }
         return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
 }
 
-static int check(Exchange *exchange, const Selection *selection) {
-        scoped(vocabulary_freep) Vocabulary *vocabulary = NULL;
+/* Reads what models say of the name, and checks the conditions by it. *ret_vocabulary stays NULL for results of any name. */
+static int check(Exchange *exchange, Selection *selection, Vocabulary **ret_vocabulary) {
+        bool has_conditions = selection->filter.n_conditions > 0;
+        int r;
 
-        if (vocabulary_new(&vocabulary, exchange, &selection->filter) > 0)
-                return EXCHANGE_ANSWERED;
-        return vocabulary_check(vocabulary, exchange, selection);
+        if (!has_conditions && !selection->filter.name)
+                return 0;
+        r = (has_conditions ? vocabulary_new : vocabulary_new_known)(ret_vocabulary, exchange, &selection->filter);
+        if (r != 0)
+                return r;
+        selection->filter.derived = vocabulary_derived(*ret_vocabulary);
+        return has_conditions ? vocabulary_check(*ret_vocabulary, exchange, selection) : 0;
 }
 
 /* name NULL: any name. */
 static void answer_results_of(Exchange *exchange, const char *name) {
         ResultFilter filter = { .name = name, .job = exchange_parameter(exchange, "job") };
+        scoped(vocabulary_freep) Vocabulary *vocabulary = NULL;
         Selection selection;
         Pagination page;
         Json json;
@@ -213,7 +236,7 @@ static void answer_results_of(Exchange *exchange, const char *name) {
 
         if (selection_parse(exchange, name, &selection) > 0 || pagination_parse(exchange, &page) > 0)
                 return;
-        if (selection.filter.n_conditions > 0 && check(exchange, &selection) > 0)
+        if (check(exchange, &selection, &vocabulary) > 0)
                 return;
 
         selection.filter.before = page.before;

@@ -208,8 +208,10 @@ void indicators_subject_query(Exchange *exchange) {
         Group *groups;
         size_t n;
 
-        if (parse(exchange, &query) > 0 || vocabulary_new(&query.vocabulary, exchange, &query.selection.filter) > 0 ||
-            vocabulary_check(query.vocabulary, exchange, &query.selection) > 0 || find_units(exchange, &query) > 0 ||
+        if (parse(exchange, &query) > 0 || vocabulary_new(&query.vocabulary, exchange, &query.selection.filter) > 0)
+                return;
+        query.selection.filter.derived = vocabulary_derived(query.vocabulary);
+        if (vocabulary_check(query.vocabulary, exchange, &query.selection) > 0 || find_units(exchange, &query) > 0 ||
             result_groups_read(exchange, &query.selection, &query.fields, &grouping, &query.n_scanned) > 0)
                 return;
         if (query.n_scanned == 0 && !query.is_csv && explain_empty(exchange, &query.selection.filter, &query.note) > 0)

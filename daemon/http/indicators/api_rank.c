@@ -144,6 +144,8 @@ static int parse(Exchange *exchange, RankQuery *rank) {
         if (r == 0)
                 r = vocabulary_new(&rank->vocabulary, exchange, &rank->selection.filter);
         if (r == 0)
+                rank->selection.filter.derived = vocabulary_derived(rank->vocabulary);
+        if (r == 0)
                 r = vocabulary_check(rank->vocabulary, exchange, &rank->selection);
         if (r == 0)
                 r = find_direction(exchange, objective, rank);

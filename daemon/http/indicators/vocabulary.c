@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/indicators/vocabulary.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -46,6 +47,7 @@ struct Vocabulary {
         PointFilter filter; /* the selection's name, component and times; borrowed */
         VocabularyModel *models; /* owned; models that apply to the selected results */
         size_t n_models;
+        DerivedModels derived; /* owned */
         size_t n_declared; /* number of results that models declare */
         Names names[N_KINDS];
         uint64_t n_documents; /* documents searched */
@@ -55,7 +57,8 @@ struct Vocabulary {
 typedef struct Asked {
         const char *key;
         PropertyKind kind;
-        bool is_known;
+        bool is_known, is_label;
+        char *field; /* borrowed; the key in the selection, if it may name a label as well; NULL: it may not */
 } Asked;
 
 /* --- names --------------------------------------------------------------------------------------- */
@@ -95,6 +98,7 @@ Vocabulary *vocabulary_free(Vocabulary *vocabulary) {
         for (PropertyKind kind = 0; kind < N_KINDS; kind++)
                 names_deinit(&vocabulary->names[kind]);
         free(vocabulary->models);
+        derived_models_deinit(&vocabulary->derived);
         free(vocabulary);
         return NULL;
 }
@@ -167,7 +171,11 @@ static int add_model(Vocabulary *vocabulary, const ModelRow *row) {
 
         for (PropertyKind kind = 0; kind < N_KINDS; kind++)
                 names_add_members(&vocabulary->names[kind], json_text_find(text_of(model->declaration), members[kind]));
-        return 0;
+        return derived_models_add(&vocabulary->derived, row->component, json_text_find(row->declaration, "results"));
+}
+
+const DerivedModels *vocabulary_derived(const Vocabulary *vocabulary) {
+        return &vocabulary->derived;
 }
 
 static int read_models(Vocabulary *vocabulary, Exchange *exchange) {
@@ -327,6 +335,17 @@ static void find_in_object(Asked *asked, size_t n, PropertyKind kind, JsonText o
                         asked[i].is_known = json_text_find_path(object, asked[i].key).text;
 }
 
+/* A label of the document, or else of the run, that has the name of no parameter can be asked for without a prefix. */
+static void find_in_labels(Asked *asked, size_t n, const ResultRow *row) {
+        JsonText given = json_text_find(text_of(row->document), "@labels");
+        JsonText of_run = json_text_find(row->run ? text_of(row->run) : (JsonText){}, "labels");
+
+        for (size_t i = 0; i < n; i++)
+                if (!asked[i].is_known && asked[i].field)
+                        asked[i].is_known = asked[i].is_label = json_text_find_path(given, asked[i].key).text ||
+                                                                json_text_find_path(of_run, asked[i].key).text;
+}
+
 /* kind N_KINDS: any kind. */
 static bool has_unknown(const Asked *asked, size_t n, PropertyKind kind) {
         for (size_t i = 0; i < n; i++)
@@ -368,6 +387,7 @@ static int find_in_documents(Vocabulary *vocabulary, Exchange *exchange, Asked *
                         if (is_named)
                                 names_add_members(&vocabulary->names[kind], object);
                 }
+                find_in_labels(asked, n, &row);
                 vocabulary->is_cut = !is_named && clock_boottime_ns() >= end_ns;
                 if (vocabulary->is_cut)
                         break;
@@ -438,11 +458,28 @@ static int check_keys(Vocabulary *vocabulary, Exchange *exchange, Asked *asked, 
         return r;
 }
 
-static void ask_parameter(Asked *asked, size_t *n, const char *key) {
+static void ask_parameter(Asked *asked, size_t *n, char *key) {
         const char *parameter = point_parameter_key(key);
 
         if (parameter && strcmp(key, "batch") != 0)
-                asked[(*n)++] = (Asked){ .key = parameter, .kind = KIND_PARAMETER };
+                asked[(*n)++] = (Asked){ .key = parameter, .kind = KIND_PARAMETER, .field = parameter == key ? key : NULL };
+}
+
+static void ask_parameters(Asked *asked, size_t *n, FieldList *fields) {
+        for (size_t i = 0; i < fields->n; i++)
+                ask_parameter(asked, n, fields->names[i]);
+}
+
+/* Writes the keys of labels with their prefix. */
+static void name_labels(Asked *asked, size_t n) {
+        const size_t n_prefix = strlen(POINT_LABEL);
+
+        _Static_assert(sizeof(POINT_LABEL) <= sizeof(CONDITION_PARAMETERS), "a key has space for the prefix");
+        for (size_t i = 0; i < n; i++)
+                if (asked[i].is_label) {
+                        memmove(asked[i].field + n_prefix, asked[i].field, strlen(asked[i].field) + 1);
+                        memcpy(asked[i].field, POINT_LABEL, n_prefix);
+                }
 }
 
 /* --- values -------------------------------------------------------------------------------------- */
@@ -519,24 +556,24 @@ static int check_packages(Exchange *exchange, const FieldList *fields) {
         return r;
 }
 
-int vocabulary_check(Vocabulary *vocabulary, Exchange *exchange, const Selection *selection) {
+int vocabulary_check(Vocabulary *vocabulary, Exchange *exchange, Selection *selection) {
         const PointFilter *filter = &selection->filter;
         Asked asked[ASKED_MAX];
         size_t n = 0;
         int r;
 
         for (size_t i = 0; i < filter->n_conditions; i++)
-                ask_parameter(asked, &n, filter->conditions[i].key);
-        for (size_t i = 0; i < selection->fields.n; i++)
-                ask_parameter(asked, &n, selection->fields.names[i]);
-        for (size_t i = 0; i < selection->hold.n; i++)
-                ask_parameter(asked, &n, selection->hold.names[i]);
-        for (size_t i = 0; i < selection->across.n; i++)
-                ask_parameter(asked, &n, selection->across.names[i]);
+                ask_parameter(asked, &n, selection->conditions[i].key);
+        ask_parameters(asked, &n, &selection->fields);
+        ask_parameters(asked, &n, &selection->hold);
+        ask_parameters(asked, &n, &selection->across);
         for (size_t i = 0; i < filter->n_numbers; i++)
                 asked[n++] = (Asked){ .key = filter->numbers[i], .kind = KIND_RESULT };
 
+        assert(filter->n_conditions == 0 || filter->conditions == selection->conditions);
         r = check_keys(vocabulary, exchange, asked, n);
+        if (r == 0)
+                name_labels(asked, n);
         for (size_t i = 0; r == 0 && i < filter->n_conditions; i++)
                 r = check_value(vocabulary, exchange, &filter->conditions[i]);
         for (size_t i = 0; r == 0 && i < filter->n_conditions; i++)

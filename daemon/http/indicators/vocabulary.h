@@ -20,8 +20,11 @@ int vocabulary_new_known(Vocabulary **ret, Exchange *exchange, const PointFilter
 Vocabulary *vocabulary_free(Vocabulary *vocabulary);
 DEFINE_SCOPED(Vocabulary, vocabulary_free);
 
-/* Checks that each key of the selection is known, and that each value is possible for its key. 0 or EXCHANGE_ANSWERED. */
-int vocabulary_check(Vocabulary *vocabulary, Exchange *exchange, const Selection *selection);
+/*
+ * Checks that each key of the selection is known, and that each value is possible for its key. A key that no parameter has, but a label,
+ * gets the prefix of labels. 0 or EXCHANGE_ANSWERED.
+ */
+int vocabulary_check(Vocabulary *vocabulary, Exchange *exchange, Selection *selection);
 
 enum {
         VOCABULARY_UNKNOWN = 1, /* no model declares the member */
@@ -39,6 +42,8 @@ bool vocabulary_declares_parameter(const Vocabulary *vocabulary, const char *nam
 bool vocabulary_declares_result(const Vocabulary *vocabulary, const char *name);
 /* Returns the i-th result that models declare, or NULL. Borrowed. */
 const char *vocabulary_declared_result(const Vocabulary *vocabulary, size_t i);
+/* Returns the numbers that models derive, for PointFilter.derived. Borrowed. */
+const DerivedModels *vocabulary_derived(const Vocabulary *vocabulary);
 /* Appends "elapsed, rate": results that models declare, else results of the newest documents, without `but`. 0 or
  * EXCHANGE_ANSWERED. */
 int vocabulary_list_results(Vocabulary *vocabulary, Exchange *exchange, const char *but, Buffer *out);

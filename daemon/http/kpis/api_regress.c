@@ -44,6 +44,7 @@ static void targets_deinit(Targets *targets) {
 
 static void request_deinit(RegressRequest *request) {
         judged_kpis_deinit(&request->kpis);
+        accepted_levels_deinit(&request->accepted);
         buffer_deinit(&request->note);
 }
 
@@ -293,12 +294,23 @@ void kpis_subject_regress(Exchange *exchange) {
         scoped(request_deinit) RegressRequest request = {};
         scoped(targets_deinit) Targets targets = {};
 
-        if (parse(exchange, &request) > 0 || find_wanted(exchange, &request, &targets) > 0 ||
-            judge_all(exchange, &request, &targets) > 0)
+        if (parse(exchange, &request) > 0 || accepted_levels_read(exchange, &request.accepted) > 0 ||
+            find_wanted(exchange, &request, &targets) > 0 || judge_all(exchange, &request, &targets) > 0)
                 return;
         if (!request.question.is_compat && judged_kpis_limit(&request.kpis, request.fdr) < 0) {
                 (void)exchange_store_error(exchange, -ENOMEM);
                 return;
         }
         write_answer(exchange, &request);
+}
+
+void kpis_subject_accepted(Exchange *exchange) {
+        scoped(accepted_levels_deinit) AcceptedLevels levels = {};
+        Json json = { .out = exchange->body };
+
+        if (accepted_levels_read(exchange, &levels) > 0)
+                return;
+        json_object_begin(&json);
+        accepted_levels_write(&levels, &json);
+        json_object_end(&json);
 }

@@ -14,6 +14,7 @@ static void kpi_free(JudgedKpi *kpi) {
         free(kpi->labels);
         free(kpi->version);
         free(kpi->since_version);
+        free(kpi->accepted_version);
 }
 
 void judged_kpis_deinit(JudgedKpis *kpis) {
@@ -38,9 +39,11 @@ int judged_kpis_add(JudgedKpis *kpis, const JudgedKpi *kpi) {
                 return -ENOMEM;
 
         r = copy(kpi->name, &kept.name) | copy(kpi->unit, &kept.unit) | copy(kpi->labels, &kept.labels) |
-            copy(kpi->version, &kept.version) | copy(kpi->since_version, &kept.since_version);
+            copy(kpi->version, &kept.version) | copy(kpi->since_version, &kept.since_version) |
+            copy(kpi->accepted_version, &kept.accepted_version);
         kept.verdict.version = kept.version;
         kept.verdict.since_version = kept.since_version;
+        kept.verdict.accepted_version = kept.accepted_version;
         if (r < 0) {
                 kpi_free(&kept);
                 return -ENOMEM;
@@ -89,6 +92,19 @@ static void write_left_out(Json *json, const JudgedKpi *kpi) {
         json_put_uint(json, "again", kpi->verdict.n_again);
         json_put_uint(json, "batched", kpi->verdict.n_batched);
         json_put_uint(json, "failed", kpi->n_failed);
+        json_put_uint(json, "accepted", kpi->verdict.n_accepted);
+        json_object_end(json);
+}
+
+/* Says which level is accepted, by whom and when. */
+static void write_accepted(Json *json, const JudgedKpi *kpi) {
+        json_put_object_begin(json, "accepted");
+        json_put_string(json, "version", kpi->accepted_version);
+        json_put_uint(json, "run_ms", kpi->verdict.accepted_ms);
+        json_put_uint(json, "uid", kpi->accepted->uid);
+        json_put_bool(json, "for_all", kpi->accepted->by_admin);
+        json_put_uint(json, "time_ms", kpi->accepted->time_ms);
+        json_put_string(json, "note", kpi->accepted->note);
         json_object_end(json);
 }
 
@@ -124,6 +140,8 @@ static void write_kpi(Json *json, const JudgedKpi *kpi) {
         json_raw(json, kpi->labels);
         write_verdict(json, &kpi->verdict);
         write_left_out(json, kpi);
+        if (kpi->accepted)
+                write_accepted(json, kpi);
         if (kpi->verdict.status.description)
                 write_status(json, &kpi->verdict.status);
         json_object_end(json);

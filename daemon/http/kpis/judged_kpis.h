@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "http/kpis/accepted_levels.h"
 #include "kpi/history.h"
 #include "util/json.h"
 
@@ -16,7 +17,8 @@ typedef struct JudgedKpi {
         char *name;   /* INDICATOR.RESULT; owned, as all strings here */
         char *unit;   /* NULL: none */
         char *labels; /* JSON object */
-        char *version, *since_version; /* NULL: unknown */
+        char *version, *since_version, *accepted_version; /* NULL: unknown */
+        const AcceptedLevel *accepted; /* borrowed; NULL: none */
         JudgeDirection direction;
         uint64_t n_failed;
         HistoryVerdict verdict;

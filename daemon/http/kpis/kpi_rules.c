@@ -149,6 +149,25 @@ bool kpi_rules_skips(const KpiRules *rules, const PointRow *row) {
         return false;
 }
 
+/* --- labels --------------------------------------------------------------------------------------- */
+
+static void follow(char key[static CONDITION_KEY_MAX + 1], const FieldList *checked) {
+        const size_t n_prefix = strlen(POINT_LABEL);
+
+        for (size_t i = 0; i < checked->n; i++)
+                if (strncmp(checked->names[i], POINT_LABEL, n_prefix) == 0 && strcmp(checked->names[i] + n_prefix, key) == 0)
+                        memcpy(key, checked->names[i], sizeof(checked->names[i]));
+}
+
+void kpi_rules_follow(KpiRules *rules, const Selection *checked) {
+        for (size_t i = 0; i < rules->compared.n; i++)
+                follow(rules->compared.items[i], &checked->fields);
+        for (size_t i = 0; i < rules->ignored.n; i++)
+                follow(rules->ignored.items[i], &checked->across);
+        for (size_t i = 0; i < rules->n_entries; i++)
+                follow(rules->entries[i].key, &checked->hold);
+}
+
 /* --- all ------------------------------------------------------------------------------------------ */
 
 static int read_across(Exchange *exchange, KpiRules *rules) {

@@ -38,6 +38,8 @@ typedef struct KpiRules {
  * `selection`, which vocabulary_check() checks. Call kpi_rules_deinit() in any case. 0 or EXCHANGE_ANSWERED. */
 int kpi_rules_read(Exchange *exchange, const Vocabulary *vocabulary, Selection *selection, KpiRules *ret);
 void kpi_rules_deinit(KpiRules *rules);
+/* Takes the keys as vocabulary_check() wrote them, which may have been labels without a prefix. */
+void kpi_rules_follow(KpiRules *rules, const Selection *checked);
 
 /* True if results that differ in the parameter have different histories. */
 bool kpi_rules_divides(const KpiRules *rules, JsonText parameter);

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* KPIs: routes that judge the numbers of indicators over versions. */
+/* KPIs: routes that judge the numbers of indicators over versions, and collectors of the current numbers. */
 
 #include "http/subject.h"
 
 extern const Subject kpis_subject;
 
 void kpis_subject_regress(Exchange *exchange);
+void kpis_subject_accepted(Exchange *exchange);
+
+int kpis_subject_metrics(Exposition *exposition, const Exchange *exchange);
+int kpis_subject_metrics_counts(Exposition *exposition, const Exchange *exchange);

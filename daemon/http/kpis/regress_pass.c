@@ -2,7 +2,6 @@
 #include "http/kpis/regress_pass.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,19 +33,12 @@ DEFINE_SCOPED(Pass, pass_free);
 
 /* --- results -------------------------------------------------------------------------------------- */
 
-static bool matches(const char *pattern, const char *name, const char *result) {
-        scoped(buffer_deinit) Buffer kpi = {};
-
-        buffer_printf(&kpi, "%s.%s", name, result);
-        return kpi.text && (fnmatch(pattern, kpi.text, 0) == 0 || fnmatch(pattern, name, 0) == 0);
-}
-
 static bool is_judged(const Pass *pass, const char *result) {
         JsonText ignored = vocabulary_result_member(pass->vocabulary, result, "ignored_for_regression");
         const char *pattern = pass->request->pattern;
 
         return !(json_text_kind(ignored) == JSON_KIND_BOOL && *ignored.text == 't') &&
-               (!pattern || matches(pattern, pass->name, result));
+               (!pattern || accepted_levels_matches(pattern, pass->name, result));
 }
 
 /* Takes the direction of the request, else of the models. A result of which neither is better changes, and does not regress. */
@@ -141,7 +133,8 @@ static int read_runs(Exchange *exchange, Pass *pass, KpiTable *table) {
 
 /* --- verdicts ------------------------------------------------------------------------------------- */
 
-static int keep(Exchange *exchange, const Pass *pass, const KpiSeries *series, size_t number, const HistoryVerdict *verdict) {
+static int keep(Exchange *exchange, const Pass *pass, const KpiSeries *series, size_t number, const AcceptedLevel *accepted,
+                const HistoryVerdict *verdict) {
         const char *result = pass->selection.numbers[number];
         scoped(buffer_deinit) Buffer name = {}, unit = {};
         int r;
@@ -153,6 +146,7 @@ static int keep(Exchange *exchange, const Pass *pass, const KpiSeries *series, s
         r = judged_kpis_add(&pass->request->kpis, &(JudgedKpi){
                 .name = name.text, .unit = unit.text, .labels = series->labels, .version = (char *)verdict->version,
                 .since_version = (char *)verdict->since_version, .direction = pass->directions[number], .n_failed = series->n_failed,
+                .accepted = verdict->accepted_ms > 0 ? accepted : NULL, .accepted_version = (char *)verdict->accepted_version,
                 .verdict = *verdict,
         });
         if (r == JUDGED_KPIS_FULL)
@@ -165,6 +159,7 @@ static int keep(Exchange *exchange, const Pass *pass, const KpiSeries *series, s
 static int judge_number(Exchange *exchange, Pass *pass, KpiSeries *series, size_t number) {
         HistoryQuestion question = pass->request->question;
         KpiRuns *runs = &series->runs[number];
+        const AcceptedLevel *accepted;
         HistoryVerdict verdict;
         int r;
 
@@ -173,10 +168,12 @@ static int judge_number(Exchange *exchange, Pass *pass, KpiSeries *series, size_
         if (regress_pass_check_time(exchange, pass->request) > 0)
                 return EXCHANGE_ANSWERED;
         question.judge.direction = pass->directions[number];
+        accepted = accepted_levels_find(&pass->request->accepted, pass->name, pass->selection.numbers[number], series->labels);
+        question.accepted_ms = accepted ? accepted->until_ms : 0;
         r = history_judge(runs->items, runs->n, &question, &verdict);
         if (r < 0)
                 return exchange_store_error(exchange, r);
-        return r == 0 ? keep(exchange, pass, series, number, &verdict) : 0;
+        return r == 0 ? keep(exchange, pass, series, number, accepted, &verdict) : 0;
 }
 
 static int judge_numbers(Exchange *exchange, Pass *pass) {
@@ -188,6 +185,7 @@ static int judge_numbers(Exchange *exchange, Pass *pass) {
         r = vocabulary_check(pass->vocabulary, exchange, &pass->selection);
         if (r != 0)
                 return r;
+        kpi_rules_follow(&pass->rules, &pass->selection);
         r = kpi_table_new(&table, &pass->rules, n_numbers);
         if (r < 0)
                 return exchange_store_error(exchange, r);
@@ -214,6 +212,8 @@ static int begin(Exchange *exchange, Pass *pass, const char *component) {
         if (component)
                 filter->component = component;
         r = (component ? vocabulary_new_known : vocabulary_new)(&pass->vocabulary, exchange, filter);
+        if (r == 0)
+                filter->derived = vocabulary_derived(pass->vocabulary);
         return r != 0 ? r : kpi_rules_read(exchange, pass->vocabulary, &pass->selection, &pass->rules);
 }
 

@@ -4,6 +4,7 @@
 /* Regress pass: judges the numbers of one indicator of one component. */
 
 #include "http/exchange.h"
+#include "http/kpis/accepted_levels.h"
 #include "http/kpis/judged_kpis.h"
 
 /* The common part of the passes of a request; strings are borrowed. */
@@ -12,6 +13,7 @@ typedef struct RegressRequest {
         const char *result;  /* the only result; NULL: all that models declare and do not ignore for this */
         HistoryQuestion question;
         double fdr;
+        AcceptedLevels accepted; /* owned */
         uint64_t until_ns; /* 0: without a limit */
         JudgedKpis kpis;   /* owned */
         uint64_t n_scanned;

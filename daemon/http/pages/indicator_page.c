@@ -265,6 +265,8 @@ static int fill(Exchange *exchange, IndicatorPage *page) {
         if (r == 0)
                 r = vocabulary_new(&page->vocabulary, exchange, &page->selection.filter);
         if (r == 0)
+                page->selection.filter.derived = vocabulary_derived(page->vocabulary);
+        if (r == 0)
                 r = vocabulary_check(page->vocabulary, exchange, &page->selection);
         if (r == 0 && add_declared(page) < 0)
                 r = exchange_store_error(exchange, -ENOMEM);

@@ -91,7 +91,7 @@ static int drop_old_point(Database *database, const Unindexed *row) {
         return series_remove_point(database, row->old_series, row->point.time_ms, row->point.row);
 }
 
-static int write_row(Database *database, Catalog *catalog, Unindexed *row) {
+static int write_row(Database *database, Catalog *catalog, Unindexed *row, int64_t *n_new_max) {
         SeriesKey key = {
                 .name = row->name, .component = row->component, .uid = row->uid, .stack = row->stack, .shape = field_buffer(&row->keys),
                 .version = field_if(row->has_version, field_buffer(&row->version)),
@@ -101,7 +101,7 @@ static int write_row(Database *database, Catalog *catalog, Unindexed *row) {
         SeriesEntry series;
         int r;
 
-        r = series_find(catalog_series(catalog), database, &key, NULL, NULL, &series);
+        r = series_find(catalog_series(catalog), database, &key, NULL, n_new_max, &series);
         if (r != 0)
                 return r;
 
@@ -115,7 +115,7 @@ static int write_row(Database *database, Catalog *catalog, Unindexed *row) {
 
 /* --- steps --------------------------------------------------------------------------------------- */
 
-static int index_row(Database *database, Catalog *catalog, int64_t number) {
+int indexing_index_row(Database *database, Catalog *catalog, int64_t number, int64_t *n_new_max) {
         Prepared *find = database_prepare(database, &unindexed_row, FIELDS(field_i64(number)));
         scoped(unindexed_deinit) Unindexed row = {};
         int r, of_end;
@@ -128,7 +128,7 @@ static int index_row(Database *database, Catalog *catalog, int64_t number) {
         of_end = database_finish(database, find);
         if (r == 0)
                 r = of_end;
-        return r == 0 ? write_row(database, catalog, &row) : r;
+        return r == 0 ? write_row(database, catalog, &row, n_new_max) : r;
 }
 
 /* The results of a name that are before this place by time are still to be indexed. */
@@ -221,7 +221,7 @@ int indexing_step(Database *database, Catalog *catalog, bool *ret_has_more) {
                 return r;
         r = read_stretch(database, &walk, &stretch);
         for (size_t i = 0; r == 0 && i < stretch.n; i++)
-                r = index_row(database, catalog, stretch.rows[i]);
+                r = indexing_index_row(database, catalog, stretch.rows[i], NULL);
         if (r == 0 && stretch.n_seen < STEP_ROWS)
                 r = end_name(database, walk.name);
         else if (r == 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/indicators/indicator_reader.h"
 
+#include "document/accepted_level.h"
 #include "store/read_connection.h"
 
 /* --- indicators ---------------------------------------------------------------------------------- */
@@ -69,6 +70,27 @@ int indicator_reader_list_models(Reader *reader, const char *name, int64_t uid) 
 
 int indicator_reader_next_model(Reader *reader, ModelRow *ret) {
         return read_connection_next(reader_connection(reader), model_columns, N_ELEMENTS(model_columns), ret, sizeof(*ret));
+}
+
+/* --- accepted levels ------------------------------------------------------------------------------ */
+
+static const StoreColumn accepted_columns[] = {
+        COLUMN(AcceptedRow, declaration), COLUMN(AcceptedRow, key), COLUMN(AcceptedRow, uid), COLUMN(AcceptedRow, time_ms),
+        COLUMN(AcceptedRow, by_admin),
+};
+
+STATEMENT accepted = {
+        "SELECT document, component, uid, time_ms, by_admin FROM model WHERE name = '" ACCEPTED_LEVEL_NAME "' AND owner IN (-1, ?1)"
+        " ORDER BY time_ms, component",
+        N_ELEMENTS(accepted_columns),
+};
+
+int indicator_reader_list_accepted(Reader *reader, int64_t uid) {
+        return read_connection_begin(reader_connection(reader), &accepted, FIELDS(field_i64(uid)));
+}
+
+int indicator_reader_next_accepted(Reader *reader, AcceptedRow *ret) {
+        return read_connection_next(reader_connection(reader), accepted_columns, N_ELEMENTS(accepted_columns), ret, sizeof(*ret));
 }
 
 /* --- parameters ---------------------------------------------------------------------------------- */

@@ -35,6 +35,18 @@ typedef struct ModelRow {
 int indicator_reader_list_models(Reader *reader, const char *name, int64_t uid);
 int indicator_reader_next_model(Reader *reader, ModelRow *ret);
 
+/* A declaration of an accepted level (accepted_level.h). */
+typedef struct AcceptedRow {
+        JsonText declaration;
+        const char *key; /* the component */
+        uint64_t uid, time_ms; /* of the user who registered it, and when */
+        uint64_t by_admin;     /* 1: for the questions of all users, else only for those of this user */
+} AcceptedRow;
+
+/* Begins a query of the accepted levels that apply to what a user asks (-1: unknown). */
+int indicator_reader_list_accepted(Reader *reader, int64_t uid);
+int indicator_reader_next_accepted(Reader *reader, AcceptedRow *ret);
+
 /* Begins a query of the parameters of each series of a name (NULL: any name), unordered; these are all parameters of indexed
  * results. */
 int indicator_reader_list_parameters(Reader *reader, const char *name);

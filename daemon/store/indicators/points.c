@@ -29,6 +29,7 @@ struct Points {
         int64_t name, component, uid, shape, indexed_from;
         const char *component_text;
         JsonText keys;
+        const DerivedModel *derived; /* borrowed; NULL: none */
         int places[POINT_NUMBERS_MAX]; /* index in a point of each number of the filter; PLACE_SCORE */
         Prepared *series, *rows;
 
@@ -331,13 +332,17 @@ STATEMENT pairs_of_all = { PAIRS " ORDER BY i.name, i.component, i.uid", N_ELEME
 
 /* --- stages: 0 to go on, also with another stage; or an outcome ---------------------------------- */
 
+static const Expression *find_derived(const Points *points, const char *key) {
+        return points->derived ? derived_model_find(points->derived, key) : NULL;
+}
+
 /* False if a number is in no point: then all results are looked up in documents. */
 static bool find_places(Points *points) {
         for (size_t i = 0; i < points->filter.n_numbers; i++) {
                 const char *key = points->filter.numbers[i];
 
                 points->places[i] = strcmp(key, SCORE_KEY) == 0 ? PLACE_SCORE : shape_find_result(points->keys, key);
-                if (points->places[i] < 0 && strcmp(key, SCORE_KEY) != 0)
+                if ((points->places[i] < 0 && strcmp(key, SCORE_KEY) != 0) || find_derived(points, key))
                         return false;
         }
         return true;
@@ -355,6 +360,7 @@ static int next_pair(Points *points) {
                 return read_connection_fail(points->connection, SQLITE_NOMEM);
         if (points->filter.component && strcasecmp(points->filter.component, points->component_text) != 0)
                 return 0;
+        points->derived = points->filter.derived ? derived_models_find(points->filter.derived, points->component_text) : NULL;
         if (points->shape == 0 || !points->keys.text || !find_places(points) || filter_needs_run(&points->filter, points->keys)) {
                 points->shape = 0;
                 return begin_documents(points);
@@ -413,20 +419,30 @@ static int next_point(Points *points, bool *ret_is_there) {
         return 0;
 }
 
-static void take_numbers_of_document(Points *points, JsonText document) {
-        JsonText result = json_text_find(document, "@result");
+static int take_number_of_document(const Points *points, JsonText document, const char *key, double *ret) {
+        const Expression *expression = find_derived(points, key);
+        char unused[EXPRESSION_TEXT_MAX];
 
-        for (size_t i = 0; i < points->filter.n_numbers; i++) {
-                const char *key = points->filter.numbers[i];
+        *ret = (double)NAN;
+        if (expression)
+                return expression_evaluate(expression, document, ret, unused) < 0 ? -ENOMEM : 0;
+        if (strcmp(key, SCORE_KEY) != 0)
+                (void)json_text_double(json_text_find_path(json_text_find(document, "@result"), key), ret);
+        else if (!column_is_null(points->rows, DOCUMENT_SCORE))
+                *ret = column_double(points->rows, DOCUMENT_SCORE);
+        return 0;
+}
 
+/* A failed run has no numbers. */
+static int take_numbers_of_document(Points *points, JsonText document) {
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < points->filter.n_numbers; i++) {
                 points->numbers[i] = (double)NAN;
-                if (points->row.has_failed)
-                        continue;
-                if (strcmp(key, SCORE_KEY) != 0)
-                        (void)json_text_double(json_text_find_path(result, key), &points->numbers[i]);
-                else if (!column_is_null(points->rows, DOCUMENT_SCORE))
-                        points->numbers[i] = column_double(points->rows, DOCUMENT_SCORE);
+                if (!points->row.has_failed)
+                        r = take_number_of_document(points, document, points->filter.numbers[i], &points->numbers[i]);
         }
+        return r;
 }
 
 static int read_document(Points *points) {
@@ -456,8 +472,7 @@ static int read_document(Points *points) {
                 .labels = json_text_find(document, LABELS_KEY),
                 .batch = points->batch[0] ? points->batch : NULL,
         };
-        take_numbers_of_document(points, document);
-        return 0;
+        return take_numbers_of_document(points, document);
 }
 
 static int next_document(Points *points, bool *ret_is_there) {

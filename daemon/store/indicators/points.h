@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "document/condition.h"
+#include "document/derived.h"
 #include "store/indicators/stack_facts.h"
 #include "store/reader.h"
 #include "util/scoped.h"
@@ -37,6 +38,7 @@ typedef struct PointFilter {
         size_t n_conditions;
         const char *const *numbers; /* keys of @result, or overall_score */
         size_t n_numbers;           /* at most POINT_NUMBERS_MAX */
+        const DerivedModels *derived; /* computes the numbers that models derive; NULL: none */
         const char *const *fields;  /* keys that will be read from the rows, beside the parameters */
         size_t n_fields;
         bool with_batches;          /* reads PointRow.batch, also of indexed results */

@@ -45,8 +45,9 @@ typedef union Item {
                 Field exit_status, batch, batch_index, run;
                 Field shape; /* null: no model, not indexed */
                 Field stack, specification; /* their numbers in the set, from 1; 0: none */
+                Field replaces;
         };
-        Field all[18];
+        Field all[19];
 } Item;
 
 _Static_assert(sizeof(Item) == sizeof(((Item *)NULL)->all), "an item is unpacked at once");
@@ -149,11 +150,21 @@ static int note_item(const Item *item, const IndexParts *parts, Database *databa
 /* Completes a result that was stored before, and notes what differs. */
 static int apply_again(RowSet *set, const Item *item, const Sender *sender, Database *database, Catalog *catalog, int64_t stack,
                        int64_t specification) {
+        const SentAgain sent = {
+                .id = item->id, .name = item->name, .component = item->component, .document = item->document, .version = item->version,
+                .score = item->score, .exit_status = item->exit_status, .uid = sender->uid, .replaces = item->replaces.integer,
+        };
+        char difference[STORED_AGAIN_TEXT_MAX] = "";
         ResultsStored *stored = stored_of(set);
-        int r = 0;
+        int r;
 
+        r = stored_again_apply(database, catalog, &sent, &sender->headroom->n_series, difference);
+        stored->has_replaced |= r == STORED_AGAIN_REPLACED;
+        stored->has_filled |= r == STORED_AGAIN_COMPLETED;
+        if (r == STORED_AGAIN_REPLACED || r == STORED_AGAIN_COMPLETED)
+                r = 0;
         if (stored->difference[0] == '\0')
-                r = stored_again_compare(database, item->id, sender->uid, item->document, item->exit_status, stored->difference);
+                memcpy(stored->difference, difference, sizeof(difference));
         if (r == 0 && specification != 0) {
                 r = stored_again_specify(database, item->id, sender->uid, specification);
                 stored->has_completed_specification |= r == STORED_AGAIN_COMPLETED;
@@ -503,7 +514,7 @@ static void pack_item(Buffer *buffer, const Submission *item, uint64_t stack, ui
                 pack_text_end(buffer, begin);
         } else
                 pack_fields(buffer, &(Field){}, 1);
-        pack_fields(buffer, FIELDS(field_u64(stack), field_u64(specification)));
+        pack_fields(buffer, FIELDS(field_u64(stack), field_u64(specification), field_i64(item->replaces)));
 }
 
 struct ResultPacker {

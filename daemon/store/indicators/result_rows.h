@@ -40,6 +40,7 @@ typedef struct ResultsStored {
         bool has_completed_stack; /* a result that was stored before without a software stack got one */
         bool has_other_stack;     /* a result that was stored before has another software stack, which stays */
         bool has_completed_specification, has_other_specification; /* as with stacks */
+        bool has_filled, has_replaced; /* a result that was stored before got what it lacked of the document, or another content */
         char difference[STORED_AGAIN_TEXT_MAX]; /* what of a result that was stored before differs and stays; "": nothing */
         uint8_t old[];     /* a bit for each result, lowest bit of the first byte first: set if the result was stored before */
 } ResultsStored;

@@ -9,7 +9,7 @@ static void write_names(Json *json, const IndicatorModel *model, bool of_results
         for (size_t i = 0; i < model->n_properties; i++) {
                 const Property *property = &model->properties[i];
 
-                if (property->is_result == of_results && (of_results || property->index != INDEX_NONE))
+                if (property->is_result == of_results && (of_results ? !property->from : property->index != INDEX_NONE))
                         json_string(json, property->name);
         }
         json_array_end(json);

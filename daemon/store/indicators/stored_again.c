@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/indicators/stored_again.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "store/indicators/catalog.h"
+#include "store/indicators/indexing.h"
 #include "util/json_text.h"
 #include "util/utf8.h"
 
@@ -80,28 +83,158 @@ static bool status_differs(int64_t stored, int64_t sent, Buffer *out) {
         return stored != sent;
 }
 
-enum { STORED_DOCUMENT, STORED_STATUS, N_COLUMNS };
-STATEMENT stored_find = { "SELECT document, ifnull(exit_status, 0) FROM result WHERE id = ?1 AND uid = ?2", N_COLUMNS };
+/* --- filling ------------------------------------------------------------------------------------- */
 
-int stored_again_compare(Database *database, Field result_id, uint32_t uid, Field document, Field exit_status,
-                         char ret[static STORED_AGAIN_TEXT_MAX]) {
-        Prepared *row = database_prepare(database, &stored_find, FIELDS(result_id, field_u64(uid)));
-        scoped(buffer_deinit) Buffer text = {};
+static void put_member(JsonText quoted, Json *json) {
+        scoped(buffer_deinit) Buffer key = {};
+
+        json_text_decode(quoted, &key);
+        json_key(json, key.text ?: "");
+}
+
+/* The names that identify a result are known in any case. */
+static bool is_identity(JsonText quoted) {
+        static const char *const keys[] = { "name", "component", "framework" };
+
+        for (size_t i = 0; i < N_ELEMENTS(keys); i++)
+                if (json_text_is_string(quoted, keys[i], strlen(keys[i])))
+                        return true;
+        return false;
+}
+
+static JsonText find_member(JsonText object, JsonText quoted) {
+        scoped(buffer_deinit) Buffer key = {};
+
+        json_text_decode(quoted, &key);
+        return json_text_find(object, key.text ?: "");
+}
+
+/* Writes the stored object with the members that only the sent one has, also of objects within. Returns true if there are any. */
+static bool put_filled(JsonText stored, JsonText sent, unsigned depth, Json *json) {
+        JsonWalk walk = json_text_walk(stored);
+        JsonText quoted, value;
+        bool has_filled = false;
+
+        json_object_begin(json);
+        while (json_text_walk_next(&walk, &quoted, &value)) {
+                JsonText other = find_member(sent, quoted);
+
+                put_member(quoted, json);
+                if (depth < DEPTH_MAX && json_text_kind(value) == JSON_KIND_OBJECT && json_text_kind(other) == JSON_KIND_OBJECT)
+                        has_filled |= put_filled(value, other, depth + 1, json);
+                else
+                        json_text_write(value, json);
+        }
+        walk = json_text_walk(sent);
+        while (json_text_walk_next(&walk, &quoted, &value)) {
+                if ((depth == 0 && is_identity(quoted)) || find_member(stored, quoted).text)
+                        continue;
+                put_member(quoted, json);
+                json_text_write(value, json);
+                has_filled = true;
+        }
+        json_object_end(json);
+        return has_filled;
+}
+
+/* --- the stored result ---------------------------------------------------------------------------- */
+
+_Static_assert((int)STORED_AGAIN_COMPLETED > (int)CATALOG_REFUSED, "the outcomes differ");
+
+enum { STORED_DOCUMENT, STORED_STATUS, STORED_ROW, STORED_SERIES, STORED_TIME, STORED_IS_SAME, N_COLUMNS };
+STATEMENT stored_find = {
+        "SELECT document, ifnull(exit_status, 0), row, ifnull(series, 0), time_ms,"
+        " (SELECT text FROM term WHERE id = name) = ?3 AND (SELECT text FROM term WHERE id = component) = ?4"
+        " FROM result WHERE id = ?1 AND uid = ?2",
+        N_COLUMNS,
+};
+STATEMENT stored_charge = {
+        "UPDATE holder SET n_bytes = n_bytes + length(CAST(?2 AS BLOB)) -"
+        " (SELECT length(CAST(document AS BLOB)) FROM result WHERE row = ?3) WHERE uid = ?1", 0,
+};
+STATEMENT stored_fill = {
+        "UPDATE result SET document = ?2, version = coalesce(version, ?3), score = coalesce(score, ?4), series = NULL WHERE row = ?1", 0,
+};
+STATEMENT stored_replace = {
+        "UPDATE result SET document = ?2, version = ?3, score = ?4, exit_status = ?5, series = NULL WHERE row = ?1", 0,
+};
+
+typedef struct Found {
+        int64_t row, series;
+        uint64_t time_ms;
+        bool is_same_name;
+        Buffer document; /* owned; what the result gets */
+        bool has_filled;
+        Buffer difference; /* owned */
+} Found;
+
+static void found_deinit(Found *found) {
+        buffer_deinit(&found->document);
+        buffer_deinit(&found->difference);
+}
+
+/* Reads the stored row, and finds what it lacks and where it differs. */
+static void read_row(const Prepared *row, const SentAgain *sent, Found *ret) {
+        JsonText stored = column_json(row, STORED_DOCUMENT), document = json_text(sent->document.text, (size_t)sent->document.n);
+
+        ret->row = column_i64(row, STORED_ROW);
+        ret->series = column_i64(row, STORED_SERIES);
+        ret->time_ms = column_u64(row, STORED_TIME);
+        ret->is_same_name = column_i64(row, STORED_IS_SAME);
+        if (!ret->is_same_name)
+                buffer_puts(&ret->difference, "it is a result of another indicator or component");
+        if (!ret->is_same_name || status_differs(column_i64(row, STORED_STATUS), sent->exit_status.integer, &ret->difference))
+                return;
+        ret->has_filled = put_filled(stored, document, 0, &(Json){ .out = &ret->document }) &&
+                          ret->document.n <= STORED_AGAIN_DOCUMENT_MAX;
+        if (ret->has_filled)
+                stored = json_text(ret->document.text ?: "", ret->document.n);
+        (void)find_difference("", 0, stored, document, &ret->difference);
+}
+
+/* The result moves to the series of its new parameters. */
+static int update(Database *database, Catalog *catalog, const SentAgain *sent, const Found *found, int64_t *n_new_max) {
+        Field row = field_i64(found->row), document = sent->replaces ? sent->document : field_buffer(&found->document);
+        int r;
+
+        r = database_run(database, &stored_charge, FIELDS(field_u64(sent->uid), document, row));
+        if (r == 0 && sent->replaces)
+                r = database_run(database, &stored_replace, FIELDS(row, document, sent->version, sent->score, sent->exit_status));
+        else if (r == 0)
+                r = database_run(database, &stored_fill, FIELDS(row, document, sent->version, sent->score));
+        if (r != 0 || found->series == 0)
+                return r;
+
+        r = series_remove_point(database, found->series, found->time_ms, found->row);
+        series_forget(catalog_series(catalog)); /* the series may have lost its last point */
+        return r == 0 ? indexing_index_row(database, catalog, found->row, n_new_max) : r;
+}
+
+int stored_again_apply(Database *database, Catalog *catalog, const SentAgain *sent, int64_t *n_new_max,
+                       char ret[static STORED_AGAIN_TEXT_MAX]) {
+        Prepared *row = database_prepare(database, &stored_find, FIELDS(sent->id, field_u64(sent->uid), sent->name, sent->component));
+        scoped(found_deinit) Found found = {};
+        bool is_change, replaces;
         int r;
 
         ret[0] = '\0';
         r = database_step(database, row);
         if (r != DATABASE_ROW)
                 return r;
-
-        if (!status_differs(column_i64(row, STORED_STATUS), exit_status.integer, &text))
-                (void)find_difference("", 0, column_json(row, STORED_DOCUMENT), json_text(document.text, (size_t)document.n), &text);
+        read_row(row, sent, &found);
         r = database_finish(database, row);
-        if (r == 0)
-                r = buffer_error(&text);
-        if (r == 0 && text.n > 0)
-                (void)snprintf(ret, STORED_AGAIN_TEXT_MAX, "%.*s", (int)utf8_cut(text.text, STORED_AGAIN_TEXT_MAX - 1), text.text);
-        return r;
+        if (r != 0 || buffer_error(&found.document) < 0 || buffer_error(&found.difference) < 0)
+                return r != 0 ? r : -ENOMEM;
+
+        is_change = found.has_filled || found.difference.n > 0;
+        replaces = sent->replaces && found.is_same_name && is_change;
+        if (found.difference.n > 0 && !replaces)
+                (void)snprintf(ret, STORED_AGAIN_TEXT_MAX, "%.*s", (int)utf8_cut(found.difference.text, STORED_AGAIN_TEXT_MAX - 1),
+                               found.difference.text);
+        if (!replaces && !found.has_filled)
+                return 0;
+        r = update(database, catalog, sent, &found, n_new_max);
+        return r != 0 ? r : replaces ? STORED_AGAIN_REPLACED : STORED_AGAIN_COMPLETED;
 }
 
 /* --- specification ------------------------------------------------------------------------------- */

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Stored again: a result that is sent again. What is stored stays; what it lacks is added. */
+/*
+ * Stored again: a result that is sent again. What is stored stays, and what it lacks is added; or, if the sender asks for it, the sent
+ * content replaces the stored. The time, the job and the batch stay in any case.
+ */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "store/database.h"
@@ -10,14 +14,28 @@
 
 #define STORED_AGAIN_TEXT_MAX 256U
 
-/* Compares the document and the exit status with those that the user's result of this id has. ret: the first difference, such as
- * "@result.elapsed is 1.5, and is 1.2 now"; "": none. 0 or an outcome of database.h. */
-int stored_again_compare(Database *database, Field result_id, uint32_t uid, Field document, Field exit_status,
-                         char ret[static STORED_AGAIN_TEXT_MAX]);
+#define STORED_AGAIN_DOCUMENT_MAX (1024U * 1024U) /* bytes of a document that gets what it lacks */
+
+struct Catalog;
+
+typedef struct SentAgain {
+        Field id, name, component, document, version, score, exit_status;
+        uint32_t uid; /* of the sender */
+        bool replaces;
+} SentAgain;
+
+/*
+ * Completes or replaces the content of the user's result of this id. ret: the first difference that stays, such as
+ * "@result.elapsed is 1.5, and is 1.2 now"; "": none. n_new_max: as for series_find(). 0, STORED_AGAIN_COMPLETED, STORED_AGAIN_REPLACED,
+ * SERIES_REFUSED, or an outcome of database.h.
+ */
+int stored_again_apply(Database *database, struct Catalog *catalog, const SentAgain *sent, int64_t *n_new_max,
+                       char ret[static STORED_AGAIN_TEXT_MAX]);
 
 /* Gives the user's result of this id the specification if it has none. 0, an outcome below, or an outcome of database.h. */
 enum {
-        STORED_AGAIN_COMPLETED = 100, /* behind the outcomes of database.h */
+        STORED_AGAIN_COMPLETED = 110, /* behind the outcomes of catalog.h */
+        STORED_AGAIN_REPLACED,
         STORED_AGAIN_DIFFERS, /* it has another one, which stays */
 };
 int stored_again_specify(Database *database, Field result_id, uint32_t uid, int64_t specification);

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Accepts new levels of KPIs, lists accepted levels, and removes them. */
+
+#include <string.h>
+
+#include "client/api/api_query.h"
+#include "client/api/indicator_path.h"
+#include "client/cli/grid.h"
+#include "client/cli/message.h"
+#include "client/cli/output.h"
+#include "client/commands/commands.h"
+#include "client/deliver/deliver.h"
+#include "client/kpi/kpi_report.h"
+#include "document/accepted_level.h"
+#include "document/value_parse.h"
+#include "util/sha256.h"
+
+#define LEVELS_PATH "/api/v1/kpis/accepted"
+#define KEY_DIGITS 32U
+
+typedef struct KpiAckOptions {
+        OptionTexts where;
+        const char *note;
+        bool list, remove, json;
+        uint64_t timeout_ns;
+} KpiAckOptions;
+
+static const Option options_table[] = {
+        { "where", 'w', "CONDITION", "Select by KEY=VALUE, or != < <= > >=; may be repeated",
+          OPTION_TEXTS(KpiAckOptions, where, ACCEPTED_LEVEL_WHERE_MAX, option_parse_condition) },
+        { "note", 0, "TEXT", "Reason, which is shown with each verdict", OPTION_LINE(KpiAckOptions, note, ACCEPTED_LEVEL_NOTE_MAX) },
+        { "list", 0, NULL, "List the accepted levels instead", OPTION_FLAG(KpiAckOptions, list) },
+        { "remove", 0, NULL, "No longer accept the level: the whole history counts again", OPTION_FLAG(KpiAckOptions, remove) },
+        OPTION_ROW_TIMEOUT(KpiAckOptions, timeout_ns),
+        OPTION_ROW_JSON(KpiAckOptions, json),
+        {},
+};
+
+/* --- requests ------------------------------------------------------------------------------------- */
+
+static int explain(const Courier *courier, const Delivery *delivery, const char *kpi, const char *change, int outcome) {
+        const Reply *reply = &delivery->reply;
+        char reason[DELIVERY_TEXT_MAX];
+
+        if (outcome < 0)
+                return command_fail(outcome);
+        if (outcome == DELIVERY_REFUSED) {
+                message_print("the level of %s was not %s: %s", kpi, change,
+                              reply->status == STATUS_DENIED ? "an administrator accepted it, and can remove it" :
+                              reply->complaint.text[0] ? reply->complaint.text : request_status_name(reply->status));
+                return EXIT_FAILED;
+        }
+        delivery_explain(delivery, courier, reason);
+        message_print("%s", reason);
+        return delivery->error < 0 ? EXIT_UNREACHABLE : EXIT_FAILED;
+}
+
+/* Writes the declaration. Its key is made of the KPI and the conditions, so that it replaces one for the same. */
+static void put_declaration(const KpiAckOptions *options, const char *kpi, uint64_t until_ms, Buffer *out) {
+        scoped(buffer_deinit) Buffer identity = {};
+        Json json = { .out = out };
+        char key[SHA256_TEXT_MAX];
+
+        buffer_puts(&identity, kpi);
+        for (size_t i = 0; i < options->where.n; i++)
+                buffer_printf(&identity, "\n%s", options->where.items[i]);
+        sha256_text(identity.text ?: "", identity.n, key);
+        key[KEY_DIGITS] = '\0';
+
+        json_object_begin(&json);
+        json_put_string(&json, "name", ACCEPTED_LEVEL_NAME);
+        json_put_string(&json, "component", key);
+        json_put_object_begin(&json, "accepted");
+        json_put_string(&json, "kpi", kpi);
+        json_put_uint(&json, "until_ms", until_ms);
+        json_put_array_begin(&json, "where");
+        for (size_t i = 0; i < options->where.n; i++)
+                json_string(&json, options->where.items[i]);
+        json_array_end(&json);
+        json_put_string(&json, "note", options->note);
+        json_object_end(&json);
+        json_object_end(&json);
+}
+
+static int send(const CommandLine *line, const char *kpi, uint64_t until_ms) {
+        const KpiAckOptions *options = line->options;
+        scoped(deliver_courier_deinit) Courier courier;
+        scoped(buffer_deinit) Buffer text = {};
+        scoped(arena_deinit) Arena arena = {};
+        const Value *document;
+        bool is_canonical;
+        ValueError error;
+        Delivery delivery;
+        int r;
+
+        put_declaration(options, kpi, until_ms, &text);
+        r = buffer_error(&text);
+        if (r == 0)
+                r = arena_init(&arena, value_parse_arena_size(text.n));
+        if (r < 0)
+                return command_fail(r);
+        r = value_parse(text.text, text.n, &arena, &document, &is_canonical, &error);
+        if (r != 0)
+                return command_refuse(line->command->name, "the note or a condition is not valid text: %s", error.text);
+
+        deliver_courier_init(&courier, line->global.socket, options->timeout_ns);
+        r = deliver_models(&courier, &document, 1, &delivery);
+        return r == 0 ? EXIT_DONE : explain(&courier, &delivery, kpi, "accepted", r);
+}
+
+/* --- accept --------------------------------------------------------------------------------------- */
+
+/* Conditions are about what the runs of a series have in common: others would never be met. */
+static int check_where(const CommandLine *line, const Value *kpis) {
+        const KpiAckOptions *options = line->options;
+        Condition condition;
+
+        for (size_t i = 0; i < options->where.n; i++) {
+                bool is_known = false;
+
+                if (condition_parse(options->where.items[i], &condition) != 0)
+                        continue;
+                if (strcmp(condition.key, "component") == 0 || strcmp(condition.key, "hardware") == 0)
+                        continue;
+                for (size_t k = 0; k < answer_length(kpis) && !is_known; k++) {
+                        const char *key = condition.key;
+
+                        key += strncmp(key, CONDITION_PARAMETERS, strlen(CONDITION_PARAMETERS)) == 0 ? strlen(CONDITION_PARAMETERS) : 0;
+                        is_known = value_get(value_get(value_get(&kpis->items[k], "labels"), "parameters"), key) != NULL;
+                }
+                if (!is_known)
+                        return command_refuse(line->command->name, "--where: '%s' does not divide the histories of %s; use component, "
+                                              "hardware, or a parameter that perfctl kpi show prints", condition.key, line->arguments[0]);
+        }
+        return EXIT_DONE;
+}
+
+/* Returns the name of the KPI if all are series of one, else the argument: a pattern, or an indicator with several results. */
+static const char *find_name(const CommandLine *line, const Value *kpis) {
+        const char *first = answer_text(&kpis->items[0], "kpi");
+
+        for (size_t i = 1; i < answer_length(kpis); i++)
+                if (strcmp(answer_text(&kpis->items[i], "kpi"), first) != 0)
+                        return line->arguments[0];
+        return first;
+}
+
+/* Writes "PiMatmul.rate of tensorflow matrix_size=512: accepted 80.2 GFLOP/s at 2.11.0". */
+static void put_accepted(const Value *kpi, Screen *screen) {
+        const char *unit = answer_text(kpi, "unit"), *version = answer_text(kpi, "version");
+        scoped(buffer_deinit) Buffer text = {}, labels = {};
+        char value[TEXT_MAX];
+
+        text_figure(answer_number(kpi, "value"), value);
+        kpi_report_put_labels(kpi, &labels);
+        buffer_printf(&text, "%s of %s: accepted %s%s%s%s%s", answer_text(kpi, "kpi"), labels.text ?: "", value, *unit ? " " : "", unit,
+                      *version ? " at " : "", version);
+        (void)screen_text(screen, text.text ?: "");
+        buffer_putc(screen->out, '\n');
+}
+
+static int accept(const CommandLine *line) {
+        const KpiAckOptions *options = line->options;
+        scoped(api_query_deinit) ApiQuery query = {};
+        scoped(buffer_deinit) Buffer path = {}, out = {};
+        uint64_t until_ms = 0;
+        const Value *kpis;
+        Screen screen;
+        int r;
+
+        buffer_puts(&path, "/api/v1/kpis/");
+        buffer_put_encoded(&path, line->arguments[0]);
+        buffer_puts(&path, "/regress");
+        indicator_path_select(&path, &(SelectionOptions){ .where = options->where });
+        r = api_query_open(&query, &line->global, path.text ?: "/");
+        if (r != EXIT_DONE)
+                return r;
+        kpis = value_get(query.answer, "kpis");
+        if (answer_length(kpis) == 0) {
+                message_print("no runs of %s to accept%s%s", line->arguments[0], *answer_text(query.answer, "note") ? ": " : "",
+                              answer_text(query.answer, "note"));
+                return EXIT_FAILED;
+        }
+
+        screen_init(&screen, &out, STDOUT_FILENO, line->global.no_color);
+        for (size_t i = 0; i < answer_length(kpis); i++) {
+                uint64_t time_ms = answer_time(&kpis->items[i], "time_ms");
+
+                until_ms = time_ms > until_ms ? time_ms : until_ms;
+                put_accepted(&kpis->items[i], &screen);
+        }
+        r = check_where(line, kpis);
+        if (r == EXIT_DONE)
+                r = send(line, find_name(line, kpis), until_ms);
+        return r == EXIT_DONE ? output_print(&out) : r;
+}
+
+/* --- list and remove ------------------------------------------------------------------------------ */
+
+static void put_where(const Value *level, Buffer *out) {
+        const Value *where = value_get(level, "where");
+
+        buffer_puts(out, answer_length(where) > 0 ? "" : "-");
+        for (size_t i = 0; i < answer_length(where); i++)
+                buffer_printf(out, "%s%s", i > 0 ? " " : "", where->items[i].string);
+}
+
+static int list(const CommandLine *line) {
+        const KpiAckOptions *options = line->options;
+        scoped(api_query_deinit) ApiQuery query = {};
+        scoped(grid_deinit) Grid grid = {};
+        const Value *levels;
+        int r;
+
+        r = api_query_open(&query, &line->global, LEVELS_PATH);
+        if (r != EXIT_DONE)
+                return r;
+        if (options->json)
+                return api_query_print_json(&query);
+        levels = value_get(query.answer, "accepted");
+        if (answer_length(levels) == 0) {
+                message_print("no level is accepted");
+                return EXIT_DONE;
+        }
+        grid_init_heads(&grid, "KPI|WHERE|RUNS UNTIL|ACCEPTED|BY|FOR|NOTE");
+        for (size_t i = 0; i < answer_length(levels); i++) {
+                const Value *level = &levels->items[i];
+                scoped(buffer_deinit) Buffer where = {};
+                char user[TEXT_MAX];
+
+                put_where(level, &where);
+                kpi_report_user(level, user);
+                grid_text(&grid, answer_text(level, "kpi"));
+                grid_text(&grid, where.text ?: "");
+                grid_minute(&grid, answer_time(level, "until_ms"));
+                grid_minute(&grid, answer_time(level, "time_ms"));
+                grid_text(&grid, user);
+                grid_text(&grid, answer_flag(level, "for_all") ? "all" : "own");
+                grid_text(&grid, answer_text(level, "note"));
+        }
+        return grid_print(&grid, line->global.no_color);
+}
+
+/* True if the level is of the KPI, whose indicator may be left out, and has the conditions of the command line, if any. */
+static bool is_named(const Value *level, const CommandLine *line) {
+        const KpiAckOptions *options = line->options;
+        const char *kpi = answer_text(level, "kpi"), *given = line->arguments[0], *dot = strchr(kpi, '.');
+        const Value *where = value_get(level, "where");
+        bool is_same = answer_length(where) == options->where.n || options->where.n == 0;
+
+        for (size_t i = 0; is_same && i < options->where.n; i++)
+                is_same = strcmp(where->items[i].string, options->where.items[i]) == 0;
+        return is_same && (strcmp(kpi, given) == 0 || (dot && strcmp(dot + 1, given) == 0));
+}
+
+static int remove_all(const CommandLine *line) {
+        const KpiAckOptions *options = line->options;
+        scoped(api_query_deinit) ApiQuery query = {};
+        scoped(deliver_courier_deinit) Courier courier;
+        scoped(buffer_deinit) Buffer out = {};
+        const Value *levels;
+        Delivery delivery;
+        int r;
+
+        deliver_courier_init(&courier, line->global.socket, options->timeout_ns);
+        r = api_query_open(&query, &line->global, LEVELS_PATH);
+        if (r != EXIT_DONE)
+                return r;
+        levels = value_get(query.answer, "accepted");
+        for (size_t i = 0; i < answer_length(levels); i++) {
+                const Value *level = &levels->items[i];
+                scoped(buffer_deinit) Buffer where = {};
+
+                if (!is_named(level, line))
+                        continue;
+                r = deliver_model_removal(&courier, ACCEPTED_LEVEL_NAME, answer_text(level, "key"), &delivery);
+                if (r != 0)
+                        return explain(&courier, &delivery, answer_text(level, "kpi"), "removed", r);
+                put_where(level, &where);
+                buffer_printf(&out, "%s (%s): no longer accepted\n", answer_text(level, "kpi"), where.text ?: "");
+        }
+        if (out.n > 0)
+                return output_print(&out);
+        message_print("no level of %s is accepted; perfctl kpi ack --list shows all", line->arguments[0]);
+        return EXIT_FAILED;
+}
+
+static int kpi_ack_run(const CommandLine *line) {
+        const KpiAckOptions *options = line->options;
+
+        if (options->list != (line->n_arguments == 0))
+                return command_refuse(line->command->name, options->list ? "--list takes no KPI" : "a KPI is missing");
+        if (options->list && (options->remove || options->note || options->where.n > 0))
+                return command_refuse(line->command->name, "--list takes no other options than --json");
+        if (options->json && !options->list)
+                return command_refuse(line->command->name, "--json is for --list");
+        if (options->remove && options->note)
+                return command_refuse(line->command->name, "--remove takes no --note");
+        return options->list ? list(line) : options->remove ? remove_all(line) : accept(line);
+}
+
+const Command cmd_kpi_ack = {
+        .name = "kpi ack",
+        .arguments = "[KPI]",
+        .summary = "Accept the new level of a KPI",
+        .help = "From now on, runs of the KPI are compared with the level of its newest run, and no longer with the runs before. What an "
+                "administrator accepts applies to what all users ask, else only to what this user asks. KPI is as in perfctl kpi "
+                "regress.",
+        .examples = { "perfctl kpi ack PiMatmul.rate --note 'slower, but exact'", "perfctl kpi ack PiMatmul -w matrix_size=512",
+                      "perfctl kpi ack --list", "perfctl kpi ack --remove PiMatmul.rate" },
+        COMMAND_OPTIONS(KpiAckOptions, options_table),
+        .n_arguments_max = 1,
+        .value = OPTION_VALUE_INDICATOR,
+        .run = kpi_ack_run,
+};

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "indicators/live_kpis.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "util/array.h"
+#include "util/buffer.h"
+#include "util/scoped.h"
+
+static void kpi_deinit(LiveKpi *kpi) {
+        free(kpi->indicator);
+        free(kpi->base);
+        free(kpi->unit);
+        free(kpi->help);
+        free(kpi->labels);
+        *kpi = (LiveKpi){};
+}
+
+void live_kpis_deinit(LiveKpis *kpis) {
+        for (size_t i = 0; i < kpis->n; i++)
+                kpi_deinit(&kpis->items[i]);
+        free(kpis->items);
+        *kpis = (LiveKpis){};
+}
+
+/* --- texts ---------------------------------------------------------------------------------------- */
+
+/* Writes letters, digits and _; another character becomes _. */
+static void put_name(const char *text, Buffer *out) {
+        if (*text >= '0' && *text <= '9')
+                buffer_putc(out, '_');
+        for (; *text; text++) {
+                bool is_letter = (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z');
+
+                buffer_putc(out, is_letter || (*text >= '0' && *text <= '9') ? *text : '_');
+        }
+}
+
+/* Writes a text for a line of help, where quotes, backslashes and newlines have no place. */
+static void put_help(const char *text, Buffer *out) {
+        for (; *text; text++)
+                buffer_putc(out, *text == '"' || *text == '\\' ? '\'' : (unsigned char)*text < 0x20 ? ' ' : *text);
+}
+
+static void put_escaped(const char *text, Buffer *out) {
+        for (; *text; text++) {
+                if (*text == '\n')
+                        buffer_puts(out, "\\n");
+                else if (*text == '\\' || *text == '"')
+                        buffer_printf(out, "\\%c", *text);
+                else
+                        buffer_putc(out, *text);
+        }
+}
+
+/* Two parameters may have the same name as a label: the first has it. */
+static void put_label(const char *key, const char *value, Buffer *out) {
+        scoped(buffer_deinit) Buffer label = {};
+
+        buffer_putc(&label, ',');
+        put_name(key, &label);
+        buffer_puts(&label, "=\"");
+        if (!label.text || (out->text && strstr(out->text, label.text)) ||
+            (out->text && strncmp(out->text, label.text + 1, label.n - 1) == 0))
+                return;
+        buffer_puts(out, out->n > 0 ? label.text : label.text + 1);
+        put_escaped(value, out);
+        buffer_putc(out, '"');
+}
+
+/* The component and the declared parameters tell the series of a KPI apart; others may differ with each run. */
+static void put_labels(const Submission *item, Buffer *out) {
+        const IndicatorModel *model = item->model;
+
+        put_label("component", item->indicator.component ?: "", out);
+        for (size_t i = 0; i < model->n_properties; i++) {
+                const Property *property = &model->properties[i];
+                const Value *value = property->is_result ? NULL : value_get_given(item->indicator.parameters, property->name);
+                scoped(buffer_deinit) Buffer text = {};
+
+                if (!value || !value_is_scalar(value))
+                        continue;
+                if (value->type == VALUE_STRING)
+                        buffer_puts(&text, value->string);
+                else
+                        value_write_json(value, &(Json){ .out = &text });
+                put_label(property->name, text.text ?: "", out);
+        }
+}
+
+/* --- series --------------------------------------------------------------------------------------- */
+
+static char *name_of(const char *text) {
+        Buffer name = {};
+
+        put_name(text, &name);
+        return buffer_take(&name);
+}
+
+static char *help_of(const Property *property) {
+        Buffer help = {};
+
+        put_help(property->help ?: "", &help);
+        if (property->unit) {
+                buffer_puts(&help, help.n > 0 ? " (in " : "(in ");
+                put_help(property->unit, &help);
+                buffer_putc(&help, ')');
+        }
+        buffer_puts(&help, "");
+        return buffer_take(&help);
+}
+
+/* Returns the least recently used series of the user with the most; users share the counters of their uid modulo their number. */
+static LiveKpi *find_victim(LiveKpis *kpis, uint32_t uid) {
+        uint16_t n_of_user[256] = {}, n_most;
+        LiveKpi *victim = NULL;
+
+        n_most = n_of_user[uid % 256] = 1;
+        for (size_t i = 0; i < kpis->n; i++)
+                if (++n_of_user[kpis->items[i].uid % 256] > n_most)
+                        n_most = n_of_user[kpis->items[i].uid % 256];
+        for (size_t i = 0; i < kpis->n; i++)
+                if (n_of_user[kpis->items[i].uid % 256] == n_most && (!victim || kpis->items[i].used < victim->used))
+                        victim = &kpis->items[i];
+        return victim;
+}
+
+static LiveKpi *find_series(LiveKpis *kpis, const LiveKpi *key) {
+        for (size_t i = 0; i < kpis->n; i++) {
+                LiveKpi *kpi = &kpis->items[i];
+
+                if (kpi->hash == key->hash && strcmp(kpi->indicator, key->indicator) == 0 && strcmp(kpi->base, key->base) == 0 &&
+                    strcmp(kpi->labels, key->labels) == 0)
+                        return kpi;
+        }
+        return NULL;
+}
+
+/* Takes the texts of *added. A series that is there keeps its value if that is newer. */
+static void put_series(LiveKpis *kpis, LiveKpi *added) {
+        LiveKpi *kpi = find_series(kpis, added);
+
+        if (kpi && kpi->time_ms > added->time_ms) {
+                kpi_deinit(added);
+                return;
+        }
+        if (!kpi && kpis->n == LIVE_KPIS_MAX) {
+                kpi = find_victim(kpis, added->uid);
+                kpis->n_left_out++;
+        }
+        if (!kpi) {
+                if (ARRAY_EXTEND(kpis->items, kpis->n) < 0) {
+                        kpi_deinit(added);
+                        return;
+                }
+                kpis->items[kpis->n] = (LiveKpi){};
+                kpi = &kpis->items[kpis->n++];
+        }
+        kpi_deinit(kpi);
+        *kpi = *added;
+        *added = (LiveKpi){};
+        kpi->used = ++kpis->n_uses;
+        kpis->version++;
+}
+
+static void add_result(LiveKpis *kpis, const Property *property, const char *labels, double value, const LiveKpi *common) {
+        LiveKpi kpi = *common;
+
+        kpi.base = name_of(kpi.base ?: property->name);
+        kpi.indicator = strdup(kpi.indicator);
+        kpi.unit = strdup(property->unit ?: "");
+        kpi.help = help_of(property);
+        kpi.labels = strdup(labels);
+        kpi.value = value;
+        if (!kpi.base || !kpi.indicator || !kpi.unit || !kpi.help || !kpi.labels) {
+                kpi_deinit(&kpi);
+                return;
+        }
+        kpi.hash = hash_text(hash_text(hash_text(HASH_BEGIN, kpi.indicator), kpi.base), kpi.labels);
+        put_series(kpis, &kpi);
+}
+
+void live_kpis_add(LiveKpis *kpis, uint32_t uid, const Submission *item, uint64_t arrived_ms) {
+        const IndicatorModel *model = item->model;
+        const LiveKpi common = { .indicator = (char *)item->indicator.name, .base = (char *)(model ? model->kpi_name : NULL),
+                                 .time_ms = item->time_ms ?: arrived_ms, .uid = uid };
+        scoped(buffer_deinit) Buffer labels = {};
+
+        for (size_t i = 0; model && !submission_has_failed(item) && i < model->n_properties; i++) {
+                const Property *property = &model->properties[i];
+                const Value *value;
+
+                if (!property->is_result || property->direction == DIRECTION_UNKNOWN)
+                        continue;
+                value = value_get_given(item->indicator.result, property->name);
+                if (!value || !value_is_number(value) || !isfinite(value_number(value)))
+                        continue;
+                if (labels.n == 0)
+                        put_labels(item, &labels);
+                if (buffer_error(&labels) < 0 || labels.n > LIVE_KPIS_LABELS_MAX)
+                        kpis->n_left_out++;
+                else
+                        add_result(kpis, property, labels.text, value_number(value), &common);
+        }
+}
+
+void live_kpis_merge(LiveKpis *kpis, LiveKpis *from) {
+        kpis->version += from->n_left_out > 0;
+        kpis->n_left_out += from->n_left_out;
+        for (size_t i = 0; i < from->n; i++)
+                put_series(kpis, &from->items[i]);
+        free(from->items);
+        *from = (LiveKpis){};
+}
+
+/* --- publishing ----------------------------------------------------------------------------------- */
+
+/* A series with the place of its texts, which may move while they are written. */
+typedef struct Shown {
+        const LiveKpi *kpi;
+        size_t family, unit, help, labels; /* offsets */
+} Shown;
+
+typedef struct ShownList {
+        Shown *items; /* owned */
+        size_t n;
+        Buffer texts; /* owned */
+} ShownList;
+
+static void shown_list_deinit(ShownList *list) {
+        free(list->items);
+        buffer_deinit(&list->texts);
+}
+
+static int compare_bases(const void *a, const void *b) {
+        const LiveKpi *x = ((const Shown *)a)->kpi, *y = ((const Shown *)b)->kpi;
+
+        return strcmp(x->base, y->base) ?: strcmp(x->indicator, y->indicator);
+}
+
+static int compare_families(const void *a, const void *b, void *userdata) {
+        const Shown *x = a, *y = b;
+        const char *texts = userdata;
+
+        return strcmp(texts + x->family, texts + y->family) ?: strcmp(x->kpi->indicator, y->kpi->indicator) ?:
+               strcmp(x->kpi->labels, y->kpi->labels);
+}
+
+/* True if the name may be that of a family of perfd itself. */
+static bool is_own(const char *family) {
+        static const char *const prefixes[] = { "perfd_", "process_" };
+
+        for (size_t i = 0; i < N_ELEMENTS(prefixes); i++)
+                if (strncmp(family, prefixes[i], strlen(prefixes[i])) == 0)
+                        return true;
+        return false;
+}
+
+static size_t put_text(Buffer *texts, const char *text) {
+        size_t at = texts->n;
+
+        buffer_put(texts, text, strlen(text) + 1);
+        return at;
+}
+
+/* Writes the name of the family, with the name of the indicator if another has this name. */
+static size_t put_family(Buffer *texts, const LiveKpi *kpi, bool is_clash) {
+        size_t at = texts->n;
+
+        if (is_clash) {
+                put_name(kpi->indicator, texts);
+                buffer_putc(texts, '_');
+        }
+        buffer_put(texts, kpi->base, strlen(kpi->base) + 1);
+        return at;
+}
+
+static bool ends_with_unit(const char *family, const char *unit) {
+        size_t n = strlen(family), n_unit = strlen(unit);
+
+        return n_unit > 0 && n > n_unit + 1 && family[n - n_unit - 1] == '_' && strcmp(family + n - n_unit, unit) == 0;
+}
+
+/* Writes the texts of the series, whose families are neighbours by their bases. */
+static int put_texts(ShownList *list) {
+        for (size_t i = 0, end; i < list->n; i = end) {
+                const LiveKpi *first = list->items[i].kpi;
+                bool is_clash = is_own(first->base);
+
+                for (end = i; end < list->n && strcmp(list->items[end].kpi->base, first->base) == 0; end++)
+                        is_clash |= strcmp(list->items[end].kpi->indicator, first->indicator) != 0;
+                for (size_t k = i; k < end; k++) {
+                        Shown *shown = &list->items[k];
+
+                        shown->family = put_family(&list->texts, shown->kpi, is_clash);
+                        if (buffer_error(&list->texts) < 0)
+                                return -ENOMEM;
+                        shown->unit = put_text(&list->texts, ends_with_unit(list->texts.text + shown->family, shown->kpi->unit) ?
+                                                             shown->kpi->unit : "");
+                        shown->help = put_text(&list->texts, shown->kpi->help);
+                        shown->labels = put_text(&list->texts, shown->kpi->labels);
+                }
+        }
+        return buffer_error(&list->texts);
+}
+
+/* True if the name of the family is too long, of perfd itself, or that of another indicator before in the list. */
+static bool has_bad_name(const ShownList *list, size_t i, const Shown *before) {
+        const Shown *shown = &list->items[i];
+        const char *family = list->texts.text + shown->family;
+
+        return strlen(family) > KPIS_FAMILY_MAX || is_own(family) ||
+               (before && strcmp(list->texts.text + before->family, family) == 0 &&
+                strcmp(before->kpi->indicator, shown->kpi->indicator) != 0);
+}
+
+static void fill(ShownList *list, KpiSample *samples, KpisSnapshot *ret) {
+        const char *texts = list->texts.text;
+        const Shown *before = NULL;
+
+        ret->n = 0;
+        for (size_t i = 0; i < list->n; i++) {
+                const Shown *shown = &list->items[i];
+
+                if (has_bad_name(list, i, before)) {
+                        ret->n_left_out++;
+                        continue;
+                }
+                before = shown;
+                samples[ret->n++] = (KpiSample){ texts + shown->family, texts + shown->unit, texts + shown->help, texts + shown->labels,
+                                                 shown->kpi->value };
+        }
+        free(ret->samples);
+        free(ret->texts);
+        ret->samples = samples;
+        ret->texts = buffer_take(&list->texts);
+}
+
+int live_kpis_publish(const LiveKpis *kpis, KpisSnapshot *ret) {
+        scoped(shown_list_deinit) ShownList list = {};
+        KpiSample *samples;
+        int r;
+
+        if (ret->version == kpis->version)
+                return 0;
+        list.items = calloc(kpis->n + 1, sizeof(*list.items));
+        if (!list.items)
+                return -ENOMEM;
+        for (size_t i = 0; i < kpis->n; i++)
+                list.items[list.n++].kpi = &kpis->items[i];
+        qsort(list.items, list.n, sizeof(*list.items), compare_bases);
+        r = put_texts(&list);
+        if (r < 0)
+                return r;
+        if (list.n > 0)
+                qsort_r(list.items, list.n, sizeof(*list.items), compare_families, list.texts.text);
+        samples = calloc(list.n + 1, sizeof(*samples));
+        if (!samples)
+                return -ENOMEM;
+        ret->n_left_out = kpis->n_left_out;
+        fill(&list, samples, ret);
+        ret->version = kpis->version;
+        return 0;
+}

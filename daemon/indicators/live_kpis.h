@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Live KPIs: the newest numbers of results whose model declares a direction, for /metrics
+ *
+ * A series is a result of an indicator with a component and values of the declared parameters. Values are taken from a submission before
+ * it is packed, and are shown when the store has it. After a restart, a series appears with its next result. The number of series is
+ * limited: a further one replaces the least recently used series of the user with the most series.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "request/request.h"
+#include "snapshot/kpis_snapshot.h"
+
+#define LIVE_KPIS_MAX 400U
+#define LIVE_KPIS_LABELS_MAX 1024U /* bytes of the labels of a series */
+
+typedef struct LiveKpi {
+        char *indicator, *base; /* owned, as all texts; base: the name of the family, unless it clashes */
+        char *unit, *help, *labels;
+        uint64_t hash; /* of indicator, base and labels */
+        double value;
+        uint64_t time_ms;
+        uint64_t used; /* sequence number of the last use */
+        uint32_t uid;  /* of the user of the newest result */
+} LiveKpi;
+
+typedef struct LiveKpis {
+        LiveKpi *items; /* owned; at most LIVE_KPIS_MAX */
+        size_t n;
+        uint64_t version, n_uses;
+        uint64_t n_left_out; /* with labels that are too long, or replaced by others */
+} LiveKpis;
+
+void live_kpis_deinit(LiveKpis *kpis);
+/* Adds the numbers of an item with a model. Out of memory: numbers are missing. arrived_ms: time of an item without one. */
+void live_kpis_add(LiveKpis *kpis, uint32_t uid, const Submission *item, uint64_t arrived_ms);
+/* Moves all series of `from`, which is empty then, unless `kpis` has newer values of them. */
+void live_kpis_merge(LiveKpis *kpis, LiveKpis *from);
+/* Fills the snapshot if something is new. A family that two indicators have is preceded by the name of its indicator. 0 or -ENOMEM. */
+int live_kpis_publish(const LiveKpis *kpis, KpisSnapshot *ret);

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Accepts new levels of KPIs with perfctl, as an administrator and as a user."""
+
+import json
+import os
+import subprocess
+import unittest
+
+from harness import ROOT, TIMEOUT_S, TestCase
+
+NOBODY = 65534
+NOISE = (0.2, -0.7, 1.1, -0.4, 0.8, -1, 0.1, 0.5, -0.3)
+
+
+class KpiAck(TestCase):
+    def setUp(self):
+        super().setUp()
+        self.running = self.daemon(f"[indicators]\ndirectory = {ROOT}/conf/indicators.d\n")
+
+    def submit(self, levels, first=0, size=512):
+        """levels: the rate of each minor version, each with three runs."""
+        documents = [{"name": "PiMatmul", "component": "tensorflow", "version": f"2.{minor}.0",
+                      "@parameters": {"matrix_size": size, "dtype": "float32", "reps": 50, "device": "cpu"},
+                      "@result": {"rate": level * (1 + NOISE[(3 * minor + i) % 9] / 100), "elapsed": 10}}
+                     for minor, level in enumerate(levels, first) for i in range(3)]
+        with self.running.client() as client:
+            self.assert_status(client.call(client.submit_request(*documents)), "OK")
+
+    def kpi(self, *words, status=0, user=None):
+        if user is None:
+            done = self.running.perfctl("kpi", *words)
+        else:
+            program = self.for_others()
+            self.running.directory.chmod(0o755)
+            done = subprocess.run([program, "kpi", *words], user=user, text=True, capture_output=True, timeout=TIMEOUT_S,
+                                  env={**os.environ, "PERFD_SOCKET": str(self.running.socket), "NO_COLOR": "1"})
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def regress(self, status=0, **more):
+        return {kpi["labels"]["parameters"]["matrix_size"]: kpi
+                for kpi in json.loads(self.kpi("regress", "PiMatmul.rate", "--json", status=status, **more))["kpis"]}
+
+    def test_a_new_level_is_accepted_and_survives_a_crash(self):
+        self.submit([100] * 10 + [80] * 2)
+        self.assertEqual(self.regress(status=4)[512]["verdict"], "regression")
+        self.assertIn("PiMatmul.rate of tensorflow", text := self.kpi("ack", "rate", "--note", "slower, but exact"))
+        self.assertRegex(text, r": accepted 80\.\d+ GFLOP/s at 2\.11\.0\n$")
+        self.running.kill()
+        self.running.start()
+        first = self.kpi("regress", "PiMatmul.rate", "--json")
+        self.assertEqual(self.kpi("regress", "PiMatmul.rate", "--json"), first)
+        kpi = json.loads(first)["kpis"][0]
+        self.assertEqual((kpi["verdict"], kpi["runs"], kpi["left_out"]["accepted"]), ("inline", 6, 30))
+        self.assertEqual((kpi["accepted"]["version"], kpi["accepted"]["uid"], kpi["accepted"]["for_all"], kpi["accepted"]["note"]),
+                         ("2.11.0", os.getuid(), os.getuid() == 0, "slower, but exact"))
+        self.assertIn(f"level of 2.11.0 accepted by {'root' if os.getuid() == 0 else ''}", shown := self.kpi("show", "PiMatmul.rate"))
+        self.assertIn("slower, but exact", " ".join(shown.split()))
+        self.assertIn("left out: 30 before the accepted level", shown)
+        self.assertNotIn("@accepted", self.running.perfctl("indicator", "models").stdout)
+
+        self.submit([60] * 2, first=12)
+        kpi = self.regress(status=4)[512]
+        self.assertEqual((kpi["verdict"], kpi["since_version"]), ("regression", "2.12.0"))
+        self.assertAlmostEqual(kpi["relative_change"], -0.25, delta=0.02)
+
+        self.assertRegex(self.kpi("ack", "--list"), r"PiMatmul\.rate +- .* slower, but exact")
+        self.assertIn("no level of other is accepted", self.kpi("ack", "--remove", "other", status=1))
+        self.assertEqual(self.kpi("ack", "--remove", "PiMatmul.rate"), "PiMatmul.rate (-): no longer accepted\n")
+        self.assertEqual(self.regress(status=4)[512]["left_out"]["accepted"], 0)
+        self.assertIn("no level is accepted", self.kpi("ack", "--list"))
+
+    def test_a_condition_selects_series(self):
+        self.submit([100] * 8 + [80] * 2)
+        self.submit([100] * 8 + [80] * 2, size=1024)
+        self.kpi("ack", "PiMatmul", "--where", "matrix_size=1024")
+        kpis = self.regress(status=4)
+        self.assertEqual((kpis[512]["verdict"], kpis[1024]["verdict"]), ("regression", "inline"))
+        self.assertIn("'version' does not divide the histories of PiMatmul", self.kpi("ack", "PiMatmul", "-w", "version=2.9.0", status=2))
+        self.assertIn("did you mean matrix_size?", self.kpi("ack", "PiMatmul", "-w", "matrix_siz=512", status=1))
+        self.assertIn("no runs of PiMatmul to accept", self.kpi("ack", "PiMatmul", "-w", "matrix_size=7", status=1))
+        self.assertIn("a KPI is missing", self.kpi("ack", status=2))
+        self.assertIn("--list takes no KPI", self.kpi("ack", "--list", "PiMatmul", status=2))
+        self.assertIn("matrix_size=1024", self.kpi("ack", "--remove", "--where", "matrix_size=1024", "PiMatmul"))
+
+    def test_a_user_accepts_for_own_questions_and_an_administrator_for_all(self):
+        if os.getuid() != 0:
+            self.skipTest("only root can act as another user")  # the kernel tells perfd who asks
+        self.submit([100] * 10 + [80] * 2)
+        self.kpi("ack", "PiMatmul.rate", user=NOBODY)
+        self.assertEqual(self.regress(user=NOBODY)[512]["verdict"], "inline")
+        self.assertEqual(self.regress(status=4)[512]["verdict"], "regression")
+        self.assertIn("no level is accepted", self.kpi("ack", "--list"))
+        self.assertRegex(self.kpi("ack", "--list", user=NOBODY), r" nobody +own\n$")
+        self.assertEqual(self.kpi("ack", "--remove", "PiMatmul.rate", user=NOBODY), "PiMatmul.rate (-): no longer accepted\n")
+        self.assertEqual(self.regress(status=4, user=NOBODY)[512]["verdict"], "regression")
+
+        self.kpi("ack", "PiMatmul.rate")
+        self.assertEqual(self.regress(user=NOBODY)[512]["accepted"]["for_all"], True)
+        self.assertIn("an administrator accepted it", self.kpi("ack", "--remove", "PiMatmul.rate", status=1, user=NOBODY))
+        self.kpi("ack", "PiMatmul.rate", user=NOBODY)
+        self.assertEqual(self.regress(user=NOBODY)[512]["verdict"], "inline")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests: daemon/indicators/live_kpis.c daemon/snapshot/kpis_snapshot.c */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "indicators/live_kpis.h"
+
+typedef struct Fixture {
+        LiveKpis kpis;
+        KpisSnapshot snapshot;
+} Fixture;
+
+static int set_up(void **state) {
+        *state = calloc(1, sizeof(Fixture));
+        return 0;
+}
+
+static int tear_down(void **state) {
+        Fixture *f = *state;
+
+        kpis_snapshot_deinit(&f->snapshot);
+        live_kpis_deinit(&f->kpis);
+        free(f);
+        return 0;
+}
+
+typedef struct Given {
+        const char *indicator, *result, *kpi_name, *size;
+        double value;
+        uint64_t time_ms;
+        uint32_t uid;
+        Direction direction;
+        int32_t exit_status;
+} Given;
+
+static void add(LiveKpis *kpis, const Given *given) {
+        Property properties[] = {
+                { .name = "size" }, { .name = "ratio" },
+                { .name = given->result, .is_result = true, .unit = "s", .direction = given->direction ?: DIRECTION_LOWER, .help = "a \"b\"" },
+        };
+        const IndicatorModel model = { .name = given->indicator, .properties = properties, .n_properties = 3, .kpi_name = given->kpi_name };
+        Member parameters[] = {
+                { "size", { .type = VALUE_STRING, .string = given->size ?: "1" } }, { "ratio", { .type = VALUE_INT, .integer = 2 } },
+                { "run", { .type = VALUE_STRING, .string = "x" } },
+        };
+        Member result[] = { { given->result, { .type = VALUE_DOUBLE, .number = given->value } } };
+        const Value all = { .type = VALUE_OBJECT, .members = parameters, .n_members = 3 };
+        const Value results = { .type = VALUE_OBJECT, .members = result, .n_members = 1 };
+        const Submission item = {
+                .indicator = { .name = given->indicator, .component = "c", .parameters = &all, .result = &results }, .model = &model,
+                .time_ms = given->time_ms, .has_exit_status = true, .exit_status = given->exit_status,
+        };
+
+        live_kpis_add(kpis, given->uid, &item, 50);
+}
+
+static const KpiSample *find(Fixture *f, const char *family) {
+        const KpiSample *found = NULL;
+
+        assert_int_equal(live_kpis_publish(&f->kpis, &f->snapshot), 0);
+        for (size_t i = 0; i < f->snapshot.n; i++)
+                if (strcmp(f->snapshot.samples[i].family, family) == 0)
+                        found = &f->snapshot.samples[i];
+        return found;
+}
+
+static void the_newest_number_of_a_series_is_shown(void **state) {
+        Fixture *f = *state;
+
+        add(&f->kpis, &(Given){ "A", "time_s", .value = 1, .time_ms = 10 });
+        assert_string_equal(find(f, "time_s")->labels, "component=\"c\",size=\"1\",ratio=\"2\"");
+        assert_string_equal(find(f, "time_s")->unit, "s");
+        assert_string_equal(find(f, "time_s")->help, "a 'b' (in s)");
+        add(&f->kpis, &(Given){ "A", "time_s", .value = 2, .time_ms = 9 });
+        assert_true(find(f, "time_s")->value == 1);
+        add(&f->kpis, &(Given){ "A", "time_s", .value = 3 }); /* at arrival */
+        assert_true(find(f, "time_s")->value == 3);
+        assert_int_equal(f->snapshot.n, 1);
+        add(&f->kpis, &(Given){ "A", "time_s", .value = 4, .exit_status = 1 });
+        add(&f->kpis, &(Given){ "A", "time_s", .value = (double)NAN });
+        assert_true(find(f, "time_s")->value == 3);
+        add(&f->kpis, &(Given){ "A", "time_s", .size = "2\n\"\\", .value = 5 });
+        assert_int_equal(find(f, "time_s") ? f->snapshot.n : 0, 2);
+        assert_string_equal(f->snapshot.samples[1].labels, "component=\"c\",size=\"2\\n\\\"\\\\\",ratio=\"2\"");
+}
+
+static void a_clash_is_resolved_by_the_name_of_the_indicator(void **state) {
+        Fixture *f = *state;
+
+        add(&f->kpis, &(Given){ "A", "9/rate", .value = 1 });
+        assert_non_null(find(f, "_9_rate"));
+        add(&f->kpis, &(Given){ "B.c", "other", .kpi_name = "_9_rate", .value = 2 });
+        assert_null(find(f, "_9_rate"));
+        assert_true(find(f, "A__9_rate")->value == 1);
+        assert_true(find(f, "B_c__9_rate")->value == 2);
+
+        add(&f->kpis, &(Given){ "Own", "x", .kpi_name = "perfd_node_cpus", .value = 3 });
+        assert_true(find(f, "Own_perfd_node_cpus")->value == 3);
+        add(&f->kpis, &(Given){ "Own", "process_cpu_seconds", .value = 3 });
+        assert_true(find(f, "Own_process_cpu_seconds")->value == 3);
+        add(&f->kpis, &(Given){ "perfd_node", "x", .kpi_name = "perfd_cpus", .value = 4 });
+        assert_null(find(f, "perfd_node_perfd_cpus"));
+        assert_int_equal(f->snapshot.n_left_out, 1);
+        /* The name with the indicator is the name of a further family. */
+        add(&f->kpis, &(Given){ "Z", "A__9_rate", .value = 5 });
+        assert_true(find(f, "A__9_rate")->value == 1);
+        assert_int_equal(f->snapshot.n_left_out, 2);
+        assert_int_equal(f->snapshot.n, 4);
+}
+
+static void only_results_with_a_direction_are_kpis(void **state) {
+        Fixture *f = *state;
+        Submission item = { .indicator = { .name = "A" } };
+
+        live_kpis_add(&f->kpis, 1, &item, 1); /* without a model */
+        assert_int_equal(f->kpis.n, 0);
+        add(&f->kpis, &(Given){ "A", "n", .direction = DIRECTION_NONE, .value = 1 });
+        assert_non_null(find(f, "n"));
+}
+
+static void the_number_of_series_is_limited(void **state) {
+        Fixture *f = *state;
+        LiveKpis staged = {};
+        char size[LIVE_KPIS_LABELS_MAX + 1] = "";
+
+        add(&f->kpis, &(Given){ "Mine", "rate", .uid = 7, .value = 1 });
+        for (unsigned i = 0; i < 2 * LIVE_KPIS_MAX; i++) {
+                (void)snprintf(size, sizeof(size), "%u", i);
+                add(&staged, &(Given){ "Flood", "rate", .uid = 8, .value = i, .size = size });
+        }
+        assert_int_equal(staged.n, LIVE_KPIS_MAX);
+        live_kpis_merge(&f->kpis, &staged);
+        assert_int_equal(staged.n, 0);
+        assert_int_equal(f->kpis.n, LIVE_KPIS_MAX);
+        assert_true(find(f, "Mine_rate")->value == 1);
+        assert_int_equal(f->snapshot.n, LIVE_KPIS_MAX);
+        assert_int_equal(f->snapshot.n_left_out, LIVE_KPIS_MAX + 1);
+        memset(size, 'x', sizeof(size) - 1);
+        add(&f->kpis, &(Given){ "Long", "rate", .value = 1, .size = size });
+        assert_int_equal(f->kpis.n_left_out, LIVE_KPIS_MAX + 2);
+        assert_null(find(f, "Long_rate"));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(the_newest_number_of_a_series_is_shown, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_clash_is_resolved_by_the_name_of_the_indicator, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(only_results_with_a_direction_are_kpis, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(the_number_of_series_is_limited, set_up, tear_down),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
