@@ -29,7 +29,8 @@ static void put_property(Json *json, const Property *property) {
         if (property->is_result) {
                 json_put_string(json, "unit", property->unit);
                 json_put_string(json, "direction", property_direction_text(property->direction));
-                json_put_string(json, "from", property->from);
+                if (property->from)
+                        json_put_string(json, "from", property->from);
         } else {
                 json_put_string(json, "index", property_index_text(property->index));
                 value_put_json(property->allowed, "values", json);
