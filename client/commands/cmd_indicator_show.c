@@ -9,7 +9,7 @@
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
 
-/* "GFLOP/s, higher is better", or what of that is declared. */
+/* " GFLOP/s, higher is better", or what of that is declared. */
 static void write_declared(Screen *screen, const Value *declared) {
         const char *unit = answer_text(declared, "unit"), *direction = answer_text(declared, "direction");
         scoped(buffer_deinit) Buffer text = {};
@@ -19,8 +19,7 @@ static void write_declared(Screen *screen, const Value *declared) {
         if (!*unit && !*direction)
                 return;
 
-        buffer_printf(&text, "%s%s%s%s", unit, *unit && *direction ? ", " : "", direction, *direction ? " is better" : "");
-        buffer_putc(screen->out, ' ');
+        buffer_printf(&text, "%s%s%s%s%s", *unit ? " " : "", unit, *direction ? ", " : "", direction, *direction ? " is better" : "");
         screen_styled(screen, STYLE_DIM, text.text ? text.text : "");
 }
 

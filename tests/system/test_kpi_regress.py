@@ -164,6 +164,21 @@ class KpiRegress(TestCase):
         kpis = json.loads(text)["kpis"]
         self.assertEqual([kpi["labels"]["parameters"] for kpi in kpis], [{}])
 
+    def test_a_declared_parameter_version_tells_versions_apart(self):
+        self.use_model("name: Train\nparameters: {version: {type: semver}, gpus: {type: int}}\n"
+                       "results: {rate: {type: float, direction: higher}}\n")
+        documents = [{"name": "Train", "component": "demo", "@parameters": {"version": f"1.{minor}.0", "gpus": 4},
+                      "@result": {"rate": (100 if minor < 10 else 80) * (1 + NOISE[(3 * minor + i) % 9] / 100)}}
+                     for minor in range(12) for i in range(3)]
+        with self.running.client() as client:
+            self.assert_status(client.call(client.submit_request(*documents)), "OK")
+        kpi, = json.loads(self.regress("Train", "--json", status=4))["kpis"]
+        self.assertEqual((kpi["labels"]["parameters"], kpi["since_version"], kpi["version"], kpi["order"]),
+                         ({"gpus": 4}, "1.10.0", "1.11.0", "semver"))
+        kpi, = json.loads(self.regress("Train", "--current", "1.9.0", "--json"))["kpis"]
+        self.assertEqual((kpi["version"], kpi["verdict"]), ("1.9.0", "inline"))
+        self.assertEqual(len(json.loads(self.regress("Train", "--compare-by", "version", "--json"))["kpis"]), 12)
+
     def test_all_kpis_are_judged_in_one_request(self):
         self.use_model("name: Load\ncompare_by: [image]\nignore: [node]\nresults:\n  rate: {type: float, direction: higher}\n")
         self.submit([100] * 10)

@@ -188,7 +188,9 @@ int kpi_rules_read(Exchange *exchange, const Vocabulary *vocabulary, Selection *
         ret->n_entries = ret->sorted_by.n = 0;
         r = take_names(exchange, vocabulary, "compare_by", &selection->fields, &ret->compared);
         if (r == 0 && ret->compared.n == 0) {
-                memcpy(ret->compared.items[0], VERSION_KEY, sizeof(VERSION_KEY));
+                bool is_parameter = vocabulary_declares_parameter(vocabulary, VERSION_KEY);
+
+                (void)stpcpy(ret->compared.items[0], is_parameter ? CONDITION_PARAMETERS VERSION_KEY : VERSION_KEY);
                 ret->compared.n = 1;
         }
         if (r == 0)
