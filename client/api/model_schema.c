@@ -22,33 +22,51 @@ static void put_types(Json *json, unsigned types) {
         json_array_end(json);
 }
 
-static void put_property(Json *json, const Property *property) {
+/* Writes the members of a declaration that are not in a list of names, which were written otherwise. NULL: nothing was declared. */
+static void put_others(Json *json, const Value *declaration, const char *const *written) {
+        for (size_t i = 0; declaration && declaration->type == VALUE_OBJECT && i < declaration->n_members; i++) {
+                const Member *member = &declaration->members[i];
+                const char *const *name = written;
+
+                while (*name && strcmp(*name, member->key) != 0)
+                        name++;
+                if (!*name)
+                        value_put_json(&member->value, member->key, json);
+        }
+}
+
+static void put_property(Json *json, const Property *property, const Value *declaration) {
+        static const char *const written[] = { "type", "unit", "direction", "index", "values", "optional", "help", NULL };
+
         json_object_begin(json);
         json_put_string(json, "name", property->name);
         put_types(json, property->types);
         if (property->is_result) {
                 json_put_string(json, "unit", property->unit);
                 json_put_string(json, "direction", property_direction_text(property->direction));
-                if (property->from)
-                        json_put_string(json, "from", property->from);
         } else {
                 json_put_string(json, "index", property_index_text(property->index));
                 value_put_json(property->allowed, "values", json);
         }
         json_put_bool(json, "optional", property->is_optional);
         json_put_string(json, "help", property->help);
+        put_others(json, declaration, written);
         json_object_end(json);
 }
 
 static void put_properties(Json *json, const IndicatorModel *model, bool is_result) {
-        json_put_array_begin(json, is_result ? "results" : "parameters");
+        const char *key = is_result ? "results" : "parameters";
+        const Value *declarations = value_get(model->document, key);
+
+        json_put_array_begin(json, key);
         for (size_t i = 0; i < model->n_properties; i++)
                 if (model->properties[i].is_result == is_result)
-                        put_property(json, &model->properties[i]);
+                        put_property(json, &model->properties[i], value_get(declarations, model->properties[i].name));
         json_array_end(json);
 }
 
 void model_schema_write_json(const IndicatorModel *models, size_t n, Buffer *out) {
+        static const char *const written[] = { "name", "component", "help", "parameters", "results", NULL };
         Json json = { .out = out };
 
         json_object_begin(&json);
@@ -60,6 +78,7 @@ void model_schema_write_json(const IndicatorModel *models, size_t n, Buffer *out
                 json_put_string(&json, "help", models[i].help);
                 put_properties(&json, &models[i], false);
                 put_properties(&json, &models[i], true);
+                put_others(&json, models[i].document, written);
                 json_object_end(&json);
         }
         json_array_end(&json);

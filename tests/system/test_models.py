@@ -6,6 +6,7 @@ import signal
 import socket
 import sqlite3
 import subprocess
+import tempfile
 import unittest
 
 import harness
@@ -640,6 +641,36 @@ class Perfctl(WithModels):
                                                             "optional": False, "help": "floating point operations per second"})
         files = subprocess.run([harness.PERFCTL, "indicator", "schema", *sorted(SHIPPED.iterdir())], capture_output=True, text=True).stdout
         self.assertEqual(json.loads(files), json.loads(asked))
+
+    def test_a_schema_has_all_that_a_model_declares(self):
+        self.start()
+        model = {"name": "Whole", "help": "all members", "settings_version": "1.0", "compare_by": ["image"],
+                 "ignore": ["node"], "sort_by": ["users"], "ignore_entries": {"users": [4, 8]},
+                 "parameters": {"users": {"type": "int", "index": "int"}, "image": {}},
+                 "results": {"rate": {"type": "float", "unit": "B/s", "direction": "higher", "format": "{:.1f}", "divisor": 1000,
+                                      "divisor_unit": "kB/s", "ignored_for_regression": True},
+                             "half": {"from": "rate / 2"}}}
+        with self.running.client() as client:
+            self.assert_status(self.register(client, model), "OK")
+        self.running.wait_tick()
+        schema = self.running.perfctl("indicator", "schema").stdout
+        before = json.loads(self.running.perfctl("indicator", "models", "--json").stdout)["models"]
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            file.write(json.dumps({"models": [m for m in json.loads(schema)["models"] if m["name"] == "Whole"]}))
+            file.flush()
+            self.assertEqual(self.running.perfctl("indicator", "unregister", "Whole").returncode, 0)
+            done = self.running.perfctl("indicator", "register", file.name)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.running.wait_tick()
+        self.assertEqual(self.running.perfctl("indicator", "schema").stdout, schema)
+        after = json.loads(self.running.perfctl("indicator", "models", "--json").stdout)["models"]
+        for models in before, after:
+            whole, = (m["declaration"] for m in models if m["name"] == "Whole")
+            for key in ("settings_version", "compare_by", "ignore", "sort_by", "ignore_entries"):
+                self.assertEqual(whole[key], model[key])
+            self.assertEqual({key: whole["results"]["rate"][key] for key in model["results"]["rate"]},
+                             {**model["results"]["rate"], "type": whole["results"]["rate"]["type"]})
+            self.assertEqual(whole["results"]["half"]["from"], "rate / 2")
 
     def test_an_rdf_schema_has_each_property_once(self):
         self.start()
