@@ -15,14 +15,12 @@
 #define GC_START "gc_start"
 #define GC_STOP  "gc_stop"
 
-/* Columns after the row's id have the names of the members of a line. */
+/* A row's columns become members of a line, of which unknown ones are ignored: older databases have no percentiles or occupancy. */
 static const struct {
         const char *name, *sql;
 } tables[] = {
-        { "task_stats", "SELECT rowid, name AS stage, timestamp, num_tasks, num_failures, ave_time, p90_time, p99_time FROM task_stats"
-                        " ORDER BY timestamp, rowid" },
-        { "queue_stats", "SELECT rowid, name AS stage, timestamp, elapsed, num_items, ave_put_time, ave_get_time, p90_put_time,"
-                         " p99_put_time, p90_get_time, p99_get_time, occupancy_rate FROM queue_stats ORDER BY timestamp, rowid" },
+        { "task_stats", "SELECT rowid, * FROM task_stats ORDER BY timestamp, rowid" },
+        { "queue_stats", "SELECT rowid, * FROM queue_stats ORDER BY timestamp, rowid" },
         { "event_stats", "SELECT rowid, event_name, timestamp FROM event_stats ORDER BY timestamp, rowid" },
 };
 
@@ -126,6 +124,8 @@ int spdl_database_open(SpdlDatabase **ret, const char *path, char ret_error[stat
 static void put_column(SpdlDatabase *database, int column, Json *json) {
         const char *name = database->name(database->statement, column);
 
+        if (strcmp(name, "name") == 0)
+                name = "stage";
         switch (database->type(database->statement, column)) {
         case SQLITE_NULL:
                 break;
@@ -153,9 +153,11 @@ static bool put_event(SpdlDatabase *database, Buffer *line) {
         double begin_s = database->gc_begin_s, now_s = database->number(database->statement, EVENT_TIME);
         Json json = { .out = line };
 
-        database->gc_begin_s = strcmp(name, GC_START) == 0 ? now_s : NAN;
+        if (strcmp(name, GC_START) == 0)
+                database->gc_begin_s = now_s;
         if (strcmp(name, GC_STOP) != 0 || isnan(begin_s))
                 return false;
+        database->gc_begin_s = NAN;
 
         json_object_begin(&json);
         json_put_string(&json, "event", "gc");

@@ -127,6 +127,24 @@ class Pipelines(harness.TestCase):
             done, _ = self.import_rows(daemon, path=path)
             self.assertEqual(done.stderr.count("intervals were stored before"), 1)
 
+    def test_a_database_of_an_older_spdl_has_no_percentiles_and_no_occupancy(self):
+        daemon = self.begun()
+        path = os.path.join(self.temporary_directory(), "old.db")
+        with contextlib.closing(sqlite3.connect(path)) as db, db:
+            db.execute("CREATE TABLE task_stats (id INTEGER PRIMARY KEY, timestamp REAL, name TEXT, num_tasks, num_failures, ave_time)")
+            db.execute("CREATE TABLE queue_stats (id INTEGER PRIMARY KEY, timestamp REAL, name TEXT, elapsed, num_items, ave_put_time,"
+                       " ave_get_time)")
+            db.execute("CREATE TABLE event_stats (id INTEGER PRIMARY KEY, timestamp REAL, event_name TEXT)")
+            db.execute("INSERT INTO task_stats VALUES (NULL, ?, ?, 240, 0, 0.1)", (BEGIN_S + 60, STAGE))
+            db.execute("INSERT INTO queue_stats VALUES (NULL, ?, ?, 60, 240, 0.001, 0.01)", (BEGIN_S + 60, STAGE + "_queue"))
+            db.executemany("INSERT INTO event_stats VALUES (NULL, ?, ?)",
+                           [(BEGIN_S, "gc_start"), (BEGIN_S + 0.1, "epoch"), (BEGIN_S + 0.5, "gc_stop")])
+        done = daemon.perfctl("import", "spdl", "--job", "train", "--producer", "spdl=0.1", path)
+        self.assertEqual((done.stdout, done.stderr), ("3 sent\n", ""))
+        stage = self.stage(daemon)
+        self.assertEqual((stage["tasks"]["num_tasks"], stage["queue"]["num_items"], stage["queue"]["readiness_measured_s"]), (240, 240, 0))
+        self.assertEqual(daemon.get("/api/v1/jobs/train/pipeline").json["events"], {"count": 1, "seconds": 0.5})
+
     def test_rows_with_errors_are_named(self):
         daemon = self.begun()
         done, _ = self.import_rows(daemon, [(BEGIN_S + 60, STAGE, "2400", "0", "0.1"), (BEGIN_S + 120, STAGE, 10, 0, -1),
