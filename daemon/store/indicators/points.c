@@ -20,13 +20,18 @@ typedef enum Stage {
         STAGE_DOCUMENTS,
 } Stage;
 
+/* Rows of the name, component and user whose results are read, of their shape, and of the first indexed result. */
+typedef struct PointPair {
+        int64_t name, component, uid, shape, indexed_from;
+} PointPair;
+
 struct Points {
         ReadConnection *connection; /* borrowed */
         PointFilter filter;
         Stage stage;
 
-        /* position of the pair; texts belong to the rows at which the statements are */
-        int64_t name, component, uid, shape, indexed_from;
+        PointPair pair;
+        /* of the pair; texts belong to the rows at which the statements are */
         const char *component_text;
         JsonText keys;
         const DerivedModel *derived; /* borrowed; NULL: none */
@@ -221,7 +226,7 @@ STATEMENT series_range = { SERIES_BY_PROPERTY "BETWEEN ?6 AND ?7", N_ELEMENTS(se
 static int begin_series(Points *points) {
         const Condition *indexed = find_indexed(points);
         const Statement *which = !indexed ? &series_all : condition_is_range(indexed) ? &series_range : &series_equal;
-        Field fields[7] = { field_i64(points->name), field_i64(points->component), field_i64(points->shape), field_i64(points->uid) };
+        Field fields[7] = { field_i64(points->pair.name), field_i64(points->pair.component), field_i64(points->pair.shape), field_i64(points->pair.uid) };
 
         if (indexed)
                 fields[4] = field_string(point_parameter_key(indexed->key));
@@ -257,7 +262,7 @@ static bool has_bounds(const Points *points) {
         const PointFilter *filter = &points->filter;
 
         return filter->since_ms != 0 || filter->until_ms != 0 || filter->before.time_ms != 0 || filter->before.row != 0 ||
-               points->indexed_from > 1;
+               points->pair.indexed_from > 1;
 }
 
 static int begin_points(Points *points) {
@@ -267,7 +272,7 @@ static int begin_points(Points *points) {
                                                                &points_without_bounds;
 
         put_times(points, &fields[1]);
-        fields[4] = field_i64(points->indexed_from);
+        fields[4] = field_i64(points->pair.indexed_from);
         points->stage = STAGE_POINTS;
         return read_connection_prepare(points->connection, which, fields, which == &points_without_bounds ? 1 : N_ELEMENTS(fields),
                                        &points->rows);
@@ -296,15 +301,15 @@ STATEMENT documents = {
 
 /* The results of an indexed pair without points are the rows before indexed_from; there are none if that is the first row. */
 static int begin_documents(Points *points) {
-        Field fields[7] = { field_i64(points->name), field_i64(points->component), field_i64(points->uid) };
-        bool is_indexed = points->shape != 0;
+        Field fields[7] = { field_i64(points->pair.name), field_i64(points->pair.component), field_i64(points->pair.uid) };
+        bool is_indexed = points->pair.shape != 0;
 
         points->stage = STAGE_PAIR;
-        if (is_indexed && points->indexed_from <= 1)
+        if (is_indexed && points->pair.indexed_from <= 1)
                 return 0;
 
         put_times(points, &fields[3]);
-        fields[6] = field_i64(is_indexed ? points->indexed_from : INT64_MAX);
+        fields[6] = field_i64(is_indexed ? points->pair.indexed_from : INT64_MAX);
         points->stage = STAGE_DOCUMENTS;
         return read_connection_prepare(points->connection, &documents, fields, N_ELEMENTS(fields), &points->rows);
 }
@@ -312,12 +317,12 @@ static int begin_documents(Points *points) {
 /* --- pairs --------------------------------------------------------------------------------------- */
 
 static const StoreColumn pair_columns[] = {
-        COLUMN(Points, name),
-        COLUMN(Points, component),
-        COLUMN(Points, uid),
+        COLUMN(Points, pair.name),
+        COLUMN(Points, pair.component),
+        COLUMN(Points, pair.uid),
         COLUMN_REQUIRED(Points, component_text),
-        COLUMN(Points, shape),
-        COLUMN(Points, indexed_from),
+        COLUMN(Points, pair.shape),
+        COLUMN(Points, pair.indexed_from),
         COLUMN(Points, keys),
 };
 
@@ -361,8 +366,8 @@ static int next_pair(Points *points) {
         if (points->filter.component && strcasecmp(points->filter.component, points->component_text) != 0)
                 return 0;
         points->derived = points->filter.derived ? derived_models_find(points->filter.derived, points->component_text) : NULL;
-        if (points->shape == 0 || !points->keys.text || !find_places(points) || filter_needs_run(&points->filter, points->keys)) {
-                points->shape = 0;
+        if (points->pair.shape == 0 || !points->keys.text || !find_places(points) || filter_needs_run(&points->filter, points->keys)) {
+                points->pair.shape = 0;
                 return begin_documents(points);
         }
         return begin_series(points);
