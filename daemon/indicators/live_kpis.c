@@ -40,10 +40,15 @@ static void put_name(const char *text, Buffer *out) {
         }
 }
 
-/* Writes a text for a line of help, where quotes, backslashes and newlines have no place. */
+/* Writes up to LIVE_KPIS_HELP_MAX bytes for a line of help, where quotes, backslashes and newlines have no place. */
 static void put_help(const char *text, Buffer *out) {
-        for (; *text; text++)
-                buffer_putc(out, *text == '"' || *text == '\\' ? '\'' : (unsigned char)*text < 0x20 ? ' ' : *text);
+        size_t n = strnlen(text, LIVE_KPIS_HELP_MAX + 1);
+
+        if (n > LIVE_KPIS_HELP_MAX)
+                for (n--; n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80;)
+                        n--; /* not within a character */
+        for (size_t i = 0; i < n; i++)
+                buffer_putc(out, text[i] == '"' || text[i] == '\\' ? '\'' : (unsigned char)text[i] < 0x20 ? ' ' : text[i]);
 }
 
 static void put_escaped(const char *text, Buffer *out) {
@@ -184,11 +189,12 @@ static void add_result(LiveKpis *kpis, const Property *property, const char *lab
         put_series(kpis, &kpi);
 }
 
-void live_kpis_add(LiveKpis *kpis, uint32_t uid, const Submission *item, uint64_t arrived_ms) {
+size_t live_kpis_add(LiveKpis *kpis, uint32_t uid, const Submission *item, uint64_t arrived_ms) {
         const IndicatorModel *model = item->model;
         const LiveKpi common = { .indicator = (char *)item->indicator.name, .base = (char *)(model ? model->kpi_name : NULL),
                                  .time_ms = item->time_ms ?: arrived_ms, .uid = uid };
         scoped(buffer_deinit) Buffer labels = {};
+        size_t n = 0;
 
         for (size_t i = 0; model && !submission_has_failed(item) && i < model->n_properties; i++) {
                 const Property *property = &model->properties[i];
@@ -201,16 +207,23 @@ void live_kpis_add(LiveKpis *kpis, uint32_t uid, const Submission *item, uint64_
                         continue;
                 if (labels.n == 0)
                         put_labels(item, &labels);
-                if (buffer_error(&labels) < 0 || labels.n > LIVE_KPIS_LABELS_MAX)
+                if (n == LIVE_KPIS_PER_RESULT_MAX || buffer_error(&labels) < 0 || labels.n > LIVE_KPIS_LABELS_MAX) {
                         kpis->n_left_out++;
-                else
-                        add_result(kpis, property, labels.text, value_number(value), &common);
+                        continue;
+                }
+                add_result(kpis, property, labels.text, value_number(value), &common);
+                n++;
         }
+        return n;
+}
+
+void live_kpis_note_left_out(LiveKpis *kpis, size_t n) {
+        kpis->version += n > 0;
+        kpis->n_left_out += n;
 }
 
 void live_kpis_merge(LiveKpis *kpis, LiveKpis *from) {
-        kpis->version += from->n_left_out > 0;
-        kpis->n_left_out += from->n_left_out;
+        live_kpis_note_left_out(kpis, (size_t)from->n_left_out);
         for (size_t i = 0; i < from->n; i++)
                 put_series(kpis, &from->items[i]);
         free(from->items);

@@ -17,7 +17,9 @@
 #include "snapshot/kpis_snapshot.h"
 
 #define LIVE_KPIS_MAX 400U
+#define LIVE_KPIS_PER_RESULT_MAX 64U
 #define LIVE_KPIS_LABELS_MAX 1024U /* bytes of the labels of a series */
+#define LIVE_KPIS_HELP_MAX 256U    /* bytes of the help text in the model that are shown */
 
 typedef struct LiveKpi {
         char *indicator, *base; /* owned, as all texts; base: the name of the family, unless it clashes */
@@ -37,9 +39,14 @@ typedef struct LiveKpis {
 } LiveKpis;
 
 void live_kpis_deinit(LiveKpis *kpis);
-/* Adds the numbers of an item with a model. Out of memory: numbers are missing. arrived_ms: time of an item without one. */
-void live_kpis_add(LiveKpis *kpis, uint32_t uid, const Submission *item, uint64_t arrived_ms);
+/*
+ * Adds the first LIVE_KPIS_PER_RESULT_MAX numbers of an item with a model. Out of memory: numbers are missing. arrived_ms: time of an
+ * item without one. Returns how many numbers were added.
+ */
+size_t live_kpis_add(LiveKpis *kpis, uint32_t uid, const Submission *item, uint64_t arrived_ms);
 /* Moves all series of `from`, which is empty then, unless `kpis` has newer values of them. */
 void live_kpis_merge(LiveKpis *kpis, LiveKpis *from);
+/* Counts series that were dropped elsewhere. */
+void live_kpis_note_left_out(LiveKpis *kpis, size_t n);
 /* Fills the snapshot if something is new. A family that two indicators have is preceded by the name of its indicator. 0 or -ENOMEM. */
 int live_kpis_publish(const LiveKpis *kpis, KpisSnapshot *ret);

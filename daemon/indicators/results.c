@@ -24,9 +24,7 @@ void results_deinit(Results *results) {
                 result_rows_packer_free(results->placings[i].packer);
                 live_kpis_deinit(&results->placings[i].kpis);
         }
-        for (size_t i = 0; i < results->n_queued; i++)
-                live_kpis_deinit(&results->queued[i].kpis);
-        free(results->queued);
+        kpi_queue_deinit(&results->queued_kpis);
         live_kpis_deinit(&results->kpis);
         tally_deinit(&results->tally);
 }
@@ -165,7 +163,7 @@ static int pack_item(Results *results, const Request *request, size_t i, Answer 
                 result_rows_packer_begin(placing->packer, &sender);
         }
         result_rows_packer_add(placing->packer, item, placing->now_ns / NS_PER_MS);
-        live_kpis_add(&placing->kpis, request->peer.uid, item, placing->now_ns / NS_PER_MS);
+        placing->n_work += live_kpis_add(&placing->kpis, request->peer.uid, item, placing->now_ns / NS_PER_MS);
         item->model = NULL; /* the models may change before the next turn */
         return 0;
 }
@@ -177,24 +175,21 @@ static int (*const passes[])(Results *results, const Request *request, size_t i,
 
 static int pass_items(Results *results, const Request *request, Answer *ret) {
         ResultsPlacing *placing = results->placing;
-        size_t n_items = request->submit.n_items, n_left = RESULTS_PER_TURN;
+        size_t n_items = request->submit.n_items;
 
         assert(n_items > 0);
+        placing->n_work = 0;
         for (; placing->pass < N_ELEMENTS(passes); placing->pass++, placing->i = 0)
                 for (; placing->i < n_items; placing->i++) {
                         int r;
 
-                        if (n_left-- == 0)
+                        if (placing->n_work++ >= RESULTS_PER_TURN)
                                 return ITEMS_LEFT;
                         r = passes[placing->pass](results, request, placing->i, ret);
                         if (r != 0)
                                 return r;
                 }
         return 0;
-}
-
-static bool is_same(Ticket a, Ticket b) {
-        return a.connection == b.connection && a.generation == b.generation && a.number == b.number;
 }
 
 /* Drops what was packed. The chosen job stays: it may end before the store has space. */
@@ -222,7 +217,7 @@ static ResultsPlacing *find_placing(Results *results, Ticket ticket) {
         for (size_t i = 0; i < N_ELEMENTS(results->placings); i++) {
                 ResultsPlacing *placing = &results->placings[i];
 
-                if (is_same(placing->ticket, ticket))
+                if (ticket_is_same(placing->ticket, ticket))
                         return placing;
                 if (!ticket_is_set(placing->ticket))
                         free = placing;
@@ -245,28 +240,12 @@ static void resume(Results *results, uint32_t uid, Ticket ticket) {
                 restart(results);
 }
 
-/* Keeps the KPIs of the request until the store has its results. Out of memory: they are missing from /metrics. */
-static void queue_kpis(Results *results) {
-        ResultsPlacing *placing = results->placing;
-
-        if (placing->kpis.n + placing->kpis.n_left_out == 0 || ARRAY_EXTEND(results->queued, results->n_queued) < 0)
-                return;
-        results->queued[results->n_queued++] = (QueuedKpis){ placing->ticket, placing->kpis };
-        placing->kpis = (LiveKpis){};
-}
-
 static void take_kpis(Results *results, Ticket ticket, bool is_stored) {
-        for (size_t i = 0; i < results->n_queued; i++) {
-                QueuedKpis *queued = &results->queued[i];
+        LiveKpis kpis = kpi_queue_take(&results->queued_kpis, ticket);
 
-                if (!is_same(queued->ticket, ticket))
-                        continue;
-                if (is_stored)
-                        live_kpis_merge(&results->kpis, &queued->kpis);
-                live_kpis_deinit(&queued->kpis);
-                *queued = results->queued[--results->n_queued];
-                return;
-        }
+        if (is_stored)
+                live_kpis_merge(&results->kpis, &kpis);
+        live_kpis_deinit(&kpis);
 }
 
 /* Queues the packed results for the store. */
@@ -282,10 +261,10 @@ static int put(Results *results, size_t n_items) {
                 return DESK_FULL;
 
         r = store_put(results->store, result_rows_packer_finish(TAKE(placing->packer), cookie));
-        if (r == 0)
+        if (r == 0) {
                 results->tally.stats.n_odd_keys += placing->n_odd;
-        if (r == 0)
-                queue_kpis(results);
+                live_kpis_note_left_out(&results->kpis, kpi_queue_put(&results->queued_kpis, placing->ticket, &placing->kpis));
+        }
         end(results);
         return desk_pending(r);
 }

@@ -8,7 +8,7 @@
  */
 
 #include "desk/desk.h"
-#include "indicators/live_kpis.h"
+#include "indicators/kpi_queue.h"
 #include "indicators/registry.h"
 #include "indicators/tally.h"
 #include "jobs/identity.h"
@@ -27,18 +27,13 @@ typedef struct ResultsPlacing {
         bool is_other;        /* the job of an item is not the one named in the request */
         bool is_unvouched;    /* an item names a job that does not run here */
         size_t pass, i;       /* next pass over the items, and its next item */
+        size_t n_work;        /* items passed, and KPIs added, in this turn */
         uint64_t now_ns;      /* CLOCK_REALTIME at the begin */
         uint64_t n_changes;   /* of the models at the begin */
         size_t n_odd;         /* keys that are missing from the models */
         ResultPacker *packer; /* owned; NULL: no item was passed */
         LiveKpis kpis;        /* of the packed items */
 } ResultsPlacing;
-
-/* KPIs of a request whose results are queued for the store. */
-typedef struct QueuedKpis {
-        Ticket ticket;
-        LiveKpis kpis;
-} QueuedKpis;
 
 typedef struct Results {
         const StoreConfig *store_config; /* borrowed, like the next four */
@@ -48,8 +43,7 @@ typedef struct Results {
         const Registry *registry;
         Tally tally;
         LiveKpis kpis;
-        QueuedKpis *queued; /* owned */
-        size_t n_queued;
+        KpiQueue queued_kpis;
         ResultsPlacing placings[2]; /* of the request that the desk keeps, and of the one that it holds */
         ResultsPlacing *placing;    /* of the current call */
         ResultWalk counting; /* of the stored results that are being counted; set NULL: none */

@@ -114,6 +114,10 @@ static inline bool ticket_is_set(Ticket ticket) {
         return ticket.generation != 0;
 }
 
+static inline bool ticket_is_same(Ticket a, Ticket b) {
+        return a.connection == b.connection && a.generation == b.generation && a.number == b.number;
+}
+
 typedef struct Request {
         RequestKind kind;
         Peer peer;

@@ -149,12 +149,38 @@ static void the_number_of_series_is_limited(void **state) {
         assert_null(find(f, "Long_rate"));
 }
 
+static void a_result_has_a_limited_number_of_series_and_a_limited_help(void **state) {
+        enum { N = LIVE_KPIS_PER_RESULT_MAX + 10 };
+        Fixture *f = *state;
+        Property properties[N];
+        Member results[N];
+        const Value result = { .type = VALUE_OBJECT, .members = results, .n_members = N };
+        const IndicatorModel model = { .name = "A", .properties = properties, .n_properties = N };
+        const Submission item = { .indicator = { .name = "A", .result = &result }, .model = &model };
+        char names[N][8], help[LIVE_KPIS_HELP_MAX + 3];
+
+        memset(help, 'x', sizeof(help) - 1);
+        memcpy(help + LIVE_KPIS_HELP_MAX - 1, "\u00fc!", sizeof("\u00fc!")); /* the limit is within a character */
+        for (unsigned i = 0; i < N; i++) {
+                (void)snprintf(names[i], sizeof(names[i]), "r%u", i);
+                properties[i] = (Property){ .name = names[i], .is_result = true, .direction = DIRECTION_LOWER, .help = help };
+                results[i] = (Member){ names[i], { .type = VALUE_INT, .integer = i } };
+        }
+        assert_int_equal(live_kpis_add(&f->kpis, 1, &item, 1), LIVE_KPIS_PER_RESULT_MAX);
+        assert_int_equal(f->kpis.n, LIVE_KPIS_PER_RESULT_MAX);
+        assert_int_equal(f->kpis.n_left_out, 10);
+        assert_non_null(find(f, "r63"));
+        assert_null(find(f, "r64"));
+        assert_int_equal(strlen(find(f, "r0")->help), LIVE_KPIS_HELP_MAX - 1);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(the_newest_number_of_a_series_is_shown, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_clash_is_resolved_by_the_name_of_the_indicator, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(only_results_with_a_direction_are_kpis, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(the_number_of_series_is_limited, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_result_has_a_limited_number_of_series_and_a_limited_help, set_up, tear_down),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
