@@ -226,7 +226,8 @@ STATEMENT series_range = { SERIES_BY_PROPERTY "BETWEEN ?6 AND ?7", N_ELEMENTS(se
 static int begin_series(Points *points) {
         const Condition *indexed = find_indexed(points);
         const Statement *which = !indexed ? &series_all : condition_is_range(indexed) ? &series_range : &series_equal;
-        Field fields[7] = { field_i64(points->pair.name), field_i64(points->pair.component), field_i64(points->pair.shape), field_i64(points->pair.uid) };
+        const PointPair *pair = &points->pair;
+        Field fields[7] = { field_i64(pair->name), field_i64(pair->component), field_i64(pair->shape), field_i64(pair->uid) };
 
         if (indexed)
                 fields[4] = field_string(point_parameter_key(indexed->key));
