@@ -7,6 +7,7 @@
 
 #include "run_results_fixture.h"
 
+#include "document/accepted_level.h"
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/model_rows.h"
 #include "store/indicators/result_reader.h"
@@ -439,6 +440,64 @@ static void a_component_is_shown_as_it_was_written_first(void **state) {
         assert_int_equal(sum_of(place->reader, (const char *const[]){ "component!=tensorflow", NULL }, NULL).n, 0);
 }
 
+static void list_ends_after(Reader *reader, const char *component) {
+        IndicatorRow row;
+
+        assert_int_equal(indicator_reader_next(reader, &row), 0);
+        assert_string_equal(row.component, component);
+        assert_int_equal(indicator_reader_next(reader, &row), READER_END);
+}
+
+static void indicators_are_listed_by_name_and_by_their_models(void **state) {
+        Place *place = *state;
+        Property properties[5];
+        IndicatorModel model = matmul_model(properties);
+        IndicatorRow row;
+        Item item;
+
+        item_make(&item, "number", "test", 1);
+        assert_int_equal(put_one(place->store, &item.submission, 1), STORE_DONE);
+        put_measured(place->store, 2, 20, NULL);
+        assert_int_equal(indicator_reader_list_named(place->reader, "number", "no-such-name"), 0);
+        list_ends_after(place->reader, "test");
+        assert_int_equal(indicator_reader_list_with_models(place->reader), 0);
+        assert_int_equal(indicator_reader_next(place->reader, &row), READER_END);
+
+        model.component = "pytorch";
+        assert_int_equal(store_put(place->store, model_rows_pack(&(StoreModels){ ONE(&model), .uid = 1000 }, 1, cookie_of(5000))), 0);
+        assert_int_equal(outcome_of(place->store, 5000), STORE_DONE);
+        assert_int_equal(indicator_reader_list_with_models(place->reader), 0);
+        list_ends_after(place->reader, "pytorch");
+}
+
+static void put_accepted_level(Place *place, uint64_t time_ms, const char *component, uint32_t uid, bool by_admin) {
+        static const Value nothing_declared = { .type = VALUE_OBJECT };
+        IndicatorModel level = { .name = ACCEPTED_LEVEL_NAME, .component = component, .document = &nothing_declared };
+        StoreModels models = { ONE(&level), .uid = uid, .by_admin = by_admin };
+
+        assert_int_equal(store_put(place->store, model_rows_pack(&models, time_ms, cookie_of(time_ms))), 0);
+        assert_int_equal(outcome_of(place->store, time_ms), STORE_DONE);
+}
+
+static void accepted_levels_of_others_are_not_listed(void **state) {
+        Place *place = *state;
+        AcceptedRow row;
+
+        put_accepted_level(place, 7001, "of-1000", 1000, false);
+        put_accepted_level(place, 7002, "of-2000", 2000, false);
+        put_accepted_level(place, 7003, "of-all", 0, true);
+        assert_int_equal(indicator_reader_list_accepted(place->reader, 1000), 0);
+        assert_int_equal(indicator_reader_next_accepted(place->reader, &row), 0);
+        assert_string_equal(row.key, "of-1000");
+        assert_int_equal(row.uid, 1000);
+        assert_int_equal(row.time_ms, 7001);
+        assert_int_equal(row.by_admin, 0);
+        assert_int_equal(indicator_reader_next_accepted(place->reader, &row), 0);
+        assert_string_equal(row.key, "of-all");
+        assert_int_equal(row.by_admin, 1);
+        assert_int_equal(indicator_reader_next_accepted(place->reader, &row), READER_END);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(a_component_is_shown_as_it_was_written_first, place_setup_volatile, place_teardown),
@@ -455,6 +514,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(an_indexed_parameter_is_a_search_in_an_index, place_setup_volatile, place_teardown),
                 cmocka_unit_test_setup_teardown(registered_models_are_there_at_the_next_start, place_setup_volatile, place_teardown),
                 cmocka_unit_test_setup_teardown(models_that_are_replaced_leave_nothing_behind, place_setup_volatile, place_teardown),
+                cmocka_unit_test_setup_teardown(indicators_are_listed_by_name_and_by_their_models, place_setup_volatile, place_teardown),
+                cmocka_unit_test_setup_teardown(accepted_levels_of_others_are_not_listed, place_setup_volatile, place_teardown),
                 cmocka_unit_test_setup_teardown(a_batch_is_found_in_its_order, place_setup_volatile, place_teardown),
         };
 
