@@ -25,6 +25,15 @@ void indicator_path_put(Buffer *path, const char *name, const char *value) {
         buffer_put_encoded(path, value);
 }
 
+void indicator_path_put_list(Buffer *path, const char *name, const OptionTexts *values) {
+        scoped(buffer_deinit) Buffer list = {};
+
+        for (size_t i = 0; i < values->n; i++)
+                buffer_printf(&list, "%s%s", i > 0 ? "," : "", values->items[i]);
+        path->failed |= buffer_error(&list) < 0;
+        indicator_path_put(path, name, list.text);
+}
+
 void indicator_path_put_age(Buffer *path, const char *name, uint64_t age_ns) {
         uint64_t now_ns = clock_realtime_ns();
         char time_ms[24];

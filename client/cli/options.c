@@ -124,6 +124,10 @@ int option_add_text(const Option *option, const char *value, OptionTexts *texts,
         return 0;
 }
 
+int option_parse_list(const Option *option, const char *value, void *place, char ret_error[static OPTION_ERROR_MAX]) {
+        return option_add_text(option, value, place, ret_error);
+}
+
 /* --- tables --------------------------------------------------------------------------------------- */
 
 static void option_table_add_at(OptionTable *table, const Option *rows, char *base, size_t offset) {

@@ -88,10 +88,12 @@ typedef struct OptionTexts {
         .parse = option_parse_duration, .offset = OPTION_PLACE(type, member, uint64_t), .min = (least_ns)
 #define OPTION_AGE(type, member) .parse = option_parse_age, .offset = OPTION_PLACE(type, member, OptionNumber)
 #define OPTION_TEXTS(type, member, n_max, parser) .parse = (parser), .offset = OPTION_PLACE(type, member, OptionTexts), .max = (n_max)
+/* A list with commas between; may be repeated, each value a list that continues the former. */
+#define OPTION_LIST(type, member) OPTION_TEXTS(type, member, OPTION_TEXTS_MAX, option_parse_list)
 #define OPTION_INCLUDE(type, member, group, table) { .rows = (table), .offset = OPTION_PLACE(type, member, group) }
 
 OptionParse option_parse_flag, option_parse_text, option_parse_line, option_parse_choice, option_parse_count, option_parse_number,
-        option_parse_duration, option_parse_age;
+        option_parse_duration, option_parse_age, option_parse_list;
 
 /* For a command's own parsers: writes "--NAME expects EXPECTED, not 'VALUE'" and returns OPTION_WRONG. */
 int option_refuse(const Option *option, const char *value, const char *expected, char ret_error[static OPTION_ERROR_MAX]);

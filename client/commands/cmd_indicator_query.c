@@ -13,14 +13,15 @@
 
 typedef struct IndicatorQueryOptions {
         SelectionOptions selection;
-        const char *group_by, *stat, *format;
+        OptionTexts group_by, stat;
+        const char *format;
         bool json;
 } IndicatorQueryOptions;
 
 static const Option options_table[] = {
         OPTION_INCLUDE(IndicatorQueryOptions, selection, SelectionOptions, selection_options),
-        { "group-by", 'g', "KEY,…", "Group by parameters, component, version or hardware", OPTION_TEXT(IndicatorQueryOptions, group_by) },
-        { "stat", 's', "STAT:RESULT,…", "Statistics, as median:rate,p95:elapsed", OPTION_TEXT(IndicatorQueryOptions, stat) },
+        { "group-by", 'g', "KEY,…", "Group by parameters, component, version or hardware", OPTION_LIST(IndicatorQueryOptions, group_by) },
+        { "stat", 's', "STAT:RESULT,…", "Statistics, as median:rate,p95:elapsed", OPTION_LIST(IndicatorQueryOptions, stat) },
         OPTION_ROW_FORMAT(IndicatorQueryOptions, format, "table", "json", "csv"),
         OPTION_ROW_JSON(IndicatorQueryOptions, json),
         {},
@@ -78,8 +79,8 @@ static int indicator_query_run(const CommandLine *line) {
 
         indicator_path_begin(&path, line->arguments[0], "query");
         indicator_path_select(&path, &options->selection);
-        indicator_path_put(&path, "group_by", options->group_by);
-        indicator_path_put(&path, "stat", options->stat);
+        indicator_path_put_list(&path, "group_by", &options->group_by);
+        indicator_path_put_list(&path, "stat", &options->stat);
         indicator_path_put(&path, "format", is_csv && !is_json ? "csv" : NULL);
         indicator_path_put(&path, "limit", is_json ? GROUPS_LIMIT : NULL); /* a page says it is cut, which nobody reads in a pipe */
         r = api_query_init(&query, &line->global);

@@ -18,18 +18,19 @@
 
 typedef struct IndicatorRankOptions {
         SelectionOptions selection;
-        const char *by, *objective, *direction, *confidence, *hold, *across;
+        OptionTexts by, hold, across;
+        const char *objective, *direction, *confidence;
         bool json;
 } IndicatorRankOptions;
 
 static const Option options_table[] = {
         OPTION_INCLUDE(IndicatorRankOptions, selection, SelectionOptions, selection_options),
-        { "by", 'b', "KEY,…", "Keys that tell alternatives apart (default component,version)", OPTION_TEXT(IndicatorRankOptions, by) },
+        { "by", 'b', "KEY,…", "Keys that tell alternatives apart (default component,version)", OPTION_LIST(IndicatorRankOptions, by) },
         { "objective", 'o', "RESULT", "Result to rank by (default overall_score)", OPTION_TEXT(IndicatorRankOptions, objective) },
         { "direction", 0, "WHICH", "Which values are better", OPTION_CHOICE(IndicatorRankOptions, direction, "higher", "lower") },
         { "confidence", 0, "P", "Confidence of intervals, 0.5 to 0.999 (default 0.95)", OPTION_TEXT(IndicatorRankOptions, confidence) },
-        { "hold", 0, "KEY,…", "Compare only results with equal KEY, as package.numpy", OPTION_TEXT(IndicatorRankOptions, hold) },
-        { "across", 0, "WHAT,…", "Compare results that differ in WHAT, as hardware", OPTION_TEXT(IndicatorRankOptions, across) },
+        { "hold", 0, "KEY,…", "Compare only results with equal KEY, as package.numpy", OPTION_LIST(IndicatorRankOptions, hold) },
+        { "across", 0, "WHAT,…", "Compare results that differ in WHAT, as hardware", OPTION_LIST(IndicatorRankOptions, across) },
         OPTION_ROW_JSON(IndicatorRankOptions, json),
         {},
 };
@@ -393,10 +394,8 @@ static void write_counts(Screen *screen, const Value *answer) {
 }
 
 /* A key with a value is a condition, a key alone a field in which the results of a ranking are equal. */
-static void put_hold(Buffer *path, const char *text) {
-        scoped(buffer_deinit) Buffer keys = {};
-
-        while (text && *text) {
+static void put_hold(Buffer *path, const char *text, Buffer *keys) {
+        while (*text) {
                 size_t n = condition_key_length(text, ","), n_key = condition_key_length(text, "=!<>,");
                 scoped(buffer_deinit) Buffer item = {};
 
@@ -404,27 +403,28 @@ static void put_hold(Buffer *path, const char *text) {
                 if (n_key < n)
                         indicator_path_put(path, "where", item.text);
                 else
-                        buffer_printf(&keys, "%s%s", keys.n > 0 ? "," : "", item.text ?: "");
+                        buffer_printf(keys, "%s%s", keys->n > 0 ? "," : "", item.text ?: "");
                 text += n + (text[n] == ',');
         }
-        indicator_path_put(path, "hold", keys.text);
 }
 
 static int indicator_rank_run(const CommandLine *line) {
         const IndicatorRankOptions *options = line->options;
         scoped(api_query_deinit) ApiQuery query = {};
-        scoped(buffer_deinit) Buffer out = {}, path = {};
+        scoped(buffer_deinit) Buffer out = {}, path = {}, held = {};
         Screen screen;
         int r;
 
         indicator_path_begin(&path, line->arguments[0], "rank");
         indicator_path_select(&path, &options->selection);
-        indicator_path_put(&path, "by", options->by);
+        indicator_path_put_list(&path, "by", &options->by);
         indicator_path_put(&path, "objective", options->objective);
         indicator_path_put(&path, "direction", options->direction);
         indicator_path_put(&path, "confidence", options->confidence);
-        indicator_path_put(&path, "across", options->across);
-        put_hold(&path, options->hold);
+        indicator_path_put_list(&path, "across", &options->across);
+        for (size_t i = 0; i < options->hold.n; i++)
+                put_hold(&path, options->hold.items[i], &held);
+        indicator_path_put(&path, "hold", held.text);
         r = api_query_open(&query, &line->global, path.text ? path.text : "/");
         if (r != EXIT_DONE)
                 return r;

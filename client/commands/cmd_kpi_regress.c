@@ -16,7 +16,8 @@
 
 typedef struct KpiRegressOptions {
         SelectionOptions selection;
-        const char *current, *compare_by, *ignore, *across, *order, *method, *direction, *fdr, *format, *summary;
+        OptionTexts compare_by, ignore;
+        const char *current, *across, *order, *method, *direction, *fdr, *format, *summary;
         KpiGate gate;
         OptionTexts ignore_entry; /* each KEY=VALUE,… */
         bool compat, json;
@@ -33,8 +34,8 @@ static int parse_entry(const Option *option, const char *value, void *place, cha
 static const Option options_table[] = {
         OPTION_INCLUDE(KpiRegressOptions, selection, SelectionOptions, selection_options),
         { "current", 0, "VERSION", "Version to judge (default: that of the newest run)", OPTION_TEXT(KpiRegressOptions, current) },
-        { "compare-by", 0, "KEY,…", "Keys that tell versions apart (default version)", OPTION_TEXT(KpiRegressOptions, compare_by) },
-        { "ignore", 0, "KEY,…", "Parameters that may differ in a history", OPTION_TEXT(KpiRegressOptions, ignore) },
+        { "compare-by", 0, "KEY,…", "Keys that tell versions apart (default version)", OPTION_LIST(KpiRegressOptions, compare_by) },
+        { "ignore", 0, "KEY,…", "Parameters that may differ in a history", OPTION_LIST(KpiRegressOptions, ignore) },
         { "ignore-entry", 0, "LIST", "Leave out results with KEY=VALUE,VALUE; may be repeated",
           OPTION_TEXTS(KpiRegressOptions, ignore_entry, IGNORED_ENTRIES_MAX, parse_entry) },
         { "across", 0, "WHAT,…", "Compare results that differ in WHAT, as hardware",
@@ -176,8 +177,8 @@ static void put_path(const CommandLine *line, Buffer *path) {
         buffer_puts(path, "/regress");
         indicator_path_select(path, &options->selection);
         indicator_path_put(path, "current", options->current);
-        indicator_path_put(path, "compare_by", options->compare_by);
-        indicator_path_put(path, "ignore", options->ignore);
+        indicator_path_put_list(path, "compare_by", &options->compare_by);
+        indicator_path_put_list(path, "ignore", &options->ignore);
         for (size_t i = 0; i < options->ignore_entry.n; i++)
                 indicator_path_put(path, "ignore_entry", options->ignore_entry.items[i]);
         indicator_path_put(path, "compat", options->compat ? "true" : NULL);

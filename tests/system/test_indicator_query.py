@@ -125,6 +125,18 @@ class IndicatorQuery(TestCase):
             shown = self.perfctl("indicator", "query", "PiMatmul", "-w", f"{key}=1", "-g", key, "-s", f"mean:{result}", "-f", "csv")
             self.assertEqual(shown.split()[-1], "1,1,0,2.5")
 
+    def test_repeated_options_continue_their_list(self):
+        self.submit(*(matmul(rate=rate, component=component) for rate, component in ((1, "a"), (2, "b"), (5, "b"))))
+        text = self.perfctl("indicator", "query", "PiMatmul", "-s", "max:rate", "-g", "component", "-g", "dtype", "-s", "min:rate,n:rate",
+                            "-f", "csv")
+        self.assertEqual(text.splitlines(), ["component,dtype,n,n_failed,max:rate,min:rate,n:rate", "a,float32,1,0,1,1,1",
+                                             "b,float32,2,0,5,2,2"])
+        ranking = self.perfctl("indicator", "rank", "PiMatmul", "-b", "component", "-b", "dtype", "-o", "rate", "--direction", "higher",
+                               "--hold", "matrix_size", "--hold", "version", "--json")
+        self.assertEqual([one["key"] for one in json.loads(ranking)["rankings"][0]["left_out"]],
+                         [{"component": "a", "dtype": "float32"}, {"component": "b", "dtype": "float32"}])
+        self.assertIn("names 'dtype' twice", self.perfctl("indicator", "query", "PiMatmul", "-g", "dtype", "-g", "dtype", status=1))
+
     def test_a_misspelt_key_is_reported_with_the_existing_keys(self):
         self.submit(*(matmul(rate=rate) for rate in (1, 2, 3)))
         for has_model in (False, True):
