@@ -11,6 +11,7 @@
 #include "client/cli/message.h"
 #include "client/results/command_result.h"
 #include "client/facts/object_builder.h"
+#include "client/stack/stack_builds.h"
 #include "client/wire/id.h"
 #include "util/clock.h"
 #include "util/utf8.h"
@@ -209,6 +210,21 @@ static int take_documents(RunResults *results, const RunResultsPlan *plan, const
         return 0;
 }
 
+/* Returns the stack of the run, with the builds that its documents tell; NULL: unknown. */
+static int find_stack(const SubmissionStack *stack, const Value *const *documents, size_t n, Arena *arena, const SubmissionStack **ret) {
+        SubmissionStack *own = stack ? arena_alloc(arena, sizeof(*own)) : NULL;
+        int r;
+
+        *ret = stack;
+        if (!own)
+                return stack ? -ENOMEM : 0;
+        *own = *stack;
+        r = stack_builds_add(stack->document, documents, n, arena, &own->document);
+        if (r == 0 && own->document != stack->document)
+                *ret = own;
+        return r;
+}
+
 static int add_failed_run(RunResults *results, const Submission *common) {
         results->items[0] = *common;
         results->n_items = 1;
@@ -225,9 +241,9 @@ int run_results_read(RunResults *ret, const RunResultsPlan *plan, const Capture 
                 .exit_status = exit_status,
                 .has_batch = plan->has_batch,
                 .batch_index = plan->has_batch ? index : 0,
-                .stack = plan->place->stack,
                 .specification = plan->place->specification,
         };
+        const SubmissionStack *stack = plan->place->stack;
         const Value *documents[CAPTURE_DOCUMENTS_MAX];
         CaptureLoss loss;
         size_t n;
@@ -235,7 +251,8 @@ int run_results_read(RunResults *ret, const RunResultsPlan *plan, const Capture 
 
         *ret = (RunResults){};
         memcpy(common.batch, plan->batch, sizeof(common.batch));
-        r = arena_init(&ret->arena, 2 * value_parse_arena_size(capture->text.n) + RUN_RECORD_ARENA_BYTES + COMMAND_RESULT_ARENA_BYTES);
+        r = arena_init(&ret->arena, 2 * value_parse_arena_size(capture->text.n) + RUN_RECORD_ARENA_BYTES + COMMAND_RESULT_ARENA_BYTES +
+                       (stack ? sizeof(*stack) + stack_builds_size(stack->document) : 0));
         if (r == 0)
                 r = capture_find(capture, &ret->arena, documents, &n, &loss);
         if (r == 0)
@@ -248,6 +265,8 @@ int run_results_read(RunResults *ret, const RunResultsPlan *plan, const Capture 
                 return 0;
         if (r == 0)
                 r = make_record(plan->place, facts, &ret->arena, &common.run);
+        if (r == 0)
+                r = find_stack(stack, documents, n, &ret->arena, &common.stack);
         if (r < 0)
                 return r;
 

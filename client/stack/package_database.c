@@ -2,7 +2,6 @@
 #include "client/stack/package_database.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,14 +9,10 @@
 
 #include "client/stack/rpm_list.h"
 #include "client/stack/stack_cache.h"
-#include "util/clock.h"
 #include "util/file.h"
 #include "util/scoped.h"
 
 #define STATUS_BYTES_MAX (64U << 20)
-
-/* A file that changed less than this before it was read could change again without another time or size. */
-#define SETTLED_NS (UINT64_C(2) * NS_PER_S)
 
 #define DIRECTORY_MAX 64U
 #define FILES_MAX 2U
@@ -89,70 +84,42 @@ static const PackageDatabase databases[] = { /* the first that exists is read */
         { "rpm", "var/lib/rpm", { "Packages" }, list_rpm },
 };
 
-/* The state of a database: identity, time of the last change and size of its files. */
-typedef struct Stamp {
-        Buffer text; /* owned */
-        bool is_settled;
-} Stamp;
-
-static void stamp_deinit(Stamp *stamp) {
-        buffer_deinit(&stamp->text);
-}
-
-/* Returns false if the first file is missing. */
-static bool make_stamp(const PackageDatabase *database, int root_fd, Stamp *ret) {
-        uint64_t now_ns = clock_realtime_ns();
-
-        ret->is_settled = true;
-        buffer_clear(&ret->text);
-        buffer_puts(&ret->text, database->directory);
+/* Returns false if the first file is missing. A reader may create an empty log. */
+static bool make_stamp(const PackageDatabase *database, int root_fd, StackStamp *stamp) {
         for (size_t i = 0; i < FILES_MAX && database->files[i]; i++) {
                 char path[2 * DIRECTORY_MAX];
-                uint64_t changed_ns;
                 struct stat st;
-                bool is_there;
 
                 (void)snprintf(path, sizeof(path), "%s/%s", database->directory, database->files[i]);
-                is_there = fstatat(root_fd, path, &st, 0) == 0;
-                if (!is_there && i == 0)
-                        return false;
-                if (!is_there || (i > 0 && st.st_size == 0)) /* a reader may create an empty log */
+                if (i > 0 && (fstatat(root_fd, path, &st, 0) < 0 || st.st_size == 0))
                         continue;
-                changed_ns = (uint64_t)st.st_mtim.tv_sec * NS_PER_S + (uint64_t)st.st_mtim.tv_nsec;
-                ret->is_settled &= changed_ns + SETTLED_NS <= now_ns;
-                buffer_printf(&ret->text, " %s %ju:%ju %" PRIu64 " %jd", database->files[i], (uintmax_t)st.st_dev, (uintmax_t)st.st_ino,
-                              changed_ns, (intmax_t)st.st_size);
+                if (!stack_stamp_add(stamp, root_fd, path) && i == 0)
+                        return false;
         }
         return true;
 }
 
-static int read_database(const PackageDatabase *database, const Stamp *stamp, int root_fd, const char *cache, StackBuilder *stack) {
-        char path[PATH_MAX];
-        size_t first = stack->n;
-        bool is_cached;
-        int r;
+typedef struct DatabaseListing {
+        const PackageDatabase *database;
+        int root_fd;
+} DatabaseListing;
 
-        is_cached = cache && snprintf(path, sizeof(path), "%s/%s", cache, database->word) < (int)sizeof(path);
-        if (is_cached) {
-                r = stack_cache_read(path, stamp->text.text, database->word, stack);
-                if (r != STACK_CACHE_MISS)
-                        return r;
-        }
-        r = database->list(database, root_fd, stack);
-        if (r == 0 && is_cached && stamp->is_settled)
-                stack_cache_write(path, stamp->text.text, stack, first);
-        return r;
+static int list_packages(void *userdata, StackBuilder *stack) {
+        const DatabaseListing *listing = userdata;
+
+        return listing->database->list(listing->database, listing->root_fd, stack);
 }
 
 int package_database_read(const char *word, int root_fd, const char *cache, StackBuilder *stack) {
-        scoped(stamp_deinit) Stamp stamp = {};
-
         for (size_t i = 0; i < N_ELEMENTS(databases); i++) {
-                if (strcmp(databases[i].word, word) != 0 || !make_stamp(&databases[i], root_fd, &stamp))
+                scoped(stack_stamp_deinit) StackStamp stamp = {};
+                DatabaseListing listing = { &databases[i], root_fd };
+
+                if (strcmp(databases[i].word, word) != 0)
                         continue;
-                if (buffer_error(&stamp.text) < 0)
-                        return -ENOMEM;
-                return read_database(&databases[i], &stamp, root_fd, cache, stack);
+                stack_stamp_init(&stamp, databases[i].directory);
+                if (make_stamp(&databases[i], root_fd, &stamp))
+                        return stack_cache_get(&(StackCacheEntry){ cache, word, word, &stamp }, list_packages, &listing, stack);
         }
         return PACKAGE_DATABASE_NONE;
 }

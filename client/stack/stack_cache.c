@@ -11,11 +11,13 @@
 
 #include "util/file.h"
 #include "util/scoped.h"
+#include "util/sha256.h"
 
-#define FORM "perfd-packages-1"
+#define FORM "perfd-packages-2"
 #define CACHE_BYTES_MAX (64U << 20)
+#define ENVIRONMENTS_MAX 64U /* of one kind */
 
-static const char *const columns[] = { "name", "version", "source", "build" };
+static const char *const columns[] = { "name", "version", "source", "build", "hash" };
 
 /* --- reading ---------------------------------------------------------------------------------------- */
 
@@ -30,7 +32,8 @@ static char *cut(char *text, char at) {
 }
 
 static bool take_package(char *line, DraftPackage *package) {
-        Slice *const slices[N_ELEMENTS(columns)] = { &package->name, &package->version, &package->source, &package->build };
+        Slice *const slices[N_ELEMENTS(columns)] = { &package->name, &package->version, &package->source, &package->build,
+                                                     &package->hashes[0] };
 
         for (size_t i = 0; i < N_ELEMENTS(columns); i++) {
                 char *next = cut(line, '\t');
@@ -40,6 +43,7 @@ static bool take_package(char *line, DraftPackage *package) {
                 *slices[i] = stack_builder_slice(line);
                 line = next;
         }
+        package->n_hashes = package->hashes[0].n > 0;
         return !line && package->name.n > 0;
 }
 
@@ -60,22 +64,26 @@ static bool is_ours(const char *path) {
         return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid();
 }
 
-int stack_cache_read(const char *path, const char *stamp, const char *kind, StackBuilder *stack) {
+enum {
+        CACHE_MISS = 1,
+};
+
+static int read_file(const char *path, const char *stamp, const char *kind, StackBuilder *stack) {
         DraftPackage package = { .kind = kind };
         scoped(freep) char *text = NULL;
         size_t n, first = stack->n;
         char *line, *next;
 
         if (!is_ours(path) || file_read_at(AT_FDCWD, path, CACHE_BYTES_MAX, &text, &n) < 0 || strlen(text) != n)
-                return STACK_CACHE_MISS;
+                return CACHE_MISS;
         line = cut(text, '\n');
         if (!line || strncmp(text, FORM " ", strlen(FORM " ")) != 0 || strcmp(text + strlen(FORM " "), stamp) != 0 || !is_complete(line))
-                return STACK_CACHE_MISS;
+                return CACHE_MISS;
 
         for (; (next = cut(line, '\n')) && *next; line = next) {
                 if (!take_package(line, &package)) {
                         stack->n = first;
-                        return STACK_CACHE_MISS;
+                        return CACHE_MISS;
                 }
                 stack_builder_add_valid(stack, &package);
         }
@@ -84,10 +92,15 @@ int stack_cache_read(const char *path, const char *stamp, const char *kind, Stac
 
 /* --- writing ---------------------------------------------------------------------------------------- */
 
-/* Returns false if a text has one of the characters that separate columns and lines. */
+/* Returns false if a text has one of the characters that separate columns and lines, or the package has several hashes. */
 static bool put_package(const Value *package, Buffer *out) {
+        const Value *hashes = value_get(package, "hashes");
+
+        if (hashes && hashes->n_items > 1)
+                return false;
         for (size_t i = 0; i < N_ELEMENTS(columns); i++) {
-                const char *text = value_get_string(package, columns[i]) ?: "";
+                bool is_hash = hashes && strcmp(columns[i], "hash") == 0;
+                const char *text = (is_hash ? hashes->items[0].string : value_get_string(package, columns[i])) ?: "";
 
                 if (strpbrk(text, "\t\n"))
                         return false;
@@ -108,7 +121,7 @@ static int make_directory_of(const char *path) {
         return file_make_dirs(directory, 0700);
 }
 
-void stack_cache_write(const char *path, const char *stamp, const StackBuilder *stack, size_t first) {
+static void write_file(const char *path, const char *stamp, const StackBuilder *stack, size_t first) {
         scoped(buffer_deinit) Buffer text = {};
 
         if (stack->failed || stack->n == first)
@@ -120,4 +133,35 @@ void stack_cache_write(const char *path, const char *stamp, const StackBuilder *
         buffer_printf(&text, "%zu\n", stack->n - first);
         if (buffer_error(&text) == 0 && make_directory_of(path) == 0)
                 (void)file_replace(path, text.text, text.n, 0600, false);
+}
+
+const char *stack_cache_name(const char *word, const char *prefix, char ret[static STACK_CACHE_NAME_MAX]) {
+        uint8_t digest[SHA256_BYTES];
+
+        sha256_of(prefix, strlen(prefix), digest);
+        (void)snprintf(ret, STACK_CACHE_NAME_MAX, "%s-%02u", word, digest[0] % ENVIRONMENTS_MAX);
+        return ret;
+}
+
+int stack_cache_get(const StackCacheEntry *entry, int (*list)(void *userdata, StackBuilder *stack), void *userdata, StackBuilder *stack) {
+        const StackStamp *stamp = entry->stamp;
+        size_t first = stack->n;
+        char path[PATH_MAX];
+        bool is_cached;
+        int r;
+
+        r = buffer_error(&stamp->text);
+        if (r < 0)
+                return r;
+        is_cached = entry->directory && snprintf(path, sizeof(path), "%s/%s", entry->directory, entry->name) < (int)sizeof(path) &&
+                    !strchr(stamp->text.text, '\n');
+        if (is_cached) {
+                r = read_file(path, stamp->text.text, entry->kind, stack);
+                if (r != CACHE_MISS)
+                        return r;
+        }
+        r = list(userdata, stack);
+        if (r == 0 && is_cached && stamp->is_settled)
+                write_file(path, stamp->text.text, stack, first);
+        return r;
 }

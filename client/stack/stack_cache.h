@@ -2,21 +2,29 @@
 #pragma once
 
 /*
- * Stack cache: the packages that a database of packages listed, until the database changes
+ * Stack cache: the packages of a database or an environment, until it changes
  *
- * Has a text file for each database. The first line is a stamp that identifies the state of the database, each further line a
- * package, and the last line the number of packages. A file that is missing, of another state, cut or of another user is a miss:
- * the database is then read, and the file replaced.
+ * Has a text file for each. The first line is the stamp, each further line a package, and the last line the number of packages. A
+ * file that is missing, of another state, cut or of another user is a miss: the packages are then listed, and the file replaced.
  */
 
 #include "client/stack/stack_builder.h"
-#include "util/buffer.h"
+#include "client/stack/stack_stamp.h"
 
-enum {
-        STACK_CACHE_MISS = 1,
-};
+#define STACK_CACHE_NAME_MAX 32U
 
-/* Adds the packages of a file if it has the stamp, a text without line ends. kind: of the packages. 0, STACK_CACHE_MISS or -ENOMEM. */
-int stack_cache_read(const char *path, const char *stamp, const char *kind, StackBuilder *stack);
-/* Replaces the file by the packages of the stack from number `first` on, and makes its directory. A failure has no effect. */
-void stack_cache_write(const char *path, const char *stamp, const StackBuilder *stack, size_t first);
+/* Makes the name of the file for an environment: one of 64 of the word, so that the number of files is bounded. Returns ret. */
+const char *stack_cache_name(const char *word, const char *prefix, char ret[static STACK_CACHE_NAME_MAX]);
+
+typedef struct StackCacheEntry {
+        const char *directory; /* of the files; NULL: nothing is kept */
+        const char *name;      /* of the file */
+        const char *kind;      /* of all packages */
+        const StackStamp *stamp;
+} StackCacheEntry;
+
+/*
+ * Adds the packages of an entry. list() adds them to the stack if they are not in the cache, and returns 0, an outcome above 0 or a
+ * negative errno. Returns the same, or -ENOMEM. Failing to write the file has no effect.
+ */
+int stack_cache_get(const StackCacheEntry *entry, int (*list)(void *userdata, StackBuilder *stack), void *userdata, StackBuilder *stack);

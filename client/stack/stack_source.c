@@ -9,12 +9,13 @@
 #include <string.h>
 
 #include "client/stack/package_database.h"
+#include "client/stack/python_packages.h"
+#include "client/stack/stack_cache.h"
 #include "document/value_parse.h"
 #include "stack/stack.h"
 #include "util/file.h"
 #include "util/utf8.h"
 
-#define HEAD_BYTES 8192U /* of METADATA: names and versions come first, before a description */
 #define JSON_BYTES_MAX (4U << 20)
 
 /* A path below the root: openat(2) ignores the descriptor for an absolute path. */
@@ -25,88 +26,6 @@ static const char *below(const char *path) {
 }
 
 /* --- pip -------------------------------------------------------------------------------------------- */
-
-/* Reads the beginning of a file. Returns false if there is none. */
-static bool read_head(int dir_fd, const char *name, char ret[static HEAD_BYTES + 1]) {
-        scoped(closep) int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-        ssize_t n = fd < 0 ? -1 : read(fd, ret, HEAD_BYTES);
-
-        ret[n < 0 ? 0 : n] = '\0';
-        return n > 0;
-}
-
-/* Takes the URL that a distribution was installed from, in the form of PEP 610, if it was not an index. */
-static const char *find_direct_url(int dir_fd, Arena *arena) {
-        scoped(freep) char *text = NULL;
-        const Value *document;
-        ValueReader reader;
-        ValueError error;
-        size_t n;
-
-        if (file_read_at(dir_fd, "direct_url.json", HEAD_BYTES, &text, &n) < 0)
-                return NULL;
-        value_parse_begin(&reader, text, n);
-        return value_parse_next(&reader, arena, &document, &error) == 0 ? value_get_string(document, "url") : NULL;
-}
-
-static void add_distribution(StackBuilder *stack, int dir_fd, const char *name) {
-        scoped(closep) int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        char metadata[HEAD_BYTES + 1], wheel[HEAD_BYTES + 1];
-        DraftPackage package = { .kind = STACK_KIND_PYTHON };
-
-        if (fd < 0 || !read_head(fd, "METADATA", metadata))
-                return;
-        package.name = stack_builder_find_header(metadata, "Name: ");
-        package.version = stack_builder_find_header(metadata, "Version: ");
-        package.source = stack_builder_slice(find_direct_url(fd, stack->arena));
-        if (read_head(fd, "WHEEL", wheel))
-                package.build = stack_builder_find_header(wheel, "Tag: ");
-        if (package.name.text)
-                stack_builder_add_valid(stack, &package);
-}
-
-/* Returns true if the directory is there. */
-static bool add_distributions(StackBuilder *stack, int root_fd, const char *path) {
-        scoped(closep) int fd = openat(root_fd, below(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        scoped(closedirp) DIR *list = fd < 0 ? NULL : file_open_list(fd, ".");
-        struct dirent *entry;
-
-        while (list && (entry = readdir(list))) {
-                const char *end = strrchr(entry->d_name, '.');
-
-                if (end && strcmp(end, ".dist-info") == 0)
-                        add_distribution(stack, fd, entry->d_name);
-        }
-        return list != NULL;
-}
-
-/* Adds the distributions of each Python below PREFIX/lib, and notes its version. */
-static bool add_prefix(StackBuilder *stack, int root_fd, const char *prefix) {
-        static const char *const directories[] = { "site-packages", "dist-packages" };
-        char path[PATH_MAX];
-        scoped(closedirp) DIR *list = NULL;
-        struct dirent *entry;
-        bool is_found = false;
-
-        if (snprintf(path, sizeof(path), "%s/lib", below(prefix)) >= (int)sizeof(path))
-                return false;
-        list = file_open_list(root_fd, path);
-        while (list && (entry = readdir(list))) {
-                if (strncmp(entry->d_name, "python3", strlen("python3")) != 0)
-                        continue;
-                for (size_t i = 0; i < N_ELEMENTS(directories); i++) {
-                        int n = snprintf(path, sizeof(path), "%s/lib/%s/%s", below(prefix), entry->d_name, directories[i]);
-
-                        if (n >= (int)sizeof(path) || !add_distributions(stack, root_fd, path))
-                                continue;
-                        is_found = true;
-                        if (!stack->python.text && entry->d_name[strlen("python3")] == '.')
-                                stack->python = stack_builder_slice(arena_strndup(stack->arena, entry->d_name + strlen("python"),
-                                                                       strlen(entry->d_name) - strlen("python")));
-                }
-        }
-        return is_found;
-}
 
 /* Finds the prefix of the first python3 in the path: /usr of /usr/bin/python3. */
 static bool find_prefix(const StackPlace *place, char ret[static PATH_MAX]) {
@@ -137,10 +56,12 @@ static bool find_prefix_of_program(const StackPlace *place, char ret[static PATH
 static int read_pip(const StackPlace *place, StackBuilder *stack) {
         const char *given = place->virtual_env ?: place->conda_prefix;
         char prefix[PATH_MAX];
+        int r;
 
         if (find_prefix_of_program(place, prefix) || (!given && find_prefix(place, prefix)))
                 given = prefix;
-        return given && add_prefix(stack, place->root_fd, given) ? 0 : STACK_SOURCE_NONE;
+        r = given ? python_packages_read(place->root_fd, given, place->cache, stack) : PYTHON_PACKAGES_NONE;
+        return r == PYTHON_PACKAGES_NONE ? STACK_SOURCE_NONE : r;
 }
 
 /* --- conda ------------------------------------------------------------------------------------------ */
@@ -172,17 +93,11 @@ static int add_conda_file(StackBuilder *stack, int dir_fd, const char *name) {
         return 0;
 }
 
-static int read_conda(const StackPlace *place, StackBuilder *stack) {
-        scoped(closedirp) DIR *list = NULL;
-        char path[PATH_MAX];
+static int list_conda(void *userdata, StackBuilder *stack) {
+        DIR *list = userdata;
         struct dirent *entry;
         int r = 0;
 
-        if (!place->conda_prefix || snprintf(path, sizeof(path), "%s/conda-meta", below(place->conda_prefix)) >= (int)sizeof(path))
-                return STACK_SOURCE_NONE;
-        list = file_open_list(place->root_fd, path);
-        if (!list)
-                return STACK_SOURCE_NONE;
         while (r == 0 && (entry = readdir(list))) {
                 const char *end = strrchr(entry->d_name, '.');
 
@@ -190,6 +105,22 @@ static int read_conda(const StackPlace *place, StackBuilder *stack) {
                         r = add_conda_file(stack, dirfd(list), entry->d_name);
         }
         return r;
+}
+
+static int read_conda(const StackPlace *place, StackBuilder *stack) {
+        scoped(stack_stamp_deinit) StackStamp stamp = {};
+        StackCacheEntry cached = { .directory = place->cache, .kind = "conda", .stamp = &stamp };
+        scoped(closedirp) DIR *list = NULL;
+        char path[PATH_MAX], name[STACK_CACHE_NAME_MAX];
+
+        if (!place->conda_prefix || snprintf(path, sizeof(path), "%s/conda-meta", below(place->conda_prefix)) >= (int)sizeof(path))
+                return STACK_SOURCE_NONE;
+        list = file_open_list(place->root_fd, path);
+        stack_stamp_init(&stamp, place->conda_prefix);
+        if (!list || !stack_stamp_add(&stamp, place->root_fd, path))
+                return STACK_SOURCE_NONE;
+        cached.name = stack_cache_name("conda", place->conda_prefix, name);
+        return stack_cache_get(&cached, list_conda, list, stack);
 }
 
 /* --- dpkg, rpm, module ------------------------------------------------------------------------------ */

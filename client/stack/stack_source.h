@@ -26,7 +26,7 @@ typedef struct StackPlace {
         int root_fd; /* of the file system */
         const char *program; /* of the command, as it was given */
         const char *virtual_env, *conda_prefix, *path, *modules, *container;
-        const char *cache; /* directory of copies of the lists of dpkg and rpm */
+        const char *cache; /* directory of copies of the lists of all but module and container; NULL: none */
 } StackPlace;
 
 /* Returns true if each word of a list, with commas between, names a source. */

@@ -151,6 +151,7 @@ class Stacks(TestCase):
         self.assertEqual(self.stored(), packages)
 
         # A program of another environment than the active one.
+        info = info.rename(info.with_name("own-1.3.dist-info"))
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: Own\nVersion: 1.3\n")
         shutil.copy(self.directory / "m.sh", venv / "bin" / "tool")
         (venv / "bin" / "tool").chmod(0o755)
@@ -158,6 +159,37 @@ class Stacks(TestCase):
                               text=True, env={**self.environment, "VIRTUAL_ENV": str(self.directory)})
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual([row[:3] for row in self.stored()], [("own", "python", "1.3")])
+
+    def test_build_information_that_a_run_prints_is_the_build_of_its_package(self):
+        self.start()
+        (self.directory / "lock.txt").write_text("tensorflow==2.1.0\nnumpy==1.18\ntorch==2.2\n")
+        builds = []
+        for document in ({}, {"tensorflow_aicoe_buildinfo": {"gcc": "9"}, "pytorch_buildinfo": None},
+                         {"tensorflow_aicoe_buildinfo": {"gcc": "10"}, "pytorch_buildinfo": "cuda"}):
+            (self.directory / "m.json").write_text(json.dumps({"name": "m", "component": "c", "@parameters": {}, "@result": {"r": 1},
+                                                               **document}))
+            (self.directory / "m.sh").write_text("cat m.json\n")
+            self.run_with("--stack", "lock.txt")
+            builds.append({row[0]: row[5] for row in self.stored()})
+        self.assertEqual(builds[0], {"numpy": None, "tensorflow": None, "torch": None})
+        self.assertRegex(builds[1].pop("tensorflow"), "^buildinfo:[0-9a-f]{12}$")
+        self.assertEqual(builds[1], {"numpy": None, "torch": None})
+        self.assertRegex(builds[2]["torch"], "^buildinfo:[0-9a-f]{12}$")
+        self.assertIsNotNone(builds[2]["tensorflow"])
+
+    def test_two_builds_of_one_version_are_two_alternatives(self):
+        self.start()
+        for build, digest in (("slow", "a"), ("fast", "b")):
+            info = self.directory / build / "lib" / "python3.11" / "site-packages" / "own-1.2.dist-info"
+            info.mkdir(parents=True)
+            (info / "METADATA").write_text("Metadata-Version: 2.1\nName: own\nVersion: 1.2\n")
+            (info / "RECORD").write_text(f"own/core.so,sha256={digest},9\nown-1.2.dist-info/INSTALLER,sha256=z{digest},4\n")
+            for _ in range(3):
+                self.run_with("--stack", "pip", VIRTUAL_ENV=str(self.directory / build))
+        found = self.running.get("/api/v1/indicators/m/rank?by=package.own.build&objective=r&direction=higher").json["rankings"][0]
+        self.assertEqual(len(found["alternatives"]), 2, found)
+        for alternative in found["alternatives"]:
+            self.assertRegex(alternative["key"]["package.own.build"], r"^1\.2 files-sha256:[0-9a-f]{12}$")
 
 
 if __name__ == "__main__":

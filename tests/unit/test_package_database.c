@@ -182,22 +182,31 @@ static void a_copy_that_is_cut_or_not_ours_is_not_read(void **state) {
         assert_int_equal(read_packages(node, "dpkg", BOTH), 0);
 }
 
+static int add_package(void *userdata, StackBuilder *stack) {
+        stack_builder_add(stack, userdata);
+        return 0;
+}
+
 static void packages_that_do_not_fit_a_line_are_not_copied(void **state) {
         const Node *node = *state;
         const DraftPackage package = { .name = stack_builder_slice("a\tb"), .kind = "dpkg" };
         scoped(stack_builder_deinit) StackBuilder stack = {};
         scoped(arena_deinit) Arena arena = {};
+        scoped(stack_stamp_deinit) StackStamp stamp = {};
+        StackCacheEntry entry = { .directory = node->cache, .name = "dpkg", .kind = "dpkg", .stamp = &stamp };
         char path[256];
 
         assert_int_equal(arena_init(&arena, 1 << 20), 0);
         stack.arena = &arena;
-        stack_builder_add(&stack, &package);
+        stack_stamp_init(&stamp, "stamp");
         (void)snprintf(path, sizeof(path), "%s/dpkg", node->cache);
-        stack_cache_write(path, "stamp", &stack, 0);
-        assert_int_equal(stack_cache_read(path, "stamp", "dpkg", &stack), STACK_CACHE_MISS);
-        stack_cache_write("no-directory", "stamp", &stack, 1);
-        stack_cache_write("/proc/none/dpkg", "stamp", &stack, 0);
-        assert_int_equal(stack.n, 1);
+        assert_int_equal(stack_cache_get(&entry, add_package, (void *)&package, &stack), 0);
+        assert_int_equal(access(path, F_OK), -1);
+        entry.directory = "/proc/none";
+        assert_int_equal(stack_cache_get(&entry, add_package, (void *)&package, &stack), 0);
+        entry.directory = NULL;
+        assert_int_equal(stack_cache_get(&entry, add_package, (void *)&package, &stack), 0);
+        assert_int_equal(stack.n, 3);
 }
 
 /* --- rpm -------------------------------------------------------------------------------------------- */
