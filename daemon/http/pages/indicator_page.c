@@ -260,6 +260,10 @@ static int put_rankings(Exchange *exchange, IndicatorPage *page) {
         return 0;
 }
 
+static bool is_api_ranking(const Exchange *exchange) {
+        return exchange_parameter(exchange, "by") || exchange_parameter(exchange, "hold") || exchange_parameter(exchange, "across");
+}
+
 /* Ranks by the keys of the request, as the API does. */
 static int put_rankings_by(Exchange *exchange, IndicatorPage *page) {
         if (!exchange_parameter(exchange, "objective") && exchange->n_parameters < PARAMETERS_MAX)
@@ -290,7 +294,7 @@ static int fill(Exchange *exchange, IndicatorPage *page) {
         if (r == 0)
                 r = choose_objective(exchange, page);
         if (r == 0)
-                r = exchange_parameter(exchange, "by") ? put_rankings_by(exchange, page) : put_rankings(exchange, page);
+                r = is_api_ranking(exchange) ? put_rankings_by(exchange, page) : put_rankings(exchange, page);
         if (r != 0)
                 return r;
 
