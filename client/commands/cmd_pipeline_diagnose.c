@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,6 +60,12 @@ static int parse_producer(const CommandLine *line, SpdlSettings *ret) {
 
 /* --- output --------------------------------------------------------------------------------------- */
 
+/* Destination: text for a screen, or JSON if it is set. */
+typedef struct Output {
+        Screen *screen;
+        Json *json;
+} Output;
+
 /* A file or a job. */
 typedef struct DiagnosedSource {
         SpdlExport export;
@@ -108,6 +115,35 @@ static int write_text(const VerdictPipeline *pipeline, const StageChanges *chang
         r = grid_write(&grid, screen, true);
         write_changes(changes, pipeline->stages[0].pipeline, screen);
         return buffer_error(&sentence) < 0 ? buffer_error(&sentence) : r;
+}
+
+/* Sum over the ranks, each a file or a job. */
+typedef struct RankWait {
+        double waited_s;
+        size_t n_ranks; /* with a wait that is known */
+} RankWait;
+
+static void add_wait(RankWait *wait, const SpdlExport *export, unsigned n_threads) {
+        double waited_s = 0;
+        VerdictPipeline pipeline;
+        size_t at = 0;
+        bool is_known = false;
+
+        while (verdict_next(export, n_threads, &at, &pipeline))
+                if (!isnan(verdict_waited_s(&pipeline))) {
+                        waited_s += verdict_waited_s(&pipeline);
+                        is_known = true;
+                }
+        wait->waited_s += waited_s;
+        wait->n_ranks += is_known;
+}
+
+static void write_wait(const RankWait *wait, Output *output) {
+        if (output->json)
+                json_put_double_or_null(output->json, "rank_seconds_waited", wait->n_ranks > 0, wait->waited_s);
+        else if (wait->n_ranks > 1)
+                buffer_printf(output->screen->out, "\nThe training loops of %zu ranks waited for data for %.3g rank-minutes.\n",
+                              wait->n_ranks, wait->waited_s / 60);
 }
 
 /* --- files ---------------------------------------------------------------------------------------- */
@@ -200,12 +236,6 @@ static int read_job(const CommandLine *line, const char *job, DiagnosedSource *r
 
 /* --- ranks ---------------------------------------------------------------------------------------- */
 
-/* Destination: text for a screen, or JSON if it is set. */
-typedef struct Output {
-        Screen *screen;
-        Json *json;
-} Output;
-
 static void write_straggler(const Straggler *straggler, void *userdata) {
         Output *output = userdata;
         scoped(buffer_deinit) Buffer text = {};
@@ -296,7 +326,9 @@ static int write_diagnoses(const CommandLine *line, const Diagnosed *diagnosed, 
 }
 
 static int diagnose_files(const CommandLine *line, Output *output) {
+        const PipelineDiagnoseOptions *options = line->options;
         scoped(diagnosed_deinit) Diagnosed diagnosed = {};
+        RankWait wait = {};
         SpdlSettings settings;
         int r;
 
@@ -309,10 +341,13 @@ static int diagnose_files(const CommandLine *line, Output *output) {
                 r = write_diagnoses(line, &diagnosed, output);
         if (r != EXIT_DONE)
                 return r;
-        if (output->json) {
+        for (size_t i = 0; i < diagnosed.n; i++)
+                add_wait(&wait, &diagnosed.sources[i].export, (unsigned)options->threads);
+        if (output->json)
                 json_array_end(output->json);
+        write_wait(&wait, output);
+        if (output->json)
                 json_put_array_begin(output->json, "stragglers");
-        }
         r = straggler_find_all(diagnosed.files, diagnosed.n, write_straggler, output);
         return r == 0 ? EXIT_DONE : command_fail(r);
 }

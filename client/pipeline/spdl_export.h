@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "pipeline/pipeline_job.h"
 #include "pipeline/pipeline_stage.h"
 #include "util/buffer.h"
 
@@ -18,7 +19,8 @@ typedef struct SpdlExport {
         PipelineStage *stages; /* owned; sums over the intervals, in the order of pipeline and position */
         size_t n;
         unsigned n_threads;    /* of the pool that the stages share; 0: not known */
-        double cpus_used, cpus_given; /* means of the job; 0: not known */
+        PipelineJob job;       /* that the pipelines were part of */
+        bool has_job;
         size_t n_left_out;     /* intervals with a missing value, or with the time of the interval before; cut lines of a log */
         char error[320];
 } SpdlExport;

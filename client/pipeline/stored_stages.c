@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "pipeline/pipeline_report.h"
+#include "util/parse.h"
 
 #define INTERVALS_MIN 3
 #define THREADS_MAX   65536
+#define GPUS_MAX      1024
 
 /* Member of PipelineSums in each part; NULL: the part does not have it. */
 typedef struct SumMember {
@@ -72,23 +74,43 @@ int stored_stages_read(const Value *answer, SpdlExport *ret) {
         return 0;
 }
 
+/* Returns a metric of the job; NAN: it is absent. */
 static double find_metric(const Value *job, const char *key) {
         const Value *metrics = value_get(job, "metrics");
 
         for (size_t i = 0; metrics && metrics->type == VALUE_LIST && i < metrics->n_items; i++) {
                 const Value *metric = &metrics->items[i];
+                double v;
 
                 if (strcmp(value_get_string(metric, "key") ?: "", key) == 0)
-                        return number(metric, "value");
+                        return value_get_double(metric, "value", &v) ? v : NAN;
         }
-        return 0;
+        return NAN;
+}
+
+/* The label `gpus` of the job is the number of its GPUs. */
+static unsigned find_gpus(const Value *job) {
+        const char *text = value_get_string(value_get(job, "labels"), "gpus");
+        uint64_t n;
+
+        return text && parse_u64(text, &n) == 0 && n <= GPUS_MAX ? (unsigned)n : 0;
 }
 
 void stored_stages_join_job(SpdlExport *stages, const Value *job) {
-        double used = find_metric(job, "job_cpus_used"), given = find_metric(job, "job_cpus_given");
+        double duration_s = find_metric(job, "duration_seconds"), cpu_s = 3600 * find_metric(job, "node_cpu_hours");
+        double used_s = cpu_s - 3600 * find_metric(job, "node_unused_cpu_hours"), cpus = find_metric(job, "job_cpus_used");
 
-        if (!(used > 0) || !(given > 0))
-                return;
-        stages->cpus_used = used;
-        stages->cpus_given = given;
+        stages->has_job = true;
+        stages->job = (PipelineJob){
+                .cpus_used = cpus,
+                .cpus_given = find_metric(job, "job_cpus_given"),
+                .cpus_of_node = cpu_s / duration_s,
+                .cpus_of_others = used_s / duration_s - cpus,
+                .cpu_waited = find_metric(job, "job_psi_cpu_some_seconds") / duration_s,
+                .io_stalled = find_metric(job, "job_psi_io_full_seconds") / duration_s,
+                .memory_waited = find_metric(job, "job_psi_memory_some_seconds") / duration_s,
+                .throttled = find_metric(job, "job_cpu_throttled_ratio"),
+                .stolen = find_metric(job, "cpu_steal_seconds") / cpu_s,
+                .n_gpus = find_gpus(job),
+        };
 }

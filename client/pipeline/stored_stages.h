@@ -13,6 +13,6 @@
 int stored_stages_read(const Value *answer, SpdlExport *ret);
 
 /*
- * Adds the CPUs that the job used and had, from the answer of /api/v1/jobs/{id}. Jobs without a cgroup of their own have no such numbers.
+ * Adds what the job and its node did, from the answer of /api/v1/jobs/{id}. Jobs without a cgroup of their own have no numbers of the job.
  */
 void stored_stages_join_job(SpdlExport *stages, const Value *job);

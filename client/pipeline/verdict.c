@@ -22,15 +22,33 @@ bool verdict_next(const SpdlExport *export, unsigned n_threads, size_t *at, Verd
                 return false;
         while (end < export->n && export->stages[end].pipeline == export->stages[begin].pipeline)
                 end++;
-        *ret = (VerdictPipeline){ .stages = &export->stages[begin], .n = end - begin, .n_threads = n_threads ?: export->n_threads };
+        *ret = (VerdictPipeline){ .stages = &export->stages[begin], .n = end - begin, .n_threads = n_threads ?: export->n_threads,
+                                  .job = export->has_job ? export->job : pipeline_job_unknown() };
         ret->diagnosis = pipeline_diagnosis_of(ret->stages, ret->n, ret->n_threads);
-        if (export->cpus_given > 0)
-                pipeline_diagnosis_join_cpus(&ret->diagnosis, ret->stages, ret->n, export->cpus_used, export->cpus_given);
+        pipeline_job_join(&ret->job, &ret->diagnosis, ret->stages, ret->n);
         *at = end;
         return true;
 }
 
 /* --- sentences ------------------------------------------------------------------------------------ */
+
+double verdict_waited_s(const VerdictPipeline *pipeline) {
+        return pipeline->n > 0 ? pipeline->diagnosis.wait_share * pipeline->stages[pipeline->n - 1].queue.elapsed_s : NAN;
+}
+
+static void write_wait(const VerdictPipeline *pipeline, Buffer *out) {
+        const PipelineDiagnosis *diagnosis = &pipeline->diagnosis;
+        double waited_s = verdict_waited_s(pipeline);
+
+        buffer_puts(out, " (");
+        if (pipeline->job.n_gpus > 0)
+                buffer_printf(out, "%.3g GPU-minutes", waited_s / 60 * pipeline->job.n_gpus);
+        else
+                buffer_printf(out, waited_s < 60 ? "%.3g s" : "%.3g min", waited_s < 60 ? waited_s : waited_s / 60);
+        if (!isnan(diagnosis->mean_wait_s))
+                buffer_printf(out, ", %.4g ms per item", 1e3 * diagnosis->mean_wait_s);
+        buffer_putc(out, ')');
+}
 
 void verdict_write_headline(const VerdictPipeline *pipeline, Buffer *out) {
         const PipelineDiagnosis *diagnosis = &pipeline->diagnosis;
@@ -41,8 +59,7 @@ void verdict_write_headline(const VerdictPipeline *pipeline, Buffer *out) {
         }
         buffer_printf(out, "The training loop waited for data %s%.1f %% of the time", diagnosis->is_wait_bound ? "at most " : "",
                       100 * diagnosis->wait_share);
-        if (!isnan(diagnosis->mean_wait_s))
-                buffer_printf(out, " (%.4g ms per item)", 1e3 * diagnosis->mean_wait_s);
+        write_wait(pipeline, out);
         if (diagnosis->is_wait_bound)
                 buffer_puts(out, ": the last queue was empty so long, but the loop's calls of get were not measured");
         buffer_putc(out, '.');
@@ -81,6 +98,34 @@ static void write_stage(const VerdictPipeline *pipeline, Buffer *out) {
         buffer_putc(out, '.');
 }
 
+static void write_cpu(const VerdictPipeline *pipeline, Buffer *out) {
+        const PipelineDiagnosis *diagnosis = &pipeline->diagnosis;
+
+        if (diagnosis->direction == PIPELINE_DIRECTION_MORE_CPUS)
+                buffer_printf(out, "The CPU limit of the job, %.3g CPUs, is the limit. Raise it, or make the task of %s cheaper.",
+                              pipeline->job.cpus_given, name_of(pipeline, diagnosis->stage));
+        else
+                buffer_printf(out, "The CPUs of the job are the limit: %.1f tasks run at a time, most of them of %s, and use them. Lower "
+                                   "its concurrency, make its task cheaper, or give the job more CPUs.", diagnosis->busy_workers,
+                              name_of(pipeline, diagnosis->stage));
+}
+
+/* Writes what the job waited for, besides the limit. */
+static void write_job(const VerdictPipeline *pipeline, Buffer *out) {
+        const PipelineJob *job = &pipeline->job;
+
+        if (pipeline->diagnosis.limit == PIPELINE_LIMIT_CONSUMER)
+                return;
+        if (job->throttled >= PIPELINE_JOB_THROTTLED_MIN)
+                buffer_printf(out, " The CPU limit of the job throttled its tasks in %.0f %% of the periods.", 100 * job->throttled);
+        if (job->io_stalled >= PIPELINE_JOB_IO_MIN)
+                buffer_printf(out, " All active tasks of the job waited for storage at once %.0f %% of the time.", 100 * job->io_stalled);
+        if (job->memory_waited >= PIPELINE_JOB_MEMORY_MIN)
+                buffer_printf(out, " Tasks of the job waited for memory %.0f %% of the time.", 100 * job->memory_waited);
+        if (job->stolen >= PIPELINE_JOB_STOLEN_MIN)
+                buffer_printf(out, " The hypervisor took %.0f %% of the CPU time of the node.", 100 * job->stolen);
+}
+
 void verdict_write_sentence(const VerdictPipeline *pipeline, Buffer *out) {
         const PipelineDiagnosis *diagnosis = &pipeline->diagnosis;
 
@@ -99,9 +144,12 @@ void verdict_write_sentence(const VerdictPipeline *pipeline, Buffer *out) {
                                    "stage takes from another. Raise the number of threads.", pipeline->n_threads, diagnosis->busy_workers);
                 break;
         case PIPELINE_LIMIT_CPU:
-                buffer_printf(out, "The CPUs of the job are the limit: %.1f tasks run at a time, most of them of %s, and use them. Lower "
-                                   "its concurrency, make its task cheaper, or give the job more CPUs.", diagnosis->busy_workers,
-                              name_of(pipeline, diagnosis->stage));
+                write_cpu(pipeline, out);
+                break;
+        case PIPELINE_LIMIT_HOST:
+                buffer_printf(out, "The host is the limit: processes that are not of the job use %.1f of its %.0f CPUs, and tasks of the "
+                                   "job waited for a CPU %.0f %% of the time. Run the job on another host, or limit the other processes.",
+                              pipeline->job.cpus_of_others, pipeline->job.cpus_of_node, 100 * pipeline->job.cpu_waited);
                 break;
         case PIPELINE_LIMIT_LOCK:
                 buffer_printf(out, "A lock is likely the limit: %.1f tasks run at a time, most of them of %s, and use one CPU together, as "
@@ -115,6 +163,7 @@ void verdict_write_sentence(const VerdictPipeline *pipeline, Buffer *out) {
         default:
                 buffer_puts(out, "The limit is not known: no stage is busy, waits for items or waits for room most of the time.");
         }
+        write_job(pipeline, out);
 }
 
 static void put_evidence(const VerdictPipeline *pipeline, Json *json) {

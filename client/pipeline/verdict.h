@@ -15,6 +15,7 @@ typedef struct VerdictPipeline {
         size_t n;
         unsigned n_threads;          /* of the pool that the stages share; 0: not known */
         PipelineDiagnosis diagnosis;
+        PipelineJob job;
 } VerdictPipeline;
 
 /*
@@ -23,7 +24,9 @@ typedef struct VerdictPipeline {
  */
 bool verdict_next(const SpdlExport *export, unsigned n_threads, size_t *at, VerdictPipeline *ret);
 
-/* Writes the headline and the verdict, each a line without its end. Names of stages are not escaped. */
+/* Returns the time for which the training loop waited for data, in seconds; NAN: unknown. */
+double verdict_waited_s(const VerdictPipeline *pipeline);
+/* Writes the headline and the verdict, with what is known of the job, each a line without its end. Names of stages are not escaped. */
 void verdict_write_headline(const VerdictPipeline *pipeline, Buffer *out);
 void verdict_write_sentence(const VerdictPipeline *pipeline, Buffer *out);
 /* Adds a row for each stage to a grid with the columns VERDICT_HEADS. */

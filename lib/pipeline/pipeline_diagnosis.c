@@ -7,7 +7,7 @@
 const char *const pipeline_limit_names[N_PIPELINE_LIMITS] = {
         [PIPELINE_LIMIT_UNKNOWN] = "unknown", [PIPELINE_LIMIT_CONSUMER] = "consumer", [PIPELINE_LIMIT_SOURCE] = "source",
         [PIPELINE_LIMIT_STAGE] = "stage",     [PIPELINE_LIMIT_POOL] = "pool",         [PIPELINE_LIMIT_HANDOVER] = "handover",
-        [PIPELINE_LIMIT_CPU] = "cpu",         [PIPELINE_LIMIT_LOCK] = "lock",
+        [PIPELINE_LIMIT_CPU] = "cpu",         [PIPELINE_LIMIT_LOCK] = "lock",         [PIPELINE_LIMIT_HOST] = "host",
 };
 
 const char *const pipeline_direction_names[N_PIPELINE_DIRECTIONS] = {
@@ -18,6 +18,8 @@ const char *const pipeline_direction_names[N_PIPELINE_DIRECTIONS] = {
         [PIPELINE_DIRECTION_FASTER_SOURCE] = "faster source",
         [PIPELINE_DIRECTION_MORE_THREADS] = "more threads",
         [PIPELINE_DIRECTION_LARGER_BUFFER] = "larger buffer",
+        [PIPELINE_DIRECTION_MORE_CPUS] = "more cpus",
+        [PIPELINE_DIRECTION_OTHER_HOST] = "other host",
 };
 
 const char *const pipeline_confidence_names[N_PIPELINE_CONFIDENCES] = {
@@ -35,9 +37,6 @@ const char *const pipeline_confidence_names[N_PIPELINE_CONFIDENCES] = {
 #define SHARE_CLEAR    0.75
 #define SHARE_SURE     0.9
 #define POOL_SHARE     0.9    /* of the threads */
-#define CPUS_SHARE     0.8    /* of the CPUs of the job, or of the one CPU that a lock leaves */
-#define ONE_CPU_MAX    1.25
-#define TASKS_PER_CPU  1.25   /* fewer tasks do not compete for the CPUs */
 #define BLOCKED_MIN    0.1    /* of the time: the last stage waits for room, while the consumer waits for items at other times */
 
 static PipelineConfidence rate(double share) {
@@ -192,36 +191,4 @@ PipelineDiagnosis pipeline_diagnosis_of(const PipelineStage *stages, size_t n, u
         if (ret.is_wait_bound && ret.confidence > PIPELINE_CONFIDENCE_LOW)
                 ret.confidence--;
         return ret;
-}
-
-/* Returns the stage with more than one worker that has the most running tasks; n: none. */
-static size_t find_most_running(const PipelineStage *stages, size_t n) {
-        StageAccounting accounting;
-        size_t ret = n;
-        double most = 1;
-
-        for (size_t i = 0; i < n; i++) {
-                if (!pipeline_accounting_of(&stages[i], i > 0 ? &stages[i - 1] : NULL, &accounting) || accounting.concurrency < 2 ||
-                    accounting.busy * accounting.concurrency <= most)
-                        continue;
-                most = accounting.busy * accounting.concurrency;
-                ret = i;
-        }
-        return ret;
-}
-
-void pipeline_diagnosis_join_cpus(PipelineDiagnosis *diagnosis, const PipelineStage *stages, size_t n, double cpus_used,
-                                  double cpus_given) {
-        double used = isnan(diagnosis->wait_share) ? 0 : cpus_used - (1 - diagnosis->wait_share);
-        size_t most = find_most_running(stages, n);
-        bool is_full = used >= CPUS_SHARE * cpus_given && diagnosis->busy_workers > TASKS_PER_CPU * cpus_given;
-        bool is_locked = used >= CPUS_SHARE && used <= ONE_CPU_MAX && cpus_given > ONE_CPU_MAX && diagnosis->busy_workers >= 2;
-
-        if (most == n || diagnosis->limit == PIPELINE_LIMIT_CONSUMER || (!is_full && !is_locked))
-                return;
-        diagnosis->limit = is_full ? PIPELINE_LIMIT_CPU : PIPELINE_LIMIT_LOCK;
-        diagnosis->stage = most;
-        diagnosis->next_stage = n;
-        diagnosis->direction = PIPELINE_DIRECTION_LESS_CONCURRENCY;
-        diagnosis->confidence = is_full ? PIPELINE_CONFIDENCE_MEDIUM : PIPELINE_CONFIDENCE_LOW;
 }

@@ -19,6 +19,7 @@ typedef enum PipelineLimit {
         PIPELINE_LIMIT_CPU,      /* tasks use the CPUs that the job has, and more tasks run than there are CPUs */
         PIPELINE_LIMIT_LOCK,     /* many tasks run, but together they use one CPU, as with a lock of the interpreter */
         PIPELINE_LIMIT_HANDOVER, /* the consumer waits although the last stage is blocked on put: items wait in between */
+        PIPELINE_LIMIT_HOST,     /* other processes on the node use CPUs that the tasks of the job wait for */
         N_PIPELINE_LIMITS,
 } PipelineLimit;
 
@@ -30,6 +31,8 @@ typedef enum PipelineDirection {
         PIPELINE_DIRECTION_FASTER_SOURCE,
         PIPELINE_DIRECTION_MORE_THREADS,
         PIPELINE_DIRECTION_LARGER_BUFFER,
+        PIPELINE_DIRECTION_MORE_CPUS,  /* a higher limit of the job */
+        PIPELINE_DIRECTION_OTHER_HOST, /* or less other work on this one */
         N_PIPELINE_DIRECTIONS,
 } PipelineDirection;
 
@@ -63,10 +66,3 @@ typedef struct PipelineDiagnosis {
  * not known.
  */
 PipelineDiagnosis pipeline_diagnosis_of(const PipelineStage *stages, size_t n, unsigned n_threads);
-
-/*
- * Joins a diagnosis with the CPUs that the job used and had, both means. A step of the consumer is taken to use one CPU, so that only what
- * is certainly the pipeline's counts. Call with cpus_given > 0.
- */
-void pipeline_diagnosis_join_cpus(PipelineDiagnosis *diagnosis, const PipelineStage *stages, size_t n, double cpus_used,
-                                  double cpus_given);

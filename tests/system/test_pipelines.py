@@ -193,6 +193,47 @@ class Pipelines(harness.TestCase):
         self.assertIn("Data pipeline\n  The training loop waited for data 50.0 % of the time", report.stdout)
         self.assertNotIn("█", self.perfctl(daemon, "show", "train", LC_ALL="C").stdout)
 
+    def run_beside(self, n_neighbours):
+        """Runs a job that keeps four processes busy for a second, beside processes that are not of the job. Returns its diagnosis."""
+        daemon = self.daemon(CONFIG)
+        spin = "import time\nend = time.monotonic() + {}\nwhile time.monotonic() < end: pass\n"
+        neighbours = [subprocess.Popen(["python3", "-c", spin.format(60)]) for _ in range(n_neighbours)]
+        try:
+            work = " & ".join(f"python3 -c '{spin.format(1.5)}'" for _ in range(2 if n_neighbours else 1))
+            done = subprocess.run([str(PERFCTL), "--socket", str(daemon.socket), "run", "-q", "--job", "train", "--label", "gpus=2", "--",
+                                   "sh", "-c", work + "; wait"], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        finally:
+            for neighbour in neighbours:
+                neighbour.kill()
+                neighbour.wait()
+        if "job_psi_cpu_some_seconds" not in {metric["key"] for metric in daemon.get("/api/v1/jobs/train").json["metrics"]}:
+            self.skipTest("the kernel has no pressure stall information of cgroups here")
+        self.perfctl(daemon, "submit", "--job", "train", stdin=text_of(lines(10)))
+        found = json.loads(self.perfctl(daemon, "diagnose", "--json", "train").stdout)["pipelines"][0]
+        return found, self.perfctl(daemon, "show", "train").stdout
+
+    def test_a_noisy_neighbour_is_named(self):
+        found, shown = self.run_beside(3 * os.cpu_count())
+        self.assertEqual([found[key] for key in ("limit", "stage", "direction")], ["host", None, "other host"], found)
+        self.assertIn("processes that are not of the job use", shown)
+        self.assertIn("(9 GPU-minutes, 12.5 ms per item)", shown)
+
+    def test_a_job_alone_has_no_noisy_neighbour(self):
+        found, _ = self.run_beside(0)
+        self.assertNotEqual(found["limit"], "host", found)
+
+    def test_the_wait_of_all_ranks_is_added_up(self):
+        daemon = self.begun()
+        with daemon.client() as client:
+            self.assert_status(client.begin("train-2"), "OK")
+        for job in ("train", "train-2"):
+            self.perfctl(daemon, "submit", "--job", job, stdin=text_of(lines(10)))
+        self.assertIn("The training loops of 2 ranks waited for data for 9 rank-minutes.",
+                      self.perfctl(daemon, "diagnose", "train", "train-2").stdout)
+        found = json.loads(self.perfctl(daemon, "diagnose", "--json", "train", "train-2").stdout)
+        self.assertAlmostEqual(found["rank_seconds_waited"], 540)
+
     def test_statistics_survive_a_crash_and_continue(self):
         daemon = self.begun()
         everything = list(lines(10))

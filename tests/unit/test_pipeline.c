@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: lib/pipeline/pipeline_stage.c lib/pipeline/pipeline_accounting.c lib/pipeline/pipeline_diagnosis.c */
+/* tests: lib/pipeline/pipeline_stage.c lib/pipeline/pipeline_accounting.c lib/pipeline/pipeline_diagnosis.c
+    lib/pipeline/pipeline_job.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/pipeline_diagnosis.h"
+#include "pipeline/pipeline_job.h"
 #include "pipeline/pipeline_ranks.h"
 #include "util/scoped.h"
 
@@ -313,11 +314,57 @@ static void less_concurrency_follows_from_the_cpus(void **state) {
         for (size_t i = 0; i < N_ELEMENTS(joined); i++) {
                 PipelineDiagnosis got = pipeline_diagnosis_of(stages, 3, 0);
 
-                pipeline_diagnosis_join_cpus(&got, stages, 3, joined[i].used, joined[i].given);
+                PipelineJob job = pipeline_job_unknown();
+
+                job.cpus_used = joined[i].used;
+                job.cpus_given = joined[i].given;
+                pipeline_job_join(&job, &got, stages, 3);
                 assert_int_equal(got.limit, joined[i].limit);
                 assert_int_equal(got.direction, got.limit == PIPELINE_LIMIT_SOURCE ? PIPELINE_DIRECTION_FASTER_SOURCE
                                                                                    : PIPELINE_DIRECTION_LESS_CONCURRENCY);
                 assert_int_equal(got.stage, got.limit == PIPELINE_LIMIT_SOURCE ? 0 : 1);
+        }
+}
+
+/* A busy stage of a job whose numbers say why it is busy. */
+static void the_job_explains_a_busy_stage(void **state) {
+        static const Minute minutes[] = {
+                { "0:src", 0, 0, 2400, 0.02, 1e-5 }, { "1:decode[4]", 2400, 0.0995, 2400, 1e-4, 0.0125 },
+        };
+        static const struct {
+                double used, given, node, others, waited, throttled;
+                PipelineLimit limit;
+                PipelineDirection direction;
+                PipelineConfidence confidence;
+        } jobs[] = {
+                { NAN, NAN, NAN, NAN, NAN, NAN, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_HIGH },
+                /* Others use half of a full node, while tasks wait. */
+                { 4, 8, 8, 4, 0.6, NAN, PIPELINE_LIMIT_HOST, PIPELINE_DIRECTION_OTHER_HOST, PIPELINE_CONFIDENCE_MEDIUM },
+                { 4, 8, 8, 4, 0.2, NAN, PIPELINE_LIMIT_HOST, PIPELINE_DIRECTION_OTHER_HOST, PIPELINE_CONFIDENCE_LOW },
+                /* A node that is not full, tasks that do not wait, and others that use little, are no noisy neighbours. */
+                { 3, 8, 8, 4, 0.6, NAN, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_HIGH },
+                { 4, 8, 8, 4, 0.05, NAN, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_HIGH },
+                { 2.4, 4, 4, 0.9, 0.6, NAN, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_HIGH },
+                /* The CPU limit: tasks compete for few CPUs, or it throttles them though they use less in the mean. */
+                { 2.4, 2, 8, 0, 0.6, 0.9, PIPELINE_LIMIT_CPU, PIPELINE_DIRECTION_LESS_CONCURRENCY, PIPELINE_CONFIDENCE_MEDIUM },
+                { 1.9, 4, 8, 0, 0.1, 0.3, PIPELINE_LIMIT_CPU, PIPELINE_DIRECTION_MORE_CPUS, PIPELINE_CONFIDENCE_MEDIUM },
+                { 1.9, 4, 8, 0, 0.1, 0.05, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_HIGH },
+        };
+        PipelineStage stages[2];
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(stages); i++)
+                stages[i] = stage_of(&minutes[i]);
+        for (size_t i = 0; i < N_ELEMENTS(jobs); i++) {
+                PipelineDiagnosis got = pipeline_diagnosis_of(stages, 2, 0);
+                PipelineJob job = { jobs[i].used, jobs[i].given, jobs[i].node, jobs[i].others, jobs[i].waited, NAN, NAN,
+                                    jobs[i].throttled, NAN, 0 };
+
+                pipeline_job_join(&job, &got, stages, 2);
+                assert_int_equal(got.limit, jobs[i].limit);
+                assert_int_equal(got.direction, jobs[i].direction);
+                assert_int_equal(got.confidence, jobs[i].confidence);
+                assert_int_equal(got.stage, got.limit == PIPELINE_LIMIT_HOST ? 2 : 1);
         }
 }
 
@@ -417,6 +464,7 @@ int main(void) {
                 cmocka_unit_test(each_case_has_its_limit),
                 cmocka_unit_test(a_stage_whose_failures_take_long_is_the_limit),
                 cmocka_unit_test(less_concurrency_follows_from_the_cpus),
+                cmocka_unit_test(the_job_explains_a_busy_stage),
                 cmocka_unit_test(a_source_whose_queue_has_items_is_not_the_limit),
                 cmocka_unit_test(an_empty_queue_bounds_the_wait),
                 cmocka_unit_test(a_straggler_differs_clearly_and_more_than_the_others),

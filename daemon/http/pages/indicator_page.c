@@ -13,9 +13,11 @@
 
 #include "http/assets.h"
 #include "http/pages/pages_subject.h"
+#include "http/indicators/indicators_subject.h"
 #include "http/indicators/result_groups.h"
 #include "http/indicators/vocabulary.h"
 #include "http/pages/html.h"
+#include "http/pages/rank_answer_html.h"
 #include "http/pages/ranking_html.h"
 #include "http/pages/run_html.h"
 #include "http/pages/template.h"
@@ -258,6 +260,23 @@ static int put_rankings(Exchange *exchange, IndicatorPage *page) {
         return 0;
 }
 
+static bool is_api_ranking(const Exchange *exchange) {
+        return exchange_parameter(exchange, "by") || exchange_parameter(exchange, "hold") || exchange_parameter(exchange, "across");
+}
+
+/* Ranks by the keys of the request, as the API does. */
+static int put_rankings_by(Exchange *exchange, IndicatorPage *page) {
+        if (!exchange_parameter(exchange, "objective") && exchange->n_parameters < PARAMETERS_MAX)
+                exchange->parameters[exchange->n_parameters++] = (Parameter){ "objective", page->objective };
+        buffer_clear(exchange->body);
+        indicators_subject_rank(exchange);
+        if (exchange->status != 200)
+                return EXCHANGE_ANSWERED;
+        rank_answer_html(template_word(&page->words, "rankings"), json_text(exchange->body->text, exchange->body->n));
+        buffer_clear(exchange->body);
+        return 0;
+}
+
 static int fill(Exchange *exchange, IndicatorPage *page) {
         int r;
 
@@ -275,7 +294,7 @@ static int fill(Exchange *exchange, IndicatorPage *page) {
         if (r == 0)
                 r = choose_objective(exchange, page);
         if (r == 0)
-                r = put_rankings(exchange, page);
+                r = is_api_ranking(exchange) ? put_rankings_by(exchange, page) : put_rankings(exchange, page);
         if (r != 0)
                 return r;
 

@@ -4,7 +4,7 @@
 static const Route routes[] = {
         { "/",                  "",                                                               false, true,  pages_subject_landing },
         { "/jobs/{id}",         "",                                                               false, true,  pages_subject_job },
-        { "/indicators/{name}", "where component version since_ms until_ms objective direction", false, true,  pages_subject_indicator },
+        { "/indicators/{name}", "where component version since_ms until_ms objective direction by hold across", false, true, pages_subject_indicator },
         {},
 };
 

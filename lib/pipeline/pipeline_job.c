@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/pipeline_job.h"
+
+#include <math.h>
+
+#define CPUS_SHARE    0.8  /* of the CPUs of the job, or of the one CPU that a lock leaves */
+#define ONE_CPU_MAX   1.25
+#define TASKS_PER_CPU 1.25 /* fewer tasks do not compete for the CPUs */
+#define OTHERS_MIN    0.25 /* of the CPUs of the node: less is what a system does beside a job */
+#define NODE_FULL     0.9  /* of the CPUs of the node: the rest is taken at once by who waits */
+#define WAITED_MIN    0.1  /* of the time */
+#define WAITED_CLEAR  0.25
+
+PipelineJob pipeline_job_unknown(void) {
+        return (PipelineJob){ NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, 0 };
+}
+
+/* Returns the stage with more than one worker that has the most running tasks; n: none. */
+static size_t find_most_running(const PipelineStage *stages, size_t n) {
+        StageAccounting accounting;
+        size_t ret = n;
+        double most = 1;
+
+        for (size_t i = 0; i < n; i++) {
+                if (!pipeline_accounting_of(&stages[i], i > 0 ? &stages[i - 1] : NULL, &accounting) || accounting.concurrency < 2 ||
+                    accounting.busy * accounting.concurrency <= most)
+                        continue;
+                most = accounting.busy * accounting.concurrency;
+                ret = i;
+        }
+        return ret;
+}
+
+/* Other work on a node that has CPUs to spare takes nothing from the job. */
+static bool is_host_busy(const PipelineJob *job) {
+        return job->cpus_of_others >= OTHERS_MIN * job->cpus_of_node && job->cpu_waited >= WAITED_MIN &&
+               job->cpus_used + job->cpus_of_others >= NODE_FULL * job->cpus_of_node;
+}
+
+static void set_limit(PipelineDiagnosis *diagnosis, PipelineLimit limit, size_t stage, PipelineDirection direction,
+                      PipelineConfidence confidence, size_t n) {
+        diagnosis->limit = limit;
+        diagnosis->stage = stage;
+        diagnosis->next_stage = n;
+        diagnosis->direction = direction;
+        diagnosis->confidence = confidence;
+}
+
+void pipeline_job_join(const PipelineJob *job, PipelineDiagnosis *diagnosis, const PipelineStage *stages, size_t n) {
+        double used = isnan(diagnosis->wait_share) ? 0 : job->cpus_used - (1 - diagnosis->wait_share);
+        size_t most = find_most_running(stages, n);
+        bool is_full = used >= CPUS_SHARE * job->cpus_given && diagnosis->busy_workers > TASKS_PER_CPU * job->cpus_given;
+        bool is_locked = used >= CPUS_SHARE && used <= ONE_CPU_MAX && job->cpus_given > ONE_CPU_MAX && diagnosis->busy_workers >= 2;
+
+        if (diagnosis->limit == PIPELINE_LIMIT_CONSUMER)
+                return;
+        if (is_host_busy(job))
+                set_limit(diagnosis, PIPELINE_LIMIT_HOST, n, PIPELINE_DIRECTION_OTHER_HOST,
+                          job->cpu_waited >= WAITED_CLEAR ? PIPELINE_CONFIDENCE_MEDIUM : PIPELINE_CONFIDENCE_LOW, n);
+        else if (most < n && is_full)
+                set_limit(diagnosis, PIPELINE_LIMIT_CPU, most, PIPELINE_DIRECTION_LESS_CONCURRENCY, PIPELINE_CONFIDENCE_MEDIUM, n);
+        else if (job->throttled >= PIPELINE_JOB_THROTTLED_MIN && diagnosis->busy_workers > 0)
+                set_limit(diagnosis, PIPELINE_LIMIT_CPU, most < n ? most : diagnosis->stage, PIPELINE_DIRECTION_MORE_CPUS,
+                          PIPELINE_CONFIDENCE_MEDIUM, n);
+        else if (most < n && is_locked)
+                set_limit(diagnosis, PIPELINE_LIMIT_LOCK, most, PIPELINE_DIRECTION_LESS_CONCURRENCY, PIPELINE_CONFIDENCE_LOW, n);
+}
