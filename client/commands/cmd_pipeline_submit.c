@@ -25,15 +25,15 @@
 
 typedef struct PipelineSubmitOptions {
         const char *job, *producer;
-        uint64_t timeout_ns, interval_ns;
+        uint64_t timeout_ns, lap_ns;
         bool json;
 } PipelineSubmitOptions;
 
 static const Option options_table[] = {
         OPTION_ROW_JOB(PipelineSubmitOptions, job),
         { "producer", 0, "PRODUCER", "Name and version of what measured, such as spdl=0.8", OPTION_TEXT(PipelineSubmitOptions, producer) },
-        { "interval", 0, "SECONDS", "Length of the intervals of put, get and task events",
-          OPTION_DURATION(PipelineSubmitOptions, interval_ns, PIPELINE_RAW_INTERVAL_MIN_NS), .initial = "5" },
+        { "lap", 0, "SECONDS", "Length of the intervals of put, get and task events",
+          OPTION_DURATION(PipelineSubmitOptions, lap_ns, PIPELINE_RAW_INTERVAL_MIN_NS), .initial = "5" },
         OPTION_ROW_TIMEOUT(PipelineSubmitOptions, timeout_ns),
         OPTION_ROW_JSON(PipelineSubmitOptions, json),
         {},
@@ -301,10 +301,10 @@ static int pipeline_submit_run(const CommandLine *line) {
         feed.courier.is_patient = false;
         if (options->producer && strlen(options->producer) > PIPELINE_PRODUCER_MAX)
                 return command_refuse(line->command->name, "--producer may have up to %u bytes", PIPELINE_PRODUCER_MAX);
-        if (options->interval_ns > PIPELINE_RAW_INTERVAL_MAX_NS)
-                return command_refuse(line->command->name, "--interval may be up to %lu seconds",
+        if (options->lap_ns > PIPELINE_RAW_INTERVAL_MAX_NS)
+                return command_refuse(line->command->name, "--lap may be up to %lu seconds",
                                       (unsigned long)(PIPELINE_RAW_INTERVAL_MAX_NS / NS_PER_S));
-        feed.raw.interval_ns = options->interval_ns;
+        feed.raw.interval_ns = options->lap_ns;
         if (!job_ref_find(options->job, &feed.job))
                 return EXIT_USAGE;
         r = open_input(line, &feed);
@@ -332,7 +332,7 @@ const Command cmd_pipeline_submit = {
         .summary = "Submit statistics of the stages of a data pipeline",
         .help = "Reads a JSON object from each line, of a file or of a pipe that stays open, and sends them about once a second. A line "
                 "has the statistics of the tasks of a stage or of its queue over an interval, with the names of SPDL's TaskPerfStats and "
-                "QueuePerfStats; a single put, get or task of a stage, from which the statistics of each --interval are computed; an "
+                "QueuePerfStats; a single put, get or task of a stage, from which the statistics of each --lap are computed; an "
                 "event; or a description of the pipeline. The job is --job, else $PERFD_JOB, else the job whose control "
                 "group this process is in. A line that is not valid is reported, and the others are sent.",
         .examples = { "perfctl pipeline submit --job train-17 stats.jsonl",

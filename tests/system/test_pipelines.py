@@ -293,7 +293,7 @@ class Pipelines(harness.TestCase):
         lines[100:100] = ['{"stage": "1:a", "event": "peek", "seconds": 1}', json.dumps({**events[0], "seconds": -1})]
         lines.append(json.dumps({**events[0], "time": BEGIN_S}))
         lines.append(json.dumps({"stage": "0:0:src", "event": "level", "items": 0, "time": BEGIN_S + 40}))
-        done = self.perfctl(daemon, "submit", "--job", "train", "--interval", "10", stdin="\n".join(lines), status=1)
+        done = self.perfctl(daemon, "submit", "--job", "train", "--lap", "10", stdin="\n".join(lines), status=1)
         for words in ('standard input:101: "event" is "peek", expected put, get, task', 'standard input:102: "seconds" is -1',
                       'standard input:3007: "time" is 39.9'):
             self.assertIn(words, done.stderr)
@@ -324,7 +324,7 @@ class Pipelines(harness.TestCase):
 
     def test_an_interval_of_a_live_pipe_ends_while_nothing_comes(self):
         daemon = self.begun()
-        process = subprocess.Popen([str(PERFCTL), "--socket", str(daemon.socket), "pipeline", "submit", "--job", "train", "--interval",
+        process = subprocess.Popen([str(PERFCTL), "--socket", str(daemon.socket), "pipeline", "submit", "--job", "train", "--lap",
                                     "0.2"], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
             process.stdin.write(text_of([{"stage": STAGE, "event": "put", "seconds": 0}, {"stage": STAGE, "event": "get", "seconds": 0},
