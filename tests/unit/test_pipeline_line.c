@@ -11,6 +11,7 @@
 
 #include "client/pipeline/pipeline_line.h"
 #include "client/pipeline/pipeline_pending.h"
+#include "client/pipeline/raw_feed.h"
 
 static Arena arena;
 static char error[PIPELINE_LINE_ERROR_MAX];
@@ -64,6 +65,75 @@ static void a_line_has_an_event_or_a_description(void **state) {
         assert_string_equal(line.producer, "spdl 0.8.0");
 }
 
+static void a_line_has_a_raw_event_of_a_stage(void **state) {
+        PipelineLine line;
+
+        (void)state;
+        assert_int_equal(read_line("{\"stage\":\"0:1:decode[4]_queue\",\"event\":\"put\",\"time\":1764000060.000001,\"seconds\":\"0.5\","
+                                   "\"buffer_size\":\"3\"}", &line), 0);
+        assert_true(line.kind == PIPELINE_LINE_RAW && line.raw.kind == PIPELINE_RAW_PUT && line.raw.seconds == 0.5);
+        assert_string_equal(line.raw.stage, "0:1:decode[4]");
+        assert_true(line.raw.time_ns / 1000 == 1764000060000001 && line.raw.buffer_size == 3);
+        assert_int_equal(read_line("{\"stage\":\"1:a\",\"event\":\"get\",\"seconds\":0}", &line), 0);
+        assert_true(line.raw.kind == PIPELINE_RAW_GET && line.raw.time_ns == 0);
+        assert_int_equal(read_line("{\"stage\":\"1:a\",\"event\":\"task\",\"seconds\":1}", &line), 0);
+        assert_int_equal(line.raw.kind, PIPELINE_RAW_TASK);
+        assert_int_equal(read_line("{\"stage\":\"1:a\",\"event\":\"task\",\"seconds\":1,\"failed\":\"1\"}", &line), 0);
+        assert_int_equal(line.raw.kind, PIPELINE_RAW_FAILED_TASK);
+        assert_int_equal(read_line("{\"stage\":\"1:a\",\"event\":\"task\",\"seconds\":1,\"failed\":true}", &line), 0);
+        assert_int_equal(line.raw.kind, PIPELINE_RAW_FAILED_TASK);
+        assert_int_equal(read_line("{\"stage\":\"1:a\",\"event\":\"level\",\"items\":7}", &line), 0);
+        assert_true(line.raw.kind == PIPELINE_RAW_LEVEL && line.raw.n_items == 7);
+        assert_int_equal(read_line("{\"stage\":\"1:a\",\"event\":\"end\"}", &line), 0);
+        assert_int_equal(line.raw.kind, PIPELINE_RAW_END);
+}
+
+static void raw_events_become_intervals_that_wait(void **state) {
+        const uint64_t zero_ns = UINT64_C(1764000000000000000);
+        const PipelineRawEvent late = { .stage = "1:a", .kind = PIPELINE_RAW_TASK, .time_ns = zero_ns };
+        RawFeed feed = { .interval_ns = UINT64_C(2000000000) };
+        PipelinePending pending = {};
+        PipelineRawEvent event = late;
+        char text[RAW_FEED_ERROR_MAX];
+
+        (void)state;
+        assert_int_equal(raw_feed_advance(&feed, zero_ns, &pending), 0);
+        event.time_ns = zero_ns + UINT64_C(61000000000);
+        assert_int_equal(raw_feed_add(&feed, &event, zero_ns, &pending, text), RAW_FEED_REFUSED);
+        assert_non_null(strstr(text, "61 s ahead of this machine"));
+
+        /* The events are 3 s behind this clock, so that the first interval is over 5 s later, and not before 4 s. */
+        event.time_ns = zero_ns + 1;
+        assert_int_equal(raw_feed_add(&feed, &event, zero_ns + UINT64_C(3000000001), &pending, text), 0);
+        assert_int_equal(raw_feed_advance(&feed, zero_ns + UINT64_C(6900000000), &pending), 0);
+        assert_int_equal(pending.n_intervals, 0);
+        assert_int_equal(raw_feed_advance(&feed, zero_ns + UINT64_C(7100000000), &pending), 0);
+        assert_int_equal(pending.n_intervals, 1);
+
+        event.time_ns = zero_ns + UINT64_C(10000000000);
+        assert_int_equal(raw_feed_add(&feed, &event, event.time_ns, &pending, text), 0);
+        assert_int_equal(raw_feed_add(&feed, &late, event.time_ns, &pending, text), RAW_FEED_REFUSED);
+        assert_non_null(strstr(text, "10.000 s before that of the newest"));
+        assert_false(raw_feed_doubt(&feed, text));
+        for (unsigned i = 0; i < PIPELINE_RAW_LATE_MAX; i++)
+                (void)raw_feed_add(&feed, &late, event.time_ns, &pending, text);
+        assert_true(raw_feed_doubt(&feed, text) && strstr(text, "set back"));
+        assert_false(raw_feed_doubt(&feed, text));
+        assert_int_equal(raw_feed_finish(&feed, event.time_ns, &pending), 0);
+        assert_true(pending.intervals[pending.n_intervals - 1].sums.n == 3);
+        raw_feed_deinit(&feed);
+
+        /* A recording passes with its events. */
+        feed.interval_ns = UINT64_C(2000000000);
+        pipeline_pending_deinit(&pending);
+        assert_int_equal(raw_feed_add(&feed, &late, zero_ns + UINT64_C(90000000000), &pending, text), 0);
+        assert_int_equal(raw_feed_advance(&feed, zero_ns + UINT64_C(190000000000), &pending), 0);
+        assert_int_equal(raw_feed_finish(&feed, zero_ns + UINT64_C(190000000000), &pending), 0);
+        assert_int_equal(pending.n_intervals, 1);
+        raw_feed_deinit(&feed);
+        pipeline_pending_deinit(&pending);
+}
+
 static void an_invalid_line_is_explained(void **state) {
         const struct {
                 const char *text, *words;
@@ -81,6 +151,16 @@ static void an_invalid_line_is_explained(void **state) {
                 { "{\"stage\":\"1:a\",\"num_tasks\":\"x\"}", "a string, expected a number" },
                 { "{\"stage\":\"1:a\",\"num_items\":1}", "needs \"elapsed\"" },
                 { "{\"stage\":\"1:a\",\"num_items\":1,\"elapsed\":1,\"occupancy_rate\":1.5}", "expected 0 to 1" },
+                { "{\"stage\":\"1:a\",\"event\":\"peek\",\"seconds\":1}", "\"peek\", expected put, get, task" },
+                { "{\"stage\":\"1:a\",\"event\":3,\"seconds\":1}", "an integer" },
+                { "{\"stage\":1,\"event\":\"put\",\"seconds\":1}", "expected a text" },
+                { "{\"stage\":\"a\",\"event\":\"put\",\"seconds\":1}", "POSITION:NAME" },
+                { "{\"stage\":\"1:a\",\"event\":\"put\"}", "needs \"seconds\"" },
+                { "{\"stage\":\"1:a\",\"event\":\"put\",\"seconds\":-0.5}", "\"seconds\" is -0.5" },
+                { "{\"stage\":\"1:a\",\"event\":\"put\",\"seconds\":1e7}", "expected 0 to 1e+06" },
+                { "{\"stage\":\"1:a\",\"event\":\"task\",\"seconds\":1,\"failed\":\"no\"}", "\"failed\" is a string" },
+                { "{\"stage\":\"1:a\",\"event\":\"level\"}", "needs \"items\"" },
+                { "{\"stage\":\"1:a\",\"event\":\"get\",\"time\":-1,\"seconds\":1}", "\"time\" is -1" },
                 { "{\"event\":\"gc\"}", "needs \"seconds\"" },
                 { "{\"event\":\"\",\"seconds\":1}", "a name of 1 to 64" },
         };
@@ -146,6 +226,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_line_has_tasks_or_a_queue),
                 cmocka_unit_test(a_line_has_an_event_or_a_description),
+                cmocka_unit_test(a_line_has_a_raw_event_of_a_stage),
+                cmocka_unit_test(raw_events_become_intervals_that_wait),
                 cmocka_unit_test(an_invalid_line_is_explained),
                 cmocka_unit_test(what_waits_is_merged_and_no_count_is_lost),
                 cmocka_unit_test(a_report_takes_events_and_the_description),
