@@ -21,6 +21,7 @@ typedef struct SpdlExport {
         unsigned n_threads;    /* of the pool that the stages share; 0: not known */
         PipelineJob job;       /* that the pipelines were part of */
         bool has_job;
+        double first_batch_ms; /* Unix time at which a training loop first asked for a batch; 0: unknown */
         size_t n_left_out;     /* intervals with a missing value, or with the time of the interval before; cut lines of a log */
         char error[320];
 } SpdlExport;

@@ -60,12 +60,20 @@ static bool read_stage(const Value *from, PipelineStage *ret) {
         return true;
 }
 
+static void read_first_batch(const Value *from, SpdlExport *ret) {
+        if (!from)
+                return;
+        ret->first_batch_ms = number(from, "time_ms");
+        ret->job.first_wait_s = number(from, "seconds");
+}
+
 int stored_stages_read(const Value *answer, SpdlExport *ret) {
         const Value *list = value_get(answer, "stages");
         double n_threads = number(value_get_given(answer, "description"), "threads");
         size_t n = list && list->type == VALUE_LIST ? list->n_items : 0;
 
-        *ret = (SpdlExport){ .n_threads = n_threads <= THREADS_MAX ? (unsigned)n_threads : 0 };
+        *ret = (SpdlExport){ .n_threads = n_threads <= THREADS_MAX ? (unsigned)n_threads : 0, .job = pipeline_job_unknown() };
+        read_first_batch(value_get_given(answer, "first_batch"), ret);
         ret->stages = calloc(n + 1, sizeof(*ret->stages));
         if (!ret->stages)
                 return -ENOMEM;
@@ -100,6 +108,8 @@ void stored_stages_join_job(SpdlExport *stages, const Value *job) {
         double duration_s = find_metric(job, "duration_seconds"), cpu_s = 3600 * find_metric(job, "node_cpu_hours");
         double used_s = cpu_s - 3600 * find_metric(job, "node_unused_cpu_hours"), cpus = find_metric(job, "job_cpus_used");
 
+        double begin_ms = number(job, "begin_ms"), first_wait_s = stages->job.first_wait_s;
+
         stages->has_job = true;
         stages->job = (PipelineJob){
                 .cpus_used = cpus,
@@ -111,6 +121,9 @@ void stored_stages_join_job(SpdlExport *stages, const Value *job) {
                 .memory_waited = find_metric(job, "job_psi_memory_some_seconds") / duration_s,
                 .throttled = find_metric(job, "job_cpu_throttled_ratio"),
                 .stolen = find_metric(job, "cpu_steal_seconds") / cpu_s,
+                .first_batch_s = begin_ms > 0 && stages->first_batch_ms >= begin_ms ?
+                                 (stages->first_batch_ms - begin_ms) / 1e3 + first_wait_s : NAN,
+                .first_wait_s = first_wait_s,
                 .n_gpus = find_gpus(job),
         };
 }

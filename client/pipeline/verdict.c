@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #define FAILURES_WORRYING 0.05
+#define FIRST_BATCH_LONG_S 600
 #define BUSY_MOST         0.5 /* a stage that is the limit with less has failed tasks, whose time is not measured */
 
 static bool account(const VerdictPipeline *pipeline, size_t i, StageAccounting *ret) {
@@ -50,6 +51,13 @@ static void write_wait(const VerdictPipeline *pipeline, Buffer *out) {
         buffer_putc(out, ')');
 }
 
+static void write_first_batch(const PipelineJob *job, Buffer *out) {
+        if (isnan(job->first_batch_s))
+                return;
+        buffer_printf(out, " The first batch came %.3g s after the begin of the job%s; the loop waited %.3g s for it.", job->first_batch_s,
+                      job->first_batch_s > FIRST_BATCH_LONG_S ? ", which is long" : "", job->first_wait_s);
+}
+
 void verdict_write_headline(const VerdictPipeline *pipeline, Buffer *out) {
         const PipelineDiagnosis *diagnosis = &pipeline->diagnosis;
 
@@ -63,6 +71,7 @@ void verdict_write_headline(const VerdictPipeline *pipeline, Buffer *out) {
         if (diagnosis->is_wait_bound)
                 buffer_puts(out, ": the last queue was empty so long, but the loop's calls of get were not measured");
         buffer_putc(out, '.');
+        write_first_batch(&pipeline->job, out);
 }
 
 /* Names what limits once the limiting stage, whose workers are `busy`, is relieved. */
@@ -294,6 +303,9 @@ void verdict_put_members(const VerdictPipeline *pipeline, Json *json) {
         put_double(json, "wait_share", diagnosis->wait_share);
         json_put_bool(json, "is_wait_bound", diagnosis->is_wait_bound);
         put_double(json, "mean_wait_seconds", diagnosis->mean_wait_s);
+        put_double(json, "waited_seconds", verdict_waited_s(pipeline));
+        put_double(json, "first_batch_seconds", pipeline->job.first_batch_s);
+        put_double(json, "first_wait_seconds", pipeline->job.first_wait_s);
         put_double(json, "busy_workers", diagnosis->busy_workers);
         put_evidence(pipeline, json);
         json_put_array_begin(json, "stages");

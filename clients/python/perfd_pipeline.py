@@ -243,6 +243,11 @@ class Times:
         return n, n_failures, mean, p90, p99
 
 
+def first_batch(seconds):
+    """Return the line of the event that a training loop got its first batch, now, after `seconds`."""
+    return {"event": "first_batch", "time": round(time.time() - seconds, 3), "seconds": seconds}
+
+
 class Pipeline:
     """Statistics of stages that plain Python code runs, in the order of the list, and of the training loop behind them.
 
@@ -261,6 +266,7 @@ class Pipeline:
             self._tasks[name] = Times()
         self._sink = label(number, len(self._labels), "sink")
         self._waits = Times()
+        self._has_batch = False
         self._lock = threading.Lock()
         self._lap = time.monotonic()
         self._sender.send({"producer": producer, "stages": list(self._labels.values())})
@@ -290,6 +296,9 @@ class Pipeline:
 
     def add_wait(self, seconds):
         """Add a time for which the training loop waited for a batch."""
+        if not self._has_batch:
+            self._has_batch = True
+            self._sender.send(first_batch(seconds))
         self._waits.add(seconds)
         self._send_if_due()
 

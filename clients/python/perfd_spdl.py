@@ -147,6 +147,7 @@ def _timed(get_item):
         if waits is None:
             with _State.lock:
                 waits = self._perfd_waits = _State.waits.setdefault(_sink_of(self), perfd_pipeline.Times())
+            perfd_pipeline.sender().send(perfd_pipeline.first_batch(elapsed))
         waits.add(elapsed)
         return item
 

@@ -100,6 +100,7 @@ class _Report:
         self._load = perfd_pipeline.label(number, 0, "load", n_workers)
         self._sink = perfd_pipeline.label(number, 1, "sink")
         self._waits = perfd_pipeline.Times()
+        self._has_batch = False
         self._lap = time.monotonic()
         self._description = {"producer": f"torch {torch.__version__.split('+')[0]}", "stages": [self._load, self._sink]}
 
@@ -115,6 +116,9 @@ class _Report:
                 except StopIteration:
                     return
                 now = time.monotonic()
+                if not self._has_batch:
+                    self._has_batch = True
+                    sender.send(perfd_pipeline.first_batch(now - begin))
                 self._waits.add(now - begin)
                 if now - self._lap >= self._interval:
                     self._send(sender)

@@ -12,7 +12,7 @@
 #define WAITED_CLEAR  0.25
 
 PipelineJob pipeline_job_unknown(void) {
-        return (PipelineJob){ NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, 0 };
+        return (PipelineJob){ NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, 0 };
 }
 
 /* Returns the stage with more than one worker that has the most running tasks; n: none. */

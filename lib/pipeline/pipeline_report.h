@@ -55,6 +55,9 @@ typedef struct PipelineInterval {
         PipelinePercentiles percentiles;
 } PipelineInterval;
 
+/* Name of the event that a training loop got its first batch: begins when the loop asked for it, and lasts until it came. */
+#define PIPELINE_EVENT_FIRST_BATCH "first_batch"
+
 typedef struct PipelineEvent {
         const char *name; /* borrowed */
         uint64_t begin_ms; /* Unix time; 0: it ended at the time of arrival */

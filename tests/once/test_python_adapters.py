@@ -129,6 +129,8 @@ class Adapters(harness.TestCase):
         self.assertEqual(self.server.get("/api/v1/jobs/train/pipeline").json["description"]["threads"], 8)
         said = self.diagnosis()
         self.assertEqual([said[key] for key in ("limit", "stage", "direction")], ["stage", "decode", "more concurrency"])
+        self.assertGreater(said["first_batch_seconds"], said["first_wait_seconds"])
+        self.assertGreaterEqual(said["first_wait_seconds"], 0)
         self.assertGreater(said["wait_share"], 0.3)
 
     def test_spdl_0_6(self):

@@ -223,6 +223,19 @@ class Pipelines(harness.TestCase):
         found, _ = self.run_beside(0)
         self.assertNotEqual(found["limit"], "host", found)
 
+    def test_the_time_to_the_first_batch_is_told(self):
+        daemon = self.begun()
+        begin_s = daemon.get("/api/v1/jobs/train").json["begin_ms"] / 1000
+        first = [{"event": "first_batch", "time": begin_s + after, "seconds": 2.5} for after in (700, 30)]
+        self.perfctl(daemon, "submit", "--job", "train", stdin=text_of([*lines(3), *first, {"event": "gc", "seconds": 1}]))
+        answer = daemon.get("/api/v1/jobs/train/pipeline").json
+        self.assertEqual(answer["events"], {"count": 1, "seconds": 1})
+        self.assertEqual(answer["first_batch"]["seconds"], 2.5)
+        self.assertIn("The first batch came 32.5 s after the begin of the job; the loop waited 2.5 s for it.",
+                      " ".join(self.perfctl(daemon, "show", "train").stdout.split()))
+        found = json.loads(self.perfctl(daemon, "diagnose", "--json", "train").stdout)["pipelines"][0]
+        self.assertAlmostEqual(found["first_batch_seconds"], 32.5, delta=0.01)
+
     def test_the_wait_of_all_ranks_is_added_up(self):
         daemon = self.begun()
         with daemon.client() as client:

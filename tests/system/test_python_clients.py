@@ -61,6 +61,9 @@ class PythonClient(harness.TestCase):
         self.assertAlmostEqual(decode["tasks"]["success_s"], 2.5, delta=0.1)
         self.assertEqual(stages["sink"]["queue"]["num_items"], 4)
         self.assertAlmostEqual(stages["sink"]["queue"]["get_wait_s"], 1.5, delta=0.1)
+        first = daemon.get("/api/v1/jobs/train/pipeline").json["first_batch"]
+        self.assertLess(first["seconds"], 1)
+        self.assertGreaterEqual(first["time_ms"], daemon.get("/api/v1/jobs/train").json["begin_ms"])
 
     def test_nothing_fails_without_perfd_and_perfctl(self):
         program = """

@@ -358,7 +358,7 @@ static void the_job_explains_a_busy_stage(void **state) {
         for (size_t i = 0; i < N_ELEMENTS(jobs); i++) {
                 PipelineDiagnosis got = pipeline_diagnosis_of(stages, 2, 0);
                 PipelineJob job = { jobs[i].used, jobs[i].given, jobs[i].node, jobs[i].others, jobs[i].waited, NAN, NAN,
-                                    jobs[i].throttled, NAN, 0 };
+                                    jobs[i].throttled, NAN, NAN, NAN, 0 };
 
                 pipeline_job_join(&job, &got, stages, 2);
                 assert_int_equal(got.limit, jobs[i].limit);

@@ -187,6 +187,13 @@ static void events_count_once_and_the_newest_are_kept(void **state) {
         StoredReport stored;
         Place *place = *state;
 
+        for (unsigned i = 0; i < 2 * PIPELINE_JOB_FIRST_BATCHES_MAX; i++)
+                events[i] = (PipelineEvent){ PIPELINE_EVENT_FIRST_BATCH, BEGIN_MS - 1000 + i, 2.5 + i };
+        report = events_of(events, 2 * (size_t)PIPELINE_JOB_FIRST_BATCHES_MAX);
+        assert_int_equal(put(place, &report, "train", UID, &stored, NULL), STORE_DONE);
+        assert_int_equal(put(place, &report, "train", UID, &stored, NULL), STORE_DONE);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM pipeline_event"), PIPELINE_JOB_FIRST_BATCHES_MAX);
+
         for (unsigned round = 0; round < 6; round++) {
                 for (unsigned i = 0; i < 1000; i++)
                         events[i] = (PipelineEvent){ "gc", BEGIN_MS + round * 1000 + i, 0.5 };
@@ -199,7 +206,9 @@ static void events_count_once_and_the_newest_are_kept(void **state) {
         assert_int_equal(head.n_events, 6000);
         assert_true(head.event_s == 3000);
         assert_int_equal(head.description.n, 13);
-        assert_int_equal(ask_place(place, "SELECT count(*) FROM pipeline_event"), PIPELINE_JOB_EVENTS_MAX);
+        assert_int_equal(head.first_batch_ms, BEGIN_MS - 1000);
+        assert_true(head.first_batch_s == 2.5);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM pipeline_event"), PIPELINE_JOB_EVENTS_MAX + PIPELINE_JOB_FIRST_BATCHES_MAX);
         assert_int_equal(pipeline_reader_list_events(place->reader, "train", &(PipelineFilter){ .since_ms = BEGIN_MS + 5999 }), 0);
         assert_int_equal(pipeline_reader_next_event(place->reader, &row), 0);
         assert_string_equal(row.name, "gc");

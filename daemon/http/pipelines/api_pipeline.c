@@ -161,6 +161,15 @@ void pipelines_subject_stages(Exchange *exchange) {
         json_put_uint(&json, "count", head.n_events);
         json_put_double(&json, "seconds", head.event_s);
         json_object_end(&json);
+        json_key(&json, "first_batch");
+        if (head.first_batch_ms > 0) {
+                json_object_begin(&json);
+                json_put_uint(&json, "time_ms", head.first_batch_ms);
+                json_put_double(&json, "seconds", head.first_batch_s);
+                json_object_end(&json);
+        } else {
+                json_null(&json);
+        }
         json_key(&json, "description");
         if (head.description.text)
                 json_text_write(head.description, &json);

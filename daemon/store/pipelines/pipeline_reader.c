@@ -48,10 +48,15 @@ static const StoreColumn head_columns[] = {
         COLUMN(PipelineHeadRow, n_events),
         COLUMN(PipelineHeadRow, event_s),
         COLUMN(PipelineHeadRow, description),
+        COLUMN(PipelineHeadRow, first_batch_ms),
+        COLUMN(PipelineHeadRow, first_batch_s),
 };
 
 STATEMENT head_find = {
-        "SELECT n_events, event_s, description FROM job JOIN pipeline ON pipeline.job = job.row WHERE job.id = ?1",
+        "SELECT n_events, event_s, description, ifnull(e.time_ms, 0), ifnull(e.seconds, 0)"
+        " FROM job JOIN pipeline ON pipeline.job = job.row"
+        " LEFT JOIN pipeline_event AS e ON e.job = job.row AND e.name = '" PIPELINE_EVENT_FIRST_BATCH "'"
+        " WHERE job.id = ?1 ORDER BY e.time_ms LIMIT 1",
         N_ELEMENTS(head_columns),
 };
 

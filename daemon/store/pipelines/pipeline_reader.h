@@ -26,6 +26,8 @@ typedef struct PipelineHeadRow {
         uint64_t n_events;
         double event_s;
         JsonText description; /* borrowed until the next query */
+        uint64_t first_batch_ms; /* when a training loop first asked for a batch; 0: unknown */
+        double first_batch_s;    /* for how long it waited then */
 } PipelineHeadRow;
 int pipeline_reader_find_head(Reader *reader, const char *job, PipelineHeadRow *ret);
 

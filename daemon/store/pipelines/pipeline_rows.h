@@ -16,6 +16,7 @@
 #define PIPELINE_JOB_ROWS_MAX 500000
 #define PIPELINE_JOB_SERIES_MAX (2 * PIPELINE_STAGES_MAX)
 #define PIPELINE_JOB_EVENTS_MAX 4096U /* newest events that are kept of a job */
+#define PIPELINE_JOB_FIRST_BATCHES_MAX 64 /* and the oldest of the first batches */
 
 /* State of a series after one of its intervals was stored. */
 typedef struct StoredSeries {
