@@ -139,7 +139,7 @@ int main(void) {
         if (r != 0) /* the training is not less worth without its statistics */
                 fprintf(stderr, "No statistics: %s\n", perfd_client_error(client));
         perfd_client_close(client);
-        printf("{\"num_tasks\": %u, \"num_failures\": %u, \"success_time_s\": %.9f, \"num_items\": %u, \"get_wait_s\": %.9f}\n",
+        printf("{\"num_tasks\": %u, \"num_failures\": %u, \"success_s\": %.9f, \"num_items\": %u, \"get_wait_s\": %.9f}\n",
                loader.totals.n_tasks, loader.totals.n_failures, loader.totals.task_s, loader.totals.n_gets, loader.totals.get_s);
         return EXIT_SUCCESS;
 }
