@@ -54,6 +54,7 @@ typedef struct Feed {
         bool is_skipping;    /* the rest of a line that is too long */
         bool is_away;        /* a message said that perfd cannot be reached */
         bool is_refused;     /* perfd refuses the job */
+        bool counts_open_periods; /* intervals of the input do, by their producer */
 } Feed;
 
 static void feed_deinit(Feed *feed) {
@@ -79,8 +80,8 @@ static int take_raw(Feed *feed, const PipelineRawEvent *event) {
         char text[RAW_FEED_ERROR_MAX];
         int r;
 
-        if (!feed->pending.producer[0])
-                (void)stpncpy(feed->pending.producer, "perfctl " PERFD_VERSION, PIPELINE_PRODUCER_MAX);
+        if (!pipeline_report_counts_open_periods(feed->pending.producer)) /* what is computed here does */
+                (void)stpcpy(feed->pending.producer, "perfctl " PERFD_VERSION);
         r = raw_feed_add(&feed->raw, event, clock_realtime_ns(), &feed->pending, text);
         if (r == RAW_FEED_REFUSED) {
                 complain(feed, text);
@@ -105,6 +106,8 @@ static int take_parsed(Feed *feed, PipelineLine *line) {
                 line->event.begin_ms = line->event.begin_ms ?: now_ms - (uint64_t)(line->event.seconds * 1000);
                 return pipeline_pending_add_event(&feed->pending, &line->event);
         default:
+                if (line->producer)
+                        feed->counts_open_periods = pipeline_report_counts_open_periods(line->producer);
                 return pipeline_pending_describe(&feed->pending, line->producer, line->description);
         }
 }
@@ -122,7 +125,7 @@ static int take_line(Feed *feed, const char *text, size_t n) {
         if (strspn(text, " \t\r\n") >= n)
                 return 0;
         arena_reset(&feed->arena);
-        r = pipeline_line_read(text, n, pipeline_report_counts_open_periods(feed->pending.producer), &feed->arena, &line, error);
+        r = pipeline_line_read(text, n, feed->counts_open_periods, &feed->arena, &line, error);
         if (r == PIPELINE_LINE_INVALID) {
                 complain(feed, error);
                 return 0;
@@ -312,6 +315,7 @@ static int pipeline_submit_run(const CommandLine *line) {
                 return r;
         if (options->producer)
                 (void)stpncpy(feed.pending.producer, options->producer, PIPELINE_PRODUCER_MAX);
+        feed.counts_open_periods = pipeline_report_counts_open_periods(feed.pending.producer);
 
         r = arena_init(&feed.arena, value_parse_arena_size(LINE_BYTES_MAX + 65536));
         if (r == 0)

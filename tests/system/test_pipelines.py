@@ -306,7 +306,7 @@ class Pipelines(harness.TestCase):
         lines[100:100] = ['{"stage": "1:a", "event": "peek", "seconds": 1}', json.dumps({**events[0], "seconds": -1})]
         lines.append(json.dumps({**events[0], "time": BEGIN_S}))
         lines.append(json.dumps({"stage": "0:0:src", "event": "level", "items": 0, "time": BEGIN_S + 40}))
-        done = self.perfctl(daemon, "submit", "--job", "train", "--lap", "10", stdin="\n".join(lines), status=1)
+        done = self.perfctl(daemon, "submit", "--job", "train", "--lap", "10", "--producer", "spdl=0.6", stdin="\n".join(lines), status=1)
         for words in ('standard input:101: "event" is "peek", expected put, get, task', 'standard input:102: "seconds" is -1',
                       'standard input:3007: "time" is 39.9'):
             self.assertIn(words, done.stderr)

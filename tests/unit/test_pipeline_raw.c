@@ -288,6 +288,110 @@ static void a_stage_that_ended_has_no_more_intervals(void **state) {
         assert_near(taken[1].sums.elapsed_s, 5);
 }
 
+static void the_shortest_intervals_are_kept(void **state) {
+        scoped(pipeline_raw_freep) PipelineRaw *raw = begun(1), *other = NULL;
+
+        (void)state;
+        (void)add(raw, "0:1:a", PIPELINE_RAW_TASK, 0, 0);
+        finish(raw, 1.0003); /* the end of the last is that of the first, in milliseconds, and would be taken for the same */
+        assert_int_equal(n_taken, 2);
+        assert_true(taken[0].end_ms == 1764000001000 && taken[1].end_ms == 1764000001001);
+
+        other = begun(1);
+        (void)add(other, "0:1:a", PIPELINE_RAW_TASK, 0, 0);
+        (void)add(other, "0:1:a", PIPELINE_RAW_GET, 0, 0);
+        finish(other, 0);
+        assert_int_equal(n_taken, 2);
+        assert_true(taken[0].sums.n == 1 && taken[1].sums.n == 1 && taken[0].sums.elapsed_s == 0);
+}
+
+/* A time that mostly follows the last one, and sometimes is late, ahead, far ahead or set back. */
+static double draw_time(double last_s) {
+        switch (lrand48() % 200) {
+        case 0: return fmax(0, last_s - drand48() * 40);
+        case 1: return last_s + drand48() * 50;
+        case 2: return lrand48() % 10 ? last_s : last_s + 2 * PIPELINE_RAW_GAP_MAX;
+        case 3: return lrand48() % 10 ? last_s : 0;
+        default: return fmax(0, last_s + drand48() * 0.2 - 0.05);
+        }
+}
+
+typedef struct Sums {
+        double n_tasks, n_failures, task_s, n_gets, get_s;
+} Sums;
+
+static void add_taken(Sums *sums, const PipelineInterval *interval) {
+        const PipelineSums *from = &interval->sums;
+
+        if (interval->part == PIPELINE_TASKS) {
+                sums->n_tasks += from->n;
+                sums->n_failures += from->n_failures;
+                sums->task_s += from->time_s;
+        } else {
+                sums->n_gets += from->n;
+                sums->get_s += from->get_s;
+        }
+        if (!(from->elapsed_s >= 0 && from->elapsed_s <= 1 + 1e-9 && from->judged_s <= from->elapsed_s + 1e-9 &&
+              from->ready_s <= from->judged_s + 1e-9 && from->ready_s >= 0))
+                fail_msg("elapsed %g, judged %g, ready %g", from->elapsed_s, from->judged_s, from->ready_s);
+}
+
+static void count_added(Sums *sums, PipelineRawKind kind, double seconds) {
+        sums->n_tasks += kind == PIPELINE_RAW_TASK || kind == PIPELINE_RAW_FAILED_TASK;
+        sums->n_failures += kind == PIPELINE_RAW_FAILED_TASK;
+        sums->task_s += kind == PIPELINE_RAW_TASK ? seconds : 0;
+        sums->n_gets += kind == PIPELINE_RAW_GET;
+        sums->get_s += kind == PIPELINE_RAW_GET ? seconds : 0;
+}
+
+/* Takes the intervals, in order of time for each stage and part. */
+static void take_sums(PipelineRaw *raw, Sums *sums, uint64_t ends_ms[static 3 * N_PIPELINE_PARTS]) {
+        PipelineInterval interval;
+
+        while (pipeline_raw_next(raw, &interval)) {
+                uint64_t *end_ms = &ends_ms[(interval.stage[2] - '0') * N_PIPELINE_PARTS + interval.part];
+
+                assert_true(interval.end_ms > *end_ms);
+                *end_ms = interval.end_ms;
+                add_taken(sums, &interval);
+        }
+}
+
+static void what_is_accepted_is_counted_once_whatever_the_clock_does(void **state) {
+        static const char *const stages[] = { "0:0:a", "0:1:b", "0:2:c" };
+
+        (void)state;
+        for (int round = 0; round < 60; round++) {
+                scoped(pipeline_raw_freep) PipelineRaw *raw = begun(1);
+                uint64_t ends_ms[3 * N_PIPELINE_PARTS] = {};
+                Sums expected = {}, got = {};
+                double last_s = 10;
+
+                srand48(round);
+                for (int i = 0; i < 5000; i++) {
+                        PipelineRawKind kind = lrand48() % 50 ? PIPELINE_RAW_PUT + lrand48() % 4 : lrand48() % N_PIPELINE_RAW_KINDS;
+                        double time_s = draw_time(last_s);
+                        const PipelineRawEvent event = {
+                                .stage = stages[lrand48() % 3], .kind = kind, .time_ns = at(time_s), .seconds = drand48() * 3,
+                                .n_items = (uint32_t)(lrand48() % 3),
+                        };
+
+                        if (pipeline_raw_add(raw, &event) == 0) {
+                                count_added(&expected, kind, event.seconds);
+                                last_s = time_s;
+                        }
+                        if (lrand48() % 20 == 0)
+                                pipeline_raw_advance(raw, at(last_s + drand48()));
+                        take_sums(raw, &got, ends_ms);
+                }
+                pipeline_raw_finish(raw, lrand48() % 2 ? at(last_s + 3) : 0);
+                take_sums(raw, &got, ends_ms);
+                assert_true(got.n_tasks == expected.n_tasks && got.n_failures == expected.n_failures && got.n_gets == expected.n_gets);
+                assert_near(got.task_s, expected.task_s);
+                assert_near(got.get_s, expected.get_s);
+        }
+}
+
 static void memory_is_bounded(void **state) {
         scoped(pipeline_raw_freep) PipelineRaw *raw = begun(10);
         double n = 0;
@@ -318,6 +422,8 @@ int main(void) {
                 cmocka_unit_test(items_that_a_queue_had_before_are_not_taken_for_an_empty_queue),
                 cmocka_unit_test(a_get_that_is_told_before_its_put_is_no_fault),
                 cmocka_unit_test(a_stage_that_ended_has_no_more_intervals),
+                cmocka_unit_test(the_shortest_intervals_are_kept),
+                cmocka_unit_test(what_is_accepted_is_counted_once_whatever_the_clock_does),
                 cmocka_unit_test(memory_is_bounded),
         };
 
