@@ -85,7 +85,7 @@ CLIENT_OBJ := $(CLIENT_SRC:%.c=$(B)/%.o)
 LIB_OBJ    := $(LIB_SRC:%.c=$(B)/%.o)
 UNIT_TESTS := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 FUZZ_OBJ   := $(patsubst %.c,$(B)/%.o,$(wildcard tests/fuzz/fuzz_*.c))
-EXAMPLES   := $(patsubst examples/indicators/%.c,$(B)/examples/%,$(wildcard examples/indicators/*.c))
+EXAMPLES   := $(patsubst examples/indicators/%.c,$(B)/examples/%,$(wildcard examples/indicators/*.c)) $(B)/examples/loader
 BENCHES    := $(patsubst %.c,$(B)/%,$(wildcard bench/*.c))
 
 all: $(B)/perfd $(B)/perfctl $(B)/libperfd.so $(B)/libperfd.a $(B)/perfd.pc
@@ -145,6 +145,10 @@ $(B)/bench/%: $(B)/bench/%.o $(B)/libclient.a $(B)/libdaemon.a $(B)/libcore.a
 $(B)/examples/%: examples/indicators/%.c examples/indicators/example.h
 	@mkdir -p $(@D)
 	$(CC) -O2 $(WARNINGS) -D_GNU_SOURCE -o $@ $<
+
+$(B)/examples/loader: examples/pipelines/loader.c $(B)/libperfd.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -Iclient/wire -D_GNU_SOURCE $(LDFLAGS) -o $@ $^ $(CLIENT_LIBS)
 
 # tests/fuzz/run builds these, with CC=clang and SANITIZE=address,undefined,fuzzer-no-link.
 $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(B)/libclient.a $(B)/libdaemon.a $(B)/libcore.a

@@ -8,9 +8,9 @@
 #include "client/commands/commands.h"
 #include "client/deliver/deliver.h"
 #include "client/pipeline/pipeline_line.h"
-#include "client/pipeline/pipeline_pending.h"
 #include "client/pipeline/spdl_database.h"
 #include "document/value_parse.h"
+#include "pipeline/pipeline_pending.h"
 
 #define LINE_BYTES_MAX 65536U
 #define COMPLAINTS_MAX 20U

@@ -12,9 +12,9 @@
 #include "client/commands/commands.h"
 #include "client/deliver/deliver.h"
 #include "client/pipeline/pipeline_line.h"
-#include "client/pipeline/pipeline_pending.h"
 #include "client/pipeline/raw_feed.h"
 #include "document/value_parse.h"
+#include "pipeline/pipeline_pending.h"
 #include "util/clock.h"
 
 #define LINE_BYTES_MAX   (1U << 20)

@@ -14,7 +14,6 @@
 
 #define QUEUE_SUFFIX "_queue"
 #define TIME_S_MAX   9e9 /* in the year 2255 */
-#define SECONDS_MAX  1e9
 #define COUNT_MAX    9007199254740992.0 /* 2^53 */
 
 typedef struct LineReader {
@@ -85,9 +84,9 @@ static int take_time(const LineReader *reader, uint64_t *ret_ms) {
 static int take_tasks(const LineReader *reader, PipelineInterval *ret) {
         double mean = 0;
         const NumberMember members[] = {
-                { "elapsed", SECONDS_MAX, &ret->sums.elapsed_s }, { "num_tasks", COUNT_MAX, &ret->sums.n },
-                { "num_failures", COUNT_MAX, &ret->sums.n_failures }, { "ave_time", SECONDS_MAX, &mean },
-                { "p90_time", SECONDS_MAX, &ret->percentiles.p90_s }, { "p99_time", SECONDS_MAX, &ret->percentiles.p99_s },
+                { "elapsed", PIPELINE_SECONDS_MAX, &ret->sums.elapsed_s }, { "num_tasks", COUNT_MAX, &ret->sums.n },
+                { "num_failures", COUNT_MAX, &ret->sums.n_failures }, { "ave_time", PIPELINE_SECONDS_MAX, &mean },
+                { "p90_time", PIPELINE_SECONDS_MAX, &ret->percentiles.p90_s }, { "p99_time", PIPELINE_SECONDS_MAX, &ret->percentiles.p99_s },
         };
         int r;
 
@@ -105,11 +104,11 @@ static int take_tasks(const LineReader *reader, PipelineInterval *ret) {
 static int take_queue(const LineReader *reader, bool counts_open_periods, PipelineInterval *ret) {
         double put = 0, get = 0, readiness = NAN, buffer_size = 0;
         const NumberMember members[] = {
-                { "elapsed", SECONDS_MAX, &ret->sums.elapsed_s }, { "num_items", COUNT_MAX, &ret->sums.n },
-                { "ave_put_time", SECONDS_MAX, &put }, { "ave_get_time", SECONDS_MAX, &get },
-                { "p90_put_time", SECONDS_MAX, &ret->percentiles.p90_s }, { "p99_put_time", SECONDS_MAX, &ret->percentiles.p99_s },
-                { "p90_get_time", SECONDS_MAX, &ret->percentiles.get_p90_s },
-                { "p99_get_time", SECONDS_MAX, &ret->percentiles.get_p99_s },
+                { "elapsed", PIPELINE_SECONDS_MAX, &ret->sums.elapsed_s }, { "num_items", COUNT_MAX, &ret->sums.n },
+                { "ave_put_time", PIPELINE_SECONDS_MAX, &put }, { "ave_get_time", PIPELINE_SECONDS_MAX, &get },
+                { "p90_put_time", PIPELINE_SECONDS_MAX, &ret->percentiles.p90_s }, { "p99_put_time", PIPELINE_SECONDS_MAX, &ret->percentiles.p99_s },
+                { "p90_get_time", PIPELINE_SECONDS_MAX, &ret->percentiles.get_p90_s },
+                { "p99_get_time", PIPELINE_SECONDS_MAX, &ret->percentiles.get_p99_s },
                 { "occupancy_rate", 1, &readiness }, { "buffer_size", UINT32_MAX, &buffer_size },
         };
         int r;
@@ -247,7 +246,7 @@ static int take_event(const LineReader *reader, PipelineEvent *ret) {
                 return invalid(reader, "an event needs \"seconds\", its duration");
         if (take_time(reader, &ret->begin_ms) != 0)
                 return PIPELINE_LINE_INVALID;
-        return take_number(reader, "seconds", SECONDS_MAX, &ret->seconds);
+        return take_number(reader, "seconds", PIPELINE_SECONDS_MAX, &ret->seconds);
 }
 
 int pipeline_line_read(const char *text, size_t n, bool counts_open_periods, Arena *arena, PipelineLine *ret,

@@ -8,7 +8,7 @@
  * seen. Times of a recording pass with its events only.
  */
 
-#include "client/pipeline/pipeline_pending.h"
+#include "pipeline/pipeline_pending.h"
 #include "pipeline/pipeline_raw.h"
 
 #define RAW_FEED_AHEAD_MAX_NS UINT64_C(60000000000) /* an event may be later than this machine's clock */

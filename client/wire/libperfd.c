@@ -7,7 +7,7 @@
  * repeats them when the connection is lost.
  */
 
-#include "client/wire/perfd.h"
+#include "client/wire/libperfd.h"
 
 #include <errno.h>
 #include <math.h>
@@ -380,4 +380,125 @@ int perfd_submit_json(PerfdClient *client, const char *job, const char *json) {
 
         sequence = next_sequence(client);
         return ask_perfd(client, codec_encode_submit(sequence, &item, 1, &frame), &frame, sequence, REPETITION_HARMLESS);
+}
+
+/* --- data pipelines ------------------------------------------------------------------------------- */
+
+bool libperfd_label_is_valid(const char *label) {
+        PipelineStage stage;
+
+        return label && strlen(label) <= PIPELINE_LABEL_MAX && utf8_is_line(label) && pipeline_stage_parse(&stage, label, strlen(label));
+}
+
+uint64_t libperfd_timeout_ns(const PerfdClient *client) {
+        return client->timeout_ns;
+}
+
+int libperfd_send_report(PerfdClient *client, const char *job, PipelineReport *report) {
+        scoped(buffer_deinit) Buffer frame = {};
+        uint64_t sequence;
+        JobRef named;
+        int r;
+
+        LOCKED(&client->lock);
+
+        r = find_job(client, job, &named);
+        if (r != 0)
+                return r;
+        report->job = named.id;
+        report->is_job_inherited = named.is_inherited;
+        sequence = next_sequence(client);
+        return ask_perfd(client, codec_encode_pipeline_report(sequence, report, &frame), &frame, sequence, REPETITION_HARMLESS);
+}
+
+/* Fails with a message about an interval. */
+static int refuse_interval(PerfdClient *client, size_t i, const char *text) {
+        LOCKED(&client->lock);
+
+        return fail(client, PERFD_INVALID, "intervals[%zu]%s", i, text);
+}
+
+static bool are_durations(const double *seconds, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                if (!(seconds[i] >= 0 && seconds[i] <= PIPELINE_SECONDS_MAX))
+                        return false;
+        return true;
+}
+
+static const char *set_tasks(const PerfdTaskStats *tasks, PipelineInterval *ret) {
+        const double seconds[] = { tasks->elapsed, tasks->ave_time, tasks->p90_time, tasks->p99_time };
+
+        if (!are_durations(seconds, N_ELEMENTS(seconds)))
+                return ".tasks: expected times of 0 to 1e9 seconds";
+        if (tasks->num_failures > tasks->num_tasks)
+                return ".tasks.num_failures: more than num_tasks, which includes the failed";
+        ret->part = PIPELINE_TASKS;
+        ret->sums = (PipelineSums){
+                .elapsed_s = tasks->elapsed, .n = (double)tasks->num_tasks, .n_failures = (double)tasks->num_failures,
+                .time_s = (double)(tasks->num_tasks - tasks->num_failures) * tasks->ave_time,
+        };
+        ret->percentiles = (PipelinePercentiles){ .p90_s = tasks->p90_time, .p99_s = tasks->p99_time };
+        return NULL;
+}
+
+static const char *set_queue(const PerfdQueueStats *queue, PipelineInterval *ret) {
+        const double seconds[] = { queue->elapsed, queue->ave_put_time, queue->p90_put_time, queue->p99_put_time,
+                                   queue->ave_get_time, queue->p90_get_time, queue->p99_get_time };
+
+        if (!are_durations(seconds, N_ELEMENTS(seconds)) || queue->elapsed == 0)
+                return ".queue: expected times of 0 to 1e9 seconds, and a length above 0 of the interval";
+        if (!(queue->occupancy_rate <= 1))
+                return ".queue.occupancy_rate: expected 0 to 1, or a negative number if it is not known";
+        ret->part = PIPELINE_QUEUE;
+        ret->buffer_size = queue->buffer_size;
+        ret->sums = (PipelineSums){
+                .elapsed_s = queue->elapsed, .n = (double)queue->num_items,
+                .time_s = (double)queue->num_items * queue->ave_put_time, .get_s = (double)queue->num_items * queue->ave_get_time,
+                .ready_s = queue->occupancy_rate >= 0 ? queue->occupancy_rate * queue->elapsed : 0,
+                .judged_s = queue->occupancy_rate >= 0 ? queue->elapsed : 0,
+        };
+        ret->percentiles = (PipelinePercentiles){ queue->p90_put_time, queue->p99_put_time, queue->p90_get_time, queue->p99_get_time };
+        return NULL;
+}
+
+/* Returns an error, or NULL. */
+static const char *set_interval(const PerfdInterval *from, uint64_t now_ms, PipelineInterval *list, size_t *n) {
+        const char *error = NULL;
+
+        if (!libperfd_label_is_valid(from->stage))
+                return ".stage: expected PIPELINE:POSITION:NAME[CONCURRENCY] or POSITION:NAME, of up to 160 bytes";
+        if (!from->tasks && !from->queue)
+                return ": expected tasks or queue";
+        if (from->tasks) {
+                list[*n] = (PipelineInterval){ .stage = from->stage, .end_ms = from->end_ms ?: now_ms };
+                error = set_tasks(from->tasks, &list[(*n)++]);
+        }
+        if (!error && from->queue) {
+                list[*n] = (PipelineInterval){ .stage = from->stage, .end_ms = from->end_ms ?: now_ms };
+                error = set_queue(from->queue, &list[(*n)++]);
+        }
+        return error;
+}
+
+/* An interval without a time gets that of this call, so that a request that is repeated has the same. */
+int perfd_submit_intervals(PerfdClient *client, const char *job, const char *producer, const PerfdInterval *intervals, size_t n) {
+        scoped(freep) PipelineInterval *list = NULL;
+        PipelineReport report = { .producer = producer ?: "" };
+        uint64_t now_ms = clock_realtime_ns() / NS_PER_MS;
+
+        if (n == 0 || n > PERFD_INTERVALS_MAX)
+                return refuse_interval(client, n, ": expected 1 to 1000 intervals");
+        if (strlen(report.producer) > PIPELINE_PRODUCER_MAX || !utf8_is_line(report.producer))
+                return refuse_interval(client, 0, ": expected a producer of up to 64 bytes without control characters");
+        list = calloc(n * N_PIPELINE_PARTS, sizeof(*list));
+        if (!list)
+                return -ENOMEM;
+        for (size_t i = 0; i < n; i++) {
+                const char *error = set_interval(&intervals[i], now_ms, list, &report.n_intervals);
+
+                if (error)
+                        return refuse_interval(client, i, error);
+        }
+        report.intervals = list;
+        return libperfd_send_report(client, job, &report);
 }

@@ -106,6 +106,82 @@ PERFD_API int perfd_mark(PerfdClient *client, const char *job, const char *name)
  */
 PERFD_API int perfd_submit_json(PerfdClient *client, const char *job, const char *json);
 
+/* --- data pipelines, which feed the training loop ------------------------------------------------- */
+
+/* Tasks of a stage over an interval. Times in seconds; a percentile of 0 was not measured. */
+typedef struct PerfdTaskStats {
+        double elapsed;         /* length of the interval; 0: not measured */
+        uint64_t num_tasks;     /* completed, failed ones included */
+        uint64_t num_failures;
+        double ave_time, p90_time, p99_time; /* of the tasks that succeeded */
+        uint64_t reserved[2];   /* must be 0 */
+} PerfdTaskStats;
+
+/* Queue into which a stage puts its items, over an interval. */
+typedef struct PerfdQueueStats {
+        double elapsed;         /* length of the interval, above 0 */
+        uint64_t num_items;     /* taken by the next stage, or by the training loop */
+        double ave_put_time, p90_put_time, p99_put_time; /* for which a call was blocked */
+        double ave_get_time, p90_get_time, p99_get_time;
+        double occupancy_rate;  /* share of the interval in which the queue had an item, 0 to 1; negative: not known */
+        uint32_t buffer_size;   /* 0: not known */
+        uint32_t reserved_0;    /* must be 0 */
+        uint64_t reserved[2];   /* must be 0 */
+} PerfdQueueStats;
+
+/* An interval of a stage. Intervals of a stage come in order of time; one that was stored before is not stored again. */
+typedef struct PerfdInterval {
+        const char *stage;      /* "PIPELINE:POSITION:NAME[CONCURRENCY]", such as "0:1:decode[4]", or "POSITION:NAME" */
+        uint64_t end_ms;        /* end of the interval, Unix time in milliseconds; 0: now */
+        const PerfdTaskStats *tasks;  /* or NULL */
+        const PerfdQueueStats *queue; /* or NULL */
+        uint64_t reserved[2];   /* must be 0 */
+} PerfdInterval;
+
+#define PERFD_INTERVALS_MAX 1000U /* of a call */
+
+/*
+ * Submits intervals that the caller measured: all or none. producer: name and version of what measured, such as
+ * "spdl 0.8.0", or NULL; the occupancy of an interval without items counts only if the producer is known. Returns
+ * PERFD_DUPLICATE if all were stored before.
+ */
+PERFD_API int perfd_submit_intervals(PerfdClient *client, const char *job, const char *producer,
+                                     const PerfdInterval *intervals, size_t n);
+
+/*
+ * Recorder of single calls and tasks of a data pipeline, from which intervals are computed and sent: occupancy that
+ * includes empty time while it lasts, and percentiles with a relative error of at most 1 % (1 us to 10^6 s; shorter
+ * times count as 0). Several threads may use one recorder. At most one report is sent in a call, which takes no longer
+ * than the client's timeout, and while perfd cannot be reached, no more than a tenth of the time is spent on sending;
+ * other threads do not wait for it. Intervals that could not be sent are kept, and merged if there are many.
+ */
+typedef struct PerfdPipeline PerfdPipeline;
+
+/*
+ * Creates a recorder. client: must outlive it. job: as above; copied. interval_s: 0.1 to 3600 seconds; 0 means 5.
+ * Returns 0, PERFD_INVALID or -ENOMEM.
+ */
+PERFD_API int perfd_pipeline_open(PerfdPipeline **ret, PerfdClient *client, const char *job, double interval_s);
+
+/*
+ * Record what just ended, with its duration in seconds, 0 to 10^6: a put into the queue of the stage, a get out of it,
+ * or a task. At most 1000 stages. Return 0, PERFD_INVALID, PERFD_QUOTA for too many stages, or -ENOMEM; whether
+ * intervals could be sent is told by perfd_pipeline_send() and perfd_pipeline_close() only.
+ */
+PERFD_API int perfd_pipeline_put(PerfdPipeline *pipeline, const char *stage, double seconds);
+PERFD_API int perfd_pipeline_get(PerfdPipeline *pipeline, const char *stage, double seconds);
+PERFD_API int perfd_pipeline_task(PerfdPipeline *pipeline, const char *stage, double seconds, int failed);
+/* States how many items the queue has now, for example when it is made, and how many fit; buffer_size 0: not known. */
+PERFD_API int perfd_pipeline_level(PerfdPipeline *pipeline, const char *stage, uint32_t items, uint32_t buffer_size);
+
+/* Sends the intervals that have ended: for a thread that sends, or a loop that does not record. Returns as other calls. */
+PERFD_API int perfd_pipeline_send(PerfdPipeline *pipeline);
+/*
+ * Ends the last interval, sends what is left, and releases the recorder, which may be NULL. Takes up to twice the
+ * client's timeout. Returns as other calls; not 0: intervals are lost, and perfd_client_error() tells why.
+ */
+PERFD_API int perfd_pipeline_close(PerfdPipeline *pipeline);
+
 /* Returns the version of the library, for example "0.1.0". */
 PERFD_API const char *perfd_version(void);
 

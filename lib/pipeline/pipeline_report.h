@@ -20,6 +20,7 @@
 #define PIPELINE_PRODUCER_MAX 64U        /* bytes */
 #define PIPELINE_REPORT_INTERVALS_MAX 2000U /* of one report */
 #define PIPELINE_REPORT_EVENTS_MAX 1000U
+#define PIPELINE_SECONDS_MAX 1e9 /* of an interval or a call */
 #define PIPELINE_DESCRIPTION_MAX 65536U  /* bytes */
 
 typedef enum PipelinePart {

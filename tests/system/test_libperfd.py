@@ -16,7 +16,9 @@ import unittest
 from harness import BUILD, IS_SANITIZED, ROOT, TIMEOUT_S, TestCase, frame, indicator, wait_for, wire
 
 SHARED = BUILD / "libperfd.so.0"
-OK, DUPLICATE, INVALID, NOT_FOUND = 0, 1, 2, 7
+OK, DUPLICATE, INVALID, QUOTA, NOT_FOUND = 0, 1, 2, 4, 7
+VERSION = (ROOT / "VERSION").read_text().strip()
+LOADER = BUILD / "examples" / "loader"
 
 
 def load_tests(loader, tests, pattern):
@@ -92,6 +94,28 @@ class Program(TestCase):
         self.assertIn("No job: perfd is not running (no socket", done.stderr)
         self.assertIn("No phase: perfd is not running (no socket", done.stderr)
 
+    def test_the_example_of_a_pipeline(self):
+        """Compares what perfd has stored with what the program of examples/pipelines counted itself."""
+        daemon = self.daemon()
+        done = daemon.perfctl("run", "--job", "j", "--", LOADER, environment={"LOADER_ITEMS": "600"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("No statistics", done.stderr)
+        expected = json.loads(done.stdout)
+        self.assertEqual((expected["num_tasks"], expected["num_failures"], expected["num_items"]), (600, 60, 540))
+        stage, = daemon.get("/api/v1/jobs/j/pipeline").json["stages"]
+        got = {**stage["tasks"], **stage["queue"]}
+        for key, value in expected.items():
+            self.assertAlmostEqual(got[key], value, places=6)
+        self.assertEqual((stage["name"], stage["concurrency"], stage["producer"]), ("decode", 2, f"libperfd {VERSION}"))
+        self.assertLess(stage["queue"]["readiness_measured_s"], stage["queue"]["elapsed_s"] + 0.001)
+        self.assertIn("decode (2)", daemon.perfctl("pipeline", "show", "j").stdout)
+
+    def test_the_example_of_a_pipeline_needs_no_perfd(self):
+        done = subprocess.run([LOADER], capture_output=True, text=True, timeout=TIMEOUT_S,
+                              env={**os.environ, "PERFD_SOCKET": str(self.directory / "absent.sock"), "LOADER_ITEMS": "20"})
+        self.assertEqual((done.returncode, json.loads(done.stdout)["num_items"]), (0, 18))
+        self.assertIn("No statistics: perfd is not running", done.stderr)
+
     def test_the_header_is_cplusplus_as_well(self):
         if not shutil.which("g++"):
             self.skipTest("g++ is not there (make interop-deps)")
@@ -127,6 +151,23 @@ class PerfdJob(ctypes.Structure):
                 ("ranks", ctypes.c_uint32), ("has_uid", ctypes.c_int), ("uid", ctypes.c_uint32), ("reserved", ctypes.c_uint64 * 4)]
 
 
+class PerfdTaskStats(ctypes.Structure):
+    _fields_ = [("elapsed", ctypes.c_double), ("num_tasks", ctypes.c_uint64), ("num_failures", ctypes.c_uint64),
+                *((name, ctypes.c_double) for name in ("ave_time", "p90_time", "p99_time")), ("reserved", ctypes.c_uint64 * 2)]
+
+
+class PerfdQueueStats(ctypes.Structure):
+    _fields_ = [("elapsed", ctypes.c_double), ("num_items", ctypes.c_uint64),
+                *((f"{kind}_{call}_time", ctypes.c_double) for call in ("put", "get") for kind in ("ave", "p90", "p99")),
+                ("occupancy_rate", ctypes.c_double), ("buffer_size", ctypes.c_uint32), ("reserved_0", ctypes.c_uint32),
+                ("reserved", ctypes.c_uint64 * 2)]
+
+
+class PerfdInterval(ctypes.Structure):
+    _fields_ = [("stage", ctypes.c_char_p), ("end_ms", ctypes.c_uint64), ("tasks", ctypes.POINTER(PerfdTaskStats)),
+                ("queue", ctypes.POINTER(PerfdQueueStats)), ("reserved", ctypes.c_uint64 * 2)]
+
+
 class Behaviour(TestCase):
     """Calls the library through ctypes, which releases the interpreter, so that threads run concurrently."""
 
@@ -140,6 +181,13 @@ class Behaviour(TestCase):
         self.library.perfd_job_begin.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(PerfdJob)]
         self.library.perfd_job_end.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int]
         self.library.perfd_mark.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
+        self.library.perfd_submit_intervals.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t]
+        self.library.perfd_pipeline_open.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_double]
+        for name in ("put", "get"):
+            getattr(self.library, f"perfd_pipeline_{name}").argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_double]
+        self.library.perfd_pipeline_task.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_double, ctypes.c_int]
+        for name in ("send", "close"):
+            getattr(self.library, f"perfd_pipeline_{name}").argtypes = [ctypes.c_void_p]
         self.library.perfd_submit_json.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
 
     def open(self, path, timeout_ms=0):
@@ -169,6 +217,108 @@ class Behaviour(TestCase):
         self.assertEqual(self.library.perfd_job_end(client, b"other", 0), NOT_FOUND)
         self.assertIn("no such job", self.error(client))
 
+    def test_intervals_arrive(self):
+        daemon = self.daemon()
+        client = self.open(daemon.socket)
+        self.assertEqual(self.library.perfd_job_begin(client, b"j", None), OK)
+        tasks = PerfdTaskStats(60, 100, 2, 0.5, 0.75, 0.875)
+        queue = PerfdQueueStats(60, 98, 0.25, 0, 0, 0.125, 0.5, 1, 0.75, 4)
+        intervals = (PerfdInterval * 2)(PerfdInterval(b"0:1:decode[4]", 1764000060000, ctypes.pointer(tasks), ctypes.pointer(queue)),
+                                        PerfdInterval(b"0:2:sink", 1764000060000, None, ctypes.pointer(queue)))
+        for status in (OK, DUPLICATE):
+            self.assertEqual(self.library.perfd_submit_intervals(client, b"j", b"mine 2", intervals, 2), status)
+        stored = {(i["stage"], i["part"]): i for i in daemon.get("/api/v1/jobs/j/pipeline/intervals").json["intervals"]}
+        self.assertEqual(set(stored), {("0:1:decode[4]", "tasks"), ("0:1:decode[4]", "queue"), ("0:2:sink", "queue")})
+        got = stored["0:1:decode[4]", "tasks"]
+        self.assertEqual([got[key] for key in ("end_ms", "elapsed_s", "num_tasks", "num_failures", "ave_time", "p90_time", "p99_time")],
+                         [1764000060000, 60, 100, 2, 0.5, 0.75, 0.875])
+        got = stored["0:2:sink", "queue"]
+        self.assertEqual([got[key] for key in ("num_items", "ave_put_time", "ave_get_time", "p90_get_time", "p99_get_time",
+                                               "occupancy_rate")], [98, 0.25, 0.125, 0.5, 1, 0.75])
+
+        for change, words in (({"elapsed": -1}, "intervals[0].queue: expected times"), ({"elapsed": 0}, "length above 0"),
+                              ({"ave_get_time": float("nan")}, "expected times"), ({"occupancy_rate": 1.5}, "occupancy_rate: expected 0")):
+            changed = PerfdQueueStats.from_buffer_copy(queue)
+            for key, value in change.items():
+                setattr(changed, key, value)
+            wrong = PerfdInterval(b"0:1:a", 0, None, ctypes.pointer(changed))
+            self.assertEqual(self.library.perfd_submit_intervals(client, b"j", None, ctypes.byref(wrong), 1), INVALID)
+            self.assertIn(words, self.error(client))
+        for wrong, words in ((PerfdInterval(b"a", 0, ctypes.pointer(tasks)), "intervals[0].stage: expected"),
+                             (PerfdInterval(b"1:a"), "tasks or queue"), (PerfdInterval(None, 0, ctypes.pointer(tasks)), "stage"),
+                             (PerfdInterval(b"1:a", 0, ctypes.pointer(PerfdTaskStats(1, 1, 2))), "more than num_tasks")):
+            self.assertEqual(self.library.perfd_submit_intervals(client, b"j", None, ctypes.byref(wrong), 1), INVALID)
+            self.assertIn(words, self.error(client))
+        self.assertEqual(self.library.perfd_submit_intervals(client, b"j", None, intervals, 1001), INVALID)
+        self.assertEqual(self.library.perfd_submit_intervals(client, b"other", None, intervals, 2), NOT_FOUND)
+        # An empty queue of an unknown producer: perfd does not know whether it counts empty time.
+        queue.num_items = 0
+        intervals[1].end_ms += 60000
+        self.assertEqual(self.library.perfd_submit_intervals(client, b"j", None, ctypes.byref(intervals[1]), 1), OK)
+        stage = next(s for s in daemon.get("/api/v1/jobs/j/pipeline").json["stages"] if s["name"] == "sink")
+        self.assertEqual(stage["queue"]["readiness_measured_s"], 60)
+
+    def recorder(self, client, job=b"j", interval_s=0.1):
+        recorder = ctypes.c_void_p()
+        self.assertEqual(self.library.perfd_pipeline_open(ctypes.byref(recorder), client, job, interval_s), OK)
+        return recorder
+
+    def queue(self, daemon, stage="a"):
+        return next((s["queue"] for s in daemon.get("/api/v1/jobs/j/pipeline").json["stages"] if s["name"] == stage), None)
+
+    def test_a_recorder_keeps_what_perfd_cannot_take(self):
+        daemon = self.daemon()
+        client = self.open(daemon.socket, 300)
+        self.assertEqual(self.library.perfd_job_begin(client, b"j", None), OK)
+        recorder = self.recorder(client)
+        self.assertEqual(self.library.perfd_pipeline_put(recorder, b"0:1:a", 0), OK)
+        daemon.stop()
+        wait_for(lambda: self.library.perfd_pipeline_send(recorder) < 0, "an attempt to send")
+        began = time.monotonic()
+        for _ in range(100):  # no call waits for perfd, which is away
+            self.assertEqual(self.library.perfd_pipeline_put(recorder, b"0:1:a", 0.5), OK)
+            self.assertEqual(self.library.perfd_pipeline_get(recorder, b"0:1:a", 0.25), OK)
+        self.assertLess(time.monotonic() - began, TIMEOUT_S / 4)
+        daemon.start()
+        self.assertEqual(self.library.perfd_pipeline_send(recorder), OK)
+        self.assertEqual(self.library.perfd_pipeline_close(recorder), OK)
+        queue = self.queue(daemon)
+        self.assertEqual(queue["num_items"], 100)
+        self.assertAlmostEqual(queue["get_wait_s"], 25)
+        self.assertAlmostEqual(queue["readiness_measured_s"], queue["ready_s"], places=2)  # one item stays in the queue
+
+    def test_a_slow_perfd_costs_a_recorder_a_tenth_of_the_time(self):
+        """The socket accepts connections and never answers."""
+        path = self.temporary_directory() / "deaf.sock"
+        with socket.socket(socket.AF_UNIX) as deaf:
+            deaf.bind(str(path))
+            deaf.listen()
+            client = self.open(path, 200)
+            recorder = self.recorder(client)
+            began, waits = time.monotonic(), []
+            while time.monotonic() - began < 4:
+                before = time.monotonic()
+                self.assertEqual(self.library.perfd_pipeline_task(recorder, b"0:1:a", 0.001, 0), OK)
+                waits.append(time.monotonic() - before)
+            slow = [wait for wait in waits if wait > 0.1]
+            self.assertTrue(1 <= len(slow) <= 3, slow)  # attempts of 0.2 s, with pauses of at least 1.8 s
+            self.assertLess(self.library.perfd_pipeline_close(recorder), 0)
+
+    def test_wrong_events_are_refused(self):
+        client = self.open(self.daemon().socket)
+        recorder = ctypes.c_void_p()
+        for interval_s in (-1, 0.01, 4000, float("nan")):
+            self.assertEqual(self.library.perfd_pipeline_open(ctypes.byref(recorder), client, b"j", interval_s), INVALID)
+        self.assertEqual(self.library.perfd_pipeline_close(None), OK)
+        recorder = self.recorder(client)
+        for stage, seconds in ((None, 1), (b"a", 1), (b"0:1:" + b"x" * 200, 1), (b"0:1:a", -1), (b"0:1:a", float("nan")), (b"0:1:a", 1e7)):
+            self.assertEqual(self.library.perfd_pipeline_put(recorder, stage, seconds), INVALID)
+        for i in range(1000):
+            self.assertEqual(self.library.perfd_pipeline_put(recorder, b"0:%d:a" % i, 0), OK)
+        self.assertEqual(self.library.perfd_pipeline_put(recorder, b"0:1000:a", 0), QUOTA)
+        self.assertEqual(self.library.perfd_pipeline_close(recorder), NOT_FOUND)
+        self.assertIn("no such job", self.error(client))
+
     def test_all_members_of_a_job_arrive(self):
         daemon = self.daemon()
         labels = (ctypes.c_char_p * 3)(b"a=1", b"b=x=y", None)
@@ -178,13 +328,15 @@ class Behaviour(TestCase):
         self.assertEqual((got["name"], got["rank"], got["pid"], got["labels"]), ("name", 0, os.getpid(), {"a": "1", "b": "x=y"}))
         self.assertTrue(got["command"].endswith("x…"))
 
-    def test_the_structure_has_the_layout_of_the_header(self):
-        """Compares the declaration in this test with perfd.h."""
+    def test_the_structures_have_the_layout_of_the_header(self):
+        """Compares the declarations in this test with perfd.h."""
         source = self.temporary_directory() / "size.c"
-        names = [name for name, _ in PerfdJob._fields_]
-        lines = "".join(f'_Static_assert(offsetof(PerfdJob, {n}) == {getattr(PerfdJob, n).offset}, "{n}");\n' for n in names)
-        source.write_text(f'#include <stddef.h>\n#include <perfd.h>\n{lines}'
-                          f'_Static_assert(sizeof(PerfdJob) == {ctypes.sizeof(PerfdJob)}, "size");\n')
+        lines = ["#include <stddef.h>", "#include <perfd.h>"]
+        for kind in (PerfdJob, PerfdTaskStats, PerfdQueueStats, PerfdInterval):
+            name = kind.__name__
+            lines += [f'_Static_assert(offsetof({name}, {n}) == {getattr(kind, n).offset}, "{n}");' for n, _ in kind._fields_]
+            lines.append(f'_Static_assert(sizeof({name}) == {ctypes.sizeof(kind)}, "size");')
+        source.write_text("\n".join(lines) + "\n")
         subprocess.run(["cc", "-fsyntax-only", "-I", ROOT / "client" / "wire", source], check=True)
 
     def test_a_place_in_a_run_is_checked(self):

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "client/pipeline/pipeline_line.h"
-#include "client/pipeline/pipeline_pending.h"
 #include "client/pipeline/raw_feed.h"
+#include "pipeline/pipeline_pending.h"
 
 static Arena arena;
 static char error[PIPELINE_LINE_ERROR_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/pipeline/pipeline_pending.h"
+#include "pipeline/pipeline_pending.h"
 
 #include <assert.h>
 #include <errno.h>
