@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "document/expression.h"
 #include "util/array.h"
 #include "util/buffer.h"
 #include "util/scoped.h"
@@ -189,21 +190,47 @@ static void add_result(LiveKpis *kpis, const Property *property, const char *lab
         put_series(kpis, &kpi);
 }
 
+#define DERIVED_PER_WORK 512U /* nodes times bytes that take as long as adding a number */
+
+/* Computes a derived number. Returns false if it has no value, or would take too long. */
+static bool derive(const char *from, const Submission *item, double *ret, size_t *work) {
+        JsonText document = item->document_text; /* clients of perfd send the text that is stored */
+        char reason[EXPRESSION_TEXT_MAX];
+        ExpressionError error;
+        Expression expression;
+
+        if (!document.text || expression_parse(from, &expression, &error) != 0)
+                return false;
+        *work += 1 + expression.n_nodes * document.n / DERIVED_PER_WORK;
+        return expression.n_nodes * document.n <= LIVE_KPIS_DERIVED_MAX &&
+               expression_evaluate(&expression, document, ret, reason) == 0;
+}
+
+/* Returns false if the item has no such number. */
+static bool find_number(const Property *property, const Submission *item, double *ret, size_t *work) {
+        const Value *value;
+
+        if (property->from)
+                return derive(property->from, item, ret, work) && isfinite(*ret);
+        value = value_get_given(item->indicator.result, property->name);
+        if (!value || !value_is_number(value) || !isfinite(value_number(value)))
+                return false;
+        *ret = value_number(value);
+        return true;
+}
+
 size_t live_kpis_add(LiveKpis *kpis, uint32_t uid, const Submission *item, uint64_t arrived_ms) {
         const IndicatorModel *model = item->model;
         const LiveKpi common = { .indicator = (char *)item->indicator.name, .base = (char *)(model ? model->kpi_name : NULL),
                                  .time_ms = item->time_ms ?: arrived_ms, .uid = uid };
         scoped(buffer_deinit) Buffer labels = {};
-        size_t n = 0;
+        size_t n = 0, work = 0;
 
         for (size_t i = 0; model && !submission_has_failed(item) && i < model->n_properties; i++) {
                 const Property *property = &model->properties[i];
-                const Value *value;
+                double value;
 
-                if (!property->is_result || property->direction == DIRECTION_UNKNOWN)
-                        continue;
-                value = value_get_given(item->indicator.result, property->name);
-                if (!value || !value_is_number(value) || !isfinite(value_number(value)))
+                if (!property->is_result || property->direction == DIRECTION_UNKNOWN || !find_number(property, item, &value, &work))
                         continue;
                 if (labels.n == 0)
                         put_labels(item, &labels);
@@ -211,10 +238,10 @@ size_t live_kpis_add(LiveKpis *kpis, uint32_t uid, const Submission *item, uint6
                         kpis->n_left_out++;
                         continue;
                 }
-                add_result(kpis, property, labels.text, value_number(value), &common);
+                add_result(kpis, property, labels.text, value, &common);
                 n++;
         }
-        return n;
+        return n + work;
 }
 
 void live_kpis_note_left_out(LiveKpis *kpis, size_t n) {

@@ -20,6 +20,7 @@
 #define LIVE_KPIS_PER_RESULT_MAX 64U
 #define LIVE_KPIS_LABELS_MAX 1024U /* bytes of the labels of a series */
 #define LIVE_KPIS_HELP_MAX 256U    /* bytes of the help text in the model that are shown */
+#define LIVE_KPIS_DERIVED_MAX 131072U /* nodes of an expression times bytes of the document: more is not computed on the way */
 
 typedef struct LiveKpi {
         char *indicator, *base; /* owned, as all texts; base: the name of the family, unless it clashes */
@@ -40,8 +41,8 @@ typedef struct LiveKpis {
 
 void live_kpis_deinit(LiveKpis *kpis);
 /*
- * Adds the first LIVE_KPIS_PER_RESULT_MAX numbers of an item with a model. Out of memory: numbers are missing. arrived_ms: time of an
- * item without one. Returns how many numbers were added.
+ * Adds the first LIVE_KPIS_PER_RESULT_MAX numbers of an item with a model, measured or derived. Out of memory: numbers are missing.
+ * arrived_ms: time of an item without one. Returns the work, about one for each number that was added.
  */
 size_t live_kpis_add(LiveKpis *kpis, uint32_t uid, const Submission *item, uint64_t arrived_ms);
 /* Moves all series of `from`, which is empty then, unless `kpis` has newer values of them. */

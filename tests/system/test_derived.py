@@ -2,8 +2,9 @@
 """Checks numbers that a model derives from documents: in answers, tables and verdicts, for older results, and without a value."""
 
 import json
+import re
 
-from harness import TestCase
+from harness import TestCase, wait_for
 
 MODEL = """name: Tuning
 component: trainer
@@ -89,6 +90,12 @@ class Derived(TestCase):
         self.assertRegex(self.perfctl("kpi", "list"), r"(?m)^rate +200\.0 tokens/s")
         self.assertIn('\nrate{component="trainer",version="1.0.0",gpus="4",model="granite"} 200.0 ',
                       self.perfctl("kpi", "list", "--format", "openmetrics"))
+
+    def test_a_scrape_has_the_newest_derived_number(self):
+        self.register()
+        self.submit(self.document(2000, 10, model="granite"))
+        found = wait_for(lambda: re.findall(r"(?m)^rate\{component=\"trainer\",(.*)\} (.*)$", self.running.get("/metrics").text), "rate")
+        self.assertEqual([value for labels, value in found if 'model="granite"' in labels], ["200"])
 
     def test_a_regression_of_a_derived_number_is_found(self):
         self.register()

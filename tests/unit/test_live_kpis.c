@@ -32,6 +32,40 @@ static int tear_down(void **state) {
         return 0;
 }
 
+static void derived_numbers_are_shown_like_measured_ones(void **state) {
+        Property properties[] = {
+                { .name = "tokens_per_s", .is_result = true, .unit = "tokens/s", .direction = DIRECTION_HIGHER, .from = "tokens / elapsed" },
+                { .name = "broken", .is_result = true, .direction = DIRECTION_HIGHER, .from = "tokens / 0" },
+                { .name = "unknown", .is_result = true, .direction = DIRECTION_HIGHER, .from = "absent + 1" },
+                { .name = "unjudged", .is_result = true, .from = "tokens" },
+        };
+        const IndicatorModel model = { .name = "Train", .properties = properties, .n_properties = 4 };
+        char text[LIVE_KPIS_DERIVED_MAX] = "{\"@result\":{\"tokens\":90,\"elapsed\":4,\"pad\":\"";
+        const Value none = { .type = VALUE_OBJECT };
+        Submission item = {
+                .indicator = { .name = "Train", .component = "c", .parameters = &none, .result = &none }, .model = &model, .time_ms = 1,
+        };
+        Fixture *f = *state;
+        size_t n = strlen(text);
+
+        (void)snprintf(text + n, sizeof(text) - n, "\"}}");
+        item.document_text = json_text(text, strlen(text));
+        assert_true(live_kpis_add(&f->kpis, 1000, &item, 5) >= 1);
+        assert_int_equal(f->kpis.n, 1);
+        assert_string_equal(f->kpis.items[0].base, "tokens_per_s");
+        assert_true(f->kpis.items[0].value == 22.5);
+
+        /* An expression that would take long on a large document is not computed, and a document that is rewritten is not read. */
+        item.time_ms = 2;
+        memset(text + n, 'x', sizeof(text) - n - 4);
+        (void)snprintf(text + sizeof(text) - 4, 4, "\"}}");
+        item.document_text = json_text(text, strlen(text));
+        assert_true(live_kpis_add(&f->kpis, 1000, &item, 5) > 100);
+        item.document_text = (JsonText){};
+        assert_int_equal(live_kpis_add(&f->kpis, 1000, &item, 5), 0);
+        assert_int_equal(f->kpis.items[0].time_ms, 1);
+}
+
 typedef struct Given {
         const char *indicator, *result, *kpi_name, *size;
         double value;
@@ -177,6 +211,7 @@ static void a_result_has_a_limited_number_of_series_and_a_limited_help(void **st
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(the_newest_number_of_a_series_is_shown, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(derived_numbers_are_shown_like_measured_ones, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_clash_is_resolved_by_the_name_of_the_indicator, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(only_results_with_a_direction_are_kpis, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(the_number_of_series_is_limited, set_up, tear_down),
