@@ -29,6 +29,7 @@
         COMMAND(cmd_job_wait)            \
         COMMAND(cmd_export_perf_report)  \
         COMMAND(cmd_export_spdl_log)     \
+        COMMAND(cmd_export_spdl_sqlite)  \
         COMMAND(cmd_pipeline_submit)     \
         COMMAND(cmd_pipeline_show)       \
         COMMAND(cmd_pipeline_diagnose)   \

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/pipeline/spdl_database.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <sqlite3.h>
-
+#include "client/pipeline/sqlite_library.h"
 #include "util/json.h"
 
 #define GC_START "gc_start"
@@ -28,68 +26,33 @@ enum { EVENT_ROW, EVENT_NAME, EVENT_TIME };
 #define EVENT_TABLE 2U
 
 struct SpdlDatabase {
-        void *library;
+        SqliteLibrary library;
         sqlite3 *db;
         sqlite3_stmt *statement; /* of the table `at`; NULL: not prepared yet */
         size_t at;
         double gc_begin_s;       /* NAN: the collector is not running */
         char place[64];
-        __typeof__(sqlite3_open_v2) *open;
-        __typeof__(sqlite3_close_v2) *close;
-        __typeof__(sqlite3_errmsg) *message;
-        __typeof__(sqlite3_prepare_v2) *prepare;
-        __typeof__(sqlite3_finalize) *finalize;
-        __typeof__(sqlite3_step) *step;
-        __typeof__(sqlite3_column_count) *count;
-        __typeof__(sqlite3_column_name) *name;
-        __typeof__(sqlite3_column_type) *type;
-        __typeof__(sqlite3_column_text) *text;
-        __typeof__(sqlite3_column_double) *number;
-        __typeof__(sqlite3_column_int64) *integer;
 };
 
 SpdlDatabase *spdl_database_free(SpdlDatabase *database) {
         if (!database)
                 return NULL;
         if (database->statement)
-                (void)database->finalize(database->statement);
+                (void)database->library.finalize(database->statement);
         if (database->db)
-                (void)database->close(database->db);
-        if (database->library)
-                (void)dlclose(database->library);
+                (void)database->library.close(database->db);
+        sqlite_library_unload(&database->library);
         free(database);
         return NULL;
-}
-
-static bool load(SpdlDatabase *database) {
-        const struct {
-                const char *name;
-                void **to;
-        } functions[] = {
-                { "sqlite3_open_v2", (void **)&database->open },           { "sqlite3_close_v2", (void **)&database->close },
-                { "sqlite3_errmsg", (void **)&database->message },         { "sqlite3_prepare_v2", (void **)&database->prepare },
-                { "sqlite3_finalize", (void **)&database->finalize },      { "sqlite3_step", (void **)&database->step },
-                { "sqlite3_column_count", (void **)&database->count },     { "sqlite3_column_name", (void **)&database->name },
-                { "sqlite3_column_type", (void **)&database->type },       { "sqlite3_column_text", (void **)&database->text },
-                { "sqlite3_column_double", (void **)&database->number },   { "sqlite3_column_int64", (void **)&database->integer },
-        };
-
-        database->library = dlopen("libsqlite3.so.0", RTLD_NOW | RTLD_LOCAL);
-        for (size_t i = 0; database->library && i < N_ELEMENTS(functions); i++) {
-                *functions[i].to = dlsym(database->library, functions[i].name);
-                if (!*functions[i].to)
-                        return false;
-        }
-        return database->library != NULL;
 }
 
 /* Prepares the statement of the table. A file that has statistics of tasks only is complete. */
 static int prepare(SpdlDatabase *database, char ret_error[static SPDL_DATABASE_ERROR_MAX]) {
         const char *name = tables[database->at].name, *why;
 
-        if (database->prepare(database->db, tables[database->at].sql, -1, &database->statement, NULL) == SQLITE_OK)
+        if (database->library.prepare(database->db, tables[database->at].sql, -1, &database->statement, NULL) == SQLITE_OK)
                 return 0;
-        why = database->message(database->db);
+        why = database->library.message(database->db);
         if (database->at > 0 && strstr(why, "no such table"))
                 return 0;
         (void)snprintf(ret_error, SPDL_DATABASE_ERROR_MAX, "%s: %s; expected the tables task_stats and queue_stats of SPDL's statistics "
@@ -104,13 +67,12 @@ int spdl_database_open(SpdlDatabase **ret, const char *path, char ret_error[stat
         if (!database)
                 return -ENOMEM;
         database->gc_begin_s = NAN;
-        if (!load(database)) {
-                (void)snprintf(ret_error, SPDL_DATABASE_ERROR_MAX, "libsqlite3.so.0 is needed for SPDL's databases: install it "
-                               "(Debian: libsqlite3-0)");
+        if (!sqlite_library_load(&database->library)) {
+                (void)snprintf(ret_error, SPDL_DATABASE_ERROR_MAX, SQLITE_LIBRARY_ADVICE);
                 return SPDL_DATABASE_INVALID;
         }
-        if (database->open(path, &database->db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK) {
-                (void)snprintf(ret_error, SPDL_DATABASE_ERROR_MAX, "%s", database->message(database->db));
+        if (database->library.open(path, &database->db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK) {
+                (void)snprintf(ret_error, SPDL_DATABASE_ERROR_MAX, "%s", database->library.message(database->db));
                 return SPDL_DATABASE_INVALID;
         }
         r = prepare(database, ret_error);
@@ -122,19 +84,19 @@ int spdl_database_open(SpdlDatabase **ret, const char *path, char ret_error[stat
 /* --- rows ----------------------------------------------------------------------------------------- */
 
 static void put_column(SpdlDatabase *database, int column, Json *json) {
-        const char *name = database->name(database->statement, column);
+        const char *name = database->library.column_name(database->statement, column);
 
         if (strcmp(name, "name") == 0)
                 name = "stage";
-        switch (database->type(database->statement, column)) {
+        switch (database->library.column_type(database->statement, column)) {
         case SQLITE_NULL:
                 break;
         case SQLITE_INTEGER:
         case SQLITE_FLOAT:
-                json_put_double(json, name, database->number(database->statement, column));
+                json_put_double(json, name, database->library.column_double(database->statement, column));
                 break;
         default: /* a number that was stored as text is one as well */
-                json_put_string(json, name, (const char *)database->text(database->statement, column) ?: "");
+                json_put_string(json, name, (const char *)database->library.column_text(database->statement, column) ?: "");
         }
 }
 
@@ -142,15 +104,15 @@ static void put_row(SpdlDatabase *database, Buffer *line) {
         Json json = { .out = line };
 
         json_object_begin(&json);
-        for (int i = 1; i < database->count(database->statement); i++)
+        for (int i = 1; i < database->library.column_count(database->statement); i++)
                 put_column(database, i, &json);
         json_object_end(&json);
 }
 
 /* Returns true if the row ends a collection, and is written as an event. */
 static bool put_event(SpdlDatabase *database, Buffer *line) {
-        const char *name = (const char *)database->text(database->statement, EVENT_NAME) ?: "";
-        double begin_s = database->gc_begin_s, now_s = database->number(database->statement, EVENT_TIME);
+        const char *name = (const char *)database->library.column_text(database->statement, EVENT_NAME) ?: "";
+        double begin_s = database->gc_begin_s, now_s = database->library.column_double(database->statement, EVENT_TIME);
         Json json = { .out = line };
 
         if (strcmp(name, GC_START) == 0)
@@ -170,7 +132,7 @@ static bool put_event(SpdlDatabase *database, Buffer *line) {
 /* Continues with the next table. */
 static int next_table(SpdlDatabase *database, char ret_error[static SPDL_DATABASE_ERROR_MAX]) {
         if (database->statement)
-                (void)database->finalize(database->statement);
+                (void)database->library.finalize(database->statement);
         database->statement = NULL;
         database->at++;
         return database->at < N_ELEMENTS(tables) ? prepare(database, ret_error) : SPDL_DATABASE_END;
@@ -182,7 +144,7 @@ int spdl_database_next(SpdlDatabase *database, Buffer *ret_line, char ret_error[
 
         buffer_clear(ret_line);
         while (r == 0 && !is_written) {
-                int code = database->statement ? database->step(database->statement) : SQLITE_DONE;
+                int code = database->statement ? database->library.step(database->statement) : SQLITE_DONE;
 
                 if (code == SQLITE_DONE) {
                         r = next_table(database, ret_error);
@@ -190,11 +152,11 @@ int spdl_database_next(SpdlDatabase *database, Buffer *ret_line, char ret_error[
                 }
                 if (code != SQLITE_ROW) {
                         (void)snprintf(ret_error, SPDL_DATABASE_ERROR_MAX, "%s after %s: %s", tables[database->at].name,
-                                       database->place[0] ? database->place : "no row", database->message(database->db));
+                                       database->place[0] ? database->place : "no row", database->library.message(database->db));
                         return SPDL_DATABASE_INVALID;
                 }
                 (void)snprintf(database->place, sizeof(database->place), "%s, row %lld", tables[database->at].name,
-                               (long long)database->integer(database->statement, EVENT_ROW));
+                               (long long)database->library.column_int64(database->statement, EVENT_ROW));
                 is_written = database->at != EVENT_TABLE || put_event(database, ret_line);
                 if (is_written && database->at != EVENT_TABLE)
                         put_row(database, ret_line);

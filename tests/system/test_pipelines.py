@@ -7,6 +7,7 @@ import json
 import math
 import os
 import random
+import re
 import signal
 import sqlite3
 import subprocess
@@ -130,6 +131,35 @@ class Pipelines(harness.TestCase):
             done, _ = self.import_rows(daemon, path=path)
             self.assertEqual(done.stderr.count("intervals were stored before"), 1)
 
+    def test_an_exported_database_has_the_numbers_of_the_job(self):
+        daemon = self.begun()
+        self.perfctl(daemon, "submit", "--job", "train", stdin=text_of(
+            [*lines(10), {"event": "gc", "time": BEGIN_S + 5, "seconds": 0.25}]))
+        path = os.path.join(self.temporary_directory(), "out.db")
+        done = daemon.perfctl("export", "spdl-sqlite", "train", path)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "32 rows written\n", ""))
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            self.assertEqual(db.execute("SELECT timestamp, num_tasks, num_failures, ave_time, p90_time, p99_time FROM task_stats"
+                                        " WHERE name = ? ORDER BY timestamp LIMIT 1", (STAGE,)).fetchall(), [(BEGIN_S + 60, 2400, 0, 0.0995, 0.12, None)])
+            self.assertEqual(db.execute("SELECT count(*), sum(num_items), sum(occupancy_rate * elapsed) FROM queue_stats WHERE name = ?",
+                                        (STAGE + "_queue",)).fetchall(), [(10, 24000, 300)])
+            self.assertEqual(db.execute("SELECT timestamp, event_name FROM event_stats ORDER BY timestamp").fetchall(),
+                             [(BEGIN_S + 5, "gc_start"), (BEGIN_S + 5.25, "gc_stop")])
+        again = daemon.perfctl("export", "spdl-sqlite", "train", path)
+        self.assertEqual((again.returncode, again.stderr), (1, f"perfctl: {path}: exists: remove the file, or choose another\n"))
+
+        with daemon.client() as client:
+            self.assert_status(client.begin("copy"), "OK")
+        self.assertEqual(daemon.perfctl("import", "spdl", "--job", "copy", "--producer", "spdl=0.8", path).returncode, 0)
+        copied, original = (daemon.get(f"/api/v1/jobs/{job}/pipeline").json["stages"] for job in ("copy", "train"))
+        for stage in (*copied, *original):
+            stage.pop("producer")
+            stage["queue"].pop("buffer_size")  # SPDL's tables do not have it
+        self.assertEqual(copied, original)
+        self.assertEqual(daemon.get("/api/v1/jobs/copy/pipeline").json["events"], {"count": 1, "seconds": 0.25})
+        empty = daemon.perfctl("export", "spdl-sqlite", "copy", os.path.join(self.temporary_directory(), "no", "dir.db"))
+        self.assertIn("No such file or directory", empty.stderr)
+
     def test_a_database_of_an_older_spdl_has_no_percentiles_and_no_occupancy(self):
         daemon = self.begun()
         path = os.path.join(self.temporary_directory(), "old.db")
@@ -220,7 +250,10 @@ class Pipelines(harness.TestCase):
         self.assertIn("(9 GPU-minutes, 12.5 ms per item)", shown)
 
     def test_a_job_alone_has_no_noisy_neighbour(self):
-        found, _ = self.run_beside(0)
+        found, shown = self.run_beside(0)
+        use = re.search(r"processes that are not of the job use (\S+)", shown)
+        if use and float(use.group(1)) >= os.cpu_count() / 4:
+            self.skipTest("other processes keep the machine busy")  # then the verdict is right
         self.assertNotEqual(found["limit"], "host", found)
 
     def test_the_time_to_the_first_batch_is_told(self):
