@@ -140,7 +140,8 @@ class Pipelines(harness.TestCase):
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "32 rows written\n", ""))
         with contextlib.closing(sqlite3.connect(path)) as db:
             self.assertEqual(db.execute("SELECT timestamp, num_tasks, num_failures, ave_time, p90_time, p99_time FROM task_stats"
-                                        " WHERE name = ? ORDER BY timestamp LIMIT 1", (STAGE,)).fetchall(), [(BEGIN_S + 60, 2400, 0, 0.0995, 0.12, None)])
+                                        " WHERE name = ? ORDER BY timestamp LIMIT 1", (STAGE,)).fetchall(),
+                             [(BEGIN_S + 60, 2400, 0, 0.0995, 0.12, None)])
             self.assertEqual(db.execute("SELECT count(*), sum(num_items), sum(occupancy_rate * elapsed) FROM queue_stats WHERE name = ?",
                                         (STAGE + "_queue",)).fetchall(), [(10, 24000, 300)])
             self.assertEqual(db.execute("SELECT timestamp, event_name FROM event_stats ORDER BY timestamp").fetchall(),

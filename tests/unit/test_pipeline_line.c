@@ -134,6 +134,31 @@ static void raw_events_become_intervals_that_wait(void **state) {
         pipeline_pending_deinit(&pending);
 }
 
+static void limits_of_raw_events_are_named(void **state) {
+        const uint64_t zero_ns = UINT64_C(1764000000000000000);
+        RawFeed feed = { .interval_ns = UINT64_C(100000000) };
+        PipelinePending pending = {};
+        char text[RAW_FEED_ERROR_MAX], label[16];
+        PipelineRawEvent event = { .stage = label, .kind = PIPELINE_RAW_PUT, .time_ns = zero_ns };
+
+        (void)state;
+        for (unsigned i = 0; i <= PIPELINE_RAW_STAGES_MAX; i++) {
+                (void)snprintf(label, sizeof(label), "%u:s", i);
+                assert_int_equal(raw_feed_add(&feed, &event, zero_ns, &pending, text), i < PIPELINE_RAW_STAGES_MAX ? 0 : RAW_FEED_REFUSED);
+        }
+        assert_non_null(strstr(text, "more than 1000 stages"));
+
+        event = (PipelineRawEvent){ .stage = "0:s", .kind = PIPELINE_RAW_GET, .time_ns = zero_ns };
+        for (unsigned i = 0; i < 5; i++, event.time_ns += UINT64_C(2000000000))
+                assert_int_equal(raw_feed_add(&feed, &event, event.time_ns, &pending, text), 0);
+        assert_true(raw_feed_doubt(&feed, text) && strstr(text, "the queue of 0:s was taken and never put"));
+        event.time_ns += UINT64_C(200000000000);
+        assert_int_equal(raw_feed_add(&feed, &event, event.time_ns, &pending, text), 0);
+        assert_true(raw_feed_doubt(&feed, text) && strstr(text, "no event for more than 1000 intervals"));
+        raw_feed_deinit(&feed);
+        pipeline_pending_deinit(&pending);
+}
+
 static void an_invalid_line_is_explained(void **state) {
         const struct {
                 const char *text, *words;
@@ -228,6 +253,7 @@ int main(void) {
                 cmocka_unit_test(a_line_has_an_event_or_a_description),
                 cmocka_unit_test(a_line_has_a_raw_event_of_a_stage),
                 cmocka_unit_test(raw_events_become_intervals_that_wait),
+                cmocka_unit_test(limits_of_raw_events_are_named),
                 cmocka_unit_test(an_invalid_line_is_explained),
                 cmocka_unit_test(what_waits_is_merged_and_no_count_is_lost),
                 cmocka_unit_test(a_report_takes_events_and_the_description),
