@@ -10,6 +10,7 @@
 #define NODE_FULL     0.9  /* of the CPUs of the node: the rest is taken at once by who waits */
 #define WAITED_MIN    0.1  /* of the time */
 #define WAITED_CLEAR  0.25
+#define ON_CPU_MIN    0.5  /* of the time of the busy workers: tasks that sleep or wait for I/O gain little from a CPU */
 
 PipelineJob pipeline_job_unknown(void) {
         return (PipelineJob){ NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, 0 };
@@ -31,10 +32,21 @@ static size_t find_most_running(const PipelineStage *stages, size_t n) {
         return ret;
 }
 
-/* Other work on a node that has CPUs to spare takes nothing from the job. */
-static bool is_host_busy(const PipelineJob *job) {
+/*
+ * Returns how many of n workers wait for a CPU at a time. The kernel measures the share of the time in which at least one does: with n
+ * workers that wait independently, each for a share w, that is 1 - (1 - w)^n.
+ */
+static double count_waiting(double cpu_waited, double n) {
+        return n * (1 - pow(1 - fmin(cpu_waited, 0.999), 1 / n));
+}
+
+/* Other work on a node that has CPUs to spare takes nothing from the job, and little from tasks that hardly compute. */
+static bool is_host_busy(const PipelineJob *job, double busy_workers) {
+        double n = fmax(1, busy_workers); /* a source without workers is one */
+
         return job->cpus_of_others >= OTHERS_MIN * job->cpus_of_node && job->cpu_waited >= WAITED_MIN &&
-               job->cpus_used + job->cpus_of_others >= NODE_FULL * job->cpus_of_node;
+               job->cpus_used + job->cpus_of_others >= NODE_FULL * job->cpus_of_node &&
+               job->cpus_used + count_waiting(job->cpu_waited, n) >= ON_CPU_MIN * n;
 }
 
 static void set_limit(PipelineDiagnosis *diagnosis, PipelineLimit limit, size_t stage, PipelineDirection direction,
@@ -54,7 +66,7 @@ void pipeline_job_join(const PipelineJob *job, PipelineDiagnosis *diagnosis, con
 
         if (diagnosis->limit == PIPELINE_LIMIT_CONSUMER)
                 return;
-        if (is_host_busy(job))
+        if (is_host_busy(job, diagnosis->busy_workers))
                 set_limit(diagnosis, PIPELINE_LIMIT_HOST, n, PIPELINE_DIRECTION_OTHER_HOST,
                           job->cpu_waited >= WAITED_CLEAR ? PIPELINE_CONFIDENCE_MEDIUM : PIPELINE_CONFIDENCE_LOW, n);
         else if (most < n && is_full)

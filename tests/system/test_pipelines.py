@@ -225,12 +225,15 @@ class Pipelines(harness.TestCase):
         self.assertNotIn("█", self.perfctl(daemon, "show", "train", LC_ALL="C").stdout)
 
     def run_beside(self, n_neighbours):
-        """Runs a job that keeps four processes busy for a second, beside processes that are not of the job. Returns its diagnosis."""
+        """Runs a job beside busy processes that are not of it. Returns its diagnosis.
+
+        Beside others it has as many busy processes as its intervals tell of; alone it has one.
+        """
         daemon = self.daemon(CONFIG)
         spin = "import time\nend = time.monotonic() + {}\nwhile time.monotonic() < end: pass\n"
         neighbours = [subprocess.Popen(["python3", "-c", spin.format(60)]) for _ in range(n_neighbours)]
         try:
-            work = " & ".join(f"python3 -c '{spin.format(1.5)}'" for _ in range(2 if n_neighbours else 1))
+            work = " & ".join(f"python3 -c '{spin.format(1.5)}'" for _ in range(4 if n_neighbours else 1))
             done = subprocess.run([str(PERFCTL), "--socket", str(daemon.socket), "run", "-q", "--job", "train", "--label", "gpus=2", "--",
                                    "sh", "-c", work + "; wait"], capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stderr)

@@ -344,6 +344,9 @@ static void the_job_explains_a_busy_stage(void **state) {
                 /* A node that is not full, tasks that do not wait, and others that use little, are no noisy neighbours. */
                 { 3, 8, 8, 4, 0.6, NAN, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_HIGH },
                 { 4, 8, 8, 4, 0.05, NAN, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_HIGH },
+                /* Tasks that sleep most of the time gain nothing on another host. */
+                { 0.1, 8, 8, 7.9, 0.2, NAN, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_HIGH },
+                { 0.1, 8, 8, 7.9, 1, NAN, PIPELINE_LIMIT_HOST, PIPELINE_DIRECTION_OTHER_HOST, PIPELINE_CONFIDENCE_MEDIUM },
                 { 2.4, 4, 4, 0.9, 0.6, NAN, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_HIGH },
                 /* The CPU limit: tasks compete for few CPUs, or it throttles them though they use less in the mean. */
                 { 2.4, 2, 8, 0, 0.6, 0.9, PIPELINE_LIMIT_CPU, PIPELINE_DIRECTION_LESS_CONCURRENCY, PIPELINE_CONFIDENCE_MEDIUM },

@@ -102,8 +102,8 @@ static void every_installation_of_a_wheel_has_one_hash(void **state) {
         static const char *const records[] = {
                 "own/a.so,sha256=x,1\nown/b.py,sha256=y,2\n",
                 "own/b.py,sha256=y,2\r\nown/a.so,sha256=x,1\r\n",
-                "../../../bin/own,sha256=s,9\nown/b.py,sha256=y,2\nown/__pycache__/b.pyc,,\nown/a.so,sha256=x,1\n"
-                "own-1.2.dist-info/INSTALLER,sha256=i,4\nown-1.2.dist-info/RECORD,,\n/etc/own,sha256=e,1",
+                ("../../../bin/own,sha256=s,9\nown/b.py,sha256=y,2\nown/__pycache__/b.pyc,,\nown/a.so,sha256=x,1\n"
+                 "own-1.2.dist-info/INSTALLER,sha256=i,4\nown-1.2.dist-info/RECORD,,\n/etc/own,sha256=e,1"),
         };
         Tree *tree = *state;
         char hash[128];
