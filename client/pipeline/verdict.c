@@ -16,15 +16,15 @@ static const char *name_of(const VerdictPipeline *pipeline, size_t i) {
         return i < pipeline->n ? pipeline->stages[i].name : "the source";
 }
 
-bool verdict_next(const SpdlExport *export, unsigned n_threads, size_t *at, VerdictPipeline *ret) {
+bool verdict_next(const StageSet *set, unsigned n_threads, size_t *at, VerdictPipeline *ret) {
         size_t begin = *at, end = begin;
 
-        if (begin == export->n)
+        if (begin == set->n)
                 return false;
-        while (end < export->n && export->stages[end].pipeline == export->stages[begin].pipeline)
+        while (end < set->n && set->stages[end].pipeline == set->stages[begin].pipeline)
                 end++;
-        *ret = (VerdictPipeline){ .stages = &export->stages[begin], .n = end - begin, .n_threads = n_threads ?: export->n_threads,
-                                  .job = export->has_job ? export->job : pipeline_job_unknown() };
+        *ret = (VerdictPipeline){ .stages = &set->stages[begin], .n = end - begin, .n_threads = n_threads ?: set->n_threads,
+                                  .job = set->has_job ? set->job : pipeline_job_unknown() };
         ret->diagnosis = pipeline_diagnosis_of(ret->stages, ret->n, ret->n_threads);
         pipeline_job_join(&ret->job, &ret->diagnosis, ret->stages, ret->n);
         *at = end;
