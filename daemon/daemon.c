@@ -295,7 +295,7 @@ static int on_reload_request(void *userdata, const Request *request, Ticket tick
 }
 
 static const Kind daemon_kinds[] = {
-        { REQUEST_RELOAD, "reload", on_reload_request, NULL },
+        { REQUEST_RELOAD, "reload", on_reload_request, NULL, NULL },
 };
 
 /* --- setup ------------------------------------------------------------------------------------ */

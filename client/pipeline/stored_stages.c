@@ -9,7 +9,6 @@
 #include "pipeline/pipeline_report.h"
 #include "util/parse.h"
 
-#define INTERVALS_MIN 3
 #define THREADS_MAX   65536
 #define GPUS_MAX      1024
 
@@ -35,15 +34,18 @@ static double number(const Value *object, const char *key) {
         return key && value_get_double(object, key, &v) && v > 0 ? v : 0;
 }
 
-static void read_part(const Value *from, PipelinePart part, PipelineStage *stage) {
-        const Value *first = number(from, "intervals") >= INTERVALS_MIN ? value_get(from, "first_interval") : NULL;
+static PipelineSums read_sums(const Value *from, PipelinePart part) {
         PipelineSums sums = {};
 
-        for (size_t i = 0; i < N_ELEMENTS(members); i++) {
-                const char *key = members[i].keys[part];
+        for (size_t i = 0; i < N_ELEMENTS(members); i++)
+                *(double *)(void *)((char *)&sums + members[i].offset) = number(from, members[i].keys[part]);
+        return sums;
+}
 
-                *(double *)(void *)((char *)&sums + members[i].offset) = fmax(0, number(from, key) - number(first, key));
-        }
+static void read_part(const Value *from, PipelinePart part, PipelineStage *stage) {
+        PipelineSums sums = read_sums(from, part), first = read_sums(value_get(from, "first_interval"), part);
+
+        pipeline_report_drop_first(&sums, &first, (uint64_t)number(from, "intervals"));
         pipeline_report_set_stage(stage, part, &sums, number(from, "newest_interval_n"));
 }
 

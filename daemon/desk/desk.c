@@ -154,6 +154,32 @@ static int complete(const Desk *desk, Ingest *ingest, const StoreDone *done) {
         return r;
 }
 
+static const DeskRow *find_by_made(const Desk *desk, const RowKind *made, const Kind **ret) {
+        for (size_t i = 0; i < desk->n_rows; i++)
+                for (size_t k = 0; k < desk->rows[i].n_kinds; k++)
+                        if (desk->rows[i].kinds[k].made == made) {
+                                *ret = &desk->rows[i].kinds[k];
+                                return &desk->rows[i];
+                        }
+        return NULL;
+}
+
+/* Completes the sets that the store made of another. Nobody waits for them. */
+static int complete_made(const Desk *desk, const RowSet *made) {
+        int r = 0;
+
+        for (; r >= 0 && made; made = made->made) {
+                StoreDone done = { .outcome = made->outcome, .rows = made };
+                const DeskRow *row = find_by_made(desk, made->kind, &done.cookie.kind);
+                Answer unused = {};
+
+                assert(row);
+                r = done.cookie.kind->complete(row->state, &done, &unused);
+                assert(r != DESK_MORE);
+        }
+        return r;
+}
+
 int desk_take_completions(Desk *desk, Store *store, Ingest *ingest) {
         uint64_t end_ns = clock_boottime_ns() + TURN_NS;
         bool has_changed = false;
@@ -169,6 +195,9 @@ int desk_take_completions(Desk *desk, Store *store, Ingest *ingest) {
                 desk->has_held_done = r == DESK_MORE;
                 if (desk->has_held_done)
                         break;
+                r = desk->held_done.outcome == STORE_DONE ? complete_made(desk, desk->held_done.rows->made) : 0;
+                if (r < 0)
+                        return r;
         }
 
         return has_changed ? DESK_CHANGED : 0;

@@ -555,8 +555,8 @@ static int complete(void *state, const StoreDone *done, Answer *ret) {
 }
 
 const Kind registry_kinds[] = {
-        { REQUEST_REGISTER, "register", place_register, complete },
-        { REQUEST_UNREGISTER, "unregister", place_unregister, complete },
+        { REQUEST_REGISTER, "register", place_register, complete, NULL },
+        { REQUEST_UNREGISTER, "unregister", place_unregister, complete, NULL },
 };
 
 /* --- checking results ----------------------------------------------------------------------------- */

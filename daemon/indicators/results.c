@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "document/value_parse.h"
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/clock_sync.h"
@@ -17,6 +18,7 @@
 enum {
         OF_NAMED_JOB,
         OF_OTHER_JOB,
+        OF_ENDED_JOB, /* made by the store */
 };
 
 void results_deinit(Results *results) {
@@ -391,7 +393,49 @@ static int complete(void *state, const StoreDone *done, Answer *ret) {
         return desk_answer_store_failed(ret, results->store);
 }
 
+/* Shows the numbers of a result that the store made. Out of memory: they are missing. */
+static void show_made(Results *results, uint32_t uid, const StoredResult *stored) {
+        const Model *model = models_find(&results->registry->models, uid, stored->name, stored->component);
+        scoped(live_kpis_deinit) LiveKpis kpis = {};
+        scoped(arena_deinit) Arena arena = {};
+        Submission item = { .time_ms = stored->time_ms, .document_text = stored->document };
+        const Value *document;
+        Complaint complaint;
+        ValueError error;
+        bool unused;
+
+        if (!model || stored->has_failed || arena_init(&arena, value_parse_arena_size(stored->document.n)) < 0 ||
+            value_parse(stored->document.text, stored->document.n, &arena, &document, &unused, &error) != 0 ||
+            indicator_from_value(document, DOCUMENT_LIMITS_NONE, &item.indicator, &complaint) != 0)
+                return;
+        item.model = &model->model;
+        (void)live_kpis_add(&kpis, uid, &item, stored->time_ms);
+        live_kpis_merge(&results->kpis, &kpis);
+}
+
+/* A user whose share is exhausted is counted with the refusals of the store. */
+static int complete_made(void *state, const StoreDone *done, Answer *ret) {
+        Results *results = state;
+        ResultWalk walk;
+        StoredResult stored;
+
+        (void)ret;
+        if (done->outcome != STORE_DONE && done->outcome != STORE_DUPLICATE)
+                return 0;
+
+        results->tally.stats.n_stored += result_rows_stored(done->rows)->n_new;
+        walk = result_rows_walk(done->rows);
+        while (result_rows_next(&walk, &stored)) {
+                if (stored.is_new)
+                        tally_count(&results->tally, walk.uid, stored.name, stored.component,
+                                    stored.has_failed ? INDICATOR_FAILED : INDICATOR_STORED);
+                show_made(results, walk.uid, &stored);
+        }
+        return 0;
+}
+
 const Kind results_kinds[] = {
-        [OF_NAMED_JOB] = { REQUEST_SUBMIT, "submit", place, complete },
-        [OF_OTHER_JOB] = { REQUEST_HELLO, "submit", NULL, complete },
+        [OF_NAMED_JOB] = { REQUEST_SUBMIT, "submit", place, complete, NULL },
+        [OF_OTHER_JOB] = { REQUEST_HELLO, "submit", NULL, complete, NULL },
+        [OF_ENDED_JOB] = { REQUEST_HELLO, "results of jobs", NULL, complete_made, &result_rows_kind },
 };

@@ -55,4 +55,4 @@ void results_deinit(Results *results);
  * Kinds of requests; their state is a Results. The second kind has completions only, for results whose job is not the
  * named one.
  */
-extern const Kind results_kinds[2];
+extern const Kind results_kinds[3];

@@ -537,6 +537,6 @@ static int complete_end(void *state, const StoreDone *done, Answer *ret) {
 }
 
 const Kind lifecycle_kinds[] = {
-        [LIFECYCLE_BEGIN] = { REQUEST_JOB_BEGIN, "job_begin", place_begin, complete_begin },
-        [LIFECYCLE_END] = { REQUEST_JOB_END, "job_end", place_end, complete_end },
+        [LIFECYCLE_BEGIN] = { REQUEST_JOB_BEGIN, "job_begin", place_begin, complete_begin, NULL },
+        [LIFECYCLE_END] = { REQUEST_JOB_END, "job_end", place_end, complete_end, NULL },
 };

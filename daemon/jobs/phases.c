@@ -247,5 +247,5 @@ static int complete_mark(void *state, const StoreDone *done, Answer *ret) {
 }
 
 const Kind phases_kinds[] = {
-        { REQUEST_MARK, "mark", place_mark, complete_mark },
+        { REQUEST_MARK, "mark", place_mark, complete_mark, NULL },
 };

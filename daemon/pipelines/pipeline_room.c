@@ -99,7 +99,7 @@ static int complete(void *state, const StoreDone *done, Answer *ret) {
         }
 }
 
-const Kind pipeline_room_kinds[1] = { { REQUEST_PIPELINE_REPORT, "pipeline report", place, complete } };
+const Kind pipeline_room_kinds[1] = { { REQUEST_PIPELINE_REPORT, "pipeline report", place, complete, NULL } };
 
 /* --- publishing ----------------------------------------------------------------------------------- */
 

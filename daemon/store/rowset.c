@@ -40,6 +40,7 @@ RowSet *rowset_free(RowSet *sets) {
         while (sets) {
                 RowSet *next = sets->next;
 
+                rowset_free(sets->made);
                 free(sets);
                 sets = next;
         }

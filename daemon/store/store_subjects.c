@@ -70,11 +70,18 @@ static bool has_kind(const StoreSubject *subject, const RowKind *kind) {
 
 int store_subjects_apply(StoreSubjects *subjects, Database *database, RowSet *set) {
         size_t i = 0;
+        int r;
 
         while (i < N_SUBJECTS && !has_kind(all[i], set->kind))
                 i++;
         assert(i < N_SUBJECTS);
-        return set->kind->apply(set, database, subjects->states[i]);
+
+        set->made = rowset_free(set->made);
+        r = set->kind->apply(set, database, subjects->states[i]);
+        for (i = 0; r == 0 && i < N_SUBJECTS; i++)
+                if (all[i]->follow)
+                        r = all[i]->follow(subjects->states[i], database, set);
+        return r;
 }
 
 int store_subjects_flush(StoreSubjects *subjects, Database *database) {

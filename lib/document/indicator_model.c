@@ -90,7 +90,8 @@ static int check_derived(ModelReader *reader, const IndicatorModel *model) {
 
 static int take_head(ModelReader *reader, const Value *document, Arena *arena, IndicatorModel *ret) {
         static const char *const keys[] = { "name",       "component", "help",   "parameters", "results",        "settings_version",
-                                            "compare_by", "ignore",    "sort_by", "ignore_entries", "kpi_name", "accepted" };
+                                            "compare_by", "ignore",    "sort_by", "ignore_entries", "kpi_name", "accepted", "of",
+                                            "match" };
         int r;
 
         r = model_reader_check_keys(reader, document, keys, N_ELEMENTS(keys));
@@ -115,6 +116,11 @@ static int take_head(ModelReader *reader, const Value *document, Arena *arena, I
                                           "missing: a model of the name '*' applies to all indicators of one component");
         if (strcmp(ret->name, ACCEPTED_LEVEL_NAME) == 0 && ret->component)
                 return 0;
+        r = model_jobs_take(reader, document, &ret->jobs);
+        if (r != 0)
+                return r;
+        if (ret->jobs.is_set && strcmp(ret->name, MODEL_ANY_NAME) == 0)
+                return model_reader_wrong(reader, "of", "is for a model with the name of its results, not '*'");
         if (strcmp(ret->name, MODEL_ANY_NAME) != 0 && !indicator_name_is_valid(ret->name, NAME_MAX_BYTES))
                 return model_reader_wrong(reader, "name", "'%s' must be 1 to %u letters, digits, or any of _ . : -", ret->name,
                                           NAME_MAX_BYTES);

@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include "document/indicator.h"
+#include "document/model_jobs.h"
 #include "document/property.h"
 #include "document/value.h"
 #include "util/arena.h"
@@ -34,6 +35,7 @@ typedef struct IndicatorModel {
         const Value *compare_by;      /* lists of names of parameters, labels and fields, or NULL; what differs along a history */
         const Value *ignore;          /* what may differ between the results of a history */
         const Value *sort_by;         /* what a report is sorted by */
+        ModelJobs jobs;               /* of which the model's results are; unset: results are submitted */
         const Value *ignore_entries;  /* object: value, or list of values, of the results that are not judged; NULL: none */
         const Value *document; /* the declaration */
 } IndicatorModel;

@@ -10,7 +10,7 @@
 #define NODE_FULL     0.9  /* of the CPUs of the node: the rest is taken at once by who waits */
 #define WAITED_MIN    0.1  /* of the time */
 #define WAITED_CLEAR  0.25
-#define ON_CPU_MIN    0.5  /* of the time of the busy workers: tasks that sleep or wait for I/O gain little from a CPU */
+#define ON_CPU_MIN    0.33 /* of the time of the busy workers: tasks that sleep or wait for I/O gain little from a CPU */
 
 PipelineJob pipeline_job_unknown(void) {
         return (PipelineJob){ NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, 0 };

@@ -2,6 +2,7 @@
 #include "pipeline/pipeline_report.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,18 @@ void pipeline_report_add_sums(PipelineSums *sums, const PipelineSums *later) {
         sums->get_s += later->get_s;
         sums->ready_s += later->ready_s;
         sums->judged_s += later->judged_s;
+}
+
+void pipeline_report_drop_first(PipelineSums *sums, const PipelineSums *first, uint64_t n_intervals) {
+        if (n_intervals < PIPELINE_INTERVALS_MIN)
+                return;
+        sums->elapsed_s = fmax(0, sums->elapsed_s - first->elapsed_s);
+        sums->n = fmax(0, sums->n - first->n);
+        sums->n_failures = fmax(0, sums->n_failures - first->n_failures);
+        sums->time_s = fmax(0, sums->time_s - first->time_s);
+        sums->get_s = fmax(0, sums->get_s - first->get_s);
+        sums->ready_s = fmax(0, sums->ready_s - first->ready_s);
+        sums->judged_s = fmax(0, sums->judged_s - first->judged_s);
 }
 
 void pipeline_report_set_stage(PipelineStage *stage, PipelinePart part, const PipelineSums *sums, double n_last) {

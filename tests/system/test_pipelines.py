@@ -354,6 +354,9 @@ class Pipelines(harness.TestCase):
         self.assertEqual([i["end_ms"] for i in intervals["queue"]], [1000 * (BEGIN_S + s) for s in (10, 20, 30, 40)])
         for interval, ready, items, wait in zip(intervals["queue"], (5, 0, 0, 1), (1, 0, 0, 1), (0.25, 0, 0, 30)):
             self.assertAlmostEqual(interval["occupancy_rate"], ready / 10, places=6)
+            self.assertAlmostEqual(interval["empty_s"], 10 - ready, places=6)
+            self.assertAlmostEqual(interval["empty_rate"], 1 - ready / 10, places=6)
+            self.assertEqual(interval["begin_ms"], interval["end_ms"] - 10000)
             self.assertEqual((interval["elapsed_s"], interval["num_items"], interval["ave_get_time"] or 0), (10, items, wait))
         first_s = min(t - s for t, s, _ in tasks)
         for k, interval in enumerate(intervals["tasks"]):

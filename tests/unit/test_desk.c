@@ -65,12 +65,12 @@ static int complete(void *state, const StoreDone *done, Answer *ret) {
 }
 
 static const Kind kinds[N_REQUEST_KINDS] = {
-        { REQUEST_SUBMIT, "submit", place, complete },
-        { REQUEST_JOB_BEGIN, "job_begin", place, complete }, { REQUEST_JOB_END, "job_end", place, complete },
-        { REQUEST_MARK, "mark", place, complete },           { REQUEST_REGISTER, "register", place, complete },
-        { REQUEST_UNREGISTER, "unregister", place, complete }, { REQUEST_RELOAD, "reload", place, complete },
-        { REQUEST_PIPELINE_REPORT, "pipeline report", place, complete },
-        { REQUEST_HELLO, "completions alone", NULL, complete },
+        { REQUEST_SUBMIT, "submit", place, complete, NULL },
+        { REQUEST_JOB_BEGIN, "job_begin", place, complete, NULL }, { REQUEST_JOB_END, "job_end", place, complete, NULL },
+        { REQUEST_MARK, "mark", place, complete, NULL },           { REQUEST_REGISTER, "register", place, complete, NULL },
+        { REQUEST_UNREGISTER, "unregister", place, complete, NULL }, { REQUEST_RELOAD, "reload", place, complete, NULL },
+        { REQUEST_PIPELINE_REPORT, "pipeline report", place, complete, NULL },
+        { REQUEST_HELLO, "completions alone", NULL, complete, NULL },
 };
 
 static int set_up(void **state) {

@@ -329,7 +329,8 @@ static void intervals_are_answered_as_json_and_csv(void **state) {
         text = ask(place, &body, "/api/v1/jobs/train/pipeline/intervals", NULL, NULL, 200);
         assert_says(text, "\"part\":\"tasks\",\"end_ms\":1764000060000,\"merged\":1,\"elapsed_s\":60.0");
         assert_says(text, "\"ave_time\":0.5,\"p90_time\":1.5");
-        assert_says(text, "\"occupancy_rate\":0.5}");
+        assert_says(text, "\"occupancy_rate\":0.5,\"begin_ms\":1764000000005,\"empty_s\":30.0,\"empty_rate\":0.5}");
+        assert_says(text, "\"occupancy_rate\":null,\"begin_ms\":1764000000000,\"empty_s\":null,\"empty_rate\":null}");
         assert_says(text, "\"truncated\":false");
         assert_says(ask(place, &body, "/api/v1/jobs/train/pipeline/intervals", "limit", "1", 200), "\"truncated\":true");
         assert_says(ask(place, &body, "/api/v1/jobs/train/pipeline/intervals", "stage", "none", 200), "\"intervals\":[]");

@@ -43,7 +43,7 @@ static int place_reload(void *state, const Request *request, Ticket ticket, Answ
         return desk_answer(ret, STATUS_OK, "", "");
 }
 
-static const Kind own_kinds[] = { { REQUEST_RELOAD, "reload", place_reload, NULL } };
+static const Kind own_kinds[] = { { REQUEST_RELOAD, "reload", place_reload, NULL, NULL } };
 
 static void open_rooms(Fixture *f) {
         char error[SOCKETS_ERROR_MAX];

@@ -270,12 +270,19 @@ static double measured(bool is_queue, double v) {
 static const char *const interval_names[] = {
         "stage", "part", "end_ms", "merged", "elapsed_s", "num_tasks", "num_failures", "ave_time", "p90_time", "p99_time", "num_items",
         "qps", "ave_put_time", "p90_put_time", "p99_put_time", "ave_get_time", "p90_get_time", "p99_get_time", "occupancy_rate",
+        "begin_ms", "empty_s", "empty_rate",
 };
+
+/* Returns the begin in Unix time in ms. Merged intervals adjoin each other, and their lengths are added. */
+static double begin_ms(const PipelineIntervalRow *row) {
+        return fmax(0, round((double)row->end_ms - 1000 * row->sums.elapsed_s));
+}
 
 static void put_interval(Rows *rows, const PipelineIntervalRow *row) {
         const PipelineSums *sums = &row->sums;
         const PipelinePercentiles *percentiles = &row->percentiles;
         bool is_queue = row->part == PIPELINE_QUEUE;
+        double empty_s = fmax(0, sums->judged_s - sums->ready_s);
 
         rows_text(rows, "stage", row->stage);
         rows_text(rows, "part", part_names[row->part]);
@@ -296,6 +303,9 @@ static void put_interval(Rows *rows, const PipelineIntervalRow *row) {
         rows_number(rows, "p90_get_time", measured(is_queue, percentiles->get_p90_s));
         rows_number(rows, "p99_get_time", measured(is_queue, percentiles->get_p99_s));
         rows_number(rows, "occupancy_rate", ratio(sums->ready_s, sums->judged_s));
+        rows_count(rows, "begin_ms", true, begin_ms(row));
+        rows_number(rows, "empty_s", sums->judged_s > 0 ? empty_s : (double)NAN);
+        rows_number(rows, "empty_rate", ratio(empty_s, sums->judged_s));
 }
 
 static int filter_parse(Exchange *exchange, PipelineFilter *ret) {

@@ -30,6 +30,7 @@ struct Catalog {
         HeldRows holdings[N_USERS];   /* what the running transaction adds, by uid */
         Series *series; /* owned */
         bool has_unindexed;
+        int n_job_models; /* models of jobs; -1: to be counted */
 };
 
 int catalog_new(Catalog **ret, Shares *shares) {
@@ -40,6 +41,7 @@ int catalog_new(Catalog **ret, Shares *shares) {
                 return -ENOMEM;
 
         catalog->shares = shares;
+        catalog->n_job_models = -1;
         r = series_new(&catalog->series);
         if (r < 0)
                 return r;
@@ -308,4 +310,9 @@ void catalog_forget(Catalog *catalog) {
                 catalog->slots[i].is_used = false;
         series_forget(catalog->series);
         forget_users(catalog);
+        catalog->n_job_models = -1;
+}
+
+int *catalog_job_models(Catalog *catalog) {
+        return &catalog->n_job_models;
 }

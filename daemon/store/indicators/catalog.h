@@ -69,6 +69,8 @@ void catalog_note_unindexed(Catalog *catalog);
 bool catalog_take_unindexed(Catalog *catalog);
 /* Returns the series of all names. Borrowed. */
 Series *catalog_series(Catalog *catalog);
+/* Returns the number of models of jobs, which is set to -1, not counted yet, whenever entries are forgotten. Borrowed. */
+int *catalog_job_models(Catalog *catalog);
 /* Writes the counts; must run before a commit. 0 or an outcome of database.h. */
 int catalog_flush(Catalog *catalog, Database *database);
 /* Forgets all entries. Call after a rollback, after terms or series were removed, and after results were indexed. */

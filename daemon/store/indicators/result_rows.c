@@ -464,6 +464,8 @@ bool result_rows_next(ResultWalk *walk, StoredResult *ret) {
                 .component = item.component.text,
                 .has_failed = item.exit_status.integer != 0, /* also when null */
                 .is_new = !is_old(result_rows_stored(walk->set), walk->i++),
+                .document = json_of(item.document),
+                .time_ms = (uint64_t)item.time_ms.integer,
         };
         return true;
 }

@@ -57,6 +57,8 @@ typedef struct ResultWalk {
 typedef struct StoredResult {
         const char *name, *component; /* borrowed from the set; component: "" for none */
         bool has_failed, is_new;
+        JsonText document; /* borrowed from the set */
+        uint64_t time_ms;
 } StoredResult;
 ResultWalk result_rows_walk(const RowSet *set);
 /* False: there is no further result. */

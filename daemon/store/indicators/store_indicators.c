@@ -17,10 +17,12 @@
 #include "store/holders.h"
 #include "store/indicators/catalog.h"
 #include "store/indicators/indexing.h"
+#include "store/indicators/job_results.h"
 #include "store/indicators/model_rows.h"
 #include "store/indicators/result_rows.h"
 #include "store/indicators/specification_rows.h"
 #include "store/indicators/stack_rows.h"
+#include "store/jobs/job_rows.h"
 
 /* --- removal ------------------------------------------------------------------------------------- */
 
@@ -380,6 +382,12 @@ static void free_state(void *state) {
         catalog_free(state);
 }
 
+static int follow(void *state, Database *database, RowSet *set) {
+        Field job = job_rows_ended(set);
+
+        return job.text ? job_results_make(database, state, job, &set->made) : 0;
+}
+
 static void forget(void *state) {
         catalog_forget(state);
 }
@@ -404,6 +412,7 @@ const StoreSubject store_indicators = {
         .free_state = free_state,
         .forget = forget,
         .flush = flush,
+        .follow = follow,
         .undo = undo,
         .take_work = take_work,
         .find_work = indexing_find,

@@ -149,6 +149,14 @@ static int apply_amend(RowSet *set, Database *database, void *state) {
         return settle(database, fields[0], &end, (uint64_t)about[4].integer, (uint32_t)about[5].integer);
 }
 
+Field job_amend_id(const RowSet *set) {
+        Unpack from = rowset_unpack(set);
+        Field fields[3]; /* uid, is_admin, id */
+
+        pack_read_fields(&from, fields, N_ELEMENTS(fields));
+        return fields[2];
+}
+
 const RowKind job_amend_kind = { .name = "job amend", .apply = apply_amend };
 
 /* --- in the caller's thread ---------------------------------------------------------------------- */

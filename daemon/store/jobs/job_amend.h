@@ -16,4 +16,7 @@
  */
 RowSet *job_amend_pack(const char *job, const Peer *sender, const JobEnd *end, uint64_t now_ms, uint32_t n_cpus, StoreCookie cookie);
 
+/* Returns the id of the job. Borrowed from the set. */
+Field job_amend_id(const RowSet *set);
+
 extern const RowKind job_amend_kind;

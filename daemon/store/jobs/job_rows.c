@@ -352,6 +352,16 @@ const RowKind *const job_rows_kinds[] = {
         &begin_kind, &rename_kind, &end_kind, &phase_kind, &identity_kind, &job_amend_kind, &checkpoints_kind, &totals_kind, NULL,
 };
 
+Field job_rows_ended(const RowSet *set) {
+        Unpack from = rowset_unpack(set);
+
+        if (set->outcome != STORE_DONE)
+                return (Field){};
+        if (set->kind == &end_kind)
+                return pack_read(&from);
+        return set->kind == &job_amend_kind ? job_amend_id(set) : (Field){};
+}
+
 /* --- in the caller's thread ---------------------------------------------------------------------- */
 
 /* NULL: none. */

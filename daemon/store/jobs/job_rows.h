@@ -46,6 +46,8 @@ typedef struct StoreJobEnd {
 } StoreJobEnd;
 /* Stores the end of a job. STORE_MISSING: the job was never begun here. */
 RowSet *job_rows_pack_end(const StoreJobEnd *end, StoreCookie cookie);
+/* Returns the id of the job whose end the set has stored, or completed; null: the set is another, or stored nothing. Borrowed. */
+Field job_rows_ended(const RowSet *set);
 
 /* A phase that has ended, and the job's progress, boot and meter's account at that moment. */
 typedef struct StorePhase {

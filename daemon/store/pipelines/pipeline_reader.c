@@ -25,7 +25,7 @@ static const StoreColumn series_columns[] = {
         SUMS(PipelineSeriesRow, first),
 };
 
-STATEMENT series_list = {
+const Statement pipeline_reader_series __attribute__((section("statements"))) = {
         "WITH i AS MATERIALIZED (SELECT * FROM pipeline_interval WHERE job = (SELECT row FROM job WHERE id = ?1) AND level = -1)"
         " SELECT s.stage, s.part, s.producer, s.end_ms, s.n_intervals, s.n_last, s.buffer_size, " SUMS_SQL("s") ", " SUMS_SQL("i")
         " FROM job JOIN pipeline_series AS s ON s.job = job.row"
@@ -35,7 +35,11 @@ STATEMENT series_list = {
 };
 
 int pipeline_reader_list(Reader *reader, const char *job) {
-        return read_connection_begin(reader_connection(reader), &series_list, FIELDS(field_string(job)));
+        return read_connection_begin(reader_connection(reader), &pipeline_reader_series, FIELDS(field_string(job)));
+}
+
+bool pipeline_reader_read_series(const Prepared *row, PipelineSeriesRow *ret) {
+        return statement_read(row, 0, series_columns, N_ELEMENTS(series_columns), ret);
 }
 
 int pipeline_reader_next(Reader *reader, PipelineSeriesRow *ret) {

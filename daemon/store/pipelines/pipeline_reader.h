@@ -5,6 +5,7 @@
 
 #include "pipeline/pipeline_report.h"
 #include "store/reader.h"
+#include "store/statement.h"
 
 /* A part of a stage. Texts are borrowed until the next step. */
 typedef struct PipelineSeriesRow {
@@ -20,6 +21,10 @@ typedef struct PipelineSeriesRow {
 /* Begins a query of the series of a job, in the order of their labels. 0 or an outcome of reader.h, as for all functions here. */
 int pipeline_reader_list(Reader *reader, const char *job);
 int pipeline_reader_next(Reader *reader, PipelineSeriesRow *ret);
+
+/* The statement of this query, and its current row, for the writer's connection. False: out of memory. */
+extern const Statement pipeline_reader_series;
+bool pipeline_reader_read_series(const Prepared *row, PipelineSeriesRow *ret);
 
 /* Events and description of a job; zero for a job without. */
 typedef struct PipelineHeadRow {

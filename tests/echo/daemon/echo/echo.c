@@ -15,4 +15,4 @@ static int complete(void *state, const StoreDone *done, Answer *ret) {
         return done->outcome == STORE_DONE ? desk_answer(ret, STATUS_OK, "", "") : desk_answer_store_failed(ret, state);
 }
 
-const Kind echo_room_kinds[] = { { REQUEST_ECHO, "echo", place, complete } };
+const Kind echo_room_kinds[] = { { REQUEST_ECHO, "echo", place, complete, NULL } };
