@@ -5,7 +5,7 @@ import os
 import pathlib
 
 import harness
-from harness import FIXTURES, ROOT
+from harness import ROOT
 
 CONFIG = "[sampling]\ninterval = 100ms\n"
 DATA = ROOT / "tests" / "data" / "pipelines"
@@ -107,23 +107,6 @@ class ImportSpdl(harness.TestCase):
                         self.assertAlmostEqual(got[key], value, places=9) if isinstance(value, float) else self.assertEqual(got[key], value)
                 self.assertIn("decode", daemon.perfctl("pipeline", "show", name).stdout)
         self.assertEqual(numbers, numbers[:1] * len(dialects))
-
-    def test_published_exports(self):
-        data = FIXTURES / "spdl" / "data"
-        if not data.is_dir():
-            self.skipTest("no published data are there")
-        files = ["pipeline_performance_analysis", *(f"example_simu_{name}" for name in ("agg1", "multi1", "multi3", "single2"))]
-        daemon = self.begun(*files)
-        for name in files:
-            with self.subTest(name):
-                path = data / f"{name}.json"
-                self.imported(daemon, str(path), job=name)
-                again = self.imported(daemon, str(path), job=name)
-                self.assertRegex(again.stderr, r"(\d+) of \1 intervals were stored before")
-                of_job, of_file = self.verdicts(daemon, name, path)
-                self.assertEqual([of_job[key] for key in VERDICT], [of_file[key] for key in VERDICT])
-                self.assertAlmostEqual(of_job["wait_share"], of_file["wait_share"], places=6)
-                self.assertEqual(len(of_job["stages"]), len(of_file["stages"]))
 
     def test_rows_of_an_export_with_errors_are_named(self):
         daemon = self.begun()

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import FIXTURES, PERFCTL, ROOT
+from harness import PERFCTL, ROOT
 
 DATA = ROOT / "tests" / "data" / "pipelines"
 
@@ -110,17 +110,6 @@ class Pipeline(unittest.TestCase):
                             ("expected one JSON object", "[]")):
             with self.subTest(text):
                 self.refused(1, text, "--measure", "time", "-", stdin=stdin)
-
-    def test_published_stragglers(self):
-        data = FIXTURES / "spdl" / "data"
-        if not data.is_dir():
-            self.skipTest("no published data are there")
-        for file, measure, rank in (("straggler_data_readiness", "readiness", "0"), ("across_ranks_data_readiness", "readiness", "19"),
-                                    ("across_ranks_compose", "readiness", "19"), ("across_ranks_decompress", "readiness", None),
-                                    ("across_ranks_download", "time", None), ("across_ranks_compose_ave_time", "time", None)):
-            with self.subTest(file):
-                found = json.loads(diagnose("--json", "--measure", measure, data / f"{file}.json").stdout)["stragglers"]
-                self.assertEqual([straggler["rank"] for straggler in found], [rank] if rank else [])
 
     def test_numbers_may_be_texts(self):
         self.assertEqual(self.answer("-", stdin=minutes()), self.answer("-", stdin=minutes(text=True)))
