@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
+#include "client/cli/input.h"
 #include "client/cli/job_ref.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
 #include "client/deliver/deliver.h"
 #include "client/pipeline/pipeline_line.h"
-#include "client/pipeline/spdl_database.h"
+#include "client/pipeline/spdl_file.h"
+#include "client/pipeline/spdl_time.h"
 #include "document/value_parse.h"
 #include "pipeline/pipeline_pending.h"
 
@@ -16,7 +19,7 @@
 #define COMPLAINTS_MAX 20U
 
 typedef struct ImportSpdlOptions {
-        const char *job, *producer;
+        const char *job, *producer, *begin;
         uint64_t timeout_ns;
         bool json;
 } ImportSpdlOptions;
@@ -24,13 +27,14 @@ typedef struct ImportSpdlOptions {
 static const Option options_table[] = {
         OPTION_ROW_JOB(ImportSpdlOptions, job),
         { "producer", 0, "PRODUCER", "Name and version of what measured, such as spdl=0.8", OPTION_TEXT(ImportSpdlOptions, producer) },
+        { "begin", 0, "TIME", "Time at which the pipelines began, for intervals without a time", OPTION_TEXT(ImportSpdlOptions, begin) },
         OPTION_ROW_TIMEOUT(ImportSpdlOptions, timeout_ns),
         OPTION_ROW_JSON(ImportSpdlOptions, json),
         {},
 };
 
 typedef struct SpdlImport {
-        const char *file;
+        const char *path, *file; /* name for messages */
         JobRef job;
         Courier courier;
         PipelinePending pending;
@@ -93,27 +97,30 @@ static int take_row(SpdlImport *import, const Buffer *row, const char *place) {
 }
 
 /* Returns an exit status, or < 0. */
-static int import_file(SpdlImport *import) {
-        scoped(spdl_database_freep) SpdlDatabase *database = NULL;
-        char error[SPDL_DATABASE_ERROR_MAX];
+static int import_file(SpdlImport *import, double begin_s) {
+        scoped(spdl_file_deinit) SpdlFile file = {};
+        char error[SPDL_FILE_ERROR_MAX];
         scoped(buffer_deinit) Buffer row = {};
         int r, status = EXIT_DONE;
 
-        r = spdl_database_open(&database, import->file, error);
+        r = spdl_file_open(&file, import->path, &(SpdlFileOptions){ true, begin_s }, error);
         while (r == 0 && status == EXIT_DONE) {
-                r = spdl_database_next(database, &row, error);
+                r = spdl_file_next(&file, &row, error);
                 if (r == 0)
-                        r = take_row(import, &row, spdl_database_place(database));
+                        r = take_row(import, &row, spdl_file_place(&file));
                 if (r == 0 && (import->pending.n_intervals >= PIPELINE_REPORT_INTERVALS_MAX ||
                                import->pending.n_events >= PIPELINE_REPORT_EVENTS_MAX))
                         status = send_pending(import);
         }
-        if (r == SPDL_DATABASE_INVALID)
+        if (r == SPDL_FILE_INVALID)
                 message_print("%s: %s", import->file, error);
         if (r < 0 || status != EXIT_DONE)
                 return r < 0 ? r : status;
+        if (file.table.n_left_out > 0)
+                message_print("%s: left out %zu interval%s with missing values, repeated times or a cut line", import->file,
+                              file.table.n_left_out, file.table.n_left_out == 1 ? "" : "s");
         status = send_pending(import); /* the rows before an error as well */
-        return status == EXIT_DONE && r == SPDL_DATABASE_INVALID ? EXIT_FAILED : status;
+        return status == EXIT_DONE && r == SPDL_FILE_INVALID ? EXIT_FAILED : status;
 }
 
 static int print_sent(const SpdlImport *import, bool is_json) {
@@ -132,20 +139,25 @@ static int print_sent(const SpdlImport *import, bool is_json) {
 static int import_spdl_run(const CommandLine *line) {
         const ImportSpdlOptions *options = line->options;
         scoped(import_deinit) SpdlImport import = {};
+        double begin_s = options->begin ? spdl_time_find(options->begin, strlen(options->begin)) : NAN;
         int r, status = EXIT_DONE;
 
         deliver_courier_init(&import.courier, line->global.socket, options->timeout_ns);
         if (options->producer && strlen(options->producer) > PIPELINE_PRODUCER_MAX)
                 return command_refuse(line->command->name, "--producer may have up to %u bytes", PIPELINE_PRODUCER_MAX);
+        if (options->begin && isnan(begin_s))
+                return command_refuse(line->command->name, "--begin expects a date and time such as '2026-11-23 05:12:36' or "
+                                      "2026-11-23T04:12:36Z, not '%.80s'", options->begin);
         if (!job_ref_find(options->job, &import.job))
                 return EXIT_USAGE;
         (void)stpncpy(import.pending.producer, options->producer ?: "spdl", PIPELINE_PRODUCER_MAX);
 
         r = arena_init(&import.arena, value_parse_arena_size(LINE_BYTES_MAX));
         for (int i = 0; r >= 0 && i < line->n_arguments; i++) {
-                import.file = line->arguments[i];
+                import.path = line->arguments[i];
+                import.file = input_name(import.path);
                 import.is_remarked = false;
-                r = import_file(&import);
+                r = import_file(&import, begin_s);
                 status = r > status ? r : status;
         }
         if (r < 0)
@@ -156,13 +168,14 @@ static int import_spdl_run(const CommandLine *line) {
 
 const Command cmd_import_spdl = {
         .name = "import spdl",
-        .arguments = "FILE...",
-        .summary = "Import statistics from a database of SPDL",
-        .help = "Reads the tables task_stats, queue_stats and event_stats of the SQLite files that the statistics logger of SPDL's "
-                "examples writes, and stores the intervals with a job, as `perfctl pipeline submit` does. The job is --job, else "
+        .arguments = "FILE|-…",
+        .summary = "Import statistics from a database, an export or a log of SPDL",
+        .help = "Reads the SQLite files that the statistics logger of SPDL's examples writes, exports of SPDL as JSON, and logs with "
+                "SPDL's lines, and stores the intervals with a job, as `perfctl pipeline submit` does. The job is --job, else "
                 "$PERFD_JOB, else the job whose control group this process is in; it may have ended. A repeated import stores nothing "
                 "again.",
-        .examples = { "perfctl import spdl --job train-17 --producer spdl=0.6 stats.db" },
+        .examples = { "perfctl import spdl --job train-17 --producer spdl=0.6 stats.db",
+                      "perfctl import spdl --job train-17 --begin '2026-11-23 05:12:36' training.log" },
         COMMAND_OPTIONS(ImportSpdlOptions, options_table),
         .n_arguments_min = 1,
         .n_arguments_max = COMMAND_MANY,

@@ -10,8 +10,7 @@
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
 #include "client/pipeline/rank_series.h"
-#include "client/pipeline/spdl_export.h"
-#include "client/pipeline/spdl_log.h"
+#include "client/pipeline/spdl_stages.h"
 #include "client/pipeline/stage_changes.h"
 #include "client/pipeline/stored_stages.h"
 #include "client/pipeline/straggler.h"
@@ -40,21 +39,13 @@ static const Option options_table[] = {
 };
 
 /* SPDL counts an empty queue as ready until the next item comes, before 0.8. */
-static int parse_producer(const CommandLine *line, SpdlSettings *ret) {
+static int parse_producer(const CommandLine *line, bool *ret_counts_open_periods) {
         const PipelineDiagnoseOptions *options = line->options;
-        const char *text = options->producer;
-        char *end;
-        unsigned long major, minor = 0;
+        const char *text = options->producer ?: "";
 
-        *ret = (SpdlSettings){};
-        if (!text)
-                return EXIT_DONE;
-        if (strncmp(text, "spdl=", 5) != 0 || text[5] < '0' || text[5] > '9')
+        *ret_counts_open_periods = pipeline_report_counts_open_periods(text);
+        if (options->producer && (strncmp(text, "spdl=", 5) != 0 || text[5] < '0' || text[5] > '9'))
                 return command_refuse(line->command->name, "--producer expects spdl=VERSION such as spdl=0.6, not '%.80s'", text);
-        major = strtoul(text + 5, &end, 10);
-        if (*end == '.')
-                minor = strtoul(end + 1, &end, 10);
-        ret->counts_open_periods = major > 0 || minor >= 8;
         return EXIT_DONE;
 }
 
@@ -68,7 +59,7 @@ typedef struct Output {
 
 /* A file or a job. */
 typedef struct DiagnosedSource {
-        SpdlExport export;
+        StageSet stages;
         StageChanges changes; /* within the run; of a file, none are looked for */
 } DiagnosedSource;
 
@@ -123,13 +114,13 @@ typedef struct RankWait {
         size_t n_ranks; /* with a wait that is known */
 } RankWait;
 
-static void add_wait(RankWait *wait, const SpdlExport *export, unsigned n_threads) {
+static void add_wait(RankWait *wait, const StageSet *stages, unsigned n_threads) {
         double waited_s = 0;
         VerdictPipeline pipeline;
         size_t at = 0;
         bool is_known = false;
 
-        while (verdict_next(export, n_threads, &at, &pipeline))
+        while (verdict_next(stages, n_threads, &at, &pipeline))
                 if (!isnan(verdict_waited_s(&pipeline))) {
                         waited_s += verdict_waited_s(&pipeline);
                         is_known = true;
@@ -156,7 +147,7 @@ static int write_pipelines(const CommandLine *line, const DiagnosedSource *diagn
         size_t at = 0;
         int r = 0;
 
-        while (r == 0 && verdict_next(&diagnosed->export, (unsigned)options->threads, &at, &pipeline)) {
+        while (r == 0 && verdict_next(&diagnosed->stages, (unsigned)options->threads, &at, &pipeline)) {
                 if (json)
                         write_json(&pipeline, &diagnosed->changes, source, json);
                 else
@@ -167,32 +158,21 @@ static int write_pipelines(const CommandLine *line, const DiagnosedSource *diagn
         return r == 0 ? EXIT_DONE : command_fail(r);
 }
 
-/* An export begins with the brace of an object. */
-static bool is_export(const Buffer *text) {
-        size_t n = 0;
-
-        while (n < text->n && strchr(" \t\r\n", text->text[n]))
-                n++;
-        return n < text->n && text->text[n] == '{';
-}
-
-static int read_file(const char *file, const SpdlSettings *settings, SpdlExport *ret) {
-        scoped(buffer_deinit) Buffer text = {};
+static int read_file(const char *file, bool counts_open_periods, StageSet *ret) {
+        char error[SPDL_FILE_ERROR_MAX];
+        size_t n_left_out;
         int r;
 
-        r = input_read(file, &text);
-        if (r != EXIT_DONE)
-                return r;
-        r = (is_export(&text) ? spdl_export_read : spdl_log_read)(ret, input_name(file), &text, settings);
+        r = spdl_stages_read(ret, file, counts_open_periods, &n_left_out, error);
         if (r < 0)
                 return command_fail(r);
-        if (r == SPDL_EXPORT_INVALID) {
-                message_print("%s", ret->error);
+        if (r == SPDL_FILE_INVALID) {
+                message_print("%s: %s", input_name(file), error);
                 return EXIT_FAILED;
         }
-        if (ret->n_left_out > 0)
+        if (n_left_out > 0)
                 message_print("%s: left out %zu interval%s with missing values, repeated times or a cut line", input_name(file),
-                              ret->n_left_out, ret->n_left_out == 1 ? "" : "s");
+                              n_left_out, n_left_out == 1 ? "" : "s");
         return EXIT_DONE;
 }
 
@@ -224,11 +204,11 @@ static int read_job(const CommandLine *line, const char *job, DiagnosedSource *r
                 r = api_query_open_job(&job_query, &line->global, job, "");
         if (r != EXIT_DONE)
                 return r;
-        r = stored_stages_read(query.answer, &ret->export);
+        r = stored_stages_read(query.answer, &ret->stages);
         if (r < 0)
                 return command_fail(r);
-        stored_stages_join_job(&ret->export, job_query.answer);
-        if (ret->export.n > 0)
+        stored_stages_join_job(&ret->stages, job_query.answer);
+        if (ret->stages.n > 0)
                 return find_changes(line, job, &ret->changes);
         message_print("job %s has no statistics of a data pipeline; 'perfctl pipeline submit' sends them", job);
         return EXIT_FAILED;
@@ -246,14 +226,15 @@ static void write_straggler(const Straggler *straggler, void *userdata) {
         }
         straggler_put(straggler, &text);
         screen_text(output->screen, text.text ?: "");
-        buffer_puts(output->screen->out, ".\n");
+        buffer_putc(output->screen->out, '\n');
 }
 
 static int diagnose_ranks(const char *file, PipelineMeasure measure, Output *output) {
         scoped(buffer_deinit) Buffer text = {};
         scoped(rank_series_deinit) RankSeries series = {};
-        Straggler straggler = { .measure = measure };
-        size_t found;
+        Straggler straggler = { .measure = measure, .value = NAN };
+        const char *names[RANK_SERIES_PARTS];
+        size_t found, turns[RANK_SERIES_PARTS];
         int r;
 
         r = input_read(file, &text);
@@ -267,12 +248,18 @@ static int diagnose_ranks(const char *file, PipelineMeasure measure, Output *out
                 return EXIT_FAILED;
         }
         straggler.n_ranks = series.n;
+        straggler.in_turn = names;
+        straggler.n_in_turn = rank_series_find_turns(&series, measure, turns);
+        for (size_t i = 0; i < straggler.n_in_turn; i++)
+                names[i] = series.names[turns[i]];
         found = pipeline_ranks_straggler(series.means, series.n, measure, &straggler.median);
         if (found < series.n) {
                 straggler.name = series.names[found];
                 straggler.value = series.means[found];
+        }
+        if (found < series.n || straggler.n_in_turn > 0)
                 write_straggler(&straggler, output);
-        } else if (!output->json)
+        else if (!output->json)
                 buffer_printf(output->screen->out, "None of the %zu ranks is a straggler.\n", series.n);
         return EXIT_DONE;
 }
@@ -287,14 +274,14 @@ typedef struct Diagnosed {
 
 static void diagnosed_deinit(Diagnosed *diagnosed) {
         for (size_t i = 0; i < diagnosed->n; i++) {
-                spdl_export_deinit(&diagnosed->sources[i].export);
+                stage_set_deinit(&diagnosed->sources[i].stages);
                 stage_changes_deinit(&diagnosed->sources[i].changes);
         }
         free(diagnosed->sources);
         free(diagnosed->files);
 }
 
-static int read_files(const CommandLine *line, const SpdlSettings *settings, Diagnosed *ret) {
+static int read_files(const CommandLine *line, bool counts_open_periods, Diagnosed *ret) {
         size_t n = (size_t)line->n_arguments;
         int r = EXIT_DONE;
 
@@ -307,9 +294,9 @@ static int read_files(const CommandLine *line, const SpdlSettings *settings, Dia
                 const char *argument = line->arguments[ret->n];
                 bool of_job = is_job(argument);
 
-                r = of_job ? read_job(line, argument, source) : read_file(argument, settings, &source->export);
-                ret->files[ret->n] = (RankFile){ of_job ? argument : input_name(argument), of_job, source->export.stages,
-                                                    source->export.n };
+                r = of_job ? read_job(line, argument, source) : read_file(argument, counts_open_periods, &source->stages);
+                ret->files[ret->n] = (RankFile){ of_job ? argument : input_name(argument), of_job, source->stages.stages,
+                                                    source->stages.n };
         }
         return r;
 }
@@ -329,12 +316,12 @@ static int diagnose_files(const CommandLine *line, Output *output) {
         const PipelineDiagnoseOptions *options = line->options;
         scoped(diagnosed_deinit) Diagnosed diagnosed = {};
         RankWait wait = {};
-        SpdlSettings settings;
+        bool counts_open_periods;
         int r;
 
-        r = parse_producer(line, &settings);
+        r = parse_producer(line, &counts_open_periods);
         if (r == EXIT_DONE)
-                r = read_files(line, &settings, &diagnosed);
+                r = read_files(line, counts_open_periods, &diagnosed);
         if (r == EXIT_DONE && output->json)
                 json_put_array_begin(output->json, "pipelines");
         if (r == EXIT_DONE)
@@ -342,7 +329,7 @@ static int diagnose_files(const CommandLine *line, Output *output) {
         if (r != EXIT_DONE)
                 return r;
         for (size_t i = 0; i < diagnosed.n; i++)
-                add_wait(&wait, &diagnosed.sources[i].export, (unsigned)options->threads);
+                add_wait(&wait, &diagnosed.sources[i].stages, (unsigned)options->threads);
         if (output->json)
                 json_array_end(output->json);
         write_wait(&wait, output);

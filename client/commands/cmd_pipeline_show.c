@@ -44,7 +44,7 @@ typedef struct PipelineAnswers {
 
 /* Writes each pipeline of a job. json: NULL for text. */
 static int write_pipelines(const PipelineAnswers *answers, Screen *screen, Json *json) {
-        scoped(spdl_export_deinit) SpdlExport stages = {};
+        scoped(stage_set_deinit) StageSet stages = {};
         const char *job = value_get_string(answers->job, "id") ?: "";
         VerdictPipeline pipeline;
         size_t at = 0;

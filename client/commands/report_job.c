@@ -17,7 +17,7 @@
 /* Writes the verdict about each data pipeline of the job, if it has any. */
 static void write_pipelines(Screen *screen, const GlobalOptions *global, const Value *job) {
         scoped(api_query_deinit) ApiQuery query = {};
-        scoped(spdl_export_deinit) SpdlExport stages = {};
+        scoped(stage_set_deinit) StageSet stages = {};
         char path[JOB_ID_MAX + 32];
         VerdictPipeline pipeline;
         const Value *answer;

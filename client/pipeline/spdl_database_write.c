@@ -13,14 +13,14 @@
 #define COLUMNS_MAX 10
 
 /* A table of SPDL. Its columns are a time, a name, and members of an interval of perfd. */
-typedef struct SpdlTable {
+typedef struct WrittenTable {
         const char *create, *insert;
         const char *part;                 /* of the intervals */
         const char *suffix;               /* of the name */
         const char *members[COLUMNS_MAX]; /* NULL-terminated */
-} SpdlTable;
+} WrittenTable;
 
-static const SpdlTable tables[] = {
+static const WrittenTable tables[] = {
         {
                 "CREATE TABLE task_stats (id INTEGER PRIMARY KEY, timestamp REAL, name TEXT, num_tasks INTEGER, num_failures INTEGER,"
                 " ave_time REAL, p90_time REAL, p99_time REAL); CREATE INDEX task_stats_timestamp ON task_stats (timestamp)",
@@ -92,7 +92,7 @@ static void bind_name(SpdlWriter *writer, const char *name, const char *suffix) 
         (void)writer->library.bind_text(writer->statement, 2, text, -1, SQLITE_TRANSIENT);
 }
 
-static int put_interval(SpdlWriter *writer, const SpdlTable *table, const Value *interval) {
+static int put_interval(SpdlWriter *writer, const WrittenTable *table, const Value *interval) {
         double v;
 
         (void)writer->library.bind_double(writer->statement, 1, value_get_double(interval, "end_ms", &v) ? v / 1e3 : 0);

@@ -49,33 +49,30 @@ static const struct {
 #define SHARED_TIME "event_time"
 #define PREFIX      "pipeline:"
 
-typedef struct StageRow {
-        PipelineStage stage;
-        const Value *columns[N_COLUMNS]; /* borrowed from the document; NULL: not in the file */
-} StageRow;
+/* Lists of one stage, borrowed from the document; NULL: not in the file. */
+typedef struct StageColumns {
+        const Value *items[N_COLUMNS];
+} StageColumns;
 
-typedef struct StageRows {
-        StageRow *items; /* owned */
-        size_t n;
-        const Value *shared_time; /* borrowed; may be NULL */
-} StageRows;
+typedef struct ExportReader {
+        SpdlTable *table;
+        StageColumns *columns; /* owned; of each stage of the table */
+        size_t n_allocated, n_columns;
+        const Value *shared_time; /* may be NULL */
+        char *error;              /* SPDL_TABLE_ERROR_MAX bytes */
+} ExportReader;
 
-static void rows_deinit(StageRows *rows) {
-        free(rows->items);
+static void reader_deinit(ExportReader *reader) {
+        free(reader->columns);
 }
 
-void spdl_export_deinit(SpdlExport *export) {
-        free(export->stages);
-        *export = (SpdlExport){};
-}
-
-int spdl_export_refuse(SpdlExport *export, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static int refuse(const ExportReader *reader, const char *format, ...) {
         va_list args;
 
         va_start(args, format);
-        (void)vsnprintf(export->error, sizeof(export->error), format, args);
+        (void)vsnprintf(reader->error, SPDL_TABLE_ERROR_MAX, format, args);
         va_end(args);
-        return SPDL_EXPORT_INVALID;
+        return SPDL_TABLE_INVALID;
 }
 
 /* --- members -------------------------------------------------------------------------------------- */
@@ -95,53 +92,45 @@ static size_t split_key(const char *key, SpdlColumn *ret) {
         return 0;
 }
 
-static int find_row(StageRows *rows, const PipelineStage *stage, StageRow **ret) {
-        for (size_t i = rows->n; i-- > 0;)
-                if (pipeline_stage_compare(&rows->items[i].stage, stage) == 0) {
-                        *ret = &rows->items[i];
-                        return 0;
-                }
-        if (ARRAY_EXTEND(rows->items, rows->n) < 0)
+static int find_columns(ExportReader *reader, size_t stage, StageColumns **ret) {
+        if (ARRAY_RESERVE(reader->columns, reader->n_allocated, stage + 1) < 0)
                 return -ENOMEM;
-        *ret = &rows->items[rows->n++];
-        **ret = (StageRow){ .stage = *stage };
+        if (stage == reader->n_columns)
+                reader->columns[reader->n_columns++] = (StageColumns){};
+        *ret = &reader->columns[stage];
         return 0;
 }
 
 /* Members that are not of a stage are ignored: exports may have other series. */
-static int take_member(SpdlExport *export, StageRows *rows, const char *name, const Member *member) {
+static int take_member(ExportReader *reader, const Member *member) {
         const char *key = member->key;
-        PipelineStage stage;
+        StageColumns *columns = NULL;
         SpdlColumn column;
-        size_t n_label;
-        StageRow *row;
+        size_t n_label, stage;
         int r;
 
         if (strcmp(key, SHARED_TIME) == 0 && member->value.type == VALUE_LIST)
-                rows->shared_time = &member->value;
+                reader->shared_time = &member->value;
         if (strncmp(key, PREFIX, strlen(PREFIX)) == 0)
                 key += strlen(PREFIX);
         n_label = split_key(key, &column);
-        if (n_label == 0 || !pipeline_stage_parse(&stage, key, n_label))
-                return 0;
+        r = n_label == 0 ? SPDL_TABLE_NO_STAGE : spdl_table_find_stage(reader->table, key, n_label, &stage, reader->error);
+        if (r == 0)
+                r = find_columns(reader, stage, &columns);
+        if (r != 0)
+                return r == SPDL_TABLE_NO_STAGE ? 0 : r;
         if (member->value.type != VALUE_LIST)
-                return spdl_export_refuse(export, "%s: '%.80s' is %s; expected a list", name, member->key, value_type_text(&member->value));
-
-        r = find_row(rows, &stage, &row);
-        if (r < 0)
-                return r;
-        if (rows->n > PIPELINE_STAGES_MAX)
-                return spdl_export_refuse(export, "%s: more than %u stages", name, PIPELINE_STAGES_MAX);
-        if (row->columns[column])
-                return spdl_export_refuse(export, "%s: '%.80s' is a second list of these values for the same stage; give each pipeline a "
-                                          "file of its own", name, member->key);
-        row->columns[column] = &member->value;
+                return refuse(reader, "'%.80s' is %s; expected a list", member->key, value_type_text(&member->value));
+        if (columns->items[column])
+                return refuse(reader, "'%.80s' is a second list of these values for the same stage; give each pipeline a file of its own",
+                              member->key);
+        columns->items[column] = &member->value;
         return 0;
 }
 
 /* --- values --------------------------------------------------------------------------------------- */
 
-/* Reads value i of a column, NAN if it is missing. Returns false for a value that is not a number, or negative. */
+/* Reads value i of a column, NAN if it is missing. Returns false for a value that is not a number. */
 static bool get_number(const Value *list, size_t i, double *ret) {
         const Value *value = list && i < list->n_items ? &list->items[i] : NULL;
 
@@ -149,39 +138,49 @@ static bool get_number(const Value *list, size_t i, double *ret) {
         if (!value || value->type == VALUE_NULL)
                 return true;
         if (value->type == VALUE_STRING)
-                return parse_double(value->string, ret) == 0 && *ret >= 0;
+                return parse_double(value->string, ret) == 0;
         if (!value_is_number(value))
                 return false;
         *ret = value_number(value);
-        return isfinite(*ret) && *ret >= 0;
+        return isfinite(*ret);
 }
 
-/* Columns of tasks and of queues have intervals of their own. */
-typedef struct SpdlGroup {
-        SpdlColumn begin, clock; /* the clock is the last column */
-} SpdlGroup;
+/* Returns a time, NAN if it is missing or no time. */
+static double get_time(const Value *list, size_t i) {
+        double time_s;
 
-static const SpdlGroup task_group = { COLUMN_TASKS, COLUMN_TASK_CLOCK }, queue_group = { COLUMN_ITEMS, COLUMN_QUEUE_CLOCK };
+        return get_number(list, i, &time_s) && time_s >= 0 ? time_s : NAN;
+}
 
-static int get_values(SpdlExport *export, const char *name, const StageRow *row, const SpdlGroup *group, size_t i,
-                      double ret[static N_COLUMNS]) {
-        for (SpdlColumn c = group->begin; c < group->clock; c++)
-                if (!get_number(row->columns[c], i, &ret[c]))
-                        return spdl_export_refuse(export, "%s: stage '%.80s', interval %zu: expected a number that is not negative",
-                                                  name, row->stage.name, i + 1);
-        if (group == &task_group && ret[COLUMN_FAILURES] > ret[COLUMN_TASKS])
-                return spdl_export_refuse(export, "%s: stage '%.80s', interval %zu: more failures than tasks", name,
-                                          row->stage.name, i + 1);
-        if (group == &queue_group && ret[COLUMN_READINESS] > 1)
-                return spdl_export_refuse(export, "%s: stage '%.80s', interval %zu: the occupancy is above 1", name,
-                                          row->stage.name, i + 1);
-        return 0;
+/* The tasks and the queue of a stage have lists and intervals of their own. */
+typedef struct ColumnGroup {
+        PipelinePart part;
+        SpdlColumn begin, clock;         /* the clock is the last column */
+        SpdlValue values[N_COLUMNS]; /* of the columns from `begin`; N_SPDL_VALUES: not a value of a row */
+} ColumnGroup;
+
+static const ColumnGroup task_group = { PIPELINE_TASKS, COLUMN_TASKS, COLUMN_TASK_CLOCK, { SPDL_COUNT, SPDL_FAILURES, SPDL_TIME } };
+static const ColumnGroup queue_group = { PIPELINE_QUEUE, COLUMN_ITEMS, COLUMN_QUEUE_CLOCK,
+                                         { SPDL_COUNT, N_SPDL_VALUES, SPDL_TIME, SPDL_GET, SPDL_OCCUPANCY } };
+
+static SpdlRow read_row(const StageColumns *columns, const ColumnGroup *group, const Value *times, size_t stage, size_t i) {
+        SpdlRow row = spdl_table_row(stage, group->part, i + 1);
+
+        for (SpdlColumn c = group->begin; c < group->clock; c++) {
+                SpdlValue value = group->values[c - group->begin];
+
+                if (value == N_SPDL_VALUES || get_number(columns->items[c], i, &row.values[value]))
+                        continue;
+                row.wrong = value;
+                row.wrong_type = columns->items[c]->items[i].type;
+        }
+        row.end_s = get_time(times, i);
+        return row;
 }
 
 /* Finds the median difference of the times, NAN without two of them. */
 static int find_spacing(const Value *times, double *ret) {
         scoped(freep) double *differences = NULL;
-        double before, now;
         size_t n = 0;
 
         *ret = NAN;
@@ -190,142 +189,130 @@ static int find_spacing(const Value *times, double *ret) {
         differences = calloc(times->n_items, sizeof(*differences));
         if (!differences)
                 return -ENOMEM;
-        for (size_t i = 1; i < times->n_items; i++)
-                if (get_number(times, i - 1, &before) && get_number(times, i, &now) && now > before)
-                        differences[n++] = now - before;
+        for (size_t i = 1; i < times->n_items; i++) {
+                double difference = get_time(times, i) - get_time(times, i - 1);
+
+                if (difference > 0)
+                        differences[n++] = difference;
+        }
         if (n > 0)
                 *ret = statistics_median_in_place(differences, n);
         return 0;
 }
 
-/* Returns false if the interval has no elapsed time or no number of items. */
-static bool complete_queue(double values[static N_COLUMNS], double spacing, double *ret_elapsed) {
-        double *items = &values[COLUMN_ITEMS], rate = values[COLUMN_RATE];
+/* Computes the elapsed time, or the number of items, from the other one and the rate. */
+static void complete_queue(SpdlRow *row, const Value *rates, double spacing) {
+        double *items = &row->values[SPDL_COUNT], *elapsed = &row->values[SPDL_ELAPSED], rate;
 
-        *ret_elapsed = spacing;
+        *elapsed = spacing;
+        if (!get_number(rates, row->at - 1, &rate))
+                rate = NAN;
         if (isnan(*items))
-                *items = rate * spacing;
-        else if (rate > 0)
-                *ret_elapsed = *items / rate;
-        return !isnan(*items) && !isnan(*ret_elapsed) && !isnan(values[COLUMN_PUT]) && !isnan(values[COLUMN_GET]);
+                *items = round(rate * spacing); /* a number of items, as the rate is that of whole items */
+        if (rate > 0 && *items > 0)
+                *elapsed = *items / rate;
 }
 
-static bool add_tasks(StageRow *row, const double values[static N_COLUMNS], double spacing) {
-        double failures = isnan(values[COLUMN_FAILURES]) ? 0 : values[COLUMN_FAILURES];
+/* A row with a wrong value is kept, so that the error is told. */
+static bool is_complete(const SpdlRow *row) {
+        const double *values = row->values;
 
-        if (isnan(values[COLUMN_TASKS]) || isnan(values[COLUMN_TASK_TIME]))
+        if (row->wrong != N_SPDL_VALUES)
+                return true;
+        if (isnan(values[SPDL_COUNT]) || isnan(values[SPDL_TIME]))
                 return false;
-        pipeline_stage_add_tasks(&row->stage, isnan(spacing) ? 0 : spacing, values[COLUMN_TASKS], failures, values[COLUMN_TASK_TIME]);
-        return true;
-}
-
-static bool add_queue(StageRow *row, double values[static N_COLUMNS], double spacing, const SpdlSettings *settings) {
-        double elapsed_s;
-        bool is_right;
-
-        if (!complete_queue(values, spacing, &elapsed_s))
-                return false;
-        is_right = values[COLUMN_ITEMS] > 0 || settings->counts_open_periods;
-        pipeline_stage_add_queue(&row->stage, elapsed_s, values[COLUMN_ITEMS], values[COLUMN_PUT], values[COLUMN_GET],
-                                 is_right ? values[COLUMN_READINESS] : NAN);
-        return true;
+        return row->part == PIPELINE_TASKS || (!isnan(values[SPDL_ELAPSED]) && !isnan(values[SPDL_GET]));
 }
 
 static bool is_repeated(const Value *times, size_t i) {
-        double before, now;
-
-        return i > 0 && times && get_number(times, i - 1, &before) && get_number(times, i, &now) && before == now;
+        return i > 0 && get_time(times, i - 1) == get_time(times, i);
 }
 
-static int check_lengths(SpdlExport *export, const char *name, const StageRow *row, const SpdlGroup *group, size_t *ret) {
+static int check_lengths(const ExportReader *reader, const ColumnGroup *group, size_t stage, size_t *ret) {
+        const Value *const *lists = reader->columns[stage].items;
+
         *ret = 0;
         for (SpdlColumn c = group->begin; c < group->clock; c++)
-                if (row->columns[c] && row->columns[c]->n_items > *ret)
-                        *ret = row->columns[c]->n_items;
+                if (lists[c] && lists[c]->n_items > *ret)
+                        *ret = lists[c]->n_items;
         for (SpdlColumn c = group->begin; c < group->clock; c++)
-                if (row->columns[c] && row->columns[c]->n_items != *ret)
-                        return spdl_export_refuse(export, "%s: stage '%.80s': the lists have %zu and %zu values; each needs one for each "
-                                                  "interval", name, row->stage.name, *ret, row->columns[c]->n_items);
+                if (lists[c] && lists[c]->n_items != *ret)
+                        return refuse(reader, "stage '%.80s': the lists have %zu and %zu values; each needs one for each interval",
+                                      reader->table->stages[stage].label, *ret, lists[c]->n_items);
         return 0;
 }
 
-static int add_group(SpdlExport *export, const char *name, const Value *times, StageRow *row, const SpdlGroup *group,
-                     const SpdlSettings *settings) {
-        double values[N_COLUMNS], spacing;
+/* Adds the rows of a group. *ret: number of intervals with a row. */
+static int add_group(ExportReader *reader, const ColumnGroup *group, const Value *times, size_t stage, size_t *ret) {
+        const StageColumns *columns = &reader->columns[stage];
+        double spacing = NAN;
         size_t n;
         int r;
 
-        r = check_lengths(export, name, row, group, &n);
+        *ret = 0;
+        r = check_lengths(reader, group, stage, &n);
         if (r == 0)
                 r = find_spacing(times, &spacing);
-        for (size_t i = n >= 3; r == 0 && i < n; i++) {
-                bool is_added;
+        for (size_t i = 0; r == 0 && i < n; i++) {
+                SpdlRow row = read_row(columns, group, times, stage, i);
 
-                r = get_values(export, name, row, group, i, values);
-                if (r != 0)
-                        return r;
-                if (is_repeated(times, i))
-                        is_added = false;
-                else if (group == &task_group)
-                        is_added = add_tasks(row, values, spacing);
+                if (group->part == PIPELINE_QUEUE)
+                        complete_queue(&row, columns->items[COLUMN_RATE], spacing);
                 else
-                        is_added = add_queue(row, values, spacing, settings);
-                export->n_left_out += !is_added;
+                        row.values[SPDL_ELAPSED] = spacing;
+                if (is_repeated(times, i) || !is_complete(&row)) {
+                        reader->table->n_left_out++;
+                        continue;
+                }
+                r = spdl_table_add(reader->table, &row);
+                (*ret)++;
         }
         return r;
 }
 
-/* Files of SPDL 0.6 have one clock for the tasks and the queue. */
-static int add_row(SpdlExport *export, const char *name, const StageRows *rows, StageRow *row, const SpdlSettings *settings) {
-        const Value *of_tasks = row->columns[COLUMN_TASK_CLOCK], *of_queue = row->columns[COLUMN_QUEUE_CLOCK];
+/*
+ * Files of SPDL 0.6 have one clock for the tasks and the queue. If the queue has all intervals, the elapsed time of the tasks is that of
+ * the queue, which is more exact than the spacing of the times.
+ */
+static int add_stage(ExportReader *reader, size_t stage) {
+        const StageColumns *columns = &reader->columns[stage];
+        const Value *of_tasks = columns->items[COLUMN_TASK_CLOCK], *of_queue = columns->items[COLUMN_QUEUE_CLOCK];
+        size_t begin = reader->table->n, n_tasks, n_queue;
         int r;
 
-        r = add_group(export, name, of_tasks ?: of_queue ?: rows->shared_time, row, &task_group, settings);
-        return r == 0 ? add_group(export, name, of_queue ?: of_tasks ?: rows->shared_time, row, &queue_group, settings) : r;
+        r = add_group(reader, &task_group, of_tasks ?: of_queue ?: reader->shared_time, stage, &n_tasks);
+        if (r == 0)
+                r = add_group(reader, &queue_group, of_queue ?: of_tasks ?: reader->shared_time, stage, &n_queue);
+        for (size_t i = begin; r == 0 && n_tasks == n_queue && i < begin + n_tasks; i++)
+                reader->table->rows[i].values[SPDL_ELAPSED] = NAN;
+        return r;
 }
 
 /* --- the file ------------------------------------------------------------------------------------- */
 
-static int add_rows(SpdlExport *export, const char *name, StageRows *rows, const SpdlSettings *settings) {
-        int r = 0;
-
-        for (size_t i = 0; r == 0 && i < rows->n; i++)
-                r = add_row(export, name, rows, &rows->items[i], settings);
-        if (r != 0)
-                return r;
-        if (rows->n == 0)
-                return spdl_export_refuse(export, "%s: no member is a stage of a pipeline, such as \"0:1:decode_num_tasks\"", name);
-
-        export->stages = calloc(rows->n, sizeof(*export->stages));
-        if (!export->stages)
-                return -ENOMEM;
-        for (size_t i = 0; i < rows->n; i++)
-                export->stages[i] = rows->items[i].stage;
-        export->n = rows->n;
-        qsort(export->stages, export->n, sizeof(*export->stages), pipeline_stage_compare);
-        return 0;
-}
-
-int spdl_export_read(SpdlExport *export, const char *name, const Buffer *text, const SpdlSettings *settings) {
+int spdl_export_read(SpdlTable *table, const Buffer *text, char ret_error[static SPDL_TABLE_ERROR_MAX]) {
         scoped(arena_deinit) Arena arena = {};
-        scoped(rows_deinit) StageRows rows = {};
+        scoped(reader_deinit) ExportReader reader = { .table = table, .error = ret_error };
         const Value *document, *more;
-        ValueReader reader;
+        ValueReader values;
         ValueError error;
         int r;
 
-        *export = (SpdlExport){};
         r = arena_init(&arena, value_parse_arena_size(text->n));
         if (r < 0)
                 return r;
-        value_parse_begin(&reader, text->text ?: "", text->n);
-        r = value_parse_next(&reader, &arena, &document, &error);
+        value_parse_begin(&values, text->text ?: "", text->n);
+        r = value_parse_next(&values, &arena, &document, &error);
         if (r == VALUE_MALFORMED)
-                return spdl_export_refuse(export, "%s:%u:%u: %s", name, error.line, error.column, error.text);
-        if (r != 0 || document->type != VALUE_OBJECT || value_parse_next(&reader, &arena, &more, &error) != VALUE_END)
-                return spdl_export_refuse(export, "%s: expected one JSON object", name);
+                return refuse(&reader, "line %u, column %u: %s", error.line, error.column, error.text);
+        if (r != 0 || document->type != VALUE_OBJECT || value_parse_next(&values, &arena, &more, &error) != VALUE_END)
+                return refuse(&reader, "expected one JSON object");
 
         for (size_t i = 0; r == 0 && i < document->n_members; i++)
-                r = take_member(export, &rows, name, &document->members[i]);
-        return r == 0 ? add_rows(export, name, &rows, settings) : r;
+                r = take_member(&reader, &document->members[i]);
+        if (r == 0 && table->n_stages == 0)
+                return refuse(&reader, "no member is a stage of a pipeline, such as \"0:1:decode_num_tasks\"");
+        for (size_t i = 0; r == 0 && i < table->n_stages; i++)
+                r = add_stage(&reader, i);
+        return r;
 }

@@ -5,13 +5,13 @@
  * SPDL log: statistics of pipelines in the lines that SPDL logs
  *
  * SPDL logs a line for the tasks and for the queue of each stage: after each interval, if there are intervals, and the totals of the run
- * at its end. Whatever precedes the stage in brackets, such as a time, is ignored, and so are other lines.
+ * at its end. The date and time may be anywhere before the stage in brackets. Other lines are ignored.
  */
 
-#include "client/pipeline/spdl_export.h"
+#include "client/pipeline/spdl_table.h"
 
 /*
- * Reads a text. name: of the text, for messages. The last line of a stage counts alone if it has the totals of the run. Otherwise the
- * intervals are added up. Returns 0, SPDL_EXPORT_INVALID or -ENOMEM. Call spdl_export_deinit() in all cases.
+ * Reads a text into an empty table. Instead of the totals of a run, the table has its last interval. Returns 0, SPDL_TABLE_INVALID or
+ * -ENOMEM.
  */
-int spdl_log_read(SpdlExport *export, const char *name, const Buffer *text, const SpdlSettings *settings);
+int spdl_log_read(SpdlTable *table, const Buffer *text, char ret_error[static SPDL_TABLE_ERROR_MAX]);

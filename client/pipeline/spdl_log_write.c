@@ -58,10 +58,11 @@ static void put_queue(Buffer *out, const Value *interval) {
 
 static void put_line(Buffer *out, const Value *interval) {
         const char *part = value_get_string(interval, "part") ?: "";
+        uint64_t end_ms = (uint64_t)number(interval, "end_ms");
         char end[TEXT_MAX];
 
-        text_time((uint64_t)number(interval, "end_ms"), end);
-        buffer_printf(out, "%s [%s", end, value_get_string(interval, "stage") ?: "");
+        text_time(end_ms, end);
+        buffer_printf(out, "%s,%03u [%s", end, (unsigned)(end_ms % 1000), value_get_string(interval, "stage") ?: "");
         if (strcmp(part, "queue") == 0) {
                 put_queue(out, interval);
                 return;

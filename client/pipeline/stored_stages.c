@@ -62,19 +62,19 @@ static bool read_stage(const Value *from, PipelineStage *ret) {
         return true;
 }
 
-static void read_first_batch(const Value *from, SpdlExport *ret) {
+static void read_first_batch(const Value *from, StageSet *ret) {
         if (!from)
                 return;
         ret->first_batch_ms = number(from, "time_ms");
         ret->job.first_wait_s = number(from, "seconds");
 }
 
-int stored_stages_read(const Value *answer, SpdlExport *ret) {
+int stored_stages_read(const Value *answer, StageSet *ret) {
         const Value *list = value_get(answer, "stages");
         double n_threads = number(value_get_given(answer, "description"), "threads");
         size_t n = list && list->type == VALUE_LIST ? list->n_items : 0;
 
-        *ret = (SpdlExport){ .n_threads = n_threads <= THREADS_MAX ? (unsigned)n_threads : 0, .job = pipeline_job_unknown() };
+        *ret = (StageSet){ .n_threads = n_threads <= THREADS_MAX ? (unsigned)n_threads : 0, .job = pipeline_job_unknown() };
         read_first_batch(value_get_given(answer, "first_batch"), ret);
         ret->stages = calloc(n + 1, sizeof(*ret->stages));
         if (!ret->stages)
@@ -106,7 +106,7 @@ static unsigned find_gpus(const Value *job) {
         return text && parse_u64(text, &n) == 0 && n <= GPUS_MAX ? (unsigned)n : 0;
 }
 
-void stored_stages_join_job(SpdlExport *stages, const Value *job) {
+void stored_stages_join_job(StageSet *stages, const Value *job) {
         double duration_s = find_metric(job, "duration_seconds"), cpu_s = 3600 * find_metric(job, "node_cpu_hours");
         double used_s = cpu_s - 3600 * find_metric(job, "node_unused_cpu_hours"), cpus = find_metric(job, "job_cpus_used");
 

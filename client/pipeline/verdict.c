@@ -16,15 +16,15 @@ static const char *name_of(const VerdictPipeline *pipeline, size_t i) {
         return i < pipeline->n ? pipeline->stages[i].name : "the source";
 }
 
-bool verdict_next(const SpdlExport *export, unsigned n_threads, size_t *at, VerdictPipeline *ret) {
+bool verdict_next(const StageSet *set, unsigned n_threads, size_t *at, VerdictPipeline *ret) {
         size_t begin = *at, end = begin;
 
-        if (begin == export->n)
+        if (begin == set->n)
                 return false;
-        while (end < export->n && export->stages[end].pipeline == export->stages[begin].pipeline)
+        while (end < set->n && set->stages[end].pipeline == set->stages[begin].pipeline)
                 end++;
-        *ret = (VerdictPipeline){ .stages = &export->stages[begin], .n = end - begin, .n_threads = n_threads ?: export->n_threads,
-                                  .job = export->has_job ? export->job : pipeline_job_unknown() };
+        *ret = (VerdictPipeline){ .stages = &set->stages[begin], .n = end - begin, .n_threads = n_threads ?: set->n_threads,
+                                  .job = set->has_job ? set->job : pipeline_job_unknown() };
         ret->diagnosis = pipeline_diagnosis_of(ret->stages, ret->n, ret->n_threads);
         pipeline_job_join(&ret->job, &ret->diagnosis, ret->stages, ret->n);
         *at = end;
@@ -119,6 +119,21 @@ static void write_cpu(const VerdictPipeline *pipeline, Buffer *out) {
                               name_of(pipeline, diagnosis->stage));
 }
 
+/* Writes which stage, the last with tasks, waits for room although the loop waits for items. */
+static void write_handover(const VerdictPipeline *pipeline, Buffer *out) {
+        StageAccounting last;
+        size_t i = pipeline->n;
+
+        while (i > 0 && !account(pipeline, i - 1, &last))
+                i--;
+        buffer_puts(out, "No stage is the limit: ");
+        if (i > 0)
+                buffer_printf(out, "%s waits for room %.0f %% of the time, and the training loop waits for items", name_of(pipeline, i - 1),
+                              100 * last.blocked);
+        buffer_puts(out, ". Enlarge the buffer of the sink, and check what delays the handover, for example the Python interpreter's "
+                         "lock.");
+}
+
 /* Writes what the job waited for, besides the limit. */
 static void write_job(const VerdictPipeline *pipeline, Buffer *out) {
         const PipelineJob *job = &pipeline->job;
@@ -166,8 +181,7 @@ void verdict_write_sentence(const VerdictPipeline *pipeline, Buffer *out) {
                               diagnosis->busy_workers, name_of(pipeline, diagnosis->stage));
                 break;
         case PIPELINE_LIMIT_HANDOVER:
-                buffer_puts(out, "No stage is the limit: the last one waits for room, and the training loop waits for items. Enlarge the "
-                                 "buffer of the sink, and check what delays the handover, for example the Python interpreter's lock.");
+                write_handover(pipeline, out);
                 break;
         default:
                 buffer_puts(out, "The limit is not known: no stage is busy, waits for items or waits for room most of the time.");

@@ -6,7 +6,7 @@
  */
 
 #include "client/cli/grid.h"
-#include "client/pipeline/spdl_export.h"
+#include "client/pipeline/stage_set.h"
 #include "pipeline/pipeline_diagnosis.h"
 #include "util/json.h"
 
@@ -19,10 +19,10 @@ typedef struct VerdictPipeline {
 } VerdictPipeline;
 
 /*
- * Returns the next pipeline of an export, diagnosed; false: there is none. *at: first 0. n_threads: 0 for those of the export. Stages are
+ * Returns the next pipeline of a set, diagnosed; false: there is none. *at: first 0. n_threads: 0 for those of the set. Stages are
  * borrowed.
  */
-bool verdict_next(const SpdlExport *export, unsigned n_threads, size_t *at, VerdictPipeline *ret);
+bool verdict_next(const StageSet *set, unsigned n_threads, size_t *at, VerdictPipeline *ret);
 
 /* Returns the time for which the training loop waited for data, in seconds; NAN: unknown. */
 double verdict_waited_s(const VerdictPipeline *pipeline);

@@ -33,11 +33,13 @@ static size_t find_most_running(const PipelineStage *stages, size_t n) {
 }
 
 /*
- * Returns how many of n workers wait for a CPU at a time. The kernel measures the share of the time in which at least one does: with n
- * workers that wait independently, each for a share w, that is 1 - (1 - w)^n.
+ * Returns how many of n workers wait for a CPU at a time. The kernel measures the share of the time in which at least one does, for each
+ * CPU, and takes the mean: with k workers on a CPU that wait independently, each for a share w, that is 1 - (1 - w)^k.
  */
-static double count_waiting(double cpu_waited, double n) {
-        return n * (1 - pow(1 - fmin(cpu_waited, 0.999), 1 / n));
+static double count_waiting(const PipelineJob *job, double n) {
+        double n_cpus = fmin(n, fmax(1, job->cpus_given));
+
+        return n * (1 - pow(1 - fmin(job->cpu_waited, 0.999), n_cpus / n));
 }
 
 /* Other work on a node that has CPUs to spare takes nothing from the job, and little from tasks that hardly compute. */
@@ -46,7 +48,7 @@ static bool is_host_busy(const PipelineJob *job, double busy_workers) {
 
         return job->cpus_of_others >= OTHERS_MIN * job->cpus_of_node && job->cpu_waited >= WAITED_MIN &&
                job->cpus_used + job->cpus_of_others >= NODE_FULL * job->cpus_of_node &&
-               job->cpus_used + count_waiting(job->cpu_waited, n) >= ON_CPU_MIN * n;
+               job->cpus_used + count_waiting(job, n) >= ON_CPU_MIN * n;
 }
 
 static void set_limit(PipelineDiagnosis *diagnosis, PipelineLimit limit, size_t stage, PipelineDirection direction,

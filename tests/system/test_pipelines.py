@@ -86,8 +86,8 @@ class Pipelines(harness.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         text = done.stdout
         self.assertEqual(len(text.splitlines()), 31)
-        self.assertEqual(text.splitlines()[2], "2025-11-24 16:01:00 [0:1:decode[4]]\tCompleted  2400 tasks (  0 failed). Ave task time:   "
-                                               "99.5 [ ms]. P90:  120.0 [ ms]. P99:    0.0 [ us].")
+        self.assertEqual(text.splitlines()[2], "2025-11-24 16:01:00,000 [0:1:decode[4]]\tCompleted  2400 tasks (  0 failed). Ave task "
+                                               "time:   99.5 [ ms]. P90:  120.0 [ ms]. P99:    0.0 [ us].")
         self.assertIn("[1:0:sink_queue]\tProcessed     7 items in   60.0 [sec] (QPS:    0.1) Ave wait time: put:    0.0 [ us], get (by "
                       "next stage):   50.0 [ us]. P90: put:    0.0 [ us], get:    0.0 [ us]. P99: put:    0.0 [ us], get:    0.0 [ us]. "
                       "Occupancy rate: nan%\n", text)
@@ -195,7 +195,7 @@ class Pipelines(harness.TestCase):
         _, path = self.import_rows(daemon, [(BEGIN_S + 60 * m, STAGE, 10, 0, 0.1) for m in range(1, 2000)])
         with open(path, "rb") as file:
             content = file.read()
-        cases = ((b"no database", "file is not a database"), (b"", "no such table"), (content[:20000], "malformed"))
+        cases = ((b"no database", "neither a database or a JSON object"), (b"", "nor a log"), (content[:20000], "malformed"))
         for n, (text, words) in enumerate(cases):
             path = os.path.join(directory, str(n))
             with open(path, "wb") as file:

@@ -371,6 +371,42 @@ static void the_job_explains_a_busy_stage(void **state) {
         }
 }
 
+/*
+ * SPDL's experiment: a training job whose node is at 45 % of its CPUs, beside more and more processes without a purpose. What its rate
+ * lacks of the highest one, 4.29 batches a second, is time in which it waited for a CPU.
+ */
+static void the_published_noisy_neighbour_is_named(void **state) {
+        static const Minute minutes[] = {
+                { "0:src", 0, 0, 2400, 0.02, 1e-5 }, { "1:decode[4]", 2400, 0.0995, 2400, 1e-4, 0.0125 },
+        };
+        static const struct {
+                double cpu_pct, rate; /* of the node, and batches a second at the same time */
+                bool is_named;
+        } levels[] = {
+                { 44.75, 4.29, false }, { 52.73, 4.18, false }, { 76.51, 3.54, false }, { 73.48, 3.72, false },
+                { 90.63, 3.68, true },  { 90.83, 3.41, true },  { 99.17, 2.91, true },  { 99.47, 2.74, true },
+        };
+        PipelineStage stages[2];
+
+        (void)state;
+        for (size_t i = 0; i < N_ELEMENTS(stages); i++)
+                stages[i] = stage_of(&minutes[i]);
+        for (size_t i = 0; i < N_ELEMENTS(levels); i++) {
+                PipelineDiagnosis got = pipeline_diagnosis_of(stages, 2, 0);
+                PipelineJob job = pipeline_job_unknown();
+                double slowed = levels[i].rate / levels[0].rate;
+
+                job.cpus_of_node = job.cpus_given = 8;
+                job.cpus_used = 8 * levels[0].cpu_pct / 100 * slowed;
+                job.cpus_of_others = 8 * levels[i].cpu_pct / 100 - job.cpus_used;
+                job.cpu_waited = 1 - slowed;
+                pipeline_job_join(&job, &got, stages, 2);
+                if ((got.limit == PIPELINE_LIMIT_HOST) != levels[i].is_named)
+                        fail_msg("at %.2f %%: %s", levels[i].cpu_pct, pipeline_limit_names[got.limit]);
+                assert_int_equal(got.direction, levels[i].is_named ? PIPELINE_DIRECTION_OTHER_HOST : PIPELINE_DIRECTION_MORE_CONCURRENCY);
+        }
+}
+
 /* What waits for a queue that has items waits for something else, for example for a turn of the event loop. */
 static void a_source_whose_queue_has_items_is_not_the_limit(void **state) {
         static const Minute minutes[] = {
@@ -468,6 +504,7 @@ int main(void) {
                 cmocka_unit_test(a_stage_whose_failures_take_long_is_the_limit),
                 cmocka_unit_test(less_concurrency_follows_from_the_cpus),
                 cmocka_unit_test(the_job_explains_a_busy_stage),
+                cmocka_unit_test(the_published_noisy_neighbour_is_named),
                 cmocka_unit_test(a_source_whose_queue_has_items_is_not_the_limit),
                 cmocka_unit_test(an_empty_queue_bounds_the_wait),
                 cmocka_unit_test(a_straggler_differs_clearly_and_more_than_the_others),
