@@ -12,7 +12,8 @@ import subprocess
 
 from harness import BUILD, IS_SANITIZED, PERFCTL, ROOT, TIMEOUT_S, TestCase, calm_s, wait_for
 
-COMMANDS = ["run", "submit", "report", "metrics", "watch", "sweep", "job list", "job show", "job wait", "job groups", "job begin", "job end",
+COMMANDS = ["run", "submit", "report", "metrics", "watch", "sweep", "job list", "job show", "job wait", "job groups", "job begin",
+            "job end",
             "status", "doctor", "mark", "time", "export perf-report", "flush", "import inspection",
             "indicator list", "indicator show", "indicator query", "indicator rank", "indicator batch",
             "indicator register", "indicator unregister", "indicator models", "indicator schema"]
