@@ -226,14 +226,15 @@ static void write_straggler(const Straggler *straggler, void *userdata) {
         }
         straggler_put(straggler, &text);
         screen_text(output->screen, text.text ?: "");
-        buffer_puts(output->screen->out, ".\n");
+        buffer_putc(output->screen->out, '\n');
 }
 
 static int diagnose_ranks(const char *file, PipelineMeasure measure, Output *output) {
         scoped(buffer_deinit) Buffer text = {};
         scoped(rank_series_deinit) RankSeries series = {};
-        Straggler straggler = { .measure = measure };
-        size_t found;
+        Straggler straggler = { .measure = measure, .value = NAN };
+        const char *names[RANK_SERIES_PARTS];
+        size_t found, turns[RANK_SERIES_PARTS];
         int r;
 
         r = input_read(file, &text);
@@ -247,12 +248,18 @@ static int diagnose_ranks(const char *file, PipelineMeasure measure, Output *out
                 return EXIT_FAILED;
         }
         straggler.n_ranks = series.n;
+        straggler.in_turn = names;
+        straggler.n_in_turn = rank_series_find_turns(&series, measure, turns);
+        for (size_t i = 0; i < straggler.n_in_turn; i++)
+                names[i] = series.names[turns[i]];
         found = pipeline_ranks_straggler(series.means, series.n, measure, &straggler.median);
         if (found < series.n) {
                 straggler.name = series.names[found];
                 straggler.value = series.means[found];
+        }
+        if (found < series.n || straggler.n_in_turn > 0)
                 write_straggler(&straggler, output);
-        } else if (!output->json)
+        else if (!output->json)
                 buffer_printf(output->screen->out, "None of the %zu ranks is a straggler.\n", series.n);
         return EXIT_DONE;
 }

@@ -17,7 +17,7 @@ typedef struct PipelineShowOptions {
 } PipelineShowOptions;
 
 static const Option options_table[] = {
-        { "watch", 0, NULL, "Show the pipeline again until the job ends", OPTION_FLAG(PipelineShowOptions, watch) },
+        { "watch", 0, NULL, "Show again until the job ends", OPTION_FLAG(PipelineShowOptions, watch) },
         { "interval", 0, "SECONDS", "Time between updates", OPTION_DURATION(PipelineShowOptions, interval_ns, 100 * NS_PER_MS),
           .initial = "1" },
         OPTION_ROW_JSON(PipelineShowOptions, json),

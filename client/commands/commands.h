@@ -27,6 +27,7 @@
         COMMAND(cmd_job_list)            \
         COMMAND(cmd_job_show)            \
         COMMAND(cmd_job_wait)            \
+        COMMAND(cmd_job_groups)          \
         COMMAND(cmd_export_perf_report)  \
         COMMAND(cmd_export_spdl_log)     \
         COMMAND(cmd_export_spdl_sqlite)  \

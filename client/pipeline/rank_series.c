@@ -10,10 +10,14 @@
 #include "document/value_parse.h"
 #include "util/parse.h"
 
+#define PART_MIN       3    /* intervals of a part */
+#define ONE_RANK_SHARE 0.75 /* of the parts with a straggler: if it is the same rank in so many, the slow rank does not change */
+
 void rank_series_deinit(RankSeries *series) {
         arena_deinit(&series->arena);
         free(series->names);
         free(series->means);
+        free(series->parts);
 }
 
 static int refuse(RankSeries *series, const char *name, const char *text) {
@@ -34,10 +38,24 @@ static bool get_number(const Value *value, double *ret) {
         return *ret >= 0;
 }
 
+typedef struct PartSum {
+        double sum;
+        size_t n;
+} PartSum;
+
+static void add_number(PartSum *sum, double number) {
+        sum->sum += number;
+        sum->n++;
+}
+
+static double mean_of(const PartSum *sum) {
+        return sum->n > 0 ? sum->sum / (double)sum->n : NAN;
+}
+
 static int take_rank(RankSeries *series, const char *name, const Member *member) {
         const Value *list = &member->value;
-        double sum = 0, number;
-        size_t n = 0;
+        PartSum all = {}, parts[RANK_SERIES_PARTS] = {};
+        double number;
 
         for (size_t i = 0; list->type == VALUE_LIST && i < list->n_items; i++) {
                 if (!get_number(&list->items[i], &number)) {
@@ -47,13 +65,17 @@ static int take_rank(RankSeries *series, const char *name, const Member *member)
                 }
                 if (isnan(number) || (i == 0 && list->n_items >= 3))
                         continue;
-                sum += number;
-                n++;
+                add_number(&all, number);
+                if (list->n_items >= PART_MIN * RANK_SERIES_PARTS)
+                        add_number(&parts[i * RANK_SERIES_PARTS / list->n_items], number);
         }
         if (list->type != VALUE_LIST)
                 return refuse(series, name, "expected a list of numbers for each rank");
         series->names[series->n] = member->key;
-        series->means[series->n++] = n > 0 ? sum / (double)n : NAN;
+        series->means[series->n] = mean_of(&all);
+        for (size_t i = 0; i < RANK_SERIES_PARTS; i++)
+                series->parts[series->n * RANK_SERIES_PARTS + i] = mean_of(&parts[i]);
+        series->n++;
         return 0;
 }
 
@@ -78,10 +100,43 @@ int rank_series_read(RankSeries *series, const char *name, const Buffer *text) {
 
         series->names = calloc(document->n_members + 1, sizeof(*series->names));
         series->means = calloc(document->n_members + 1, sizeof(*series->means));
-        if (!series->names || !series->means)
+        series->parts = calloc(document->n_members + 1, RANK_SERIES_PARTS * sizeof(*series->parts));
+        if (!series->names || !series->means || !series->parts)
                 return -ENOMEM;
         for (size_t i = 0; r == 0 && i < document->n_members; i++)
                 if (strcmp(document->members[i].key, "event_time") != 0)
                         r = take_rank(series, name, &document->members[i]);
         return r;
+}
+
+/* Finds the straggler of a part. Returns n without one. */
+static size_t find_in_part(const RankSeries *series, PipelineMeasure measure, size_t part, double *values) {
+        double median;
+
+        for (size_t i = 0; i < series->n; i++)
+                values[i] = series->parts[i * RANK_SERIES_PARTS + part];
+        return pipeline_ranks_straggler(values, series->n, measure, &median);
+}
+
+size_t rank_series_find_turns(const RankSeries *series, PipelineMeasure measure, size_t ret[static RANK_SERIES_PARTS]) {
+        scoped(freep) double *values = calloc(series->n + 1, sizeof(*values));
+        size_t found[RANK_SERIES_PARTS], n = 0, n_slow = 0, n_most = 0;
+
+        if (!values)
+                return 0;
+        for (size_t part = 0; part < RANK_SERIES_PARTS; part++)
+                found[part] = find_in_part(series, measure, part, values);
+        for (size_t part = 0; part < RANK_SERIES_PARTS; part++) {
+                size_t n_parts = 0;
+
+                for (size_t k = 0; k < RANK_SERIES_PARTS; k++)
+                        n_parts += found[k] == found[part];
+                if (found[part] == series->n)
+                        continue;
+                n_slow++;
+                n_most = n_parts > n_most ? n_parts : n_most;
+                if (n_parts > 1 && (n == 0 || ret[n - 1] != found[part]))
+                        ret[n++] = found[part];
+        }
+        return n > 1 && (double)n_most < ONE_RANK_SHARE * (double)n_slow ? n : 0;
 }

@@ -54,7 +54,15 @@ static void put_value(PipelineMeasure measure, double value, Buffer *out) {
                 buffer_printf(out, "%.4g ms", 1e3 * value);
 }
 
-void straggler_put(const Straggler *straggler, Buffer *out) {
+/* A rank that falls behind is ahead again when the others wait for it: if the slow rank changes, no rank is slower than the others. */
+static void put_turns(const Straggler *straggler, Buffer *out) {
+        buffer_puts(out, "The slow rank changes within the run: ");
+        for (size_t i = 0; i < straggler->n_in_turn; i++)
+                buffer_printf(out, "%s%s", i == 0 ? "" : ", then ", straggler->in_turn[i]);
+        buffer_puts(out, ". Then loading of data is too slow on all ranks.");
+}
+
+static void put_rank(const Straggler *straggler, Buffer *out) {
         bool is_time = straggler->measure == PIPELINE_MEASURE_TIME;
 
         buffer_printf(out, "%s%s is a straggler: ", straggler->stage ? "" : "Rank ", straggler->name);
@@ -65,6 +73,16 @@ void straggler_put(const Straggler *straggler, Buffer *out) {
         put_value(straggler->measure, straggler->value, out);
         buffer_printf(out, "%s, the median of %zu ranks is ", is_time ? "" : " of the time", straggler->n_ranks);
         put_value(straggler->measure, straggler->median, out);
+        buffer_putc(out, '.');
+}
+
+void straggler_put(const Straggler *straggler, Buffer *out) {
+        if (straggler->name)
+                put_rank(straggler, out);
+        if (straggler->name && straggler->n_in_turn > 0)
+                buffer_putc(out, ' ');
+        if (straggler->n_in_turn > 0)
+                put_turns(straggler, out);
 }
 
 void straggler_put_json(const Straggler *straggler, Json *json) {
@@ -75,5 +93,9 @@ void straggler_put_json(const Straggler *straggler, Json *json) {
         json_put_double(json, "value", straggler->value);
         json_put_double(json, "median", straggler->median);
         json_put_uint(json, "ranks", straggler->n_ranks);
+        json_put_array_begin(json, "in_turn");
+        for (size_t i = 0; i < straggler->n_in_turn; i++)
+                json_string(json, straggler->in_turn[i]);
+        json_array_end(json);
         json_object_end(json);
 }

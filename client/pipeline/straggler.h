@@ -17,11 +17,13 @@ typedef struct RankFile {
 } RankFile;
 
 typedef struct Straggler {
-        const char *name;
+        const char *name;           /* NULL: none of the whole run, but of parts of it */
         const PipelineStage *stage; /* of the straggler; NULL: a measure of the whole rank */
         PipelineMeasure measure;
         double value, median; /* of the straggler, and of all ranks */
         size_t n_ranks;
+        const char *const *in_turn; /* ranks that were slow one after the other; borrowed */
+        size_t n_in_turn;           /* 0: the slow rank does not change */
 } Straggler;
 
 /*
@@ -30,6 +32,6 @@ typedef struct Straggler {
  */
 int straggler_find_all(const RankFile *files, size_t n, void (*report)(const Straggler *straggler, void *userdata), void *userdata);
 
-/* Writes "rank3.json is a straggler: a task of decode takes 412 ms, the median of 8 ranks is 170 ms". */
+/* Writes "rank3.json is a straggler: a task of decode takes 412 ms, the median of 8 ranks is 170 ms." */
 void straggler_put(const Straggler *straggler, Buffer *out);
 void straggler_put_json(const Straggler *straggler, Json *json);

@@ -92,7 +92,8 @@ class Pipeline(unittest.TestCase):
             answer = json.loads(done.stdout)
             straggler, = answer["stragglers"]
             self.assertAlmostEqual(straggler.pop("median"), 0.0995)
-            self.assertEqual(straggler, {"rank": str(files[2]), "stage": "work", "measure": "time", "value": 0.25, "ranks": 4})
+            self.assertEqual(straggler, {"rank": str(files[2]), "stage": "work", "measure": "time", "value": 0.25, "ranks": 4,
+                                         "in_turn": []})
             self.assertEqual(len(answer["pipelines"]), 4)
             self.assertIn("rank2.json is a straggler: a task of work takes 250 ms, the median of 4 ranks is 99.5 ms.",
                           diagnose(*files).stdout)
@@ -110,6 +111,22 @@ class Pipeline(unittest.TestCase):
                             ("expected one JSON object", "[]")):
             with self.subTest(text):
                 self.refused(1, text, "--measure", "time", "-", stdin=stdin)
+
+    def test_a_slow_rank_that_changes_is_no_slow_rank(self):
+        def said(*slow):
+            """slow: the rank that is slow in each tenth of the run."""
+            ranks = {str(rank): [0.1 if slow[i // 3] == rank else 1 for i in range(30)] for rank in range(5)}
+            found = json.loads(diagnose("--json", "--measure", "readiness", "-", stdin=json.dumps(ranks)).stdout)["stragglers"]
+            return [(straggler["rank"], straggler["in_turn"]) for straggler in found], json.dumps(ranks)
+
+        for slow, expected in (((2, 2, 2, 2, 4, 4, 4, 4, 4, 4), ("4", ["2", "4"])), ((2, 2, 3, 3, 0, 0, 1, 1, 4, 4), (None, list("23014"))),
+                               ((2, 4, 4, 4, 4, 4, 4, 4, 4, 4), ("4", [])), ((2, 2, 4, 4, 4, 4, 4, 4, 4, 4), ("4", []))):
+            with self.subTest(slow):
+                found, text = said(*slow)
+                self.assertEqual(found, [expected])
+                self.assertEqual("The slow rank changes within the run: " in diagnose("--measure", "readiness", "-", stdin=text).stdout,
+                                 bool(expected[1]))
+        self.assertEqual(said(*[9] * 10)[0], [])
 
     def test_numbers_may_be_texts(self):
         self.assertEqual(self.answer("-", stdin=minutes()), self.answer("-", stdin=minutes(text=True)))

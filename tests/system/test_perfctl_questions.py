@@ -12,8 +12,9 @@ import subprocess
 
 from harness import BUILD, IS_SANITIZED, PERFCTL, ROOT, TIMEOUT_S, TestCase, calm_s, wait_for
 
-COMMANDS = ["run", "submit", "report", "metrics", "watch", "sweep", "job list", "job show", "job wait", "job begin", "job end", "status",
-            "doctor", "mark", "time", "export perf-report", "flush", "import inspection",
+COMMANDS = ["run", "submit", "report", "metrics", "watch", "sweep", "job list", "job show", "job wait", "job groups", "job begin",
+            "job end",
+            "status", "doctor", "mark", "time", "export perf-report", "flush", "import inspection",
             "indicator list", "indicator show", "indicator query", "indicator rank", "indicator batch",
             "indicator register", "indicator unregister", "indicator models", "indicator schema"]
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -306,7 +307,8 @@ class CommandLine(TestCase):
 
     def test_wrong_usage_is_two_with_a_suggestion(self):
         for words, text in ((["sumbit"], "did you mean 'submit'?"), (["job", "lst"], "did you mean 'job list'?"),
-                            (["job"], "list, show, wait, begin or end"), (["submit", "--tiemout", "3"], "did you mean '--timeout'?"),
+                            (["job"], "list, show, wait, groups, begin or end"),
+                            (["submit", "--tiemout", "3"], "did you mean '--timeout'?"),
                             (["report", "--all-nodes"], "--all-nodes requires files"), (["report", "a", "b"], "unexpected argument 'b'"),
                             (["--sokcet"], "did you mean '--socket'?"), (["run"], "missing argument COMMAND; usage: perfctl run "),
                             (["run", "--rank", "4", "--ranks", "4", "--", "true"], "--rank 4 is out of range"),
