@@ -45,6 +45,9 @@ static int read_table(SpdlTable *table, int fd, const SpdlFileOptions *options, 
         int r;
 
         r = input_read_fd(fd, &text);
+        if (r == -EFBIG)
+                return refuse(ret_error, "has more than %u MiB: pass SPDL's lines alone through standard input, as from "
+                              "grep -E 'Completed|Processed'", INPUT_BYTES_MAX >> 20);
         if (r < 0)
                 return r == -ENOMEM ? r : refuse(ret_error, "%s", strerrordesc_np(-r));
         if (is_database(text.text ?: "", text.n))

@@ -39,6 +39,46 @@ SPDL = """
     print(len(items))
     """
 
+# The same pipeline as users run it: it logs its statistics, and exports those of the intervals as SPDL's example does.
+LOGGED = """
+    import collections, json, logging, sys, time
+    from spdl.pipeline import PipelineBuilder, StatsQueue, TaskStatsHook
+
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s [%(levelname)s] %(message)s", stream=sys.stdout)
+    lists = collections.defaultdict(list)
+
+    def export(label, stats, *names):
+        lists[f"{label}_timestamp"].append(time.time())
+        for name in names:
+            lists[f"{label}_{name}"].append(getattr(stats, name))
+
+    class Hook(TaskStatsHook):
+        async def interval_stats_callback(self, stats):
+            await super().interval_stats_callback(stats)
+            export(self.info, stats, "num_tasks", "num_failures", "ave_time")
+
+    class Queue(StatsQueue):
+        async def interval_stats_callback(self, stats):
+            await super().interval_stats_callback(stats)
+            export(f"{self.info}_queue", stats, "qps", "occupancy_rate", "ave_put_time", "ave_get_time", "num_items")
+
+    def decode(item):
+        time.sleep(0.01)
+        if item % 8 == 7:
+            raise ValueError(item)
+        return item
+
+    interval = float(sys.argv[1])
+    builder = PipelineBuilder().add_source(range(240)).pipe(decode, concurrency=4).add_sink(3)
+    pipeline = builder.build(num_threads=8, task_hook_factory=lambda info: [Hook(info, interval=interval)],
+                             queue_class=lambda info, **more: Queue(info, **{**more, "interval": interval}))
+    with pipeline.auto_stop():
+        for item in pipeline:
+            time.sleep(0.001)
+    with open(sys.argv[2], "w") as file:
+        json.dump(lists, file)
+    """
+
 TORCH = """
     import time
     import torch
@@ -97,13 +137,13 @@ class Adapters(harness.TestCase):
         with self.server.client() as client:
             self.assert_status(client.begin("train"), "OK")
 
-    def python(self, interpreter, program, **more):
+    def python(self, interpreter, program, *words, **more):
         environment = {**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}", "PERFD_SOCKET": str(self.server.socket),
                        "PERFD_JOB": "train", "PYTHONPATH": str(CLIENTS), "PYTHONDONTWRITEBYTECODE": "1", **more}
         # Workers that are spawned read the program from a file.
         path = pathlib.Path(self.temporary_directory()) / "program.py"
         path.write_text(textwrap.dedent(program))
-        done = subprocess.run([interpreter, path], env=environment, text=True, capture_output=True, timeout=120)
+        done = subprocess.run([interpreter, path, *words], env=environment, text=True, capture_output=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
@@ -138,6 +178,40 @@ class Adapters(harness.TestCase):
 
     def test_newest_spdl(self):
         self.check_spdl("newest")
+
+    def imported(self, job, path):
+        """Imports a file into a job of its own. Returns its stages."""
+        with self.server.client() as client:
+            self.assert_status(client.begin(job), "OK")
+        done = self.server.perfctl("import", "spdl", "--job", job, path)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return {stage["name"]: stage for stage in self.server.get(f"/api/v1/jobs/{job}/pipeline").json["stages"]}
+
+    def test_logs_and_exports_of_spdl_are_imported(self):
+        for version in VERSIONS:
+            for interval in (0.2, -1):
+                with self.subTest(version=version, interval=interval):
+                    directory = pathlib.Path(self.temporary_directory())
+                    text = self.python(find_spdl(version), LOGGED, str(interval), str(directory / "stats.json"))
+                    (directory / "spdl.log").write_text(text)
+                    job = f"{version}-{interval}".replace(".", "_")
+                    logged = self.imported(f"log-{job}", directory / "spdl.log")
+                    self.assertEqual(list(logged), ["src", "decode", "sink"])
+                    tasks = logged["decode"]["tasks"]
+                    self.assertEqual([tasks["num_tasks"], tasks["num_failures"]], [240, 30])
+                    self.assertAlmostEqual(tasks["success_s"] / 210, 0.0105, delta=0.002)
+                    if interval < 0:
+                        self.assertEqual(tasks["intervals"], 1)
+                        continue
+                    # The export has the intervals of the log without the last one.
+                    exported = self.imported(f"export-{job}", directory / "stats.json")
+                    for name in logged:
+                        for part, count in (("tasks", "num_tasks"), ("queue", "num_items")):
+                            if logged[name][part]:
+                                self.assertGreaterEqual(logged[name][part]["intervals"], exported[name][part]["intervals"])
+                                self.assertLessEqual(logged[name][part]["intervals"], exported[name][part]["intervals"] + 1)
+                                self.assertEqual(logged[name][part]["first_interval"][count], exported[name][part]["first_interval"][count])
+                    self.assertLess(exported["decode"]["tasks"]["num_tasks"], 240)
 
     def test_verdicts_about_planted_pipelines(self):
         """Runs those of bench/pipelines.py whose tasks sleep, with one limit of each kind."""

@@ -126,6 +126,9 @@ class ImportSpdl(harness.TestCase):
         for text, words in (("{]", f"{path}: line 1, column 2: "), ("{}", "no member is a stage"), ({"1:a_qps": 1}, "expected a list")):
             pathlib.Path(path).write_text(text if isinstance(text, str) else json.dumps(text), encoding="utf-8")
             self.assertIn(words, self.imported(daemon, path, status=1).stderr)
+        with open(path, "w", encoding="utf-8") as file:
+            file.truncate(65 << 20)
+        self.assertIn(f"{path}: has more than 64 MiB: pass SPDL's lines alone", self.imported(daemon, path, status=1).stderr)
         self.assertIn("No such file", self.imported(daemon, path + "x", status=1).stderr)
 
     def test_an_export_without_times_needs_the_begin(self):
