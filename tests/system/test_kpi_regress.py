@@ -179,6 +179,22 @@ class KpiRegress(TestCase):
         self.assertEqual((kpi["version"], kpi["verdict"]), ("1.9.0", "inline"))
         self.assertEqual(len(json.loads(self.regress("Train", "--compare-by", "version", "--json"))["kpis"]), 12)
 
+    def test_names_in_the_lists_of_a_model_may_be_labels(self):
+        self.use_model("name: Train\ncompare_by: [build]\nignore_entries: {pool: spare}\nparameters: {gpus: {type: int}}\n"
+                       "results: {rate: {type: float, direction: higher}}\n")
+        documents = [{"name": "Train", "component": "demo", "@parameters": {"gpus": 4},
+                      "@labels": {"build": f"1.{minor}.0", "pool": pool},
+                      "@result": {"rate": (100 if minor < 10 else 80) * (1 + NOISE[(3 * minor + i) % 9] / 100) / (1 + (pool == "spare"))}}
+                     for minor in range(12) for i, pool in enumerate(("main", "main", "main", "spare"))]
+        with self.running.client() as client:
+            self.assert_status(client.call(client.submit_request(*documents)), "OK")
+        kpi, = json.loads(self.regress("Train", "--json", status=4))["kpis"]
+        self.assertEqual((kpi["since_version"], kpi["version"], kpi["order"], kpi["runs"]), ("1.10.0", "1.11.0", "semver", 36))
+        # a parameter precedes a label of its name
+        self.use_model("name: Train\ncompare_by: [gpus]\nresults: {rate: {type: float, direction: higher}}\n")
+        kpi, = json.loads(self.regress("Train", "--json", "--fail-on", "none"))["kpis"]
+        self.assertEqual((kpi["version"], kpi["runs"]), ("4", 48))
+
     def test_all_kpis_are_judged_in_one_request(self):
         self.use_model("name: Load\ncompare_by: [image]\nignore: [node]\nresults:\n  rate: {type: float, direction: higher}\n")
         self.submit([100] * 10)

@@ -40,19 +40,30 @@ static void take_list(JsonText list, KpiNames *ret) {
         }
 }
 
+static bool is_undeclared(const Vocabulary *vocabulary, const char *key) {
+        return point_parameter_key(key) == key && !vocabulary_declares_parameter(vocabulary, key);
+}
+
+static void note_undeclared(const Vocabulary *vocabulary, KpiNames *names) {
+        for (size_t i = 0; i < names->n; i++)
+                names->is_undeclared[i] = is_undeclared(vocabulary, names->items[i]);
+}
+
 /* The names of the request have precedence over those of the model. */
 static int take_names(Exchange *exchange, const Vocabulary *vocabulary, const char *name, FieldList *fields, KpiNames *ret) {
         const char *text = exchange_parameter(exchange, name);
         int r;
 
-        ret->n = 0;
+        *ret = (KpiNames){};
         r = selection_parse_fields(exchange, name, text, fields);
         if (r != 0)
                 return r;
         if (text)
                 take_fields(fields, ret);
-        else
+        else {
                 take_list(vocabulary_model_member(vocabulary, name), ret);
+                note_undeclared(vocabulary, ret);
+        }
         return 0;
 }
 
@@ -125,6 +136,14 @@ static int add_declared(Exchange *exchange, KpiRules *rules, JsonText key, JsonT
         return add_entry(exchange, rules, name.text ?: "", name.n, text.text ?: "", text.n);
 }
 
+/* The entries so far are those of the model. */
+static void note_undeclared_entries(KpiRules *rules) {
+        for (size_t i = 0; i < rules->n_entries; i++) {
+                rules->is_entry_undeclared[i] = is_undeclared(rules->vocabulary, rules->entries[i].key);
+                rules->has_undeclared |= rules->is_entry_undeclared[i];
+        }
+}
+
 static int add_all_declared(Exchange *exchange, KpiRules *rules) {
         JsonWalk walk = json_text_walk(vocabulary_model_member(rules->vocabulary, "ignore_entries")), items;
         JsonText key, value, unused, item;
@@ -142,11 +161,36 @@ static int add_all_declared(Exchange *exchange, KpiRules *rules) {
         return r;
 }
 
+/* Writes the key of the label with this name. False: no label has so long a name. */
+static bool put_label_key(const char *name, char ret[static CONDITION_KEY_MAX + 1]) {
+        int n = snprintf(ret, CONDITION_KEY_MAX + 1, POINT_LABEL "%s", name);
+
+        return n > 0 && n <= (int)CONDITION_KEY_MAX;
+}
+
+/* A parameter that the document has precedes a label. */
+static bool is_entry_met(const KpiRules *rules, size_t i, const PointRow *row) {
+        Condition entry = rules->entries[i];
+
+        if (rules->is_entry_undeclared[i] && !json_text_find_path(row->parameters, entry.key).text &&
+            !put_label_key(rules->entries[i].key, entry.key))
+                return false;
+        return point_meets(row, &entry, 1);
+}
+
 bool kpi_rules_skips(const KpiRules *rules, const PointRow *row) {
         for (size_t i = 0; i < rules->n_entries; i++)
-                if (point_meets(row, &rules->entries[i], 1))
+                if (is_entry_met(rules, i, row))
                         return true;
         return false;
+}
+
+void kpi_rules_find(const KpiRules *rules, size_t i, const PointRow *row, JsonText *ret_json, const char **ret_text) {
+        char label[CONDITION_KEY_MAX + 1];
+
+        point_find(row, rules->compared.items[i], ret_json, ret_text);
+        if (!ret_json->text && !*ret_text && rules->compared.is_undeclared[i] && put_label_key(rules->compared.items[i], label))
+                point_find(row, label, ret_json, ret_text);
 }
 
 /* --- labels --------------------------------------------------------------------------------------- */
@@ -193,6 +237,9 @@ int kpi_rules_read(Exchange *exchange, const Vocabulary *vocabulary, Selection *
                 (void)stpcpy(ret->compared.items[0], is_parameter ? CONDITION_PARAMETERS VERSION_KEY : VERSION_KEY);
                 ret->compared.n = 1;
         }
+        ret->has_undeclared = false;
+        for (size_t i = 0; i < ret->compared.n; i++)
+                ret->has_undeclared |= ret->compared.is_undeclared[i];
         if (r == 0)
                 r = take_names(exchange, vocabulary, "ignore", &selection->across, &ret->ignored);
         take_list(vocabulary_model_member(vocabulary, "sort_by"), &ret->sorted_by);
@@ -200,6 +247,7 @@ int kpi_rules_read(Exchange *exchange, const Vocabulary *vocabulary, Selection *
                 r = read_across(exchange, ret);
         if (r == 0)
                 r = add_all_declared(exchange, ret);
+        note_undeclared_entries(ret);
         for (size_t i = 0; r == 0 && i < exchange->n_parameters; i++)
                 if (strcmp(exchange->parameters[i].name, "ignore_entry") == 0)
                         r = add_given(exchange, ret, exchange->parameters[i].value, &selection->hold);

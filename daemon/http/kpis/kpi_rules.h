@@ -20,6 +20,7 @@
 
 typedef struct KpiNames {
         char items[KPI_NAMES_MAX][CONDITION_KEY_MAX + 1];
+        bool is_undeclared[KPI_NAMES_MAX]; /* the model lists the name, but declares no such parameter: it may be a label */
         size_t n;
 } KpiNames;
 
@@ -29,9 +30,11 @@ typedef struct KpiRules {
         KpiNames sorted_by; /* order of the series */
         Condition entries[KPI_ENTRIES_MAX]; /* a result that meets one is not judged; their values point to the texts */
         char *texts[KPI_ENTRIES_MAX]; /* owned */
+        bool is_entry_undeclared[KPI_ENTRIES_MAX];
         size_t n_entries;
         const Vocabulary *vocabulary; /* borrowed */
         bool is_across_hardware;
+        bool has_undeclared; /* the labels of the results must be read */
 } KpiRules;
 
 /* Reads the query parameters compare_by, ignore, ignore_entry and across. Names in the request are added to the lists of
@@ -43,5 +46,7 @@ void kpi_rules_follow(KpiRules *rules, const Selection *checked);
 
 /* True if results that differ in the parameter have different histories. */
 bool kpi_rules_divides(const KpiRules *rules, JsonText parameter);
+/* Finds the value of compared name i, as point_find(). */
+void kpi_rules_find(const KpiRules *rules, size_t i, const PointRow *row, JsonText *ret_json, const char **ret_text);
 /* True if the result is one of ignore_entries. */
 bool kpi_rules_skips(const KpiRules *rules, const PointRow *row);

@@ -91,7 +91,7 @@ static bool put_version(const KpiTable *table, const PointRow *row, Buffer *out)
                 const char *text = NULL;
                 JsonText value = {};
 
-                point_find(row, compared->items[i], &value, &text);
+                kpi_rules_find(table->rules, i, row, &value, &text);
                 if (compared->n > 1)
                         buffer_printf(out, "%s%s=", i > 0 ? "|" : "", compared->items[i]);
                 if (text)

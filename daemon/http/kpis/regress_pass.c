@@ -251,13 +251,15 @@ static void add_fields(Pass *pass, const char **fields) {
                 fields[n++] = pass->rules.compared.items[i];
         for (size_t i = 0; i < pass->rules.n_entries; i++)
                 fields[n++] = pass->rules.entries[i].key;
+        if (pass->rules.has_undeclared)
+                fields[n++] = POINT_LABEL "*"; /* any label: all labels of a result are read together */
         pass->selection.filter.fields = fields;
         pass->selection.filter.n_fields = n;
 }
 
 int regress_pass(Exchange *exchange, RegressRequest *request, const char *name, const char *component) {
         scoped(pass_freep) Pass *pass = calloc(1, sizeof(*pass));
-        const char *fields[KPI_NAMES_MAX + KPI_ENTRIES_MAX];
+        const char *fields[KPI_NAMES_MAX + KPI_ENTRIES_MAX + 1];
         int r;
 
         if (!pass)
