@@ -111,6 +111,7 @@ static void write_json(const GroupWatch *watch, Buffer *out) {
         json_put_string(&json, "cgroup", watch->cgroup);
         json_put_uint(&json, "time_ms", clock_realtime_ns() / NS_PER_MS);
         json_put_double_or_null(&json, "interval_s", watch->interval_ns > 0, (double)watch->interval_ns / (double)NS_PER_S);
+        json_put_uint(&json, "hidden_processes", watch->ledger.n_hidden);
         json_put_array_begin(&json, "groups");
         for (size_t i = 0; i < watch->ledger.n_groups; i++)
                 put_group(watch, watch->ledger.groups[i], &json);
@@ -165,6 +166,10 @@ static void put_row(const GroupWatch *watch, const LedgerGroup *group, Grid *gri
 }
 
 static void write_reasons(const GroupWatch *watch, Buffer *out) {
+        if (watch->ledger.n_hidden > 0)
+                buffer_printf(out, "%ju process%s of other users %s missing, because /proc hides them (hidepid)\n",
+                              (uintmax_t)watch->ledger.n_hidden, watch->ledger.n_hidden == 1 ? "" : "es",
+                              watch->ledger.n_hidden == 1 ? "is" : "are");
         for (size_t i = 0; i < watch->ledger.n_groups; i++) {
                 const LedgerGroup *group = watch->ledger.groups[i];
 

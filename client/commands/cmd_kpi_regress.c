@@ -109,9 +109,28 @@ static void write_counts(Screen *screen, const KpiTally *tally) {
         screen_fold(screen, begin);
 }
 
+/* True if further runs are needed because of the machine. */
+static bool is_disturbed(const Value *kpi) {
+        const Value *value = value_get(value_get_given(kpi, "profile"), "is_disturbed");
+
+        return value && value->type == VALUE_BOOL && value->boolean && strcmp(answer_text(kpi, "verdict"), "rerun") == 0;
+}
+
+/* Writes what the answer says of the request as a whole. */
+static void write_note(Screen *screen, const Value *answer) {
+        const char *note = answer_text(answer, "note");
+        size_t begin = screen->out->n;
+
+        if (!*note)
+                return;
+        buffer_printf(screen->out, "Note: %s.\n", note);
+        screen_fold(screen, begin);
+}
+
 /* Writes what a reader needs to trust the table: the order, what was left out, and how many runs a verdict takes. */
 static void write_notes(Screen *screen, const Value *kpis, bool wants_time) {
         double n_later = 0, n_older = 0, n_needed = 0;
+        size_t n_disturbed = 0;
         bool is_by_time = false;
 
         for (size_t i = 0; i < answer_length(kpis); i++) {
@@ -121,6 +140,7 @@ static void write_notes(Screen *screen, const Value *kpis, bool wants_time) {
                 n_older += answer_number_or_zero(left_out, "older");
                 n_needed = fmax(n_needed, answer_number_or_zero(kpi, "runs_needed"));
                 is_by_time |= strcmp(answer_text(kpi, "order"), "time") == 0;
+                n_disturbed += is_disturbed(kpi);
         }
         if (is_by_time && !wants_time)
                 buffer_puts(screen->out, "Ordered by time where a version cannot be ordered as requested.\n");
@@ -130,6 +150,9 @@ static void write_notes(Screen *screen, const Value *kpis, bool wants_time) {
                 buffer_printf(screen->out, "Left out: %.0f old runs beyond the newest %u of a KPI.\n", n_older, HISTORY_RUNS_MAX);
         if (n_needed > 0)
                 buffer_printf(screen->out, "Up to %.0f more runs are needed for the verdicts rerun and unknown.\n", n_needed);
+        if (n_disturbed > 0)
+                buffer_printf(screen->out, "The machine disturbed the runs of %zu KPI%s: perfctl kpi show KPI says how.\n", n_disturbed,
+                              n_disturbed == 1 ? "" : "s");
 }
 
 static int print_table(const CommandLine *line, const Value *answer, const KpiTally *tally) {
@@ -151,6 +174,7 @@ static int print_table(const CommandLine *line, const Value *answer, const KpiTa
                 return EXIT_FAILED;
         write_counts(&screen, tally);
         write_notes(&screen, kpis, options->order && strcmp(options->order, "time") == 0);
+        write_note(&screen, answer);
         return output_print(&out);
 }
 

@@ -8,6 +8,7 @@
 #include "client/cli/text.h"
 #include "client/commands/commands.h"
 #include "client/kpi/kpi_report.h"
+#include "client/kpi/profile_report.h"
 
 typedef struct KpiShowOptions {
         bool json;
@@ -60,7 +61,8 @@ static void put_verdict(const Value *kpi, Buffer *out) {
 
 /* Writes a line for each part that is not empty. */
 static void write_kpi(Screen *screen, const Value *kpi) {
-        static void (*const parts[])(const Value *kpi, Buffer *out) = { put_title, put_value, put_verdict, put_left_out };
+        static void (*const parts[])(const Value *kpi, Buffer *out) = { put_title, put_value, put_verdict, profile_report_put,
+                                                                                put_left_out };
 
         for (size_t i = 0; i < N_ELEMENTS(parts); i++) {
                 scoped(buffer_deinit) Buffer text = {};

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "client/api/answer.h"
+#include "client/kpi/profile_report.h"
 #include "client/wire/user.h"
 #include "util/json.h"
 
@@ -69,6 +70,8 @@ void kpi_report_put_reason(const Value *kpi, Buffer *out) {
                 buffer_printf(out, ": a change of %.1f %% would show", 100 * smallest);
         if (n_needed > 0)
                 buffer_printf(out, "%s %.0f more runs are needed", strcmp(verdict, "unknown") == 0 ? ":" : ";", n_needed);
+        if (strcmp(verdict, "rerun") == 0)
+                profile_report_put_disturbance(kpi, out);
         put_accepted(value_get(kpi, "accepted"), out);
 }
 

@@ -2,6 +2,7 @@
 #include "client/processes/group_ledger.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 
 #include "util/array.h"
@@ -55,16 +56,24 @@ static void sort_reading(LedgerReading *reading) {
         reading->n = n;
 }
 
+/* A process that exists but is not in /proc, because of the mount option hidepid. */
+static bool is_of_another_user(pid_t pid) {
+        return kill(pid, 0) < 0 && errno == EPERM;
+}
+
 static int read_members(GroupLedger *ledger, const CgroupMembers *members) {
         UsageParts parts = ledger->reads_pages ? USAGE_PAGES : USAGE_IO;
         ProcessUsage usage;
         int r;
 
+        ledger->n_hidden = 0;
         for (size_t i = 0; i < members->n; i++) {
                 r = process_usage_read(ledger->proc_fd, members->pids[i], parts, &usage);
                 if (r == 0)
                         r = add_process(&ledger->now, &usage);
-                if (r < 0)
+                if (r == -EACCES || r == -EPERM || (r == PROCESS_USAGE_GONE && is_of_another_user(members->pids[i])))
+                        ledger->n_hidden++;
+                else if (r < 0)
                         return r;
         }
         sort_reading(&ledger->now);
@@ -95,9 +104,12 @@ static int read_zombies(GroupLedger *ledger) {
 
 /* --- parents that wait while the reading is taken ------------------------------------------------- */
 
-/* Finds the nearest process above that was there in both readings. NULL: none, or the circle that a reused pid can make. */
-static LedgerProcess *find_heir(const GroupLedger *ledger, const ProcessUsage *ended) {
-        const LedgerProcess *above = find_pid(&ledger->before, ended->parent);
+/*
+ * Finds the nearest process above, in the reading before, that was there in both readings. NULL: none, or the circle that a reused pid can
+ * make.
+ */
+static LedgerProcess *find_heir(const GroupLedger *ledger, const ProcessUsage *of) {
+        const LedgerProcess *above = find_pid(&ledger->before, of->parent);
 
         for (size_t i = 0; i < ledger->before.n && above; i++) {
                 LedgerProcess *now = find_same(&ledger->now, &above->usage);
@@ -157,6 +169,16 @@ static void settle(GroupLedger *ledger, LedgerProcess *parent) {
         }
 }
 
+/* Marks all that are above an ended process: one of them waits for it, or for what the process left behind. */
+static void mark_heirs(const GroupLedger *ledger, const ProcessUsage *ended) {
+        LedgerProcess *heir = find_heir(ledger, ended);
+
+        for (size_t i = 0; i < ledger->now.n && heir; i++) {
+                heir->is_heir = true;
+                heir = find_heir(ledger, &find_same(&ledger->before, &heir->usage)->usage);
+        }
+}
+
 static void settle_parents(GroupLedger *ledger) {
         size_t n = 0;
 
@@ -165,8 +187,8 @@ static void settle_parents(GroupLedger *ledger) {
 
                 if (now)
                         now->is_heir |= has_taken(now, before);
-                else if ((now = find_heir(ledger, &before->usage)))
-                        now->is_heir = true;
+                else
+                        mark_heirs(ledger, &before->usage);
         }
         for (size_t i = 0; i < ledger->now.n; i++)
                 if (ledger->now.items[i].is_heir && !ledger->now.items[i].is_dropped)
@@ -257,6 +279,45 @@ static void keep_hidden(LedgerProcess *now, const LedgerProcess *before) {
         }
 }
 
+/* Takes out of a process's usage what is counted already. Returns whether some of it is left, and now owed by one above. */
+static bool pay(GroupLedger *ledger, LedgerProcess *now) {
+        const LedgerProcess *before = find_same(&ledger->before, &now->usage);
+        bool is_left = false;
+        LedgerProcess *above;
+
+        if (!before)
+                return false;
+        above = find_heir(ledger, &before->usage);
+        for (size_t k = 0; k < N_USAGE_COUNTERS; k++) {
+                uint64_t unpaid = now->usage.taken[k] - before->usage.taken[k] - now->paid[k];
+                uint64_t n = unpaid < now->owed[k] ? unpaid : now->owed[k];
+
+                now->group->carried[k] -= (int64_t)n;
+                now->paid[k] += n;
+                now->owed[k] -= n;
+                if (above && now->owed[k] > 0) {
+                        above->owed[k] += now->owed[k];
+                        is_left = true;
+                }
+                now->owed[k] = 0;
+        }
+        return is_left;
+}
+
+/*
+ * A process whose parent ended becomes a child of one further above, a subreaper or the init process, which then waits for it. So what a
+ * process owes and has not taken over is owed by the next above.
+ */
+static void pay_debts(GroupLedger *ledger) {
+        bool is_left = true;
+
+        for (size_t pass = 0; pass <= ledger->now.n && is_left; pass++) {
+                is_left = false;
+                for (size_t i = 0; i < ledger->now.n; i++)
+                        is_left |= pay(ledger, &ledger->now.items[i]);
+        }
+}
+
 static void settle_accounts(GroupLedger *ledger) {
         for (size_t i = 0; i < ledger->before.n; i++) {
                 LedgerProcess *before = &ledger->before.items[i], *now = find_same(&ledger->now, &before->usage);
@@ -271,15 +332,7 @@ static void settle_accounts(GroupLedger *ledger) {
                 owe(ledger, before);
         }
 
-        for (size_t i = 0; i < ledger->now.n; i++) {
-                LedgerProcess *now = &ledger->now.items[i], *before = find_same(&ledger->before, &now->usage);
-
-                for (size_t k = 0; k < N_USAGE_COUNTERS && before; k++) {
-                        uint64_t taken = now->usage.taken[k] - before->usage.taken[k];
-
-                        now->group->carried[k] -= (int64_t)(taken < now->owed[k] ? taken : now->owed[k]);
-                }
-        }
+        pay_debts(ledger);
 }
 
 static void add_to_group(LedgerGroup *group, const ProcessUsage *usage) {

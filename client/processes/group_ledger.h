@@ -41,7 +41,8 @@ typedef struct LedgerProcess {
         LedgerGroup *group;
         bool is_heir;    /* may have taken over the usage of children */
         bool is_dropped; /* ended while the reading was taken */
-        uint64_t owed[N_USAGE_COUNTERS]; /* of ended processes, which its `taken` may include */
+        uint64_t owed[N_USAGE_COUNTERS]; /* of ended processes, which the growth of `taken` may include */
+        uint64_t paid[N_USAGE_COUNTERS]; /* part of the growth that is of such processes */
 } LedgerProcess;
 
 typedef struct LedgerReading {
@@ -56,6 +57,7 @@ typedef struct GroupLedger {
         LedgerGroup **groups; /* owned, each; in the order in which they were found */
         size_t n_groups, n_groups_allocated;
         uint64_t n_readings;
+        uint64_t n_hidden; /* processes of the newest reading that /proc does not show */
 } GroupLedger;
 
 void group_ledger_deinit(GroupLedger *ledger);

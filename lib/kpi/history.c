@@ -96,7 +96,10 @@ static size_t join_batches(HistoryRun *runs, size_t n) {
 
                 for (end = begin + 1; end < n && joined.batch != 0 && runs[end].batch == joined.batch &&
                                       is_same(runs[end].version, joined.version); end++)
-                        joined.time_ms = joined.time_ms > runs[end].time_ms ? joined.time_ms : runs[end].time_ms;
+                        if (runs[end].time_ms > joined.time_ms) {
+                                joined.time_ms = runs[end].time_ms;
+                                joined.result = runs[end].result;
+                        }
                 joined.value = runs[begin + (end - begin - 1) / 2].value / 2 + runs[begin + (end - begin) / 2].value / 2;
                 runs[n_left++] = joined;
         }
@@ -200,6 +203,7 @@ static size_t at_most(size_t n, size_t most) {
 static void describe_change(const double *series, size_t n, const HistoryRun *runs, const JudgeResult *judgement, HistoryVerdict *verdict) {
         size_t since = judgement->since, begin = 0, n_before;
 
+        verdict->since = since < n ? since : n;
         if (since >= n)
                 return;
         verdict->since_version = runs[since].version;
@@ -329,7 +333,7 @@ int history_judge(HistoryRun *runs, size_t n, const HistoryQuestion *question, H
 
         *ret = (HistoryVerdict){
                 .verdict = JUDGE_UNKNOWN, .value = NAN, .relative = NAN, .low = NAN, .high = NAN, .p_value = NAN, .smallest = NAN,
-                .order = order, .n_batched = n - n_joined,
+                .order = order, .n_batched = n - n_joined, .since = n,
         };
         if (!current)
                 return HISTORY_NO_CURRENT;
@@ -342,6 +346,11 @@ int history_judge(HistoryRun *runs, size_t n, const HistoryQuestion *question, H
         n_joined = put_in_order(runs, n_joined, current, ret);
         r = found ? drop_accepted(runs, &n_joined, &accepted, question, ret) : 0;
         return r < 0 ? r : judge(runs, n_joined, question, ret);
+}
+
+void history_ask_rerun(HistoryVerdict *verdict) {
+        verdict->verdict = JUDGE_RERUN;
+        verdict->n_needed = RERUNS;
 }
 
 /* --- many verdicts -------------------------------------------------------------------------------- */
@@ -377,8 +386,7 @@ size_t history_limit_false_changes(HistoryVerdict *const *verdicts, size_t n, do
         limit = find_limit(verdicts, n, n_tested, rate);
         for (size_t i = 0; i < n; i++)
                 if (is_counted(verdicts[i]) && verdicts[i]->p_value > limit) {
-                        verdicts[i]->verdict = JUDGE_RERUN;
-                        verdicts[i]->n_needed = RERUNS;
+                        history_ask_rerun(verdicts[i]);
                         n_changed++;
                 }
         return n_changed;

@@ -23,6 +23,7 @@ typedef struct HistoryRun {
         uint64_t time_ms;
         const char *version; /* borrowed; NULL: unknown */
         uint64_t batch;      /* equal for the runs of one batch; 0: none */
+        int64_t result;      /* the caller's; of a batch, that of its newest run */
 } HistoryRun;
 
 typedef enum HistoryOrder {
@@ -54,7 +55,8 @@ typedef struct HistoryVerdict {
         double p_value;   /* NAN: the method has none */
         double smallest;  /* least change that three runs of a new level would have shown; NAN: not known */
         HistoryOrder order; /* by time if a version cannot be ordered as requested */
-        size_t n;         /* runs judged */
+        size_t n;         /* runs judged: the first n of those given, in their new order */
+        size_t since;     /* index of the first run of the new level, or of the outlier; n: no change */
         size_t n_later;   /* runs of later versions, left out */
         size_t n_older;   /* runs beyond HISTORY_RUNS_MAX, left out */
         size_t n_again;   /* further runs of a version, left out; only with is_compat */
@@ -76,6 +78,9 @@ enum {
 
 /* Judges n runs; changes their order, and overwrites those that it leaves out. Returns 0, HISTORY_NO_CURRENT or -ENOMEM. */
 int history_judge(HistoryRun *runs, size_t n, const HistoryQuestion *question, HistoryVerdict *ret);
+
+/* Makes a verdict JUDGE_RERUN. */
+void history_ask_rerun(HistoryVerdict *verdict);
 
 /*
  * Limits the share of false changes among all changes of n verdicts to `rate`, by the procedure of Benjamini and Hochberg: other changes

@@ -307,6 +307,23 @@ class ProcessGroups(GroupTest):
                               capture_output=True, user=NOBODY, group=NOBODY, extra_groups=[], cwd="/").stdout
         self.assertIn(f"The disk I/O of group {mine.pid} is not known: Permission denied", text)
 
+    def test_processes_that_proc_hides(self):
+        daemon, group = self.begun()
+        daemon.directory.chmod(0o755)
+        as_other = ["unshare", "--mount", "--propagation", "private", "sh", "-c", "mount -t proc -o hidepid=\"$0\" proc /proc && exec "
+                    f"setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups \"$@\""]
+        if subprocess.run([*as_other, "2", "true"], capture_output=True).returncode != 0:
+            self.skipTest("no permission to mount")  # not root, or in a container
+        mine, other = Agent(group), Agent(group, uid=NOBODY)
+        mine.tell("start", "child", 0)
+        for hidepid in ("1", "2"):
+            command = [*as_other, hidepid, self.for_others(), "--socket", daemon.socket, "job", "groups", "ranks"]
+            done = subprocess.run([*command, "--json"], text=True, capture_output=True, cwd="/")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            answer = json.loads(done.stdout)
+            self.assertEqual((answer["hidden_processes"], [row["group"] for row in answer["groups"]]), (3, [other.pid]))
+            self.assertIn("3 processes of other users are missing", subprocess.run(command, text=True, capture_output=True, cwd="/").stdout)
+
     def test_the_end_of_the_job_ends_the_watch(self):
         daemon, group = self.begun()
         agent = Agent(group)

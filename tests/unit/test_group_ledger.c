@@ -243,6 +243,30 @@ static void a_child_of_another_group_keeps_its_usage_there(void **state) {
         assert_group(tree, 20, 1, 2, 0);
 }
 
+static void an_orphan_counts_once_whoever_waits(void **state) {
+        Tree *tree = *state;
+
+        put(tree, (Planted){ 9, 1, 9, 'S', 0, 0, 0, 1 });
+        put(tree, (Planted){ 13, 9, 13, 'S', 1, 0, 0, 1 });
+        put(tree, (Planted){ 12, 13, 13, 'S', 1, 0, 0, 1 });
+        put(tree, (Planted){ 11, 12, 13, 'R', 10, 0, 10, 1 });
+        put(tree, (Planted){ 10, 11, 13, 'R', 100, 0, 1000, 1 });
+        read_all(tree);
+        assert_group(tree, 13, 4, 112, 1010);
+
+        /* 11 used a tick and 10 two ticks more; 12 waits for 11, and 9, a subreaper, for 10 */
+        end(tree, 10);
+        end(tree, 11);
+        put(tree, (Planted){ 9, 1, 9, 'S', 0, 102, 1000, 1 });
+        put(tree, (Planted){ 12, 13, 13, 'S', 1, 11, 10, 1 });
+        read_all(tree);
+        assert_group(tree, 13, 2, 112, 1010);
+        assert_group(tree, 9, 1, 3, 0);
+        read_all(tree);
+        assert_group(tree, 13, 2, 112, 1010);
+        assert_group(tree, 9, 1, 3, 0);
+}
+
 static void a_process_that_changes_its_group_takes_nothing_along(void **state) {
         Tree *tree = *state;
 
@@ -358,6 +382,7 @@ int main(void) {
                 TEST(a_child_that_nobody_waits_for_keeps_its_usage),
                 TEST(a_zombie_counts_until_its_parent_waits),
                 TEST(a_child_of_another_group_keeps_its_usage_there),
+                TEST(an_orphan_counts_once_whoever_waits),
                 TEST(a_process_that_changes_its_group_takes_nothing_along),
                 TEST(unreadable_io_is_not_zero),
                 TEST(ended_groups_are_bounded),

@@ -28,7 +28,8 @@ static void add(Runs *runs, const char *version, size_t n, double level) {
 
         for (size_t i = 0; i < n; i++, runs->n++) {
                 (void)snprintf(runs->versions[runs->n], sizeof(runs->versions[0]), "%s", version);
-                runs->items[runs->n] = (HistoryRun){ level * (1 + noise[runs->n % 9]), 1000 + runs->n, runs->versions[runs->n], 0 };
+                runs->items[runs->n] = (HistoryRun){ level * (1 + noise[runs->n % 9]), 1000 + runs->n, runs->versions[runs->n], 0,
+                                                      (int64_t)runs->n };
         }
 }
 

@@ -12,6 +12,7 @@ static void kpi_free(JudgedKpi *kpi) {
         free(kpi->name);
         free(kpi->unit);
         free(kpi->labels);
+        free(kpi->profile);
         free(kpi->version);
         free(kpi->since_version);
         free(kpi->accepted_version);
@@ -39,7 +40,7 @@ int judged_kpis_add(JudgedKpis *kpis, const JudgedKpi *kpi) {
                 return -ENOMEM;
 
         r = copy(kpi->name, &kept.name) | copy(kpi->unit, &kept.unit) | copy(kpi->labels, &kept.labels) |
-            copy(kpi->version, &kept.version) | copy(kpi->since_version, &kept.since_version) |
+            copy(kpi->profile, &kept.profile) | copy(kpi->version, &kept.version) | copy(kpi->since_version, &kept.since_version) |
             copy(kpi->accepted_version, &kept.accepted_version);
         kept.verdict.version = kept.version;
         kept.verdict.since_version = kept.since_version;
@@ -140,6 +141,10 @@ static void write_kpi(Json *json, const JudgedKpi *kpi) {
         json_raw(json, kpi->labels);
         write_verdict(json, &kpi->verdict);
         write_left_out(json, kpi);
+        if (kpi->profile) {
+                json_key(json, "profile");
+                json_raw(json, kpi->profile);
+        }
         if (kpi->accepted)
                 write_accepted(json, kpi);
         if (kpi->verdict.status.description)

@@ -175,7 +175,8 @@ static int add_run(KpiTable *table, KpiRuns *runs, const HistoryRun *run) {
 }
 
 int kpi_table_add(KpiTable *table, const PointRow *row) {
-        HistoryRun run = { .time_ms = row->time_ms, .batch = row->batch ? hash_text(HASH_BEGIN, row->batch) : 0 };
+        HistoryRun run = { .time_ms = row->time_ms, .batch = row->batch ? hash_text(HASH_BEGIN, row->batch) : 0,
+                           .result = row->row };
         KpiSeries *series;
         int r;
 

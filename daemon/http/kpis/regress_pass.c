@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "http/indicators/explain_empty.h"
+#include "http/kpis/kpi_profile.h"
 #include "http/kpis/kpi_table.h"
 #include "util/clock.h"
 
@@ -134,7 +135,7 @@ static int read_runs(Exchange *exchange, Pass *pass, KpiTable *table) {
 /* --- verdicts ------------------------------------------------------------------------------------- */
 
 static int keep(Exchange *exchange, const Pass *pass, const KpiSeries *series, size_t number, const AcceptedLevel *accepted,
-                const HistoryVerdict *verdict) {
+                const HistoryVerdict *verdict, const Buffer *profile) {
         const char *result = pass->selection.numbers[number];
         scoped(buffer_deinit) Buffer name = {}, unit = {};
         int r;
@@ -144,7 +145,8 @@ static int keep(Exchange *exchange, const Pass *pass, const KpiSeries *series, s
         if (buffer_error(&name) < 0 || buffer_error(&unit) < 0)
                 return exchange_store_error(exchange, -ENOMEM);
         r = judged_kpis_add(&pass->request->kpis, &(JudgedKpi){
-                .name = name.text, .unit = unit.text, .labels = series->labels, .version = (char *)verdict->version,
+                .name = name.text, .unit = unit.text, .labels = series->labels,
+                .profile = profile->text, .version = (char *)verdict->version,
                 .since_version = (char *)verdict->since_version, .direction = pass->directions[number], .n_failed = series->n_failed,
                 .accepted = verdict->accepted_ms > 0 ? accepted : NULL, .accepted_version = (char *)verdict->accepted_version,
                 .verdict = *verdict,
@@ -155,11 +157,32 @@ static int keep(Exchange *exchange, const Pass *pass, const KpiSeries *series, s
         return r < 0 ? exchange_store_error(exchange, r) : 0;
 }
 
+static bool has_news(const HistoryVerdict *verdict) {
+        return verdict->verdict != JUDGE_INLINE && verdict->verdict != JUDGE_UNKNOWN;
+}
+
+/* Reads what the machine did in the runs, and asks for further runs if it may be why a number got worse. */
+static int add_profile(Exchange *exchange, Pass *pass, const KpiRuns *runs, HistoryVerdict *verdict, Buffer *ret) {
+        bool is_disturbed = false;
+        int r;
+
+        if (!has_news(verdict) || pass->request->question.is_compat || pass->request->n_profiles == KPI_PROFILES_MAX)
+                return 0;
+        pass->request->n_profiles++;
+        r = kpi_profile_write(exchange->reader, runs->items, verdict->since, verdict->n, ret, &is_disturbed);
+        if (r != 0)
+                return exchange_store_error(exchange, r);
+        if (is_disturbed && verdict->verdict != JUDGE_IMPROVEMENT)
+                history_ask_rerun(verdict);
+        return 0;
+}
+
 /* Series without a run of the judged version are not part of the answer: they have no news. */
 static int judge_number(Exchange *exchange, Pass *pass, KpiSeries *series, size_t number) {
         HistoryQuestion question = pass->request->question;
         KpiRuns *runs = &series->runs[number];
         const AcceptedLevel *accepted;
+        scoped(buffer_deinit) Buffer profile = {};
         HistoryVerdict verdict;
         int r;
 
@@ -173,7 +196,10 @@ static int judge_number(Exchange *exchange, Pass *pass, KpiSeries *series, size_
         r = history_judge(runs->items, runs->n, &question, &verdict);
         if (r < 0)
                 return exchange_store_error(exchange, r);
-        return r == 0 ? keep(exchange, pass, series, number, accepted, &verdict) : 0;
+        if (r == HISTORY_NO_CURRENT)
+                return 0;
+        r = add_profile(exchange, pass, runs, &verdict, &profile);
+        return r == 0 ? keep(exchange, pass, series, number, accepted, &verdict, &profile) : r;
 }
 
 static int judge_numbers(Exchange *exchange, Pass *pass) {

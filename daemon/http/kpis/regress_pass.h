@@ -17,6 +17,7 @@ typedef struct RegressRequest {
         uint64_t until_ns; /* 0: without a limit */
         JudgedKpis kpis;   /* owned */
         uint64_t n_scanned;
+        size_t n_profiles; /* read; at most KPI_PROFILES_MAX */
         Buffer note; /* owned; why no result was read */
 } RegressRequest;
 

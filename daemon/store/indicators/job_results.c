@@ -46,30 +46,17 @@ STATEMENT job_find = {
         N_JOB_COLUMNS,
 };
 
-/* Numbers that cannot be read are absent. */
-static void read_numbers(const Prepared *row, EndedJob *job) {
-        const char *keys = column_text(row, JOB_METRIC_KEYS), *text = column_text(row, JOB_METRICS);
-        Layout layout;
-
-        if (!keys || !text || job_text_parse_layout(LAYOUT_METRICS, keys, &layout) != 0 ||
-            job_text_parse_metrics(text, &layout, &job->metrics) != 0)
-                job->metrics = (MetricSet){};
-
-        keys = column_text(row, JOB_USAGE_KEYS);
-        text = column_text(row, JOB_USAGE);
-        if (!keys || !text || job_text_parse_layout(LAYOUT_USAGE, keys, &layout) != 0 ||
-            job_text_parse_usage(text, &layout, &job->usage) != 0)
-                job->usage = (UsageSet){};
-}
-
 static int read_job(const Prepared *row, EndedJob *ret) {
+        const JobNumberTexts texts = { column_text(row, JOB_METRIC_KEYS), column_text(row, JOB_METRICS),
+                                       column_text(row, JOB_USAGE_KEYS), column_text(row, JOB_USAGE) };
+
         (void)snprintf(ret->info.id, sizeof(ret->info.id), "%s", column_text(row, JOB_ID) ?: "");
         (void)snprintf(ret->info.name, sizeof(ret->info.name), "%s", column_text(row, JOB_NAME) ?: "");
         ret->info.uid = (uint32_t)column_i64(row, JOB_UID);
         ret->end_ms = column_u64(row, JOB_END);
         ret->has_exit_status = !column_is_null(row, JOB_EXIT);
         ret->exit_status = (int32_t)column_i64(row, JOB_EXIT);
-        read_numbers(row, ret);
+        (void)job_text_read_numbers(&texts, &ret->metrics, &ret->usage);
         return job_text_parse_labels(column_text(row, JOB_LABELS) ?: "", &ret->info) == -ENOMEM ? -ENOMEM : 0;
 }
 

@@ -45,20 +45,9 @@ typedef struct Ended {
         UsageSet usage;
 } Ended;
 
-static bool parse_numbers(const Prepared *row, Ended *ended) {
-        const char *metrics_layout = column_text(row, ENDED_METRICS_LAYOUT), *metrics = column_text(row, ENDED_METRICS);
-        const char *usage_layout = column_text(row, ENDED_USAGE_LAYOUT), *usage = column_text(row, ENDED_USAGE);
-        Layout layout;
-
-        return metrics_layout && metrics && usage_layout && usage &&
-               job_text_parse_layout(LAYOUT_METRICS, metrics_layout, &layout) == 0 &&
-               job_text_parse_metrics(metrics, &layout, &ended->metrics) == 0 &&
-               job_text_parse_layout(LAYOUT_USAGE, usage_layout, &layout) == 0 &&
-               job_text_parse_usage(usage, &layout, &ended->usage) == 0;
-}
-
 static int find_ended(Database *database, Field job, Ended *ret) {
         Prepared *find = database_prepare(database, &ended_find, &job, 1);
+        JobNumberTexts texts;
         const char *note;
         int r;
 
@@ -74,7 +63,9 @@ static int find_ended(Database *database, Field job, Ended *ret) {
                 .end_realtime_ms = column_u64(find, ENDED_END),
                 .metrics = &ret->metrics, .usage = &ret->usage,
         };
-        ret->has_numbers = parse_numbers(find, ret);
+        texts = (JobNumberTexts){ column_text(find, ENDED_METRICS_LAYOUT), column_text(find, ENDED_METRICS),
+                                  column_text(find, ENDED_USAGE_LAYOUT), column_text(find, ENDED_USAGE) };
+        ret->has_numbers = job_text_read_numbers(&texts, &ret->metrics, &ret->usage);
         return database_finish(database, find);
 }
 

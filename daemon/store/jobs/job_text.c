@@ -227,3 +227,18 @@ int job_text_parse_usage(const char *text, const Layout *layout, UsageSet *ret) 
         *ret = set;
         return 0;
 }
+
+bool job_text_read_numbers(const JobNumberTexts *texts, MetricSet *ret_metrics, UsageSet *ret_usage) {
+        bool has_metrics, has_usage;
+        Layout layout;
+
+        has_metrics = texts->metric_keys && texts->metrics && job_text_parse_layout(LAYOUT_METRICS, texts->metric_keys, &layout) == 0 &&
+                      job_text_parse_metrics(texts->metrics, &layout, ret_metrics) == 0;
+        if (!has_metrics)
+                *ret_metrics = (MetricSet){};
+        has_usage = texts->usage_keys && texts->usage && job_text_parse_layout(LAYOUT_USAGE, texts->usage_keys, &layout) == 0 &&
+                    job_text_parse_usage(texts->usage, &layout, ret_usage) == 0;
+        if (!has_usage)
+                *ret_usage = (UsageSet){};
+        return has_metrics && has_usage;
+}

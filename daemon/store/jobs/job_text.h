@@ -47,3 +47,10 @@ typedef struct Layout {
 int job_text_parse_layout(LayoutKind kind, const char *text, Layout *ret);
 int job_text_parse_metrics(const char *text, const Layout *layout, MetricSet *ret);
 int job_text_parse_usage(const char *text, const Layout *layout, UsageSet *ret);
+
+/* The four texts of a row's numbers; NULL: none. */
+typedef struct JobNumberTexts {
+        const char *metric_keys, *metrics, *usage_keys, *usage;
+} JobNumberTexts;
+/* Numbers that cannot be read are absent. Returns true if both sets were read. */
+bool job_text_read_numbers(const JobNumberTexts *texts, MetricSet *ret_metrics, UsageSet *ret_usage);

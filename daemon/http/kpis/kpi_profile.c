@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/kpis/kpi_profile.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "kpi/run_profile.h"
+#include "store/indicators/run_reader.h"
+#include "util/json.h"
+#include "util/json_text.h"
+#include "util/scoped.h"
+
+#define RUNS_MAX        8U  /* newest runs of the new level */
+#define RUNS_BEFORE_MAX 20U
+
+_Static_assert(RUNS_MAX + RUNS_BEFORE_MAX <= RUN_PROFILE_RUNS_MAX, "the runs of both sides are compared");
+
+/* --- numbers of a run ----------------------------------------------------------------------------- */
+
+static double metric(const RunRow *run, Metric metric) {
+        return quality_is_present(run->metrics.quality[metric]) ? run->metrics.value[metric] : NAN;
+}
+
+static double usage(const RunRow *run, UsageMetric usage) {
+        return quality_is_present(run->usage.quality[usage]) ? run->usage.value[usage] : NAN;
+}
+
+static RunProfile profile_of(const RunRow *run) {
+        double duration_s = (double)run->duration_ms / 1e3, capacity_s = metric(run, METRIC_CPU_HOURS);
+        RunProfile profile = run_profile_unknown();
+        double *numbers = profile.numbers;
+
+        if (!run->has_job)
+                return profile;
+        numbers[RUN_CPUS_USED] = usage(run, USAGE_CPU_MEAN);
+        numbers[RUN_CPU_WAITED] = usage(run, USAGE_PSI_CPU_SOME) / duration_s;
+        numbers[RUN_THROTTLED] = usage(run, USAGE_THROTTLED_RATIO);
+        numbers[RUN_OTHERS_CPU] = (capacity_s - metric(run, METRIC_CPU_UNUSED_HOURS) - usage(run, USAGE_CPU_SECONDS)) / capacity_s;
+        if (numbers[RUN_OTHERS_CPU] < 0)
+                numbers[RUN_OTHERS_CPU] = 0; /* both are counted with an error */
+        numbers[RUN_STEAL] = metric(run, METRIC_CPU_STEAL) / capacity_s;
+        numbers[RUN_IO_STALLED] = metric(run, METRIC_PSI_IO_FULL) / duration_s;
+        numbers[RUN_MEMORY_STALLED] = metric(run, METRIC_PSI_MEMORY_SOME) / duration_s;
+        numbers[RUN_IO_BYTES] = (usage(run, USAGE_READ_BYTES) + usage(run, USAGE_WRITE_BYTES)) / duration_s;
+        numbers[RUN_MEMORY_BYTES] = usage(run, USAGE_MEMORY_PEAK);
+        return profile;
+}
+
+/* --- what differs --------------------------------------------------------------------------------- */
+
+/* Facts of a run that are compared, as paths in the run record. */
+static const char *const facts[] = {
+        "host.hostname", "host.cpu.model", "host.cpu.cores", "host.cpu.threads", "host.memory_bytes", "host.numa_nodes",
+        "os.id",         "os.version",     "kernel",         "libc",             "python",
+};
+
+/* The facts of a run, copied. */
+typedef struct FactTexts {
+        Buffer texts[N_ELEMENTS(facts) + 1]; /* owned; JSON; the last: the digest of the software stack */
+} FactTexts;
+
+static void fact_texts_deinit(FactTexts *run) {
+        for (size_t i = 0; i < N_ELEMENTS(run->texts); i++)
+                buffer_deinit(&run->texts[i]);
+}
+
+static int fact_texts_copy(const RunRow *row, FactTexts *ret) {
+        JsonText run = row->run ? json_text(row->run, strlen(row->run)) : (JsonText){};
+        int r = 0;
+
+        for (size_t i = 0; i < N_ELEMENTS(ret->texts); i++) {
+                Json json = { .out = &ret->texts[i] };
+                JsonText value = i < N_ELEMENTS(facts) ? json_text_find_path(run, facts[i]) : (JsonText){};
+
+                if (i == N_ELEMENTS(facts) && row->stack_digest)
+                        json_string(&json, row->stack_digest);
+                else if (value.text)
+                        json_text_write(value, &json);
+                r = buffer_error(&ret->texts[i]) < 0 ? -ENOMEM : r;
+        }
+        return r;
+}
+
+/* Writes the facts that both runs have, and in which they differ. Returns their number. */
+static size_t put_differences(const FactTexts *run, const FactTexts *before, Json *json) {
+        size_t n = 0;
+
+        json_put_array_begin(json, "differs");
+        for (size_t i = 0; i < N_ELEMENTS(run->texts); i++) {
+                if (run->texts[i].n == 0 || before->texts[i].n == 0 || strcmp(run->texts[i].text, before->texts[i].text) == 0)
+                        continue;
+                n++;
+                json_object_begin(json);
+                json_put_string(json, "key", i < N_ELEMENTS(facts) ? facts[i] : "stack");
+                json_key(json, "value");
+                json_raw(json, run->texts[i].text);
+                json_key(json, "before");
+                json_raw(json, before->texts[i].text);
+                json_object_end(json);
+        }
+        json_array_end(json);
+        return n;
+}
+
+/* --- the profile ---------------------------------------------------------------------------------- */
+
+/* Writes the numbers that are known on both sides. Returns how many. */
+static size_t put_numbers(const RunComparison *comparison, Json *json) {
+        size_t n = 0;
+
+        json_put_array_begin(json, "numbers");
+        for (RunNumber i = 0; i < N_RUN_NUMBERS; i++) {
+                if (isnan(comparison->value[i]) || isnan(comparison->before[i]))
+                        continue;
+                n++;
+                json_object_begin(json);
+                json_put_string(json, "name", run_number_names[i]);
+                json_put_double(json, "value", comparison->value[i]);
+                json_put_double(json, "before", comparison->before[i]);
+                json_put_bool(json, "is_disturbance", comparison->is_disturbance[i]);
+                json_object_end(json);
+        }
+        json_array_end(json);
+        return n;
+}
+
+typedef struct Profiles {
+        RunProfile items[RUN_PROFILE_RUNS_MAX];
+        size_t n, n_before;
+        FactTexts newest, before; /* of the newest run, and of the last before the new level */
+} Profiles;
+
+static void profiles_deinit(Profiles *profiles) {
+        fact_texts_deinit(&profiles->newest);
+        fact_texts_deinit(&profiles->before);
+}
+
+static int read_profiles(Reader *reader, const HistoryRun *runs, size_t since, size_t n, Profiles *ret) {
+        size_t first = since > RUNS_BEFORE_MAX ? since - RUNS_BEFORE_MAX : 0, last = n > since + RUNS_MAX ? n - RUNS_MAX : since;
+        int r = 0;
+
+        for (size_t i = first; r == 0 && i < n; i = i + 1 == since ? last : i + 1) {
+                RunRow row;
+
+                r = run_reader_find(reader, runs[i].result, &row);
+                if (r == READER_END) { /* removed since the runs were read */
+                        r = 0;
+                        continue;
+                }
+                if (r != 0)
+                        return r;
+                ret->items[ret->n++] = profile_of(&row);
+                ret->n_before += i < since;
+                if (i + 1 == since || i + 1 == n)
+                        r = fact_texts_copy(&row, i + 1 == n ? &ret->newest : &ret->before);
+        }
+        return r;
+}
+
+int kpi_profile_write(Reader *reader, const HistoryRun *runs, size_t since, size_t n, Buffer *out, bool *ret_is_disturbed) {
+        scoped(profiles_deinit) Profiles profiles = {};
+        RunComparison comparison;
+        Json json = { .out = out };
+        size_t n_known;
+        int r;
+
+        if (since == 0 || since >= n)
+                return 0;
+        r = read_profiles(reader, runs, since, n, &profiles);
+        if (r != 0)
+                return r;
+
+        comparison = run_profile_compare(profiles.items, profiles.n_before, profiles.n);
+        json_object_begin(&json);
+        json_put_uint(&json, "runs", profiles.n - profiles.n_before);
+        json_put_uint(&json, "runs_before", profiles.n_before);
+        json_put_bool(&json, "is_disturbed", comparison.is_disturbed);
+        n_known = put_numbers(&comparison, &json) + put_differences(&profiles.newest, &profiles.before, &json);
+        json_object_end(&json);
+        r = buffer_error(out);
+        if (n_known == 0)
+                buffer_deinit(out);
+        *ret_is_disturbed = comparison.is_disturbed;
+        return r;
+}
