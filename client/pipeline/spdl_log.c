@@ -14,6 +14,24 @@
 
 #define LINE_MAX_BYTES 2047U
 #define QUEUE_SUFFIX   "_queue"
+#define STEP_S         1e-3 /* by which two intervals of a queue differ at least */
+
+/* The line of the tasks or of the queue of a stage that was read last. */
+typedef struct LastLine {
+        size_t row;    /* of the table, from 1; 0: none */
+        double time_s; /* as logged */
+} LastLine;
+
+typedef struct LogReader {
+        SpdlTable *table;
+        LastLine *last; /* owned; N_PIPELINE_PARTS for each stage */
+        size_t n_last, n_allocated;
+        char *error;    /* SPDL_TABLE_ERROR_MAX bytes */
+} LogReader;
+
+static void reader_deinit(LogReader *reader) {
+        free(reader->last);
+}
 
 /* --- one line ------------------------------------------------------------------------------------- */
 
@@ -100,7 +118,41 @@ static bool read_queue(const char *p, double values[static N_SPDL_VALUES]) {
         return true;
 }
 
-static int take_line(SpdlTable *table, const char *line, size_t at, char ret_error[static SPDL_TABLE_ERROR_MAX]) {
+static int find_last(LogReader *reader, const SpdlRow *row, LastLine **ret) {
+        size_t i = row->stage * N_PIPELINE_PARTS + row->part;
+
+        if (ARRAY_RESERVE(reader->last, reader->n_allocated, i + 1) < 0)
+                return -ENOMEM;
+        while (reader->n_last <= i)
+                reader->last[reader->n_last++] = (LastLine){};
+        *ret = &reader->last[i];
+        return 0;
+}
+
+/*
+ * Adds a row. A line that two handlers have logged counts once. Another one with the same time, as in a log without fractions of a second,
+ * is an interval of its own.
+ */
+static int add_row(LogReader *reader, SpdlRow *row) {
+        double time_s = row->end_s;
+        const SpdlRow *before;
+        LastLine *last;
+        int r;
+
+        r = find_last(reader, row, &last);
+        if (r < 0)
+                return r;
+        before = last->row > 0 ? &reader->table->rows[last->row - 1] : NULL;
+        if (before && last->time_s == time_s && memcmp(before->values, row->values, sizeof(row->values)) == 0)
+                return 0;
+        if (before && row->end_s <= before->end_s && row->end_s > before->end_s - 1)
+                row->end_s = before->end_s + STEP_S;
+        *last = (LastLine){ reader->table->n + 1, time_s };
+        reader->table->has_fractions |= !isnan(time_s) && fmod(time_s, 1) != 0;
+        return spdl_table_add(reader->table, row);
+}
+
+static int take_line(LogReader *reader, const char *line, size_t at) {
         const char *tasks = strstr(line, "Completed "), *queue = strstr(line, "Processed "), *label;
         size_t n_label = find_label(line, tasks ?: queue ?: line, &label), n_suffix = strlen(QUEUE_SUFFIX), stage;
         SpdlRow row;
@@ -110,21 +162,21 @@ static int take_line(SpdlTable *table, const char *line, size_t at, char ret_err
                 return 0;
         if (!tasks && n_label > n_suffix && strncmp(label + n_label - n_suffix, QUEUE_SUFFIX, n_suffix) == 0)
                 n_label -= n_suffix;
-        r = spdl_table_find_stage(table, label, n_label, &stage, ret_error);
+        r = spdl_table_find_stage(reader->table, label, n_label, &stage, reader->error);
         if (r != 0)
                 return r == SPDL_TABLE_NO_STAGE ? 0 : r;
         row = spdl_table_row(stage, tasks ? PIPELINE_TASKS : PIPELINE_QUEUE, at);
         if (!(tasks ? read_tasks(tasks, row.values) : read_queue(queue, row.values))) {
-                table->n_left_out++;
+                reader->table->n_left_out++;
                 return 0;
         }
         row.end_s = spdl_time_find(line, (size_t)(label - line));
-        return spdl_table_add(table, &row);
+        return add_row(reader, &row);
 }
 
 /* --- the text ------------------------------------------------------------------------------------- */
 
-static int take_lines(SpdlTable *table, const Buffer *text, char ret_error[static SPDL_TABLE_ERROR_MAX]) {
+static int take_lines(LogReader *reader, const Buffer *text) {
         char line[LINE_MAX_BYTES + 1];
         size_t at = 1;
         int r = 0;
@@ -137,16 +189,17 @@ static int take_lines(SpdlTable *table, const Buffer *text, char ret_error[stati
                         continue;
                 memcpy(line, text->text + begin, end - begin);
                 line[end - begin] = '\0';
-                r = take_line(table, line, at, ret_error);
+                r = take_line(reader, line, at);
         }
         return r;
 }
 
 int spdl_log_read(SpdlTable *table, const Buffer *text, char ret_error[static SPDL_TABLE_ERROR_MAX]) {
+        scoped(reader_deinit) LogReader reader = { .table = table, .error = ret_error };
         int r;
 
         table->is_log = true;
-        r = take_lines(table, text, ret_error);
+        r = take_lines(&reader, text);
         if (r != 0)
                 return r;
         if (table->n == 0) {

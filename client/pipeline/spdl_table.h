@@ -52,6 +52,7 @@ typedef struct SpdlTable {
         size_t n, n_allocated;
         size_t n_left_out; /* rows with a missing value, or with the time of the row before; cut lines */
         bool is_log;
+        bool has_fractions; /* of seconds, in the times of a log */
 } SpdlTable;
 
 void spdl_table_deinit(SpdlTable *table);

@@ -12,6 +12,7 @@
 #define SHARE_MIN  0.1  /* of the run: the means of a shorter interval cannot be computed from the digits of a line */
 #define STEP_S     1e-3 /* by which two intervals of a queue differ at least */
 #define SOONER_MAX 0.9  /* of an interval */
+#define CLEAR      4    /* times the resolution of the log's times: the begin of a shorter interval is not known well enough */
 
 /* Sums over the intervals of a run. */
 typedef struct Run {
@@ -49,12 +50,13 @@ static void add(Run *run, const SpdlRow *row) {
         run->ready_s += known(values[SPDL_ELAPSED]) * known(values[SPDL_OCCUPANCY]);
 }
 
-static bool is_queue_total(const Run *run, const SpdlRow *row) {
+/* resolution_s: of the times in the log. */
+static bool is_queue_total(const Run *run, const SpdlRow *row, double resolution_s) {
         double elapsed_s = row->values[SPDL_ELAPSED], begin_s = row->end_s - elapsed_s;
 
         if (run->n == 0 || row->values[SPDL_COUNT] < run->count || elapsed_s < run->elapsed_s - ROUNDING_S * (double)(run->n + 1))
                 return false;
-        if (!isnan(begin_s) && !isnan(run->begin_s))
+        if (!isnan(begin_s) && !isnan(run->begin_s) && elapsed_s > CLEAR * resolution_s)
                 return fabs(begin_s - run->begin_s) < fabs(begin_s - run->end_s);
         return run->n > 1 || elapsed_s > run->elapsed_s + 2 * ROUNDING_S;
 }
@@ -112,7 +114,7 @@ static void take_row(StageRuns *runs, SpdlTable *table, size_t i) {
                 return;
         }
         runs->has_queue = true;
-        if (!is_queue_total(&runs->queue, row)) {
+        if (!is_queue_total(&runs->queue, row, table->has_fractions ? 1e-3 : 1)) {
                 add(&runs->queue, row);
                 return;
         }

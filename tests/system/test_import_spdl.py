@@ -200,6 +200,18 @@ class ImportSpdl(harness.TestCase):
                 tasks = [i["num_tasks"] for i in self.intervals(daemon, stage, "tasks")]
                 self.assertEqual([count for count in tasks if count], [count for count in expected if count])
 
+    def test_lines_with_the_same_time(self):
+        """A line that two handlers log is one interval; other lines of the same second are intervals of their own."""
+        daemon = self.begun()
+        lines = [log_line("queue", f"2026-11-23 05:12:{second:02}", "0:1:work", items, 0.5, 1, 2, 50)
+                 for second, items in ((1, 5), (1, 6), (2, 5), (2, 5), (2, 7))]
+        lines.append(log_line("queue", "2026-11-23 05:12:03", "0:1:work", 30, 2.5, 1, 2, 50))
+        for _ in range(2):
+            self.imported(daemon, self.file("".join(line * 2 for line in lines)), TZ="UTC")
+            intervals = self.intervals(daemon, "0:1:work", "queue")
+            self.assertEqual([interval["num_items"] for interval in intervals], [5, 6, 5, 7, 7])  # and not twice 5 at 05:12:02
+            self.assertEqual([interval["end_ms"] % 10000 for interval in intervals], [1000, 1001, 2000, 2001, 3000])
+
     def test_a_log_without_times_needs_the_begin(self):
         daemon = self.begun()
         lines = [log_line("queue", "", "0:0:src", 100, 60, 1, 2, 90), "epoch 1\n", log_line("tasks", "", "0:1:work", 100, 1, 10),
