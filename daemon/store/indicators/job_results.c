@@ -231,12 +231,14 @@ STATEMENT models_count = { "SELECT count(*) FROM model AS m WHERE " IS_OF_JOB, 1
 
 enum { MODEL_DOCUMENT, N_MODEL_COLUMNS };
 
-/* Models in effect for user ?1, in the precedence of MODEL_SHAPE. */
+#define MODELS_READ_MAX "64" /* bounds the writer's work for a job of a user with many models */
+
+/* Models in effect for user ?1, in the precedence of MODEL_SHAPE; those of all users first. */
 STATEMENT models_list = {
         "SELECT m.document FROM model AS m WHERE " IS_OF_JOB " AND m.owner IN (-1, ?1) AND NOT EXISTS"
         " (SELECT 1 FROM model AS b WHERE b.name = m.name AND ifnull(b.component, '') = ifnull(m.component, '') AND b.owner IN (-1, ?1)"
         " AND (b.is_declared > m.is_declared OR (b.is_declared = m.is_declared AND b.owner < m.owner)))"
-        " ORDER BY m.name, m.component",
+        " ORDER BY m.owner, m.name, m.component LIMIT " MODELS_READ_MAX,
         N_MODEL_COLUMNS,
 };
 
