@@ -4,6 +4,8 @@
 #include <math.h>
 
 #define CPUS_SHARE    0.8  /* of the CPUs of the job, or of the one CPU that a lock leaves */
+#define WAITED_SHARE  0.6  /* of the CPUs of the job is enough if its tasks wait for a CPU half of the time: the job also starts and ends */
+#define WAITED_HALF   0.5
 #define ONE_CPU_MAX   1.25
 #define TASKS_PER_CPU 1.25 /* fewer tasks do not compete for the CPUs */
 #define OTHERS_MIN    0.25 /* of the CPUs of the node: less is what a system does beside a job */
@@ -63,7 +65,8 @@ static void set_limit(PipelineDiagnosis *diagnosis, PipelineLimit limit, size_t 
 void pipeline_job_join(const PipelineJob *job, PipelineDiagnosis *diagnosis, const PipelineStage *stages, size_t n) {
         double used = isnan(diagnosis->wait_share) ? 0 : job->cpus_used - (1 - diagnosis->wait_share);
         size_t most = find_most_running(stages, n);
-        bool is_full = used >= CPUS_SHARE * job->cpus_given && diagnosis->busy_workers > TASKS_PER_CPU * job->cpus_given;
+        bool is_used = used >= CPUS_SHARE * job->cpus_given || (used >= WAITED_SHARE * job->cpus_given && job->cpu_waited >= WAITED_HALF);
+        bool is_full = is_used && diagnosis->busy_workers > TASKS_PER_CPU * job->cpus_given;
         bool is_locked = used >= CPUS_SHARE && used <= ONE_CPU_MAX && job->cpus_given > ONE_CPU_MAX && diagnosis->busy_workers >= 2;
 
         if (diagnosis->limit == PIPELINE_LIMIT_CONSUMER)

@@ -350,6 +350,9 @@ static void the_job_explains_a_busy_stage(void **state) {
                 { 2.4, 4, 4, 0.9, 0.6, NAN, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_HIGH },
                 /* The CPU limit: tasks compete for few CPUs, or it throttles them though they use less in the mean. */
                 { 2.4, 2, 8, 0, 0.6, 0.9, PIPELINE_LIMIT_CPU, PIPELINE_DIRECTION_LESS_CONCURRENCY, PIPELINE_CONFIDENCE_MEDIUM },
+                /* The mean over the whole job, with its start, is below the limit, but tasks wait most of the time. */
+                { 1.8, 2, 8, 0, 0.6, NAN, PIPELINE_LIMIT_CPU, PIPELINE_DIRECTION_LESS_CONCURRENCY, PIPELINE_CONFIDENCE_MEDIUM },
+                { 1.8, 2, 8, 0, 0.4, NAN, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_HIGH },
                 { 1.9, 4, 8, 0, 0.1, 0.3, PIPELINE_LIMIT_CPU, PIPELINE_DIRECTION_MORE_CPUS, PIPELINE_CONFIDENCE_MEDIUM },
                 { 1.9, 4, 8, 0, 0.1, 0.05, PIPELINE_LIMIT_STAGE, PIPELINE_DIRECTION_MORE_CONCURRENCY, PIPELINE_CONFIDENCE_HIGH },
         };
