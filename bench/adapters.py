@@ -65,8 +65,9 @@ def find_interpreter(build):
 def run_rounds(run, interpreter, socket, task_s=0.001):
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "clients" / "python"), "PATH": f"{run.build}:{os.environ['PATH']}",
                    "PERFD_SOCKET": str(socket), "PERFD_JOB": "pipelines"}
-    n_items, n_rounds = (100, 8) if run.is_quick else (300, 60)
-    command = [interpreter, "-c", PROGRAM, *map(str, (n_items, n_rounds, task_s))]
+    # Longer than an interval, as a training run is: what is sent at the begin and the end of a run is not a part of each interval.
+    n_items, n_rounds = (300, 8) if run.is_quick else (2000, 30)
+    command = [interpreter, "-c", PROGRAM, *map(str, (n_items if task_s else 10 * n_items, n_rounds, task_s))]
     done = subprocess.run(command, env=environment, check=True, capture_output=True)
     return json.loads(done.stdout)
 

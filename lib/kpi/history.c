@@ -43,7 +43,9 @@ static int compare_runs(const HistoryRun *a, const HistoryRun *b, HistoryOrder o
         int r = order == HISTORY_BY_SEMVER ? semver_compare(a->version, b->version)
                 : order == HISTORY_BY_NUMBER ? compare_numbers(a->version, b->version) : 0;
 
-        return r != 0 ? r : compare_times(a->time_ms, b->time_ms);
+        if (r == 0)
+                r = compare_times(a->time_ms, b->time_ms);
+        return r != 0 ? r : (a->result > b->result) - (a->result < b->result);
 }
 
 static int compare(const void *a, const void *b, void *userdata) {

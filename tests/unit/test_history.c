@@ -119,6 +119,31 @@ static void one_version_that_is_none_orders_all_by_time(void **state) {
                          JUDGE_REGRESSION);
 }
 
+static void runs_at_the_same_time_have_the_order_of_their_results(void **state) {
+        Runs runs = {};
+        HistoryVerdict verdict;
+
+        (void)state;
+        for (unsigned i = 0; i < 15; i++) {
+                char version[16];
+
+                (void)snprintf(version, sizeof(version), "v%u", i);
+                add(&runs, version, 1, i < 10 ? 100 : 140);
+                runs.items[i].time_ms = 1000;
+        }
+        for (size_t i = 0; i < 7; i++) {
+                HistoryRun run = runs.items[i];
+
+                runs.items[i] = runs.items[14 - i];
+                runs.items[14 - i] = run;
+        }
+        verdict = judge(&runs, &(HistoryQuestion){ .order = HISTORY_BY_TIME, .judge = lower.judge });
+        assert_int_equal(verdict.verdict, JUDGE_REGRESSION);
+        assert_string_equal(verdict.version, "v14");
+        assert_string_equal(verdict.since_version, "v10");
+        assert_int_equal(verdict.since, 10);
+}
+
 static void the_runs_of_a_batch_count_as_their_median(void **state) {
         Runs runs = {};
         HistoryVerdict verdict;
@@ -281,6 +306,7 @@ int main(void) {
                 cmocka_unit_test(runs_of_later_versions_are_left_out),
                 cmocka_unit_test(a_change_lies_between_two_versions_only),
                 cmocka_unit_test(one_version_that_is_none_orders_all_by_time),
+                cmocka_unit_test(runs_at_the_same_time_have_the_order_of_their_results),
                 cmocka_unit_test(the_runs_of_a_batch_count_as_their_median),
                 cmocka_unit_test(versions_are_selected_as_the_original_does),
                 cmocka_unit_test(odd_series_have_a_verdict),
