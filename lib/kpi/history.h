@@ -23,7 +23,7 @@ typedef struct HistoryRun {
         uint64_t time_ms;
         const char *version; /* borrowed; NULL: unknown */
         uint64_t batch;      /* equal for the runs of one batch; 0: none */
-        int64_t result;      /* number of the result; of runs at the same time, that of the newest is the greatest; of a batch, of its newest */
+        int64_t result;      /* number in the order of arrival, which orders runs at the same time; of a batch, that of its newest run */
 } HistoryRun;
 
 typedef enum HistoryOrder {
