@@ -1,10 +1,12 @@
 """CPU time that clients/python/perfd_spdl.py adds to SPDL's own hooks, in the training process.
 
 One process runs the same pipeline again and again, by turns with SPDL's own hooks and with the adapter, both with an interval of 1 s. An
-item takes 1 ms of the CPU in one of three stages; a further row has tasks that do nothing, where the cost of all hooks is as large a
-part of the time as it can be. perfd is there, does not answer, or is away.
+item takes about 1 ms of the CPU in one of three stages, in a function that releases the interpreter's lock, as decoders do; a further row
+has tasks that do nothing, where the cost of all hooks is as large a part of the time as it can be. perfd is there, does not answer, or is
+away.
 """
 
+import hashlib
 import json
 import math
 import os
@@ -12,6 +14,7 @@ import pathlib
 import signal
 import statistics
 import subprocess
+import time
 
 from measure import Daemon
 from table import Reference, Table
@@ -20,22 +23,22 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 LIMIT = 1.01
 
 PROGRAM = """
-import json, logging, sys, time
+import hashlib, json, sys, time
 import perfd_spdl
 from spdl.pipeline import PipelineBuilder
 
-N_ITEMS, N_ROUNDS, TASK_S = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+N_ITEMS, N_ROUNDS, N_BYTES = map(int, sys.argv[1:])
+DATA = bytes(N_BYTES)
 
 def work(item):
-    end = time.thread_time() + TASK_S
-    while time.thread_time() < end:
-        pass
+    if N_BYTES:
+        hashlib.sha256(DATA).digest()
     return item
 
 def run():
     builder = PipelineBuilder().add_source(range(N_ITEMS))
     for name in ("read", "decode", "augment"):
-        builder.pipe(work if TASK_S and name == "decode" else lambda item: item, concurrency=2, name=name)
+        builder.pipe(work if name == "decode" else lambda item: item, concurrency=2, name=name)
     pipeline = builder.add_sink(3).build(num_threads=4, report_stats_interval=1)
     begin = time.process_time()
     with pipeline.auto_stop():
@@ -62,12 +65,21 @@ def find_interpreter(build):
     return path if path.exists() else None
 
 
-def run_rounds(run, interpreter, socket, task_s=0.001):
+def find_work():
+    """Returns the number of bytes that are hashed in a millisecond of the CPU."""
+    data, n, begin = bytes(1 << 20), 0, time.process_time()
+    while time.process_time() - begin < 0.1:
+        hashlib.sha256(data).digest()
+        n += len(data)
+    return int(n / (time.process_time() - begin) * 0.001)
+
+
+def run_rounds(run, interpreter, socket, n_bytes):
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "clients" / "python"), "PATH": f"{run.build}:{os.environ['PATH']}",
                    "PERFD_SOCKET": str(socket), "PERFD_JOB": "pipelines"}
     # Longer than an interval, as a training run is: what is sent at the begin and the end of a run is not a part of each interval.
-    n_items, n_rounds = (300, 8) if run.is_quick else (2000, 30)
-    command = [interpreter, "-c", PROGRAM, *map(str, (n_items if task_s else 10 * n_items, n_rounds, task_s))]
+    n_items, n_rounds = (300, 8) if run.is_quick else (2000, 40)
+    command = [interpreter, "-c", PROGRAM, *map(str, (n_items, n_rounds, n_bytes))]
     done = subprocess.run(command, env=environment, check=True, capture_output=True)
     return json.loads(done.stdout)
 
@@ -89,7 +101,7 @@ def put(table, name, values, has_budget=True):
 
 def measure_adapters(run):
     table = Table("adapters", "Adapter of SPDL, in the training process",
-                  "CPU time of a pipeline of 3 stages, whose items take 1 ms in one of them, with an interval of 1 s.")
+                  "CPU time of a pipeline of 3 stages, whose items take about 1 ms in one of them, with an interval of 1 s.")
     interpreter = find_interpreter(run.build)
     if not interpreter:
         table.absent("SPDL")
@@ -97,11 +109,12 @@ def measure_adapters(run):
     with Daemon(run.build) as daemon:
         subprocess.run([run.build / "perfctl", "job", "begin", "pipelines"], check=True, stdout=subprocess.DEVNULL,
                        env={**os.environ, "PERFD_SOCKET": str(daemon.socket)})
-        put(table, "perfd is there", run_rounds(run, interpreter, daemon.socket))
+        n_bytes = find_work()
+        put(table, "perfd is there", run_rounds(run, interpreter, daemon.socket, n_bytes))
         put(table, "tasks do nothing", run_rounds(run, interpreter, daemon.socket, 0), has_budget=False)
         os.kill(daemon.pid, signal.SIGSTOP)
         try:
-            put(table, "perfd does not answer", run_rounds(run, interpreter, daemon.socket))
+            put(table, "perfd does not answer", run_rounds(run, interpreter, daemon.socket, n_bytes))
         finally:
             os.kill(daemon.pid, signal.SIGCONT)
-    put(table, "perfd is away", run_rounds(run, interpreter, "/nonexistent/perfd.sock"))
+    put(table, "perfd is away", run_rounds(run, interpreter, "/nonexistent/perfd.sock", n_bytes))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
+#include <time.h>
 
 #include "client/api/api_query.h"
 #include "client/cli/message.h"
@@ -126,8 +126,11 @@ static int pipeline_show_run(const CommandLine *line) {
         bool goes_on = false;
         int r;
 
-        while ((r = show_once(line, job, &goes_on)) == EXIT_DONE && options->watch && goes_on)
-                (void)poll(NULL, 0, (int)(options->interval_ns / NS_PER_MS));
+        while ((r = show_once(line, job, &goes_on)) == EXIT_DONE && options->watch && goes_on) {
+                const struct timespec interval = { (time_t)(options->interval_ns / NS_PER_S), (long)(options->interval_ns % NS_PER_S) };
+
+                (void)nanosleep(&interval, NULL);
+        }
         return r;
 }
 

@@ -15,18 +15,21 @@ Works with SPDL 0.6 and newer.
 """
 
 import asyncio
+import collections
 import contextlib
 import functools
 import importlib.metadata
 import os
 import threading
 import time
+import weakref
 
 import perfd_pipeline
 import spdl.pipeline
 from spdl.pipeline import StatsQueue, TaskStatsHook
 
 INTERVAL_S = 5.0
+WAITS_MAX = 65536  # of an interval
 _PRODUCER = f"spdl {importlib.metadata.version('spdl')}"
 
 
@@ -36,6 +39,7 @@ class _State:
     interval = INTERVAL_S
     get_item = None  # Pipeline.get_item() before install()
     waits = {}  # by the label of the sink: times for which the loop waited
+    queues = None  # those that report: whether SPDL logs their statistics as well
     described = None  # process and number of the pipeline whose description was sent last
     lock = threading.Lock()
 
@@ -65,15 +69,23 @@ def _send_tasks(info, stats, elapsed):
                "ave_time": max(0.0, stats.ave_time), "p90_time": stats.p90_time, "p99_time": stats.p99_time})
 
 
+def _wait_times(info, n_items):
+    """Return how long the training loop waited for the items since the last call; empty for other queues than the sink."""
+    waits = _State.waits.get(str(info))
+    if not waits or n_items <= 0:
+        return {}
+    times = sorted(waits.popleft() for _ in range(len(waits)))
+    p90, p99 = (times[int(len(times) * share)] for share in (0.9, 0.99))
+    # Beyond the limit, the latest times stand for all.
+    return {"ave_get_time": sum(times) / (n_items if len(times) < WAITS_MAX else WAITS_MAX), "p90_get_time": p90, "p99_get_time": p99}
+
+
 def _send_queue(info, stats, buffer_size):
     line = {"stage": _label(info), "elapsed": stats.elapsed, "num_items": stats.num_items, "ave_put_time": max(0.0, stats.ave_put_time),
             "p90_put_time": stats.p90_put_time, "p99_put_time": stats.p99_put_time, "ave_get_time": max(0.0, stats.ave_get_time),
             "p90_get_time": stats.p90_get_time, "p99_get_time": stats.p99_get_time, "occupancy_rate": stats.occupancy_rate,
             "buffer_size": buffer_size}
-    waits = _State.waits.get(str(info))
-    if waits and stats.num_items > 0:
-        n, _, mean, p90, p99 = waits.take()
-        line.update(ave_get_time=n * mean / stats.num_items, p90_get_time=p90, p99_get_time=p99)
+    line.update(_wait_times(info, stats.num_items))
     if stats.elapsed > 0:
         _send(line)
 
@@ -109,26 +121,40 @@ class Hook(TaskStatsHook):
 
 def queue(info, *, buffer_size=1, interval=-1):
     """Return a StatsQueue that also reports to perfd."""
+    _extend_queues()
     logs = interval > 0
     made = StatsQueue(info, buffer_size=buffer_size, interval=interval if logs else _State.interval)
-    log, hook = made.interval_stats_callback, made.stage_hook
+    _State.queues[made] = logs
+    return made
 
-    async def report(stats):
-        _send_queue(info, stats, buffer_size)
-        if logs:
-            await log(stats)
 
+def _extend_queues():
+    """Make the class StatsQueue report the queues of _State.queues. Further attributes of a queue would slow all its methods down."""
+    if _State.queues is not None:
+        return
+    _State.queues = weakref.WeakKeyDictionary()
+    log, hook = StatsQueue.interval_stats_callback, StatsQueue.stage_hook
+
+    @functools.wraps(log)
+    async def interval_stats_callback(self, stats):
+        logs = _State.queues.get(self)
+        if logs is not None:
+            _send_queue(self.info, stats, self.maxsize)
+        if logs is not False:
+            await log(self, stats)
+
+    @functools.wraps(hook)
     @contextlib.asynccontextmanager
-    async def stage_hook():
+    async def stage_hook(self):
         try:
-            async with hook():
+            async with hook(self):
                 yield
         finally:
-            _send_queue(info, made._get_lap_stats(), buffer_size)
-            _State.waits.pop(str(info), None)
+            if self in _State.queues:
+                _send_queue(self.info, self._get_lap_stats(), self.maxsize)
+                _State.waits.pop(str(self.info), None)
 
-    made.interval_stats_callback, made.stage_hook = report, stage_hook
-    return made
+    StatsQueue.interval_stats_callback, StatsQueue.stage_hook = interval_stats_callback, stage_hook
 
 
 def _sink_of(pipeline):
@@ -137,18 +163,26 @@ def _sink_of(pipeline):
     return str(info) if info else None
 
 
-def _timed(get_item):
+def _begin_waits(pipeline, elapsed):
+    """Return the times for which the loop waits for a pipeline, of which the first batch took `elapsed` seconds."""
+    with _State.lock:
+        waits = _State.waits.setdefault(_sink_of(pipeline), collections.deque(maxlen=WAITS_MAX))
+    perfd_pipeline.sender().send(perfd_pipeline.first_batch(elapsed))
+    return waits
+
+
+def _timed(get_item, monotonic=time.monotonic):
+    # Each instruction here counts: the training loop holds the interpreter's lock, for which the threads of the stages wait.
     @functools.wraps(get_item)
-    def get(self, *args, **kwargs):
-        begin = time.monotonic()
-        item = get_item(self, *args, **kwargs)
-        elapsed = time.monotonic() - begin
-        waits = self.__dict__.get("_perfd_waits")
-        if waits is None:
-            with _State.lock:
-                waits = self._perfd_waits = _State.waits.setdefault(_sink_of(self), perfd_pipeline.Times())
-            perfd_pipeline.sender().send(perfd_pipeline.first_batch(elapsed))
-        waits.add(elapsed)
+    def get(self, **kwargs):
+        begin = monotonic()
+        item = get_item(self, **kwargs)
+        elapsed = monotonic() - begin
+        try:
+            self._perfd_add_wait(elapsed)
+        except AttributeError:
+            self._perfd_add_wait = _begin_waits(self, elapsed).append
+            self._perfd_add_wait(elapsed)
         return item
 
     return get
