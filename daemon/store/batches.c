@@ -56,15 +56,14 @@ void batches_begin_again(Batches *batches) {
 
 /* --- sets in parts ------------------------------------------------------------------------------- */
 
-/* Cuts the small sets off the list that may be stored before the rest of the partial set. */
-static RowBatch cut_others(Batches *batches) {
-        uint64_t user = user_of(batches->partial);
+/* Cuts the small sets off the list that may be stored before a large set, or the rest of it, of the user. */
+static RowBatch cut_others(Batches *batches, uint64_t user) {
         RowSet **link = &batches->waiting, *set;
         RowBatch batch = {};
         RowSet **end = &batch.sets;
 
         while ((set = *link) && user_of(set) != 0) {
-                if (user_of(set) == user && set->kind->has_parts) {
+                if (user_of(set) == user && set->kind->may_wait) {
                         link = &set->next;
                         continue;
                 }
@@ -102,32 +101,44 @@ void batches_continue(Batches *batches, RowSet *set) {
         batches->partial = set;
 }
 
-static bool is_in_parts(const RowSet *set) {
-        return set->kind && set->kind->has_parts && set->n_rows > 1 && user_of(set) != 0 && !rowset_is_small(set->n_rows, set->n_bytes);
+static RowBatch take_first(Batches *batches) {
+        RowSet *set = batches->waiting;
+
+        batches->waiting = set->next;
+        set->next = NULL;
+        return (RowBatch){ .sets = set, .n_rows = set->n_rows, .n_bytes = set->n_bytes };
+}
+
+/* True for a large set before which small sets of other users may be stored. */
+static bool may_wait(const RowSet *set) {
+        return set && set->kind && set->kind->may_wait && user_of(set) != 0 && !rowset_is_small(set->n_rows, set->n_bytes);
 }
 
 /* --- the next batch ------------------------------------------------------------------------------ */
 
-RowBatch batches_next(Batches *batches, size_t n_bytes_max, bool may_split, uint64_t now_ns) {
-        bool is_shared = now_ns < batches->shared_until_ns;
-
-        if (!batches->partial && batches->waiting && may_split && is_shared && is_in_parts(batches->waiting)) {
-                batches->partial = batches->waiting;
-                batches->waiting = batches->partial->next;
-                batches->partial->next = NULL;
-                batches->others_were_last = false;
-        }
-        if (!batches->partial)
-                return batches->waiting ? cut_first(batches, n_bytes_max) : (RowBatch){};
-
-        /* In turn, so that the large set does not wait for ever. */
+/* Small sets of others and the large set of a user in turn, so that neither waits for ever. */
+static RowBatch take_in_turn(Batches *batches, bool is_limited) {
         if (!batches->others_were_last) {
-                RowBatch others = cut_others(batches);
+                RowBatch others = cut_others(batches, user_of(batches->partial ?: batches->waiting));
 
                 batches->others_were_last = others.sets;
                 if (others.sets)
                         return others;
         }
         batches->others_were_last = false;
-        return take_part(batches, may_split && is_shared);
+        return batches->partial ? take_part(batches, is_limited) : take_first(batches);
+}
+
+RowBatch batches_next(Batches *batches, size_t n_bytes_max, bool may_split, uint64_t now_ns) {
+        bool is_shared = now_ns < batches->shared_until_ns;
+
+        if (!batches->partial && is_shared && may_wait(batches->waiting)) {
+                if (!may_split || !batches->waiting->kind->has_parts || batches->waiting->n_rows == 1)
+                        return take_in_turn(batches, false);
+                batches->partial = take_first(batches).sets;
+                batches->others_were_last = false;
+        }
+        if (batches->partial)
+                return take_in_turn(batches, may_split && is_shared);
+        return batches->waiting ? cut_first(batches, n_bytes_max) : (RowBatch){};
 }

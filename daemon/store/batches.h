@@ -5,9 +5,9 @@
  * Batches: chooses the row sets of the writer's next transaction
  *
  * Sets are stored in the order in which they came, many in one transaction. A large set does not join small ones, whose senders would
- * wait for it. While several users store rows, a large set of a kind with parts is stored in parts, and small sets of other users go
- * in between. The order of a user's own sets never changes. Sets that belong to no user, and sets without parts of the user whose set
- * is being stored, keep their place among all sets: rows of jobs may depend on each other.
+ * wait for it. While several users store rows, a large set that may wait is stored alone, in parts if its kind has parts, and small
+ * sets of other users go first and in between. The order of a user's own sets never changes. Sets that belong to no user, and sets that
+ * may not wait of the user whose set is being stored, keep their place among all sets: rows of jobs may depend on each other.
  */
 
 #include <stdbool.h>
@@ -23,7 +23,7 @@
 typedef struct Batches {
         RowSet *waiting; /* owned, oldest first */
         RowSet *partial; /* owned; a large set whose first parts are stored, or NULL */
-        bool others_were_last; /* sets of other users were stored after the last part */
+        bool others_were_last; /* sets of other users were stored before the next large set or part */
         uint64_t last_user, shared_until_ns;
 } Batches;
 

@@ -37,6 +37,7 @@ typedef struct RowKind {
          * subject in the writer. 0, or an outcome of database.h: the transaction must be rolled back. */
         int (*apply)(RowSet *set, struct Database *database, void *state);
         bool has_parts; /* apply() stores the rows of set->part, and sets its end; the outcome applies to the rows up to this end */
+        bool may_wait;  /* no row of another user depends on this set: small sets of others may be stored before a large one */
 } RowKind;
 
 struct RowSet {

@@ -60,7 +60,8 @@ static void a_large_set_does_not_join_small_ones(void **state) {
 
 /* --- several users ------------------------------------------------------------------------------- */
 
-static const RowKind in_parts = { .name = "parts", .has_parts = true }, whole = { .name = "whole" };
+static const RowKind in_parts = { .name = "parts", .has_parts = true, .may_wait = true }, whole = { .name = "whole" };
+static const RowKind waiting = { .name = "waiting", .may_wait = true };
 
 static RowSet set_of(uint64_t user, const RowKind *kind, size_t n_rows) {
         return (RowSet){ .cookie.ticket.user = user, .kind = kind, .n_rows = n_rows, .n_bytes = 100 * n_rows };
@@ -122,6 +123,31 @@ static void a_large_set_goes_on_while_others_always_wait(void **state) {
         assert_int_equal(take(&batches, &sets[3], 100, 1), 1);
 }
 
+static void small_sets_of_others_go_before_large_ones_without_parts(void **state) {
+        RowSet sets[] = { set_of(1, &waiting, 200), set_of(1, &waiting, 300), set_of(2, &whole, 1), set_of(1, &whole, 1) };
+        RowSet later[] = { set_of(3, &whole, 2), set_of(1, &waiting, 400) };
+        Batches batches = {};
+
+        (void)state;
+        add(&batches, sets, 4, 1);
+        assert_int_equal(take(&batches, &sets[2], 1, 1), 1);
+        add(&batches, later, 2, 1);
+        assert_int_equal(take(&batches, &sets[0], 200, 1), 1); /* the users in turn */
+        assert_int_equal(take(&batches, &sets[1], 300, 1), 1); /* the user's set behind, on which others may depend, keeps its place */
+        assert_int_equal(take(&batches, &sets[3], 3, 1), 2);
+        assert_int_equal(take(&batches, &later[1], 400, 1), 1);
+        assert_true(batches_are_empty(&batches));
+}
+
+static void large_sets_of_a_user_who_is_alone_are_stored_together(void **state) {
+        RowSet sets[] = { set_of(1, &waiting, 200), set_of(1, &waiting, 300) };
+        Batches batches = {};
+
+        (void)state;
+        add(&batches, sets, 2, 1);
+        assert_int_equal(take(&batches, &sets[0], 500, 1), 2);
+}
+
 static void rows_on_which_others_may_depend_keep_their_place(void **state) {
         RowSet of_user[] = { set_of(1, &in_parts, 200), set_of(1, &whole, 1), set_of(2, &whole, 1) };
         RowSet of_nobody[] = { set_of(1, &in_parts, 200), set_of(0, &whole, 1), set_of(2, &whole, 1) };
@@ -171,6 +197,8 @@ int main(void) {
                 cmocka_unit_test(a_large_set_does_not_join_small_ones),
                 cmocka_unit_test(small_sets_of_others_go_between_the_parts_of_a_large_set),
                 cmocka_unit_test(a_large_set_goes_on_while_others_always_wait),
+                cmocka_unit_test(small_sets_of_others_go_before_large_ones_without_parts),
+                cmocka_unit_test(large_sets_of_a_user_who_is_alone_are_stored_together),
                 cmocka_unit_test(rows_on_which_others_may_depend_keep_their_place),
                 cmocka_unit_test(the_sets_of_a_user_who_is_alone_are_not_split),
                 cmocka_unit_test(a_set_whose_parts_are_lost_begins_again),

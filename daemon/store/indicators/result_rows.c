@@ -430,7 +430,7 @@ static int apply(RowSet *set, Database *database, void *state) {
         return apply_carefully(set, database, state, headroom->uid);
 }
 
-const RowKind result_rows_kind = { .name = "results", .apply = apply, .has_parts = true };
+const RowKind result_rows_kind = { .name = "results", .apply = apply, .has_parts = true, .may_wait = true };
 
 const ResultsStored *result_rows_stored(const RowSet *set) {
         assert(set->kind == &result_rows_kind);

@@ -368,7 +368,7 @@ static int apply(RowSet *set, Database *database, void *state) {
         return r == 0 ? add_events(database, &job, &from, (size_t)head[HEAD_EVENTS].integer, head[HEAD_DESCRIPTION]) : r;
 }
 
-const RowKind pipeline_rows_kind = { .name = "pipeline report", .apply = apply };
+const RowKind pipeline_rows_kind = { .name = "pipeline report", .apply = apply, .may_wait = true };
 
 /* --- after completion ----------------------------------------------------------------------------- */
 
