@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,11 @@
 #define STEPS_BETWEEN_CLOCKS 1000 /* instructions of SQLite's virtual machine between checks of the clock */
 #define ROWS_BETWEEN_CLOCKS 32 /* rows between checks of the clock, for statements that are too short for those of SQLite */
 #define BUSY_MS 200
+/*
+ * A query lets other threads run first so often: those that store rows would wait for the whole time slice of a query, some milliseconds.
+ * A shorter interval delays queries on a node whose CPUs are busy with jobs, where each yield costs the time slice of another process.
+ */
+#define YIELD_INTERVAL_NS NS_PER_MS
 
 /* --- connection ---------------------------------------------------------------------------------- */
 
@@ -62,8 +68,13 @@ void read_connection_deinit(ReadConnection *connection) {
 /* SQLite calls this while a statement runs: a result other than 0 interrupts the statement. */
 static int on_progress(void *userdata) {
         ReadConnection *connection = userdata;
+        uint64_t now_ns = clock_boottime_ns();
 
-        return clock_boottime_ns() >= connection->deadline_ns;
+        if (now_ns - connection->yielded_ns >= YIELD_INTERVAL_NS) {
+                (void)sched_yield();
+                now_ns = connection->yielded_ns = clock_boottime_ns();
+        }
+        return now_ns >= connection->deadline_ns;
 }
 
 static int connect_to_store(ReadConnection *connection) {

@@ -23,7 +23,7 @@ typedef struct ReadConnection {
         unsigned n_connects;
         StatementCache statements;
         Prepared *current; /* outer statement of the query that runs, or NULL */
-        uint64_t deadline_ns;
+        uint64_t deadline_ns, yielded_ns; /* CLOCK_BOOTTIME; yielded_ns: when other threads were let run last */
         unsigned n_steps; /* of the query */
         bool is_inside; /* the barrier */
         unsigned generation; /* generation of the barrier for the file that db has open */
