@@ -194,9 +194,11 @@ class Reports(harness.TestCase):
 
         def is_refused():
             try:
-                return daemon.metrics()['perfd_quota_refused_total{resource="http_connections"}'] > 0
+                response = daemon.get("/metrics")
             except (OSError, harness.http.client.HTTPException):
                 return True  # the same user is refused here, too
+            return (response.status != 200 or
+                    harness.parse_metrics(response.text)['perfd_quota_refused_total{resource="http_connections"}'] > 0)
 
         harness.wait_for(is_refused, "a refused connection")
         for connection in idle:
