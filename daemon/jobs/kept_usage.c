@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "jobs/job.h"
+#include "util/buffer.h"
 
 static const char columns[] = " job begin_ms cgroup is_cut is_fresh unseen_us seen memory_max_bytes pids_max"
 #define X(member, ...) " " #member
@@ -16,7 +17,6 @@ static const char columns[] = " job begin_ms cgroup is_cut is_fresh unseen_us se
 void kept_usage_deinit(KeptUsage *kept) {
         kept_text_free(kept->kept);
         free(kept->former);
-        buffer_deinit(&kept->text);
         *kept = (KeptUsage){};
 }
 
@@ -130,22 +130,24 @@ static void put_job(Buffer *text, const Job *job) {
 
 /* Without room for the text, a restart continues with the checkpoints of the store. */
 void kept_usage_put(KeptUsage *kept, const Job *first) {
-        bool had_jobs = kept->text.n > 0;
+        scoped(buffer_deinit) Buffer text = {};
+        bool had_jobs = kept->has_jobs;
 
         if (!kept->kept)
                 return;
-        buffer_clear(&kept->text);
+        kept->has_jobs = false;
         for (const Job *job = first; job; job = job->links.next) {
                 if (!job->group.usage)
                         continue;
-                if (kept->text.n == 0) {
-                        buffer_puts(&kept->text, kept->boot_id);
-                        buffer_puts(&kept->text, columns);
+                if (!kept->has_jobs) {
+                        buffer_puts(&text, kept->boot_id);
+                        buffer_puts(&text, columns);
                 }
-                put_job(&kept->text, job);
+                kept->has_jobs = true;
+                put_job(&text, job);
         }
-        if (kept->text.n == 0 && !had_jobs)
+        if (!kept->has_jobs && !had_jobs)
                 return;
-        if (buffer_error(&kept->text) < 0 || kept_text_put(kept->kept, kept->text.text ?: "", kept->text.n) < 0)
+        if (buffer_error(&text) < 0 || kept_text_put(kept->kept, text.text ?: "", text.n) < 0)
                 kept->kept = kept_text_free(kept->kept);
 }

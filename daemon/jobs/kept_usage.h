@@ -11,7 +11,6 @@
 
 #include "base/kept_text.h"
 #include "measure/usage.h"
-#include "util/buffer.h"
 
 typedef struct Job Job;
 
@@ -19,7 +18,7 @@ typedef struct KeptUsage {
         KeptText *kept; /* owned; NULL: there is no directory for the file, or it failed */
         char *former;   /* owned; what the former perfd of this boot wrote; NULL: nothing */
         char boot_id[64];
-        Buffer text;
+        bool has_jobs; /* the file has jobs */
 } KeptUsage;
 
 /* The cgroup of a job, and its counters. */
