@@ -135,6 +135,7 @@ int rooms_tick(Rooms *rooms) {
         http_port_keep(&rooms->http_port, rooms->config.sockets.http_listen, rooms->http);
         self_read(&rooms->self);
         rooms_publish(rooms);
+        publisher_trim(rooms->publisher);
         http_tick(rooms->http);
         return 0;
 }

@@ -8,16 +8,34 @@
 
 #include "util/array.h"
 
-void jobs_snapshot_deinit(JobsSnapshot *jobs) {
+/* Memory that the arrays may keep between two publications. */
+#define KEPT_BYTES (64U * 1024U)
+
+static void free_arrays(JobsSnapshot *jobs) {
         assert(jobs->used.n_records <= jobs->allocated.n_records);
         for (size_t i = 0; i < jobs->allocated.n_records; i++)
                 job_description_deinit(&jobs->records[i].info);
-        free(jobs->records);
-        free(jobs->windows);
-        free(jobs->usages);
-        free(jobs->phases);
-        free(jobs->results);
-        free(jobs->heads);
+        free(TAKE(jobs->records));
+        free(TAKE(jobs->windows));
+        free(TAKE(jobs->usages));
+        free(TAKE(jobs->phases));
+        free(TAKE(jobs->results));
+        free(TAKE(jobs->heads));
+        jobs->allocated = jobs->used = (JobsSize){};
+        jobs->n_running = 0;
+}
+
+void jobs_snapshot_trim(JobsSnapshot *jobs) {
+        const JobsSize *n = &jobs->allocated;
+
+        if (n->n_records * sizeof(*jobs->records) + n->n_windows * sizeof(*jobs->windows) + n->n_usages * sizeof(*jobs->usages) +
+                    n->n_phases * sizeof(*jobs->phases) + n->n_results * sizeof(*jobs->results) + n->n_heads * sizeof(*jobs->heads) >
+            KEPT_BYTES)
+                free_arrays(jobs);
+}
+
+void jobs_snapshot_deinit(JobsSnapshot *jobs) {
+        free_arrays(jobs);
         sample_log_deinit(&jobs->samples);
         free(jobs->users.entries);
         free(jobs->labels.entries);

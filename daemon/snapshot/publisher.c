@@ -68,21 +68,24 @@ static void drop_reference(Publisher *publisher, Edition *edition) {
 }
 
 /*
- * Several editions can be free after slow readers: the writer frees all but one, because only its thread may free job
- * descriptions.
+ * Takes the free edition, or NULL. Several can be free after slow readers: the writer frees all but one, because only its thread may free
+ * job descriptions.
  */
-Snapshot *publisher_begin(Publisher *publisher) {
+static Edition *take_free(Publisher *publisher) {
         Edition *edition;
 
         pthread_mutex_lock(&publisher->mutex);
         edition = TAKE(publisher->free);
         pthread_mutex_unlock(&publisher->mutex);
+        if (edition)
+                free_list(TAKE(edition->next));
+        return edition;
+}
 
-        if (!edition)
-                return calloc(1, sizeof(*edition));
+Snapshot *publisher_begin(Publisher *publisher) {
+        Edition *edition = take_free(publisher);
 
-        free_list(TAKE(edition->next));
-        return &edition->snapshot;
+        return edition ? &edition->snapshot : calloc(1, sizeof(*edition));
 }
 
 void publisher_publish(Publisher *publisher, Snapshot *snapshot) {
@@ -105,6 +108,15 @@ void publisher_abandon(Publisher *publisher, Snapshot *snapshot) {
         LOCKED(&publisher->mutex);
         edition->next = publisher->free;
         publisher->free = edition;
+}
+
+void publisher_trim(Publisher *publisher) {
+        Edition *edition = take_free(publisher);
+
+        if (!edition)
+                return;
+        jobs_snapshot_trim(&edition->snapshot.jobs);
+        publisher_abandon(publisher, &edition->snapshot);
 }
 
 const Snapshot *publisher_acquire(Publisher *publisher) {

@@ -132,6 +132,48 @@ static void snapshots_of_slow_readers_are_freed(void **state) {
         assert_true(n_bytes < 3U << 20);
 }
 
+static void large_arrays_are_freed_unless_somebody_reads_them(void **state) {
+        scoped(publisher_freep) Publisher *publisher = NULL;
+        const Snapshot *read;
+        size_t before;
+
+        (void)state;
+        assert_int_equal(publisher_new(&publisher), 0);
+        before = allocated_bytes();
+        publisher_publish(publisher, begin_large(publisher));
+        read = publisher_acquire(publisher);
+        publisher_publish(publisher, begin_large(publisher));
+        publisher_trim(publisher);
+        assert_true(allocated_bytes() - before > 2000000);
+        assert_non_null(read->jobs.windows);
+
+        publisher_release(publisher, read);
+        publisher_trim(publisher);
+        assert_true(allocated_bytes() - before > 1000000);
+        assert_true(allocated_bytes() - before < 1500000);
+        publisher_publish(publisher, begin_large(publisher));
+        assert_true(allocated_bytes() - before > 2000000);
+}
+
+static void small_arrays_are_kept(void **state) {
+        scoped(publisher_freep) Publisher *publisher = NULL;
+        const Window *windows;
+        Snapshot *snapshot;
+
+        (void)state;
+        assert_int_equal(publisher_new(&publisher), 0);
+        snapshot = publisher_begin(publisher);
+        assert_int_equal(jobs_snapshot_begin(&snapshot->jobs, &(JobsSize){ .n_windows = 20 }), 0);
+        windows = snapshot->jobs.windows;
+        publisher_abandon(publisher, snapshot);
+        publisher_trim(publisher);
+        snapshot = publisher_begin(publisher);
+        assert_ptr_equal(snapshot->jobs.windows, windows);
+        publisher_abandon(publisher, snapshot);
+}
+
+#define N_LARGE 200U /* windows, which are not kept */
+
 typedef struct Race {
         Publisher *publisher;
         atomic_bool is_over;
@@ -150,7 +192,7 @@ static void *on_reader(void *userdata) {
                 if (!snapshot)
                         continue;
                 v = snapshot->node.realtime_ns;
-                if (snapshot->node.boottime_ns != v || snapshot->self.n_fds_max != v)
+                if (snapshot->node.boottime_ns != v || snapshot->self.n_fds_max != v || snapshot->jobs.windows[0].n_observations != v)
                         atomic_fetch_add(&race->n_torn, 1);
                 if (v < last)
                         atomic_fetch_add(&race->n_backwards, 1);
@@ -181,7 +223,11 @@ static void readers_see_whole_snapshots_in_order(void **state) {
                 snapshot->node.realtime_ns = v;
                 snapshot->node.boottime_ns = v;
                 snapshot->self.n_fds_max = v;
+                assert_int_equal(jobs_snapshot_begin(&snapshot->jobs, &(JobsSize){ .n_windows = N_LARGE }), 0);
+                (void)jobs_snapshot_copy_window(&snapshot->jobs, &(Window){ .n_observations = v });
                 publisher_publish(publisher, snapshot);
+                if (v % 2 == 0)
+                        publisher_trim(publisher);
                 if (v % 8 == 0) /* otherwise readers would rarely find a snapshot */
                         (void)nanosleep(&pause, NULL);
         }
@@ -200,6 +246,8 @@ int main(void) {
                 cmocka_unit_test(two_snapshots_take_turns_while_readers_are_quick),
                 cmocka_unit_test(an_abandoned_snapshot_leaves_the_current_one),
                 cmocka_unit_test(snapshots_of_slow_readers_are_freed),
+                cmocka_unit_test(large_arrays_are_freed_unless_somebody_reads_them),
+                cmocka_unit_test(small_arrays_are_kept),
                 cmocka_unit_test(readers_see_whole_snapshots_in_order),
         };
 
