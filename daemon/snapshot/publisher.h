@@ -6,9 +6,9 @@
  *
  * The writer fills a private snapshot and publishes it, which replaces the current snapshot. A reader acquires the
  * current snapshot and may hold it for any time: a published snapshot is immutable. The last reader to release a
- * replaced snapshot returns it to the writer for reuse: if readers are fast, two snapshots alternate. The large arrays of a replaced
- * snapshot are freed, because with many jobs they would double the memory for a copy that nobody reads. The lock is held only to swap a pointer and to count references, never while a snapshot is filled or
- * read.
+ * replaced snapshot returns it to the writer for reuse: if readers are fast, two snapshots alternate. The large arrays
+ * of a replaced snapshot are freed, because with many jobs they would double the memory for a copy that nobody reads.
+ * The lock is held only to swap a pointer and to count references, never while a snapshot is filled or read.
  */
 
 #include "snapshot/snapshot.h"
