@@ -15,6 +15,7 @@
 #include "client/commands/commands.h"
 #include "client/sweep/sweep_command.h"
 #include "client/sweep/sweep_plan.h"
+#include "client/sweep/sweep_point.h"
 #include "client/sweep/sweep_run.h"
 #include "client/sweep/sweep_text.h"
 #include "util/utf8.h"
@@ -202,7 +203,7 @@ static int add_settings(Grid *grid, const SweepPlan *plan, const SweepPoint *poi
         scoped(buffer_deinit) Buffer text = {};
 
         if (!has_columns(plan)) {
-                sweep_plan_point_put(plan, point, &text);
+                sweep_point_put(plan, point, &text);
                 if (buffer_error(&text) < 0)
                         return -ENOMEM;
                 grid_text(grid, text.text ?: "");
@@ -210,7 +211,7 @@ static int add_settings(Grid *grid, const SweepPlan *plan, const SweepPoint *poi
         }
 
         for (size_t k = 0; k < plan->blocks[0].n; k++)
-                add_setting(grid, &plan->blocks[0].settings[k], sweep_plan_point_text(plan, point, k));
+                add_setting(grid, &plan->blocks[0].settings[k], sweep_point_text(plan, point, k));
         return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "client/cli/text.h"
+#include "client/sweep/sweep_point.h"
 #include "client/sweep/sweep_tree.h"
 #include "client/wire/id.h"
 #include "util/array.h"
@@ -86,7 +87,7 @@ static void add_labels(SweepCommand *command, const SweepPlan *plan, const Sweep
 
         add_label(command, "sweep", plan->name);
         for (size_t i = 0; i < block->n; i++) {
-                const char *key = block->settings[i].key, *text = sweep_plan_point_text(plan, point, i);
+                const char *key = block->settings[i].key, *text = sweep_point_text(plan, point, i);
 
                 key += *key == '@';
                 if (n == JOB_LABELS_MAX || !fits_label(text) || is_taken(block, i, key)) {
@@ -152,7 +153,7 @@ int sweep_command_make(SweepCommand *ret, const SweepPlan *plan, const SweepPoin
 
         if (r < 0)
                 return r;
-        sweep_plan_point_bind(plan, point, node, directory, all, &bindings);
+        sweep_point_bind(plan, point, node, directory, all, &bindings);
         add_filled(&command, plan->launcher, plan->n_launcher, &bindings);
         if (recorder)
                 add_run(&command, plan, point, recorder);

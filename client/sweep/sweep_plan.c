@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "client/run/spec.h"
+#include "client/sweep/sweep_point.h"
 #include "client/sweep/sweep_specification.h"
 #include "client/sweep/sweep_text.h"
 #include "util/nearest.h"
@@ -27,51 +28,6 @@ void sweep_plan_deinit(SweepPlan *plan) {
 }
 
 #define refuse(reader, ...) (utf8_format((reader)->error->text, sizeof((reader)->error->text), __VA_ARGS__), SWEEP_WRONG)
-
-/* --- points --------------------------------------------------------------------------------------- */
-
-/* Returns the index of the point's value of setting i. */
-static size_t point_choice(const SweepPlan *plan, const SweepPoint *point, size_t i) {
-        const SweepBlock *block = &plan->blocks[point->block];
-        size_t ordinal = point->ordinal;
-
-        assert(point->block < plan->n_blocks && i < block->n);
-        for (size_t k = block->n - 1; k > i; k--)
-                ordinal /= block->settings[k].n;
-        return ordinal % block->settings[i].n;
-}
-
-const char *sweep_plan_point_text(const SweepPlan *plan, const SweepPoint *point, size_t i) {
-        return plan->blocks[point->block].settings[i].texts[point_choice(plan, point, i)];
-}
-
-Value sweep_plan_point_settings(const SweepPlan *plan, const SweepPoint *point, Member all[static SWEEP_SETTINGS_MAX]) {
-        const SweepBlock *block = &plan->blocks[point->block];
-
-        for (size_t i = 0; i < block->n; i++)
-                all[i] = (Member){ block->settings[i].key, block->settings[i].values[point_choice(plan, point, i)] };
-        return (Value){ .type = VALUE_OBJECT, .members = all, .n_members = block->n };
-}
-
-void sweep_plan_point_put(const SweepPlan *plan, const SweepPoint *point, Buffer *out) {
-        const SweepBlock *block = &plan->blocks[point->block];
-
-        for (size_t i = 0; i < block->n; i++)
-                buffer_printf(out, "%s%s=%s", i > 0 ? " " : "", block->settings[i].key, sweep_plan_point_text(plan, point, i));
-}
-
-void sweep_plan_point_bind(const SweepPlan *plan, const SweepPoint *point, const char *node, const char *directory, Binding *all,
-                      Bindings *ret) {
-        const SweepBlock *block = &plan->blocks[point->block];
-        size_t n = 0;
-
-        for (; n < block->n; n++)
-                all[n] = (Binding){ .name = block->settings[n].key, .text = sweep_plan_point_text(plan, point, n) };
-        all[n++] = (Binding){ .name = SWEEP_DIRECTORY, .text = directory };
-        if (node)
-                all[n++] = (Binding){ .name = SWEEP_NODE, .text = node };
-        *ret = (Bindings){ .all = all, .n = n };
-}
 
 /* --- settings ------------------------------------------------------------------------------------- */
 
@@ -265,7 +221,7 @@ static bool matches(const SweepPlan *plan, const SweepPoint *point, const SweepB
         for (size_t k = 0; k < some->n; k++) {
                 const SweepSetting *setting = find_setting(block, some->settings[k].key);
 
-                if (!setting || !has_text(&some->settings[k], sweep_plan_point_text(plan, point, (size_t)(setting - block->settings))))
+                if (!setting || !has_text(&some->settings[k], sweep_point_text(plan, point, (size_t)(setting - block->settings))))
                         return false;
         }
         return true;
@@ -315,7 +271,7 @@ static int check_unique(const PlanReader *reader, const SweepPoint *point) {
 
                 if (plan->blocks[b].n != plan->blocks[point->block].n || !matches(plan, point, &plan->blocks[b]))
                         continue;
-                sweep_plan_point_put(plan, point, &text);
+                sweep_point_put(plan, point, &text);
                 return refuse(reader, "extra: the point %.200s is given twice: remove it from extra", text.text);
         }
         return 0;
@@ -479,7 +435,7 @@ static int check_fields(const PlanReader *reader) {
         if (r != 0)
                 return r == SPEC_WRONG ? refuse(reader, "specification: %s", error.text) : r;
         for (uint32_t b = 0; b < plan->n_blocks; b++) {
-                const Value settings = sweep_plan_point_settings(plan, &(SweepPoint){ .block = b }, all);
+                const Value settings = sweep_point_settings(plan, &(SweepPoint){ .block = b }, all);
                 scoped(buffer_deinit) Buffer out = {};
 
                 if (sweep_specification_write(plan->specification, &settings, &out, uses) < 0)
@@ -502,7 +458,7 @@ static int try_block(const PlanReader *reader, uint32_t b, Binding *all, Binding
         const char *where = "launcher";
         int r = 0;
 
-        sweep_plan_point_bind(plan, &(SweepPoint){ .block = b }, plan->n_nodes > 0 ? plan->nodes[0] : NULL, "", all, bindings);
+        sweep_point_bind(plan, &(SweepPoint){ .block = b }, plan->n_nodes > 0 ? plan->nodes[0] : NULL, "", all, bindings);
         for (size_t i = 0; i < plan->n_launcher && r == 0; i++)
                 r = placeholder_fill(plan->launcher[i], bindings, &out, &error);
         if (r == 0) {

@@ -86,17 +86,3 @@ typedef struct SweepGiven {
 int sweep_plan_read(const Value *file, const SweepGiven *given, Arena *arena, SweepPlan *ret, SweepError *ret_error);
 /* Returns the memory for the plan of a file of n bytes, without its tree, including the words of the command line. */
 size_t sweep_plan_arena_size(size_t n);
-
-/* Returns the text of the point's value of setting i. */
-const char *sweep_plan_point_text(const SweepPlan *plan, const SweepPoint *point, size_t i);
-/* Returns the object of the point's settings, in order of declaration. Its members are in `all`. */
-Value sweep_plan_point_settings(const SweepPlan *plan, const SweepPoint *point, Member all[static SWEEP_SETTINGS_MAX]);
-/* Writes "k=v k2=v2", for messages. */
-void sweep_plan_point_put(const SweepPlan *plan, const SweepPoint *point, Buffer *out);
-
-/*
- * Fills `all` with the values of the point's placeholders: its settings, `node` (NULL: none) and the directory. `all` has space for
- * SWEEP_SETTINGS_MAX + 2 bindings.
- */
-void sweep_plan_point_bind(const SweepPlan *plan, const SweepPoint *point, const char *node, const char *directory, Binding *all,
-                      Bindings *ret);

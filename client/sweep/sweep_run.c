@@ -14,6 +14,7 @@
 #include "client/cli/screen.h"
 #include "client/cli/text.h"
 #include "client/run/child.h"
+#include "client/sweep/sweep_point.h"
 #include "client/sweep/sweep_specification.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -237,7 +238,7 @@ static int write_specification(const SweepPlan *plan, const SweepPoint *point, c
 
         if (!plan->specification)
                 return 0;
-        settings = sweep_plan_point_settings(plan, point, all);
+        settings = sweep_point_settings(plan, point, all);
         if (sweep_specification_write(plan->specification, &settings, &text, uses) < 0)
                 return -ENOMEM;
         return sweep_tree_write(directory, SWEEP_FILE_SPECIFICATION, text.text, false);

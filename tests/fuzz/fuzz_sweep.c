@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/sweep/sweep_point.h"
 #include "client/sweep/sweep_tree.h"
 #include "text/yaml.h"
 #include "util/scoped.h"
@@ -37,7 +38,7 @@ static void check_settings(const SweepPlan *plan, const SweepPoint *point) {
         const Value *value;
         Member all[SWEEP_SETTINGS_MAX];
         YamlError error;
-        const Value of_point = sweep_plan_point_settings(plan, point, all);
+        const Value of_point = sweep_point_settings(plan, point, all);
 
         for (size_t i = 0; i < of_point.n_members; i++)
                 sweep_text_put_yaml(&settings, of_point.members[i].key, &of_point.members[i].value);

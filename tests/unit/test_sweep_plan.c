@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "client/sweep/sweep_point.h"
 #include "sweep_fixture.h"
 #include "util/utf8.h"
 
@@ -23,7 +24,7 @@ static void assert_points(const char *text, const char *points) {
         if (r != 0)
                 fail_msg("%s", planned.error.text);
         for (size_t i = 0; i < planned.plan.n_points; i++) {
-                sweep_plan_point_put(&planned.plan, &planned.plan.points[i], &out);
+                sweep_point_put(&planned.plan, &planned.plan.points[i], &out);
                 buffer_putc(&out, '|');
         }
         assert_string_equal(out.text, points);

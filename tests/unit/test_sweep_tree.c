@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "client/sweep/sweep_point.h"
 #include "client/sweep/sweep_tree.h"
 #include "sweep_fixture.h"
 #include "util/file.h"
@@ -166,7 +167,7 @@ static void settings_of_a_point_identify_as_the_point(void **state) {
                 YamlError error;
                 Value settings;
 
-                settings = sweep_plan_point_settings(&planned.plan, &planned.plan.points[i], all);
+                settings = sweep_point_settings(&planned.plan, &planned.plan.points[i], all);
                 for (size_t k = 0; k < settings.n_members; k++)
                         sweep_text_put_yaml(&file, settings.members[k].key, &settings.members[k].value);
                 assert_int_equal(arena_init(&arena, yaml_arena_size(file.n)), 0);
