@@ -75,7 +75,7 @@ PROTO_H := $(B)/proto/perfd.pb-c.h
 
 CORE_SRC   := $(wildcard lib/*/*.c proto/*.c)
 DAEMON_SRC := $(filter-out daemon/main.c,$(wildcard daemon/*.c daemon/*/*.c daemon/*/*/*.c))
-CLIENT_SRC := $(wildcard client/*/*.c)
+CLIENT_SRC := $(wildcard client/*/*.c client/*/*/*.c)
 # What goes into libperfd: the library itself and what it needs, which needs nothing else of the client.
 LIB_SRC    := $(filter client/wire/%,$(CLIENT_SRC))
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/commands/report_job.h"
+#include "client/report/report_job.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/pipeline/spdl_database.h"
+#include "client/spdl/spdl_database.h"
 
 #include <errno.h>
 #include <math.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/pipeline/sqlite_library.h"
+#include "client/spdl/sqlite_library.h"
 #include "util/json.h"
 
 #define GC_START "gc_start"

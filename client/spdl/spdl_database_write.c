@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/pipeline/spdl_database_write.h"
+#include "client/spdl/spdl_database_write.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/pipeline/sqlite_library.h"
+#include "client/spdl/sqlite_library.h"
 #include "util/scoped.h"
 
 #define COLUMNS_MAX 10

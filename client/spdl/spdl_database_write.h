@@ -3,7 +3,7 @@
 
 /* SPDL database write: the intervals and events of a job as the SQLite file of SPDL's example of a statistics logger */
 
-#include "client/pipeline/spdl_database.h"
+#include "client/spdl/spdl_database.h"
 #include "document/value.h"
 
 #define SPDL_DATABASE_EVENTS_PATH "/pipeline/events?limit=200000"

@@ -8,7 +8,7 @@
  * on. All dialects that SPDL's documentation has published are read, with numbers or with texts of numbers.
  */
 
-#include "client/pipeline/spdl_table.h"
+#include "client/spdl/spdl_table.h"
 
 /* Reads a text into an empty table. Returns 0, SPDL_TABLE_INVALID or -ENOMEM. */
 int spdl_export_read(SpdlTable *table, const Buffer *text, char ret_error[static SPDL_TABLE_ERROR_MAX]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/pipeline/spdl_file.h"
+#include "client/spdl/spdl_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "client/cli/input.h"
-#include "client/pipeline/spdl_export.h"
-#include "client/pipeline/spdl_log.h"
+#include "client/spdl/spdl_export.h"
+#include "client/spdl/spdl_log.h"
 
 #define DATABASE_HEADER "SQLite format 3" /* and a NUL */
 

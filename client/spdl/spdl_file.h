@@ -7,8 +7,8 @@
  * The kind is recognized by the content. Each interval becomes a line of pipeline_line.h.
  */
 
-#include "client/pipeline/spdl_database.h"
-#include "client/pipeline/spdl_table.h"
+#include "client/spdl/spdl_database.h"
+#include "client/spdl/spdl_table.h"
 
 /* Initialize with zeros. */
 typedef struct SpdlFile {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/pipeline/spdl_log.h"
+#include "client/spdl/spdl_log.h"
 
 #include <errno.h>
 #include <math.h>
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/pipeline/spdl_time.h"
-#include "client/pipeline/spdl_totals.h"
+#include "client/spdl/spdl_time.h"
+#include "client/spdl/spdl_totals.h"
 #include "util/array.h"
 #include "util/parse.h"
 

@@ -8,7 +8,7 @@
  * at its end. The date and time may be anywhere before the stage in brackets. Other lines are ignored.
  */
 
-#include "client/pipeline/spdl_table.h"
+#include "client/spdl/spdl_table.h"
 
 /*
  * Reads a text into an empty table. Instead of the totals of a run, the table has its last interval. Returns 0, SPDL_TABLE_INVALID or

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/pipeline/spdl_log_write.h"
+#include "client/spdl/spdl_log_write.h"
 
 #include <errno.h>
 #include <math.h>

@@ -3,8 +3,8 @@
 
 /* SPDL stages: the stages of a file of SPDL, with sums over its intervals */
 
-#include "client/pipeline/spdl_file.h"
 #include "client/pipeline/stage_set.h"
+#include "client/spdl/spdl_file.h"
 
 /*
  * Reads a file, "-" for standard input. Of a part of a stage with three or more intervals, the first does not count: the queues fill in it.

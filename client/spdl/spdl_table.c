@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/pipeline/spdl_table.h"
+#include "client/spdl/spdl_table.h"
 
 #include <errno.h>
 #include <math.h>

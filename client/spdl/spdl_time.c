@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/pipeline/spdl_time.h"
+#include "client/spdl/spdl_time.h"
 
 #include <ctype.h>
 #include <math.h>

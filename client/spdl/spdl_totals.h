@@ -10,7 +10,7 @@
  * the totals of the queue has totals as well.
  */
 
-#include "client/pipeline/spdl_table.h"
+#include "client/spdl/spdl_table.h"
 
 /* Replaces totals by what they have more than the intervals: the last interval. 0 or -ENOMEM. */
 int spdl_totals_split(SpdlTable *table);

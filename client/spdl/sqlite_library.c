@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/pipeline/sqlite_library.h"
+#include "client/spdl/sqlite_library.h"
 
 #include <dlfcn.h>
 #include <stddef.h>

@@ -3,7 +3,9 @@
 
 /* Sweep point: the settings of one point of a plan. */
 
-#include "client/sweep/sweep_plan.h"
+#include "client/sweep/placeholder.h"
+#include "client/sweep/sweep_text.h"
+#include "client/sweep/sweep_types.h"
 
 /* Returns the text of the point's value of setting i. */
 const char *sweep_point_text(const SweepPlan *plan, const SweepPoint *point, size_t i);

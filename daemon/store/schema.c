@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "store/store_subjects.h"
+#include "store/store_subject.h"
 #include "util/scoped.h"
 
 /* For walks over all tables: 0, or the outcome that stopped the walk. */
@@ -13,7 +13,7 @@ typedef int (*TableStep)(Database *database, const StoreTable *table);
 static int for_each_table(Database *database, TableStep step) {
         int r = 0;
 
-        for (const StoreSubject *const *subject = store_subjects_all(); r == 0 && *subject; subject++)
+        for (const StoreSubject *const *subject = store_subjects; r == 0 && *subject; subject++)
                 for (const StoreTable *const *table = (*subject)->tables; r == 0 && *table; table++)
                         r = step(database, *table);
         return r;

@@ -80,3 +80,6 @@ typedef struct StoreSubject {
         int (*find_work)(Database *database, bool *ret_has_work);
         int (*work)(void *state, Database *database, bool *ret_has_more);        /* one step, inside a transaction */
 } StoreSubject;
+
+/* All subjects, which end with NULL. Defined in store/subjects/, since a subject includes this file. */
+extern const StoreSubject *const store_subjects[];

@@ -2,18 +2,15 @@
 #pragma once
 
 /*
- * Store subjects: the list of subjects, and their states in the writer
+ * Store subjects: the states of the subjects in the writer
  *
- * Shared code iterates over the list, or calls these functions, which ask each subject in turn.
+ * These functions call each subject in turn.
  */
 
 #include <stdbool.h>
 
 #include "store/store_subject.h"
 #include "util/scoped.h"
-
-/* Returns the subjects, which end with NULL; for walks over their tables. */
-const StoreSubject *const *store_subjects_all(void);
 
 /* The subjects' states, for the writer. */
 typedef struct StoreSubjects StoreSubjects;

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "client/pipeline/pipeline_line.h"
-#include "client/pipeline/spdl_export.h"
-#include "client/pipeline/spdl_log.h"
+#include "client/spdl/spdl_export.h"
+#include "client/spdl/spdl_log.h"
 #include "document/value_parse.h"
 
 #define LINE_MAX_BYTES 4096U

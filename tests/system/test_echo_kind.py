@@ -30,8 +30,8 @@ ROWS = [
     ("daemon/ingest/codec.c", '#include "ingest/refuse.h"', '#include "ingest/codec_echo.h"\n'),
     ("daemon/rooms.c", "                DESK_ROW(results_kinds,", "                DESK_ROW(echo_room_kinds, rooms->store),\n"),
     ("daemon/rooms.c", '#include "jobs/recovery.h"', '#include "echo/echo.h"\n'),
-    ("daemon/store/store_subjects.c", "&store_node, &holders", "&store_echo, "),
-    ("daemon/store/store_subjects.c", '#include "store/indicators/store_indicators.h"', '#include "store/echo/store_echo.h"\n'),
+    ("daemon/store/subjects/subjects.c", "        &holders_subject,", "        &store_echo,\n"),
+    ("daemon/store/subjects/subjects.c", '#include "store/indicators/store_indicators.h"', '#include "store/echo/store_echo.h"\n'),
     ("daemon/http/subjects/subjects.c", "        &pages_subject,", "        &echo_subject,\n"),
     ("daemon/http/subjects/subjects.c", '#include "http/indicators/indicators_subject.h"', '#include "http/echo/echo_subject.h"\n'),
     ("web/openapi.json", '    "/api/v1/node": {',
@@ -48,7 +48,7 @@ COMPILED = {
 }
 USED = {
     "daemon/rooms.c": "build/perfd",
-    "daemon/store/store_subjects.c": "build/perfd",
+    "daemon/store/subjects/subjects.c": "build/perfd",
     "daemon/http/subjects/subjects.c": "build/perfd",
     "client/commands/commands.h": "build/perfctl",
 }

@@ -13,12 +13,12 @@
 #include "store/jobs/job_rows.h"
 #include "store/node/store_node.h"
 #include "store/schema.h"
-#include "store/store_subjects.h"
+#include "store/store_subject.h"
 
 /* --- tables -------------------------------------------------------------------------------------- */
 
 static const StoreTable *table_at(size_t i) {
-        for (const StoreSubject *const *subject = store_subjects_all(); *subject; subject++)
+        for (const StoreSubject *const *subject = store_subjects; *subject; subject++)
                 for (const StoreTable *const *table = (*subject)->tables; *table; table++)
                         if (i-- == 0)
                                 return *table;

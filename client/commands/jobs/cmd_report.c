@@ -6,9 +6,9 @@
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
-#include "client/commands/report_job.h"
 #include "client/report/report.h"
 #include "client/report/report_check.h"
+#include "client/report/report_job.h"
 #include "client/report/report_run.h"
 
 typedef struct ReportOptions {

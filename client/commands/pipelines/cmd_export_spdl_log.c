@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/api/api_query.h"
 #include "client/api/answer.h"
+#include "client/api/api_query.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
-#include "client/pipeline/spdl_log_write.h"
+#include "client/spdl/spdl_log_write.h"
 
 static int export_spdl_log_run(const CommandLine *line) {
         scoped(api_query_deinit) ApiQuery query = {};

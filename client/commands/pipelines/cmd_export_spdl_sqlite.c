@@ -5,8 +5,8 @@
 #include "client/api/api_query.h"
 #include "client/cli/message.h"
 #include "client/commands/commands.h"
-#include "client/pipeline/spdl_database_write.h"
-#include "client/pipeline/spdl_log_write.h"
+#include "client/spdl/spdl_database_write.h"
+#include "client/spdl/spdl_log_write.h"
 
 static int export_spdl_sqlite_run(const CommandLine *line) {
         scoped(api_query_deinit) ApiQuery intervals = {}, events = {};

@@ -10,8 +10,8 @@
 #include "client/commands/commands.h"
 #include "client/deliver/deliver.h"
 #include "client/pipeline/pipeline_line.h"
-#include "client/pipeline/spdl_file.h"
-#include "client/pipeline/spdl_time.h"
+#include "client/spdl/spdl_file.h"
+#include "client/spdl/spdl_time.h"
 #include "document/value_parse.h"
 #include "pipeline/pipeline_pending.h"
 

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "client/commands/commands.h"
-#include "client/commands/run_job.h"
-#include "client/commands/run_spec.h"
+#include "client/commands/run/run_job.h"
+#include "client/commands/run/run_spec.h"
 #include "client/results/summary_export.h"
 #include "util/utf8.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/commands/run_end.h"
+#include "client/commands/run/run_end.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "client/api/api_query.h"
 #include "client/cli/command.h"
 #include "client/cli/message.h"
-#include "client/commands/report_job.h"
+#include "client/report/report_job.h"
 
 void run_end_print_report(const GlobalOptions *global, const char *job) {
         scoped(api_query_deinit) ApiQuery query = {};

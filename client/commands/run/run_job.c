@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/commands/run_job.h"
+#include "client/commands/run/run_job.h"
 
 #include <errno.h>
 #include <string.h>
@@ -7,22 +7,22 @@
 
 #include "client/api/api_query.h"
 #include "client/api/indicator_path.h"
+#include "client/cgroup/enclosure.h"
+#include "client/cgroup/limits.h"
 #include "client/cli/message.h"
 #include "client/cli/text.h"
-#include "client/commands/run_end.h"
+#include "client/commands/run/run_end.h"
 #include "client/deliver/spool.h"
 #include "client/kpi/kpi_judge.h"
+#include "client/results/command_result.h"
+#include "client/results/command_summary.h"
+#include "client/results/run_series.h"
+#include "client/results/run_stack.h"
+#include "client/results/summary_export.h"
 #include "client/run/announcement.h"
 #include "client/run/capture.h"
 #include "client/run/child.h"
 #include "client/run/own_cpu.h"
-#include "client/results/command_result.h"
-#include "client/results/command_summary.h"
-#include "client/cgroup/enclosure.h"
-#include "client/cgroup/limits.h"
-#include "client/results/run_series.h"
-#include "client/results/run_stack.h"
-#include "client/results/summary_export.h"
 #include "client/wire/id.h"
 #include "util/clock.h"
 #include "util/file.h"

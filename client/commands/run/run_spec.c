@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/commands/run_spec.h"
+#include "client/commands/run/run_spec.h"
 
 #include <errno.h>
 #include <fcntl.h>

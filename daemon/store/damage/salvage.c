@@ -11,7 +11,7 @@
 
 #include "store/damage/damaged_page.h"
 #include "store/schema.h"
-#include "store/store_subjects.h"
+#include "store/store_subject.h"
 #include "util/clock.h"
 #include "util/scoped.h"
 
@@ -248,7 +248,7 @@ static int put_all(Salvage *salvage, Database *database, const SalvagePlan *plan
 /* --- order of the tables ------------------------------------------------------------------------- */
 
 static const StoreTable *nth_table(size_t n) {
-        for (const StoreSubject *const *subject = store_subjects_all(); *subject; subject++)
+        for (const StoreSubject *const *subject = store_subjects; *subject; subject++)
                 for (const StoreTable *const *table = (*subject)->tables; *table; table++)
                         if (n-- == 0)
                                 return *table;

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The list of subjects
+ *
+ * A new subject is a folder of store/ with a row here.
+ */
+
+#include "store/expiry.h"
+#include "store/holders.h"
+#include "store/indicators/store_indicators.h"
+#include "store/jobs/store_jobs.h"
+#include "store/node/store_node.h"
+#include "store/pipelines/store_pipelines.h"
+#include "store/store_subject.h"
+
+const StoreSubject *const store_subjects[] = {
+        &store_jobs,
+        &store_indicators,
+        &store_pipelines,
+        &store_node,
+        &holders_subject,
+        &expiry_subject,
+        NULL,
+};
