@@ -15,6 +15,7 @@
 #define MIB (UINT64_C(1024) * KIB)
 
 #define STEP_ROWS 256      /* maximum number of rows that one statement removes */
+#define STEP_PAGES 64      /* pages that a removal for room should free: a few large rows, or many small ones */
 #define STEPS_PER_BATCH 64 /* maximum number of removals before a batch that needs the room */
 #define STEPS_BETWEEN 4    /* maximum number of removals between batches */
 #define PAGES_MIN 64       /* pages; an empty file has half as many */
@@ -64,6 +65,8 @@ int retention_configure(Retention *retention, Database *database, const StoreCon
         int r;
 
         retention->config = *config;
+        if (retention->n_step_rows == 0)
+                retention->n_step_rows = STEP_ROWS / 16;
         retention->n_pages_max = (int64_t)clamp(n_pages, PAGES_MIN, INT32_MAX / 2);
         retention->n_wal_pages_max = (int)(due / PAGE_BYTES);
         retention->n_wal_pages_end = (int)((reserve - due) / PAGE_BYTES);
@@ -161,9 +164,10 @@ static int remove_oldest(Retention *retention, Database *database, int64_t *ret_
         for (size_t i = 0; r == 0 && n == 0 && uid != HOLDERS_NONE && i < removable.n; i++)
                 if (removable.tables[i]->remove_of_user)
                         r = remove_step(retention, database, &removable, i,
-                                        &(Removal){ removable.tables[i]->remove_of_user, STEP_ROWS, &uid }, &n);
+                                        &(Removal){ removable.tables[i]->remove_of_user, retention->n_step_rows, &uid }, &n);
         for (size_t i = 0; r == 0 && n == 0 && i < removable.n; i++)
-                r = remove_step(retention, database, &removable, i, &(Removal){ removable.tables[i]->remove, STEP_ROWS, NULL }, &n);
+                r = remove_step(retention, database, &removable, i, &(Removal){ removable.tables[i]->remove, retention->n_step_rows, NULL },
+                                &n);
         if (r != 0)
                 return r;
 
@@ -176,7 +180,16 @@ static int64_t pages_for(const Retention *retention, size_t n_bytes) {
         return (int64_t)clamp(n_bytes * 3 / 2 / PAGE_BYTES + 16, 0, (uint64_t)retention->n_pages_max / 2);
 }
 
+/* Fits the rows of the next removal to the size of the rows that were removed. */
+static void fit_step(Retention *retention, int64_t n_freed) {
+        int64_t n = retention->n_step_rows, n_next = n_freed > 0 ? n * STEP_PAGES / n_freed : 2 * n;
+
+        retention->n_step_rows = (int64_t)clamp((uint64_t)n_next, 1, (uint64_t)(2 * n < STEP_ROWS ? 2 * n : STEP_ROWS));
+}
+
 static int remove_until(Retention *retention, Database *database, int64_t n_used_max, int n_steps_max) {
+        int64_t n_before = 0;
+
         for (int i = 0; i < n_steps_max; i++) {
                 int64_t n_used, n_free, n = 0;
                 int r;
@@ -184,8 +197,11 @@ static int remove_until(Retention *retention, Database *database, int64_t n_used
                 r = count_pages(database, &n_used, &n_free);
                 if (r != 0)
                         return r;
+                if (i > 0)
+                        fit_step(retention, n_before - n_used);
                 if (n_used <= n_used_max)
                         return 0;
+                n_before = n_used;
 
                 r = remove_oldest(retention, database, &n);
                 if (r != 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The database space used by each user: counted, charged, limited, and evicted by share. */
-/* tests: daemon/store/holders.c daemon/store/indicators/catalog.c daemon/store/indicators/store_indicators.c */
+/* tests: daemon/store/holders.c daemon/store/retention.c daemon/store/indicators/catalog.c daemon/store/indicators/store_indicators.c */
 
 #include "run_results_fixture.h"
 
@@ -10,11 +10,13 @@
 
 #define MIB (UINT64_C(1) << 20)
 #define TEXT_BYTES 1000
+#define LARGE_TEXT_BYTES 60000
 
 typedef struct Fixture {
         Place place;
         Shares *shares;
         uint64_t n_ids;
+        size_t n_text_bytes;
 } Fixture;
 
 static void open_with(Fixture *f, uint64_t size_max, uint64_t n_names, uint64_t n_series) {
@@ -32,6 +34,7 @@ static int set_up(void **state) {
         Fixture *f = calloc(1, sizeof(*f));
 
         assert_non_null(f);
+        f->n_text_bytes = TEXT_BYTES;
         place_make(&f->place);
         *state = f;
         return 0;
@@ -46,14 +49,15 @@ static int tear_down(void **state) {
         return 0;
 }
 
-/* Submits n results with one name and a text of 1000 bytes each. */
+/* Submits n results with one name and a text each. */
 static StoreOutcome put(Fixture *f, const Peer *sender, const char *name, size_t n, const ResultsStored **ret_stored) {
-        static char text[TEXT_BYTES + 1];
+        static char text[LARGE_TEXT_BYTES + 1];
         Item items[64];
         Submission submissions[64];
         StoreDone done;
 
-        memset(text, 'x', TEXT_BYTES);
+        memset(text, 'x', f->n_text_bytes);
+        text[f->n_text_bytes] = '\0';
         assert_true(n <= N_ELEMENTS(items));
         for (size_t i = 0; i < n; i++) {
                 item_make(&items[i], name, text, ++f->n_ids);
@@ -104,6 +108,32 @@ static void rows_of_users_above_their_share_are_removed_first(void **state) {
         assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM job"), 1);
         assert_in_range(ask_place(&f->place, "SELECT count(*) FROM result WHERE uid = 1001"), 500, 64 * 199);
         assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM result WHERE id = (SELECT max(id) FROM result)"), 1);
+        assert_held_as_stored(&f->place);
+}
+
+/* A removal of as many rows as of small ones would leave hardly any, and others would wait for it. */
+static void few_large_rows_are_removed_at_a_time(void **state) {
+        int64_t n, n_most = 0, n_least_at_limit = INT64_MAX;
+        Fixture *f = *state;
+
+        open_with(f, 16 * MIB, 1 << 20, 1 << 20);
+        f->n_text_bytes = LARGE_TEXT_BYTES;
+        for (int i = 0; i < 500; i++) {
+                assert_int_equal(put(f, &(Peer){ .uid = 1000 }, "Large", 1, NULL), STORE_DONE);
+                n = ask_place(&f->place, "SELECT count(*) FROM result WHERE length(document) > 50000");
+                if (n > n_most)
+                        n_most = n;
+                else if (n < n_least_at_limit)
+                        n_least_at_limit = n;
+        }
+        assert_in_range(n_most, 100, 400);
+        assert_in_range(n_least_at_limit, n_most - 20, n_most);
+
+        /* Small rows that come later are removed many at a time again. */
+        f->n_text_bytes = TEXT_BYTES;
+        for (int i = 0; i < 300; i++)
+                assert_int_equal(put(f, &(Peer){ .uid = 1000 }, "Small", 64, NULL), STORE_DONE);
+        assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM result WHERE length(document) > 50000"), 0);
         assert_held_as_stored(&f->place);
 }
 
@@ -256,6 +286,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(the_sizes_are_those_of_the_rows),
                 TEST(rows_of_users_above_their_share_are_removed_first),
+                TEST(few_large_rows_are_removed_at_a_time),
                 TEST(jobs_count_as_well),
                 TEST(ids_that_a_user_has_used_up_are_free_again),
                 TEST(a_single_user_may_use_the_whole_store),
