@@ -66,7 +66,7 @@ void self_init(Self *self) {
                            .config_reload_realtime_ns = now_ns },
         };
         (void)prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
-        (void)umask(0022);
+        (void)umask(0077); /* the store has what all users submit */
         /* perfd has few threads and small allocations: two arenas suffice, and return memory after a burst */
         (void)mallopt(M_ARENA_MAX, 2);
         (void)mallopt(M_TRIM_THRESHOLD, 128 * 1024);

@@ -141,7 +141,7 @@ int file_make_dirs(const char *path, unsigned mode) {
                         continue;
                 memcpy(partial, path, i);
                 partial[i] = '\0';
-                if (mkdir(partial, mode) < 0 && errno != EEXIST)
+                if (mkdir(partial, mode) < 0 ? errno != EEXIST : chmod(partial, mode) < 0)
                         return -errno;
         }
 

@@ -37,5 +37,5 @@ int file_replace(const char *path, const void *bytes, size_t n, unsigned mode, b
 /* Closes all descriptors from 3 on except a and b (-1: unused). For use after fork(). */
 void file_close_others(int a, int b);
 
-/* Creates a directory and its parents. Returns 0 if the directory already exists. */
+/* Creates a directory and its parents with this mode, whatever the umask is. Returns 0 if the directory already exists. */
 int file_make_dirs(const char *path, unsigned mode);

@@ -226,10 +226,19 @@ class Recovery(harness.TestCase):
         unit = (harness.ROOT / "systemd" / "perfd.service").read_text()
         self.assertRegex(unit, r"(?m)^RestartPreventExitStatus=.*\b6\b")
 
-    def test_a_state_directory_that_perfd_makes_is_private(self):
-        state = self.temporary_directory() / "new" / "state"
-        self.daemon(args=["--state", state])
-        self.assertEqual([path.stat().st_mode & 0o777 for path in (state, state.parent)], [0o700, 0o700])
+    def test_the_state_is_private_and_the_sockets_are_not(self):
+        for mask in (0, 0o077):
+            directory = self.temporary_directory() / "new"
+            before = os.umask(mask)
+            try:
+                daemon = self.daemon(args=["--state", directory / "state", "--socket", directory / "run" / "perfd.sock"], wait=False)
+            finally:
+                os.umask(before)
+            daemon.http_socket = directory / "run" / "http.sock"
+            daemon.wait_ready()
+            modes = {name: (directory / name).stat().st_mode & 0o777
+                     for name in (".", "state", "state/perfd.db", "state/perfd.db-wal", "run", "run/perfd.sock", "run/http.sock")}
+            self.assertEqual(list(modes.values()), [0o755, 0o700, 0o600, 0o600, 0o755, 0o666, 0o666], modes)
 
     def test_two_do_not_share_a_state_directory(self):
         daemon = self.daemon()

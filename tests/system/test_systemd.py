@@ -71,7 +71,8 @@ class Units(Booted):
         self.assertRegex(status, rf"Uid:\t{uid}\t{uid}\t{uid}\t{uid}\n")
         self.assertRegex(status, r"CapBnd:\t0+\n")
         self.assertRegex(status, r"NoNewPrivs:\t1\n")
-        self.assertEqual(self.run_inside("stat", "-c", "%U:%a", "/var/lib/perfd").strip(), "perfd:750")
+        paths = ["/var/lib/perfd", "/var/lib/perfd/perfd.db", "/run/perfd/http.sock"]
+        self.assertEqual(self.run_inside("stat", "-c", "%U:%a", *paths).split(), ["perfd:700", "perfd:600", "root:666"])
 
     def test_the_unit_sees_the_file_systems_of_the_machine(self):
         """Checks that the mounts of the sandbox neither hide nor duplicate file systems."""
