@@ -36,14 +36,25 @@ static void put_text(const char *text, Buffer *out) {
         buffer_putc(out, '"');
 }
 
-/* Appends a key. Names come from tables in the program and need no escapes. */
+/* Appends `before`, the name in quotes, and `after`; NUL: nothing. Names come from tables in the program and need no escapes. */
+static void put_name(char before, const char *name, char after, Buffer *out) {
+        size_t n = strlen(name);
+        char *p = buffer_extend(out, n + 2 + (before != '\0') + (after != '\0'));
+
+        if (!p)
+                return;
+        if (before)
+                *p++ = before;
+        *p++ = '"';
+        memcpy(p, name, n);
+        p[n] = '"';
+        if (after)
+                p[n + 1] = after;
+}
+
 static void put_key(const char *name, bool *is_first, Buffer *out) {
-        if (!*is_first)
-                buffer_putc(out, ',');
+        put_name(*is_first ? '\0' : ',', name, ':', out);
         *is_first = false;
-        buffer_putc(out, '"');
-        buffer_puts(out, name);
-        buffer_puts(out, "\":");
 }
 
 static void put_i64(int64_t v, Buffer *out) {
@@ -59,8 +70,7 @@ static void put_bits(const RecordField *field, uint32_t bits, Buffer *out) {
         for (size_t i = 0; i < field->n; i++) {
                 if (!(bits & (1U << i)))
                         continue;
-                buffer_putc(out, separator);
-                put_text(field->names[i], out);
+                put_name(separator, field->names[i], '\0', out);
                 separator = ',';
         }
         buffer_puts(out, separator == '[' ? "[]" : "]");
@@ -154,7 +164,7 @@ static void put_value(const RecordField *field, const void *object, Buffer *out)
                 break;
         case RECORD_NAME:
                 assert(*(const uint8_t *)value < field->n);
-                put_text(field->names[*(const uint8_t *)value], out);
+                put_name('\0', field->names[*(const uint8_t *)value], '\0', out);
                 break;
         case RECORD_BITS:
                 put_bits(field, *(const uint32_t *)value, out);

@@ -113,6 +113,22 @@ static void a_damaged_slot_leaves_the_other(void **state) {
         assert_text(f, "third");
 }
 
+static void a_change_of_any_byte_is_noticed(void **state) {
+        static const char second[] = "two words of eight bytes, and some more";
+        Fixture *f = *state;
+
+        put(f, "first");
+        put(f, second);
+        for (off_t i = 0; i < 24 + (off_t)strlen(second); i++) {
+                spoil(f, SLOT_BYTES + i);
+                reopen(f);
+                assert_text(f, "first");
+                spoil(f, SLOT_BYTES + i);
+                reopen(f);
+                assert_text(f, second);
+        }
+}
+
 static void two_damaged_slots_are_told(void **state) {
         Fixture *f = *state;
 
@@ -219,6 +235,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 KEPT_TEST(the_latest_text_is_found_again),
                 KEPT_TEST(a_damaged_slot_leaves_the_other),
+                KEPT_TEST(a_change_of_any_byte_is_noticed),
                 KEPT_TEST(two_damaged_slots_are_told),
                 KEPT_TEST(a_file_of_another_size_is_damaged),
                 KEPT_TEST(a_text_that_does_not_fit_makes_the_file_larger),

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <float.h>
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -140,6 +141,24 @@ static void fast_formatting_of_doubles_equals_printf(void **state) {
                 assert_string_equal(b.text, expected);
                 assert_true(strtod(b.text, NULL) == v);
         }
+}
+
+static void integers_of_any_length_are_written_as_printf_writes_them(void **state) {
+        scoped(buffer_deinit) Buffer b = {};
+        uint64_t power = 1;
+        char expected[24];
+
+        (void)state;
+        for (int i = 0; i < 20; i++, power *= 10)
+                for (uint64_t v = power - 1; v != power + 2; v++) {
+                        buffer_clear(&b);
+                        buffer_put_u64(&b, v);
+                        (void)snprintf(expected, sizeof(expected), "%" PRIu64, v);
+                        assert_string_equal(b.text, expected);
+                }
+        buffer_clear(&b);
+        buffer_put_u64(&b, UINT64_MAX);
+        assert_string_equal(b.text, "18446744073709551615");
 }
 
 static void decimals_have_no_zeros_at_their_end(void **state) {
@@ -436,6 +455,7 @@ int main(void) {
                 cmocka_unit_test(arena_memory_is_zero_and_aligned_even_when_used_before),
                 cmocka_unit_test(doubles_are_written_short_and_read_back_the_same),
                 cmocka_unit_test(fast_formatting_of_doubles_equals_printf),
+                cmocka_unit_test(integers_of_any_length_are_written_as_printf_writes_them),
                 cmocka_unit_test(decimals_have_no_zeros_at_their_end),
                 cmocka_unit_test(json_is_separated_escaped_and_typed),
                 cmocka_unit_test(json_replaces_invalid_utf8),
