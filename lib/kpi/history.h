@@ -46,6 +46,15 @@ typedef struct HistoryQuestion {
         bool is_compat;
 } HistoryQuestion;
 
+/* Numbers of runs that are not judged by themselves. */
+typedef struct HistoryLeftOut {
+        size_t n_later;    /* of later versions */
+        size_t n_older;    /* beyond HISTORY_RUNS_MAX */
+        size_t n_again;    /* further runs of a version; only with is_compat */
+        size_t n_batched;  /* that count with others of their batch, by the median */
+        size_t n_accepted; /* before an accepted level */
+} HistoryLeftOut;
+
 typedef struct HistoryVerdict {
         JudgeVerdict verdict;
         double value;     /* of the judged run; NAN: none */
@@ -57,11 +66,7 @@ typedef struct HistoryVerdict {
         HistoryOrder order; /* by time if a version cannot be ordered as requested */
         size_t n;         /* runs judged: the first n of those given, in their new order */
         size_t since;     /* index of the first run of the new level, or of the outlier; n: no change */
-        size_t n_later;   /* runs of later versions, left out */
-        size_t n_older;   /* runs beyond HISTORY_RUNS_MAX, left out */
-        size_t n_again;   /* further runs of a version, left out; only with is_compat */
-        size_t n_batched; /* runs that count with others of their batch, by the median */
-        size_t n_accepted; /* runs before an accepted level, left out */
+        HistoryLeftOut left_out;
         size_t n_versions;
         size_t n_needed;  /* more runs needed for a verdict; 0: none */
         const char *version;       /* of the judged run; borrowed; NULL: unknown */

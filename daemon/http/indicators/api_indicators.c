@@ -75,9 +75,9 @@ static void write_run(Json *json, const ResultRow *row, const Viewer *viewer) {
                 json_put_string(json, "specification", row->specification_digest);
         if (row->has_exit_status)
                 json_put_int(json, "exit_status", row->exit_status);
-        if (row->has_batch) {
-                put_id(json, "batch", row->batch);
-                json_put_uint(json, "batch_index", row->batch_index);
+        if (row->batch.is_known) {
+                put_id(json, "batch", row->batch.id);
+                json_put_uint(json, "batch_index", row->batch.index);
         }
         if (!row->run)
                 return;
@@ -176,8 +176,8 @@ static bool is_met(const ResultRow *row, const Selection *selection, StackFacts 
 
         point.parameters = json_text_find(json_text(row->document, strlen(row->document)), "@parameters");
         point.labels = json_text_find(json_text(row->document, strlen(row->document)), "@labels");
-        if (row->has_batch) {
-                format_id(row->batch, batch);
+        if (row->batch.is_known) {
+                format_id(row->batch.id, batch);
                 point.batch = batch;
         }
         if (row->run)

@@ -74,14 +74,14 @@ static void put_outcome(Buffer *out, const ResultRow *row, const Vocabulary *voc
 
 static void put_batch(Buffer *out, const ResultRow *row) {
         buffer_puts(out, "<td>");
-        if (row->has_batch) {
+        if (row->batch.is_known) {
                 buffer_puts(out, "<a href=\"/api/v1/batches/");
-                for (size_t i = 0; i < sizeof(row->batch); i++)
-                        buffer_printf(out, "%02x", row->batch[i]);
+                for (size_t i = 0; i < sizeof(row->batch.id); i++)
+                        buffer_printf(out, "%02x", row->batch.id[i]);
                 buffer_puts(out, "\">");
                 for (size_t i = 0; i < BATCH_LETTERS / 2; i++)
-                        buffer_printf(out, "%02x", row->batch[i]);
-                buffer_printf(out, "</a> #%" PRIu64, row->batch_index);
+                        buffer_printf(out, "%02x", row->batch.id[i]);
+                buffer_printf(out, "</a> #%" PRIu64, row->batch.index);
         }
         buffer_puts(out, "</td>");
 }

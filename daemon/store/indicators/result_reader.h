@@ -14,6 +14,13 @@ typedef struct ResultFilter {
         PageKey before;
 } ResultFilter;
 
+/* The batch of which a result is a run. */
+typedef struct ResultBatch {
+        bool is_known; /* false: the result was submitted alone */
+        uint8_t id[16];
+        uint64_t index;
+} ResultBatch;
+
 typedef struct ResultRow {
         int64_t row;
         uint8_t id[16];
@@ -22,10 +29,9 @@ typedef struct ResultRow {
         uint64_t time_ms;
         bool has_score;
         double score;
-        bool has_exit_status, has_batch;
+        bool has_exit_status;
         int64_t exit_status; /* not 0: the run failed */
-        uint8_t batch[16];
-        uint64_t batch_index;
+        ResultBatch batch;
         int64_t stack;            /* 0: unknown */
         const char *stack_digest; /* 64 hexadecimal digits; NULL: unknown */
         const char *specification_digest; /* as stack_digest; NULL: none */
