@@ -11,6 +11,7 @@
 #include "util/array.h"
 #include "util/buffer.h"
 #include "util/scoped.h"
+#include "util/utf8.h"
 
 static void kpi_deinit(LiveKpi *kpi) {
         free(kpi->indicator);
@@ -41,35 +42,42 @@ static void put_name(const char *text, Buffer *out) {
         }
 }
 
-/* Writes up to LIVE_KPIS_HELP_MAX bytes for a line of help, where quotes, backslashes and newlines have no place. */
+/* Writes up to LIVE_KPIS_HELP_MAX bytes for a line of help, where quotes, backslashes and unsafe characters have no place. */
 static void put_help(const char *text, Buffer *out) {
-        size_t n = strnlen(text, LIVE_KPIS_HELP_MAX + 1);
+        size_t n = strnlen(text, LIVE_KPIS_HELP_MAX + 1), n_character;
 
         if (n > LIVE_KPIS_HELP_MAX)
                 for (n--; n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80;)
                         n--; /* not within a character */
-        for (size_t i = 0; i < n; i++)
-                buffer_putc(out, text[i] == '"' || text[i] == '\\' ? '\'' : (unsigned char)text[i] < 0x20 ? ' ' : text[i]);
-}
+        for (; n > 0; text += n_character, n -= n_character) {
+                char safe[UTF8_SAFE_MAX];
 
-static void put_escaped(const char *text, Buffer *out) {
-        for (; *text; text++) {
-                if (*text == '\n')
-                        buffer_puts(out, "\\n");
-                else if (*text == '\\' || *text == '"')
-                        buffer_printf(out, "\\%c", *text);
-                else
-                        buffer_putc(out, *text);
+                n_character = utf8_make_safe(text, n, safe);
+                buffer_puts(out, *text == '"' || *text == '\\' ? "'" : *safe == '\\' ? " " : safe);
         }
 }
 
-/* Two parameters may have the same name as a label: the first has it. */
-static void put_label(const char *key, const char *value, Buffer *out) {
-        scoped(buffer_deinit) Buffer label = {};
+static void put_escaped(const char *text, Buffer *out) {
+        while (*text) {
+                char plain[UTF8_SAFE_MAX];
+                size_t n = utf8_make_plain(text, strnlen(text, UTF8_SAFE_MAX), plain);
 
-        buffer_putc(&label, ',');
-        put_name(key, &label);
-        buffer_puts(&label, "=\"");
+                if (*plain == '\\' || *plain == '"')
+                        buffer_putc(out, '\\');
+                buffer_puts(out, *plain == '\n' ? "\\n" : plain);
+                text += n;
+        }
+}
+
+/*
+ * Two parameters may have the same name as a label: the first has it. Names that begin with two underscores are Prometheus' own, which
+ * refuses the whole scrape because of them.
+ */
+static void put_label(const char *key, const char *value, Buffer *out) {
+        scoped(buffer_deinit) Buffer label = {}, name = {};
+
+        put_name(key, &name);
+        buffer_printf(&label, ",%s%s=\"", strncmp(name.text ?: "", "__", 2) == 0 ? "parameter" : "", name.text ?: "");
         if (!label.text || (out->text && strstr(out->text, label.text)) ||
             (out->text && strncmp(out->text, label.text + 1, label.n - 1) == 0))
                 return;

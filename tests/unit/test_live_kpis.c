@@ -126,6 +126,31 @@ static void the_newest_number_of_a_series_is_shown(void **state) {
         assert_string_equal(f->snapshot.samples[1].labels, "component=\"c\",size=\"2\\n\\\"\\\\\",ratio=\"2\"");
 }
 
+/* One parameter of any user could otherwise make Prometheus refuse the whole scrape, or act on a terminal that shows it. */
+static void labels_and_help_have_no_unsafe_names_and_characters(void **state) {
+        Property properties[] = {
+                { .name = "__name__" }, { .name = "-_x" }, { .name = "_a" },
+                { .name = "time_s", .is_result = true, .direction = DIRECTION_LOWER, .help = "a\n\x1b[1m\u202eb" },
+        };
+        const IndicatorModel model = { .name = "A", .properties = properties, .n_properties = 4 };
+        Member parameters[] = {
+                { "__name__", { .type = VALUE_STRING, .string = "up" } }, { "-_x", { .type = VALUE_INT, .integer = 1 } },
+                { "_a", { .type = VALUE_STRING, .string = "\x1b\u202e\xc2\x9b\xff\u00e4" } },
+        };
+        Member result[] = { { "time_s", { .type = VALUE_DOUBLE, .number = 1 } } };
+        const Value all = { .type = VALUE_OBJECT, .members = parameters, .n_members = 3 };
+        const Value results = { .type = VALUE_OBJECT, .members = result, .n_members = 1 };
+        const Submission item = {
+                .indicator = { .name = "A", .component = "c", .parameters = &all, .result = &results }, .model = &model, .time_ms = 1,
+        };
+        Fixture *f = *state;
+
+        live_kpis_add(&f->kpis, 1, &item, 1);
+        assert_string_equal(find(f, "time_s")->labels, "component=\"c\",parameter__name__=\"up\",parameter__x=\"1\","
+                                                       "_a=\"\\\\x1b\\\\u{202e}\\\\u{009b}\xef\xbf\xbd\u00e4\"");
+        assert_string_equal(f->snapshot.samples[0].help, "a  [1m b");
+}
+
 static void a_clash_is_resolved_by_the_name_of_the_indicator(void **state) {
         Fixture *f = *state;
 
@@ -212,6 +237,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(the_newest_number_of_a_series_is_shown, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(derived_numbers_are_shown_like_measured_ones, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(labels_and_help_have_no_unsafe_names_and_characters, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_clash_is_resolved_by_the_name_of_the_indicator, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(only_results_with_a_direction_are_kpis, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(the_number_of_series_is_limited, set_up, tear_down),
