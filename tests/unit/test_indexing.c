@@ -73,16 +73,21 @@ static int64_t count_steps(Fixture *f) {
         return n;
 }
 
-/* Registers a model as an administrator does, and indexes until nothing is left. Returns the steps of both. */
-static int64_t count_registering(Fixture *f, PropertyIndex index) {
+/*
+ * Registers n_models models as an administrator does, the first of a name with results, and indexes until nothing is left. Returns the
+ * steps of both.
+ */
+static int64_t count_registering(Fixture *f, PropertyIndex index, size_t n_models) {
         scoped(rowset_freep) RowSet *set = NULL;
         Property properties[5];
-        IndicatorModel model = matmul_model(properties);
+        IndicatorModel model = matmul_model(properties), further = model;
         bool has_more = true;
         int r = 0;
 
         properties[0].index = index;
-        set = model_rows_pack(&(StoreModels){ ONE(&model), .by_admin = true }, 1, cookie_of(1));
+        further.name = "without-results";
+        set = model_rows_pack(&(StoreModels){ (const IndicatorModel *const[]){ &model, &further }, n_models, .by_admin = true }, 1,
+                              cookie_of(1));
         assert_non_null(set);
         (void)count_steps(f);
         assert_int_equal(database_begin(&f->database), 0);
@@ -101,18 +106,17 @@ static int64_t count_registering(Fixture *f, PropertyIndex index) {
         return count_steps(f);
 }
 
-static void registering_costs_the_results_of_the_name(void **state) {
+static void check_registering(size_t n_models) {
         static const int n_others[] = { 300, 30000 };
         int64_t n_first[2], n_again[2];
 
-        (void)state;
         for (size_t i = 0; i < N_ELEMENTS(n_others); i++) {
                 Fixture f;
 
                 set_up(&f, n_others[i]);
-                n_first[i] = count_registering(&f, INDEX_INT);
+                n_first[i] = count_registering(&f, INDEX_INT, n_models);
                 assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM point"), N_OWN);
-                n_again[i] = count_registering(&f, INDEX_NONE);
+                n_again[i] = count_registering(&f, INDEX_NONE, n_models);
                 assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM point"), N_OWN);
                 assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM indicator WHERE indexed_from = 0"), 3);
                 assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM indexing"), 0);
@@ -124,6 +128,16 @@ static void registering_costs_the_results_of_the_name(void **state) {
         /* Searches become deeper by a level. */
         assert_true(n_first[1] < n_first[0] + n_first[0] / 10);
         assert_true(n_again[1] < n_again[0] + n_again[0] / 10);
+}
+
+static void registering_costs_the_results_of_the_name(void **state) {
+        (void)state;
+        check_registering(1);
+}
+
+static void registering_several_models_costs_the_results_of_their_names(void **state) {
+        (void)state;
+        check_registering(2);
 }
 
 /* A name that is begun again, because another model came or rows were salvaged, leaves no result without its point. */
@@ -160,6 +174,7 @@ static void a_change_while_a_name_is_indexed_begins_the_name_again(void **state)
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(registering_costs_the_results_of_the_name),
+                cmocka_unit_test(registering_several_models_costs_the_results_of_their_names),
                 cmocka_unit_test(a_change_while_a_name_is_indexed_begins_the_name_again),
         };
 

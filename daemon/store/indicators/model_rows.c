@@ -92,17 +92,21 @@ static int remove_model(RowSet *set, Database *database) {
         return r != 0 ? r : apply_models(database, &fields[0]);
 }
 
+/* Models of one name follow each other: each name is applied once, after its last model. */
 static int put_models(RowSet *set, Database *database, bool is_declared) {
         Unpack from = rowset_unpack(set);
-        Field name = {}, sender[N_SENDER_FIELDS];
+        Field name = {}, before = {}, sender[N_SENDER_FIELDS];
         int r = 0;
 
         pack_read_fields(&from, sender, N_SENDER_FIELDS);
         if (is_declared)
                 r = database_run(database, &models_forget, NULL, 0);
-        for (size_t i = 0; r == 0 && i < set->n_rows; i++)
+        for (size_t i = 0; r == 0 && i < set->n_rows; i++, before = name) {
                 r = put_model(&from, sender, is_declared, database, &name);
-        return r != 0 ? r : apply_models(database, set->n_rows != 1 || is_declared ? NULL : &name);
+                if (r == 0 && !is_declared && before.text && strcmp(before.text, name.text) != 0)
+                        r = apply_models(database, &before);
+        }
+        return r != 0 ? r : apply_models(database, is_declared ? NULL : &name);
 }
 
 /* Writes the counts of this transaction first: afterwards the catalog's entries are invalid. */
