@@ -290,11 +290,8 @@ STATEMENT pipeline_note = {
 STATEMENT event_insert = {
         "INSERT INTO pipeline_event (job, time_ms, name, seconds) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING", 0,
 };
-/* A first batch stays as long as the job, and has no part in the totals. */
-STATEMENT event_insert_first_batch = {
-        "INSERT INTO pipeline_event (job, time_ms, name, seconds) SELECT ?1, ?2, '" PIPELINE_EVENT_FIRST_BATCH "', ?3"
-        " WHERE (SELECT count(*) FROM pipeline_event WHERE job = ?1 AND name = '" PIPELINE_EVENT_FIRST_BATCH "') < ?4"
-        " ON CONFLICT DO NOTHING", 0,
+STATEMENT first_batch_count = {
+        "SELECT count(*) FROM pipeline_event WHERE job = ?1 AND name = '" PIPELINE_EVENT_FIRST_BATCH "'", 1,
 };
 STATEMENT event_bound = { "SELECT time_ms FROM pipeline_event WHERE job = ?1 ORDER BY time_ms DESC LIMIT 1 OFFSET ?2", 1 };
 STATEMENT event_remove = { "DELETE FROM pipeline_event WHERE job = ?1 AND time_ms < ?2 AND name <> '" PIPELINE_EVENT_FIRST_BATCH "'", 0 };
@@ -303,9 +300,26 @@ static bool is_text(Field field, const char *text) {
         return field.n == (int)strlen(text) && memcmp(field.text, text, strlen(text)) == 0;
 }
 
+/*
+ * A first batch stays as long as the job, and has no part in the totals. *n: those that are stored, or -1; counting them takes a search of
+ * all events of the job, once in a report.
+ */
+static int add_first_batch(Database *database, const ReportedJob *job, const Field *event, int64_t *n) {
+        int r = 0;
+
+        if (*n < 0)
+                r = database_get(database, &first_batch_count, FIELDS(field_i64(job->row)), n);
+        if (r != 0 || *n >= PIPELINE_JOB_FIRST_BATCHES_MAX)
+                return r;
+        r = database_run(database, &event_insert,
+                         FIELDS(field_i64(job->row), event[EVENT_TIME], event[EVENT_NAME], event[EVENT_SECONDS]));
+        *n += r == 0 && database_changes(database) > 0;
+        return r;
+}
+
 /* The totals count an event once, also when it is sent again while it is kept. */
 static int add_events(Database *database, const ReportedJob *job, Unpack *from, size_t n, Field description) {
-        int64_t n_added = 0, bound_ms = 0;
+        int64_t n_added = 0, bound_ms = 0, n_first_batches = -1;
         double seconds = 0;
         int r = 0;
 
@@ -314,9 +328,7 @@ static int add_events(Database *database, const ReportedJob *job, Unpack *from, 
 
                 pack_read_fields(from, event, N_EVENT_FIELDS);
                 if (is_text(event[EVENT_NAME], PIPELINE_EVENT_FIRST_BATCH)) {
-                        r = database_run(database, &event_insert_first_batch,
-                                         FIELDS(field_i64(job->row), event[EVENT_TIME], event[EVENT_SECONDS],
-                                                field_i64(PIPELINE_JOB_FIRST_BATCHES_MAX)));
+                        r = add_first_batch(database, job, event, &n_first_batches);
                         continue;
                 }
                 r = database_run(database, &event_insert,
