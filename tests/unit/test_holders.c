@@ -166,6 +166,25 @@ static void jobs_count_as_well(void **state) {
                                               " FROM holder WHERE uid = 1001"), 1);
 }
 
+static void long_texts_of_jobs_count(void **state) {
+        JobLabel labels[JOB_LABELS_MAX] = {};
+        JobInfo info = { .id = "texts", .uid = 1001, .labels = labels, .n_labels = N_ELEMENTS(labels) };
+        StoreJobBegin row = { &info, 1, "b", "w", "m", info.uid, false };
+        Fixture *f = *state;
+
+        for (size_t i = 0; i < N_ELEMENTS(labels); i++) {
+                (void)snprintf(labels[i].key, sizeof(labels[i].key), "%060zu", i);
+                memset(labels[i].value, 'v', sizeof(labels[i].value) - 1);
+        }
+        open_with(f, 4 * MIB, 1 << 20, 1 << 20);
+        assert_int_equal(store_put(f->place.store, job_rows_pack_begin(&row, cookie_of(1))), 0);
+        assert_int_equal(outcome_of(f->place.store, 1), STORE_DONE);
+        assert_int_equal(ask_place(&f->place, "SELECT n_bytes = 2048 + length(labels) FROM holder JOIN job USING (uid)"), 1);
+        assert_true(ask_place(&f->place, "SELECT n_bytes FROM holder") > 20000);
+        change_place(&f->place, "DELETE FROM job");
+        assert_int_equal(ask_place(&f->place, "SELECT n_bytes FROM holder"), 0);
+}
+
 /* Begins a job that ends at once. */
 static StoreOutcome use_up(Fixture *f, uint32_t uid, const char *id) {
         JobInfo info = { .uid = uid };
@@ -288,6 +307,7 @@ int main(void) {
                 TEST(rows_of_users_above_their_share_are_removed_first),
                 TEST(few_large_rows_are_removed_at_a_time),
                 TEST(jobs_count_as_well),
+                TEST(long_texts_of_jobs_count),
                 TEST(ids_that_a_user_has_used_up_are_free_again),
                 TEST(a_single_user_may_use_the_whole_store),
                 TEST(names_have_a_share),

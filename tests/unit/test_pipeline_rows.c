@@ -228,7 +228,7 @@ static void rows_are_removed_with_their_job_and_belong_to_its_user(void **state)
 
         (void)put_intervals(place, intervals, 2, NULL);
         assert_int_equal(put(place, &report, "train", UID, &stored, NULL), STORE_DONE);
-        assert_true(ask_place(place, "SELECT n_bytes FROM holder WHERE uid = 1000") > before + 800);
+        assert_int_equal(ask_place(place, "SELECT n_bytes FROM holder WHERE uid = 1000"), before + 1000 + 100 + 13);
 
         db = place_open_database(place, SQLITE_OPEN_READWRITE);
         assert_int_equal(sqlite3_exec(db, "DELETE FROM job", NULL, NULL, NULL), SQLITE_OK);

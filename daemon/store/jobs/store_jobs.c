@@ -106,8 +106,10 @@ STATEMENT meter_salvage = { "INSERT OR IGNORE INTO meter VALUES (?1, ?2, ?3, ?4)
 
 /* --- tables -------------------------------------------------------------------------------------- */
 
-/* Average size of a job with its phases in the table `holder`, regardless of its texts. */
-#define JOB_SIZE(row) "(4096 + 1024 * min(" row ".n_phases, 100000))"
+/* Average size of a job with its phases in the table `holder`, and its texts beyond what fits into it: these may have 20 KiB. */
+#define JOB_SIZE(row) \
+        "(4096 + max(0, length(CAST(" row ".command AS BLOB)) + length(CAST(" row ".labels AS BLOB)) - 2048)" \
+        " + 1024 * min(" row ".n_phases, 100000))"
 
 /*
  * row is the rowid by name, so that indexes can hold it where pages of a list need it: newest first, then by row. Long texts

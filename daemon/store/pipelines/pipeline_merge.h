@@ -21,6 +21,8 @@ struct Database;
 
 /* Average size in the table `holder` of the series with their texts and of the intervals, in SQL. */
 #define PIPELINE_SIZE(n_series, n_rows) "(400 * (" n_series ") + 100 * (" n_rows "))"
+/* Size of the events that may be stored of a job, and of the description, of a row of the table `pipeline`. */
+#define PIPELINE_NOTED_SIZE(row) "(100 * min(" row ".n_events, 4096) + ifnull(length(CAST(" row ".description AS BLOB)), 0))"
 
 /*
  * Merges the oldest intervals of each series of a job. *n_rows, the number of its intervals, becomes smaller; *merged_ms becomes the end of

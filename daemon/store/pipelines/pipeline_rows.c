@@ -296,6 +296,8 @@ STATEMENT first_batch_count = {
 STATEMENT event_bound = { "SELECT time_ms FROM pipeline_event WHERE job = ?1 ORDER BY time_ms DESC LIMIT 1 OFFSET ?2", 1 };
 STATEMENT event_remove = { "DELETE FROM pipeline_event WHERE job = ?1 AND time_ms < ?2 AND name <> '" PIPELINE_EVENT_FIRST_BATCH "'", 0 };
 
+_Static_assert(PIPELINE_JOB_EVENTS_MAX == 4096, "PIPELINE_NOTED_SIZE() has this number");
+
 static bool is_text(Field field, const char *text) {
         return field.n == (int)strlen(text) && memcmp(field.text, text, strlen(text)) == 0;
 }

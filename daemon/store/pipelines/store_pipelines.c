@@ -83,9 +83,12 @@ static const StoreTable pipeline_table = {
                 " DELETE FROM pipeline_series WHERE job = old.job;"
                 " DELETE FROM pipeline_interval WHERE job = old.job;"
                 " DELETE FROM pipeline_event WHERE job = old.job; END;"
+                "CREATE TRIGGER pipeline_noted AFTER UPDATE OF n_events, description ON pipeline BEGIN"
+                " UPDATE holder SET n_bytes = n_bytes + " PIPELINE_NOTED_SIZE("new") " - " PIPELINE_NOTED_SIZE("old")
+                " WHERE uid = (SELECT uid FROM job WHERE row = new.job); END;"
                 "CREATE TRIGGER pipeline_job_removed AFTER DELETE ON job BEGIN"
-                " UPDATE holder SET n_bytes = n_bytes - ifnull((SELECT " PIPELINE_SIZE("p.n_series", "p.n_rows")
-                " FROM pipeline AS p WHERE job = old.row), 0) WHERE uid = old.uid;"
+                " UPDATE holder SET n_bytes = n_bytes - ifnull((SELECT " PIPELINE_SIZE("p.n_series", "p.n_rows") " + "
+                PIPELINE_NOTED_SIZE("p") " FROM pipeline AS p WHERE job = old.row), 0) WHERE uid = old.uid;"
                 " DELETE FROM pipeline WHERE job = old.row; END;",
         .checks = { "SELECT max(job) FROM pipeline" },
         .salvage = &pipeline_salvage,
