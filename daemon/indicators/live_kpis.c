@@ -200,26 +200,25 @@ static void add_result(LiveKpis *kpis, const Property *property, const char *lab
 
 #define DERIVED_PER_WORK 512U /* nodes times bytes that take as long as adding a number */
 
-/* Computes a derived number. Returns false if it has no value, or would take too long. */
-static bool derive(const char *from, const Submission *item, double *ret, size_t *work) {
+/* Computes a derived number. *cost: that of the item so far. Returns false if it has no value, or would take too long. */
+static bool derive(const char *from, const Submission *item, double *ret, size_t *cost) {
         JsonText document = item->document_text; /* clients of perfd send the text that is stored */
         char reason[EXPRESSION_TEXT_MAX];
         ExpressionError error;
         Expression expression;
 
-        if (!document.text || expression_parse(from, &expression, &error) != 0)
+        if (!document.text || *cost >= LIVE_KPIS_DERIVED_MAX || expression_parse(from, &expression, &error) != 0)
                 return false;
-        *work += 1 + expression.n_nodes * document.n / DERIVED_PER_WORK;
-        return expression.n_nodes * document.n <= LIVE_KPIS_DERIVED_MAX &&
-               expression_evaluate(&expression, document, ret, reason) == 0;
+        *cost += DERIVED_PER_WORK + expression.n_nodes * document.n;
+        return *cost <= LIVE_KPIS_DERIVED_MAX && expression_evaluate(&expression, document, ret, reason) == 0;
 }
 
 /* Returns false if the item has no such number. */
-static bool find_number(const Property *property, const Submission *item, double *ret, size_t *work) {
+static bool find_number(const Property *property, const Submission *item, double *ret, size_t *cost) {
         const Value *value;
 
         if (property->from)
-                return derive(property->from, item, ret, work) && isfinite(*ret);
+                return derive(property->from, item, ret, cost) && isfinite(*ret);
         value = value_get_given(item->indicator.result, property->name);
         if (!value || !value_is_number(value) || !isfinite(value_number(value)))
                 return false;
@@ -232,13 +231,13 @@ size_t live_kpis_add(LiveKpis *kpis, uint32_t uid, const Submission *item, uint6
         const LiveKpi common = { .indicator = (char *)item->indicator.name, .base = (char *)(model ? model->kpi_name : NULL),
                                  .time_ms = item->time_ms ?: arrived_ms, .uid = uid };
         scoped(buffer_deinit) Buffer labels = {};
-        size_t n = 0, work = 0;
+        size_t n = 0, cost = 0;
 
         for (size_t i = 0; model && !submission_has_failed(item) && i < model->n_properties; i++) {
                 const Property *property = &model->properties[i];
                 double value;
 
-                if (!property->is_result || property->direction == DIRECTION_UNKNOWN || !find_number(property, item, &value, &work))
+                if (!property->is_result || property->direction == DIRECTION_UNKNOWN || !find_number(property, item, &value, &cost))
                         continue;
                 if (labels.n == 0)
                         put_labels(item, &labels);
@@ -249,7 +248,7 @@ size_t live_kpis_add(LiveKpis *kpis, uint32_t uid, const Submission *item, uint6
                 add_result(kpis, property, labels.text, value, &common);
                 n++;
         }
-        return n + work;
+        return n + cost / DERIVED_PER_WORK;
 }
 
 void live_kpis_note_left_out(LiveKpis *kpis, size_t n) {

@@ -20,7 +20,7 @@
 #define LIVE_KPIS_PER_RESULT_MAX 64U
 #define LIVE_KPIS_LABELS_MAX 1024U /* bytes of the labels of a series */
 #define LIVE_KPIS_HELP_MAX 256U    /* bytes of the help text in the model that are shown */
-#define LIVE_KPIS_DERIVED_MAX 131072U /* nodes of an expression times bytes of the document: more is not computed on the way */
+#define LIVE_KPIS_DERIVED_MAX 131072U /* nodes of all expressions of a result times bytes of the document: no more is computed */
 
 typedef struct LiveKpi {
         char *indicator, *base; /* owned, as all texts; base: the name of the family, unless it clashes */

@@ -66,6 +66,30 @@ static void derived_numbers_are_shown_like_measured_ones(void **state) {
         assert_int_equal(f->kpis.items[0].time_ms, 1);
 }
 
+/* The loop waits for them, and serves nobody else meanwhile. */
+static void derived_numbers_of_a_result_are_bounded_together(void **state) {
+        Property properties[256];
+        const IndicatorModel model = { .name = "Train", .properties = properties, .n_properties = N_ELEMENTS(properties) };
+        const Value none = { .type = VALUE_OBJECT };
+        char text[2048] = "{\"@result\":{\"pad\":\"", names[N_ELEMENTS(properties)][8];
+        Submission item = {
+                .indicator = { .name = "Train", .component = "c", .parameters = &none, .result = &none }, .model = &model, .time_ms = 1,
+        };
+        Fixture *f = *state;
+        size_t n = strlen(text);
+
+        memset(text + n, 'x', sizeof(text) - n);
+        (void)snprintf(text + sizeof(text) - 12, 12, "\",\"z\":1.5}}");
+        item.document_text = json_text(text, strlen(text));
+        for (size_t i = 0; i < N_ELEMENTS(properties); i++) {
+                (void)snprintf(names[i], sizeof(names[i]), "d%zu", i);
+                properties[i] = (Property){ .name = names[i], .is_result = true, .direction = DIRECTION_HIGHER,
+                                            .from = i < 8 ? "z+z+z" : "z+z+z+absent" }; /* numbers without a value are not shown */
+        }
+        assert_in_range(live_kpis_add(&f->kpis, 1, &item, 1), 200, 300);
+        assert_int_equal(f->kpis.n, 8);
+}
+
 typedef struct Given {
         const char *indicator, *result, *kpi_name, *size;
         double value;
@@ -237,6 +261,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(the_newest_number_of_a_series_is_shown, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(derived_numbers_are_shown_like_measured_ones, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(derived_numbers_of_a_result_are_bounded_together, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(labels_and_help_have_no_unsafe_names_and_characters, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_clash_is_resolved_by_the_name_of_the_indicator, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(only_results_with_a_direction_are_kpis, set_up, tear_down),
