@@ -9,6 +9,7 @@
 #include "store/indicators/job_results.h"
 #include "store/indicators/model_rows.h"
 #include "store/jobs/job_rows.h"
+#include "store/pipelines/pipeline_numbers.h"
 #include "store/pipelines/pipeline_rows.h"
 
 #define UID      1000
@@ -188,6 +189,40 @@ static void pipelines_are_members_of_the_result(void **state) {
         assert_non_null(strstr(documents.text, "\"@result\":{\"pipeline\":{}}"));
 }
 
+static void put_stages(Place *place, const char *job, size_t n) {
+        PipelineInterval intervals[2 * PIPELINE_NUMBERS_STAGES_MAX + 2] = {};
+        char stages[PIPELINE_NUMBERS_STAGES_MAX + 1][32];
+
+        for (size_t i = 0; i < 2 * n; i++) {
+                (void)snprintf(stages[i / 2], sizeof(stages[0]), "0:%zu:s%zu[4]", i / 2, i / 2);
+                intervals[i] = (PipelineInterval){ .stage = stages[i / 2], .part = i % 2 ? PIPELINE_QUEUE : PIPELINE_TASKS,
+                                                   .end_ms = BEGIN_MS + 1000, .sums = { .elapsed_s = 60, .n = 10, .time_s = 1 } };
+        }
+        const PipelineReport report = { .job = job, .producer = "", .intervals = intervals, .n_intervals = 2 * n };
+
+        assert_int_equal(store_put(place->store, pipeline_rows_pack(&report, job, UID, false, BEGIN_MS, cookie_of(3))), 0);
+        assert_int_equal(outcome_of(place->store, 3), STORE_DONE);
+}
+
+static void a_job_with_very_many_stages_has_no_numbers_of_them(void **state) {
+        scoped(buffer_deinit) Buffer documents = {};
+        Place *place = *state;
+        int64_t exit_status;
+
+        put_model(place, "{\"name\":\"all\",\"of\":\"job\",\"results\":{\"n\":{\"from\":\"count(pipelines)\"}}}", UID);
+        begin_job(place, "many", "");
+        put_stages(place, "many", PIPELINE_NUMBERS_STAGES_MAX);
+        assert_int_equal(end_job(place, "many", JOB_FINISHED, 0), 1);
+        assert_int_equal(read_results(place, "all", &documents, &exit_status), 1);
+        assert_non_null(strstr(documents.text, "\"s199\":{"));
+
+        begin_job(place, "more", "");
+        put_stages(place, "more", PIPELINE_NUMBERS_STAGES_MAX + 1);
+        assert_int_equal(end_job(place, "more", JOB_FINISHED, 0), 1);
+        assert_int_equal(read_results(place, "all", &documents, &exit_status), 2);
+        assert_non_null(strstr(documents.text, "\"@result\":{\"pipelines\":[]}"));
+}
+
 /* --- the jobs that a model is about ---------------------------------------------------------------- */
 
 static const char *find_label(const void *job, const char *key) {
@@ -228,6 +263,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(an_end_makes_a_result_of_each_model_that_fits, place_setup_volatile, place_teardown),
                 cmocka_unit_test_setup_teardown(a_further_end_replaces_the_result, place_setup_volatile, place_teardown),
                 cmocka_unit_test_setup_teardown(pipelines_are_members_of_the_result, place_setup_volatile, place_teardown),
+                cmocka_unit_test_setup_teardown(a_job_with_very_many_stages_has_no_numbers_of_them, place_setup_volatile, place_teardown),
                 cmocka_unit_test(a_job_fits_if_its_name_and_labels_do),
         };
 

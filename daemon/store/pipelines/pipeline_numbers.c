@@ -34,11 +34,20 @@ static int add_row(PipelineNumbers *numbers, const PipelineSeriesRow *row) {
         return 0;
 }
 
+STATEMENT series_count = {
+        "SELECT ifnull(max(n_series), 0) FROM pipeline WHERE job = (SELECT row FROM job WHERE id = ?1)", 1,
+};
+
 int pipeline_numbers_read(Database *database, Field job, PipelineNumbers *ret) {
-        Prepared *list = database_prepare(database, &pipeline_reader_series, &job, 1);
         PipelineSeriesRow row = {};
+        int64_t n_series = 0;
+        Prepared *list;
         int r;
 
+        r = database_get(database, &series_count, &job, 1, &n_series);
+        if (r != 0 || n_series > N_PIPELINE_PARTS * PIPELINE_NUMBERS_STAGES_MAX)
+                return r;
+        list = database_prepare(database, &pipeline_reader_series, &job, 1);
         while ((r = database_step(database, list)) == DATABASE_ROW) {
                 if (!pipeline_reader_read_series(list, &row) || add_row(ret, &row) < 0) {
                         sqlite3_reset(list->handle);

@@ -11,6 +11,9 @@
 #include "store/database.h"
 #include "util/json.h"
 
+/* A job with more stages than any real pipeline has none: the store, and then the loop, would be busy with its results for seconds. */
+#define PIPELINE_NUMBERS_STAGES_MAX 200
+
 /* Stages of all pipelines of a job, in order. */
 typedef struct PipelineNumbers {
         PipelineStage *stages; /* owned */
