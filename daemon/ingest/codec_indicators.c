@@ -95,8 +95,13 @@ static int take_run(Decoded *decoded, const DecodeContext *context, const Perfd_
 #define HAS_EXIT_STATUS(from) ((from)->exit_status_given_case == PERFD__V1__INDICATOR__EXIT_STATUS_GIVEN_EXIT_STATUS)
 
 static int check_item(Answer *refusal, const Perfd__V1__Indicator *from, size_t i) {
+        static const uint8_t own[RESULT_ID_OWN_BYTES];
+
         if (from->id.len != RESULT_ID_BYTES)
                 return refuse_item(refusal, ITEMS, i, "id", "has %zu bytes, must have %u chosen at random", from->id.len, RESULT_ID_BYTES);
+        if (memcmp(from->id.data, own, sizeof(own)) == 0)
+                return refuse_item(refusal, ITEMS, i, "id", "begins with %u zero bytes, as only those of perfd's own results do: choose %u "
+                                                            "bytes at random", RESULT_ID_OWN_BYTES, RESULT_ID_BYTES);
         if (from->job[0] != '\0' && !indicator_name_is_valid(from->job, JOB_ID_MAX - 1))
                 return refuse_item(refusal, ITEMS, i, "job", "is not valid: a job's id is 1 to %d " REFUSE_NAME_RULE, JOB_ID_MAX - 1);
         if (from->time_ms > TIME_MS_MAX)

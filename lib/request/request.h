@@ -48,6 +48,8 @@ typedef enum RequestKind {
 } RequestKind;
 
 #define RESULT_ID_BYTES 16U
+/* Ids that begin with so many zero bytes are those of results that perfd makes itself, and must find again: no client may use them. */
+#define RESULT_ID_OWN_BYTES 8U
 
 #define SUBMIT_STACKS_MAX 64U         /* stacks in one submission */
 #define SUBMIT_SPECIFICATIONS_MAX 64U /* specifications in one submission */

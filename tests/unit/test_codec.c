@@ -273,6 +273,17 @@ static void an_id_must_have_sixteen_bytes(void **state) {
         assert_refused(*state, &request, STATUS_INVALID, "submit.indicators[0].id", "16");
 }
 
+/* Users could otherwise take the id of the result that perfd is about to make of another user's job. */
+static void ids_of_results_that_perfd_makes_are_refused(void **state) {
+        uint8_t id[16] = { [RESULT_ID_OWN_BYTES] = 1 };
+        Buffer indicator = {}, document = make_document(NULL), request;
+
+        put_bytes(&indicator, 1, id, sizeof(id));
+        put_object(&indicator, FIELD_DOCUMENT, &document);
+        request = make_submit_of(&indicator);
+        assert_refused(*state, &request, STATUS_INVALID, "submit.indicators[0].id", "begins with 8 zero bytes");
+}
+
 static void a_submission_needs_indicators_with_documents(void **state) {
         Buffer submit = {}, indicator = {}, request = make_request(FIELD_SUBMIT, &submit);
 
@@ -380,6 +391,7 @@ int main(void) {
                 TEST(the_densest_document_fits_the_arena),
                 TEST(a_frame_that_unpacks_to_more_than_the_arena_is_too_large),
                 TEST(an_id_must_have_sixteen_bytes),
+                TEST(ids_of_results_that_perfd_makes_are_refused),
                 TEST(a_submission_needs_indicators_with_documents),
                 TEST(more_indicators_than_a_request_may_have_are_refused),
                 TEST(an_items_job_and_time_are_decoded),

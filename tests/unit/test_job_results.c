@@ -138,6 +138,25 @@ static void a_further_end_replaces_the_result(void **state) {
         assert_int_equal(read_results(place, "training", &documents, &exit_status), 1);
 }
 
+/* A user who has had a job of the same id, and a model of the same name, keeps nobody from having the result. */
+static void results_of_users_have_ids_of_their_own(void **state) {
+        scoped(buffer_deinit) Buffer documents = {};
+        Place *place = *state;
+        int64_t exit_status;
+
+        put_model(place, TRAINING, 0);
+        begin_job(place, "a", "train-1");
+        change_place(place, "UPDATE job SET uid = 7");
+        assert_int_equal(end_job(place, "a", JOB_FINISHED, 0), 1);
+        change_place(place, "UPDATE job SET id = 'a.1'");
+        begin_job(place, "a", "train-1");
+        assert_int_equal(end_job(place, "a", JOB_FINISHED, 0), 1);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM result"), 2);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM result WHERE hex(id) LIKE '0000000000000000%'"), 2);
+        change_place(place, "DELETE FROM result WHERE uid = 7");
+        assert_int_equal(read_results(place, "training", &documents, &exit_status), 1);
+}
+
 /* Two pipelines; of the first, four intervals, of which the first is left out. */
 static void put_pipelines(Place *place) {
         PipelineInterval intervals[9];
@@ -262,6 +281,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(an_end_makes_a_result_of_each_model_that_fits, place_setup_volatile, place_teardown),
                 cmocka_unit_test_setup_teardown(a_further_end_replaces_the_result, place_setup_volatile, place_teardown),
+                cmocka_unit_test_setup_teardown(results_of_users_have_ids_of_their_own, place_setup_volatile, place_teardown),
                 cmocka_unit_test_setup_teardown(pipelines_are_members_of_the_result, place_setup_volatile, place_teardown),
                 cmocka_unit_test_setup_teardown(a_job_with_very_many_stages_has_no_numbers_of_them, place_setup_volatile, place_teardown),
                 cmocka_unit_test(a_job_fits_if_its_name_and_labels_do),

@@ -282,14 +282,18 @@ static int list_models(Database *database, const EndedJob *job, MadeResults *ret
         return r != 0 ? r : step == DATABASE_ROW ? 0 : step;
 }
 
-/* The same for the same job and model, so that a completed end replaces the result. */
+/*
+ * The same for the same job and model, so that a completed end replaces the result. The job's id may have been that of a job of another
+ * user before.
+ */
 static void make_id(const EndedJob *job, const IndicatorModel *model, uint8_t ret[static RESULT_ID_BYTES]) {
         scoped(buffer_deinit) Buffer text = {};
         uint8_t digest[SHA256_BYTES];
 
-        buffer_printf(&text, "of: job\n%s\n%s\n%s", job->info.id, model->name, component_of(model));
+        buffer_printf(&text, "of: job\n%u\n%s\n%s\n%s", job->info.uid, job->info.id, model->name, component_of(model));
         sha256_of(text.text ?: "", text.n, digest);
-        memcpy(ret, digest, RESULT_ID_BYTES);
+        memset(ret, 0, RESULT_ID_OWN_BYTES);
+        memcpy(ret + RESULT_ID_OWN_BYTES, digest, RESULT_ID_BYTES - RESULT_ID_OWN_BYTES);
 }
 
 static RowSet *pack_results(const EndedJob *job, const MadeResults *results) {
