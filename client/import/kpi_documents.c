@@ -40,7 +40,7 @@ int kpi_documents_read(const Value *payload, Arena *arena, const Kpi **ret, size
                 const Value *kpi = &object->members[i].value;
 
                 kpis[i] = (Kpi){ object->members[i].key, kpi };
-                *ret_error = "has a KPI that is no object, or has no value";
+                *ret_error = "has a KPI that is not an object, or has no value";
                 if (kpi->type != VALUE_OBJECT || !value_get(kpi, "value"))
                         return KPI_MALFORMED;
         }

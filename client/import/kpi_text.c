@@ -69,7 +69,7 @@ static int read_list(KpiReader *reader, const char **at, Value *ret) {
                 if (length > 0)
                         items[n++] = read_scalar(word);
                 if (length > 0 && !value_is_number(&items[n - 1]))
-                        return wrong(reader, "a list has an item that is no number");
+                        return wrong(reader, "a list has an item that is not a number");
                 p += length;
         }
         if (!items)
@@ -270,7 +270,7 @@ static int read_sample(KpiReader *reader, const char *line, Kpi *ret) {
         if (!name || !kpi)
                 return -ENOMEM;
         if (!*name)
-                return wrong(reader, "the line is no comment and does not begin with the name of a KPI");
+                return wrong(reader, "the line is not a comment and does not begin with the name of a KPI");
         object_builder_init(&object, reader->arena, count_members(line));
         r = read_labels(reader, &p, &object);
         p += strspn(p, " ");

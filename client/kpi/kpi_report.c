@@ -67,7 +67,7 @@ void kpi_report_put_reason(const Value *kpi, Buffer *out) {
         if (strcmp(verdict, "inline") != 0 && strcmp(verdict, "unknown") != 0)
                 put_change(kpi, out);
         else if (isfinite(smallest))
-                buffer_printf(out, ": a change of %.1f %% would show", 100 * smallest);
+                buffer_printf(out, ": a change of %.1f %% would be detected", 100 * smallest);
         if (n_needed > 0)
                 buffer_printf(out, "%s %.0f more runs are needed", strcmp(verdict, "unknown") == 0 ? ":" : ";", n_needed);
         if (strcmp(verdict, "rerun") == 0)

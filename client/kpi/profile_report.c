@@ -34,7 +34,7 @@ static const ProfileText texts[] = {
         { "io_stalled_share", "the node was stalled for I/O ", " of the time", PROFILE_SHARE },
         { "memory_stalled_share", "the node waited for memory ", " of the time", PROFILE_SHARE },
         { "io_bytes_per_second", "the job read and wrote ", "", PROFILE_RATE },
-        { "memory_bytes", "the job's memory had a peak of ", "", PROFILE_BYTES },
+        { "memory_bytes", "the memory peak of the job was ", "", PROFILE_BYTES },
 };
 
 static const ProfileText *find_text(const Value *number) {

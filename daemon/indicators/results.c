@@ -295,9 +295,9 @@ static void explain_again(const ResultsStored *stored, char ret[static COMPLAINT
 
         ret[0] = '\0';
         if (stored->difference[0])
-                (void)snprintf(ret, COMPLAINT_TEXT_MAX, "already stored, and it stays: %s", stored->difference);
+                (void)snprintf(ret, COMPLAINT_TEXT_MAX, "already stored, and kept unchanged: %s", stored->difference);
         else if (other_stack || other_specification)
-                (void)snprintf(ret, COMPLAINT_TEXT_MAX, "already stored with another %s, which stays",
+                (void)snprintf(ret, COMPLAINT_TEXT_MAX, "already stored with another %s, which is kept",
                                other_stack ? "software stack" : "specification");
         else if (stored->has_replaced)
                 (void)snprintf(ret, COMPLAINT_TEXT_MAX, "already stored: the content was replaced");

@@ -36,7 +36,7 @@ int accepted_level_check(ModelReader *reader, const Value *document) {
         if (r != 0)
                 return r;
         if (!kpi)
-                return model_reader_wrong(reader, "kpi", "missing: say which KPI has the level, as in PiMatmul.rate");
+                return model_reader_wrong(reader, "kpi", "missing: name the KPI that has the level, such as PiMatmul.rate");
         if (!(until_ms > 0 && until_ms < 0x1p53))
                 return model_reader_wrong(reader, "until_ms", "must be the time of the newest run with the level, in ms since 1970");
         return check_where(reader, value_get_given(level, "where"));

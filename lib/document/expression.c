@@ -144,7 +144,7 @@ static int parse_function(ExpressionParser *parser, size_t n_name, unsigned *ret
         int r;
 
         if (function == N_EXPRESSION_FUNCTIONS)
-                return wrong(parser, begin, "'%.*s' is no function: use min, max, mean, sum, count or percentile",
+                return wrong(parser, begin, "'%.*s' is not a function: use min, max, mean, sum, count or percentile",
                              (int)(n_name < 40 ? n_name : 40), begin);
         r = add_node(parser, EXPRESSION_FUNCTION, begin, ret);
         if (r != 0)

@@ -76,10 +76,10 @@ class KpiAck(TestCase):
         self.kpi("ack", "PiMatmul", "--where", "matrix_size=1024")
         kpis = self.regress(status=4)
         self.assertEqual((kpis[512]["verdict"], kpis[1024]["verdict"]), ("regression", "inline"))
-        self.assertIn("'version' does not divide the histories of PiMatmul", self.kpi("ack", "PiMatmul", "-w", "version=2.9.0", status=2))
+        self.assertIn("'version' does not separate histories of PiMatmul", self.kpi("ack", "PiMatmul", "-w", "version=2.9.0", status=2))
         self.assertIn("did you mean matrix_size?", self.kpi("ack", "PiMatmul", "-w", "matrix_siz=512", status=1))
         self.assertIn("no runs of PiMatmul to accept", self.kpi("ack", "PiMatmul", "-w", "matrix_size=7", status=1))
-        self.assertIn("a KPI is missing", self.kpi("ack", status=2))
+        self.assertIn("missing argument KPI", self.kpi("ack", status=2))
         self.assertIn("--list takes no KPI", self.kpi("ack", "--list", "PiMatmul", status=2))
         self.assertIn("matrix_size=1024", self.kpi("ack", "--remove", "--where", "matrix_size=1024", "PiMatmul"))
 
@@ -97,7 +97,7 @@ class KpiAck(TestCase):
 
         self.kpi("ack", "PiMatmul.rate")
         self.assertEqual(self.regress(user=NOBODY)[512]["accepted"]["for_all"], True)
-        self.assertIn("an administrator accepted it", self.kpi("ack", "--remove", "PiMatmul.rate", status=1, user=NOBODY))
+        self.assertIn("an administrator accepted the level", self.kpi("ack", "--remove", "PiMatmul.rate", status=1, user=NOBODY))
         self.kpi("ack", "PiMatmul.rate", user=NOBODY)
         self.assertEqual(self.regress(user=NOBODY)[512]["verdict"], "inline")
 

@@ -120,7 +120,7 @@ two_wait_seconds{component="c",size="4"} 2
 
         other = {name: {**entry, "value": 7, "extra": "x"} for name, entry in first.items()}
         out, err = self.import_again(other)
-        self.assertIn("already stored, and it stays: @result.runtime is 1519.5, and is 7 now", err)
+        self.assertIn("already stored, and kept unchanged: @result.runtime is 1519.5, and is 7 now", err)
         document, = self.documents("tuning")
         self.assertEqual((document["@result"]["runtime"], document["@parameters"]["extra"]), (1519.5, "x"))
 
@@ -128,7 +128,7 @@ two_wait_seconds{component="c",size="4"} 2
         self.import_again(KPIS)
         n_bytes = self.stored_bytes()
         other = {name: {**entry, "value": 7, "lora_dropout": 0.1} for name, entry in KPIS.items()}
-        self.assertIn("and it stays", self.import_again(other)[1])
+        self.assertIn("and kept unchanged", self.import_again(other)[1])
         out, err = self.import_again(other, "--replace")
         self.assertIn("0 stored, 1 already stored", out)
         self.assertIn("already stored: the content was replaced", err)
@@ -176,7 +176,7 @@ two_wait_seconds{component="c",size="4"} 2
         done = self.perfctl("import", "kpis", self.write(other))
         self.assertIn("runtime: unit is 'ms' in the file, and 's' in the model; the model is unchanged", done.stderr)
         self.assertIn("runtime: direction is 'higher' in the file, and 'lower' in the model", done.stderr)
-        self.assertIn("new: the model of kpis does not declare it", done.stderr)
+        self.assertIn("new: the model of kpis does not declare this KPI", done.stderr)
         self.assertIn("1 stored", done.stdout)
 
     def test_a_result_of_two_models_has_the_model_in_its_name(self):
@@ -256,7 +256,7 @@ two_wait_seconds{component="c",size="4"} 2
 
     def test_errors_are_reported_with_their_place(self):
         for content, text in (("{", ":1:"), ("[]", "is not an object that maps names to KPIs"), ("{}", "has no KPI"),
-                              ('{"a": 1}', "has a KPI that is no object"), ("", "has no KPI"), ("a 1\nb x\n", ":2: the value is not")):
+                              ('{"a": 1}', "has a KPI that is not an object"), ("", "has no KPI"), ("a 1\nb x\n", ":2: the value is not")):
             self.assertIn(text, self.perfctl("import", "kpis", self.write(content), status=1).stderr)
 
     def test_more_kpis_than_a_model_declares_are_stored_without_a_model(self):

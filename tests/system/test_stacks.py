@@ -105,7 +105,7 @@ class Stacks(TestCase):
         self.inspect("b", 50)
         before, = (stack for stack in self.ask("stack", "list")["stacks"] if stack["n_packages"] == 0)
         done = self.inspect("a", 100)
-        self.assertIn("already stored with another software stack, which stays", done.stderr)
+        self.assertIn("already stored with another software stack, which is kept", done.stderr)
         self.assertIn(before["digest"], [stack["digest"] for stack in self.ask("stack", "list")["stacks"]])
 
         self.inspect("c", 10, has_facts=False)
@@ -127,7 +127,7 @@ class Stacks(TestCase):
         self.assertRegex(shown, r"Specification\n  base +ubi8\n  package_manager +pipenv\n")
 
         again = self.inspect("a", 200)
-        self.assertIn("results/0/result: already stored, and it stays: @result.rate is 100.0, and is 200.0 now", again.stderr)
+        self.assertIn("results/0/result: already stored, and kept unchanged: @result.rate is 100.0, and is 200.0 now", again.stderr)
         self.assertIn("0 stored, 4 already stored", again.stdout)
         self.assertEqual(self.inspect("a", 100).stderr, "")
 

@@ -124,7 +124,7 @@ static void errors_name_the_column(void **state) {
         assert_refused("tokens seconds", 8, "operator");
         assert_refused("(1 + 2", 7, "column 1");
         assert_refused("1 < 2 < 3", 7, "operator");
-        assert_refused("median(latencies)", 1, "'median' is no function");
+        assert_refused("median(latencies)", 1, "'median' is not a function");
         assert_refused("1 + percentile(latencies)", 5, "percentage");
         assert_refused("mean()", 6, "expected");
         assert_refused("mean(1;2)", 7, ", or )");

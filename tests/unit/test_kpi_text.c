@@ -99,7 +99,7 @@ static void errors_are_reported_with_their_line(void **state) {
                 { "a{b=\"c} 1\n", "has no end", 1 },
                 { "a{b=\"c\"} fast\n", "is not a number", 1 },
                 { "\n\na\n", "is not a number", 3 },
-                { "a [1, x]\n", "no number", 1 },
+                { "a [1, x]\n", "not a number", 1 },
                 { "a [1\n", "the list has no end", 1 },
                 { "a NaN\n", "is not a number", 1 },
         };

@@ -28,9 +28,9 @@ static const Option options_table[] = {
         { "direction", 0, "WHICH", "Which values are better", .initial = "none",
           OPTION_CHOICE(AnalyzeSeriesOptions, direction, "none", "lower", "higher") },
         { "column", 0, "NAME", "Name or number of the column with the values", OPTION_TEXT(AnalyzeSeriesOptions, column) },
-        { "window", 0, "N", "Length of hunter's windows, 50 if not given", OPTION_NUMBER(AnalyzeSeriesOptions, window, 2, WINDOW_MAX) },
-        { "max-pvalue", 0, "P", "Limit of hunter's p-value, 0.001 if not given", OPTION_TEXT(AnalyzeSeriesOptions, max_pvalue) },
-        { "min-magnitude", 0, "M", "Least relative change for hunter, 0.05 if not given",
+        { "window", 0, "N", "Length of hunter's windows (default 50)", OPTION_NUMBER(AnalyzeSeriesOptions, window, 2, WINDOW_MAX) },
+        { "max-pvalue", 0, "P", "Limit of hunter's p-value (default 0.001)", OPTION_TEXT(AnalyzeSeriesOptions, max_pvalue) },
+        { "min-magnitude", 0, "M", "Smallest relative change for hunter (default 0.05)",
           OPTION_TEXT(AnalyzeSeriesOptions, min_magnitude) },
         OPTION_ROW_COMPAT(AnalyzeSeriesOptions, compat),
         OPTION_ROW_JSON(AnalyzeSeriesOptions, json),
@@ -224,7 +224,7 @@ static int analyze_series_run(const CommandLine *line) {
         if (r == SERIES_INVALID)
                 message_print("%s", input.error);
         else if (input.n > POINTS_MAX)
-                message_print("%s: %zu values; at most %u are analyzed: give the newest of them", input_name(file), input.n, POINTS_MAX);
+                message_print("%s: %zu values; at most %u can be analyzed: pass only the newest", input_name(file), input.n, POINTS_MAX);
         if (r == SERIES_INVALID || input.n > POINTS_MAX)
                 return EXIT_FAILED;
 
@@ -237,8 +237,8 @@ const Command cmd_analyze_series = {
         .name = "analyze series",
         .arguments = "[FILE|-]",
         .summary = "Find the change points of a series of numbers",
-        .help = "Reads numbers, one a line, as CSV or as JSON, and prints where their level changes, and whether the newest value has a "
-                "new level. Needs no perfd. The exit status is 0 also if a level has changed.",
+        .help = "Reads numbers, one per line, as CSV or as JSON, and prints where their level changes, and whether the newest value is at "
+                "a new level. Does not need perfd. The exit status is 0 even if a level has changed.",
         .examples = { "perfctl analyze series latencies.txt", "perfctl analyze series --direction lower --column p99 history.csv",
                       "perfctl analyze series --method hunter --json < latencies.txt" },
         COMMAND_OPTIONS(AnalyzeSeriesOptions, options_table),

@@ -164,7 +164,7 @@ static void compare_model(const KpiImport *import, const Value *declaration) {
                 const Value *declared = value_get(results, kpi->name);
 
                 if (!declared) {
-                        message_print("%s: the model of %s does not declare it", kpi->name, import->options->name);
+                        message_print("%s: the model of %s does not declare this KPI", kpi->name, import->options->name);
                         continue;
                 }
                 compare_text(kpi, declared, "unit", value_get_string(kpi->object, "unit"));
@@ -276,9 +276,9 @@ const Command cmd_import_kpis = {
         .name = "import kpis",
         .arguments = "FILE…",
         .summary = "Import KPIs of MatrixBenchmarking",
-        .help = "Reads KPIs in JSON, in both text forms of MatrixBenchmarking, and in OpenMetrics, or standard input for -. The KPIs of "
-                "a test become one result, whose id is the test_uuid: importing a file again changes nothing. Without a model of the "
-                "name, the import registers one from unit, help and lower_better; otherwise differences from the model are reported.",
+        .help = "Reads KPIs in JSON, in both text forms of MatrixBenchmarking, and in OpenMetrics, or standard input for -. The KPIs of a "
+                "test become one result, whose id is the test_uuid: importing a file again changes nothing. If there is no model of the "
+                "name, the import registers a model from unit, help and lower_better; otherwise differences from the model are reported.",
         .examples = { "perfctl import kpis --model fine-tuning payload.json", "perfctl import kpis --model serving kpis.txt" },
         COMMAND_OPTIONS(ImportKpisOptions, options_table),
         .n_arguments_min = 1,

@@ -30,7 +30,7 @@ static const Option options_table[] = {
           OPTION_TEXTS(KpiAckOptions, where, ACCEPTED_LEVEL_WHERE_MAX, option_parse_condition) },
         { "note", 0, "TEXT", "Reason, which is shown with each verdict", OPTION_LINE(KpiAckOptions, note, ACCEPTED_LEVEL_NOTE_MAX) },
         { "list", 0, NULL, "List the accepted levels instead", OPTION_FLAG(KpiAckOptions, list) },
-        { "remove", 0, NULL, "No longer accept the level: the whole history counts again", OPTION_FLAG(KpiAckOptions, remove) },
+        { "remove", 0, NULL, "Withdraw the accepted level: the whole history counts again", OPTION_FLAG(KpiAckOptions, remove) },
         OPTION_ROW_TIMEOUT(KpiAckOptions, timeout_ns),
         OPTION_ROW_JSON(KpiAckOptions, json),
         {},
@@ -46,7 +46,7 @@ static int explain(const Courier *courier, const Delivery *delivery, const char 
                 return command_fail(outcome);
         if (outcome == DELIVERY_REFUSED) {
                 message_print("the level of %s was not %s: %s", kpi, change,
-                              reply->status == STATUS_DENIED ? "an administrator accepted it, and can remove it" :
+                              reply->status == STATUS_DENIED ? "an administrator accepted the level; only an administrator can remove it" :
                               reply->complaint.text[0] ? reply->complaint.text : request_status_name(reply->status));
                 return EXIT_FAILED;
         }
@@ -129,7 +129,7 @@ static int check_where(const CommandLine *line, const Value *kpis) {
                         is_known = value_get(value_get(value_get(&kpis->items[k], "labels"), "parameters"), key) != NULL;
                 }
                 if (!is_known)
-                        return command_refuse(line->command->name, "--where: '%s' does not divide the histories of %s; use component, "
+                        return command_refuse(line->command->name, "--where: '%s' does not separate histories of %s; use component, "
                                               "hardware, or a parameter that perfctl kpi show prints", condition.key, line->arguments[0]);
         }
         return EXIT_DONE;
@@ -289,13 +289,13 @@ static int kpi_ack_run(const CommandLine *line) {
         const KpiAckOptions *options = line->options;
 
         if (options->list != (line->n_arguments == 0))
-                return command_refuse(line->command->name, options->list ? "--list takes no KPI" : "a KPI is missing");
+                return command_refuse(line->command->name, options->list ? "--list takes no KPI" : "missing argument KPI");
         if (options->list && (options->remove || options->note || options->where.n > 0))
-                return command_refuse(line->command->name, "--list takes no other options than --json");
+                return command_refuse(line->command->name, "--list takes no option other than --json");
         if (options->json && !options->list)
-                return command_refuse(line->command->name, "--json is for --list");
+                return command_refuse(line->command->name, "--json requires --list");
         if (options->remove && options->note)
-                return command_refuse(line->command->name, "--remove takes no --note");
+                return command_refuse(line->command->name, "--remove and --note cannot be combined");
         return options->list ? list(line) : options->remove ? remove_all(line) : accept(line);
 }
 
@@ -303,9 +303,9 @@ const Command cmd_kpi_ack = {
         .name = "kpi ack",
         .arguments = "[KPI]",
         .summary = "Accept the new level of a KPI",
-        .help = "From now on, runs of the KPI are compared with the level of its newest run, and no longer with the runs before. What an "
-                "administrator accepts applies to what all users ask, else only to what this user asks. KPI is as in perfctl kpi "
-                "regress.",
+        .help = "Later runs of the KPI are compared with the level of its newest run, and no longer with the runs before that level. A "
+                "level that an administrator accepts applies to the verdicts of all users, any other level only to the verdicts of this "
+                "user. KPI has the same form as in perfctl kpi regress.",
         .examples = { "perfctl kpi ack PiMatmul.rate --note 'slower, but exact'", "perfctl kpi ack PiMatmul -w matrix_size=512",
                       "perfctl kpi ack --list", "perfctl kpi ack --remove PiMatmul.rate" },
         COMMAND_OPTIONS(KpiAckOptions, options_table),

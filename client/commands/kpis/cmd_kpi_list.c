@@ -90,9 +90,9 @@ const Command cmd_kpi_list = {
         .name = "kpi list",
         .arguments = "",
         .summary = "List KPIs: results of indicators that have a model",
-        .help = "Shows the newest value of each result. The name of a KPI is that of the result, preceded by the name of the model "
-                "where several models have such a result. With --format openmetrics, prints the newest value of each set of labels, "
-                "with the time of its result; labels that identify the run are left out.",
+        .help = "Shows the newest value of each result. The name of a KPI is that of the result, preceded by the name of the model if "
+                "several models have such a result. With --format openmetrics, prints the newest value of each set of labels, with the "
+                "time of its result; labels that identify the run are left out.",
         .examples = { "perfctl kpi list", "perfctl kpi list --format openmetrics >kpis.txt" },
         COMMAND_OPTIONS(KpiListOptions, options_table),
         .run = kpi_list_run,

@@ -38,17 +38,17 @@ static const Option options_table[] = {
         { "ignore", 0, "KEY,…", "Parameters that may differ in a history", OPTION_LIST(KpiRegressOptions, ignore) },
         { "ignore-entry", 0, "LIST", "Leave out results with KEY=VALUE,VALUE; may be repeated",
           OPTION_TEXTS(KpiRegressOptions, ignore_entry, IGNORED_ENTRIES_MAX, parse_entry) },
-        { "across", 0, "WHAT,…", "Compare results that differ in WHAT, as hardware",
+        { "across", 0, "WHAT,…", "Compare results that differ in WHAT, such as hardware",
           OPTION_CHOICE(KpiRegressOptions, across, "hardware") },
         { "order", 0, "HOW", "Order of versions (default semver)", OPTION_CHOICE(KpiRegressOptions, order, "semver", "time", "number") },
         { "method", 0, "METHOD", "Method of the analysis", .initial = "perfd",
           OPTION_CHOICE(KpiRegressOptions, method, "perfd", "hunter", "stdev", "zscore", "relative") },
         { "direction", 0, "WHICH", "Which values are better",
           OPTION_CHOICE(KpiRegressOptions, direction, "none", "lower", "higher") },
-        { "fdr", 0, "RATE", "Largest share of false changes among all (default 0.05)", OPTION_TEXT(KpiRegressOptions, fdr) },
+        { "fdr", 0, "RATE", "Largest expected share of false changes (default 0.05)", OPTION_TEXT(KpiRegressOptions, fdr) },
         { "fail-on", 0, "LIST", "Verdicts with exit status 4; no-verdict: 5", .initial = "regression",
           OPTION_TEXT(KpiRegressOptions, gate.fail_on) },
-        { "allow-failures", 0, "N", "KPIs that may fail, as 3 or 5%, before the status is 4",
+        { "allow-failures", 0, "N", "KPIs that may fail, such as 3 or 5%, before the status is 4",
           OPTION_TEXT(KpiRegressOptions, gate.allow_failures) },
         { "summary", 0, "DIRECTORY", "Write regression_summary.yaml and marker files", OPTION_TEXT(KpiRegressOptions, summary),
           .value = OPTION_VALUE_DIRECTORY },
@@ -143,15 +143,16 @@ static void write_notes(Screen *screen, const Value *kpis, bool wants_time) {
                 n_disturbed += is_disturbed(kpi);
         }
         if (is_by_time && !wants_time)
-                buffer_puts(screen->out, "Ordered by time where a version cannot be ordered as requested.\n");
+                buffer_puts(screen->out, "Runs are ordered by time if a version cannot be ordered as requested.\n");
         if (n_later > 0)
-                buffer_printf(screen->out, "Left out: %.0f runs of versions later than the judged one.\n", n_later);
+                buffer_printf(screen->out, "Left out: %.0f runs of versions later than the judged version.\n", n_later);
         if (n_older > 0)
                 buffer_printf(screen->out, "Left out: %.0f old runs beyond the newest %u of a KPI.\n", n_older, HISTORY_RUNS_MAX);
         if (n_needed > 0)
                 buffer_printf(screen->out, "Up to %.0f more runs are needed for the verdicts rerun and unknown.\n", n_needed);
         if (n_disturbed > 0)
-                buffer_printf(screen->out, "The machine disturbed the runs of %zu KPI%s: perfctl kpi show KPI says how.\n", n_disturbed,
+                buffer_printf(screen->out, "The machine disturbed the runs of %zu KPI%s; for details see perfctl kpi show "
+                                           "KPI.\n", n_disturbed,
                               n_disturbed == 1 ? "" : "s");
 }
 
@@ -256,9 +257,9 @@ const Command cmd_kpi_regress = {
         .name = "kpi regress",
         .arguments = "[KPI|PATTERN]",
         .summary = "Judge whether the newest version changed a result",
-        .help = "Compares the runs of indicators over versions, separately for each component, hardware and set of parameters, and "
-                "prints a verdict for each result that a model declares: of an indicator, of INDICATOR.RESULT, of all that match a "
-                "pattern such as '*.rate', or of all. Exits with 4 if a verdict is listed by --fail-on.",
+        .help = "Compares the runs of indicators over versions, separately for each component, hardware and set of parameters, and prints "
+                "a verdict for each result that a model declares. KPI is an indicator, INDICATOR.RESULT, or a pattern such as '*.rate'; "
+                "without KPI, all results are judged. Exits with 4 if --fail-on lists a verdict.",
         .examples = { "perfctl kpi regress PiMatmul", "perfctl kpi regress PiMatmul.rate --current 2.4.0",
                       "perfctl kpi regress PiMatmul --fail-on regression,no-verdict", "perfctl kpi regress --allow-failures 1% '*.rate'" },
         COMMAND_OPTIONS(KpiRegressOptions, options_table),

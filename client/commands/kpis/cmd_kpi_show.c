@@ -34,7 +34,7 @@ static void put_value(const Value *kpi, Buffer *out) {
 
 static void put_left_out(const Value *kpi, Buffer *out) {
         static const char *const members[] = { "failed", "later", "older", "accepted" };
-        static const char *const texts[] = { "failed", "of later versions", "older than the runs that are compared",
+        static const char *const texts[] = { "failed", "of later versions", "older than the compared runs",
                                              "before the accepted level" };
         const Value *left_out = value_get(kpi, "left_out");
         size_t n = 0;
@@ -117,7 +117,7 @@ const Command cmd_kpi_show = {
         .summary = "Show a KPI: its newest value, history and verdict",
         .help = "Prints, for each component, hardware and set of parameters, the newest value of the KPI, the runs of its history, and "
                 "whether the newest version changed it, as `perfctl kpi regress` judges. KPI is an indicator, INDICATOR.RESULT, a result "
-                "that one indicator declares, or a pattern.",
+                "that only one indicator declares, or a pattern.",
         .examples = { "perfctl kpi show PiMatmul.rate", "perfctl kpi show --json '*.rate'" },
         COMMAND_OPTIONS(KpiShowOptions, options_table),
         .n_arguments_min = 1,

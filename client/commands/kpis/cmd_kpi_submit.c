@@ -20,7 +20,7 @@ typedef struct KpiSubmitOptions {
 
 static const Option options_table[] = {
         OPTION_ROW_JOB(KpiSubmitOptions, job),
-        { "version", 'v', "VERSION", "Version of what was measured", OPTION_LINE(KpiSubmitOptions, version, STRING_MAX_BYTES) },
+        { "version", 'v', "VERSION", "Version of the measured component", OPTION_LINE(KpiSubmitOptions, version, STRING_MAX_BYTES) },
         { "label", 'l', "KEY=VALUE", "Label; may be repeated",
           OPTION_TEXTS(KpiSubmitOptions, labels, OPTION_TEXTS_MAX, option_parse_label) },
         OPTION_ROW_TIMEOUT(KpiSubmitOptions, timeout_ns),
@@ -102,7 +102,7 @@ const Command cmd_kpi_submit = {
         .arguments = "NAME VALUE",
         .summary = "Submit one KPI: a number, a list of numbers, or null",
         .help = "Stores the value as the result NAME of the indicator NAME of the component kpi. Labels describe the run; they do not "
-                "divide the history of the KPI. Write -- before a negative value.",
+                "split the history of the KPI. Write -- before a negative value.",
         .examples = { "perfctl kpi submit --label model_name=llama3 train_tokens_per_second 2062.2",
                       "perfctl kpi submit -- gpu_memory -1" },
         COMMAND_OPTIONS(KpiSubmitOptions, options_table),

@@ -228,7 +228,8 @@ static void explain(const Exchange *exchange, RegressRequest *request, const Pas
                               count->n_refused == 1 ? " was" : "s were", count->refused->name, count->refused->component,
                               count->reason.text ?: "");
         else if (request->pattern && request->kpis.n == 0)
-                buffer_printf(&request->note, "no judged result matches '%s'; a pattern matches INDICATOR or INDICATOR.RESULT, as '*.rate'",
+                buffer_printf(&request->note, "no judged result matches '%s'; a pattern matches INDICATOR or INDICATOR.RESULT, such as "
+                                              "'*.rate'",
                               exchange->argument);
 }
 

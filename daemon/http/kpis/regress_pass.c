@@ -152,7 +152,7 @@ static int keep(Exchange *exchange, const Pass *pass, const KpiSeries *series, s
                 .verdict = *verdict,
         });
         if (r == JUDGED_KPIS_FULL)
-                return exchange_error(exchange, 413, "more than %u KPIs to judge; name some, as %s, or select fewer with where=",
+                return exchange_error(exchange, 413, "more than %u KPIs to judge; name some, such as %s, or select fewer with where=",
                                       JUDGED_KPIS_MAX, name.text);
         return r < 0 ? exchange_store_error(exchange, r) : 0;
 }
