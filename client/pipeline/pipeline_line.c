@@ -94,7 +94,7 @@ static int take_tasks(const LineReader *reader, PipelineInterval *ret) {
         if (r != 0)
                 return r;
         if (ret->sums.n_failures > ret->sums.n)
-                return invalid(reader, "\"num_failures\" is %g of %g tasks: \"num_tasks\" includes the failed", ret->sums.n_failures,
+                return invalid(reader, "\"num_failures\" is %g of %g tasks: \"num_tasks\" includes the failed tasks", ret->sums.n_failures,
                                ret->sums.n);
         ret->part = PIPELINE_TASKS;
         ret->sums.time_s = (ret->sums.n - ret->sums.n_failures) * mean;

@@ -29,7 +29,7 @@ static int refuse(int r, uint64_t before_ns, char ret_error[static RAW_FEED_ERRO
                 (void)snprintf(ret_error, RAW_FEED_ERROR_MAX, "\"time\" is %.3f s before that of the newest event, expected at most %.0f s",
                                (double)before_ns / 1e9, (double)PIPELINE_RAW_TOLERANCE_NS / 1e9);
         else
-                (void)snprintf(ret_error, RAW_FEED_ERROR_MAX, "events of more than %u stages, which is the limit: name fewer",
+                (void)snprintf(ret_error, RAW_FEED_ERROR_MAX, "events of more than %u stages, which is the limit: use fewer stages",
                                PIPELINE_RAW_STAGES_MAX);
         return RAW_FEED_REFUSED;
 }
@@ -86,12 +86,14 @@ bool raw_feed_doubt(RawFeed *feed, char ret[static RAW_FEED_ERROR_MAX]) {
 
         feed->told = doubts;
         if (doubts.n_unmatched > 0 && told.n_unmatched == 0)
-                (void)snprintf(ret, RAW_FEED_ERROR_MAX, "an item of the queue of %.100s was taken and never put: it counts as if it had "
-                               "been there before; a \"level\" states how many are", doubts.unmatched);
+                (void)snprintf(ret, RAW_FEED_ERROR_MAX, "an item was taken from the queue of %.100s and never put: the item counts as if "
+                                                        "it had been there before; a \"level\" event states the number of items",
+                               doubts.unmatched);
         else if (doubts.n_steps_back > told.n_steps_back)
-                (void)snprintf(ret, RAW_FEED_ERROR_MAX, "the clock was set back: the later times are moved, so that they continue");
+                (void)snprintf(ret, RAW_FEED_ERROR_MAX, "the clock was set back: later times are shifted, so that they continue");
         else if (doubts.n_jumps > told.n_jumps)
-                (void)snprintf(ret, RAW_FEED_ERROR_MAX, "no event for more than %u intervals: it does not count", PIPELINE_RAW_GAP_MAX);
+                (void)snprintf(ret, RAW_FEED_ERROR_MAX, "no event for more than %u intervals: this time does not count",
+                               PIPELINE_RAW_GAP_MAX);
         else
                 return false;
         return true;

@@ -59,7 +59,7 @@ static void put_turns(const Straggler *straggler, Buffer *out) {
         buffer_puts(out, "The slow rank changes within the run: ");
         for (size_t i = 0; i < straggler->n_in_turn; i++)
                 buffer_printf(out, "%s%s", i == 0 ? "" : ", then ", straggler->in_turn[i]);
-        buffer_puts(out, ". Then loading of data is too slow on all ranks.");
+        buffer_puts(out, ". Data loading is therefore too slow on all ranks.");
 }
 
 static void put_rank(const Straggler *straggler, Buffer *out) {

@@ -69,7 +69,7 @@ void verdict_write_headline(const VerdictPipeline *pipeline, Buffer *out) {
                       100 * diagnosis->wait_share);
         write_wait(pipeline, out);
         if (diagnosis->is_wait_bound)
-                buffer_puts(out, ": the last queue was empty so long, but the loop's calls of get were not measured");
+                buffer_puts(out, ": the last queue was empty for this time, but the loop's calls of get were not measured");
         buffer_putc(out, '.');
         write_first_batch(&pipeline->job, out);
 }
@@ -114,8 +114,8 @@ static void write_cpu(const VerdictPipeline *pipeline, Buffer *out) {
                 buffer_printf(out, "The CPU limit of the job, %.3g CPUs, is the limit. Raise it, or make the task of %s cheaper.",
                               pipeline->job.cpus_given, name_of(pipeline, diagnosis->stage));
         else
-                buffer_printf(out, "The CPUs of the job are the limit: %.1f tasks run at a time, most of them of %s, and use them. Lower "
-                                   "its concurrency, make its task cheaper, or give the job more CPUs.", diagnosis->busy_workers,
+                buffer_printf(out, "The CPUs of the job are the limit: %.1f tasks run at a time, most of them of %s, and use the CPUs. "
+                                   "Lower its concurrency, make its task cheaper, or give the job more CPUs.", diagnosis->busy_workers,
                               name_of(pipeline, diagnosis->stage));
 }
 
@@ -165,18 +165,19 @@ void verdict_write_sentence(const VerdictPipeline *pipeline, Buffer *out) {
                 break;
         case PIPELINE_LIMIT_POOL:
                 buffer_printf(out, "The pool of %u threads is the limit: %.1f tasks run or wait for a thread, so more concurrency for one "
-                                   "stage takes from another. Raise the number of threads.", pipeline->n_threads, diagnosis->busy_workers);
+                                   "stage takes threads from another. Raise the number of threads.", pipeline->n_threads,
+                              diagnosis->busy_workers);
                 break;
         case PIPELINE_LIMIT_CPU:
                 write_cpu(pipeline, out);
                 break;
         case PIPELINE_LIMIT_HOST:
-                buffer_printf(out, "The host is the limit: processes that are not of the job use %.1f of its %.0f CPUs, and tasks of the "
-                                   "job waited for a CPU %.0f %% of the time. Run the job on another host, or limit the other processes.",
+                buffer_printf(out, "The host is the limit: processes outside the job use %.1f of its %.0f CPUs, and tasks of the job "
+                                   "waited for a CPU %.0f %% of the time. Run the job on another host, or limit the other processes.",
                               pipeline->job.cpus_of_others, pipeline->job.cpus_of_node, 100 * pipeline->job.cpu_waited);
                 break;
         case PIPELINE_LIMIT_LOCK:
-                buffer_printf(out, "A lock is likely the limit: %.1f tasks run at a time, most of them of %s, and use one CPU together, as "
+                buffer_printf(out, "A lock is likely the limit: %.1f tasks run at a time, most of them of %s, and together use one CPU, as "
                                    "with the Python interpreter's lock. Lower its concurrency, or move its task to processes.",
                               diagnosis->busy_workers, name_of(pipeline, diagnosis->stage));
                 break;

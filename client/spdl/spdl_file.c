@@ -46,12 +46,12 @@ static int read_table(SpdlTable *table, int fd, const SpdlFileOptions *options, 
 
         r = input_read_fd(fd, &text);
         if (r == -EFBIG)
-                return refuse(ret_error, "has more than %u MiB: pass SPDL's lines alone through standard input, as from "
-                              "grep -E 'Completed|Processed'", INPUT_BYTES_MAX >> 20);
+                return refuse(ret_error, "has more than %u MiB: pass only SPDL's lines through standard input, for example from grep -E "
+                                         "'Completed|Processed'", INPUT_BYTES_MAX >> 20);
         if (r < 0)
                 return r == -ENOMEM ? r : refuse(ret_error, "%s", strerrordesc_np(-r));
         if (is_database(text.text ?: "", text.n))
-                return refuse(ret_error, "a database must be a file that is named");
+                return refuse(ret_error, "a database cannot be read from standard input: pass the name of its file");
         r = (is_export(&text) ? spdl_export_read : spdl_log_read)(table, &text, ret_error);
         return r == 0 && (options->needs_times || spdl_table_has_times(table)) ? spdl_table_order(table, options->begin_s, ret_error) : r;
 }

@@ -124,8 +124,8 @@ static int date_rows(SpdlTable *table, double begin_s, char ret_error[static SPD
                 if (row->part != PIPELINE_TASKS)
                         continue;
                 if (isnan(row->end_s) && queue->n_used == queue->n)
-                        return refuse_row(table, row, "the tasks have no time, and no interval of their queue tells it: add a time to "
-                                                      "each line, or leave out the line", ret_error);
+                        return refuse_row(table, row, "the tasks have no time, and no interval of their queue has one: add a time to each "
+                                                      "line, or leave out the line", ret_error);
                 if (isnan(row->end_s))
                         row->end_s = queue->items[queue->n_used];
                 queue->n_used += queue->n_used < queue->n;
@@ -157,8 +157,8 @@ int spdl_table_order(SpdlTable *table, double begin_s, char ret_error[static SPD
         for (size_t i = 0; isnan(begin_s) && i < table->n; i++)
                 if (isnan(table->rows[i].end_s))
                         return refuse_row(table, &table->rows[i], table->is_log
-                                          ? "no date and time before the stage, such as 2026-11-23 05:12:37: with --begin, the time at "
-                                            "which the pipeline began, the intervals follow each other"
+                                          ? "no date and time before the stage, such as 2026-11-23 05:12:37: use --begin with the time at "
+                                            "which the pipeline began; the intervals then follow each other"
                                           : "no time: add the list \"event_time\" with the Unix time of the end of each interval, or give "
                                             "the time at which the pipeline began with --begin", ret_error);
         if (!isnan(begin_s))

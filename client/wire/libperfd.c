@@ -431,7 +431,7 @@ static const char *set_tasks(const PerfdTaskStats *tasks, PipelineInterval *ret)
         if (!are_durations(seconds, N_ELEMENTS(seconds)))
                 return ".tasks: expected times of 0 to 1e9 seconds";
         if (tasks->num_failures > tasks->num_tasks)
-                return ".tasks.num_failures: more than num_tasks, which includes the failed";
+                return ".tasks.num_failures: more than num_tasks, which includes the failed tasks";
         ret->part = PIPELINE_TASKS;
         ret->sums = (PipelineSums){
                 .elapsed_s = tasks->elapsed, .n = (double)tasks->num_tasks, .n_failures = (double)tasks->num_failures,
@@ -446,7 +446,7 @@ static const char *set_queue(const PerfdQueueStats *queue, PipelineInterval *ret
                                    queue->ave_get_time, queue->p90_get_time, queue->p99_get_time };
 
         if (!are_durations(seconds, N_ELEMENTS(seconds)) || queue->elapsed == 0)
-                return ".queue: expected times of 0 to 1e9 seconds, and a length above 0 of the interval";
+                return ".queue: expected times of 0 to 1e9 seconds, and an interval longer than 0";
         if (!(queue->occupancy_rate <= 1))
                 return ".queue.occupancy_rate: expected 0 to 1, or a negative number if it is not known";
         ret->part = PIPELINE_QUEUE;

@@ -42,7 +42,7 @@ static int take_tasks(Decoded *decoded, const Perfd__V1__PipelineTasks *from, si
                 return r;
         if (from->num_failures > from->num_tasks)
                 return refuse_item(&decoded->refusal, STAGES, i, "tasks.num_failures",
-                                   "is %llu of %llu tasks: num_tasks includes the failed",
+                                   "is %llu of %llu tasks: num_tasks includes the failed tasks",
                                    (unsigned long long)from->num_failures, (unsigned long long)from->num_tasks);
 
         ret->part = PIPELINE_TASKS;

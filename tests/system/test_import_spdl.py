@@ -128,7 +128,7 @@ class ImportSpdl(harness.TestCase):
             self.assertIn(words, self.imported(daemon, path, status=1).stderr)
         with open(path, "w", encoding="utf-8") as file:
             file.truncate(65 << 20)
-        self.assertIn(f"{path}: has more than 64 MiB: pass SPDL's lines alone", self.imported(daemon, path, status=1).stderr)
+        self.assertIn(f"{path}: has more than 64 MiB: pass only SPDL's lines", self.imported(daemon, path, status=1).stderr)
         self.assertIn("No such file", self.imported(daemon, path + "x", status=1).stderr)
 
     def test_an_export_without_times_needs_the_begin(self):

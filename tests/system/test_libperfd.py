@@ -237,7 +237,7 @@ class Behaviour(TestCase):
         self.assertEqual([got[key] for key in ("num_items", "ave_put_time", "ave_get_time", "p90_get_time", "p99_get_time",
                                                "occupancy_rate")], [98, 0.25, 0.125, 0.5, 1, 0.75])
 
-        for change, words in (({"elapsed": -1}, "intervals[0].queue: expected times"), ({"elapsed": 0}, "length above 0"),
+        for change, words in (({"elapsed": -1}, "intervals[0].queue: expected times"), ({"elapsed": 0}, "an interval longer than 0"),
                               ({"ave_get_time": float("nan")}, "expected times"), ({"occupancy_rate": 1.5}, "occupancy_rate: expected 0")):
             changed = PerfdQueueStats.from_buffer_copy(queue)
             for key, value in change.items():

@@ -250,12 +250,12 @@ class Pipelines(harness.TestCase):
     def test_a_noisy_neighbour_is_named(self):
         found, shown = self.run_beside(3 * os.cpu_count())
         self.assertEqual([found[key] for key in ("limit", "stage", "direction")], ["host", None, "other host"], found)
-        self.assertIn("processes that are not of the job use", shown)
+        self.assertIn("processes outside the job use", shown)
         self.assertIn("(9 GPU-minutes, 12.5 ms per item)", shown)
 
     def test_a_job_alone_has_no_noisy_neighbour(self):
         found, shown = self.run_beside(0)
-        use = re.search(r"processes that are not of the job use (\S+)", shown)
+        use = re.search(r"processes outside the job use (\S+)", shown)
         if use and float(use.group(1)) >= os.cpu_count() / 4:
             return  # other processes keep the machine busy: then the verdict is right
         self.assertNotEqual(found["limit"], "host", found)

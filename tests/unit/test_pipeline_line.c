@@ -151,7 +151,7 @@ static void limits_of_raw_events_are_named(void **state) {
         event = (PipelineRawEvent){ .stage = "0:s", .kind = PIPELINE_RAW_GET, .time_ns = zero_ns };
         for (unsigned i = 0; i < 5; i++, event.time_ns += UINT64_C(2000000000))
                 assert_int_equal(raw_feed_add(&feed, &event, event.time_ns, &pending, text), 0);
-        assert_true(raw_feed_doubt(&feed, text) && strstr(text, "the queue of 0:s was taken and never put"));
+        assert_true(raw_feed_doubt(&feed, text) && strstr(text, "was taken from the queue of 0:s and never put"));
         event.time_ns += UINT64_C(200000000000);
         assert_int_equal(raw_feed_add(&feed, &event, event.time_ns, &pending, text), 0);
         assert_true(raw_feed_doubt(&feed, text) && strstr(text, "no event for more than 1000 intervals"));

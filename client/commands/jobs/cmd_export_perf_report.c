@@ -51,8 +51,8 @@ static void report_limits(const char *id, const Value *answer) {
         double late_ms = answer_number(answer, "samples_begin_ms") - answer_number(answer, "begin_ms");
 
         if (n_merged > 1)
-                message_print("job '%s' ran too long to keep each sample: a sample of the report is the mean or the maximum of %ju", id,
-                              (uintmax_t)n_merged);
+                message_print("job '%s' ran too long to keep each sample: each sample of the report is the mean or the maximum of %ju "
+                              "samples", id, (uintmax_t)n_merged);
         if (late_ms >= LATE_MS_MIN)
                 message_print("job '%s' has no samples of its first %.1f s: perfd began to observe it later, or was restarted", id,
                               late_ms / 1e3);

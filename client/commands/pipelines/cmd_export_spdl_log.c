@@ -32,7 +32,7 @@ const Command cmd_export_spdl_log = {
         .arguments = "JOB",
         .summary = "Export intervals of data pipelines as lines of SPDL's log",
         .help = "Writes a line for the tasks and for the queue of each stage and interval, as SPDL logs them, in the order of time. "
-                "Intervals that perfd has merged are one line. `perfctl import spdl` reads such a log.",
+                "Intervals that perfd has merged become one line. `perfctl import spdl` reads such a log.",
         .examples = { "perfctl export spdl-log train-17 > spdl.log" },
         .n_arguments_min = 1,
         .n_arguments_max = 1,

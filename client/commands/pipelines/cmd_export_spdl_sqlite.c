@@ -39,8 +39,9 @@ const Command cmd_export_spdl_sqlite = {
         .name = "export spdl-sqlite",
         .arguments = "JOB FILE",
         .summary = "Export intervals of data pipelines as a database of SPDL's statistics logger",
-        .help = "Writes the tables task_stats, queue_stats and event_stats of the example of a statistics logger of SPDL into a new SQLite "
-                "file, for programs that read such a file. Intervals that perfd has merged are one row. `perfctl import spdl` reads it.",
+        .help = "Writes the tables task_stats, queue_stats and event_stats of SPDL's example of a statistics logger into a new SQLite "
+                "file, for programs that read such a file. Intervals that perfd has merged become one row. `perfctl import spdl` reads the "
+                "file.",
         .examples = { "perfctl export spdl-sqlite train-17 stats.db" },
         .n_arguments_min = 2,
         .n_arguments_max = 2,

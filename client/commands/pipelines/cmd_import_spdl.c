@@ -26,7 +26,8 @@ typedef struct ImportSpdlOptions {
 
 static const Option options_table[] = {
         OPTION_ROW_JOB(ImportSpdlOptions, job),
-        { "producer", 0, "PRODUCER", "Name and version of what measured, such as spdl=0.8", OPTION_TEXT(ImportSpdlOptions, producer) },
+        { "producer", 0, "PRODUCER", "Name and version of the library that measured, such as spdl=0.8",
+          OPTION_TEXT(ImportSpdlOptions, producer) },
         { "begin", 0, "TIME", "Time at which the pipelines began, for intervals without a time", OPTION_TEXT(ImportSpdlOptions, begin) },
         OPTION_ROW_TIMEOUT(ImportSpdlOptions, timeout_ns),
         OPTION_ROW_JSON(ImportSpdlOptions, json),
@@ -117,7 +118,7 @@ static int import_file(SpdlImport *import, double begin_s) {
         if (r < 0 || status != EXIT_DONE)
                 return r < 0 ? r : status;
         if (file.table.n_left_out > 0)
-                message_print("%s: left out %zu interval%s with missing values, repeated times or a cut line", import->file,
+                message_print("%s: left out %zu interval%s with missing values, repeated times or a truncated line", import->file,
                               file.table.n_left_out, file.table.n_left_out == 1 ? "" : "s");
         status = send_pending(import); /* the rows before an error as well */
         return status == EXIT_DONE && r == SPDL_FILE_INVALID ? EXIT_FAILED : status;

@@ -29,10 +29,11 @@ typedef struct PipelineDiagnoseOptions {
 } PipelineDiagnoseOptions;
 
 static const Option options_table[] = {
-        { "producer", 0, "PRODUCER", "Name and version of what measured, such as spdl=0.8", OPTION_TEXT(PipelineDiagnoseOptions, producer) },
-        { "threads", 0, "N", "Threads of the pool that the stages share, 0: not known", .initial = "0",
+        { "producer", 0, "PRODUCER", "Name and version of the library that measured, such as spdl=0.8",
+          OPTION_TEXT(PipelineDiagnoseOptions, producer) },
+        { "threads", 0, "N", "Threads of the pool that the stages share (0: unknown)", .initial = "0",
           OPTION_COUNT(PipelineDiagnoseOptions, threads, 0, THREADS_MAX) },
-        { "measure", 0, "MEASURE", "The files have this measure of each rank",
+        { "measure", 0, "MEASURE", "Measure of each rank in the files",
           OPTION_CHOICE(PipelineDiagnoseOptions, measure, "readiness", "time") },
         OPTION_ROW_JSON(PipelineDiagnoseOptions, json),
         {},
@@ -171,7 +172,7 @@ static int read_file(const char *file, bool counts_open_periods, StageSet *ret) 
                 return EXIT_FAILED;
         }
         if (n_left_out > 0)
-                message_print("%s: left out %zu interval%s with missing values, repeated times or a cut line", input_name(file),
+                message_print("%s: left out %zu interval%s with missing values, repeated times or a truncated line", input_name(file),
                               n_left_out, n_left_out == 1 ? "" : "s");
         return EXIT_DONE;
 }
@@ -380,9 +381,9 @@ const Command cmd_pipeline_diagnose = {
         .arguments = "JOB|FILE|-…",
         .summary = "Find the stage that limits a data pipeline",
         .help = "Reads the statistics of the data pipelines of jobs, or of SPDL pipelines from files, exported as JSON or from a log. "
-                "Prints how long the training loop waited for data, which stage is the limit, and what the workers of each stage do "
-                "with their time. If three or more jobs or files are the ranks of a run, a rank that is clearly slower than the others "
-                "is named. A name that is not a file is the id or name of a job. Files need no perfd.",
+                "Prints how long the training loop waited for data, which stage is the limit, and how the workers of each stage spend "
+                "their time. If three or more jobs or files are the ranks of a run, a rank that is clearly slower than the others is "
+                "named. A name that is not a file is the id or name of a job. Files do not need perfd.",
         .examples = { "perfctl pipeline diagnose train-17", "perfctl pipeline diagnose stats.json",
                       "perfctl pipeline diagnose --producer spdl=0.8 --threads 12 stats.json",
                       "perfctl pipeline diagnose --producer spdl=0.8 training.log" },

@@ -17,7 +17,7 @@ typedef struct PipelineShowOptions {
 } PipelineShowOptions;
 
 static const Option options_table[] = {
-        { "watch", 0, NULL, "Show again until the job ends", OPTION_FLAG(PipelineShowOptions, watch) },
+        { "watch", 0, NULL, "Update the display until the job ends", OPTION_FLAG(PipelineShowOptions, watch) },
         { "interval", 0, "SECONDS", "Time between updates", OPTION_DURATION(PipelineShowOptions, interval_ns, 100 * NS_PER_MS),
           .initial = "1" },
         OPTION_ROW_JSON(PipelineShowOptions, json),
@@ -138,8 +138,8 @@ const Command cmd_pipeline_show = {
         .name = "pipeline show",
         .arguments = "[JOB]",
         .summary = "Draw the data pipelines of a job",
-        .help = "Shows how long the training loop waited for data, which stage is the limit, and for each stage what its workers do with "
-                "their time and how its queue is filled. JOB is an id or a name; default: $PERFD_JOB, else the newest job of this user.",
+        .help = "Shows how long the training loop waited for data, which stage is the limit, and for each stage how its workers spend "
+                "their time and how full its queue is. JOB is an id or a name; default: $PERFD_JOB, else the newest job of this user.",
         .examples = { "perfctl pipeline show train-17", "perfctl pipeline show --watch" },
         COMMAND_OPTIONS(PipelineShowOptions, options_table),
         .n_arguments_max = 1,

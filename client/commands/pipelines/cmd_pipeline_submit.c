@@ -31,7 +31,8 @@ typedef struct PipelineSubmitOptions {
 
 static const Option options_table[] = {
         OPTION_ROW_JOB(PipelineSubmitOptions, job),
-        { "producer", 0, "PRODUCER", "Name and version of what measured, such as spdl=0.8", OPTION_TEXT(PipelineSubmitOptions, producer) },
+        { "producer", 0, "PRODUCER", "Name and version of the library that measured, such as spdl=0.8",
+          OPTION_TEXT(PipelineSubmitOptions, producer) },
         { "lap", 0, "SECONDS", "Length of the intervals of put, get and task events",
           OPTION_DURATION(PipelineSubmitOptions, lap_ns, PIPELINE_RAW_INTERVAL_MIN_NS), .initial = "5" },
         OPTION_ROW_TIMEOUT(PipelineSubmitOptions, timeout_ns),
@@ -271,9 +272,9 @@ static int print_sent(const Feed *feed) {
         size_t n_left = feed->pending.n_intervals + feed->pending.n_events;
 
         if (feed->pending.n_merged > 0)
-                message_print("perfd could not be reached for long: %zu intervals were merged into others", feed->pending.n_merged);
+                message_print("perfd was unreachable for a long time: %zu intervals were merged into others", feed->pending.n_merged);
         if (feed->pending.n_dropped > 0)
-                message_print("perfd could not be reached for long: %zu events were dropped", feed->pending.n_dropped);
+                message_print("perfd was unreachable for a long time: %zu events were dropped", feed->pending.n_dropped);
         if (n_left > 0)
                 message_print("%zu intervals and events are lost: perfd did not accept them", n_left);
         if (feed->options->json)
@@ -334,11 +335,11 @@ const Command cmd_pipeline_submit = {
         .name = "pipeline submit",
         .arguments = "[FILE|-]",
         .summary = "Submit statistics of the stages of a data pipeline",
-        .help = "Reads a JSON object from each line, of a file or of a pipe that stays open, and sends them about once a second. A line "
-                "has the statistics of the tasks of a stage or of its queue over an interval, with the names of SPDL's TaskPerfStats and "
-                "QueuePerfStats; a single put, get or task of a stage, from which the statistics of each --lap are computed; an "
-                "event; or a description of the pipeline. The job is --job, else $PERFD_JOB, else the job whose control "
-                "group this process is in. A line that is not valid is reported, and the others are sent.",
+        .help = "Reads a JSON object from each line of a file, or of a pipe that stays open, and sends the objects about once a second. A "
+                "line has the statistics of the tasks of a stage or of its queue over an interval, with the names of SPDL's TaskPerfStats "
+                "and QueuePerfStats; a single put, get or task of a stage, from which the statistics of each --lap are computed; an event; "
+                "or a description of the pipeline. The job is --job, else $PERFD_JOB, else the job whose control group this process is in. "
+                "An invalid line is reported, and the other lines are sent.",
         .examples = { "perfctl pipeline submit --job train-17 stats.jsonl",
                       "./train.py | perfctl pipeline submit --producer spdl=0.8" },
         COMMAND_OPTIONS(PipelineSubmitOptions, options_table),

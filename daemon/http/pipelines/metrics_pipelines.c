@@ -14,7 +14,7 @@ typedef struct StageCounter {
 #define COUNTER(part, member, name, unit, help) { part, offsetof(PipelineSums, member), name, unit, help }
 
 static const StageCounter counters[] = {
-        COUNTER(PIPELINE_TASKS, n, "perfd_job_pipeline_tasks", "", "Tasks of the stage that were completed, failed ones included"),
+        COUNTER(PIPELINE_TASKS, n, "perfd_job_pipeline_tasks", "", "Tasks of the stage that were completed, including failed tasks"),
         COUNTER(PIPELINE_TASKS, n_failures, "perfd_job_pipeline_task_failures", "", "Tasks of the stage that failed"),
         COUNTER(PIPELINE_TASKS, time_s, "perfd_job_pipeline_task_seconds", "seconds", "Time of the tasks of the stage that succeeded"),
         COUNTER(PIPELINE_QUEUE, n, "perfd_job_pipeline_items", "", "Items that were taken out of the queue of the stage"),
@@ -53,7 +53,7 @@ int pipelines_subject_metrics(Exposition *exposition, const Exchange *exchange) 
 static const Scalar scalars[] = {
         SCALAR_COUNTER(PipelinesStats, n_intervals, "perfd_pipeline_intervals", "Intervals of stages of data pipelines that were stored"),
         SCALAR_COUNTER(PipelinesStats, n_again, "perfd_pipeline_intervals_repeated",
-                       "Intervals that were received again, or after a merge of their time"),
+                       "Intervals that were received again, or after older intervals of their time were merged"),
         SCALAR_COUNTER(PipelinesStats, n_rejected, "perfd_pipeline_intervals_rejected",
                        "Intervals of stages beyond the limit of a job, which are not stored"),
         SCALAR_GAUGE(PipelinesStats, n_left_out, SCALAR_U64, "perfd_pipeline_series_not_exposed", "",
