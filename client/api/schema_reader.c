@@ -49,7 +49,7 @@ static int convert_list(const char *key, const Value *list, Arena *arena, Value 
                 (void)snprintf(path, sizeof(path), "%s[%zu]", key, i);
                 if (!name) {
                         (void)indicator_complain(complaint, path,
-                                                 "expected an object with 'name', as in {\"name\": \"reps\", \"types\": [\"int\"]}");
+                                                 "expected an object with 'name', such as {\"name\": \"reps\", \"types\": [\"int\"]}");
                         return MODEL_INVALID;
                 }
                 r = convert_property(&list->items[i], name, arena, &members[i]);

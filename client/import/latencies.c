@@ -72,7 +72,7 @@ static int read_length(const Value *value, const char *path, uint64_t *ret, Comp
         double length = value_is_number(value) ? value_number(value) : 0;
 
         if (!(length >= 1 && length <= LATENCY_LENGTH_MAX && length == floor(length)))
-                return indicator_complain(complaint, path, "must be a whole number from 1 to %d: how many queries a batch has",
+                return indicator_complain(complaint, path, "must be a whole number from 1 to %d, the number of queries in a batch",
                                           LATENCY_LENGTH_MAX);
 
         *ret = (uint64_t)length;

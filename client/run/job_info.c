@@ -31,7 +31,7 @@ static int parse_sample(const Option *option, const char *value, void *place, ch
 const Option job_options[] = {
         OPTION_ROW_NAME(JobOptions, name),
         OPTION_ROW_LABEL(JobOptions, labels),
-        { "sample", 0, "TIME", "Interval at which perfd reads the node's CPUs meanwhile, as 100ms", .parse = parse_sample,
+        { "sample", 0, "TIME", "Interval of CPU readings during the job, such as 100ms", .parse = parse_sample,
           .offset = OPTION_PLACE(JobOptions, sample_ns, uint64_t) },
         OPTION_INCLUDE(JobOptions, place, PlaceOptions, place_options),
         {},

@@ -91,7 +91,7 @@ static int refuse_form(LockReader *reader) {
                 buffer_printf(&names, "%s, ", forms[i].name);
         if (buffer_error(&names) < 0)
                 return -ENOMEM;
-        return lock_reader_refuse(reader, 0, "is no file that names packages: expected %sor a stack document", names.text);
+        return lock_reader_refuse(reader, 0, "is not a list of packages: expected %sor a stack document", names.text);
 }
 
 /* A document of a stack has `packages` with names. */

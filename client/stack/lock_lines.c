@@ -95,7 +95,7 @@ static int take_requirement(LockReader *reader, Slice text, unsigned line, Requi
 
         *package = (DraftPackage){ .name = head(text, n), .kind = STACK_KIND_PYTHON, .source = state->index, .line = line };
         if (n == 0 || span(package->name, "/:{}\"'") < n)
-                return lock_reader_refuse(reader, line, "'%.*s' is no requirement: expected NAME==VERSION", (int)head(text, 60).n,
+                return lock_reader_refuse(reader, line, "'%.*s' is not a requirement: expected NAME==VERSION", (int)head(text, 60).n,
                                           text.text);
         if (begins_with(rest, "["))
                 rest = lock_reader_trim(tail(rest, span(rest, "]") + 1));
@@ -175,7 +175,7 @@ static int take_url(LockReader *reader, Slice url, unsigned line) {
                 if (url.text[i] == '-')
                         dashes[n_dashes++] = i;
         if (n_dashes < 2 || base == 0 || end == n)
-                return lock_reader_refuse(reader, line, "'%.*s' is no URL of a conda package: expected …/NAME-VERSION-BUILD.conda",
+                return lock_reader_refuse(reader, line, "'%.*s' is not the URL of a conda package: expected …/NAME-VERSION-BUILD.conda",
                                           (int)head(url, 80).n, url.text);
 
         package.name = (Slice){ url.text + base, dashes[1] - base };

@@ -149,7 +149,7 @@ int rpm_list_read(const char *directory, StackBuilder *stack) {
         if (r == -ENOMEM)
                 return r;
         if (r == -ETIME)
-                message_print("--stack rpm: rpm has not listed %s within %u seconds", directory, (unsigned)(DEADLINE_NS / NS_PER_S));
+                message_print("--stack rpm: rpm did not list %s within %u seconds", directory, (unsigned)(DEADLINE_NS / NS_PER_S));
         else if (r == -ENOENT)
                 message_print("--stack rpm: %s has a database of packages, but rpm, which reads the database, is not installed", directory);
         else if (r < 0)

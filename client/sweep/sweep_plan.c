@@ -321,7 +321,7 @@ static int take_words(const PlanReader *reader, const char *key, const Value *li
                 return -ENOMEM;
         for (size_t i = 0; i < list->n_items; i++) {
                 if (list->items[i].type == VALUE_LIST || list->items[i].type == VALUE_OBJECT || list->items[i].type == VALUE_NULL)
-                        return refuse(reader, "%s[%zu]: is %s: expected a word; quote what begins with a brace: '{threads}'", key, i,
+                        return refuse(reader, "%s[%zu]: is %s: expected a word; quote a word that begins with a brace: '{threads}'", key, i,
                                       value_type_text(&list->items[i]));
                 words[i] = text_of(reader, &list->items[i]);
                 if (!words[i])
@@ -352,7 +352,7 @@ static int take_command(const PlanReader *reader) {
         if (specification)
                 return take_specification(reader, specification);
         if (value_get(reader->file, "script"))
-                return refuse(reader, "script: is the script of a specification: add 'specification', or name the file in 'command'");
+                return refuse(reader, "script: requires a specification: add 'specification', or name the file in 'command'");
         if (command && command->type == VALUE_STRING && command->string[0]) {
                 reader->plan->script = command->string;
                 return 0;
@@ -442,8 +442,8 @@ static int check_fields(const PlanReader *reader) {
                         return -ENOMEM;
                 for (size_t i = 0; i < settings.n_members; i++)
                         if (uses[i] == SWEEP_USE_NONE)
-                                return refuse(reader, "settings.%s: the specification has no such field: give the path of one, as "
-                                              "run.requests.cpu or environment.NAME", all[i].key);
+                                return refuse(reader, "settings.%s: the specification has no such field: give the path of a field, such as "
+                                                      "run.requests.cpu or environment.NAME", all[i].key);
                         else if (uses[i] == SWEEP_USE_ADDED && b == 0)
                                 buffer_printf(&plan->warnings, "settings.%s: no field of the specification: added\n", all[i].key);
         }

@@ -236,7 +236,7 @@ class Group(EnclosureTestCase):
     def test_remaining_processes_keep_the_group_and_are_reported(self):
         status, _, err = self.run_job("sh", "-c", "sleep 1000 >&- 2>&- & echo $! > $0", self.directory / "pid", options=("--job", "t-left"))
         self.assertEqual(status, 0)
-        self.assertIn("1 process of the command is still running; what it uses from now on is not counted", err)
+        self.assertIn("1 process of the command is still running; its further usage is not counted", err)
         pid = (self.directory / "pid").read_text().strip()
         self.assertTrue(group_of(pid).endswith("/perfd-t-left"))
 

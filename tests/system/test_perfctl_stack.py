@@ -79,9 +79,9 @@ class Stacks(TestCase):
         self.refused("nul.txt", b"a==1\nb\0==2\n", "2: has a NUL byte")
         self.refused("two.txt", "numpy==1\nscipy==2\nNumPy==3\n", "3: packages has 'numpy' (python) twice, with versions 1 and 3")
         self.refused("huge.txt", "".join(f"p{i}==1\n" for i in range(50001)), "50001: has more than 50000 packages")
-        self.refused("words.txt", "a==1\nhello: world\n", "2: 'hello: world' is no requirement: expected NAME==VERSION")
+        self.refused("words.txt", "a==1\nhello: world\n", "2: 'hello: world' is not a requirement: expected NAME==VERSION")
         self.refused("empty.txt", "", " names no package (read as requirements.txt)")
-        self.refused("other.json", "{}", " is no file that names packages: expected Pipfile.lock, ")
+        self.refused("other.json", "{}", " is not a list of packages: expected Pipfile.lock, ")
         self.assertFalse((self.directory / "ran").exists())
 
     def test_the_default_of_the_environment_prevents_no_run(self):

@@ -305,7 +305,7 @@ class ProcessGroups(GroupTest):
         self.assertEqual(of_other["rank"], 1)
         text = subprocess.run([self.for_others(), "--socket", daemon.socket, "job", "groups", "--pss", "ranks"], text=True,
                               capture_output=True, user=NOBODY, group=NOBODY, extra_groups=[], cwd="/").stdout
-        self.assertIn(f"The disk I/O of group {mine.pid} is not known: Permission denied", text)
+        self.assertIn(f"Disk I/O of group {mine.pid} is unavailable: Permission denied", text)
 
     def test_processes_that_proc_hides(self):
         daemon, group = self.begun()

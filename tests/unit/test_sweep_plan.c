@@ -144,7 +144,7 @@ static void settings_of_a_specification_are_its_fields(void **state) {
         assert_wrong(SPECIFICATION "command: ls\nsettings: {base: 1}", "command: the script of the specification is run");
         assert_wrong("specification: [1]\nsettings: {a: 1}", "specification: is a list: expected the path");
         assert_wrong("specification: {script: ''}\nsettings: {a: 1}", "specification: script: expected the text of a script");
-        assert_wrong(COMMAND "script: a.sh\nsettings: {a: 1, b: 2}", "script: is the script of a specification");
+        assert_wrong(COMMAND "script: a.sh\nsettings: {a: 1, b: 2}", "script: requires a specification");
 }
 
 static void the_command_line_replaces_launcher_and_nodes(void **state) {

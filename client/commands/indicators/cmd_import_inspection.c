@@ -213,9 +213,9 @@ const Command cmd_import_inspection = {
         .arguments = "DIRECTORY…",
         .summary = "Import result directories of Amun, each as a batch",
         .help = "Amun is the service of Project Thoth that ran benchmark scripts in a cluster. Reads build/specification and "
-                "results/N/result of each directory. Failed runs are kept with their exit status and output. Importing a "
-                "directory again adds the software stack and the specification where results lack them, and reports a result that "
-                "differs from the stored one, which stays. Exits with 1 when a file was skipped; the reason is reported with its place.",
+                "results/N/result of each directory. Failed runs are kept with their exit status and output. Importing a directory again "
+                "adds the software stack and the specification to results that lack them, and reports results that differ from the stored "
+                "results, which are kept. Exits with 1 when a file was skipped; the file and the reason are printed.",
         .examples = {
                 "perfctl import inspection inspection-matmul-fd697eb4",
                 "perfctl import inspection --json zoo/inspection-*",

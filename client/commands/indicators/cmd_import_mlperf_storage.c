@@ -171,9 +171,9 @@ const Command cmd_import_mlperf_storage = {
         .name = "import mlperf-storage",
         .arguments = "DIRECTORY",
         .summary = "Show accelerator utilization of MLPerf Storage",
-        .help = "Reads the result files of one run, 0_output.json and so on, and prints for each rank and epoch which share of the time "
-                "after the first step the accelerator computed (AU), waited for data, did something else in a step, and was in no step. "
-                "Stores nothing, and needs no perfd.",
+        .help = "Reads the result files of one run, 0_output.json and so on, and prints for each rank and epoch the shares of the time "
+                "after the first step in which the accelerator computed (AU), waited for data, did something else in a step, or was in no "
+                "step. Stores nothing, and does not need perfd.",
         .examples = { "perfctl import mlperf-storage results/unet3d_h100/run-1", "perfctl import mlperf-storage --json run-1" },
         COMMAND_OPTIONS(ImportMlperfOptions, options_table),
         .n_arguments_min = 1,

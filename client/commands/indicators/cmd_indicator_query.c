@@ -21,7 +21,7 @@ typedef struct IndicatorQueryOptions {
 static const Option options_table[] = {
         OPTION_INCLUDE(IndicatorQueryOptions, selection, SelectionOptions, selection_options),
         { "group-by", 'g', "KEY,…", "Group by parameters, component, version or hardware", OPTION_LIST(IndicatorQueryOptions, group_by) },
-        { "stat", 's', "STAT:RESULT,…", "Statistics, as median:rate,p95:elapsed", OPTION_LIST(IndicatorQueryOptions, stat) },
+        { "stat", 's', "STAT:RESULT,…", "Statistics, such as median:rate,p95:elapsed", OPTION_LIST(IndicatorQueryOptions, stat) },
         OPTION_ROW_FORMAT(IndicatorQueryOptions, format, "table", "json", "csv"),
         OPTION_ROW_JSON(IndicatorQueryOptions, json),
         {},

@@ -29,8 +29,8 @@ static const Option options_table[] = {
         { "objective", 'o', "RESULT", "Result to rank by (default overall_score)", OPTION_TEXT(IndicatorRankOptions, objective) },
         { "direction", 0, "WHICH", "Which values are better", OPTION_CHOICE(IndicatorRankOptions, direction, "higher", "lower") },
         { "confidence", 0, "P", "Confidence of intervals, 0.5 to 0.999 (default 0.95)", OPTION_TEXT(IndicatorRankOptions, confidence) },
-        { "hold", 0, "KEY,…", "Compare only results with equal KEY, as package.numpy", OPTION_LIST(IndicatorRankOptions, hold) },
-        { "across", 0, "WHAT,…", "Compare results that differ in WHAT, as hardware", OPTION_LIST(IndicatorRankOptions, across) },
+        { "hold", 0, "KEY,…", "Compare only results with equal KEY, such as package.numpy", OPTION_LIST(IndicatorRankOptions, hold) },
+        { "across", 0, "WHAT,…", "Compare results that differ in WHAT, such as hardware", OPTION_LIST(IndicatorRankOptions, across) },
         OPTION_ROW_JSON(IndicatorRankOptions, json),
         {},
 };

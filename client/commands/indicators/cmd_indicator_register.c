@@ -116,9 +116,9 @@ const Command cmd_indicator_register = {
         .name = "indicator register",
         .arguments = "FILE…",
         .summary = "Register a model: declare an indicator's parameters and results",
-        .help = "Each file, or standard input for -, declares a model as described in perfd-indicators(5), or has the models that "
-                "`perfctl indicator schema` prints. All models are registered, or none. A model replaces the one with the same name "
-                "and component.",
+        .help = "Each file, or standard input for -, declares a model as described in perfd-indicators(5), or contains the models that "
+                "`perfctl indicator schema` prints. All models are registered, or none. A model replaces the one with the same name and "
+                "component.",
         .examples = { "perfctl indicator register membw.yaml", "./describe.py | perfctl indicator register -",
                       "perfctl indicator schema *.yaml | perfctl indicator register -" },
         COMMAND_OPTIONS(RegisterOptions, options_table),
@@ -151,8 +151,8 @@ const Command cmd_indicator_unregister = {
         .name = "indicator unregister",
         .arguments = "NAME [COMPONENT]",
         .summary = "Remove a registered model",
-        .help = "Without a component, removes the model that has none. Stored results are kept; a model of the same name in a "
-                "file, if there is one, applies to them again.",
+        .help = "Without COMPONENT, removes the model without a component. Stored results are kept; a model of the same name in a file, if "
+                "there is one, applies to them again.",
         .examples = { "perfctl indicator unregister MemBw", "perfctl indicator unregister MemBw 'plain C'" },
         COMMAND_OPTIONS(RegisterOptions, options_table),
         .n_arguments_min = 1,

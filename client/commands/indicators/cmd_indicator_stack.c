@@ -20,7 +20,7 @@ typedef struct IndicatorStackOptions {
 
 static const Option options_table[] = {
         OPTION_INCLUDE(IndicatorStackOptions, selection, SelectionOptions, selection_options),
-        { "runs", 0, "NAME", "diff: compare good with failed runs of an indicator", OPTION_TEXT(IndicatorStackOptions, runs),
+        { "runs", 0, "NAME", "diff: compare successful and failed runs of an indicator", OPTION_TEXT(IndicatorStackOptions, runs),
           .value = OPTION_VALUE_INDICATOR },
         OPTION_ROW_JSON(IndicatorStackOptions, json),
         {},
@@ -157,7 +157,7 @@ static int indicator_stack_run(const CommandLine *line) {
         int r;
 
         if (!read_arguments(line, &verb, &path))
-                return command_refuse("indicator stack", "%s", "give list, show DIGEST, diff DIGEST DIGEST, or diff --runs NAME");
+                return command_refuse("indicator stack", "%s", "expected list, show DIGEST, diff DIGEST DIGEST, or diff --runs NAME");
         r = api_query_open(&query, &line->global, path.text);
         if (r != EXIT_DONE)
                 return r;
@@ -180,8 +180,8 @@ const Command cmd_indicator_stack = {
         .name = "indicator stack",
         .arguments = "list|show|diff [DIGEST…]",
         .summary = "List, show and compare software stacks",
-        .help = "A stack is the software that results were measured with, named by the first digits of its digest. diff compares two "
-                "stacks, or with --runs those of good and of failed runs.",
+        .help = "A stack is the software with which results were measured, named by the first digits of its digest. diff compares two "
+                "stacks or, with --runs, the stacks of successful and of failed runs.",
         .examples = {
                 "perfctl indicator stack list",
                 "perfctl indicator stack diff 0f198928 cce4fa95",

@@ -129,8 +129,8 @@ static int job_end_run(const CommandLine *line) {
 const Command cmd_job_end = {
         .name = "job end",
         .arguments = "JOB",
-        .summary = "End a job, as from a scheduler's epilog",
-        .help = "Ending a job that has ended changes nothing and is no error.",
+        .summary = "End a job, for example in a scheduler's epilog",
+        .help = "Ending a job that has already ended changes nothing and succeeds.",
         .examples = { "perfctl job end --exit-status $? train-17" },
         COMMAND_OPTIONS(JobEndOptions, end_options),
         .n_arguments_min = 1,

@@ -20,9 +20,9 @@ typedef struct JobGroupsOptions {
 } JobGroupsOptions;
 
 static const Option options_table[] = {
-        { "pss", 0, NULL, "Read the proportional and the private memory too, which takes the kernel longer",
+        { "pss", 0, NULL, "Also read the proportional and the private memory, which takes longer",
           OPTION_FLAG(JobGroupsOptions, pss) },
-        { "watch", 0, NULL, "Show again until the job ends", OPTION_FLAG(JobGroupsOptions, watch) },
+        { "watch", 0, NULL, "Update the display until the job ends", OPTION_FLAG(JobGroupsOptions, watch) },
         { "interval", 0, "SECONDS", "Time between updates", OPTION_DURATION(JobGroupsOptions, interval_ns, 100 * NS_PER_MS),
           .initial = "1" },
         { "count", 'c', "N", "Stop after N updates", OPTION_COUNT(JobGroupsOptions, count, 1, INT64_MAX) },
@@ -174,10 +174,10 @@ static void write_reasons(const GroupWatch *watch, Buffer *out) {
                 const LedgerGroup *group = watch->ledger.groups[i];
 
                 if (io_error(group) != 0)
-                        buffer_printf(out, "The disk I/O of group %d is not known: %s\n", (int)group->id,
+                        buffer_printf(out, "Disk I/O of group %d is unavailable: %s\n", (int)group->id,
                                       strerrordesc_np(io_error(group)));
                 if (watch->options->pss && group->pages_error != 0)
-                        buffer_printf(out, "PSS and private memory of group %d are not known: %s\n", (int)group->id,
+                        buffer_printf(out, "PSS and private memory of group %d are unavailable: %s\n", (int)group->id,
                                       strerrordesc_np(group->pages_error));
         }
 }
@@ -213,8 +213,8 @@ static int open_watch(GroupWatch *watch, const Value *job) {
                 return EXIT_FAILED;
         }
         if (!*cgroup) {
-                message_print("job %s has no control group of its own, by which its processes could be found; "
-                              "'perfctl run' and schedulers make one where they may", watch->job);
+                message_print("job %s has no control group of its own, so its processes cannot be identified; 'perfctl run' and schedulers "
+                              "create a control group where they may", watch->job);
                 return EXIT_FAILED;
         }
 
@@ -311,8 +311,9 @@ const Command cmd_job_groups = {
         .name = "job groups",
         .arguments = "[JOB]",
         .summary = "Show what each process group of a running job uses",
-        .help = "Tells several ranks in one control group apart: CPU time, memory and disk I/O of each process group. What ended processes "
-                "had used stays in the sums of --watch. JOB is an id or a name; default: $PERFD_JOB, else the newest job of this user.",
+        .help = "Shows the CPU time, memory and disk I/O of each process group, and so of each rank that a launcher starts in a process "
+                "group of its own. With --watch, the usage of ended processes stays in the sums. JOB is an id or a name; default: "
+                "$PERFD_JOB, else the newest job of this user.",
         .examples = { "perfctl job groups train-17", "perfctl job groups --watch --interval 5",
                       "perfctl job groups --pss --json train-17" },
         COMMAND_OPTIONS(JobGroupsOptions, options_table),

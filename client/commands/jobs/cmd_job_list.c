@@ -26,7 +26,7 @@ static const Option options_table[] = {
         { "user", 'u', "USER", "User to show, a name or a number", OPTION_TEXT(JobListOptions, user) },
         OPTION_ROW_NAME(JobListOptions, name),
         OPTION_ROW_LABEL(JobListOptions, labels),
-        { "since", 0, "TIME", "Select from the last TIME, as 30d or 12h",
+        { "since", 0, "TIME", "Select from the last TIME, such as 30d or 12h",
           OPTION_AGE(JobListOptions, since_ns) },
         { "limit", 0, "N", "Show at most N, newest first", OPTION_COUNT(JobListOptions, limit, 1, 1000), .initial = "50" },
         OPTION_ROW_JSON(JobListOptions, json),

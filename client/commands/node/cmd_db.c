@@ -27,7 +27,7 @@ typedef struct DbOptions {
 static const Option options_table[] = {
         { "config", 0, "FILE", "Configuration file of perfd, if perfd is not running", OPTION_TEXT(DbOptions, config),
           .value = OPTION_VALUE_FILE },
-        { "directory", 0, "DIRECTORY", "Directory of the database (default: that of the running perfd, else as configured)",
+        { "directory", 0, "DIRECTORY", "Directory of the database (default: as used by the running perfd, otherwise as configured)",
           OPTION_TEXT(DbOptions, directory), .value = OPTION_VALUE_DIRECTORY },
         {},
 };

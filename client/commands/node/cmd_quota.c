@@ -16,7 +16,7 @@ typedef struct QuotaOptions {
 
 static const Option options_table[] = {
         { "user", 'u', "USER", "User to show, a name or a number", OPTION_TEXT(QuotaOptions, user) },
-        { "all", 'a', NULL, "Show all users who hold something or were refused something", OPTION_FLAG(QuotaOptions, all) },
+        { "all", 'a', NULL, "Show all users who hold resources or whose requests were refused", OPTION_FLAG(QuotaOptions, all) },
         OPTION_ROW_JSON(QuotaOptions, json),
         {},
 };
@@ -133,8 +133,8 @@ const Command cmd_quota = {
         .name = "quota",
         .arguments = "",
         .summary = "Show what users hold of perfd's limits, and their shares",
-        .help = "A share is the most that a user may hold while the others hold what they do. A request beyond the share is refused with "
-                "the status QUOTA or, over HTTP, 429. Administrators have no share.",
+        .help = "A share is the largest amount that a user may hold at the current usage of the other users. A request beyond the share is "
+                "refused with the status QUOTA or, over HTTP, 429. Administrators have no share.",
         .examples = { "perfctl quota", "perfctl quota --user ci", "perfctl quota --all" },
         COMMAND_OPTIONS(QuotaOptions, options_table),
         .run = quota_run,

@@ -40,9 +40,9 @@ static int reload_run(const CommandLine *line) {
 const Command cmd_reload = {
         .name = "reload",
         .arguments = "",
-        .summary = "Let perfd read its configuration again",
-        .help = "For administrators. perfd applies its configuration files all or not at all: when a file has an error, the error is "
-                "printed and the exit status is 1. systemctl reload perfd does the same.",
+        .summary = "Make perfd reload its configuration",
+        .help = "For administrators. perfd applies all its configuration files or none: when a file has an error, the error is printed and "
+                "the exit status is 1. systemctl reload perfd does the same.",
         .examples = { "perfctl reload" },
         COMMAND_OPTIONS(ReloadOptions, options_table),
         .run = reload_run,

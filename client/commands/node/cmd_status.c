@@ -266,8 +266,8 @@ const Command cmd_status = {
         .name = "status",
         .arguments = "",
         .summary = "Show whether perfd is running and healthy",
-        .help = "Checks both sockets. Exits with 3 when perfd is unreachable, and with 1 when it does not do all "
-                "that its configuration asks for.",
+        .help = "Checks both sockets. Exits with 3 when perfd is unreachable, and with 1 when it does not provide everything that its "
+                "configuration requires.",
         .examples = { "perfctl status", "perfctl status --timeout 1 --json" },
         COMMAND_OPTIONS(SpoolOptions, spool_options),
         .run = status_run,

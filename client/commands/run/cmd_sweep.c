@@ -34,7 +34,7 @@ static const Option options_table[] = {
         { "retry-failed", 0, NULL, "Run failed points again", OPTION_FLAG(SweepOptions, retry_failed) },
         { "jobs", 0, "N", "Points to run at the same time (default 1, or one for each node)",
           OPTION_COUNT(SweepOptions, n_jobs, 1, SWEEP_JOBS_MAX) },
-        { "launcher", 0, "COMMAND", "Prefix of each command, as 'srun -N1 -w {node}'", OPTION_TEXT(SweepOptions, launcher),
+        { "launcher", 0, "COMMAND", "Prefix of each command, such as 'srun -N1 -w {node}'", OPTION_TEXT(SweepOptions, launcher),
           .value = OPTION_VALUE_PROGRAM },
         { "nodelist", 0, "NAME,…", "Values of {node}, used in turn", OPTION_TEXT(SweepOptions, nodelist) },
         { "no-perfd", 0, NULL, "Do not record points as jobs", OPTION_FLAG(SweepOptions, no_perfd) },

@@ -31,7 +31,7 @@ void run_end_execute(const char *command) {
 
 void run_end_report_left(size_t n) {
         if (n == 1)
-                message_print("1 process of the command is still running; what it uses from now on is not counted (see --wait)");
+                message_print("1 process of the command is still running; its further usage is not counted (see --wait)");
         if (n > 1)
-                message_print("%zu processes of the command are still running; what they use from now on is not counted (see --wait)", n);
+                message_print("%zu processes of the command are still running; their further usage is not counted (see --wait)", n);
 }

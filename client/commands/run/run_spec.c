@@ -75,7 +75,7 @@ static int read_script(SpecRun *run) {
         if (text->n > 0 && !memchr(text->text, '\0', text->n))
                 return EXIT_DONE;
 
-        message_print("%s is no script: it %s", input_name(run->options->script), text->n > 0 ? "contains NUL bytes" : "is empty");
+        message_print("%s is not a script: it %s", input_name(run->options->script), text->n > 0 ? "contains NUL bytes" : "is empty");
         return EXIT_USAGE;
 }
 
