@@ -175,7 +175,7 @@ static bool refuse_begin(Lifecycle *lifecycle, const Request *request, Ticket ti
         const JobInfo *info = request->job_begin.info;
 
         if (info->uid != request->peer.uid && !request->peer.is_admin)
-                desk_answer(ret, STATUS_DENIED, "job_begin.uid", "only an administrator begins jobs for others");
+                desk_answer(ret, STATUS_DENIED, "job_begin.uid", "only an administrator can begin jobs for other users");
         else if (job && request->peer.is_admin && must_yield(job, info->uid))
                 return false;
         else if (job && !identity_may_act(lifecycle->identity, &request->peer, ticket, job))
@@ -202,10 +202,10 @@ static bool refuse_cpu_interval(const NodeConfig *config, uint64_t asked_ns, Ans
                 return false;
 
         if (config->job_cpu_interval_ns == 0)
-                (void)snprintf(text, sizeof(text), "a job may not ask for readings of the CPUs on this node: job_cpu_interval in "
+                (void)snprintf(text, sizeof(text), "jobs may not request an interval of CPU readings on this node: job_cpu_interval in "
                                                    "[sampling] of perfd.conf is 0");
         else
-                (void)snprintf(text, sizeof(text), "%u ms is below the least interval for which a job may ask, %u ms: job_cpu_interval "
+                (void)snprintf(text, sizeof(text), "%u ms is below the shortest interval that a job may request, %u ms: job_cpu_interval "
                                                    "in [sampling] of perfd.conf",
                                (unsigned)(asked_ns / NS_PER_MS), (unsigned)(config->job_cpu_interval_ns / NS_PER_MS));
         desk_answer(ret, STATUS_DENIED, "job_begin.sample_ms", text);

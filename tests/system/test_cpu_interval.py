@@ -147,7 +147,7 @@ class CpuInterval(harness.TestCase):
         self.assertEqual(daemon.metrics()["perfd_cpu_interval_seconds"], 0.25)
         run = daemon.perfctl("run", "--job", "run", "--sample", "50ms", "--", "true")
         self.assertEqual(run.returncode, 0)
-        self.assertIn("50 ms is below the least interval for which a job may ask, 100 ms: job_cpu_interval in [sampling] of perfd.conf",
+        self.assertIn("50 ms is below the shortest interval that a job may request, 100 ms: job_cpu_interval in [sampling] of perfd.conf",
                       run.stderr)
         for wrong in ("10ms", "2s", "often"):
             run = daemon.perfctl("run", "--sample", wrong, "--", "true")

@@ -188,10 +188,10 @@ static void memory_near_its_limit_is_a_warning(void **state) {
 
         own(fixture, USAGE_MEMORY_RATIO, 0.97);
         check_one(fixture, "memory-limit",
-                  "The job's memory peaked at 97 % of the limit of 4.0 GiB, including page cache: a little more may get it killed.");
+                  "The job's memory peaked at 97 % of the limit of 4.0 GiB, including page cache: a little more usage may get it killed.");
         own(fixture, USAGE_MEMORY_LIMIT, 512 << 20);
         check_one(fixture, "memory-limit",
-                  "The job's memory peaked at 97 % of the limit of 512 MiB, including page cache: a little more may get it killed.");
+                  "The job's memory peaked at 97 % of the limit of 512 MiB, including page cache: a little more usage may get it killed.");
         /* the ratio is relative to the node's memory */
         fixture->job.usage.quality[USAGE_MEMORY_LIMIT] = QUALITY_NO_LIMIT;
         check_none(fixture);
@@ -236,7 +236,7 @@ static void pressure_of_the_node_is_reported_for_the_node(void **state) {
 
         node(fixture, METRIC_SWAP_IN, 50000);
         check_one(fixture, "node-swapped",
-                  "The node swapped during the job and read back 50000 pages: its memory was too small for everything that ran.");
+                  "The node swapped during the job and read back 50000 pages: its memory was too small for all processes.");
         node(fixture, METRIC_SWAP_IN, 20000);
         check_none(fixture);
         node(fixture, METRIC_CPU_STEAL, 0.23 * 64 * 3600);

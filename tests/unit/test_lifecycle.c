@@ -90,7 +90,7 @@ static void the_cpus_are_read_as_often_as_any_running_job_asks(void **state) {
         assert_non_null(strstr(f->answer.complaint.text, "job_cpu_interval in [sampling] of perfd.conf is 0"));
         node_configure(&f->node, &config);
         assert_int_equal(begin_sampled(f, "a", 99), STATUS_DENIED);
-        assert_non_null(strstr(f->answer.complaint.text, "99 ms is below the least interval for which a job may ask, 100 ms"));
+        assert_non_null(strstr(f->answer.complaint.text, "99 ms is below the shortest interval that a job may request, 100 ms"));
         assert_int_equal(f->jobs.jobs.n, 0);
 
         assert_int_equal(begin_sampled(f, "a", 500), STATUS_OK);

@@ -208,7 +208,8 @@ static bool memory_limit(const AdviceInput *input, Advice *ret) {
         if (ratio < MEMORY_LIMIT_RATIO_MIN)
                 return false;
 
-        return say(ret, "The job's memory peaked at %.0f %% of the limit of %s, including page cache: a little more may get it killed.",
+        return say(ret, "The job's memory peaked at %.0f %% of the limit of %s, including page cache: a little more usage may get it "
+                        "killed.",
                    percent(ratio), bytes_text(limit, text));
 }
 
@@ -220,8 +221,7 @@ static bool node_swapped(const AdviceInput *input, Advice *ret) {
         if (pages < SWAPPED_PAGES_MIN || pages < SWAPPED_PAGES_PER_S_MIN * seconds)
                 return false;
 
-        return say(ret, "The node swapped during the job and read back %.0f pages: its memory was too small "
-                        "for everything that ran.", pages);
+        return say(ret, "The node swapped during the job and read back %.0f pages: its memory was too small for all processes.", pages);
 }
 
 /* Computes the number of whole CPUs that covers the job's peak usage. False unless that is less than the job's CPUs. */

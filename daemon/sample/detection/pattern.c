@@ -144,7 +144,7 @@ static int read_pattern(Reading *r) {
         }
 
         if (pattern->components[pattern->n_components - 1].is_any_number)
-                return invalid(r, "expected a name after **, that of the job's group");
+                return invalid(r, "expected a name after **: that of the job's cgroup");
         if (!(r->found & (1U << PATTERN_JOB | 1U << PATTERN_SLUID)))
                 return invalid(r, "expected {job} or {sluid} in the pattern that ends here");
         return 0;
