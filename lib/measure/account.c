@@ -7,39 +7,30 @@
 
 #include "util/array.h"
 
-#define GIB (UINT64_C(1) << 30)
-
 static const Source kernel_sources[N_KERNEL_COUNTERS] = {
 #define X(id, source, ...) [KERNEL_##id] = SOURCE_##source,
         KERNEL_COUNTERS(X)
 #undef X
 };
 
-/* Order of a disk's counters: read bytes, written bytes, reads, writes. N_TOTALS: not recorded. */
-static const Total disk_totals[N_DISK_CLASSES][DEVICE_COUNTERS_MAX] = {
-        [DISK_PHYSICAL] = { TOTAL_DISK_READ_BYTES, TOTAL_DISK_WRITE_BYTES, TOTAL_DISK_READS, TOTAL_DISK_WRITES },
-        [DISK_VIRTUAL] = { TOTAL_VIRT_DISK_READ_BYTES, TOTAL_VIRT_DISK_WRITE_BYTES, N_TOTALS, N_TOTALS },
+/* The total of a counter of a class; NO_TOTAL if there is none. The first total is a counter of the kernel. */
+#define NO_TOTAL ((Total)0)
+
+static const Total disk_totals[N_DISK_CLASSES][N_DISK_COUNTED] = {
+#define X(id, class, member) [DISK_##class][DISK_COUNTED_##member] = TOTAL_##id,
+        DISK_TOTALS(X)
+#undef X
 };
 
-/* The block layer counts in unsigned long: on a 32-bit kernel, sectors and requests wrap at 2^32. */
-static const DeviceUnit disk_units[] = {
-        { .unit = 512, .max_per_s = 2 * GIB },
-        { .unit = 512, .max_per_s = 2 * GIB },
-        { .unit = 1, .max_per_s = 2097152 },
-        { .unit = 1, .max_per_s = 2097152 },
+static const Total net_totals[N_NET_CLASSES][N_NET_COUNTED] = {
+#define X(id, class, member) [NET_##class][NET_COUNTED_##member] = TOTAL_##id,
+        NET_TOTALS(X)
+#undef X
 };
 
-/* Sent bytes, received bytes. */
-static const Total net_totals[N_NET_CLASSES][DEVICE_COUNTERS_MAX] = {
-        [NET_LOOPBACK] = { TOTAL_NET_LO_SENT_BYTES, TOTAL_NET_LO_RECV_BYTES },
-        [NET_PHYSICAL] = { TOTAL_NET_SENT_BYTES, TOTAL_NET_RECV_BYTES },
-        [NET_VIRTUAL] = { TOTAL_NET_VIRT_SENT_BYTES, TOTAL_NET_VIRT_RECV_BYTES },
-};
-
-static const DeviceUnit net_units[] = {
-        { .unit = 1, .max_per_s = 2 * GIB },
-        { .unit = 1, .max_per_s = 2 * GIB },
-};
+#define X(member, decimals, family, family_unit, help, ...) { __VA_ARGS__ },
+static const DeviceUnit disk_units[] = { DISK_COUNTED(X) }, net_units[] = { NET_COUNTED(X) };
+#undef X
 
 _Static_assert(TOTAL_CPU_GUEST_NICE - TOTAL_CPU_USER == CPU_GUEST_NICE - CPU_USER, "CPU totals are in the order of the modes");
 
@@ -99,7 +90,7 @@ static void add_device(Account *account, const DeviceReading *reading, const Dev
 
         account->n_counter_resets += device_reading_add(reading, now, counted);
         for (size_t i = 0; i < reading->n_counters; i++)
-                if (totals[i] != N_TOTALS)
+                if (totals[i] != NO_TOTAL)
                         account->totals.value[totals[i]] += counted[i];
 }
 
@@ -118,7 +109,9 @@ static void advance_disks(Account *account, const Sample *sample, bool was_read)
                 const SampleDisk *disk = &sample->disks[i];
                 Device now = {
                         .class = (uint8_t)disk->class,
-                        .counters = { disk->read_bytes, disk->write_bytes, disk->reads, disk->writes },
+#define X(member, ...) .counters[DISK_COUNTED_##member] = disk->member,
+                        DISK_COUNTED(X)
+#undef X
                 };
 
                 assert(disk->class < N_DISK_CLASSES);
@@ -143,7 +136,9 @@ static void advance_nets(Account *account, const Sample *sample, bool was_read) 
                 const SampleNet *net = &sample->nets[i];
                 Device now = {
                         .class = (uint8_t)net->class,
-                        .counters = { net->sent_bytes, net->received_bytes },
+#define X(member, ...) .counters[NET_COUNTED_##member] = net->member,
+                        NET_COUNTED(X)
+#undef X
                 };
 
                 assert(net->class < N_NET_CLASSES);
@@ -189,17 +184,17 @@ void account_advance(Account *account, const Sample *sample) {
 static const RecordField disk_fields[] = {
         RECORD_TEXT_OF(Device, name),
         RECORD_NAME_OF(Device, class, N_DISK_CLASSES, sample_disk_class_names),
-        RECORD_VALUE_AS("read_bytes", Device, counters[0]),
-        RECORD_VALUE_AS("write_bytes", Device, counters[1]),
-        RECORD_VALUE_AS("reads", Device, counters[2]),
-        RECORD_VALUE_AS("writes", Device, counters[3]),
+#define X(member, ...) RECORD_VALUE_AS(#member, Device, counters[DISK_COUNTED_##member]),
+        DISK_COUNTED(X)
+#undef X
 };
 
 static const RecordField net_fields[] = {
         RECORD_TEXT_OF(Device, name),
         RECORD_NAME_OF(Device, class, N_NET_CLASSES, sample_net_class_names),
-        RECORD_VALUE_AS("sent_bytes", Device, counters[0]),
-        RECORD_VALUE_AS("received_bytes", Device, counters[1]),
+#define X(member, ...) RECORD_VALUE_AS(#member, Device, counters[NET_COUNTED_##member]),
+        NET_COUNTED(X)
+#undef X
 };
 
 static const Record disk_record = RECORD(Device, disk_fields), net_record = RECORD(Device, net_fields);

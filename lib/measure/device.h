@@ -30,7 +30,7 @@
 
 #include "measure/sample.h"
 
-#define DEVICE_COUNTERS_MAX 4
+#define DEVICE_COUNTERS_MAX ((size_t)N_DISK_COUNTED > (size_t)N_NET_COUNTED ? (size_t)N_DISK_COUNTED : (size_t)N_NET_COUNTED)
 
 typedef struct Device {
         char name[DEVICE_NAME_MAX];

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "measure/device_counter.h"
 #include "measure/kernel_counter.h"
 
 /* One bit each in Sample.have; also the `source` label of the self-metrics. */
@@ -85,17 +86,17 @@ extern const char *const sample_net_class_names[N_NET_CLASSES];   /* "loopback",
 typedef struct SampleDisk {
         char name[DEVICE_NAME_MAX];
         DiskClass class;
-        uint64_t read_bytes, write_bytes; /* sectors × 512 */
-        uint64_t reads, writes;           /* completed requests */
-        uint64_t io_ms;                   /* time with at least one I/O in flight */
+#define X(member, ...) uint64_t member;
+        DISK_COUNTERS(X)
+#undef X
 } SampleDisk;
 
 typedef struct SampleNet {
         char name[DEVICE_NAME_MAX];
         NetClass class;
-        uint64_t received_bytes, sent_bytes;
-        uint64_t received_packets, sent_packets;
-        uint64_t received_errors, sent_errors;
+#define X(member, ...) uint64_t member;
+        NET_COUNTERS(X)
+#undef X
 } SampleNet;
 
 #define MOUNT_POINT_MAX 256

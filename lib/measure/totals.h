@@ -23,11 +23,7 @@
         X(CPU_USER) X(CPU_NICE) X(CPU_SYSTEM) X(CPU_IDLE) X(CPU_IOWAIT) X(CPU_IRQ) /* in ticks */ \
         X(CPU_SOFTIRQ) X(CPU_STEAL) X(CPU_GUEST) X(CPU_GUEST_NICE)                 \
         X(CAPACITY_NS)           /* ∫ online CPUs dt */                            \
-        X(DISK_READ_BYTES) X(DISK_WRITE_BYTES) X(DISK_READS) X(DISK_WRITES)        \
-        X(VIRT_DISK_READ_BYTES) X(VIRT_DISK_WRITE_BYTES)                           \
-        X(NET_LO_SENT_BYTES) X(NET_LO_RECV_BYTES)                                  \
-        X(NET_SENT_BYTES) X(NET_RECV_BYTES)                                        \
-        X(NET_VIRT_SENT_BYTES) X(NET_VIRT_RECV_BYTES)                              \
+        DISK_TOTALS(X) NET_TOTALS(X)                                               \
         X(OBSERVED_NS)           /* time covered by observations of the CPUs */    \
         X(CPU_READINGS)          /* readings of the CPUs in this time */           \
         X(UNOBSERVED_NS)         /* gaps: daemon not running, or system suspended */ \

@@ -163,6 +163,14 @@ class Completeness(harness.TestCase):
                 self.assertEqual(documented.get(f"perfd_{subject}_{family}_total"), "counter", family)
             self.assertRegex(page, rf"(?m)^\.Li {key}( |$)")
 
+    def test_every_counter_of_a_device_is_in_the_manual(self):
+        page = (ROOT / "man" / "perfd-metrics.7").read_text()
+        documented = dict(re.findall(r"^\.It Li (\w+) Pq (\w+)", page, re.M))
+        text = (ROOT / "lib" / "measure" / "device_counter.h").read_text()
+        families = re.findall(r'^ +X\(\w+, +\d, +"(\w+)",', text, re.M)
+        self.assertGreater(len(families), 10)
+        self.assertEqual([family for family in families if documented.get(f"perfd_node_{family}_total") != "counter"], [])
+
     def test_every_reason_for_an_absent_number_is_in_the_manual(self):
         reasons = re.findall(r'{ "absent", "(.*)" }', (ROOT / "lib" / "measure" / "metric.c").read_text())
         self.assertGreater(len(reasons), 4)

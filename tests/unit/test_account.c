@@ -95,6 +95,43 @@ static void every_counter_lands_in_its_total(void **state) {
         bench_end(&b);
 }
 
+/* Returns true if the amount is added to exactly one total, by a meter that was restored since the counter was read. */
+static bool is_added_to_a_total(Bench *b, uint64_t *counter) {
+        const uint64_t amount = 7919;
+        size_t n = 0;
+        Totals before;
+
+        look_later(b);
+        before = *meter_totals(b->meter);
+        assert_int_equal(restart(b, BOOT, BOOT), 0);
+        *counter += amount;
+        look_later(b);
+        for (Total t = 0; t < N_TOTALS; t++)
+                n += total(b, t) - before.value[t] == amount;
+        return n == 1;
+}
+
+/* Totals, and the values in the record of a meter: that of a forgotten counter would start at zero. */
+static void every_counted_counter_of_a_device_has_a_total_across_restarts(void **state) {
+        Bench b;
+
+        (void)state;
+        bench_begin(&b, 1);
+        fake_disk(&b.now, "sda", DISK_PHYSICAL);
+        fake_net(&b.now, "eth0", NET_PHYSICAL);
+#define X(member, ...)                  \
+        b.now.disks[0].member = 100000; \
+        assert_true(is_added_to_a_total(&b, &b.now.disks[0].member));
+        DISK_COUNTED(X)
+#undef X
+#define X(member, ...)                 \
+        b.now.nets[0].member = 100000; \
+        assert_true(is_added_to_a_total(&b, &b.now.nets[0].member));
+        NET_COUNTED(X)
+#undef X
+        bench_end(&b);
+}
+
 static void a_sample_that_is_not_newer_is_ignored(void **state) {
         Bench b;
 
@@ -469,6 +506,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(the_first_sample_adds_nothing),
                 cmocka_unit_test(every_counter_lands_in_its_total),
+                cmocka_unit_test(every_counted_counter_of_a_device_has_a_total_across_restarts),
                 cmocka_unit_test(a_sample_that_is_not_newer_is_ignored),
                 cmocka_unit_test(cpu_time_that_decreases_slightly_adds_nothing_until_exceeded),
                 cmocka_unit_test(idle_time_that_decreases_by_three_seconds_restarts),

@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include <inttypes.h>
+
 #include "http/jobs/jobs_subject.h"
 #include "http/metrics.h"
 #include "http/node/node_subject.h"
@@ -47,6 +49,14 @@ static int teardown(void **state) {
 
 static bool says(const Fixture *fixture, const char *line) {
         return fixture->out.text && strstr(fixture->out.text, line);
+}
+
+static void assert_exposed(const Fixture *fixture, const char *name, uint64_t value) {
+        char line[160];
+
+        (void)snprintf(line, sizeof(line), "\n%s %" PRIu64 "\n", name, value);
+        if (!says(fixture, line))
+                fail_msg("no '%s'", line);
 }
 
 static size_t count(const Fixture *fixture, const char *word) {
@@ -116,6 +126,28 @@ static void counters_of_the_kernel_come_in_base_units(void **state) {
         assert_true(says(fixture, "\nperfd_last_sample_timestamp_seconds 1763676000\n"));
         assert_int_equal(count(fixture, "# TYPE perfd_node_cpu_seconds_total counter\n"), 1);
         check_contiguous(fixture);
+}
+
+static void every_counter_of_a_device_is_exposed(void **state) {
+        static const uint64_t scales[] = { [0] = 1, [3] = 1000 };
+        Fixture *fixture = *state;
+        Sample *sample = &fixture->snapshot.node.sample;
+        uint64_t n = 1000;
+
+#define X(member, decimals, ...) sample->disks[1].member = scales[decimals] * ++n;
+        DISK_COUNTERS(X)
+#undef X
+#define X(member, decimals, ...) sample->nets[1].member = scales[decimals] * ++n;
+        NET_COUNTERS(X)
+#undef X
+        assert_int_equal(node_subject_metrics(&fixture->exposition, &fixture->exchange), 0);
+        n = 1000;
+#define X(member, decimals, family, ...) assert_exposed(fixture, "perfd_node_" family "_total{device=\"disk1\",class=\"physical\"}", ++n);
+        DISK_COUNTERS(X)
+#undef X
+#define X(member, decimals, family, ...) assert_exposed(fixture, "perfd_node_" family "_total{device=\"eth1\",class=\"physical\"}", ++n);
+        NET_COUNTERS(X)
+#undef X
 }
 
 static void unread_values_are_absent_instead_of_zero(void **state) {
@@ -361,6 +393,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(no_family_is_written_twice, setup, teardown),
                 cmocka_unit_test_setup_teardown(samples_of_a_kpi_share_their_family, setup, teardown),
                 cmocka_unit_test_setup_teardown(counters_of_the_kernel_come_in_base_units, setup, teardown),
+                cmocka_unit_test_setup_teardown(every_counter_of_a_device_is_exposed, setup, teardown),
                 cmocka_unit_test_setup_teardown(unread_values_are_absent_instead_of_zero, setup, teardown),
                 cmocka_unit_test_setup_teardown(before_the_first_sample_there_is_no_node, setup, teardown),
                 cmocka_unit_test_setup_teardown(devices_beyond_the_limit_are_counted, setup, teardown),

@@ -104,6 +104,25 @@ static void every_counter_of_the_kernel_is_read(void **state) {
                 assert_int_not_equal(f->sample.counter[counter], 0);
 }
 
+/* The second reading reuses the arrays, which have been cleared. */
+static void every_counter_of_a_device_is_read(void **state) {
+        Fixture *f = *state;
+
+        start(f, "small");
+        read_at(f, 1);
+        memset(f->sample.disks, 0, f->sample.n_disks * sizeof(*f->sample.disks));
+        memset(f->sample.nets, 0, f->sample.n_nets * sizeof(*f->sample.nets));
+        read_at(f, 2);
+        assert_string_equal(f->sample.disks[0].name, "vda");
+        assert_string_equal(f->sample.nets[1].name, "eth0");
+#define X(member, ...) assert_int_not_equal(f->sample.disks[0].member, 0);
+        DISK_COUNTERS(X)
+#undef X
+#define X(member, ...) assert_int_not_equal(f->sample.nets[1].member, 0);
+        NET_COUNTERS(X)
+#undef X
+}
+
 static void an_old_kernel_has_fewer_sources(void **state) {
         Fixture *f = *state;
 
@@ -497,6 +516,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 test(every_source_of_a_tree_is_read),
                 test(every_counter_of_the_kernel_is_read),
+                test(every_counter_of_a_device_is_read),
                 test(an_old_kernel_has_fewer_sources),
                 test(a_file_larger_than_the_first_buffer_is_read_whole),
                 test(a_cpu_can_go_offline_and_return_between_ticks),

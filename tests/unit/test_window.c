@@ -69,6 +69,32 @@ static void run_three_seconds(Bench *b) {
         look(b);
 }
 
+/* Returns true if one metric is the difference of the total, which is not a value of any other metric here. */
+static bool has_metric(Total total) {
+        Totals begin = { .boottime_ns = SECOND, .have = ALL_SOURCES }, end = { .boottime_ns = 2 * SECOND, .have = ALL_SOURCES };
+        Window window = {};
+        MetricSet metrics;
+        Sample sample;
+        size_t n = 0;
+
+        fake_init(&sample, 1);
+        window_begin(&window, &begin, &sample);
+        sample_deinit(&sample);
+        end.value[total] = 7919;
+        window_metrics(&window, &end, 1, &metrics);
+        for (Metric metric = 0; metric < N_METRICS; metric++)
+                n += metrics.value[metric] == 7919;
+        return n == 1;
+}
+
+static void every_total_of_devices_is_a_metric(void **state) {
+        (void)state;
+#define X(id, ...) assert_true(has_metric(TOTAL_##id));
+        DISK_TOTALS(X)
+        NET_TOTALS(X)
+#undef X
+}
+
 static void a_window_excludes_everything_before_it(void **state) {
         Bench b;
 
@@ -546,6 +572,7 @@ static void adjacent_windows_add_up(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(every_total_of_devices_is_a_metric),
                 cmocka_unit_test(a_window_excludes_everything_before_it),
                 cmocka_unit_test(every_metric_has_a_derivation),
                 cmocka_unit_test(every_kernel_counter_is_a_metric),

@@ -9,8 +9,6 @@
 
 #define MEMORY(member, name, help) GAUGE(MEMINFO, Sample, memory.member, U64, name, "bytes", help)
 #define LOAD(member, value, name, help) GAUGE(LOADAVG, Sample, load.member, value, name, "", help)
-#define DISK(member, decimals, name, unit, help) COUNTER(DISKSTATS, SampleDisk, member, decimals, name, unit, help)
-#define NET(member, name, unit, help) COUNTER(NETDEV, SampleNet, member, 0, name, unit, help)
 #define FILESYSTEM(member, name, help) GAUGE(FILESYSTEMS, SampleFilesystem, member, U64, name, "bytes", help)
 
 const KernelFamily kernel_families[] = {
@@ -35,21 +33,16 @@ const KernelFamily kernel_families[] = {
 };
 
 static const KernelFamily disk_families[] = {
-        DISK(read_bytes, 0, "disk_read_bytes", "bytes", "Bytes read from the device"),
-        DISK(write_bytes, 0, "disk_written_bytes", "bytes", "Bytes written to the device"),
-        DISK(reads, 0, "disk_reads", "", "Completed reads"),
-        DISK(writes, 0, "disk_writes", "", "Completed writes"),
-        DISK(io_ms, 3, "disk_io_seconds", "seconds", "Time with at least one request in flight"),
+#define X(member, decimals, family, unit, help, ...) COUNTER(DISKSTATS, SampleDisk, member, decimals, family, unit, help),
+        DISK_COUNTERS(X)
+#undef X
         {},
 };
 
 static const KernelFamily net_families[] = {
-        NET(received_bytes, "network_received_bytes", "bytes", "Bytes received by the interface"),
-        NET(sent_bytes, "network_sent_bytes", "bytes", "Bytes sent by the interface"),
-        NET(received_packets, "network_received_packets", "", "Packets received"),
-        NET(sent_packets, "network_sent_packets", "", "Packets sent"),
-        NET(received_errors, "network_receive_errors", "", "Bad packets received"),
-        NET(sent_errors, "network_send_errors", "", "Packets that could not be sent"),
+#define X(member, decimals, family, unit, help, ...) COUNTER(NETDEV, SampleNet, member, decimals, family, unit, help),
+        NET_COUNTERS(X)
+#undef X
         {},
 };
 

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Counters that the kernel keeps for each disk and each interface
+ *
+ * A row defines all properties of a counter except its position in the kernel's text. Each row becomes a member of
+ * SampleDisk or SampleNet, a family of /metrics and a member of the JSON API. To add a counter: add a row here and
+ * read the value in daemon/sample/host/.
+ *
+ *   X(member, decimals, family, family_unit, help)
+ *   X(member, decimals, family, family_unit, help, unit, max_per_s)
+ *
+ * The kernel counts in units of 10^-decimals of the base unit; bytes of a disk are sectors × 512. `family` is the
+ * OpenMetrics family, without prefix and _total. A row of the second form is counted across resets: the Account keeps
+ * the value of each device in its record, as `member`. `unit` and `max_per_s` are those of a DeviceUnit: the block layer
+ * counts in unsigned long, so that sectors and requests wrap at 2^32 on a 32-bit kernel. tests/unit/test_sampler.c fails
+ * for a counter that is not read, and tests/unit/test_account.c for a counted one without total.
+ */
+
+#define DISK_COUNTED(X) \
+        X(read_bytes,  0, "disk_read_bytes",    "bytes", "Bytes read from the device",    512, UINT64_C(1) << 31) \
+        X(write_bytes, 0, "disk_written_bytes", "bytes", "Bytes written to the device",   512, UINT64_C(1) << 31) \
+        X(reads,       0, "disk_reads",         "",      "Completed reads",               1,   UINT64_C(1) << 21) \
+        X(writes,      0, "disk_writes",        "",      "Completed writes",              1,   UINT64_C(1) << 21)
+
+#define DISK_COUNTERS(X) \
+        DISK_COUNTED(X) \
+        X(io_ms,       3, "disk_io_seconds",    "seconds", "Time with at least one request in flight")
+
+#define NET_COUNTED(X) \
+        X(received_bytes,   0, "network_received_bytes",   "bytes", "Bytes received by the interface", 1, UINT64_C(1) << 31) \
+        X(sent_bytes,       0, "network_sent_bytes",       "bytes", "Bytes sent by the interface",     1, UINT64_C(1) << 31)
+
+#define NET_COUNTERS(X) \
+        NET_COUNTED(X) \
+        X(received_packets, 0, "network_received_packets", "", "Packets received") \
+        X(sent_packets,     0, "network_sent_packets",     "", "Packets sent") \
+        X(received_errors,  0, "network_receive_errors",   "", "Bad packets received") \
+        X(sent_errors,      0, "network_send_errors",      "", "Packets that could not be sent")
+
+/*
+ * Totals of the node: the sum of a counter over the devices of a class
+ *
+ *   X(ID, class, member)
+ *
+ * The metrics of a window are computed from these totals, see metric.h.
+ */
+
+#define DISK_TOTALS(X) \
+        X(DISK_READ_BYTES,       PHYSICAL, read_bytes) \
+        X(DISK_WRITE_BYTES,      PHYSICAL, write_bytes) \
+        X(DISK_READS,            PHYSICAL, reads) \
+        X(DISK_WRITES,           PHYSICAL, writes) \
+        X(VIRT_DISK_READ_BYTES,  VIRTUAL,  read_bytes) \
+        X(VIRT_DISK_WRITE_BYTES, VIRTUAL,  write_bytes)
+
+#define NET_TOTALS(X) \
+        X(NET_LO_SENT_BYTES,     LOOPBACK, sent_bytes) \
+        X(NET_LO_RECV_BYTES,     LOOPBACK, received_bytes) \
+        X(NET_SENT_BYTES,        PHYSICAL, sent_bytes) \
+        X(NET_RECV_BYTES,        PHYSICAL, received_bytes) \
+        X(NET_VIRT_SENT_BYTES,   VIRTUAL,  sent_bytes) \
+        X(NET_VIRT_RECV_BYTES,   VIRTUAL,  received_bytes)
+
+/* Indexes of the counted members in Device.counters. */
+enum {
+#define X(member, ...) DISK_COUNTED_##member,
+        DISK_COUNTED(X)
+#undef X
+        N_DISK_COUNTED,
+};
+
+enum {
+#define X(member, ...) NET_COUNTED_##member,
+        NET_COUNTED(X)
+#undef X
+        N_NET_COUNTED,
+};
