@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample/process.h"
 
-#include "sample/text.h"
+#include <string.h>
+
 #include "util/scan.h"
 
 /*
@@ -15,7 +16,7 @@ int process_stat_parse(const char *text, uint64_t *ret_start_ticks) {
         const char *p = strrchr(text, ')');
 
         if (!p)
-                return TEXT_MALFORMED;
+                return PROCESS_MALFORMED;
         p = scan_blanks(p + 1);
         if (*p == 'Z' || *p == 'X')
                 return PROCESS_ENDED;
@@ -26,5 +27,5 @@ int process_stat_parse(const char *text, uint64_t *ret_start_ticks) {
         }
 
         p = scan_u64(p, ret_start_ticks);
-        return p && *p == ' ' ? 0 : TEXT_MALFORMED;
+        return p && *p == ' ' ? 0 : PROCESS_MALFORMED;
 }

@@ -9,8 +9,9 @@
 
 #include <stdint.h>
 
-/* Returns the start time in clock ticks since boot. 0, TEXT_MALFORMED, or PROCESS_ENDED for a zombie process. */
+/* Returns the start time in clock ticks since boot. 0 or an outcome. */
 enum {
-        PROCESS_ENDED = 100, /* distinct from the outcomes in text.h */
+        PROCESS_MALFORMED = 1,
+        PROCESS_ENDED, /* a zombie process */
 };
 int process_stat_parse(const char *text, uint64_t *ret_start_ticks);

@@ -14,9 +14,10 @@
 
 #include "util/scoped.h"
 
-/* All positive: outcomes, see the conventions on errors. */
+/* Outcomes of all parsers in this folder that have none of their own. */
 enum {
         TEXT_MALFORMED = 1, /* *ret_fault has the reason, a static string */
+        DEVICE_LIST_OTHER,  /* the text names other devices than the list (devices.h) */
 };
 
 static inline int text_malformed(const char *fault, const char **ret_fault) {

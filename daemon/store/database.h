@@ -28,6 +28,7 @@ enum {
         DATABASE_REFUSED, /* the values can never be stored: too large, or against a constraint */
         DATABASE_FULL,    /* the disk is full, or the limit of PRAGMA max_page_count is reached */
         DATABASE_CORRUPT, /* not a database, or a damaged database */
+        DATABASE_QUOTA,   /* a limit of the user of the rows is reached; only of functions that get the limit */
 };
 
 /* Converts an SQLite result code to 0, an outcome, or a negative errno. */

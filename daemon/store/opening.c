@@ -74,22 +74,29 @@ static int undo(Database *database) {
         return r;
 }
 
-/* 0 with the database set up; SCHEMA_TOO_NEW, another outcome of database.h, or a negative errno. */
+static bool is_too_new(int64_t version) {
+        return version > schema_version(&migrations);
+}
+
+/* 0 with the database set up, unless its version is too new; an outcome of database.h; or a negative errno. */
 static int open_database(const Opening *opening, Database *ret, int64_t *ret_version) {
         int r;
 
         r = database_open(ret, opening->path);
         if (r == 0)
                 r = schema_setup(ret, opening->is_volatile, &migrations, ret_version);
-        if (r == 0)
-                r = database_check_statements(ret);
+        if (r != 0 || is_too_new(*ret_version))
+                return r;
+        r = database_check_statements(ret);
         return r != 0 ? r : undo(ret);
 }
 
 int opening_open_file(const char *path, Database *ret) {
-        int64_t version;
+        int64_t version = 0;
+        int r;
 
-        return open_database(&(Opening){ .path = (char *)path }, ret, &version);
+        r = open_database(&(Opening){ .path = (char *)path }, ret, &version);
+        return r == 0 && is_too_new(version) ? DATABASE_REFUSED : r;
 }
 
 static int say_too_new(const char *path, int64_t version, char **ret_note) {
@@ -121,7 +128,7 @@ static int open_or_begin_anew(const Opening *opening, Database *ret, char **ret_
         int r;
 
         r = open_database(opening, &database, &version);
-        if (r == SCHEMA_TOO_NEW)
+        if (r == 0 && is_too_new(version))
                 return say_too_new(opening->path, version, ret_note);
         if (r == DATABASE_CORRUPT) {
                 reason = strdup(database_error(&database));

@@ -22,7 +22,8 @@ typedef struct Opening {
 int opening_init(Opening *opening, const char *directory, bool is_volatile);
 void opening_deinit(Opening *opening);
 
-/* Opens or creates one file, without the lock. 0, SCHEMA_TOO_NEW of schema.h, an outcome of database.h, or a negative errno. */
+/* Opens or creates one file, without the lock. 0, an outcome of database.h (DATABASE_REFUSED: a newer perfd wrote the file), or a negative
+ * errno. */
 int opening_open_file(const char *path, Database *ret);
 
 /* Takes the lock, opens or creates the file and migrates it; moves a corrupt file aside and creates a new one. Can be repeated.

@@ -129,7 +129,7 @@ int schema_setup(Database *database, bool is_volatile, const Migrations *migrati
                 return r;
         *ret_version = version;
         if (version > schema_version(migrations))
-                return SCHEMA_TOO_NEW;
+                return 0;
         sqlite3_db_config(database->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
 
         if (version == 0)

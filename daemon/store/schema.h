@@ -21,12 +21,8 @@ typedef struct Migrations {
         int n;
 } Migrations;
 
-enum {
-        SCHEMA_TOO_NEW = DATABASE_CORRUPT + 1, /* besides the outcomes of database.h */
-};
-
 /* Identifies an open file, sets the connection up, creates or migrates the tables, and checks them. *ret_version: version of
- * the file as found. */
+ * the file as found; a file of a version above schema_version() is only identified. */
 int schema_setup(Database *database, bool is_volatile, const Migrations *migrations, int64_t *ret_version);
 /* Writes a page without a change, to check whether writing works. Call inside a transaction. */
 int schema_touch(Database *database);

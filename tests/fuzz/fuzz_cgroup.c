@@ -47,7 +47,7 @@ static void fuzz_disks(const char *text, size_t size) {
 
                 while ((r = cgroup_parse_next_io(files[i], &p, &io)) == 0)
                         assert(p > text && p <= text + size && p[-1] == '\n');
-                assert(r == CGROUP_TEXT_END || r == TEXT_MALFORMED);
+                assert(r == CGROUP_TEXT_END || r == CGROUP_TEXT_MALFORMED);
 
                 assert((cgroup_devices_sum(&devices, files[i], text, &sample) == 0) == (r == CGROUP_TEXT_END));
                 assert((sample.have != 0) == (r == CGROUP_TEXT_END));
@@ -65,7 +65,7 @@ static void fuzz_lines(const char *text, size_t size) {
                 assert(line.controllers + line.n_controllers + 1 == line.path);
                 assert(line.path + line.n_path + 1 == p);
         }
-        assert(r == CGROUP_TEXT_END || r == TEXT_MALFORMED);
+        assert(r == CGROUP_TEXT_END || r == CGROUP_TEXT_MALFORMED);
 
         (void)cgroup_parse_populated(text);
 }

@@ -60,12 +60,12 @@ static void invalid_disk_lines_are_refused(void **state) {
         for (size_t i = 0; i < N_ELEMENTS(v2); i++) {
                 const char *p = v2[i];
 
-                assert_int_equal(cgroup_parse_next_io(CGROUP_FILE_IO_STAT, &p, &io), TEXT_MALFORMED);
+                assert_int_equal(cgroup_parse_next_io(CGROUP_FILE_IO_STAT, &p, &io), CGROUP_TEXT_MALFORMED);
         }
         for (size_t i = 0; i < N_ELEMENTS(v1); i++) {
                 const char *p = v1[i];
 
-                assert_int_equal(cgroup_parse_next_io(CGROUP_FILE_V1_IO_BYTES, &p, &io), TEXT_MALFORMED);
+                assert_int_equal(cgroup_parse_next_io(CGROUP_FILE_V1_IO_BYTES, &p, &io), CGROUP_TEXT_MALFORMED);
         }
 }
 

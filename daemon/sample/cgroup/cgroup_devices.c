@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sample/text.h"
 #include "util/array.h"
 #include "util/file.h"
 #include "util/scan.h"
@@ -196,7 +197,7 @@ int cgroup_devices_sum(CgroupDevices *devices, CgroupFile file, const char *text
                 sum.writes += io.writes;
         }
         if (r != CGROUP_TEXT_END)
-                return r;
+                return TEXT_MALFORMED;
 
         add_sum(file, &sum, ret);
         return 0;

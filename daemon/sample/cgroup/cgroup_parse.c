@@ -315,7 +315,7 @@ static int io_stat_next(const char **p, CgroupIo *ret) {
                 at = past ? past : *at ? scan_io_word(at, ret) : NULL;
         }
         if (!at)
-                return TEXT_MALFORMED;
+                return CGROUP_TEXT_MALFORMED;
 
         *p = at + 1;
         return 0;
@@ -340,7 +340,7 @@ static int blkio_next(CgroupFile file, const char **p, CgroupIo *ret) {
 
                 *p = scan_blkio_line(*p, ret, &operation, &v);
                 if (!*p)
-                        return TEXT_MALFORMED;
+                        return CGROUP_TEXT_MALFORMED;
 
                 if (strncmp(operation, "Read ", 5) == 0)
                         *(file == CGROUP_FILE_V1_IO_BYTES ? &ret->read_bytes : &ret->reads) = v;
@@ -379,7 +379,7 @@ int cgroup_parse_next_line(const char **p, CgroupLine *ret) {
         controllers = scan_u64(*p, &id);
         path = end && controllers && *controllers == ':' ? memchr(controllers + 1, ':', (size_t)(end - controllers - 1)) : NULL;
         if (!path)
-                return TEXT_MALFORMED;
+                return CGROUP_TEXT_MALFORMED;
 
         *ret = (CgroupLine){
                 .controllers = controllers + 1,

@@ -59,11 +59,13 @@ typedef struct CgroupIo {
         uint64_t read_bytes, write_bytes, reads, writes;
 } CgroupIo;
 
+/* Outcomes of the walks below. */
 enum {
-        CGROUP_TEXT_END = 100, /* end of text */
+        CGROUP_TEXT_END = 1,
+        CGROUP_TEXT_MALFORMED, /* *p is invalid */
 };
 
-/* Parses the next device and advances *p. Returns 0, CGROUP_TEXT_END or TEXT_MALFORMED, after which *p is invalid. */
+/* Parses the next device and advances *p. Returns 0 or an outcome. */
 int cgroup_parse_next_io(CgroupFile file, const char **p, CgroupIo *ret);
 
 /* A line of proc/PID/cgroup: "4:cpu,cpuacct:/path". The texts are not NUL-terminated. */
@@ -72,7 +74,7 @@ typedef struct CgroupLine {
         size_t n_controllers, n_path;
 } CgroupLine;
 
-/* Returns 0, CGROUP_TEXT_END or TEXT_MALFORMED. */
+/* Returns 0 or an outcome. */
 int cgroup_parse_next_line(const char **p, CgroupLine *ret);
 
 /*

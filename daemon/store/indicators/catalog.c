@@ -151,8 +151,10 @@ static int slot_fill(CatalogSlot *slot, Database *database, const CatalogNames *
                 r = term_id(database, names->component, &entry.component);
         if (r == 0)
                 r = read_index(&entry, database);
-        if (r == 0 && !entry.is_known && headroom->n_names-- <= 0)
-                return CATALOG_REFUSED;
+        if (r == 0 && !entry.is_known && headroom->n_names-- <= 0) {
+                headroom->lacks_name = true;
+                return DATABASE_QUOTA;
+        }
         if (r == 0 && !entry.is_known)
                 r = show_component(database, entry.component, names);
         if (r != 0)

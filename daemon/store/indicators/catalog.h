@@ -39,6 +39,7 @@ typedef struct CatalogEntry {
 typedef struct Headroom {
         int64_t uid, n_names, n_series;
         bool is_valid;
+        bool lacks_name; /* catalog_find() has refused a new name */
 } Headroom;
 /* Finds the headroom of a user; without a limit if is_exempt. *ret is borrowed until the next call. 0 or an outcome of database.h. */
 int catalog_find_headroom(Catalog *catalog, Database *database, int64_t uid, bool is_exempt, Headroom **ret);
@@ -51,10 +52,7 @@ typedef struct CatalogNames {
 } CatalogNames;
 
 /* Finds the entry of a name and component of the headroom's user, and inserts a new one if needed. *ret is borrowed until the
- * next call. 0, CATALOG_REFUSED: there is no headroom for a new name; or an outcome of database.h. */
-enum {
-        CATALOG_REFUSED = SERIES_REFUSED + 1,
-};
+ * next call. 0 or an outcome of database.h; DATABASE_QUOTA: there is no headroom for a new name. */
 int catalog_find(Catalog *catalog, Database *database, const CatalogNames *names, Headroom *headroom, CatalogEntry **ret);
 /* Counts a stored result. 0 or an outcome of database.h. */
 typedef struct CatalogResult {

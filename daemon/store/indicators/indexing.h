@@ -16,7 +16,7 @@
 
 /* Checks whether results remain to be indexed. 0 or an outcome of database.h, as below. */
 int indexing_find(Database *database, bool *ret_has_work);
-/* Indexes a stored result that has no series. n_new_max: as for series_find(). 0, SERIES_REFUSED or an outcome of database.h. */
+/* Indexes a stored result that has no series. n_new_max: as for series_find(). */
 int indexing_index_row(Database *database, Catalog *catalog, int64_t row, int64_t *n_new_max);
 /* Indexes some rows, inside a transaction, which must be rolled back after an outcome. */
 int indexing_step(Database *database, Catalog *catalog, bool *ret_has_more);

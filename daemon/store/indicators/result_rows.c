@@ -154,31 +154,28 @@ static int apply_again(RowSet *set, const Item *item, const Sender *sender, Data
                 .id = item->id, .name = item->name, .component = item->component, .document = item->document, .version = item->version,
                 .score = item->score, .exit_status = item->exit_status, .uid = sender->uid, .replaces = item->replaces.integer,
         };
+        StoredAgain of_content, of_specification = STORED_AGAIN_UNCHANGED, of_stack = STORED_AGAIN_UNCHANGED;
         char difference[STORED_AGAIN_TEXT_MAX] = "";
         ResultsStored *stored = stored_of(set);
         int r;
 
-        r = stored_again_apply(database, catalog, &sent, &sender->headroom->n_series, difference);
-        stored->has_replaced |= r == STORED_AGAIN_REPLACED;
-        stored->has_filled |= r == STORED_AGAIN_COMPLETED;
-        if (r == STORED_AGAIN_REPLACED || r == STORED_AGAIN_COMPLETED)
-                r = 0;
-        if (stored->difference[0] == '\0')
-                memcpy(stored->difference, difference, sizeof(difference));
-        if (r == 0 && specification != 0) {
-                r = stored_again_specify(database, item->id, sender->uid, specification);
-                stored->has_completed_specification |= r == STORED_AGAIN_COMPLETED;
-                stored->has_other_specification |= r == STORED_AGAIN_DIFFERS;
-                if (r == STORED_AGAIN_COMPLETED || r == STORED_AGAIN_DIFFERS)
-                        r = 0;
-        }
-        if (r != 0 || stack == 0)
+        r = stored_again_apply(database, catalog, &sent, &sender->headroom->n_series, &of_content, difference);
+        if (r == 0 && specification != 0)
+                r = stored_again_specify(database, &sent, specification, &of_specification);
+        if (r == 0 && stack != 0)
+                r = stack_rows_complete(database, catalog_series(catalog), &sent, stack, &sender->headroom->n_series, &of_stack);
+        if (r != 0)
                 return r;
 
-        r = stack_rows_complete(database, catalog_series(catalog), item->id, sender->uid, stack, &sender->headroom->n_series);
-        stored->has_completed_stack |= r == STACK_ROWS_COMPLETED;
-        stored->has_other_stack |= r == STACK_ROWS_DIFFER;
-        return r == STACK_ROWS_COMPLETED || r == STACK_ROWS_DIFFER ? 0 : r;
+        stored->has_replaced |= of_content == STORED_AGAIN_REPLACED;
+        stored->has_filled |= of_content == STORED_AGAIN_COMPLETED;
+        stored->has_completed_specification |= of_specification == STORED_AGAIN_COMPLETED;
+        stored->has_other_specification |= of_specification == STORED_AGAIN_DIFFERS;
+        stored->has_completed_stack |= of_stack == STORED_AGAIN_COMPLETED;
+        stored->has_other_stack |= of_stack == STORED_AGAIN_DIFFERS;
+        if (stored->difference[0] == '\0')
+                memcpy(stored->difference, difference, sizeof(difference));
+        return 0;
 }
 
 /* *ret_is_new: the result was not stored before. */
@@ -404,8 +401,8 @@ static int apply_carefully(RowSet *set, Database *database, Catalog *catalog, in
                 r = catalog_find_headroom(catalog, database, uid, false, &headroom);
         if (r == 0)
                 r = apply_items(set, database, catalog, headroom);
-        if (r == CATALOG_REFUSED || r == SERIES_REFUSED)
-                r = refuse_items(set, database, catalog, uid, r == CATALOG_REFUSED ? RESOURCE_NAMES : RESOURCE_SERIES);
+        if (r == DATABASE_QUOTA)
+                r = refuse_items(set, database, catalog, uid, headroom->lacks_name ? RESOURCE_NAMES : RESOURCE_SERIES);
         return r != 0 ? r : database_exec(database, "RELEASE headroom");
 }
 

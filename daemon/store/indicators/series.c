@@ -172,7 +172,7 @@ static int find_or_insert(Database *database, const SeriesKey *key, uint64_t has
         if (r == 0 && entry.id == 0)
                 r = is_stored(database, result_id, &is_there);
         if (r == 0 && entry.id == 0 && !is_there && n_new_max && *n_new_max <= 0)
-                return SERIES_REFUSED;
+                return DATABASE_QUOTA;
         if (r == 0 && entry.id == 0 && !is_there) {
                 if (n_new_max)
                         (*n_new_max)--;

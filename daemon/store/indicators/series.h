@@ -33,11 +33,8 @@ typedef struct SeriesEntry {
 /*
  * Finds a series, or inserts a new one. For a result that is already stored (result_id of 16 bytes; NULL: it is not stored)
  * only finds, and the id may be 0. n_new_max: the number of series that may still be inserted, which is decremented; NULL: any
- * number. 0, SERIES_REFUSED, or an outcome of database.h, as for all functions below.
+ * number. 0 or an outcome of database.h, as for all functions below; DATABASE_QUOTA: *n_new_max is used up.
  */
-enum {
-        SERIES_REFUSED = 100, /* different from the outcomes of database.h */
-};
 int series_find(Series *series, Database *database, const SeriesKey *key, const void *result_id, int64_t *n_new_max, SeriesEntry *ret);
 /* Forgets the ids: after a rollback, or when series were removed. */
 void series_forget(Series *series);

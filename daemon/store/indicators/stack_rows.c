@@ -276,11 +276,12 @@ static int complete(Database *database, Series *series, int64_t row, int64_t old
         return r != 0 ? r : database_run(database, &stored_update, FIELDS(field_i64(row), field_i64(stack), field_i64(new_series)));
 }
 
-int stack_rows_complete(Database *database, Series *series, Field result_id, uint32_t uid, int64_t stack, int64_t *n_new_max) {
-        Prepared *find = database_prepare(database, &stored_find, FIELDS(result_id, field_u64(uid)));
+int stack_rows_complete(Database *database, Series *series, const SentAgain *sent, int64_t stack, int64_t *n_new_max, StoredAgain *ret) {
+        Prepared *find = database_prepare(database, &stored_find, FIELDS(sent->id, field_u64(sent->uid)));
         int64_t row, old_stack, old_series;
         int r;
 
+        *ret = STORED_AGAIN_UNCHANGED;
         r = database_step(database, find);
         if (r != DATABASE_ROW)
                 return r;
@@ -290,11 +291,15 @@ int stack_rows_complete(Database *database, Series *series, Field result_id, uin
         r = database_finish(database, find);
         if (r != 0 || old_stack == stack)
                 return r;
-        if (old_stack != 0)
-                return STACK_ROWS_DIFFER;
+        if (old_stack != 0) {
+                *ret = STORED_AGAIN_DIFFERS;
+                return 0;
+        }
 
         r = complete(database, series, row, old_series, stack, n_new_max);
-        if (r == 0)
-                series_forget(series); /* the old series may have lost its last point */
-        return r == 0 ? STACK_ROWS_COMPLETED : r;
+        if (r != 0)
+                return r;
+        series_forget(series); /* the old series may have lost its last point */
+        *ret = STORED_AGAIN_COMPLETED;
+        return 0;
 }

@@ -13,6 +13,7 @@
 #include "request/request.h"
 #include "store/database.h"
 #include "store/indicators/series.h"
+#include "store/indicators/stored_again.h"
 #include "store/pack.h"
 #include "store/store_subject.h"
 
@@ -44,10 +45,6 @@ int stack_rows_find(Database *database, StackSet *set, size_t number, uint32_t u
 /* Removes those stacks of the set that no result refers to. */
 int stack_rows_drop_unused(Database *database, const StackSet *set);
 
-/* Gives a stored result of the user the stack if it has none; then its point moves to the series of the stack. n_new_max: as for
- * series_find(). 0, STACK_ROWS_COMPLETED or STACK_ROWS_DIFFER; SERIES_REFUSED; or an outcome of database.h. */
-enum {
-        STACK_ROWS_COMPLETED = SERIES_REFUSED + 2,
-        STACK_ROWS_DIFFER, /* the result has another stack, which stays */
-};
-int stack_rows_complete(Database *database, Series *series, Field result_id, uint32_t uid, int64_t stack, int64_t *n_new_max);
+/* Gives the stored result the stack if it has none; then its point moves to the series of the stack. n_new_max: as for series_find().
+ * 0 or an outcome of database.h. */
+int stack_rows_complete(Database *database, Series *series, const SentAgain *sent, int64_t stack, int64_t *n_new_max, StoredAgain *ret);

@@ -139,8 +139,6 @@ static bool put_filled(JsonText stored, JsonText sent, unsigned depth, Json *jso
 
 /* --- the stored result ---------------------------------------------------------------------------- */
 
-_Static_assert((int)STORED_AGAIN_COMPLETED > (int)CATALOG_REFUSED, "the outcomes differ");
-
 enum { STORED_DOCUMENT, STORED_STATUS, STORED_ROW, STORED_SERIES, STORED_TIME, STORED_IS_SAME, N_COLUMNS };
 STATEMENT stored_find = {
         "SELECT document, ifnull(exit_status, 0), row, ifnull(series, 0), time_ms,"
@@ -210,14 +208,15 @@ static int update(Database *database, Catalog *catalog, const SentAgain *sent, c
         return r == 0 ? indexing_index_row(database, catalog, found->row, n_new_max) : r;
 }
 
-int stored_again_apply(Database *database, Catalog *catalog, const SentAgain *sent, int64_t *n_new_max,
-                       char ret[static STORED_AGAIN_TEXT_MAX]) {
+int stored_again_apply(Database *database, Catalog *catalog, const SentAgain *sent, int64_t *n_new_max, StoredAgain *ret,
+                       char ret_difference[static STORED_AGAIN_TEXT_MAX]) {
         Prepared *row = database_prepare(database, &stored_find, FIELDS(sent->id, field_u64(sent->uid), sent->name, sent->component));
         scoped(found_deinit) Found found = {};
         bool is_change, replaces;
         int r;
 
-        ret[0] = '\0';
+        *ret = STORED_AGAIN_UNCHANGED;
+        ret_difference[0] = '\0';
         r = database_step(database, row);
         if (r != DATABASE_ROW)
                 return r;
@@ -229,12 +228,12 @@ int stored_again_apply(Database *database, Catalog *catalog, const SentAgain *se
         is_change = found.has_filled || found.difference.n > 0;
         replaces = sent->replaces && found.is_same_name && is_change;
         if (found.difference.n > 0 && !replaces)
-                (void)snprintf(ret, STORED_AGAIN_TEXT_MAX, "%.*s", (int)utf8_cut(found.difference.text, STORED_AGAIN_TEXT_MAX - 1),
-                               found.difference.text);
+                (void)snprintf(ret_difference, STORED_AGAIN_TEXT_MAX, "%.*s",
+                               (int)utf8_cut(found.difference.text, STORED_AGAIN_TEXT_MAX - 1), found.difference.text);
         if (!replaces && !found.has_filled)
                 return 0;
-        r = update(database, catalog, sent, &found, n_new_max);
-        return r != 0 ? r : replaces ? STORED_AGAIN_REPLACED : STORED_AGAIN_COMPLETED;
+        *ret = replaces ? STORED_AGAIN_REPLACED : STORED_AGAIN_COMPLETED;
+        return update(database, catalog, sent, &found, n_new_max);
 }
 
 /* --- specification ------------------------------------------------------------------------------- */
@@ -242,16 +241,15 @@ int stored_again_apply(Database *database, Catalog *catalog, const SentAgain *se
 STATEMENT specification_find = { "SELECT ifnull(max(ifnull(specification, 0)), -1) FROM result WHERE id = ?1 AND uid = ?2", 1 };
 STATEMENT specification_set = { "UPDATE result SET specification = ?3 WHERE id = ?1 AND uid = ?2", 0 };
 
-int stored_again_specify(Database *database, Field result_id, uint32_t uid, int64_t specification) {
+int stored_again_specify(Database *database, const SentAgain *sent, int64_t specification, StoredAgain *ret) {
         int64_t stored = -1; /* -1: the result of another user */
         int r;
 
-        r = database_get(database, &specification_find, FIELDS(result_id, field_u64(uid)), &stored);
+        *ret = STORED_AGAIN_UNCHANGED;
+        r = database_get(database, &specification_find, FIELDS(sent->id, field_u64(sent->uid)), &stored);
         if (r != 0 || stored == -1 || stored == specification)
                 return r;
-        if (stored != 0)
-                return STORED_AGAIN_DIFFERS;
 
-        r = database_run(database, &specification_set, FIELDS(result_id, field_u64(uid), field_i64(specification)));
-        return r == 0 ? STORED_AGAIN_COMPLETED : r;
+        *ret = stored != 0 ? STORED_AGAIN_DIFFERS : STORED_AGAIN_COMPLETED;
+        return stored != 0 ? 0 : database_run(database, &specification_set, FIELDS(sent->id, field_u64(sent->uid), field_i64(specification)));
 }

@@ -24,18 +24,20 @@ typedef struct SentAgain {
         bool replaces;
 } SentAgain;
 
-/*
- * Completes or replaces the content of the user's result of this id. ret: the first difference that stays, such as
- * "@result.elapsed is 1.5, and is 1.2 now"; "": none. n_new_max: as for series_find(). 0, STORED_AGAIN_COMPLETED, STORED_AGAIN_REPLACED,
- * SERIES_REFUSED, or an outcome of database.h.
- */
-int stored_again_apply(Database *database, struct Catalog *catalog, const SentAgain *sent, int64_t *n_new_max,
-                       char ret[static STORED_AGAIN_TEXT_MAX]);
-
-/* Gives the user's result of this id the specification if it has none. 0, an outcome below, or an outcome of database.h. */
-enum {
-        STORED_AGAIN_COMPLETED = 110, /* behind the outcomes of catalog.h */
+/* What became of a stored content, specification or stack. */
+typedef enum StoredAgain {
+        STORED_AGAIN_UNCHANGED,
+        STORED_AGAIN_COMPLETED,
         STORED_AGAIN_REPLACED,
-        STORED_AGAIN_DIFFERS, /* it has another one, which stays */
-};
-int stored_again_specify(Database *database, Field result_id, uint32_t uid, int64_t specification);
+        STORED_AGAIN_DIFFERS, /* the result has another one, which stays */
+} StoredAgain;
+
+/*
+ * Completes or replaces the content of the user's result of this id. ret_difference: the first difference that stays, such as
+ * "@result.elapsed is 1.5, and is 1.2 now"; "": none. n_new_max: as for series_find(). 0 or an outcome of database.h.
+ */
+int stored_again_apply(Database *database, struct Catalog *catalog, const SentAgain *sent, int64_t *n_new_max, StoredAgain *ret,
+                       char ret_difference[static STORED_AGAIN_TEXT_MAX]);
+
+/* Gives the user's result of this id the specification if it has none. 0 or an outcome of database.h. */
+int stored_again_specify(Database *database, const SentAgain *sent, int64_t specification, StoredAgain *ret);
