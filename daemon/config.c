@@ -194,7 +194,7 @@ static int parse_choice(const char *words, const char *text, uint64_t *ret) {
 static int setting_parse_number(const Setting *setting, const char *text, uint64_t *ret) {
         uint64_t v = 0;
         bool b = false;
-        int r;
+        int r = -EINVAL;
 
         switch (setting->type) {
         case TYPE_DURATION:
@@ -218,9 +218,17 @@ static int setting_parse_number(const Setting *setting, const char *text, uint64
                 r = parse_choice(setting->expected, text, &v);
                 break;
         case TYPE_COUNT:
-        default:
                 r = parse_u64(text, &v);
+                break;
+        case TYPE_PATH:
+        case TYPE_LISTEN:
+        case TYPE_PATTERNS:
+        case TYPE_HOSTS:
+        case TYPE_LABEL:
+        case TYPE_WEIGHTS:
+                break; /* no numbers */
         }
+        assert(r >= 0);
         if (r != 0 || v > setting->max || (v < setting->min && (v > 0 || setting->type != TYPE_INTERVAL)))
                 return CONFIG_INVALID;
 

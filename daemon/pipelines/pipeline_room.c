@@ -94,9 +94,13 @@ static int complete(void *state, const StoreDone *done, Answer *ret) {
                 return desk_answer(ret, STATUS_NOT_FOUND, "pipeline_report.job", "no such job on this node; it may have expired");
         case STORE_DENIED:
                 return desk_answer(ret, STATUS_DENIED, "pipeline_report.job", "this job belongs to another user");
-        default:
-                return desk_answer_store_failed(ret, room->store);
+        case STORE_DUPLICATE:
+        case STORE_CONFLICT:
+        case STORE_QUOTA:
+        case STORE_FAILED:
+                break;
         }
+        return desk_answer_store_failed(ret, room->store);
 }
 
 const Kind pipeline_room_kinds[1] = { { REQUEST_PIPELINE_REPORT, "pipeline report", place, complete, NULL } };

@@ -48,18 +48,15 @@ static const struct {
 };
 
 const char *metric_raw_key(Metric metric) {
-        switch ((int)metric) {
-        case METRIC_CPU_MAX:
-                return "max_t_(cpu_pct_per_cpu_avg)";
-        case METRIC_CPU_MIN_MAX:
-                return "max_t_(cpu_pct_per_cpu_min)";
-        case METRIC_CPU_MAX_MAX:
-                return "max_t_(cpu_pct_per_cpu_max)";
-        case METRIC_MEM_MAX:
-                return "max_t_(mem_percent)";
-        }
+        static const char *const raw_keys[N_METRICS] = {
+                [METRIC_CPU_MAX] = "max_t_(cpu_pct_per_cpu_avg)",
+                [METRIC_CPU_MIN_MAX] = "max_t_(cpu_pct_per_cpu_min)",
+                [METRIC_CPU_MAX_MAX] = "max_t_(cpu_pct_per_cpu_max)",
+                [METRIC_MEM_MAX] = "max_t_(mem_percent)",
+        };
 
-        return metric_info[metric].key;
+        assert(metric < N_METRICS);
+        return raw_keys[metric] ?: metric_info[metric].key;
 }
 
 bool metric_is_of_cpu_readings(Metric metric) {
