@@ -1,48 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <ini.h>
-#include <limits.h>
 #include <string.h>
 
-#include "document/indicator.h"
 #include "document/indicator_model.h"
-#include "sample/detection/pattern.h"
-#include "user_database.h"
+#include "setting.h"
 #include "util/clock.h"
-#include "util/parse.h"
 #include "util/scan.h"
 #include "util/scoped.h"
-#include "weights.h"
-
-typedef enum SettingType {
-        TYPE_DURATION, TYPE_INTERVAL, /* an interval may also be 0, for none */
-        TYPE_SIZE,
-        TYPE_COUNT,
-        TYPE_BOOL,
-        TYPE_MODE,
-        TYPE_PATH,   /* absolute */
-        TYPE_LISTEN, /* ADDRESS:PORT or off */
-        TYPE_PATTERNS, /* cgroup patterns, separated by blanks */
-        TYPE_GROUP,  /* group name or number, or empty */
-        TYPE_HOSTS,  /* host names, separated by blanks */
-        TYPE_LABEL,  /* key of a label of jobs, or empty */
-        TYPE_CHOICE, /* one of the words in `expected`, "A or B"; stored as an index */
-        TYPE_WEIGHTS, /* see the syntax in weights.h */
-} SettingType;
-
-typedef struct Setting {
-        const char *section, *key;
-        SettingType type;
-        size_t offset, size;
-        const char *initial;
-        uint64_t min, max;    /* limits in ns, bytes, or the number itself */
-        const char *expected; /* follows "expected " in error messages */
-        bool needs_restart;
-} Setting;
 
 #define MS NS_PER_MS
 #define S NS_PER_S
@@ -98,9 +66,9 @@ static const Setting settings[] = {
         { "jobs", "checkpoint_interval", TYPE_DURATION, AT(jobs.checkpoint_interval_ns), "10s", S, 600 * S, "a time from 1s to 10min", false },
         { "jobs", "timeline_points", TYPE_COUNT, AT(jobs.timeline_points), "120", 2, 1000, "an even number from 2 to 1000", false },
         { "jobs", "linger", TYPE_DURATION, AT(jobs.linger_ns), "30s", 0, 86400 * S, "a time of at most 1d", false },
-        { "patterns", "slurm", TYPE_PATTERNS, AT(patterns.slurm), "/*.slice/{node}slurmstepd.scope/job_{job} /{node}slurmstepd.scope/job_{job}", 0, 0, PATTERNS, false },
-        { "patterns", "slurm_sluid", TYPE_PATTERNS, AT(patterns.slurm_sluid), "/*.slice/{node}slurmstepd.scope/{sluid} /{node}slurmstepd.scope/{sluid}", 0, 0, PATTERNS, false },
-        { "patterns", "slurm_v1", TYPE_PATTERNS, AT(patterns.slurm_v1), "/slurm{node}/uid_{uid}/job_{job}", 0, 0, PATTERNS, false },
+        { "patterns", "slurm", TYPE_PATTERNS_EXCLUSIVE, AT(patterns.slurm), "/*.slice/{node}slurmstepd.scope/job_{job} /{node}slurmstepd.scope/job_{job}", 0, 0, PATTERNS, false },
+        { "patterns", "slurm_sluid", TYPE_PATTERNS_EXCLUSIVE, AT(patterns.slurm_sluid), "/*.slice/{node}slurmstepd.scope/{sluid} /{node}slurmstepd.scope/{sluid}", 0, 0, PATTERNS, false },
+        { "patterns", "slurm_v1", TYPE_PATTERNS_EXCLUSIVE, AT(patterns.slurm_v1), "/slurm{node}/uid_{uid}/job_{job}", 0, 0, PATTERNS, false },
         { "patterns", "kubernetes", TYPE_PATTERNS, AT(patterns.kubernetes), "/kubepods.slice/**/kubepods-*pod{job}.slice /kubepods/**/pod{job}", 0, 0, PATTERNS, false },
         { "patterns", "scope", TYPE_PATTERNS, AT(patterns.scope), "", 0, 0, PATTERNS, false },
         { "patterns", "service", TYPE_PATTERNS, AT(patterns.service), "", 0, 0, PATTERNS, false },
@@ -113,165 +81,14 @@ static const Setting settings[] = {
         { "metrics", "finished_for", TYPE_DURATION, AT(jobs.metrics_finished_ns), "10min", 0, DAY, "a time of at most 1d", false },
 };
 
-static int parse_mode(const char *text, uint64_t *ret) {
-        uint64_t v = 0;
-
-        if (*text == '\0' || strspn(text, "01234567") != strlen(text) || strlen(text) > 4)
-                return PARSE_MALFORMED;
-        for (; *text; text++)
-                v = v * 8 + (uint64_t)(*text - '0');
-
-        *ret = v;
-        return 0;
-}
-
-static int parse_group(const char *text, uint64_t *ret) {
-        uint32_t gid = INGEST_NO_ADMIN_GID;
-
-        if (*text && user_database_find_group(text, &gid) != 0)
-                return CONFIG_INVALID;
-        *ret = gid;
-        return 0;
-}
-
-/* Checks the syntax only: whether the address exists is known when it is bound. */
-static bool listen_is_valid(const char *text) {
-        const char *colon = strrchr(text, ':');
-        char address[CONFIG_TEXT_MAX];
-        struct in6_addr in6;
-        struct in_addr in;
-        uint64_t port;
-        size_t n;
-
-        if (strcmp(text, "off") == 0)
-                return true;
-        if (!colon || parse_u64(colon + 1, &port) != 0 || port > 65535)
-                return false;
-
-        n = (size_t)(colon - text);
-        memcpy(address, text, n);
-        address[n] = '\0';
-        if (n > 2 && address[0] == '[' && address[n - 1] == ']') {
-                address[n - 1] = '\0';
-                return inet_pton(AF_INET6, address + 1, &in6) == 1;
-        }
-
-        return inet_pton(AF_INET, address, &in) == 1;
-}
-
-/* Characters of host names, and the blank between names. */
-static const char host_letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._ \t";
-
-static int setting_parse_text(const Setting *setting, const char *text, char *ret) {
-        char error[PATTERN_ERROR_MAX];
-        size_t n = strlen(text);
-
-        if (n >= setting->size)
-                return CONFIG_INVALID;
-        if (setting->type == TYPE_LISTEN && !listen_is_valid(text))
-                return CONFIG_INVALID;
-        if (setting->type == TYPE_HOSTS && text[strspn(text, host_letters)])
-                return CONFIG_INVALID;
-        if (setting->type == TYPE_LABEL && n > 0 && !indicator_name_is_valid(text, n))
-                return CONFIG_INVALID;
-        if (setting->type == TYPE_PATTERNS && pattern_check(text, error) != 0)
-                return CONFIG_INVALID;
-        if (setting->type == TYPE_PATH && (n < setting->min || n > setting->max || (n > 0 && text[0] != '/')))
-                return CONFIG_INVALID;
-
-        memcpy(ret, text, n + 1);
-        return 0;
-}
-
-static int parse_choice(const char *words, const char *text, uint64_t *ret) {
-        size_t n_first = strcspn(words, " ");
-        const char *second = words + n_first + strlen(" or ");
-
-        *ret = strcmp(text, second) == 0;
-        return *ret == 1 || (strlen(text) == n_first && memcmp(text, words, n_first) == 0) ? 0 : PARSE_MALFORMED;
-}
-
-static int setting_parse_number(const Setting *setting, const char *text, uint64_t *ret) {
-        uint64_t v = 0;
-        bool b = false;
-        int r = -EINVAL;
-
-        switch (setting->type) {
-        case TYPE_DURATION:
-        case TYPE_INTERVAL:
-                r = parse_duration_ns(text, &v);
-                break;
-        case TYPE_SIZE:
-                r = parse_size(text, &v);
-                break;
-        case TYPE_BOOL:
-                r = parse_bool(text, &b);
-                v = b;
-                break;
-        case TYPE_MODE:
-                r = parse_mode(text, &v);
-                break;
-        case TYPE_GROUP:
-                r = parse_group(text, &v);
-                break;
-        case TYPE_CHOICE:
-                r = parse_choice(setting->expected, text, &v);
-                break;
-        case TYPE_COUNT:
-                r = parse_u64(text, &v);
-                break;
-        case TYPE_PATH:
-        case TYPE_LISTEN:
-        case TYPE_PATTERNS:
-        case TYPE_HOSTS:
-        case TYPE_LABEL:
-        case TYPE_WEIGHTS:
-                break; /* no numbers */
-        }
-        assert(r >= 0);
-        if (r != 0 || v > setting->max || (v < setting->min && (v > 0 || setting->type != TYPE_INTERVAL)))
-                return CONFIG_INVALID;
-
-        *ret = v;
-        return 0;
-}
-
-static bool is_text(const Setting *setting) {
-        return setting->type == TYPE_PATH || setting->type == TYPE_LISTEN || setting->type == TYPE_PATTERNS ||
-               setting->type == TYPE_HOSTS || setting->type == TYPE_LABEL;
-}
-
-/* The field is a bool, an unsigned, an enum, a uint64_t or a size_t. */
-static void setting_store(const Setting *setting, uint64_t v, void *field) {
-        if (setting->size == sizeof(bool))
-                *(bool *)field = v != 0;
-        else if (setting->size == sizeof(uint32_t))
-                *(uint32_t *)field = (uint32_t)v;
-        else
-                *(uint64_t *)field = v;
-}
-
-static int setting_set(const Setting *setting, Config *config, const char *text) {
-        void *field = (char *)config + setting->offset;
-        uint64_t v;
-
-        if (is_text(setting))
-                return setting_parse_text(setting, text, field);
-        if (setting->type == TYPE_WEIGHTS)
-                return weights_parse(text, field) == 0 ? 0 : CONFIG_INVALID;
-
-        assert(setting->size == sizeof(uint64_t) || (setting->size == sizeof(uint32_t) && setting->max <= UINT32_MAX) ||
-               (setting->size == sizeof(bool) && setting->max == 1));
-        if (setting_parse_number(setting, text, &v) != 0)
-                return CONFIG_INVALID;
-        setting_store(setting, v, field);
-        return 0;
-}
-
 void config_defaults(Config *ret) {
         *ret = (Config){};
-        for (size_t i = 0; i < N_ELEMENTS(settings); i++)
-                (void)setting_set(&settings[i], ret, settings[i].initial);
+        for (size_t i = 0; i < N_ELEMENTS(settings); i++) {
+                int r = setting_set(&settings[i], ret, settings[i].initial);
+
+                assert(r == 0);
+                (void)r;
+        }
 }
 
 static const Setting *setting_find(const char *section, const char *key) {
@@ -308,31 +125,6 @@ static void complain_unknown(const char *section, const char *key, ConfigError *
         }
 }
 
-/* Returns false if the unit is not the error. */
-static bool complain_unit(const Setting *setting, const char *text, ConfigError *ret) {
-        const char *unit = scan_blanks(text + strspn(text, "0123456789."));
-        bool is_size = setting->type == TYPE_SIZE;
-        uint64_t v;
-
-        if ((!is_size && setting->type != TYPE_DURATION && setting->type != TYPE_INTERVAL) || unit == text || !*unit ||
-            (is_size ? parse_size(text, &v) : parse_duration_ns(text, &v)) != PARSE_MALFORMED)
-                return false;
-        (void)snprintf(ret->text, sizeof(ret->text), "[%s] %s = %.100s: '%.50s' is not a unit: expected %s, in %s", setting->section,
-                       setting->key, text, unit, setting->expected,
-                       is_size ? "K, M, G or T (powers of 1024)" : "ms, s, min, h or d");
-        return true;
-}
-
-/* Returns false if the patterns have no error. */
-static bool complain_patterns(const Setting *setting, const char *text, ConfigError *ret) {
-        char error[PATTERN_ERROR_MAX];
-
-        if (setting->type != TYPE_PATTERNS || pattern_check(text, error) == 0)
-                return false;
-        (void)snprintf(ret->text, sizeof(ret->text), "[%s] %s = %.100s: %s", setting->section, setting->key, text, error);
-        return true;
-}
-
 int config_set(Config *config, const char *section, const char *key, const char *text, ConfigError *ret_error) {
         const Setting *setting = setting_find(section, key);
 
@@ -343,9 +135,7 @@ int config_set(Config *config, const char *section, const char *key, const char 
         if (setting_set(setting, config, text) == 0)
                 return 0;
 
-        if (!complain_patterns(setting, text, ret_error) && !complain_unit(setting, text, ret_error))
-                (void)snprintf(ret_error->text, sizeof(ret_error->text), "[%s] %s = %.100s: expected %s", section, key, text,
-                               setting->expected);
+        setting_complain(setting, text, ret_error->text, sizeof(ret_error->text));
         return CONFIG_INVALID;
 }
 
@@ -561,25 +351,21 @@ void config_store_directory(const Config *config, char ret[static CONFIG_TEXT_MA
 size_t config_patterns(const PatternsConfig *config, FinderPattern ret[static CONFIG_PATTERNS_MAX]) {
         size_t n = 0;
 
-        for (size_t i = 0; i < N_ELEMENTS(settings); i++)
-                if (settings[i].type == TYPE_PATTERNS)
-                        ret[n++] = (FinderPattern){
-                                .name = settings[i].key,
-                                .text = (const char *)config + settings[i].offset - offsetof(Config, patterns),
-                                .others = strncmp(settings[i].key, "slurm", 5) == 0 ? "system" : NULL,
-                        };
+        for (const Setting *setting = settings; setting < settings + N_ELEMENTS(settings); setting++) {
+                if (!setting_is_patterns(setting))
+                        continue;
+                assert(n < CONFIG_PATTERNS_MAX);
+                ret[n++] = (FinderPattern){
+                        .name = setting->key,
+                        .text = (const char *)config + setting->offset - offsetof(Config, patterns),
+                        .others = setting->type == TYPE_PATTERNS_EXCLUSIVE ? "system" : NULL,
+                };
+        }
         return n;
 }
 
 static bool is_of_sockets(const Setting *setting) {
         return setting->offset >= offsetof(Config, sockets) && setting->offset < offsetof(Config, sockets) + sizeof(SocketsConfig);
-}
-
-/* Returns true if a setting has the same value in both. */
-static bool is_same(const Setting *setting, const Config *a, const Config *b) {
-        const char *one = (const char *)a + setting->offset, *other = (const char *)b + setting->offset;
-
-        return is_text(setting) ? strcmp(one, other) == 0 : memcmp(one, other, setting->size) == 0;
 }
 
 void config_list_ignored(const Config *config, const SocketsConfig *bound, Buffer *ret) {
@@ -588,8 +374,8 @@ void config_list_ignored(const Config *config, const SocketsConfig *bound, Buffe
 
         config_defaults(&defaults);
         for (const Setting *setting = settings; setting < settings + N_ELEMENTS(settings); setting++)
-                if (is_of_sockets(setting) && setting->needs_restart && !is_same(setting, config, &defaults) &&
-                    !is_same(setting, config, &with_bound))
+                if (is_of_sockets(setting) && setting->needs_restart && !setting_is_same(setting, config, &defaults) &&
+                    !setting_is_same(setting, config, &with_bound))
                         buffer_printf(ret, "%s%s.%s", ret->n > 0 ? ", " : "", setting->section, setting->key);
 }
 
@@ -597,10 +383,10 @@ void config_apply(Config *config, const Config *fresh, bool are_sockets_passed, 
         for (size_t i = 0; i < N_ELEMENTS(settings); i++) {
                 const Setting *setting = &settings[i];
 
-                if (is_same(setting, config, fresh))
+                if (setting_is_same(setting, config, fresh))
                         continue;
                 if (!setting->needs_restart)
-                        memcpy((char *)config + setting->offset, (const char *)fresh + setting->offset, setting->size);
+                        setting_copy(setting, fresh, config);
                 else if (!are_sockets_passed || !is_of_sockets(setting))
                         buffer_printf(ret_restart, "%s%s.%s", ret_restart->n > 0 ? ", " : "", setting->section, setting->key);
         }

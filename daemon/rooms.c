@@ -151,7 +151,6 @@ static int configure_detection(Rooms *rooms) {
         FinderPattern patterns[CONFIG_PATTERNS_MAX];
         size_t n = config_patterns(&rooms->config.patterns, patterns);
 
-        assert(n <= CONFIG_PATTERNS_MAX);
         return detection_configure(&rooms->jobs.detection, patterns, n);
 }
 

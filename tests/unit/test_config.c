@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* tests: daemon/setting.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -324,6 +325,8 @@ static void all_patterns_go_to_the_finder_and_a_reload_changes_them(void **state
         assert_string_equal(patterns[0].name, "slurm");
         assert_string_equal(patterns[0].others, "system");
         assert_ptr_equal(patterns[0].text, c.patterns.slurm);
+        assert_string_equal(patterns[3].name, "kubernetes");
+        assert_null(patterns[3].others);
         assert_string_equal(patterns[CONFIG_PATTERNS_MAX - 1].name, "other");
         assert_null(patterns[CONFIG_PATTERNS_MAX - 1].others);
 

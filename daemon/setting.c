@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "setting.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "document/indicator.h"
+#include "ingest/ingest_config.h"
+#include "sample/detection/pattern.h"
+#include "user_database.h"
+#include "util/parse.h"
+#include "util/scan.h"
+#include "weights.h"
+
+#define ADDRESS_MAX 256
+
+bool setting_is_patterns(const Setting *setting) {
+        return setting->type == TYPE_PATTERNS || setting->type == TYPE_PATTERNS_EXCLUSIVE;
+}
+
+static int parse_mode(const char *text, uint64_t *ret) {
+        uint64_t v = 0;
+
+        if (*text == '\0' || strspn(text, "01234567") != strlen(text) || strlen(text) > 4)
+                return PARSE_MALFORMED;
+        for (; *text; text++)
+                v = v * 8 + (uint64_t)(*text - '0');
+
+        *ret = v;
+        return 0;
+}
+
+static int parse_group(const char *text, uint64_t *ret) {
+        uint32_t gid = INGEST_NO_ADMIN_GID;
+
+        if (*text && user_database_find_group(text, &gid) != 0)
+                return SETTING_INVALID;
+        *ret = gid;
+        return 0;
+}
+
+/* Checks the syntax only: whether the address exists is known when it is bound. */
+static bool listen_is_valid(const char *text) {
+        const char *colon = strrchr(text, ':');
+        char address[ADDRESS_MAX];
+        struct in6_addr in6;
+        struct in_addr in;
+        uint64_t port;
+        size_t n;
+
+        if (strcmp(text, "off") == 0)
+                return true;
+        if (!colon || parse_u64(colon + 1, &port) != 0 || port > 65535)
+                return false;
+
+        n = (size_t)(colon - text);
+        if (n >= sizeof(address))
+                return false;
+        memcpy(address, text, n);
+        address[n] = '\0';
+        if (n > 2 && address[0] == '[' && address[n - 1] == ']') {
+                address[n - 1] = '\0';
+                return inet_pton(AF_INET6, address + 1, &in6) == 1;
+        }
+
+        return inet_pton(AF_INET, address, &in) == 1;
+}
+
+/* Characters of host names, and the blank between names. */
+static const char host_letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._ \t";
+
+static int parse_text(const Setting *setting, const char *text, char *ret) {
+        char error[PATTERN_ERROR_MAX];
+        size_t n = strlen(text);
+
+        if (n >= setting->size)
+                return SETTING_INVALID;
+        if (setting->type == TYPE_LISTEN && !listen_is_valid(text))
+                return SETTING_INVALID;
+        if (setting->type == TYPE_HOSTS && text[strspn(text, host_letters)])
+                return SETTING_INVALID;
+        if (setting->type == TYPE_LABEL && n > 0 && !indicator_name_is_valid(text, n))
+                return SETTING_INVALID;
+        if (setting_is_patterns(setting) && pattern_check(text, error) != 0)
+                return SETTING_INVALID;
+        if (setting->type == TYPE_PATH && (n < setting->min || n > setting->max || (n > 0 && text[0] != '/')))
+                return SETTING_INVALID;
+
+        memcpy(ret, text, n + 1);
+        return 0;
+}
+
+static int parse_choice(const char *words, const char *text, uint64_t *ret) {
+        size_t n_first = strcspn(words, " ");
+        const char *second = words + n_first + strlen(" or ");
+
+        *ret = strcmp(text, second) == 0;
+        return *ret == 1 || (strlen(text) == n_first && memcmp(text, words, n_first) == 0) ? 0 : PARSE_MALFORMED;
+}
+
+static int parse_number(const Setting *setting, const char *text, uint64_t *ret) {
+        uint64_t v = 0;
+        bool b = false;
+        int r = -EINVAL;
+
+        switch (setting->type) {
+        case TYPE_DURATION:
+        case TYPE_INTERVAL:
+                r = parse_duration_ns(text, &v);
+                break;
+        case TYPE_SIZE:
+                r = parse_size(text, &v);
+                break;
+        case TYPE_BOOL:
+                r = parse_bool(text, &b);
+                v = b;
+                break;
+        case TYPE_MODE:
+                r = parse_mode(text, &v);
+                break;
+        case TYPE_GROUP:
+                r = parse_group(text, &v);
+                break;
+        case TYPE_CHOICE:
+                r = parse_choice(setting->expected, text, &v);
+                break;
+        case TYPE_COUNT:
+                r = parse_u64(text, &v);
+                break;
+        case TYPE_PATH:
+        case TYPE_LISTEN:
+        case TYPE_PATTERNS:
+        case TYPE_PATTERNS_EXCLUSIVE:
+        case TYPE_HOSTS:
+        case TYPE_LABEL:
+        case TYPE_WEIGHTS:
+                break; /* no numbers */
+        }
+        assert(r >= 0);
+        if (r != 0 || v > setting->max || (v < setting->min && (v > 0 || setting->type != TYPE_INTERVAL)))
+                return SETTING_INVALID;
+
+        *ret = v;
+        return 0;
+}
+
+static bool is_text(const Setting *setting) {
+        return setting->type == TYPE_PATH || setting->type == TYPE_LISTEN || setting->type == TYPE_HOSTS || setting->type == TYPE_LABEL ||
+               setting_is_patterns(setting);
+}
+
+/* The field is a bool, an unsigned, an enum, a uint64_t or a size_t. */
+static void store_number(const Setting *setting, uint64_t v, void *field) {
+        if (setting->size == sizeof(bool))
+                *(bool *)field = v != 0;
+        else if (setting->size == sizeof(uint32_t))
+                *(uint32_t *)field = (uint32_t)v;
+        else
+                *(uint64_t *)field = v;
+}
+
+int setting_set(const Setting *setting, void *fields, const char *text) {
+        void *field = (char *)fields + setting->offset;
+        uint64_t v;
+
+        if (is_text(setting))
+                return parse_text(setting, text, field);
+        if (setting->type == TYPE_WEIGHTS)
+                return weights_parse(text, field) == 0 ? 0 : SETTING_INVALID;
+
+        assert(setting->size == sizeof(uint64_t) || (setting->size == sizeof(uint32_t) && setting->max <= UINT32_MAX) ||
+               (setting->size == sizeof(bool) && setting->max == 1));
+        if (parse_number(setting, text, &v) != 0)
+                return SETTING_INVALID;
+        store_number(setting, v, field);
+        return 0;
+}
+
+bool setting_is_same(const Setting *setting, const void *fields, const void *others) {
+        const char *one = (const char *)fields + setting->offset, *other = (const char *)others + setting->offset;
+
+        return is_text(setting) ? strcmp(one, other) == 0 : memcmp(one, other, setting->size) == 0;
+}
+
+void setting_copy(const Setting *setting, const void *from, void *fields) {
+        memcpy((char *)fields + setting->offset, (const char *)from + setting->offset, setting->size);
+}
+
+/* --- error messages ------------------------------------------------------------------------------ */
+
+/* Returns false if the unit is not the error. */
+static bool complain_unit(const Setting *setting, const char *text, char *ret, size_t n_max) {
+        const char *unit = scan_blanks(text + strspn(text, "0123456789."));
+        bool is_size = setting->type == TYPE_SIZE;
+        uint64_t v;
+
+        if ((!is_size && setting->type != TYPE_DURATION && setting->type != TYPE_INTERVAL) || unit == text || !*unit ||
+            (is_size ? parse_size(text, &v) : parse_duration_ns(text, &v)) != PARSE_MALFORMED)
+                return false;
+        (void)snprintf(ret, n_max, "[%s] %s = %.100s: '%.50s' is not a unit: expected %s, in %s", setting->section,
+                       setting->key, text, unit, setting->expected,
+                       is_size ? "K, M, G or T (powers of 1024)" : "ms, s, min, h or d");
+        return true;
+}
+
+/* Returns false if the patterns have no error. */
+static bool complain_patterns(const Setting *setting, const char *text, char *ret, size_t n_max) {
+        char error[PATTERN_ERROR_MAX];
+
+        if (!setting_is_patterns(setting) || pattern_check(text, error) == 0)
+                return false;
+        (void)snprintf(ret, n_max, "[%s] %s = %.100s: %s", setting->section, setting->key, text, error);
+        return true;
+}
+
+void setting_complain(const Setting *setting, const char *text, char *ret, size_t n_max) {
+        if (!complain_patterns(setting, text, ret, n_max) && !complain_unit(setting, text, ret, n_max))
+                (void)snprintf(ret, n_max, "[%s] %s = %.100s: expected %s", setting->section, setting->key, text, setting->expected);
+}
