@@ -7,6 +7,13 @@
 #include "jobs/groups.h"
 #include "jobs/identity.h"
 
+/* Each kind of message has a limit of its own. */
+typedef struct LifecycleLogLimits {
+        LogLimit displaced;  /* jobs whose id an administrator has taken over */
+        LogLimit unreadable; /* checkpoints that cannot be read */
+        LogLimit unwatched;  /* processes and cgroups that cannot be watched */
+} LifecycleLogLimits;
+
 typedef struct Lifecycle {
         const JobsConfig *config; /* borrowed, as all pointers here */
         sd_event *event;
@@ -16,7 +23,7 @@ typedef struct Lifecycle {
         Jobs *jobs;
         Groups *groups;
         Identity *identity;
-        LogLimit log_limit; /* for messages about processes and cgroups that cannot be watched */
+        LifecycleLogLimits log_limits;
 } Lifecycle;
 
 /* Kinds of requests; their state is a Lifecycle, the owner in a cookie a Job or NULL. */

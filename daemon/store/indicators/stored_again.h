@@ -24,7 +24,7 @@ typedef struct SentAgain {
         bool replaces;
 } SentAgain;
 
-/* What became of a stored content, specification or stack. */
+/* Outcome for the stored content, specification or stack. */
 typedef enum StoredAgain {
         STORED_AGAIN_UNCHANGED,
         STORED_AGAIN_COMPLETED,
