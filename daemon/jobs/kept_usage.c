@@ -7,11 +7,12 @@
 #include "jobs/job.h"
 #include "util/buffer.h"
 
-static const char columns[] = " job begin_ms cgroup is_cut is_fresh unseen_us seen memory_max_bytes pids_max"
+/* Numbers of a usage and of a sample in the order of the file. Those of a usage are followed by the samples `begin` and `last`. */
+#define USAGE_NUMBERS(X) X(is_fresh) X(unseen_us) X(seen) X(memory_max_bytes) X(pids_max)
+#define SAMPLE_NUMBERS(X) X(boottime_ns) X(have) X(n_cpus) CGROUP_VALUES(X)
+
 #define X(member, ...) " " #member
-#define SAMPLE " boottime_ns have n_cpus" CGROUP_VALUES(X)
-                              " begin:" SAMPLE " last:" SAMPLE "\n";
-#undef SAMPLE
+static const char columns[] = " job begin_ms cgroup is_cut" USAGE_NUMBERS(X) " begin:" SAMPLE_NUMBERS(X) " last:" SAMPLE_NUMBERS(X) "\n";
 #undef X
 
 void kept_usage_deinit(KeptUsage *kept) {
@@ -58,22 +59,17 @@ static uint64_t take_u64(const char **at) {
 }
 
 static void take_sample(const char **at, CgroupSample *ret) {
-        ret->boottime_ns = take_u64(at);
-        ret->have = (uint32_t)take_u64(at);
-        ret->n_cpus = (uint32_t)take_u64(at);
-#define X(member, ...) ret->member = take_u64(at);
-        CGROUP_VALUES(X)
+#define X(member, ...) ret->member = (__typeof__(ret->member))take_u64(at);
+        SAMPLE_NUMBERS(X)
 #undef X
 }
 
 static void take_group(const char *at, KeptGroup *ret) {
         *ret = (KeptGroup){ .id = take_u64(&at) };
         ret->is_usage_cut = take_u64(&at);
-        ret->usage.is_fresh = take_u64(&at);
-        ret->usage.unseen_us = take_u64(&at);
-        ret->usage.seen = (uint32_t)take_u64(&at);
-        ret->usage.memory_max_bytes = take_u64(&at);
-        ret->usage.pids_max = take_u64(&at);
+#define X(member) ret->usage.member = (__typeof__(ret->usage.member))take_u64(&at);
+        USAGE_NUMBERS(X)
+#undef X
         take_sample(&at, &ret->usage.begin);
         take_sample(&at, &ret->usage.last);
 }
@@ -103,11 +99,8 @@ static void put_u64(Buffer *text, uint64_t value) {
 }
 
 static void put_sample(Buffer *text, const CgroupSample *sample) {
-        put_u64(text, sample->boottime_ns);
-        put_u64(text, sample->have);
-        put_u64(text, sample->n_cpus);
 #define X(member, ...) put_u64(text, sample->member);
-        CGROUP_VALUES(X)
+        SAMPLE_NUMBERS(X)
 #undef X
 }
 
@@ -118,11 +111,9 @@ static void put_job(Buffer *text, const Job *job) {
         put_u64(text, job->begin_realtime_ms);
         put_u64(text, job->group.id);
         put_u64(text, job->group.is_usage_cut);
-        put_u64(text, usage->is_fresh);
-        put_u64(text, usage->unseen_us);
-        put_u64(text, usage->seen);
-        put_u64(text, usage->memory_max_bytes);
-        put_u64(text, usage->pids_max);
+#define X(member) put_u64(text, usage->member);
+        USAGE_NUMBERS(X)
+#undef X
         put_sample(text, &usage->begin);
         put_sample(text, &usage->last);
         buffer_putc(text, '\n');

@@ -11,6 +11,7 @@
 
 #include "jobs/jobs.h"
 #include "jobs/kept_usage.h"
+#include "util/record.h"
 
 typedef struct Fixture {
         char directory[64], path[96];
@@ -91,6 +92,26 @@ static void counters_continue_after_any_end(void **state) {
         assert_false(kept_usage_find(&f->kept, "job", 1000, &group));
 }
 
+/* All that a checkpoint has, apart from the rate and its base. */
+static void every_number_of_a_checkpoint_is_kept(void **state) {
+        scoped(freep) char *put = NULL, *found = NULL;
+        Fixture *f = *state;
+        Usage *usage = add(f, "job", 1000)->group.usage;
+        KeptGroup group;
+
+        memset(usage, 1, sizeof(*usage));
+        kept_usage_put(&f->kept, f->jobs.first);
+        reopen(f, "a-boot");
+        assert_true(kept_usage_find(&f->kept, "job", 1000, &group));
+
+        usage->has_cpu_max = false;
+        usage->cpu_max = 0;
+        usage->cpu_base = (UsageCpuBase){};
+        assert_int_equal(record_format(&usage_record, usage, &put), 0);
+        assert_int_equal(record_format(&usage_record, &group.usage, &found), 0);
+        assert_string_equal(put, found);
+}
+
 static void another_boot_has_no_counters(void **state) {
         Fixture *f = *state;
         KeptGroup group;
@@ -129,6 +150,7 @@ static void jobs_work_without_a_file(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 KEPT_TEST(counters_continue_after_any_end),
+                KEPT_TEST(every_number_of_a_checkpoint_is_kept),
                 KEPT_TEST(another_boot_has_no_counters),
                 KEPT_TEST(ended_jobs_leave_the_file),
                 KEPT_TEST(jobs_work_without_a_file),
