@@ -180,15 +180,16 @@ void pipelines_subject_stages(Exchange *exchange) {
 
 /* --- intervals and events ------------------------------------------------------------------------- */
 
-/* Destination of rows: a JSON list, or CSV with a line of names. */
+/* Destination of rows: a JSON list, or CSV with a line of names, which the functions that put a row write too. */
 typedef struct Rows {
         Json json;
         Csv csv;
         bool is_csv, is_cut;
+        bool is_head; /* writes the names instead of the values */
         uint64_t n_left;
 } Rows;
 
-static int rows_begin(Exchange *exchange, const char *list, const char *const *names, size_t n_names, Rows *ret) {
+static int rows_begin(Exchange *exchange, const char *list, Rows *ret) {
         const char *format = exchange_parameter(exchange, "format") ?: "json";
 
         *ret = (Rows){ .json = { .out = exchange->body }, .csv = { .out = exchange->body }, .is_csv = strcmp(format, "csv") == 0 };
@@ -199,14 +200,20 @@ static int rows_begin(Exchange *exchange, const char *list, const char *const *n
 
         if (ret->is_csv) {
                 exchange->type = CONTENT_CSV;
-                for (size_t i = 0; i < n_names; i++)
-                        csv_text(&ret->csv, names[i]);
-                csv_end_line(&ret->csv);
+                ret->is_head = true;
                 return 0;
         }
         json_object_begin(&ret->json);
         json_put_array_begin(&ret->json, list);
         return 0;
+}
+
+static void rows_end_row(Rows *rows) {
+        if (rows->is_csv)
+                csv_end_line(&rows->csv);
+        else
+                json_object_end(&rows->json);
+        rows->is_head = false;
 }
 
 /* False: the limit is reached. */
@@ -222,14 +229,16 @@ static bool rows_begin_row(Rows *rows) {
 
 static void rows_text(Rows *rows, const char *name, const char *text) {
         if (rows->is_csv)
-                csv_text(&rows->csv, text);
+                csv_text(&rows->csv, rows->is_head ? name : text);
         else
                 json_put_string(&rows->json, name, text);
 }
 
 /* NAN: null in JSON, empty in CSV. */
 static void rows_number(Rows *rows, const char *name, double v) {
-        if (rows->is_csv)
+        if (rows->is_head)
+                csv_text(&rows->csv, name);
+        else if (rows->is_csv)
                 csv_number(&rows->csv, v);
         else
                 json_put_double(&rows->json, name, v);
@@ -238,16 +247,9 @@ static void rows_number(Rows *rows, const char *name, double v) {
 /* A whole number. */
 static void rows_count(Rows *rows, const char *name, bool is_known, double v) {
         if (rows->is_csv)
-                csv_number(&rows->csv, is_known ? v : (double)NAN);
+                rows_number(rows, name, is_known ? v : (double)NAN);
         else
                 json_put_int_or_null(&rows->json, name, is_known, is_known ? (int64_t)v : 0);
-}
-
-static void rows_end_row(Rows *rows) {
-        if (rows->is_csv)
-                csv_end_line(&rows->csv);
-        else
-                json_object_end(&rows->json);
 }
 
 static void rows_end(Rows *rows) {
@@ -266,18 +268,12 @@ static double measured(bool is_queue, double v) {
         return is_queue && v > 0 ? v : (double)NAN;
 }
 
-/* Columns of an interval in CSV; in JSON, members of either part that do not apply are null. */
-static const char *const interval_names[] = {
-        "stage", "part", "end_ms", "merged", "elapsed_s", "num_tasks", "num_failures", "ave_time", "p90_time", "p99_time", "num_items",
-        "qps", "ave_put_time", "p90_put_time", "p99_put_time", "ave_get_time", "p90_get_time", "p99_get_time", "occupancy_rate",
-        "begin_ms", "empty_s", "empty_rate",
-};
-
 /* Returns the begin in Unix time in ms. Merged intervals adjoin each other, and their lengths are added. */
 static double begin_ms(const PipelineIntervalRow *row) {
         return fmax(0, round((double)row->end_ms - 1000 * row->sums.elapsed_s));
 }
 
+/* In JSON, members of the part that does not apply are null. */
 static void put_interval(Rows *rows, const PipelineIntervalRow *row) {
         const PipelineSums *sums = &row->sums;
         const PipelinePercentiles *percentiles = &row->percentiles;
@@ -306,6 +302,7 @@ static void put_interval(Rows *rows, const PipelineIntervalRow *row) {
         rows_count(rows, "begin_ms", true, begin_ms(row));
         rows_number(rows, "empty_s", sums->judged_s > 0 ? empty_s : (double)NAN);
         rows_number(rows, "empty_rate", ratio(empty_s, sums->judged_s));
+        rows_end_row(rows);
 }
 
 static int filter_parse(Exchange *exchange, PipelineFilter *ret) {
@@ -324,21 +321,26 @@ void pipelines_subject_intervals(Exchange *exchange) {
         int r;
 
         if (filter_parse(exchange, &filter) > 0 || job_lookup(exchange, &job) > 0 ||
-            rows_begin(exchange, "intervals", interval_names, N_ELEMENTS(interval_names), &rows) > 0)
+            rows_begin(exchange, "intervals", &rows) > 0)
                 return;
+        if (rows.is_head)
+                put_interval(&rows, &(PipelineIntervalRow){});
 
         r = pipeline_reader_list_intervals(exchange->reader, exchange->argument, &filter);
-        while (r == 0 && (r = pipeline_reader_next_interval(exchange->reader, &row)) == 0 && rows_begin_row(&rows)) {
+        while (r == 0 && (r = pipeline_reader_next_interval(exchange->reader, &row)) == 0 && rows_begin_row(&rows))
                 put_interval(&rows, &row);
-                rows_end_row(&rows);
-        }
         if (r != 0 && r != READER_END)
                 (void)exchange_store_error(exchange, r);
         else
                 rows_end(&rows);
 }
 
-static const char *const event_names[] = { "name", "time_ms", "seconds" };
+static void put_event(Rows *rows, const PipelineEventRow *row) {
+        rows_text(rows, "name", row->name);
+        rows_count(rows, "time_ms", true, (double)row->begin_ms);
+        rows_number(rows, "seconds", row->seconds);
+        rows_end_row(rows);
+}
 
 void pipelines_subject_events(Exchange *exchange) {
         PipelineEventRow row;
@@ -348,16 +350,14 @@ void pipelines_subject_events(Exchange *exchange) {
         int r;
 
         if (filter_parse(exchange, &filter) > 0 || job_lookup(exchange, &job) > 0 ||
-            rows_begin(exchange, "events", event_names, N_ELEMENTS(event_names), &rows) > 0)
+            rows_begin(exchange, "events", &rows) > 0)
                 return;
+        if (rows.is_head)
+                put_event(&rows, &(PipelineEventRow){});
 
         r = pipeline_reader_list_events(exchange->reader, exchange->argument, &filter);
-        while (r == 0 && (r = pipeline_reader_next_event(exchange->reader, &row)) == 0 && rows_begin_row(&rows)) {
-                rows_text(&rows, "name", row.name);
-                rows_count(&rows, "time_ms", true, (double)row.begin_ms);
-                rows_number(&rows, "seconds", row.seconds);
-                rows_end_row(&rows);
-        }
+        while (r == 0 && (r = pipeline_reader_next_event(exchange->reader, &row)) == 0 && rows_begin_row(&rows))
+                put_event(&rows, &row);
         if (r != 0 && r != READER_END)
                 (void)exchange_store_error(exchange, r);
         else
