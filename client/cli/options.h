@@ -70,6 +70,10 @@ typedef struct OptionTexts {
         size_t n;
 } OptionTexts;
 
+/* The digits of a constant, for a help text. */
+#define OPTION_DIGITS(constant) OPTION_DIGITS_(constant)
+#define OPTION_DIGITS_(digits) #digits
+
 /* Offset of a member. Fails to compile if the member's type is not the type that the row's parser stores. */
 #define OPTION_PLACE(type, member, stored) (offsetof(type, member) + 0 * sizeof(char[_Generic(((type *)0)->member, stored: 1)]))
 
@@ -80,6 +84,9 @@ typedef struct OptionTexts {
 #define OPTION_CHOICE(type, member, ...) \
         .parse = option_parse_choice, .offset = OPTION_PLACE(type, member, const char *), \
         .words = (const char *const[]){ __VA_ARGS__, NULL }
+/* A choice of the names in an array that ends with NULL. */
+#define OPTION_NAME(type, member, names) \
+        .parse = option_parse_choice, .offset = OPTION_PLACE(type, member, const char *), .words = (names)
 #define OPTION_COUNT(type, member, least, most) \
         .parse = option_parse_count, .offset = OPTION_PLACE(type, member, uint64_t), .min = (least), .max = (most)
 #define OPTION_NUMBER(type, member, least, most) \

@@ -9,19 +9,18 @@
 
 #define ROUNDING 1e-9 /* 0.29 * 100 is below 29 */
 
-static const char *const verdicts[KPI_VERDICTS] = { "inline", "regression", "improvement", "changed", "rerun", "unknown" };
-
 /* A word of --fail-on, and the verdicts it stands for. */
 typedef struct FailWord {
-        const char *word, *verdicts[2];
+        const char *word;
+        unsigned verdicts; /* a bit for each JudgeVerdict */
         int status;
 } FailWord;
 
 static const FailWord fail_words[] = {
-        { "regression", { "regression" }, EXIT_REGRESSED },
-        { "improvement", { "improvement" }, EXIT_REGRESSED },
-        { "changed", { "changed" }, EXIT_REGRESSED },
-        { "no-verdict", { "unknown", "rerun" }, EXIT_NO_VERDICT },
+        { "regression", 1U << JUDGE_REGRESSION, EXIT_REGRESSED },
+        { "improvement", 1U << JUDGE_IMPROVEMENT, EXIT_REGRESSED },
+        { "changed", 1U << JUDGE_CHANGED, EXIT_REGRESSED },
+        { "no-verdict", 1U << JUDGE_UNKNOWN | 1U << JUDGE_RERUN, EXIT_NO_VERDICT },
 };
 
 static const FailWord *find_word(const char *text, size_t n) {
@@ -71,11 +70,11 @@ int kpi_gate_check(const KpiGate *gate, const char *command) {
         return EXIT_DONE;
 }
 
-static size_t find_verdict(const char *name) {
-        for (size_t i = 0; i < KPI_VERDICTS; i++)
-                if (strcmp(verdicts[i], name) == 0)
+static JudgeVerdict find_verdict(const char *name) {
+        for (JudgeVerdict i = 0; i < N_JUDGE_VERDICTS; i++)
+                if (strcmp(judge_verdict_names[i], name) == 0)
                         return i;
-        return KPI_VERDICTS - 1;
+        return JUDGE_UNKNOWN;
 }
 
 void kpi_gate_count(KpiTally *tally, const Value *kpi) {
@@ -92,8 +91,9 @@ int kpi_gate_status(const KpiGate *gate, const KpiTally *tally) {
         for (const char *p = gate->fail_on; p; p = next_word(p)) {
                 const FailWord *word = find_word(p, strcspn(p, ","));
 
-                for (size_t i = 0; word && i < N_ELEMENTS(word->verdicts) && word->verdicts[i]; i++)
-                        *(word->status == EXIT_REGRESSED ? &n_failed : &n_open) += tally->n[find_verdict(word->verdicts[i])];
+                for (JudgeVerdict i = 0; word && i < N_JUDGE_VERDICTS; i++)
+                        if (word->verdicts & 1U << i)
+                                *(word->status == EXIT_REGRESSED ? &n_failed : &n_open) += tally->n[i];
                 wants_verdicts |= word && word->status == EXIT_NO_VERDICT;
         }
         if (gate->allow_failures)
@@ -106,9 +106,9 @@ int kpi_gate_status(const KpiGate *gate, const KpiTally *tally) {
 void kpi_gate_put(const KpiTally *tally, Buffer *out) {
         bool is_first = true;
 
-        for (size_t i = 0; i < KPI_VERDICTS; i++) {
+        for (JudgeVerdict i = 0; i < N_JUDGE_VERDICTS; i++) {
                 if (tally->n[i] > 0)
-                        buffer_printf(out, "%s%zu %s", is_first ? "" : ", ", tally->n[i], verdicts[i]);
+                        buffer_printf(out, "%s%zu %s", is_first ? "" : ", ", tally->n[i], judge_verdict_names[i]);
                 is_first &= tally->n[i] == 0;
         }
 }

@@ -9,9 +9,8 @@
 
 #include <stddef.h>
 
+#include "analysis/judge.h"
 #include "document/value.h"
-
-#define KPI_VERDICTS 6U
 
 typedef struct KpiGate {
         const char *fail_on;        /* regression,no-verdict; as kpi_gate_check() accepts it */
@@ -20,7 +19,7 @@ typedef struct KpiGate {
 
 /* Number of KPIs with each verdict. */
 typedef struct KpiTally {
-        size_t n[KPI_VERDICTS], n_all;
+        size_t n[N_JUDGE_VERDICTS], n_all;
 } KpiTally;
 
 /* Returns EXIT_DONE, or EXIT_USAGE after a message of the command. */

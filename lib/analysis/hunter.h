@@ -19,7 +19,11 @@ typedef struct HunterSettings {
         double magnitude_min; /* least relative change of the mean, 0.05: 5 % */
 } HunterSettings;
 
-#define HUNTER_DEFAULTS ((HunterSettings){ .window = 50, .p_value_max = 0.001, .magnitude_min = 0.05 })
+#define HUNTER_WINDOW 50
+#define HUNTER_P_VALUE_MAX 0.001
+#define HUNTER_MAGNITUDE_MIN 0.05
+#define HUNTER_DEFAULTS \
+        ((HunterSettings){ .window = HUNTER_WINDOW, .p_value_max = HUNTER_P_VALUE_MAX, .magnitude_min = HUNTER_MAGNITUDE_MIN })
 
 /* Finds the change points of a series of finite numbers. Caller frees *ret. Returns 0 or -ENOMEM. */
 int hunter_find(const double *series, size_t n, const HunterSettings *settings, ChangePoint **ret, size_t *ret_n);

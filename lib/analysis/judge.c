@@ -11,6 +11,10 @@ const char *const judge_method_names[N_JUDGE_METHODS + 1] = {
         [JUDGE_RELATIVE] = "relative",
 };
 
+const char *const judge_direction_names[N_JUDGE_DIRECTIONS + 1] = {
+        [JUDGE_NEITHER] = "none", [JUDGE_LOWER] = "lower", [JUDGE_HIGHER] = "higher",
+};
+
 const char *const judge_verdict_names[N_JUDGE_VERDICTS] = {
         [JUDGE_INLINE] = "inline",   [JUDGE_REGRESSION] = "regression", [JUDGE_IMPROVEMENT] = "improvement",
         [JUDGE_CHANGED] = "changed", [JUDGE_RERUN] = "rerun",           [JUDGE_UNKNOWN] = "unknown",

@@ -29,7 +29,11 @@ typedef enum JudgeDirection {
         JUDGE_NEITHER, /* neither is better */
         JUDGE_LOWER,
         JUDGE_HIGHER,
+        N_JUDGE_DIRECTIONS,
 } JudgeDirection;
+
+/* Names in command lines, requests and answers, NULL-terminated: "none", "lower", "higher". */
+extern const char *const judge_direction_names[N_JUDGE_DIRECTIONS + 1];
 
 typedef enum JudgeVerdict {
         JUDGE_INLINE,      /* as before */

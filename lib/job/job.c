@@ -1,40 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "job/job.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "util/scoped.h"
 
-static const char *const states[] = {
+const char *const job_state_names[N_JOB_STATES + 1] = {
         [JOB_RUNNING] = "running",
         [JOB_FINISHED] = "finished",
         [JOB_INTERRUPTED] = "interrupted",
 };
 
 const char *job_state_name(JobState state) {
-        return states[state];
+        assert(state < N_JOB_STATES);
+        return job_state_names[state];
 }
 
 int job_state_find(const char *name) {
-        for (size_t i = 0; i < N_ELEMENTS(states); i++)
-                if (strcmp(states[i], name) == 0)
+        for (size_t i = 0; i < N_JOB_STATES; i++)
+                if (strcmp(job_state_names[i], name) == 0)
                         return (int)i;
         return -1;
 }
 
-static const char *const enclosures[N_ENCLOSURES] = {
-        [ENCLOSURE_NONE] = "none",           [ENCLOSURE_SCOPE] = "scope", [ENCLOSURE_CGROUP] = "cgroup",
-        [ENCLOSURE_SUBREAPER] = "subreaper", [ENCLOSURE_FOUND] = "found",
+const char *const job_enclosure_choices[ENCLOSURE_FOUND + 1] = {
+        [ENCLOSURE_NONE] = "none", [ENCLOSURE_SCOPE] = "scope", [ENCLOSURE_CGROUP] = "cgroup", [ENCLOSURE_SUBREAPER] = "subreaper",
 };
+_Static_assert(ENCLOSURE_FOUND + 1 == N_ENCLOSURES, "the enclosure that cannot be requested is the last");
 
 const char *job_enclosure_name(Enclosure enclosure) {
-        return enclosures[enclosure];
+        assert(enclosure < N_ENCLOSURES);
+        return job_enclosure_choices[enclosure] ?: "found";
 }
 
 int job_enclosure_find(const char *name) {
-        for (size_t i = 0; i < N_ELEMENTS(enclosures); i++)
-                if (strcmp(enclosures[i], name) == 0)
+        for (Enclosure i = 0; i < N_ENCLOSURES; i++)
+                if (strcmp(job_enclosure_name(i), name) == 0)
                         return (int)i;
         return -1;
 }

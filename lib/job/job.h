@@ -27,10 +27,12 @@ typedef enum JobState {
         JOB_RUNNING,
         JOB_FINISHED,    /* a client reported the end */
         JOB_INTERRUPTED, /* the process or the machine went away without a reported end */
+        N_JOB_STATES,
 } JobState;
 
-const char *job_state_name(JobState state); /* "running", "finished", "interrupted" */
-int job_state_find(const char *name);       /* -1 when there is none */
+extern const char *const job_state_names[N_JOB_STATES + 1]; /* "running", "finished", "interrupted"; NULL-terminated */
+const char *job_state_name(JobState state);
+int job_state_find(const char *name); /* -1 when there is none */
 
 /* The means that separates the job's processes from all others of the node. The numbers are those of the protocol. */
 typedef enum Enclosure {
@@ -38,10 +40,12 @@ typedef enum Enclosure {
         ENCLOSURE_SCOPE,     /* a transient scope of systemd, made for the job */
         ENCLOSURE_CGROUP,    /* a cgroup, made for the job by perfctl */
         ENCLOSURE_SUBREAPER, /* no cgroup: wait4(2) of its whole process tree told the CPU time at the end */
-        ENCLOSURE_FOUND,     /* a cgroup made for the job by a scheduler, systemd or Kubernetes */
+        ENCLOSURE_FOUND,     /* cannot be requested: a cgroup made for the job by a scheduler, systemd or Kubernetes */
         N_ENCLOSURES,
 } Enclosure;
 
+/* Names of the enclosures that can be requested, those before ENCLOSURE_FOUND; NULL-terminated. */
+extern const char *const job_enclosure_choices[ENCLOSURE_FOUND + 1];
 const char *job_enclosure_name(Enclosure enclosure); /* "none", "scope", "cgroup", "subreaper", "found" */
 int job_enclosure_find(const char *name);            /* -1 when there is none */
 

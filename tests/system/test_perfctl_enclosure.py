@@ -501,7 +501,7 @@ class Wait(EnclosureTestCase):
         for kind in ("found", "auto", ""):
             status, _, err = self.run_job("true", options=("--enclosure", kind))
             self.assertEqual(status, 2)
-            self.assertIn("--enclosure expects scope, cgroup, subreaper or none", err)
+            self.assertIn("--enclosure expects none, scope, cgroup or subreaper", err)
 
 
 if __name__ == "__main__":

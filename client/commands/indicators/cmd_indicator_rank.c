@@ -26,9 +26,9 @@ typedef struct IndicatorRankOptions {
 static const Option options_table[] = {
         OPTION_INCLUDE(IndicatorRankOptions, selection, SelectionOptions, selection_options),
         { "by", 'b', "KEY,…", "Keys that tell alternatives apart (default component,version)", OPTION_LIST(IndicatorRankOptions, by) },
-        { "objective", 'o', "RESULT", "Result to rank by (default overall_score)", OPTION_TEXT(IndicatorRankOptions, objective) },
+        { "objective", 'o', "RESULT", "Result to rank by", OPTION_TEXT(IndicatorRankOptions, objective), .initial = "overall_score" },
         { "direction", 0, "WHICH", "Which values are better", OPTION_CHOICE(IndicatorRankOptions, direction, "higher", "lower") },
-        { "confidence", 0, "P", "Confidence of intervals, 0.5 to 0.999 (default 0.95)", OPTION_TEXT(IndicatorRankOptions, confidence) },
+        { "confidence", 0, "P", "Confidence of intervals, 0.5 to 0.999", OPTION_TEXT(IndicatorRankOptions, confidence), .initial = "0.95" },
         { "hold", 0, "KEY,…", "Compare only results with equal KEY, such as package.numpy", OPTION_LIST(IndicatorRankOptions, hold) },
         { "across", 0, "WHAT,…", "Compare results that differ in WHAT, such as hardware", OPTION_LIST(IndicatorRankOptions, across) },
         OPTION_ROW_JSON(IndicatorRankOptions, json),

@@ -21,7 +21,7 @@ typedef struct JobListOptions {
 } JobListOptions;
 
 static const Option options_table[] = {
-        { "state", 0, "STATE", "List only jobs in this state", OPTION_CHOICE(JobListOptions, state, "running", "finished", "interrupted") },
+        { "state", 0, "STATE", "List only jobs in this state", OPTION_NAME(JobListOptions, state, job_state_names) },
         { "failed", 0, NULL, "List only jobs that failed", OPTION_FLAG(JobListOptions, failed) },
         { "user", 'u', "USER", "User to show, a name or a number", OPTION_TEXT(JobListOptions, user) },
         OPTION_ROW_NAME(JobListOptions, name),

@@ -24,13 +24,15 @@ typedef struct AnalyzeSeriesOptions {
 
 static const Option options_table[] = {
         { "method", 0, "METHOD", "Method of the analysis", .initial = "perfd",
-          OPTION_CHOICE(AnalyzeSeriesOptions, method, "perfd", "hunter", "stdev", "zscore", "relative") },
+          OPTION_NAME(AnalyzeSeriesOptions, method, judge_method_names) },
         { "direction", 0, "WHICH", "Which values are better", .initial = "none",
-          OPTION_CHOICE(AnalyzeSeriesOptions, direction, "none", "lower", "higher") },
+          OPTION_NAME(AnalyzeSeriesOptions, direction, judge_direction_names) },
         { "column", 0, "NAME", "Name or number of the column with the values", OPTION_TEXT(AnalyzeSeriesOptions, column) },
-        { "window", 0, "N", "Length of hunter's windows (default 50)", OPTION_NUMBER(AnalyzeSeriesOptions, window, 2, WINDOW_MAX) },
-        { "max-pvalue", 0, "P", "Limit of hunter's p-value (default 0.001)", OPTION_TEXT(AnalyzeSeriesOptions, max_pvalue) },
-        { "min-magnitude", 0, "M", "Smallest relative change for hunter (default 0.05)",
+        { "window", 0, "N", "Length of hunter's windows, " OPTION_DIGITS(HUNTER_WINDOW) " if not given",
+          OPTION_NUMBER(AnalyzeSeriesOptions, window, 2, WINDOW_MAX) },
+        { "max-pvalue", 0, "P", "Limit of hunter's p-value, " OPTION_DIGITS(HUNTER_P_VALUE_MAX) " if not given",
+          OPTION_TEXT(AnalyzeSeriesOptions, max_pvalue) },
+        { "min-magnitude", 0, "M", "Smallest relative change for hunter, " OPTION_DIGITS(HUNTER_MAGNITUDE_MIN) " if not given",
           OPTION_TEXT(AnalyzeSeriesOptions, min_magnitude) },
         OPTION_ROW_COMPAT(AnalyzeSeriesOptions, compat),
         OPTION_ROW_JSON(AnalyzeSeriesOptions, json),
@@ -68,8 +70,8 @@ static int parse_settings(const CommandLine *line, JudgeSettings *ret) {
         *ret = (JudgeSettings){ .hunter = HUNTER_DEFAULTS, .shift = SHIFT_DEFAULTS };
         while (strcmp(judge_method_names[ret->method], options->method) != 0)
                 ret->method++;
-        if (options->direction[0] != 'n')
-                ret->direction = options->direction[0] == 'l' ? JUDGE_LOWER : JUDGE_HIGHER;
+        while (strcmp(judge_direction_names[ret->direction], options->direction) != 0)
+                ret->direction++;
         if (options->compat && (ret->method == JUDGE_PERFD || ret->method == JUDGE_RELATIVE))
                 return command_refuse(line->command->name, "--compat requires --method hunter, stdev or zscore");
         return parse_hunter(line, &ret->hunter);

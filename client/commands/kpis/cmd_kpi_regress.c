@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/judge.h"
 #include "client/api/api_query.h"
 #include "client/api/indicator_path.h"
 #include "client/cli/grid.h"
@@ -40,12 +41,12 @@ static const Option options_table[] = {
           OPTION_TEXTS(KpiRegressOptions, ignore_entry, IGNORED_ENTRIES_MAX, parse_entry) },
         { "across", 0, "WHAT,…", "Compare results that differ in WHAT, such as hardware",
           OPTION_CHOICE(KpiRegressOptions, across, "hardware") },
-        { "order", 0, "HOW", "Order of versions (default semver)", OPTION_CHOICE(KpiRegressOptions, order, "semver", "time", "number") },
+        { "order", 0, "HOW", "Order of versions", OPTION_NAME(KpiRegressOptions, order, history_order_names), .initial = "semver" },
         { "method", 0, "METHOD", "Method of the analysis", .initial = "perfd",
-          OPTION_CHOICE(KpiRegressOptions, method, "perfd", "hunter", "stdev", "zscore", "relative") },
+          OPTION_NAME(KpiRegressOptions, method, judge_method_names) },
         { "direction", 0, "WHICH", "Which values are better",
-          OPTION_CHOICE(KpiRegressOptions, direction, "none", "lower", "higher") },
-        { "fdr", 0, "RATE", "Largest expected share of false changes (default 0.05)", OPTION_TEXT(KpiRegressOptions, fdr) },
+          OPTION_NAME(KpiRegressOptions, direction, judge_direction_names) },
+        { "fdr", 0, "RATE", "Largest expected share of false changes", OPTION_TEXT(KpiRegressOptions, fdr), .initial = "0.05" },
         { "fail-on", 0, "LIST", "Verdicts with exit status 4; no-verdict: 5", .initial = "regression",
           OPTION_TEXT(KpiRegressOptions, gate.fail_on) },
         { "allow-failures", 0, "N", "KPIs that may fail, such as 3 or 5%, before the status is 4",
@@ -174,7 +175,7 @@ static int print_table(const CommandLine *line, const Value *answer, const KpiTa
         if (grid_write(&grid, &screen, isatty(STDOUT_FILENO) == 1) < 0)
                 return EXIT_FAILED;
         write_counts(&screen, tally);
-        write_notes(&screen, kpis, options->order && strcmp(options->order, "time") == 0);
+        write_notes(&screen, kpis, strcmp(options->order, history_order_names[HISTORY_BY_TIME]) == 0);
         write_note(&screen, answer);
         return output_print(&out);
 }

@@ -34,7 +34,7 @@ static const Option options_table[] = {
         { "threads", 0, "N", "Threads of the pool that the stages share (0: unknown)", .initial = "0",
           OPTION_COUNT(PipelineDiagnoseOptions, threads, 0, THREADS_MAX) },
         { "measure", 0, "MEASURE", "Measure of each rank in the files",
-          OPTION_CHOICE(PipelineDiagnoseOptions, measure, "readiness", "time") },
+          OPTION_NAME(PipelineDiagnoseOptions, measure, pipeline_measure_names) },
         OPTION_ROW_JSON(PipelineDiagnoseOptions, json),
         {},
 };

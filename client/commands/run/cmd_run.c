@@ -27,7 +27,7 @@ static const Option options_table[] = {
         OPTION_ROW_JOB(RunOptions, job.id),
         OPTION_INCLUDE(RunOptions, job, JobOptions, job_options),
         { "enclosure", 0, "KIND", "Strongest isolation to try",
-          OPTION_CHOICE(RunOptions, enclosure, "scope", "cgroup", "subreaper", "none"), .initial = "scope" },
+          OPTION_NAME(RunOptions, enclosure, job_enclosure_choices), .initial = "scope" },
         { "limits", 0, "LIST", "Limits of the job's control group, such as cpu=500m,memory=4Gi", OPTION_TEXT(RunOptions, limits) },
         { "wait", 0, NULL, "Wait for all processes that the command started", OPTION_FLAG(RunOptions, wait) },
         { "indicator", 'i', "WHEN", "Submit indicators in the output",

@@ -69,7 +69,6 @@ static int parse_word(Exchange *exchange, const char *parameter, const char *con
 }
 
 static int parse(Exchange *exchange, RegressRequest *request) {
-        static const char *const directions[] = { "none", "lower", "higher", NULL };
         const char *text = exchange_parameter(exchange, "fdr");
         int method, order, unused, r;
 
@@ -80,7 +79,7 @@ static int parse(Exchange *exchange, RegressRequest *request) {
         if (r == 0)
                 r = parse_word(exchange, "order", history_order_names, &order);
         if (r == 0)
-                r = parse_word(exchange, "direction", directions, &unused);
+                r = parse_word(exchange, "direction", judge_direction_names, &unused);
         if (r == 0)
                 r = exchange_parameter_bool(exchange, "compat", &request->question.is_compat);
         if (r != 0)

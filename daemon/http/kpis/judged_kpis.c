@@ -130,13 +130,11 @@ static void write_verdict(Json *json, const HistoryVerdict *verdict) {
 }
 
 static void write_kpi(Json *json, const JudgedKpi *kpi) {
-        static const char *const directions[] = { [JUDGE_NEITHER] = "none", [JUDGE_LOWER] = "lower", [JUDGE_HIGHER] = "higher" };
-
         json_object_begin(json);
         json_put_string(json, "kpi", kpi->name);
         if (kpi->unit)
                 json_put_string(json, "unit", kpi->unit);
-        json_put_string(json, "direction", directions[kpi->direction]);
+        json_put_string(json, "direction", judge_direction_names[kpi->direction]);
         json_key(json, "labels");
         json_raw(json, kpi->labels);
         write_verdict(json, &kpi->verdict);
