@@ -349,6 +349,11 @@ class Completion(TestCase):
         self.assertEqual(self.complete("perfctl job list --state r"), ["running"])
         self.assertEqual(self.complete("perfctl run --indicator y"), ["yes"])
 
+    def test_every_kind_of_candidates_has_its_case(self):
+        source, script = ((ROOT / "client" / name).read_text() for name in ("commands/complete.c", "perfctl.bash"))
+        kinds = set(re.findall(r'\[OPTION_VALUE_\w+\] = +"(\w+)"', source))
+        self.assertEqual(set(re.findall(r"(?m)^ +(\w+)\) ", script)), kinds - {"none"} | {"words"})
+
     def test_every_option_of_every_command(self):
         for command in COMMANDS:
             usage = subprocess.run([str(PERFCTL), *command.split(), "--help"], capture_output=True, text=True).stdout
