@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "client/wire/wire.h"
 #include "document/condition.h"
 #include "util/utf8.h"
 
@@ -14,7 +15,7 @@ _Static_assert(JOB_LABELS_MAX <= OPTION_TEXTS_MAX && CONDITIONS_MAX <= OPTION_TE
 const Option global_options[] = {
         { "help", 'h', NULL, "Show this help", OPTION_FLAG(GlobalOptions, help) },
         { "no-color", 0, NULL, "Print no colors; the same as NO_COLOR=1", OPTION_FLAG(GlobalOptions, no_color) },
-        { "socket", 0, "PATH", "perfd's socket (default /run/perfd/perfd.sock)", OPTION_TEXT(GlobalOptions, socket),
+        { "socket", 0, "PATH", "perfd's socket (default " WIRE_SOCKET_DEFAULT ")", OPTION_TEXT(GlobalOptions, socket),
           .value = OPTION_VALUE_FILE },
         { "http-socket", 0, "PATH", "perfd's HTTP socket (default http.sock beside it)", OPTION_TEXT(GlobalOptions, http_socket),
           .value = OPTION_VALUE_FILE },

@@ -16,7 +16,7 @@ const char *wire_path(const char *path) {
         if (!path || !*path)
                 path = getenv("PERFD_SOCKET");
 
-        return path && *path ? path : "/run/perfd/perfd.sock";
+        return path && *path ? path : WIRE_SOCKET_DEFAULT;
 }
 
 void wire_init(Wire *wire) {

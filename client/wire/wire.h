@@ -16,6 +16,7 @@
 #include "util/buffer.h"
 
 #define WIRE_REPLY_MAX 16384U
+#define WIRE_SOCKET_DEFAULT "/run/perfd/perfd.sock"
 
 typedef struct Wire {
         int fd; /* -1: not connected */
@@ -24,7 +25,7 @@ typedef struct Wire {
         uint8_t in[WIRE_REPLY_MAX];
 } Wire;
 
-/* Returns the path of the socket: `path`, else $PERFD_SOCKET, else /run/perfd/perfd.sock. */
+/* Returns the path of the socket: `path`, else $PERFD_SOCKET, else WIRE_SOCKET_DEFAULT. */
 const char *wire_path(const char *path);
 
 void wire_init(Wire *wire);
