@@ -12,8 +12,10 @@
 #include <sys/stat.h>
 
 #include "config.h"
+#include "shares/resource.h"
 #include "util/clock.h"
 #include "util/file.h"
+#include "util/parse.h"
 
 /* A temporary directory with perfd.conf and perfd.conf.d/. */
 typedef struct Fixture {
@@ -339,6 +341,108 @@ static void all_patterns_go_to_the_finder_and_a_reload_changes_them(void **state
         assert_string_equal(c.patterns.other, "/jobs/{job}");
 }
 
+/* --- limits --------------------------------------------------------------------------------------- */
+
+/* Sets the smallest or largest value, which must be accepted, and the one beyond, which must not. */
+static void check_bound(const char *section, const char *key, const char *bound, int step) {
+        char beyond[64];
+        ConfigError e = {};
+        uint64_t v;
+        Config c;
+
+        config_defaults(&c);
+        if (config_set(&c, section, key, bound, &e) != 0)
+                fail_msg("%s", e.text);
+        if (parse_size(bound, &v) == 0)
+                (void)snprintf(beyond, sizeof(beyond), "%ju", (uintmax_t)v + (uintmax_t)(intmax_t)step);
+        else if (parse_duration_ns(bound, &v) == 0)
+                (void)snprintf(beyond, sizeof(beyond), "%juus", (uintmax_t)v / NS_PER_US + (uintmax_t)(intmax_t)step);
+        else
+                fail_msg("%s.%s: '%s' is no number", section, key, bound);
+        if ((step > 0 || v > 0) && config_set(&c, section, key, beyond, &e) != CONFIG_INVALID)
+                fail_msg("%s.%s accepts %s, beyond %s", section, key, beyond, bound);
+}
+
+/* Checks the bounds that the message names. Returns their number. */
+static unsigned check_bounds(const char *section, const char *key) {
+        char least[16] = "", most[16] = "";
+        const char *expected, *at;
+        ConfigError e = {};
+        Config c;
+
+        config_defaults(&c);
+        assert_int_equal(config_set(&c, section, key, "?", &e), CONFIG_INVALID);
+        expected = strstr(e.text, "?: "); /* what is wrong with a pattern, otherwise what is expected */
+        assert_non_null(expected);
+        if ((at = strstr(expected, " from ")))
+                assert_int_equal(sscanf(at, " from %15s to %15[^ ,]", least, most), 2);
+        else if ((at = strstr(expected, " at least ")))
+                assert_int_equal(sscanf(at, " at least %15s", least), 1);
+        else if ((at = strstr(expected, " a time of at most ")))
+                assert_int_equal(sscanf(at, " a time of at most %15s", most), 1);
+        if (least[0])
+                check_bound(section, key, least, -1);
+        if (most[0])
+                check_bound(section, key, most, 1);
+        return (least[0] != '\0') + (most[0] != '\0');
+}
+
+/* Copies the words that follow "expected one of" in the message about an unknown name. */
+static void list_known(const char *section, char *ret, size_t n) {
+        ConfigError e = {};
+        const char *at;
+        Config c;
+
+        config_defaults(&c);
+        assert_int_equal(config_set(&c, section, "nothing", "", &e), CONFIG_INVALID);
+        at = strstr(e.text, "expected one of ");
+        assert_non_null(at);
+        assert_true((size_t)snprintf(ret, n, "%s", at + strlen("expected one of ")) < n);
+}
+
+static void limits_are_those_of_the_messages(void **state) {
+        char sections[400], keys[400], *rest = sections;
+        unsigned n = 0;
+
+        (void)state;
+        list_known("nothing", sections, sizeof(sections));
+        for (char *section; (section = strsep(&rest, " "));) {
+                char *rest_of_keys = keys;
+
+                section[strlen(section) - 1] = '\0'; /* [limits] */
+                list_known(section + 1, keys, sizeof(keys));
+                for (char *key; (key = strsep(&rest_of_keys, " "));)
+                        if (strcmp(key, "weights") != 0) /* its numbers are those of an entry */
+                                n += check_bounds(section + 1, key);
+        }
+        assert_true(n > 50);
+}
+
+static void each_shared_resource_has_a_limit_of_its_name(void **state) {
+        static const char *const names[] = {
+#define X(id, name, unit, reserve_percent, floor) [RESOURCE_##id] = (name),
+                RESOURCES(X)
+#undef X
+        };
+        char text[32];
+
+        (void)state;
+        for (Resource i = 0; i < N_RESOURCES; i++) {
+                uint64_t limit;
+                ConfigError e = {};
+                Config c;
+
+                if (i == RESOURCE_STORE) /* that of [store] */
+                        continue;
+                config_defaults(&c);
+                limit = c.shares.limits[i];
+                (void)snprintf(text, sizeof(text), "%ju", (uintmax_t)limit - 1);
+                if (config_set(&c, "limits", names[i], text, &e) != 0)
+                        fail_msg("%s", e.text);
+                assert_true(c.shares.limits[i] == limit - 1);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(without_a_file_all_settings_have_defaults),
@@ -357,6 +461,8 @@ int main(void) {
                 cmocka_unit_test(patterns_are_checked_and_a_fault_is_placed),
                 cmocka_unit_test(patterns_that_are_too_long_are_refused),
                 cmocka_unit_test(all_patterns_go_to_the_finder_and_a_reload_changes_them),
+                cmocka_unit_test(limits_are_those_of_the_messages),
+                cmocka_unit_test(each_shared_resource_has_a_limit_of_its_name),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

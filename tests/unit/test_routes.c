@@ -10,8 +10,12 @@
 
 #include <cmocka.h>
 
+#include "analysis/judge.h"
 #include "http/assets.h"
 #include "http/routes.h"
+#include "job/job.h"
+#include "kpi/history.h"
+#include "measure/sample.h"
 #include "snapshot_fixture.h"
 
 typedef struct Fixture {
@@ -124,6 +128,51 @@ static void every_described_path_is_a_route(void **state) {
                 p = path;
         }
         assert_int_equal(n_described, n);
+}
+
+/* Returns the number of lists that have the words as their text, which has no blanks. */
+static size_t count_lists(const char *text, const char *const *words, size_t n) {
+        scoped(buffer_deinit) Buffer list = {};
+        size_t n_found = 0;
+
+        for (size_t i = 0; i < n; i++)
+                buffer_printf(&list, "%s\"%s\"", i == 0 ? "\"enum\":[" : ",", words[i]);
+        buffer_puts(&list, "]");
+        assert_int_equal(buffer_error(&list), 0);
+        for (const char *at = text; (at = strstr(at, list.text)); at++)
+                n_found++;
+        return n_found;
+}
+
+/* A list in openapi.json that has other words than its table changes a number. */
+static void the_words_of_tables_are_described(void **state) {
+        const char *enclosures[N_ENCLOSURES];
+        const struct {
+                const char *const *words;
+                size_t n, n_lists;
+        } tables[] = {
+                { judge_verdict_names, N_JUDGE_VERDICTS, 1 },
+                { judge_method_names, N_JUDGE_METHODS, 1 },
+                { judge_direction_names, N_JUDGE_DIRECTIONS, 2 },
+                { history_order_names, N_HISTORY_ORDERS, 2 },
+                { job_state_names, N_JOB_STATES, 1 },
+                { enclosures, N_ENCLOSURES, 1 },
+                { sample_disk_class_names, N_DISK_CLASSES, 1 },
+                { sample_net_class_names, N_NET_CLASSES, 1 },
+        };
+        scoped(freep) char *text = strdup(asset_openapi_json);
+        char *end = text;
+
+        (void)state;
+        for (const char *p = text; *p; p++)
+                if (*p != ' ' && *p != '\n')
+                        *end++ = *p;
+        *end = '\0';
+        for (Enclosure i = 0; i < N_ENCLOSURES; i++)
+                enclosures[i] = job_enclosure_name(i);
+        for (size_t i = 0; i < N_ELEMENTS(tables); i++)
+                if (count_lists(text, tables[i].words, tables[i].n) != tables[i].n_lists)
+                        fail_msg("openapi.json has another list of '%s' …", tables[i].words[0]);
 }
 
 /* Returns true if a path matches both. */
@@ -408,6 +457,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(every_route_is_described_with_its_parameters, setup, teardown),
                 cmocka_unit_test_setup_teardown(every_described_path_is_a_route, setup, teardown),
+                cmocka_unit_test(the_words_of_tables_are_described),
                 cmocka_unit_test_setup_teardown(no_path_has_two_routes, setup, teardown),
                 cmocka_unit_test_setup_teardown(before_the_first_snapshot_live_numbers_are_unavailable, setup, teardown),
                 cmocka_unit_test_setup_teardown(invalid_paths_are_not_found, setup, teardown),
