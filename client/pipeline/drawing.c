@@ -78,7 +78,7 @@ static void write_queue(Screen *screen, const PipelineStage *stage) {
                 buffer_puts(screen->out, ", ");
                 screen_styled(screen, STYLE_BAD, "stalled");
                 break;
-        default:
+        case PIPELINE_READINESS_NO_DATA:
                 buffer_puts(screen->out, ", readiness: no data");
         }
         write_time(screen->out, "put", queue->put_s, queue->n_gets);

@@ -184,7 +184,8 @@ void verdict_write_sentence(const VerdictPipeline *pipeline, Buffer *out) {
         case PIPELINE_LIMIT_HANDOVER:
                 write_handover(pipeline, out);
                 break;
-        default:
+        case PIPELINE_LIMIT_UNKNOWN:
+        case N_PIPELINE_LIMITS:
                 buffer_puts(out, "The limit is not known: no stage is busy, waits for items or waits for room most of the time.");
         }
         write_job(pipeline, out);

@@ -150,7 +150,9 @@ static void write_enclosure(Screen *screen, const Value *job) {
         int enclosure = job_enclosure_find(answer_text(job, "enclosure"));
         scoped(buffer_deinit) Buffer text = {};
 
-        switch (enclosure) {
+        if (enclosure < 0) /* of another version of perfd */
+                return;
+        switch ((Enclosure)enclosure) {
         case ENCLOSURE_NONE:
                 write_text(screen, "cgroup", report_has_own(job) ? "none for this job; CPU time from wait4(2) at the end" :
                                                                    "none for this job; metrics are of the node");
@@ -168,7 +170,7 @@ static void write_enclosure(Screen *screen, const Value *job) {
         case ENCLOSURE_FOUND:
                 write_path(screen, path, " (existed before)");
                 break;
-        default: /* a state of another version of perfd */
+        case N_ENCLOSURES:
                 break;
         }
 }

@@ -157,22 +157,21 @@ static void write_total_of(const ReportRun *run, Json *json, TotalOf of, const M
                 write_total(json, info, of, is_sum ? "sum" : "max", &total);
 }
 
+/* Returns true if the total is computed from the resources of all ranks together. */
+static bool is_of_resources(UsageMetric metric) {
+        return metric == USAGE_CPU_UNUSED || metric == USAGE_CPU_RATIO || metric == USAGE_MEMORY_LIMIT;
+}
+
 static void write_own_total(const ReportRun *run, Json *json, UsageMetric metric) {
         const MetricInfo *info = &usage_info[metric];
         ReportTotal total;
 
-        switch (metric) {
-        case USAGE_CPU_GIVEN:
-                if (report_total_given(run, false, &total))
-                        write_total(json, info, TOTAL_OF_RANKS, "sum", &total);
+        if (is_of_resources(metric))
                 return;
-        case USAGE_CPU_UNUSED: /* computed from the resources of all ranks together */
-        case USAGE_CPU_RATIO:
-        case USAGE_MEMORY_LIMIT:
-                return;
-        default:
+        if (metric != USAGE_CPU_GIVEN)
                 write_total_of(run, json, TOTAL_OF_RANKS, info, metric == USAGE_CPU_MEAN || is_summed(info));
-        }
+        else if (report_total_given(run, false, &total))
+                write_total(json, info, TOTAL_OF_RANKS, "sum", &total);
 }
 
 static void write_cpu_shares(const ReportRun *run, Json *json) {

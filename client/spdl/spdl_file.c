@@ -53,26 +53,33 @@ static int read_table(SpdlTable *table, int fd, const SpdlFileOptions *options, 
         if (is_database(text.text ?: "", text.n))
                 return refuse(ret_error, "a database cannot be read from standard input: pass the name of its file");
         r = (is_export(&text) ? spdl_export_read : spdl_log_read)(table, &text, ret_error);
-        return r == 0 && (options->needs_times || spdl_table_has_times(table)) ? spdl_table_order(table, options->begin_s, ret_error) : r;
+        if (r == 0 && (options->needs_times || spdl_table_has_times(table)))
+                r = spdl_table_order(table, options->begin_s, ret_error);
+        return r == SPDL_TABLE_INVALID ? SPDL_FILE_INVALID : r;
 }
 
 int spdl_file_open(SpdlFile *file, const char *path, const SpdlFileOptions *options, char ret_error[static SPDL_FILE_ERROR_MAX]) {
         bool is_standard = strcmp(path, "-") == 0;
         scoped(closep) int opened = is_standard ? -1 : open(path, O_RDONLY | O_CLOEXEC);
         char header[sizeof(DATABASE_HEADER)];
+        int r;
 
         if (!is_standard && opened < 0)
                 return refuse(ret_error, "%s", strerrordesc_np(errno));
-        if (!is_standard && pread(opened, header, sizeof(header), 0) == sizeof(header) && is_database(header, sizeof(header)))
-                return spdl_database_open(&file->database, path, ret_error);
-        return read_table(&file->table, is_standard ? STDIN_FILENO : opened, options, ret_error);
+        if (is_standard || pread(opened, header, sizeof(header), 0) != sizeof(header) || !is_database(header, sizeof(header)))
+                return read_table(&file->table, is_standard ? STDIN_FILENO : opened, options, ret_error);
+        r = spdl_database_open(&file->database, path, ret_error);
+        return r == SPDL_DATABASE_INVALID ? SPDL_FILE_INVALID : r;
 }
 
 int spdl_file_next(SpdlFile *file, Buffer *ret_line, char ret_error[static SPDL_FILE_ERROR_MAX]) {
         const SpdlRow *row;
 
-        if (file->database)
-                return spdl_database_next(file->database, ret_line, ret_error);
+        if (file->database) {
+                int r = spdl_database_next(file->database, ret_line, ret_error);
+
+                return r == SPDL_DATABASE_END ? SPDL_FILE_END : r == SPDL_DATABASE_INVALID ? SPDL_FILE_INVALID : r;
+        }
         if (file->next == file->table.n)
                 return SPDL_FILE_END;
         row = &file->table.rows[file->next++];

@@ -26,8 +26,8 @@ typedef struct SpdlFileOptions {
 void spdl_file_deinit(SpdlFile *file);
 
 enum {
-        SPDL_FILE_INVALID = SPDL_DATABASE_INVALID, /* ret_error says why */
-        SPDL_FILE_END = SPDL_DATABASE_END,
+        SPDL_FILE_INVALID = 1, /* ret_error says why */
+        SPDL_FILE_END,
 };
 #define SPDL_FILE_ERROR_MAX 512U
 _Static_assert(SPDL_FILE_ERROR_MAX >= SPDL_DATABASE_ERROR_MAX && SPDL_FILE_ERROR_MAX >= SPDL_TABLE_ERROR_MAX, "errors fit");

@@ -96,21 +96,27 @@ static int take_raw(Feed *feed, const PipelineRawEvent *event) {
 /* An interval without a time gets that of its arrival here, so that a repeated report has the same. */
 static int take_parsed(Feed *feed, PipelineLine *line) {
         uint64_t now_ms = clock_realtime_ns() / NS_PER_MS;
+        int r = 0;
 
         switch (line->kind) {
         case PIPELINE_LINE_INTERVAL:
                 line->interval.end_ms = line->interval.end_ms ?: now_ms;
-                return pipeline_pending_add_interval(&feed->pending, &line->interval);
+                r = pipeline_pending_add_interval(&feed->pending, &line->interval);
+                break;
         case PIPELINE_LINE_RAW:
-                return take_raw(feed, &line->raw);
+                r = take_raw(feed, &line->raw);
+                break;
         case PIPELINE_LINE_EVENT:
                 line->event.begin_ms = line->event.begin_ms ?: now_ms - (uint64_t)(line->event.seconds * 1000);
-                return pipeline_pending_add_event(&feed->pending, &line->event);
-        default:
+                r = pipeline_pending_add_event(&feed->pending, &line->event);
+                break;
+        case PIPELINE_LINE_DESCRIPTION:
                 if (line->producer)
                         feed->counts_open_periods = pipeline_report_counts_open_periods(line->producer);
-                return pipeline_pending_describe(&feed->pending, line->producer, line->description);
+                r = pipeline_pending_describe(&feed->pending, line->producer, line->description);
+                break;
         }
+        return r;
 }
 
 static int take_line(Feed *feed, const char *text, size_t n) {
