@@ -229,6 +229,12 @@ class Completeness(harness.TestCase):
                 known.setdefault(name, set()).add(form)
         self.assertEqual(documented, known)
 
+    def test_an_option_has_one_form_and_a_letter_one_option(self):
+        options = [(name, *form) for found in perfctl_options().values() for name, form in found.items()] + [("version", "", "")]
+        forms = dict.fromkeys(options)
+        names, letters = [name for name, _, _ in forms], [letter for _, letter, _ in forms if letter]
+        self.assertEqual((sorted(set(names)), sorted(set(letters))), (sorted(names), sorted(letters)))
+
 
 def perfctl_options():
     """Returns {command: {option: (letter, placeholder)}} from perfctl's help, which is generated from its tables."""

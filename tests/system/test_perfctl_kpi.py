@@ -202,7 +202,7 @@ two_wait_seconds{component="c",size="4"} 2
         self.assertEqual(units, ["# UNIT wait_s s"])
 
     def test_one_value_is_submitted_with_labels(self):
-        self.perfctl("kpi", "submit", "--label", "model_name=llama3", "--version", "2.10.0", "--", "gpu_memory", "-1")
+        self.perfctl("kpi", "submit", "--label", "model_name=llama3", "--software-version", "2.10.0", "--", "gpu_memory", "-1")
         self.perfctl("kpi", "submit", "latency", "[1, 2.5]")
         self.perfctl("kpi", "submit", "latency", "null")
         document, = self.documents("gpu_memory")

@@ -30,7 +30,7 @@ static const Option options_table[] = {
         { "direction", 0, "WHICH", "Which values are better", OPTION_CHOICE(IndicatorRankOptions, direction, "higher", "lower") },
         { "confidence", 0, "P", "Confidence of intervals, 0.5 to 0.999", OPTION_TEXT(IndicatorRankOptions, confidence), .initial = "0.95" },
         { "hold", 0, "KEY,…", "Compare only results with equal KEY, such as package.numpy", OPTION_LIST(IndicatorRankOptions, hold) },
-        { "across", 0, "WHAT,…", "Compare results that differ in WHAT, such as hardware", OPTION_LIST(IndicatorRankOptions, across) },
+        OPTION_ROW_ACROSS(IndicatorRankOptions, across),
         OPTION_ROW_JSON(IndicatorRankOptions, json),
         {},
 };

@@ -20,7 +20,8 @@ typedef struct KpiSubmitOptions {
 
 static const Option options_table[] = {
         OPTION_ROW_JOB(KpiSubmitOptions, job),
-        { "version", 'v', "VERSION", "Version of the measured component", OPTION_LINE(KpiSubmitOptions, version, STRING_MAX_BYTES) },
+        { "software-version", 0, "VERSION", "Version of the measured component",
+          OPTION_LINE(KpiSubmitOptions, version, STRING_MAX_BYTES) },
         { "label", 'l', "KEY=VALUE", "Label; may be repeated",
           OPTION_TEXTS(KpiSubmitOptions, labels, OPTION_TEXTS_MAX, option_parse_label) },
         OPTION_ROW_TIMEOUT(KpiSubmitOptions, timeout_ns),
