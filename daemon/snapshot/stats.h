@@ -57,7 +57,7 @@ typedef struct ExpiryStats {
 /* Returned by store_stats(). */
 typedef struct StoreStats {
         uint64_t queue_rows, queue_bytes, queue_rows_max;
-        uint64_t n_commits, n_commit_failures, commit_ns_sum, commit_ns_last, n_rows_committed, n_rows_removed;
+        uint64_t n_commits, n_commit_failures, commit_ns_sum, n_rows_committed, n_rows_removed;
         uint64_t size_bytes, size_max_bytes;
         ExpiryStats expiry;
         bool is_writable, is_volatile;
@@ -79,10 +79,10 @@ typedef struct HttpPortStats {
 typedef struct SelfStats {
         uint64_t started_realtime_ns;
         uint64_t n_ticks, n_missed_ticks;
-        uint64_t lateness_sum_ns, lateness_last_ns, lateness_max_ns;
+        uint64_t lateness_sum_ns, lateness_max_ns;
         bool config_reload_ok;
         bool is_config_in_force; /* the last reload succeeded, all settings have an effect, and no file was edited since */
-        uint64_t config_reload_realtime_ns, n_config_reloads;
+        uint64_t config_reload_realtime_ns;
         char config_error[600];   /* why the last reload failed, "FILE:LINE: …"; "": it succeeded */
         char config_restart[400]; /* settings that wait for a restart, "http.threads, …"; "": none */
         char config_ignored[128]; /* settings without effect, because systemd opens the sockets, "socket.path, …"; "": none */

@@ -33,7 +33,6 @@ void report_commit(Report *report, uint64_t duration_ns, size_t n_rows, bool is_
         LOCKED(&report->mutex);
 
         report->stats.n_commits++;
-        report->stats.commit_ns_last = duration_ns;
         report->stats.commit_ns_sum += duration_ns;
         report->stats.n_rows_committed += n_rows;
         report->stats.is_writable = true;

@@ -29,7 +29,6 @@ static void a_tick_in_time_keeps_its_grid(void **state) {
         assert_true(self_count_tick(&self, 7000000, 7000250, 1000000) == 8000000);
         assert_true(self.stats.n_ticks == 3);
         assert_true(self.stats.n_missed_ticks == 0);
-        assert_true(self.stats.lateness_last_ns == 250000);
         assert_true(self.stats.lateness_sum_ns == 250000);
 }
 
@@ -42,7 +41,6 @@ static void a_late_tick_counts_missed_ones_and_returns_to_the_grid(void **state)
         assert_true(self.stats.lateness_max_ns == 3300 * NS_PER_MS);
         assert_true(self_count_tick(&self, 5000000, 5001000, 1000000) == 6000000);
         assert_true(self.stats.lateness_max_ns == 3300 * NS_PER_MS);
-        assert_true(self.stats.lateness_last_ns == NS_PER_MS);
         assert_true(self.stats.lateness_sum_ns == 3301 * NS_PER_MS);
 }
 
@@ -138,7 +136,6 @@ static void reloads_are_counted_with_their_outcome(void **state) {
         assert_string_equal(self.stats.config_restart, "http.threads");
         self_count_reload(&self, "", "");
         assert_true(self.stats.config_reload_ok && self.stats.is_config_in_force);
-        assert_int_equal(self.stats.n_config_reloads, 3);
         self_note_edited(&self, "/etc/perfd/perfd.conf");
         assert_false(self.stats.is_config_in_force);
         assert_string_equal(self.stats.config_edited, "/etc/perfd/perfd.conf");

@@ -306,7 +306,7 @@ static void statistics_count_what_happened(void **state) {
         assert_int_equal(stats.n_commits, 10);
         assert_int_equal(stats.n_rows_committed, 10);
         assert_int_equal(stats.n_commit_failures, 0);
-        assert_true(stats.commit_ns_sum >= stats.commit_ns_last && stats.commit_ns_last > 0);
+        assert_true(stats.commit_ns_sum > 0);
         assert_true(stats.is_writable);
         assert_string_equal(stats.error, "");
         assert_int_equal(stats.queue_rows, 0);
