@@ -80,6 +80,6 @@ OptionParse option_parse_job_id, option_parse_label, option_parse_condition;
 #define OPTION_ROW_COMPAT(type, member) \
         { "compat", 0, NULL, "Compute as the original program does", OPTION_FLAG(type, member) }
 #define OPTION_ROW_ACROSS(type, member) \
-        { "across", 0, "WHAT,…", "Compare results that differ in WHAT, as hardware", OPTION_LIST(type, member) }
+        { "across", 0, "WHAT,…", "Compare results that differ in WHAT, such as hardware", OPTION_LIST(type, member) }
 #define OPTION_ROW_FORMAT(type, member, first, ...) \
         { "format", 'f', "FORMAT", "Output format", OPTION_CHOICE(type, member, first, __VA_ARGS__), .initial = first }

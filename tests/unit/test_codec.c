@@ -143,14 +143,14 @@ static void a_truncated_message_is_garbage_at_every_length(void **state) {
 static void the_invalid_item_is_named(void **state) {
         Buffer result = {}, submit = {}, good, bad, document, request;
 
-        for (unsigned char i = 0; i < 3; i++) {
+        for (unsigned char i = 1; i <= 3; i++) {
                 document = make_document(NULL);
                 good = make_indicator(i, &document);
                 put_message(&submit, 1, &good);
         }
         put_member_double(&result, "rate", INFINITY);
         document = make_document(&result);
-        bad = make_indicator(3, &document);
+        bad = make_indicator(4, &document);
         put_message(&submit, 1, &bad);
         request = make_request(FIELD_SUBMIT, &submit);
         assert_refused(*state, &request, STATUS_INVALID, "submit.indicators[3].@result.rate", "infinite");
