@@ -56,7 +56,7 @@ typedef struct ExpiryStats {
 
 /* Returned by store_stats(). */
 typedef struct StoreStats {
-        uint64_t queue_rows, queue_bytes, queue_rows_max;
+        uint64_t queue_rows, queue_bytes;
         uint64_t n_commits, n_commit_failures, commit_ns_sum, n_rows_committed, n_rows_removed;
         uint64_t size_bytes, size_max_bytes;
         ExpiryStats expiry;

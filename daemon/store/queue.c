@@ -161,10 +161,9 @@ RowSet *queue_next_done(Queue *queue) {
         return set;
 }
 
-void queue_count(Queue *queue, size_t *ret_rows, size_t *ret_bytes, size_t *ret_rows_max) {
+void queue_count(Queue *queue, size_t *ret_rows, size_t *ret_bytes) {
         LOCKED(&queue->mutex);
 
         *ret_rows = queue->n_rows;
         *ret_bytes = queue->n_bytes;
-        *ret_rows_max = queue->n_rows_max;
 }

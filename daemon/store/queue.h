@@ -53,4 +53,4 @@ void queue_stop(Queue *queue);
 
 /* Returns the next completion, which the caller frees, or NULL. For one thread. */
 RowSet *queue_next_done(Queue *queue);
-void queue_count(Queue *queue, size_t *ret_rows, size_t *ret_bytes, size_t *ret_rows_max);
+void queue_count(Queue *queue, size_t *ret_rows, size_t *ret_bytes);

@@ -166,13 +166,12 @@ int store_next_done(Store *store, StoreDone *ret) {
 }
 
 void store_stats(Store *store, StoreStats *ret) {
-        size_t n_rows, n_bytes, n_rows_max;
+        size_t n_rows, n_bytes;
 
         writer_stats(&store->writer, ret);
-        queue_count(&store->queue, &n_rows, &n_bytes, &n_rows_max);
+        queue_count(&store->queue, &n_rows, &n_bytes);
         ret->queue_rows = n_rows;
         ret->queue_bytes = n_bytes;
-        ret->queue_rows_max = n_rows_max;
         ret->is_volatile = store->opening.is_volatile;
         (void)snprintf(ret->directory, sizeof(ret->directory), "%.*s", (int)(strrchr(store_path(store), '/') - store_path(store)),
                        store_path(store));

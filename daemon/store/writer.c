@@ -369,9 +369,9 @@ static void write_batch(Writer *writer, const RowBatch *batch) {
 /* --- between batches ----------------------------------------------------------------------------- */
 
 static bool is_idle(Writer *writer) {
-        size_t n_rows, n_bytes, n_rows_max;
+        size_t n_rows, n_bytes;
 
-        queue_count(writer->queue, &n_rows, &n_bytes, &n_rows_max);
+        queue_count(writer->queue, &n_rows, &n_bytes);
         return n_bytes == 0; /* a row set may have no rows */
 }
 
