@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "http_port.h"
-#include "jobs/recovery.h"
 #include "util/clock.h"
 
 /* --- publishing ------------------------------------------------------------------------------- */
@@ -82,7 +81,7 @@ static int check_store(Rooms *rooms) {
                 return 0;
         }
         log_notice("The store is writable again.");
-        return registry_restore(&rooms->indicators.registry);
+        return indicator_room_restore(&rooms->indicators);
 }
 
 /* Logs at most once a minute, like log_expiry(). */
@@ -124,7 +123,7 @@ int rooms_tick(Rooms *rooms) {
 
         r = job_room_tick(&rooms->jobs);
         if (r >= 0)
-                r = registry_tick(&rooms->indicators.registry);
+                r = indicator_room_tick(&rooms->indicators);
         if (r >= 0)
                 r = check_store(rooms);
         if (r < 0)
@@ -151,7 +150,7 @@ static int configure_detection(Rooms *rooms) {
         FinderPattern patterns[CONFIG_PATTERNS_MAX];
         size_t n = config_patterns(&rooms->config.patterns, patterns);
 
-        return detection_configure(&rooms->jobs.detection, patterns, n);
+        return job_room_set_patterns(&rooms->jobs, patterns, n);
 }
 
 /* The administrators are the same on both sockets. */
@@ -173,7 +172,7 @@ static int configure_fallible(Rooms *rooms, const Config *before, char ret_error
                 rooms->config = *before;
                 return r;
         }
-        r = registry_configure(&rooms->indicators.registry);
+        r = indicator_room_configure(&rooms->indicators);
         if (r >= 0)
                 return 0;
 
@@ -201,7 +200,7 @@ int rooms_configure(Rooms *rooms, const Config *next, char ret_error[static ROOM
         ingest_configure(rooms->ingest, &rooms->config.ingest);
         store_configure(rooms->store, &rooms->config.store);
         node_configure(&rooms->node, &rooms->config.node);
-        user_totals_set_label(&rooms->jobs.jobs.totals, rooms->config.jobs.metrics_totals_label);
+        job_room_configure(&rooms->jobs);
         return 0;
 }
 
@@ -226,18 +225,18 @@ static int start(Rooms *rooms) {
         Node *node = &rooms->node;
         int r;
 
-        assert(rooms->jobs.jobs.n == 0 && node->cost.n_samples == 0);
+        assert(node->cost.n_samples == 0);
 
         store_stats(rooms->store, &rooms->stored);
         rooms->stored.is_writable = true;
-        r = recovery_run(&rooms->jobs.lifecycle);
+        r = job_room_start(&rooms->jobs);
         if (r >= 0)
                 r = node_sample(node, 0);
         if (r < 0)
                 return r;
 
         node_begin_interval(node, rooms->config.jobs.checkpoint_interval_ns);
-        r = registry_start(&rooms->indicators.registry);
+        r = indicator_room_start(&rooms->indicators);
         return r < 0 ? r : configure_detection(rooms);
 }
 
@@ -288,9 +287,9 @@ static void open_accounts(Rooms *rooms, const char *runtime_directory) {
         (void)snprintf(path, sizeof(path), "%s/account", runtime_directory);
         warn_account("node", path, node_open_account(&rooms->node, path));
         (void)snprintf(path, sizeof(path), "%s/account.users", runtime_directory);
-        warn_account("users", path, user_totals_open(&rooms->jobs.jobs.totals, path, rooms->node.boot_id));
+        warn_account("users", path, job_room_open_totals(&rooms->jobs, path));
         (void)snprintf(path, sizeof(path), "%s/account.jobs", runtime_directory);
-        warn_account("jobs", path, kept_usage_open(&rooms->jobs.jobs.kept_usage, path, rooms->node.boot_id));
+        warn_account("jobs", path, job_room_open_usage(&rooms->jobs, path));
 }
 
 int rooms_open(Rooms *rooms, sd_event *event, const char *root, const char *runtime_directory, Sockets *sockets, const DeskRow *own) {

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "jobs/job_room.h"
 
+#include <assert.h>
+
 #include "jobs/job_watch.h"
+#include "jobs/recovery.h"
 #include "jobs/sampling.h"
 #include "store/jobs/job_rows.h"
 
@@ -35,6 +38,27 @@ void job_room_deinit(JobRoom *room) {
         identity_deinit(&room->identity);
         jobs_deinit(&room->jobs);
         groups_deinit(&room->groups);
+}
+
+int job_room_open_totals(JobRoom *room, const char *path) {
+        return user_totals_open(&room->jobs.totals, path, room->lifecycle.node->boot_id);
+}
+
+int job_room_open_usage(JobRoom *room, const char *path) {
+        return kept_usage_open(&room->jobs.kept_usage, path, room->lifecycle.node->boot_id);
+}
+
+int job_room_start(JobRoom *room) {
+        assert(room->jobs.n == 0);
+        return recovery_run(&room->lifecycle);
+}
+
+int job_room_set_patterns(JobRoom *room, const FinderPattern *patterns, size_t n_patterns) {
+        return detection_configure(&room->detection, patterns, n_patterns);
+}
+
+void job_room_configure(JobRoom *room) {
+        user_totals_set_label(&room->jobs.totals, room->lifecycle.config->metrics_totals_label);
 }
 
 int job_room_tick(JobRoom *room) {

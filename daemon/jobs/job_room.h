@@ -34,6 +34,19 @@ typedef struct JobRoomParts {
 int job_room_init(JobRoom *room, const JobRoomParts *parts, const char *root);
 void job_room_deinit(JobRoom *room);
 
+/*
+ * Keep the totals of users, and the counters of jobs, in a file that outlives perfd; before job_room_start(). 0, or < 0: the account
+ * may begin anew after a restart.
+ */
+int job_room_open_totals(JobRoom *room, const char *path);
+int job_room_open_usage(JobRoom *room, const char *path);
+/* Resumes the jobs of the previous perfd, before the first sample. 0 or < 0. */
+int job_room_start(JobRoom *room);
+/* Detects jobs by these patterns from now on. 0, or < 0: nothing has changed. */
+int job_room_set_patterns(JobRoom *room, const FinderPattern *patterns, size_t n_patterns);
+/* Applies the configuration after a reload, apart from the patterns. */
+void job_room_configure(JobRoom *room);
+
 /* Takes a sample and performs the periodic work. 0 or < 0. */
 int job_room_tick(JobRoom *room);
 /* Puts checkpoints at each checkpoint interval, and, with is_last, when perfd stops. 0 or < 0. */
