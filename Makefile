@@ -128,8 +128,8 @@ $(B)/%.o: %.c | $(PROTO_H)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
-# Has these files in it.
-$(B)/daemon/http/assets.o: web/index.html web/job.html web/indicator.html web/style.css web/openapi.json
+# Have these files in them.
+$(B)/daemon/http/pages/page_assets.o $(B)/daemon/http/self/openapi.o: $(wildcard web/*)
 
 # Generated code is held to the generator's standards, not ours.
 $(B)/%.o: $(B)/%.c

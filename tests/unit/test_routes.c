@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "analysis/judge.h"
-#include "http/assets.h"
 #include "http/routes.h"
+#include "http/self/openapi.h"
 #include "job/job.h"
 #include "kpi/history.h"
 #include "measure/sample.h"
@@ -86,7 +86,7 @@ static void every_route_is_described_with_its_parameters(void **state) {
                 const char *begin, *end;
 
                 (void)snprintf(path, sizeof(path), "\n    \"%s\": {", route->path);
-                begin = strstr(asset_openapi_json, path);
+                begin = strstr(openapi_json, path);
                 if (!begin)
                         fail_msg("%s is not in openapi.json", route->path);
                 end = strstr(begin, "\n    }");
@@ -106,7 +106,7 @@ static void every_route_is_described_with_its_parameters(void **state) {
 }
 
 static void every_described_path_is_a_route(void **state) {
-        const char *p = strstr(asset_openapi_json, "\"paths\": {");
+        const char *p = strstr(openapi_json, "\"paths\": {");
         size_t n = 0, n_described = 0;
 
         (void)state;

@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http/assets.h"
 #include "http/pages/pages_subject.h"
 #include "http/indicators/indicators_subject.h"
 #include "http/indicators/result_groups.h"
 #include "http/indicators/vocabulary.h"
 #include "http/pages/html.h"
+#include "http/pages/page_assets.h"
 #include "http/pages/rank_answer_html.h"
 #include "http/pages/ranking_html.h"
 #include "http/pages/run_html.h"
@@ -300,7 +300,7 @@ static int fill(Exchange *exchange, IndicatorPage *page) {
 
         html_text(template_word(&page->words, "name"), exchange->argument);
         html_text(template_word(&page->words, "hostname"), exchange->snapshot ? exchange->snapshot->node.identity.hostname : "this node");
-        buffer_puts(template_word(&page->words, "style"), asset_style_css);
+        buffer_puts(template_word(&page->words, "style"), page_assets_style_css);
         put_objective(exchange, page);
         put_choice(exchange, page);
         return 0;
@@ -313,5 +313,5 @@ void pages_subject_indicator(Exchange *exchange) {
                 return;
 
         exchange->type = CONTENT_HTML;
-        template_write(exchange->body, asset_indicator_html, &page.words, "");
+        template_write(exchange->body, page_assets_indicator_html, &page.words, "");
 }

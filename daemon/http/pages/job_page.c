@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The page of a job: web/job.html. Errors are JSON, as everywhere. */
 
-#include "http/assets.h"
 #include "http/pages/pages_subject.h"
 #include "http/jobs/job_lookup.h"
 #include "http/jobs/phase_walk.h"
 #include "http/pages/html.h"
 #include "http/pages/job_html.h"
+#include "http/pages/page_assets.h"
 #include "http/pages/template.h"
 
 /* The JSON API has all of them. */
@@ -68,11 +68,11 @@ void pages_subject_job(Exchange *exchange) {
         if (job_lookup(exchange, &job) > 0)
                 return;
 
-        buffer_puts(template_word(&words, "style"), asset_style_css);
+        buffer_puts(template_word(&words, "style"), page_assets_style_css);
         html_text(template_word(&words, "hostname"), exchange->snapshot ? exchange->snapshot->node.identity.hostname : "this node");
         fill_job(&words, exchange, &job);
         fill_phases(&words, exchange, &job);
 
         exchange->type = CONTENT_HTML;
-        template_write(exchange->body, asset_job_html, &words, "");
+        template_write(exchange->body, page_assets_job_html, &words, "");
 }

@@ -4,10 +4,10 @@
 
 #include <inttypes.h>
 
-#include "http/assets.h"
 #include "http/pages/pages_subject.h"
 #include "http/pages/html.h"
 #include "http/pages/job_html.h"
+#include "http/pages/page_assets.h"
 #include "http/pages/template.h"
 #include "store/indicators/indicator_reader.h"
 #include "util/clock.h"
@@ -127,7 +127,7 @@ void pages_subject_landing(Exchange *exchange) {
         scoped(template_deinit) Template words = {};
         const char *hostname = exchange->snapshot ? exchange->snapshot->node.identity.hostname : "";
 
-        buffer_puts(template_word(&words, "style"), asset_style_css);
+        buffer_puts(template_word(&words, "style"), page_assets_style_css);
         buffer_puts(template_word(&words, "version"), PERFD_VERSION);
         html_text(template_word(&words, "hostname"), *hostname ? hostname : "this node");
         if (exchange->snapshot)
@@ -135,5 +135,5 @@ void pages_subject_landing(Exchange *exchange) {
         put_indicators(template_word(&words, "indicator_list"), exchange->reader);
 
         exchange->type = CONTENT_HTML;
-        template_write(exchange->body, asset_index_html, &words, "–");
+        template_write(exchange->body, page_assets_index_html, &words, "–");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "http/assets.h"
 #include "http/metrics.h"
+#include "http/self/openapi.h"
 #include "http/self/self_subject.h"
 
 /* perfd runs, and says what it does not do. */
@@ -36,7 +36,7 @@ static void answer_ready(Exchange *exchange) {
 }
 
 static void answer_openapi(Exchange *exchange) {
-        buffer_puts(exchange->body, asset_openapi_json);
+        buffer_puts(exchange->body, openapi_json);
 }
 
 static const Route routes[] = {

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "http/assets.h"
+#pragma once
 
 /*
- * The assembler reads the files; paths are relative to the directory in which make runs. The Makefile lists the dependencies.
+ * Asset: a file of web/ that is embedded at build time, NUL-terminated
+ *
+ * The assembler reads the file; the path is relative to the directory in which make runs. The Makefile lists the objects that depend on
+ * such files.
  */
 #define ASSET(name, path)                       \
         __asm__(".pushsection .rodata\n"        \
@@ -12,9 +15,3 @@
                 ".incbin \"" path "\"\n"        \
                 ".byte 0\n"                     \
                 ".popsection\n")
-
-ASSET(asset_index_html, "web/index.html");
-ASSET(asset_job_html, "web/job.html");
-ASSET(asset_indicator_html, "web/indicator.html");
-ASSET(asset_style_css, "web/style.css");
-ASSET(asset_openapi_json, "web/openapi.json");
