@@ -31,9 +31,8 @@ const Option place_options[] = {
 };
 
 const Option selection_options[] = {
-        { "where", 'w', "CONDITION", "Select by KEY=VALUE, or != < <= > >=; may be repeated",
-          OPTION_TEXTS(SelectionOptions, where, CONDITIONS_MAX, option_parse_condition) },
-        { "since", 0, "TIME", "Select from the last TIME, such as 30d or 12h", OPTION_AGE(SelectionOptions, since_ns) },
+        OPTION_ROW_WHERE(SelectionOptions, where, CONDITIONS_MAX),
+        OPTION_ROW_SINCE(SelectionOptions, since_ns),
         { "until", 0, "TIME", "Select results older than TIME", OPTION_AGE(SelectionOptions, until_ns) },
         {},
 };

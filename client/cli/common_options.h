@@ -9,6 +9,7 @@
 
 #include "client/cli/options.h"
 #include "job/job.h"
+#include "util/clock.h"
 
 /* Accepted by every command, also before the command's name. */
 typedef struct GlobalOptions {
@@ -79,6 +80,20 @@ OptionParse option_parse_job_id, option_parse_label, option_parse_condition;
         { "spool", 0, "DIRECTORY", "Spool for results that perfd cannot accept now", OPTION_TEXT(type, member), .value = OPTION_VALUE_DIRECTORY }
 #define OPTION_ROW_COMPAT(type, member) \
         { "compat", 0, NULL, "Compute as the original program does", OPTION_FLAG(type, member) }
+#define OPTION_ROW_USER(type, member) { "user", 'u', "USER", "User to show, a name or a number", OPTION_TEXT(type, member) }
+#define OPTION_ROW_WHERE(type, member, n_max) \
+        { "where", 'w', "CONDITION", "Select by KEY=VALUE, or != < <= > >=; may be repeated", \
+          OPTION_TEXTS(type, member, n_max, option_parse_condition) }
+#define OPTION_ROW_SINCE(type, member) { "since", 0, "TIME", "Select from the last TIME, such as 30d or 12h", OPTION_AGE(type, member) }
+#define OPTION_ROW_WATCH(type, member) { "watch", 0, NULL, "Update the display until the job ends", OPTION_FLAG(type, member) }
+#define OPTION_ROW_INTERVAL(type, member) \
+        { "interval", 0, "SECONDS", "Time between updates", OPTION_DURATION(type, member, 100 * NS_PER_MS), .initial = "1" }
+#define OPTION_ROW_COUNT(type, member) { "count", 'c', "N", "Stop after N updates", OPTION_COUNT(type, member, 1, INT64_MAX) }
+#define OPTION_ROW_PRODUCER(type, member) \
+        { "producer", 0, "PRODUCER", "Name and version of the library that measured, such as spdl=0.8", OPTION_TEXT(type, member) }
+/* The arguments are the second half of the row: OPTION_NAME() or OPTION_CHOICE(), and a default. */
+#define OPTION_ROW_METHOD(...) { "method", 0, "METHOD", "Method of the analysis", __VA_ARGS__ }
+#define OPTION_ROW_DIRECTION(...) { "direction", 0, "WHICH", "Which values are better", __VA_ARGS__ }
 #define OPTION_ROW_ACROSS(type, member) \
         { "across", 0, "WHAT,…", "Compare results that differ in WHAT, such as hardware", OPTION_LIST(type, member) }
 #define OPTION_ROW_FORMAT(type, member, first, ...) \

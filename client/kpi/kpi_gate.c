@@ -9,6 +9,12 @@
 
 #define ROUNDING 1e-9 /* 0.29 * 100 is below 29 */
 
+const Option kpi_gate_options[] = {
+        { "judge", 0, NULL, "Print the verdicts about the stored KPIs on standard error", OPTION_FLAG(KpiGateOptions, judge) },
+        OPTION_ROW_FAIL_ON(KpiGateOptions, gate.fail_on, NULL),
+        {},
+};
+
 /* A word of --fail-on, and the verdicts it stands for. */
 typedef struct FailWord {
         const char *word;
@@ -68,6 +74,12 @@ int kpi_gate_check(const KpiGate *gate, const char *command) {
                 return command_refuse(command, "--allow-failures expects a number of KPIs, or a share such as 5%%, not '%.80s'",
                                       gate->allow_failures);
         return EXIT_DONE;
+}
+
+int kpi_gate_check_options(const KpiGateOptions *options, const char *command) {
+        if (options->gate.fail_on && !options->judge)
+                return command_refuse(command, "--fail-on requires --judge");
+        return kpi_gate_check(&options->gate, command);
 }
 
 static JudgeVerdict find_verdict(const char *name) {

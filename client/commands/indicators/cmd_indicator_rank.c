@@ -27,7 +27,7 @@ static const Option options_table[] = {
         OPTION_INCLUDE(IndicatorRankOptions, selection, SelectionOptions, selection_options),
         { "by", 'b', "KEY,…", "Keys that tell alternatives apart (default component,version)", OPTION_LIST(IndicatorRankOptions, by) },
         { "objective", 'o', "RESULT", "Result to rank by", OPTION_TEXT(IndicatorRankOptions, objective), .initial = "overall_score" },
-        { "direction", 0, "WHICH", "Which values are better", OPTION_CHOICE(IndicatorRankOptions, direction, "higher", "lower") },
+        OPTION_ROW_DIRECTION(OPTION_CHOICE(IndicatorRankOptions, direction, "higher", "lower")),
         { "confidence", 0, "P", "Confidence of intervals, 0.5 to 0.999", OPTION_TEXT(IndicatorRankOptions, confidence), .initial = "0.95" },
         { "hold", 0, "KEY,…", "Compare only results with equal KEY, such as package.numpy", OPTION_LIST(IndicatorRankOptions, hold) },
         OPTION_ROW_ACROSS(IndicatorRankOptions, across),

@@ -22,10 +22,9 @@ typedef struct JobGroupsOptions {
 static const Option options_table[] = {
         { "pss", 0, NULL, "Also read the proportional and the private memory, which takes longer",
           OPTION_FLAG(JobGroupsOptions, pss) },
-        { "watch", 0, NULL, "Update the display until the job ends", OPTION_FLAG(JobGroupsOptions, watch) },
-        { "interval", 0, "SECONDS", "Time between updates", OPTION_DURATION(JobGroupsOptions, interval_ns, 100 * NS_PER_MS),
-          .initial = "1" },
-        { "count", 'c', "N", "Stop after N updates", OPTION_COUNT(JobGroupsOptions, count, 1, INT64_MAX) },
+        OPTION_ROW_WATCH(JobGroupsOptions, watch),
+        OPTION_ROW_INTERVAL(JobGroupsOptions, interval_ns),
+        OPTION_ROW_COUNT(JobGroupsOptions, count),
         OPTION_ROW_JSON(JobGroupsOptions, json),
         {},
 };

@@ -23,11 +23,10 @@ typedef struct JobListOptions {
 static const Option options_table[] = {
         { "state", 0, "STATE", "List only jobs in this state", OPTION_NAME(JobListOptions, state, job_state_names) },
         { "failed", 0, NULL, "List only jobs that failed", OPTION_FLAG(JobListOptions, failed) },
-        { "user", 'u', "USER", "User to show, a name or a number", OPTION_TEXT(JobListOptions, user) },
+        OPTION_ROW_USER(JobListOptions, user),
         OPTION_ROW_NAME(JobListOptions, name),
         OPTION_ROW_LABEL(JobListOptions, labels),
-        { "since", 0, "TIME", "Select from the last TIME, such as 30d or 12h",
-          OPTION_AGE(JobListOptions, since_ns) },
+        OPTION_ROW_SINCE(JobListOptions, since_ns),
         { "limit", 0, "N", "Show at most N, newest first", OPTION_COUNT(JobListOptions, limit, 1, 1000), .initial = "50" },
         OPTION_ROW_JSON(JobListOptions, json),
         {},

@@ -23,10 +23,8 @@ typedef struct AnalyzeSeriesOptions {
 } AnalyzeSeriesOptions;
 
 static const Option options_table[] = {
-        { "method", 0, "METHOD", "Method of the analysis", .initial = "perfd",
-          OPTION_NAME(AnalyzeSeriesOptions, method, judge_method_names) },
-        { "direction", 0, "WHICH", "Which values are better", .initial = "none",
-          OPTION_NAME(AnalyzeSeriesOptions, direction, judge_direction_names) },
+        OPTION_ROW_METHOD(OPTION_NAME(AnalyzeSeriesOptions, method, judge_method_names), .initial = "perfd"),
+        OPTION_ROW_DIRECTION(OPTION_NAME(AnalyzeSeriesOptions, direction, judge_direction_names), .initial = "none"),
         { "column", 0, "NAME", "Name or number of the column with the values", OPTION_TEXT(AnalyzeSeriesOptions, column) },
         { "window", 0, "N", "Length of hunter's windows, " OPTION_DIGITS(HUNTER_WINDOW) " if not given",
           OPTION_NUMBER(AnalyzeSeriesOptions, window, 2, WINDOW_MAX) },

@@ -26,8 +26,7 @@ typedef struct KpiAckOptions {
 } KpiAckOptions;
 
 static const Option options_table[] = {
-        { "where", 'w', "CONDITION", "Select by KEY=VALUE, or != < <= > >=; may be repeated",
-          OPTION_TEXTS(KpiAckOptions, where, ACCEPTED_LEVEL_WHERE_MAX, option_parse_condition) },
+        OPTION_ROW_WHERE(KpiAckOptions, where, ACCEPTED_LEVEL_WHERE_MAX),
         { "note", 0, "TEXT", "Reason, which is shown with each verdict", OPTION_LINE(KpiAckOptions, note, ACCEPTED_LEVEL_NOTE_MAX) },
         { "list", 0, NULL, "List the accepted levels instead", OPTION_FLAG(KpiAckOptions, list) },
         { "remove", 0, NULL, "Withdraw the accepted level: the whole history counts again", OPTION_FLAG(KpiAckOptions, remove) },

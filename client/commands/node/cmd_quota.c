@@ -15,7 +15,7 @@ typedef struct QuotaOptions {
 } QuotaOptions;
 
 static const Option options_table[] = {
-        { "user", 'u', "USER", "User to show, a name or a number", OPTION_TEXT(QuotaOptions, user) },
+        OPTION_ROW_USER(QuotaOptions, user),
         { "all", 'a', NULL, "Show all users who hold resources or whose requests were refused", OPTION_FLAG(QuotaOptions, all) },
         OPTION_ROW_JSON(QuotaOptions, json),
         {},

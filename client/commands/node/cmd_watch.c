@@ -21,8 +21,8 @@ typedef struct WatchOptions {
 } WatchOptions;
 
 static const Option options_table[] = {
-        { "interval", 0, "SECONDS", "Time between updates", OPTION_DURATION(WatchOptions, interval_ns, 100 * NS_PER_MS), .initial = "1" },
-        { "count", 'c', "N", "Stop after N updates", OPTION_COUNT(WatchOptions, count, 1, INT64_MAX) },
+        OPTION_ROW_INTERVAL(WatchOptions, interval_ns),
+        OPTION_ROW_COUNT(WatchOptions, count),
         OPTION_ROW_JSON(WatchOptions, json),
         {},
 };

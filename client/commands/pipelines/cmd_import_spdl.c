@@ -26,8 +26,7 @@ typedef struct ImportSpdlOptions {
 
 static const Option options_table[] = {
         OPTION_ROW_JOB(ImportSpdlOptions, job),
-        { "producer", 0, "PRODUCER", "Name and version of the library that measured, such as spdl=0.8",
-          OPTION_TEXT(ImportSpdlOptions, producer) },
+        OPTION_ROW_PRODUCER(ImportSpdlOptions, producer),
         { "begin", 0, "TIME", "Time at which the pipelines began, for intervals without a time", OPTION_TEXT(ImportSpdlOptions, begin) },
         OPTION_ROW_TIMEOUT(ImportSpdlOptions, timeout_ns),
         OPTION_ROW_JSON(ImportSpdlOptions, json),

@@ -29,8 +29,7 @@ typedef struct PipelineDiagnoseOptions {
 } PipelineDiagnoseOptions;
 
 static const Option options_table[] = {
-        { "producer", 0, "PRODUCER", "Name and version of the library that measured, such as spdl=0.8",
-          OPTION_TEXT(PipelineDiagnoseOptions, producer) },
+        OPTION_ROW_PRODUCER(PipelineDiagnoseOptions, producer),
         { "threads", 0, "N", "Threads of the pool that the stages share (0: unknown)", .initial = "0",
           OPTION_COUNT(PipelineDiagnoseOptions, threads, 0, THREADS_MAX) },
         { "measure", 0, "MEASURE", "Measure of each rank in the files",

@@ -17,9 +17,8 @@ typedef struct PipelineShowOptions {
 } PipelineShowOptions;
 
 static const Option options_table[] = {
-        { "watch", 0, NULL, "Update the display until the job ends", OPTION_FLAG(PipelineShowOptions, watch) },
-        { "interval", 0, "SECONDS", "Time between updates", OPTION_DURATION(PipelineShowOptions, interval_ns, 100 * NS_PER_MS),
-          .initial = "1" },
+        OPTION_ROW_WATCH(PipelineShowOptions, watch),
+        OPTION_ROW_INTERVAL(PipelineShowOptions, interval_ns),
         OPTION_ROW_JSON(PipelineShowOptions, json),
         {},
 };

@@ -31,8 +31,7 @@ typedef struct PipelineSubmitOptions {
 
 static const Option options_table[] = {
         OPTION_ROW_JOB(PipelineSubmitOptions, job),
-        { "producer", 0, "PRODUCER", "Name and version of the library that measured, such as spdl=0.8",
-          OPTION_TEXT(PipelineSubmitOptions, producer) },
+        OPTION_ROW_PRODUCER(PipelineSubmitOptions, producer),
         { "lap", 0, "SECONDS", "Length of the intervals of put, get and task events",
           OPTION_DURATION(PipelineSubmitOptions, lap_ns, PIPELINE_RAW_INTERVAL_MIN_NS), .initial = "5" },
         OPTION_ROW_TIMEOUT(PipelineSubmitOptions, timeout_ns),

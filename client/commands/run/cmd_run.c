@@ -33,23 +33,22 @@ static const Option options_table[] = {
         { "indicator", 'i', "WHEN", "Submit indicators in the output",
           OPTION_CHOICE(RunOptions, indicator, "auto", "yes", "no"), .initial = "auto" },
         OPTION_INCLUDE(RunOptions, failed, FailedRunOptions, failed_run_options),
-        { "repeat", 0, "N", "Run it N times, as a batch", OPTION_COUNT(RunOptions, repeat, 1, REPEAT_MAX) },
-        { "warmup", 0, "K", "K warm-up runs first, discarded", OPTION_COUNT(RunOptions, warmup, 0, REPEAT_MAX) },
-        { "export", 0, "FILE", "Write the statistics of the batch to FILE, " EXPORT_ENDINGS, OPTION_TEXT(RunOptions, export),
+        { "repeat", 0, "N", "Run it N times, as a batch", OPTION_COUNT(RunOptions, batch.repeat, 1, REPEAT_MAX) },
+        { "warmup", 0, "K", "K warm-up runs first, discarded", OPTION_COUNT(RunOptions, batch.warmup, 0, REPEAT_MAX) },
+        { "export", 0, "FILE", "Write the statistics of the batch to FILE, " EXPORT_ENDINGS, OPTION_TEXT(RunOptions, batch.export),
           .value = OPTION_VALUE_FILE },
         { "env", 0, "NAME", "Record a variable with the results; may be repeated",
           OPTION_TEXTS(RunOptions, environment, OPTION_TEXTS_MAX, parse_variable), .value = OPTION_VALUE_VARIABLE },
         { "stack", 0, "WHAT", "Store results with the software stack: pip, conda, dpkg, rpm, module, container, or a lock file",
           OPTION_TEXT(RunOptions, stack), .value = OPTION_VALUE_FILE },
-        { "spec", 0, "FILE", "Run the script of an Amun specification", OPTION_TEXT(RunOptions, spec), .value = OPTION_VALUE_FILE },
-        { "script", 0, "FILE", "Script to run instead of the one that the specification names", OPTION_TEXT(RunOptions, script),
+        { "spec", 0, "FILE", "Run the script of an Amun specification", OPTION_TEXT(RunOptions, spec.file), .value = OPTION_VALUE_FILE },
+        { "script", 0, "FILE", "Script to run instead of the one that the specification names", OPTION_TEXT(RunOptions, spec.script),
           .value = OPTION_VALUE_FILE },
-        { "keep", 0, NULL, "Keep the directory made by --spec", OPTION_FLAG(RunOptions, keep) },
+        { "keep", 0, NULL, "Keep the directory made by --spec", OPTION_FLAG(RunOptions, spec.keep) },
         OPTION_ROW_SPOOL(RunOptions, spool),
         { "report", 0, NULL, "Print the report of the job on standard error at the end", OPTION_FLAG(RunOptions, report) },
         { "at-end", 0, "COMMAND", "Shell command to run when perfd has stored the end", OPTION_TEXT(RunOptions, at_end) },
-        { "judge", 0, NULL, "Print the verdicts about the stored KPIs on standard error", OPTION_FLAG(RunOptions, judge) },
-        { "fail-on", 0, "LIST", "Verdicts with exit status 4; no-verdict: 5", OPTION_TEXT(RunOptions, gate.fail_on) },
+        OPTION_INCLUDE(RunOptions, kpis, KpiGateOptions, kpi_gate_options),
         { "quiet", 'q', NULL, "Do not report the id and the end of the job", OPTION_FLAG(RunOptions, quiet) },
         { "verbose", 'v', NULL, "Report each step on standard error", OPTION_FLAG(RunOptions, verbose) },
         {},
@@ -60,21 +59,19 @@ static int run_run(const CommandLine *line) {
         char error[OPTION_ERROR_MAX];
         int r;
 
-        r = command_check_arguments(line, options->spec ? 0 : 1, options->spec ? 0 : COMMAND_MANY);
+        r = command_check_arguments(line, options->spec.file ? 0 : 1, options->spec.file ? 0 : COMMAND_MANY);
         if (r != EXIT_DONE)
                 return r;
-        if (options->script && !options->spec)
+        if (options->spec.script && !options->spec.file)
                 return command_refuse(line->command->name, "--script is the script of a specification: add --spec, or name the file as "
                                       "the command");
-        if (options->gate.fail_on && !options->judge)
-                return command_refuse(line->command->name, "--fail-on requires --judge");
-        r = kpi_gate_check(&options->gate, line->command->name);
+        r = kpi_gate_check_options(&options->kpis, line->command->name);
         if (r != EXIT_DONE)
                 return r;
         if (common_options_check_place(&options->job.place, error) != 0)
                 return command_refuse(line->command->name, "%s", error);
 
-        return options->spec ? run_spec(line, options) : run_job(line, options, line->arguments);
+        return options->spec.file ? run_spec(line, options) : run_job(line, options, line->arguments);
 }
 
 const Command cmd_run = {

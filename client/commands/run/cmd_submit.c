@@ -24,8 +24,8 @@ typedef struct SubmitOptions {
         const char *job, *spool;
         FailedRunOptions failed;
         uint64_t timeout_ns, batch_length; /* batch_length 0: not given */
-        bool latencies, judge, json;
-        KpiGate gate;
+        KpiGateOptions kpis;
+        bool latencies, json;
 } SubmitOptions;
 
 static const Option options_table[] = {
@@ -35,8 +35,7 @@ static const Option options_table[] = {
         OPTION_ROW_SPOOL(SubmitOptions, spool),
         { "latencies", 0, NULL, "Read batch times of a model, in seconds", OPTION_FLAG(SubmitOptions, latencies) },
         { "batch-length", 0, "N", "Queries in each batch (default 1)", OPTION_COUNT(SubmitOptions, batch_length, 1, LATENCY_LENGTH_MAX) },
-        { "judge", 0, NULL, "Print the verdicts about the stored KPIs on standard error", OPTION_FLAG(SubmitOptions, judge) },
-        { "fail-on", 0, "LIST", "Verdicts with exit status 4; no-verdict: 5", OPTION_TEXT(SubmitOptions, gate.fail_on) },
+        OPTION_INCLUDE(SubmitOptions, kpis, KpiGateOptions, kpi_gate_options),
         OPTION_ROW_JSON(SubmitOptions, json),
         {},
 };
@@ -308,10 +307,10 @@ static int submit(const CommandLine *line, const Intake *intake) {
                 message_print("%s; use --job to choose", delivery.remark);
         if (r == DELIVERY_UNAVAILABLE) {
                 r = spool_rest(options, intake, &delivery, reason);
-                if (r != EXIT_DONE || !options->judge)
+                if (r != EXIT_DONE || !options->kpis.judge)
                         return r;
                 message_print("the results are not stored yet: there are no verdicts");
-                return kpi_gate_status(&options->gate, &(KpiTally){});
+                return kpi_gate_status(&options->kpis.gate, &(KpiTally){});
         }
         if (r == DELIVERY_REFUSED)
                 return report_refusal(intake, &delivery, reason);
@@ -322,9 +321,9 @@ static int submit(const CommandLine *line, const Intake *intake) {
 
         flush_spool(options, &courier);
         r = print_result(options, &delivery, 0);
-        if (r != EXIT_DONE || !options->judge)
+        if (r != EXIT_DONE || !options->kpis.judge)
                 return r;
-        return kpi_judge(&line->global, &options->gate, intake->items, intake->n_items, STDERR_FILENO);
+        return kpi_judge(&line->global, &options->kpis.gate, intake->items, intake->n_items, STDERR_FILENO);
 }
 
 static int submit_run(const CommandLine *line) {
@@ -333,9 +332,7 @@ static int submit_run(const CommandLine *line) {
         JobRef job;
         int r;
 
-        if (options->gate.fail_on && !options->judge)
-                return command_refuse(line->command->name, "--fail-on requires --judge");
-        r = kpi_gate_check(&options->gate, line->command->name);
+        r = kpi_gate_check_options(&options->kpis, line->command->name);
         if (r != EXIT_DONE)
                 return r;
         if (options->batch_length > 0 && !options->latencies)

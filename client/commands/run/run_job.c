@@ -255,12 +255,12 @@ static int export_summary(const RunJob *run, const char *batch) {
         ExportFormat format;
         int r;
 
-        (void)summary_export_find_format(run->options->export, &format); /* checked before the first run */
+        (void)summary_export_find_format(run->options->batch.export, &format); /* checked before the first run */
         r = summary_export_write(&series->summary, &(ExportBatch){ batch, series->n_runs, series->n_failed }, format, &text);
         if (r == 0)
-                r = file_replace(run->options->export, text.text, text.n, 0666, false);
+                r = file_replace(run->options->batch.export, text.text, text.n, 0666, false);
         if (r < 0)
-                message_print("cannot write %s: %s", run->options->export, strerrordesc_np(-r));
+                message_print("cannot write %s: %s", run->options->batch.export, strerrordesc_np(-r));
         return r;
 }
 
@@ -286,7 +286,7 @@ static int summarise(RunJob *run, const GlobalOptions *global) {
                 return 0;
 
         id_format_result(run->plan.batch, batch);
-        r = run->options->export ? export_summary(run, batch) : 0;
+        r = run->options->batch.export ? export_summary(run, batch) : 0;
         if (series->n_lost > 0)
                 snprintf(lost, sizeof(lost), ", %ju results not stored", (uintmax_t)series->n_lost);
         command_summary_write(&series->summary, &text);
@@ -304,7 +304,7 @@ static void show_progress(const RunJob *run, uint64_t n_left) {
         bool is_silent = run->output.is_captured && run->output.capture.text.n == 0 && !run->output.capture.is_too_long;
         scoped(buffer_deinit) Buffer text = {};
 
-        if (run->options->repeat < 2 || isatty(STDERR_FILENO) == 0)
+        if (run->options->batch.repeat < 2 || isatty(STDERR_FILENO) == 0)
                 return;
 
         command_summary_write_progress(&run->series.summary, n_left, &text);
@@ -321,7 +321,7 @@ static void show_progress(const RunJob *run, uint64_t n_left) {
 static bool wants_capture(const RunOptions *options) {
         /* A program on a terminal behaves differently from one on a pipe. */
         if (strcmp(options->indicator, "auto") == 0)
-                return isatty(STDOUT_FILENO) == 0 || options->repeat > 0;
+                return isatty(STDOUT_FILENO) == 0 || options->batch.repeat > 0;
         return strcmp(options->indicator, "yes") == 0;
 }
 
@@ -348,7 +348,7 @@ static void prepare_benchmark(RunJob *run) {
                 name = file;
         }
         command_result_name(name, run->benchmark.name);
-        run->benchmark.words = options->repeat > 0 ? run->command : NULL;
+        run->benchmark.words = options->batch.repeat > 0 ? run->command : NULL;
         run->plan.benchmark = &run->benchmark;
 }
 
@@ -357,13 +357,13 @@ static int prepare_measuring(RunJob *run) {
         bool is_wanted = strcmp(options->indicator, "yes") == 0, is_benchmark;
         const char *path = getenv("PATH");
 
-        is_benchmark = !is_wanted && (options->repeat > 0 || options->job.name);
+        is_benchmark = !is_wanted && (options->batch.repeat > 0 || options->job.name);
         run->output.is_captured = wants_capture(options);
         run->plan = (RunResultsPlan){
                 .job = run->info.id,
                 .is_wanted = is_wanted,
                 .keeps_failed = is_wanted || is_benchmark,
-                .has_batch = options->repeat > 0, .place = &run->place,
+                .has_batch = options->batch.repeat > 0, .place = &run->place,
         };
         run->place.environment = options->environment;
         run->place.labels = options->job.labels;
@@ -499,7 +499,7 @@ static void add_end(RunJob *run, const RunFacts *facts) {
 
 /* Warm-ups are runs like any, of which nothing is kept but their end. */
 static int run_all(RunJob *run) {
-        uint64_t n_warmups = run->options->warmup, n = n_warmups + (run->options->repeat > 0 ? run->options->repeat : 1);
+        uint64_t n_warmups = run->options->batch.warmup, n = n_warmups + (run->options->batch.repeat > 0 ? run->options->batch.repeat : 1);
         ChildSignals signals = {};
         bool is_last = false;
         int r = 0;
@@ -544,10 +544,10 @@ static int finish(const RunJob *run, const GlobalOptions *global) {
                 run_end_print_report(global, run->info.id);
         if (options->at_end && run->is_ended)
                 run_end_execute(options->at_end);
-        if ((options->report || options->at_end || options->judge) && !run->is_ended)
+        if ((options->report || options->at_end || options->kpis.judge) && !run->is_ended)
                 message_print("perfd has not stored the end of the job: --%s is ignored",
                               options->report ? "report" : options->at_end ? "at-end" : "judge");
-        return options->judge ? judge(run, global, &options->gate) : EXIT_DONE;
+        return options->kpis.judge ? judge(run, global, &options->kpis.gate) : EXIT_DONE;
 }
 
 /* Trouble with perfd is reported, and never prevents the command from running. */
@@ -562,11 +562,11 @@ int run_job(const CommandLine *line, const RunOptions *options, char *const *com
         deliver_courier_init(&run.courier, line->global.socket, 0);
         if (options->limits && !limits_parse(options->limits, &run.limits, error))
                 return command_refuse(line->command->name, "--limits %s", error);
-        if ((options->warmup > 0 || options->export) && options->repeat == 0)
-                return command_refuse(line->command->name, "--%s requires --repeat", options->export ? "export" : "warmup");
-        if (options->export && !summary_export_find_format(options->export, &format))
+        if ((options->batch.warmup > 0 || options->batch.export) && options->batch.repeat == 0)
+                return command_refuse(line->command->name, "--%s requires --repeat", options->batch.export ? "export" : "warmup");
+        if (options->batch.export && !summary_export_find_format(options->batch.export, &format))
                 return command_refuse(line->command->name, "--export expects a file whose name ends in " EXPORT_ENDINGS ", not '%s'",
-                                      options->export);
+                                      options->batch.export);
         r = run_stack_read(options->stack, command[0], &run.stack);
         if (r != EXIT_DONE)
                 return r;

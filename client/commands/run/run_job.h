@@ -7,15 +7,27 @@
 #include "client/kpi/kpi_gate.h"
 #include "client/run/job_info.h"
 
+/* A command that runs several times. */
+typedef struct RunBatchOptions {
+        uint64_t repeat, warmup; /* 0: not given */
+        const char *export;
+} RunBatchOptions;
+
+typedef struct RunSpecOptions {
+        const char *file, *script;
+        bool keep;
+} RunSpecOptions;
+
 typedef struct RunOptions {
         JobOptions job;
         FailedRunOptions failed;
-        const char *enclosure, *indicator, *spool, *spec, *script, *stack, *limits, *export, *at_end;
+        RunBatchOptions batch;
+        RunSpecOptions spec;
+        KpiGateOptions kpis;
+        const char *enclosure, *indicator, *spool, *stack, *limits, *at_end;
         const struct Value *specification; /* of which the command is a part; NULL: none */
         OptionTexts environment; /* names of variables */
-        uint64_t repeat, warmup; /* 0: not given */
-        bool wait, verbose, quiet, report, keep, judge;
-        KpiGate gate; /* of judge */
+        bool wait, verbose, quiet, report;
 } RunOptions;
 
 /*

@@ -53,7 +53,7 @@ static int parse(SpecRun *run, const char *file) {
         if (r == 0)
                 r = document_parse(&run->text, file, &run->arena, &run->value);
         if (r == 0) {
-                r = spec_read(run->value, run->options->script ? run->script_text.text : NULL, &run->spec, &error);
+                r = spec_read(run->value, run->options->spec.script ? run->script_text.text : NULL, &run->spec, &error);
                 if (r == SPEC_WRONG)
                         message_print("%s: %s", file, error.text);
         }
@@ -67,25 +67,25 @@ static int read_script(SpecRun *run) {
         Buffer *text = &run->script_text;
         int r;
 
-        if (!run->options->script)
+        if (!run->options->spec.script)
                 return EXIT_DONE;
-        r = input_read(run->options->script, text);
+        r = input_read(run->options->spec.script, text);
         if (r != EXIT_DONE)
                 return r;
         if (text->n > 0 && !memchr(text->text, '\0', text->n))
                 return EXIT_DONE;
 
-        message_print("%s is not a script: it %s", input_name(run->options->script), text->n > 0 ? "contains NUL bytes" : "is empty");
+        message_print("%s is not a script: it %s", input_name(run->options->spec.script), text->n > 0 ? "contains NUL bytes" : "is empty");
         return EXIT_USAGE;
 }
 
 static int read_spec(SpecRun *run) {
-        const char *file = input_name(run->options->spec);
+        const char *file = input_name(run->options->spec.file);
         int r;
 
         r = read_script(run);
         if (r == EXIT_DONE)
-                r = input_read(run->options->spec, &run->text);
+                r = input_read(run->options->spec.file, &run->text);
         if (r == EXIT_DONE)
                 r = parse(run, file);
         if (r == EXIT_DONE && run->spec.left_aside.n > 0)
@@ -105,7 +105,7 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 static void remove_scratch(SpecRun *run) {
         if (!run->scratch[0])
                 return;
-        if (run->options->keep)
+        if (run->options->spec.keep)
                 message_print("kept the directory of the run: %s", run->scratch);
         else if (nftw(run->scratch, remove_entry, 16, FTW_DEPTH | FTW_PHYS) != 0)
                 message_print("cannot remove %s: %s", run->scratch, strerrordesc_np(errno));
@@ -224,7 +224,7 @@ static int set_options(SpecRun *run, RunOptions *ret, GlobalOptions *ret_global)
         size_t n_left_out = 0;
 
         *ret = *run->options;
-        ret->spec = NULL;
+        ret->spec.file = NULL;
         ret->specification = run->value;
         ret_global->socket = make_absolute(ret_global->socket, "PERFD_SOCKET", run->socket);
         if (ret->stack && !stack_source_is_list(ret->stack))
@@ -234,8 +234,8 @@ static int set_options(SpecRun *run, RunOptions *ret, GlobalOptions *ret_global)
                 ret->limits = write_limits(run);
         if (!ret->job.name && is_name(run->spec.identifier))
                 ret->job.name = run->spec.identifier;
-        if (ret->repeat == 0 && run->spec.batch_size > 1)
-                ret->repeat = (uint64_t)run->spec.batch_size;
+        if (ret->batch.repeat == 0 && run->spec.batch_size > 1)
+                ret->batch.repeat = (uint64_t)run->spec.batch_size;
 
         for (size_t i = 0; i < run->spec.n_variables; i++) {
                 if (setenv(run->spec.variables[i].name, run->spec.variables[i].text, 1) < 0)
@@ -244,7 +244,7 @@ static int set_options(SpecRun *run, RunOptions *ret, GlobalOptions *ret_global)
         }
         if (n_left_out > 0)
                 message_print("%s: the last %zu variables of environment are set but not recorded: the limit is %u",
-                    input_name(run->options->spec), n_left_out, OPTION_TEXTS_MAX);
+                    input_name(run->options->spec.file), n_left_out, OPTION_TEXTS_MAX);
         return 0;
 }
 
