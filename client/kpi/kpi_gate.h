@@ -4,7 +4,7 @@
 /*
  * KPI gate: the exit status for verdicts about KPIs
  *
- * --fail-on lists the verdicts that fail, and --allow-failures says how many of them may be there.
+ * --fail-on lists the verdicts that fail, and --allow-failures sets how many such verdicts are tolerated.
  */
 
 #include <stddef.h>

@@ -87,7 +87,7 @@ static void put_scalar(Buffer *out, const Value *value) {
         buffer_putc(out, '\n');
 }
 
-/* is_quoted: the keys are of users, who may have named one "yes". */
+/* is_quoted: the keys are names given by users, which may be "yes". */
 static void put_members(Buffer *out, const Value *object, unsigned depth, bool is_quoted) {
         for (size_t i = 0; i < object->n_members; i++) {
                 const Member *member = &object->members[i];
@@ -104,7 +104,7 @@ static void put_members(Buffer *out, const Value *object, unsigned depth, bool i
         }
 }
 
-/* Writes what comes after "KEY:". */
+/* Writes the value after "KEY:". */
 static void put_node(Buffer *out, const Value *value, unsigned depth, bool is_quoted) {
         bool is_list = value->type == VALUE_LIST && value->n_items > 0;
 

@@ -12,7 +12,7 @@ void kpi_report_put_labels(const Value *kpi, Buffer *out);
 /* Writes the verdict with its reason: "regression: -20.1 % (-21.0 to -19.2 %) since 2.10.0". */
 void kpi_report_put_reason(const Value *kpi, Buffer *out);
 
-/* Writes the name of the user who accepted a level, else "uid 1000". */
+/* Writes the name of the user who accepted a level, or "uid 1000" if the user has no name. */
 void kpi_report_user(const Value *accepted, char ret[static TEXT_MAX]);
 
 /* Writes the answer about KPIs as YAML, or its KPIs as test cases of JUnit: changes for the worse or without a direction fail. */

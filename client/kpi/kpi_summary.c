@@ -13,7 +13,7 @@
 #include "util/file.h"
 #include "util/json.h"
 
-/* A set of parameters is an entry, in the words of the original. */
+/* The original calls a set of parameters an entry. */
 typedef struct SettingsEntry {
         char *key; /* owned */
         bool has_history;
@@ -27,7 +27,7 @@ static int compare_entries(const void *a, const void *b) {
         return strcmp(((const SettingsEntry *)a)->key, ((const SettingsEntry *)b)->key);
 }
 
-/* Counts the different keys, and those of which no entry has a history. */
+/* Counts the different keys, and the keys for which no entry has a history. */
 static size_t count_different(SettingsEntry *entries, size_t n, size_t *ret_without) {
         size_t n_different = 0;
 

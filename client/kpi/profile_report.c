@@ -19,7 +19,7 @@ typedef enum ProfileUnit {
         PROFILE_RATE,
 } ProfileUnit;
 
-/* Words around a number of the answer. */
+/* Text around a number of the answer. */
 typedef struct ProfileText {
         const char *name, *before, *behind;
         ProfileUnit unit;
@@ -110,7 +110,7 @@ static void put_fact(const Value *fact, const char *member, Buffer *out) {
                 value_write_json(value, &json);
 }
 
-/* A software stack is named by the begin of its digest, as `perfctl indicator stack` takes it. */
+/* A software stack is named by the first digits of its digest, as `perfctl indicator stack` accepts them. */
 static void put_difference(const Value *fact, Buffer *out) {
         const char *key = answer_text(fact, "key");
 

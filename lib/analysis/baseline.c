@@ -27,7 +27,7 @@ size_t baseline_band(const BaselineMoments *moments, double value) {
         return band;
 }
 
-/* The mean without an error of rounding. */
+/* Returns the mean without rounding error. */
 static double exact_mean(const double *series, size_t n) {
         long double sum = 0;
 

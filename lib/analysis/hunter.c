@@ -75,7 +75,7 @@ static double t_test(const ChangePoint *point, double n_before, double n_after) 
         return student_two_sided(difference / sqrt(variance * (1 / n_before + 1 / n_after)), df);
 }
 
-/* Compares the values from `begin` to the point with those from the point to `end`; both have at least one. */
+/* Compares the values from `begin` to the point with the values from the point to `end`; each side has at least one value. */
 static ChangePoint point_between(const double *series, size_t begin, size_t index, size_t end) {
         Range before = { begin, index }, after = { index, end };
         ChangePoint point = { .index = index, .mean_before = mean_of(series, before), .mean_after = mean_of(series, after) };

@@ -17,7 +17,7 @@ typedef enum JudgeMethod {
         JUDGE_PERFD,    /* shift.h */
         JUDGE_HUNTER,   /* hunter.h: only the newest value, if it alone is a new level */
         JUDGE_STDEV,    /* the newest value is beyond three standard deviations of all before it */
-        JUDGE_ZSCORE,   /* as above, by the deviation of a whole population */
+        JUDGE_ZSCORE,   /* as above, with the standard deviation of a population */
         JUDGE_RELATIVE, /* the newest value differs by more than 10 % from the mean of all before it */
         N_JUDGE_METHODS,
 } JudgeMethod;
@@ -40,14 +40,14 @@ typedef enum JudgeVerdict {
         JUDGE_REGRESSION,  /* a new, worse level */
         JUDGE_IMPROVEMENT, /* a new, better level */
         JUDGE_CHANGED,     /* a new level, and no direction is better */
-        JUDGE_RERUN,       /* the newest value is an outlier: more values tell whether it is a new level */
+        JUDGE_RERUN,       /* the newest value is an outlier: more values show whether a new level began */
         JUDGE_UNKNOWN,     /* too few values */
         N_JUDGE_VERDICTS,
 } JudgeVerdict;
 
 extern const char *const judge_verdict_names[N_JUDGE_VERDICTS];
 
-#define JUDGE_FRESH 40U /* a new level is news for so many values */
+#define JUDGE_FRESH 40U /* number of values for which a new level is reported */
 
 typedef struct JudgeSettings {
         JudgeMethod method;

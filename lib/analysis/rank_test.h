@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 /*
- * One-sided p-value that the values of b lie beside those of a, in the direction that they do: exact for few values without ties, else
- * by the normal distribution with corrections for ties and continuity. scratch: room for n_a + n_b values.
+ * Returns the one-sided p-value of a shift of the values of b against those of a, in the observed direction: exact for few values without
+ * ties, otherwise by the normal distribution with corrections for ties and continuity. scratch: room for n_a + n_b values.
  */
 double rank_test(const double *a, size_t n_a, const double *b, size_t n_b, double *scratch);

@@ -13,9 +13,9 @@
 
 #define PENALTY 3.0
 #define SEGMENT_MIN 5U
-#define PRIOR_SD 0.01        /* noise of a series before anything is known of it */
+#define PRIOR_SD 0.01        /* prior noise of a series */
 #define DIFFERENCES_ENOUGH 30U
-#define PLACE_DISTANCE 10U   /* a change point is moved by at most so much */
+#define PLACE_DISTANCE 10U   /* maximum distance by which a change point is moved */
 #define OUTLIER_P 1e-3
 #define OUTLIER_SHARE 0.05
 #define OUTLIER_ENOUGH 20U
@@ -131,7 +131,7 @@ static double cost_of(const ShiftSeries *series, size_t begin, size_t end) {
         return cost.cost;
 }
 
-/* Moves a place to where the medians of the windows beside it fit best. */
+/* Moves a change point to the place where the medians of its neighbouring windows fit best. */
 static size_t refine(const ShiftSeries *series, const ShiftSettings *settings, size_t begin, size_t at, size_t end) {
         size_t first = at - begin > SHIFT_WINDOW ? at - SHIFT_WINDOW : begin, last = end - at > SHIFT_WINDOW ? at + SHIFT_WINDOW : end;
         size_t low = at > PLACE_DISTANCE ? at - PLACE_DISTANCE : 0, best = at;
@@ -248,7 +248,7 @@ int shift_newest(const double *series, size_t n, size_t begin, const ShiftSettin
         return 0;
 }
 
-/* --- what a series can show ----------------------------------------------------------------------- */
+/* --- detectable changes --------------------------------------------------------------------------- */
 
 /* Returns the t of which the two-sided probability is p, by bisection: the probability falls as t grows. */
 static double find_t(double p, double df) {

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Shift: change points of a series with noise as results of benchmarks have it
+ * Shift: change points of a series with the noise that is typical of benchmarks
  *
  * perfd's own method. Candidates come from the partition by medians of the logarithms. Each must then pass a t-test with a
  * moderated variance and a correction for autocorrelation, a rank-sum test, and a least effect; the weakest candidate is removed until
@@ -24,7 +24,7 @@
  */
 int shift_find(const double *series, size_t n, const ShiftSettings *settings, ChangePoint **ret, size_t *ret_n);
 
-/* How the newest value lies in the values before it since the last change point. */
+/* Position of the newest value among the values before it since the last change point. */
 typedef struct ShiftNewest {
         double relative; /* to the median of these values */
         double p_value;  /* of a t-test */

@@ -57,7 +57,7 @@ static double mean_of(const double *values, size_t n) {
         return sum / (double)n;
 }
 
-/* Level of the values after the place. Of less than five, an order statistic that is close to the level before. */
+/* Level of the values after the place. Of fewer than five values, an order statistic that is close to the level before. */
 static double level_after(const Sides *sides) {
         bool is_up = sides->median_after > sides->median_before;
         double sorted[4];

@@ -46,7 +46,7 @@ typedef struct Condition {
 
 enum {
         CONDITION_MALFORMED = 1, /* no relation, no key, or a key that is too long */
-        CONDITION_WITHOUT_ORDER, /* the relation needs an order, and the value is no number, semantic version or time */
+        CONDITION_WITHOUT_ORDER, /* the relation needs an order, and the value is not a number, semantic version or time */
 };
 
 /* Returns the length of the key at the start of a text, up to one of the characters in `ends` outside of quotation marks. */

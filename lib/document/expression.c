@@ -73,7 +73,7 @@ static int add_operator(ExpressionParser *parser, ExpressionOperator operator, c
 
 static int parse_comparison(ExpressionParser *parser, unsigned *ret);
 
-/* Parses what is inside of parentheses, a function, or a sign. */
+/* Parses the inside of parentheses or of a function, or the operand of a sign. */
 static int parse_inner(ExpressionParser *parser, int (*parse)(ExpressionParser *, unsigned *), unsigned *ret) {
         int r;
 

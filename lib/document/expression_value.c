@@ -23,7 +23,7 @@ typedef struct PathNumbers {
         Buffer bytes; /* owned; doubles */
         size_t n;
         bool is_list;     /* a path led to a list */
-        bool any_type;    /* items are counted, whatever they are */
+        bool any_type;    /* items of any type are counted */
 } PathNumbers;
 
 static void numbers_deinit(PathNumbers *numbers) {

@@ -34,7 +34,7 @@ typedef struct DocumentLimits {
 typedef struct Indicator {
         const char *name;
         const char *component; /* `component`, or `framework` if that was given; as written, or folded by perfd */
-        const char *written_component; /* as written, if perfd has folded the component; else NULL */
+        const char *written_component; /* original spelling, if perfd has folded the component; otherwise NULL */
         const char *version;   /* NULL if absent */
         bool has_overall_score; /* false if absent or null */
         double overall_score;

@@ -62,7 +62,7 @@ static int sort_properties(ModelReader *reader, IndicatorModel *model) {
         return 0;
 }
 
-/* A derived number is computed from what documents have: it cannot depend on another, or on itself. */
+/* A derived number is computed from members of the document: it cannot depend on another derived number, or on itself. */
 static int check_derived(ModelReader *reader, const IndicatorModel *model) {
         for (size_t i = 0; i < model->n_properties; i++) {
                 const Property *property = &model->properties[i];

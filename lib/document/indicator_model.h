@@ -32,9 +32,9 @@ typedef struct IndicatorModel {
         size_t n_properties;
         const char *settings_version; /* of the labels of a KPI; NULL: none */
         const char *kpi_name;         /* family of the model's only result in OpenMetrics; NULL: the result's name */
-        const Value *compare_by;      /* lists of names of parameters, labels and fields, or NULL; what differs along a history */
-        const Value *ignore;          /* what may differ between the results of a history */
-        const Value *sort_by;         /* what a report is sorted by */
+        const Value *compare_by;      /* lists of names of parameters, labels and fields, or NULL; names that differ along a history */
+        const Value *ignore;          /* names that may differ between the results of a history */
+        const Value *sort_by;         /* names by which a report is sorted */
         ModelJobs jobs;               /* of which the model's results are; unset: results are submitted */
         const Value *ignore_entries;  /* object: value, or list of values, of the results that are not judged; NULL: none */
         const Value *document; /* the declaration */

@@ -27,7 +27,7 @@ typedef enum PropertyType {
         PROPERTY_LIST = 128,  /* for results: a list of numbers */
 } PropertyType;
 
-/* How a parameter is indexed: not at all, or in an index of the store. */
+/* Index of a parameter: none, or an index of the store. */
 typedef enum PropertyIndex {
         INDEX_NONE,
         INDEX_EXACT, /* as text */

@@ -447,7 +447,7 @@ static int parse_value(Parser *parser, unsigned depth, Value *ret) {
         return r;
 }
 
-/* Releases what the parser pushed, and what a refused document has allocated. */
+/* Releases the values that the parser pushed, and the memory of a refused document. */
 static int finish(Parser *parser, const Arena *before, int r, ValueError *ret_error) {
         arena_pop(parser->arena, parser->arena->n_pushed - before->n_pushed);
         buffer_deinit(&parser->number);

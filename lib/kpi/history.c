@@ -60,7 +60,7 @@ static bool can_be_ordered(const char *version, HistoryOrder order) {
         return version && (order == HISTORY_BY_SEMVER ? semver_is_valid(version) : parse_double(version, &unused) == 0);
 }
 
-/* One version that cannot be ordered leaves time as the only order of all. */
+/* If a single version cannot be ordered, all runs are ordered by time. */
 static HistoryOrder find_order(const HistoryRun *runs, size_t n, HistoryOrder wanted) {
         for (size_t i = 0; i < n; i++)
                 if (!can_be_ordered(runs[i].version, wanted))
@@ -171,7 +171,7 @@ static size_t put_in_compat_order(HistoryRun *runs, size_t n, const HistoryRun *
 
 /* --- size of a change ----------------------------------------------------------------------------- */
 
-/* Hodges' and Lehmann's interval: the differences of all pairs, less those in the tails of the rank-sum test. */
+/* Hodges-Lehmann interval: the differences of all pairs, without the tails of the rank-sum test. */
 static void find_interval(const double *before, size_t n_before, const double *after, size_t n_after, HistoryVerdict *verdict) {
         double differences[SIDE_MAX * SIDE_MAX], n_pairs = (double)(n_before * n_after), scale = 1, tail;
         bool is_logarithmic = true;
@@ -274,7 +274,7 @@ static bool is_change(const HistoryVerdict *verdict) {
         return verdict->verdict == JUDGE_REGRESSION || verdict->verdict == JUDGE_IMPROVEMENT || verdict->verdict == JUDGE_CHANGED;
 }
 
-/* Returns the newest run of those that are not after a time, or NULL. */
+/* Returns the newest run that is not after a time, or NULL. */
 static const HistoryRun *find_accepted(const HistoryRun *runs, size_t n, uint64_t until_ms, HistoryOrder order) {
         const HistoryRun *newest = NULL;
 
@@ -301,7 +301,7 @@ static int find_level(const HistoryRun *runs, size_t at, const HistoryQuestion *
         return r;
 }
 
-/* Removes the runs before the accepted level from those in order. An accepted run of a later version than the judged one is ignored. */
+/* Removes the runs before the accepted level. An accepted run of a version later than the judged version is ignored. */
 static int drop_accepted(HistoryRun *runs, size_t *n, const HistoryRun *accepted, const HistoryQuestion *question,
                          HistoryVerdict *verdict) {
         size_t at = *n, level;
@@ -362,7 +362,7 @@ static bool is_counted(const HistoryVerdict *verdict) {
         return is_change(verdict) && !isnan(verdict->p_value);
 }
 
-/* Returns the p-value up to which changes stay: the largest p(i) <= i / n × rate of the sorted p-values. */
+/* Returns the p-value up to which changes are kept: the largest p(i) <= i / n × rate of the sorted p-values. */
 static double find_limit(HistoryVerdict *const *verdicts, size_t n, size_t n_tested, double rate) {
         double limit = -1;
 

@@ -4,9 +4,9 @@
 /*
  * History: the runs of one KPI over versions, and the verdict about the newest of them
  *
- * A KPI is one number of the results that agree in everything but what is compared. Its runs are ordered by version, and by time within
- * a version; a change lies between two versions only. If there is one version, or none, a change may lie between any two runs. The runs
- * of one batch count as one, with their median.
+ * A KPI is one number of the results that agree in everything except the compared names. Its runs are ordered by version, and by time
+ * within a version; a change lies between two versions only. If there is one version, or none, a change may lie between any two runs. The
+ * runs of one batch count as one run, with their median.
  */
 
 #include <stdbool.h>
@@ -41,8 +41,8 @@ typedef struct HistoryQuestion {
         const char *current; /* version that is judged; NULL: that of the newest run */
         JudgeSettings judge;
         uint64_t accepted_ms; /* the level of the newest run up to here is accepted; 0: none. Not used with is_compat */
-        /* Selects as MatrixBenchmarking does: versions in the order of their texts, of each the oldest run, none of the judged version,
-         * and also those of later versions. A KPI without a direction counts as one whose higher values are better. */
+        /* Selects as MatrixBenchmarking does: versions in the order of their strings, including later versions, the oldest run of each
+         * version, and no earlier run of the judged version. For a KPI without a direction, higher values count as better. */
         bool is_compat;
 } HistoryQuestion;
 
@@ -64,7 +64,7 @@ typedef struct HistoryVerdict {
         double p_value;   /* NAN: the method has none */
         double smallest;  /* least change that three runs of a new level would have shown; NAN: not known */
         HistoryOrder order; /* by time if a version cannot be ordered as requested */
-        size_t n;         /* runs judged: the first n of those given, in their new order */
+        size_t n;         /* number of judged runs: the first n of the given runs, in their new order */
         size_t since;     /* index of the first run of the new level, or of the outlier; n: no change */
         HistoryLeftOut left_out;
         size_t n_versions;
@@ -81,7 +81,7 @@ enum {
         HISTORY_NO_CURRENT = 1, /* no run has the version that is to be judged */
 };
 
-/* Judges n runs; changes their order, and overwrites those that it leaves out. Returns 0, HISTORY_NO_CURRENT or -ENOMEM. */
+/* Judges n runs; changes their order, and overwrites the runs that are left out. Returns 0, HISTORY_NO_CURRENT or -ENOMEM. */
 int history_judge(HistoryRun *runs, size_t n, const HistoryQuestion *question, HistoryVerdict *ret);
 
 /* Makes a verdict JUDGE_RERUN. */
@@ -89,6 +89,6 @@ void history_ask_rerun(HistoryVerdict *verdict);
 
 /*
  * Limits the share of false changes among all changes of n verdicts to `rate`, by the procedure of Benjamini and Hochberg: other changes
- * become JUDGE_RERUN. Verdicts without a p-value stay. Returns the number of verdicts changed.
+ * become JUDGE_RERUN. Verdicts without a p-value are kept. Returns the number of changed verdicts.
  */
 size_t history_limit_false_changes(HistoryVerdict *const *verdicts, size_t n, double rate);

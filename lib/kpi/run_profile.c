@@ -7,7 +7,7 @@
 
 #include "util/scoped.h"
 
-#define OWN_GROWTH_MAX 1.5 /* of what the run itself used: more explains a stall */
+#define OWN_GROWTH_MAX 1.5 /* of the usage of the run itself: a larger growth explains a stall */
 
 const char *const run_number_names[N_RUN_NUMBERS] = {
         [RUN_CPUS_USED] = "cpus_used",
@@ -21,11 +21,11 @@ const char *const run_number_names[N_RUN_NUMBERS] = {
         [RUN_MEMORY_BYTES] = "memory_bytes",
 };
 
-/* How a machine disturbs runs. */
+/* Ways in which a machine disturbs runs. */
 typedef struct Disturbance {
         RunNumber number;
         double rise;   /* least rise above the median before, which must also have doubled */
-        RunNumber own; /* what of the run itself would explain the rise; N_RUN_NUMBERS: nothing */
+        RunNumber own; /* number of the run itself that would explain the rise; N_RUN_NUMBERS: none */
         bool is_felt;  /* counts only if the run waited for a CPU */
 } Disturbance;
 
@@ -36,7 +36,7 @@ static const Disturbance disturbances[] = {
         { RUN_MEMORY_STALLED, 0.05, RUN_MEMORY_BYTES, false },
 };
 
-#define WAITED_MIN 0.1 /* rise of the share of the time in which a run waited for a CPU, from which on it has felt others */
+#define WAITED_MIN 0.1 /* rise of the share of the time in which a run waited for a CPU, from which on others have slowed the run */
 
 RunProfile run_profile_unknown(void) {
         RunProfile profile;
@@ -77,7 +77,7 @@ static bool has_disturbed(const Disturbance *disturbance, const double *value, c
         return !disturbance->is_felt || value[RUN_CPU_WAITED] - before[RUN_CPU_WAITED] >= WAITED_MIN;
 }
 
-/* Notes what has disturbed one run. */
+/* Records the disturbances of one run. */
 static bool is_run_disturbed(const RunProfile *run, const RunComparison *comparison, bool *ret_by) {
         bool is_any = false;
 

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Run profile: what the machine did while a run was measured
+ * Run profile: the state of the machine while a run was measured
  *
  * A new level of a KPI may come from the machine and not from the software. The machine has disturbed a run if a number that the run
  * does not cause itself is clearly above its median in the runs before: CPU time that the hypervisor took, CPUs that others used while
@@ -32,7 +32,7 @@ typedef struct RunProfile {
         double numbers[N_RUN_NUMBERS]; /* NAN: not known */
 } RunProfile;
 
-/* Returns a profile of which nothing is known. */
+/* Returns a profile without known numbers. */
 RunProfile run_profile_unknown(void);
 
 #define RUN_PROFILE_RUNS_MAX 32U
@@ -40,7 +40,7 @@ RunProfile run_profile_unknown(void);
 typedef struct RunComparison {
         double value[N_RUN_NUMBERS];  /* medians of the runs of the new level; NAN: not known, also below */
         double before[N_RUN_NUMBERS]; /* medians of the runs before */
-        bool is_disturbance[N_RUN_NUMBERS]; /* the machine has disturbed all runs of the new level, one of them by this */
+        bool is_disturbance[N_RUN_NUMBERS]; /* the machine has disturbed all runs of the new level, at least one of them by this number */
         bool is_disturbed;
 } RunComparison;
 

@@ -54,7 +54,7 @@ static int explain(const Courier *courier, const Delivery *delivery, const char 
         return delivery->error < 0 ? EXIT_UNREACHABLE : EXIT_FAILED;
 }
 
-/* Writes the declaration. Its key is made of the KPI and the conditions, so that it replaces one for the same. */
+/* Writes the declaration. Its key is derived from the KPI and the conditions, so that it replaces an earlier one for the same. */
 static void put_declaration(const KpiAckOptions *options, const char *kpi, uint64_t until_ms, Buffer *out) {
         scoped(buffer_deinit) Buffer identity = {};
         Json json = { .out = out };
@@ -109,7 +109,7 @@ static int send(const CommandLine *line, const char *kpi, uint64_t until_ms) {
 
 /* --- accept --------------------------------------------------------------------------------------- */
 
-/* Conditions are about what the runs of a series have in common: others would never be met. */
+/* Conditions can only apply to members that the runs of a series have in common: other conditions would never be met. */
 static int check_where(const CommandLine *line, const Value *kpis) {
         const KpiAckOptions *options = line->options;
         Condition condition;
@@ -134,7 +134,7 @@ static int check_where(const CommandLine *line, const Value *kpis) {
         return EXIT_DONE;
 }
 
-/* Returns the name of the KPI if all are series of one, else the argument: a pattern, or an indicator with several results. */
+/* Returns the name of the KPI if all series are of one KPI, otherwise the argument: a pattern, or an indicator with several results. */
 static const char *find_name(const CommandLine *line, const Value *kpis) {
         const char *first = answer_text(&kpis->items[0], "kpi");
 

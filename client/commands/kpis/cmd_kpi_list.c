@@ -17,7 +17,7 @@ static const Option options_table[] = {
         {},
 };
 
-/* Shows the value as the model declares, else with the digits that people read. */
+/* Shows the value in the format of the model, otherwise with a readable number of digits. */
 static void put_value(Grid *grid, const Value *declared, const Value *value) {
         const char *unit = value_get_string(declared, "unit"), *format = value_get_string(declared, "format");
         Display display = { .format = format, .divisor_unit = value_get_string(declared, "divisor_unit") };

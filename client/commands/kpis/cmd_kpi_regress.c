@@ -113,7 +113,7 @@ static bool is_disturbed(const Value *kpi) {
         return value && value->type == VALUE_BOOL && value->boolean && strcmp(answer_text(kpi, "verdict"), "rerun") == 0;
 }
 
-/* Writes what the answer says of the request as a whole. */
+/* Writes the part of the answer that concerns the whole request. */
 static void write_note(Screen *screen, const Value *answer) {
         const char *note = answer_text(answer, "note");
         size_t begin = screen->out->n;
@@ -124,7 +124,7 @@ static void write_note(Screen *screen, const Value *answer) {
         screen_fold(screen, begin);
 }
 
-/* Writes what a reader needs to trust the table: the order, what was left out, and how many runs a verdict takes. */
+/* Writes the facts that a reader needs to trust the table: the order, the omitted runs, and the number of runs that a verdict needs. */
 static void write_notes(Screen *screen, const Value *kpis, bool wants_time) {
         double n_later = 0, n_older = 0, n_needed = 0;
         size_t n_disturbed = 0;

@@ -102,7 +102,7 @@ bool accepted_levels_matches(const char *pattern, const char *indicator, const c
         return kpi.text && (fnmatch(pattern, kpi.text, 0) == 0 || fnmatch(pattern, indicator, 0) == 0);
 }
 
-/* The conditions are about what the results of a series have in common. */
+/* The conditions apply to the members that the results of a series have in common. */
 static bool has_series(const AcceptedLevel *level, const char *labels) {
         JsonText all = json_text(labels, strlen(labels));
         scoped(freep) char *component = take_text(json_text_find(all, "component")), *hardware = take_text(json_text_find(all, "hardware"));

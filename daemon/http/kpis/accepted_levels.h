@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Accepted levels: the levels of KPIs that count as new for the user who asks (document/accepted_level.h). */
+/* Accepted levels: the levels of KPIs that apply to the verdicts of the requesting user (document/accepted_level.h). */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ typedef struct AcceptedLevel {
         size_t n_where;
         uint64_t until_ms; /* time of the newest run that has the level */
         uint64_t time_ms;  /* when it was accepted */
-        uint64_t uid;      /* by whom */
+        uint64_t uid;      /* user who accepted the level */
         bool by_admin;     /* for all users */
 } AcceptedLevel;
 

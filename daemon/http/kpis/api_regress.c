@@ -218,7 +218,7 @@ static void pass_count_deinit(PassCount *count) {
         buffer_deinit(&count->reason);
 }
 
-/* Says what was left out, or why there is no KPI. */
+/* Writes a note about the omitted results, or why there is no KPI. */
 static void explain(const Exchange *exchange, RegressRequest *request, const PassCount *count) {
         if (request->note.n > 0)
                 return;
@@ -232,7 +232,7 @@ static void explain(const Exchange *exchange, RegressRequest *request, const Pas
                               exchange->argument);
 }
 
-/* An indicator that has nothing of what the request names does not end a request for several; it is counted. */
+/* An indicator without the requested results does not end a request for several indicators; the indicator is counted. */
 static int pass_over(Exchange *exchange, const Target *target, int r, PassCount *count) {
         if (r != EXCHANGE_ANSWERED || exchange->status != 400)
                 return r;
@@ -264,7 +264,7 @@ static int judge_all(Exchange *exchange, RegressRequest *request, const Targets 
                         r = regress_pass(exchange, request, targets->items[i].name, targets->items[i].component);
                 r = pass_over(exchange, &targets->items[i], r, &count);
         }
-        /* Nothing has what the request names: the answer says what there is. */
+        /* No indicator has the requested result: the answer lists the available names. */
         if (r == 0 && n_passes > 0 && count.n_refused == n_passes)
                 return regress_pass(exchange, request, count.refused->name, count.refused->component);
         if (r == 0 && n_passes == 0 && !request->pattern)

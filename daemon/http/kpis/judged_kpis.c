@@ -73,7 +73,7 @@ static void put_bool(Json *json, const char *key, BaselineBool value) {
                 json_put_bool(json, key, value == BASELINE_TRUE);
 }
 
-/* Writes what MatrixBenchmarking reports of the newest run. */
+/* Writes the report of MatrixBenchmarking about the newest run. */
 static void write_status(Json *json, const BaselineStatus *status) {
         json_put_object_begin(json, "compat");
         put_bool(json, "accepted", status->is_accepted);
@@ -97,7 +97,7 @@ static void write_left_out(Json *json, const JudgedKpi *kpi) {
         json_object_end(json);
 }
 
-/* Says which level is accepted, by whom and when. */
+/* Writes the accepted level, with the user and the time. */
 static void write_accepted(Json *json, const JudgedKpi *kpi) {
         json_put_object_begin(json, "accepted");
         json_put_string(json, "version", kpi->accepted_version);

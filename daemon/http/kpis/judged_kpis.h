@@ -17,7 +17,7 @@ typedef struct JudgedKpi {
         char *name;   /* INDICATOR.RESULT; owned, as all strings here */
         char *unit;   /* NULL: none */
         char *labels; /* JSON object */
-        char *profile; /* JSON object: the machine in the runs of the new level, and before; NULL: not known */
+        char *profile; /* JSON object: state of the machine during the runs of the new level, and before; NULL: not known */
         char *version, *since_version, *accepted_version; /* NULL: unknown */
         const AcceptedLevel *accepted; /* borrowed; NULL: none */
         JudgeDirection direction;

@@ -47,7 +47,7 @@ static RunProfile profile_of(const RunRow *run) {
         return profile;
 }
 
-/* --- what differs --------------------------------------------------------------------------------- */
+/* --- differences ---------------------------------------------------------------------------------- */
 
 /* Facts of a run that are compared, as paths in the run record. */
 static const char *const facts[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* KPI profile: what the machine did in the runs of a new level, and in the runs before. */
+/* KPI profile: the state of the machine during the runs of a new level, and during the runs before. */
 
 #include "kpi/history.h"
 #include "store/reader.h"
@@ -10,7 +10,8 @@
 #define KPI_PROFILES_MAX 200U /* of a request */
 
 /*
- * Writes a JSON object about the runs from number `since` on, of n, and about those before; nothing if nothing is known. runs: in the
- * order in which they were judged. *ret_is_disturbed: the machine has disturbed all runs of the new level. 0 or an outcome of reader.h.
+ * Writes a JSON object about the runs from number `since` up to n, and about the runs before; writes nothing if nothing is known. runs: in
+ * the order in which they were judged. *ret_is_disturbed: the machine has disturbed all runs of the new level. Returns 0 or an outcome of
+ * reader.h.
  */
 int kpi_profile_write(Reader *reader, const HistoryRun *runs, size_t since, size_t n, Buffer *out, bool *ret_is_disturbed);

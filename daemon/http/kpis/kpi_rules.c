@@ -49,7 +49,7 @@ static void note_undeclared(const Vocabulary *vocabulary, KpiNames *names) {
                 names->is_undeclared[i] = is_undeclared(vocabulary, names->items[i]);
 }
 
-/* The names of the request have precedence over those of the model. */
+/* The names of the request take precedence over the names of the model. */
 static int take_names(Exchange *exchange, const Vocabulary *vocabulary, const char *name, FieldList *fields, KpiNames *ret) {
         const char *text = exchange_parameter(exchange, name);
         int r;
@@ -136,7 +136,7 @@ static int add_declared(Exchange *exchange, KpiRules *rules, JsonText key, JsonT
         return add_entry(exchange, rules, name.text ?: "", name.n, text.text ?: "", text.n);
 }
 
-/* The entries so far are those of the model. */
+/* The entries so far are from the model. */
 static void note_undeclared_entries(KpiRules *rules) {
         for (size_t i = 0; i < rules->n_entries; i++) {
                 rules->is_entry_undeclared[i] = is_undeclared(rules->vocabulary, rules->entries[i].key);
@@ -168,7 +168,7 @@ static bool put_label_key(const char *name, char ret[static CONDITION_KEY_MAX + 
         return n > 0 && n <= (int)CONDITION_KEY_MAX;
 }
 
-/* A parameter that the document has precedes a label. */
+/* A parameter of the document takes precedence over a label. */
 static bool is_entry_met(const KpiRules *rules, size_t i, const PointRow *row) {
         Condition entry = rules->entries[i];
 

@@ -4,8 +4,8 @@
 /*
  * KPI rules: which results form the history of a KPI
  *
- * A request says what is compared and ignored, and otherwise the model does. What only identifies a run is never compared, unless a
- * model declares it as a parameter.
+ * The request, otherwise the model, selects the names that are compared and ignored. Names that only identify a run are never compared,
+ * unless a model declares them as parameters.
  */
 
 #include <stdbool.h>
@@ -25,7 +25,7 @@ typedef struct KpiNames {
 } KpiNames;
 
 typedef struct KpiRules {
-        KpiNames compared;  /* tell versions apart */
+        KpiNames compared;  /* names that distinguish versions */
         KpiNames ignored;   /* may differ in a history */
         KpiNames sorted_by; /* order of the series */
         Condition entries[KPI_ENTRIES_MAX]; /* a result that meets one is not judged; their values point to the texts */

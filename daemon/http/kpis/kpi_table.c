@@ -17,7 +17,7 @@ struct KpiTable {
         char **versions; /* owned */
         size_t n_versions, n_versions_max;
 
-        /* of the last result: those of a series of the store are consecutive */
+        /* of the last result: results of one series are consecutive in the store */
         int64_t last_series;
         size_t last;
 };
@@ -60,7 +60,7 @@ static void put_parameters(const KpiTable *table, JsonText parameters, Json *jso
         while (walk.is_object && json_text_walk_next(&walk, &key, &value)) {
                 scoped(buffer_deinit) Buffer name = {};
 
-                /* As a missing one: null says that there is no value. */
+                /* Null counts as a missing value. */
                 if (!kpi_rules_divides(table->rules, key) || json_text_kind(value) == JSON_KIND_NULL)
                         continue;
                 json_text_decode(key, &name);

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * KPI table: the runs of the selected results, one series for each combination of what is not compared
+ * KPI table: the runs of the selected results, one series for each combination of the members that are not compared
  *
  * The component, the hardware unless it may differ, and the parameters that are neither compared nor ignored make a series. The limits
  * bound the memory of a request.
@@ -44,7 +44,7 @@ enum {
         KPI_MANY_SERIES = 1, /* a further series would exceed KPI_SERIES_MAX */
         KPI_MANY_RUNS,       /* KPI_RUNS_MAX or KPI_VERSIONS_MAX would be exceeded */
 };
-/* Adds a result to the series of its labels, unless it is one of those that the rules ignore. 0, an outcome or -ENOMEM. */
+/* Adds a result to the series of its labels, unless the rules ignore the result. Returns 0, an outcome or -ENOMEM. */
 int kpi_table_add(KpiTable *table, const PointRow *row);
 
 /* Borrowed; sorted by the keys of the rules, then by labels, after kpi_table_sort(). */

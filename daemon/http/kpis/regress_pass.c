@@ -18,7 +18,7 @@ typedef struct Pass {
         Vocabulary *vocabulary; /* owned */
         KpiRules rules;
         JudgeDirection directions[POINT_NUMBERS_MAX];
-        size_t next; /* declared result to go on with */
+        size_t next; /* declared result with which to continue */
         bool has_results, has_numbers;
 } Pass;
 
@@ -42,7 +42,7 @@ static bool is_judged(const Pass *pass, const char *result) {
                (!pattern || accepted_levels_matches(pattern, pass->name, result));
 }
 
-/* Takes the direction of the request, else of the models. A result of which neither is better changes, and does not regress. */
+/* Takes the direction of the request, otherwise of the models. A result without a better direction changes, but does not regress. */
 static JudgeDirection find_direction(const Pass *pass, Exchange *exchange, const char *result) {
         const char *given = exchange_parameter(exchange, "direction");
         scoped(buffer_deinit) Buffer declared = {};
@@ -161,7 +161,7 @@ static bool has_news(const HistoryVerdict *verdict) {
         return verdict->verdict != JUDGE_INLINE && verdict->verdict != JUDGE_UNKNOWN;
 }
 
-/* Reads what the machine did in the runs, and asks for further runs if it may be why a number got worse. */
+/* Reads the state of the machine during the runs, and asks for further runs if it may explain why a number got worse. */
 static int add_profile(Exchange *exchange, Pass *pass, const KpiRuns *runs, HistoryVerdict *verdict, Buffer *ret) {
         bool is_disturbed = false;
         int r;
@@ -177,7 +177,7 @@ static int add_profile(Exchange *exchange, Pass *pass, const KpiRuns *runs, Hist
         return 0;
 }
 
-/* Series without a run of the judged version are not part of the answer: they have no news. */
+/* Series without a run of the judged version are not part of the answer: they have no new run. */
 static int judge_number(Exchange *exchange, Pass *pass, KpiSeries *series, size_t number) {
         HistoryQuestion question = pass->request->question;
         KpiRuns *runs = &series->runs[number];

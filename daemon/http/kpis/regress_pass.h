@@ -9,7 +9,7 @@
 
 /* The common part of the passes of a request; strings are borrowed. */
 typedef struct RegressRequest {
-        const char *pattern; /* KPIs to judge as *.rate, by fnmatch(3); NULL: by the name of the indicator or result */
+        const char *pattern; /* KPIs to judge, such as *.rate, by fnmatch(3); NULL: by the name of the indicator or result */
         const char *result;  /* the only result; NULL: all that models declare and do not ignore for this */
         HistoryQuestion question;
         double fdr;
