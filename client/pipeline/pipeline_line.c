@@ -30,7 +30,7 @@ __attribute__((format(printf, 2, 3))) static int invalid(const LineReader *reade
         return PIPELINE_LINE_INVALID;
 }
 
-/* Reads a number from 0 to max, or the text of one. *ret stays as it is if the member is missing or null. */
+/* Reads a number from 0 to max, or the text of one. *ret is unchanged if the member is missing or null. */
 static int take_number(const LineReader *reader, const char *key, double max, double *ret) {
         const Value *value = value_get_given(reader->object, key);
         double v;

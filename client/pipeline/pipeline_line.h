@@ -26,7 +26,7 @@ typedef enum PipelineLineKind {
         PIPELINE_LINE_DESCRIPTION, /* any other object that names its producer or lists its stages */
 } PipelineLineKind;
 
-/* Texts are in the arena, or are those of the line. */
+/* Texts are in the arena, or point into the line. */
 typedef struct PipelineLine {
         PipelineLineKind kind;
         PipelineInterval interval; /* end_ms 0: without a time */

@@ -11,7 +11,7 @@
 #include "util/parse.h"
 
 #define PART_MIN       3    /* intervals of a part */
-#define ONE_RANK_SHARE 0.75 /* of the parts with a straggler: if it is the same rank in so many, the slow rank does not change */
+#define ONE_RANK_SHARE 0.75 /* of the parts with a straggler: if one rank is the straggler of so many, the slow rank does not change */
 
 void rank_series_deinit(RankSeries *series) {
         arena_deinit(&series->arena);
@@ -25,7 +25,7 @@ static int refuse(RankSeries *series, const char *name, const char *text) {
         return RANK_SERIES_INVALID;
 }
 
-/* Returns false for what is neither missing nor a number of at least 0. */
+/* Returns false for a value that is neither missing nor a number of at least 0. */
 static bool get_number(const Value *value, double *ret) {
         *ret = NAN;
         if (value->type == VALUE_NULL || (value->type == VALUE_STRING && !*value->string))

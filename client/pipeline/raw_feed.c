@@ -64,7 +64,7 @@ int raw_feed_add(RawFeed *feed, const PipelineRawEvent *event, uint64_t now_ns, 
         return take_intervals(feed, pending);
 }
 
-/* An event that is on its way counts in its own interval if it comes before the end of the next. */
+/* A delayed event counts in its own interval if it arrives before the end of the next interval. */
 int raw_feed_advance(RawFeed *feed, uint64_t now_ns, PipelinePending *pending) {
         uint64_t behind_ns = feed->interval_ns > PIPELINE_RAW_TOLERANCE_NS ? feed->interval_ns : PIPELINE_RAW_TOLERANCE_NS;
 

@@ -5,7 +5,7 @@
  * Raw feed: puts, gets and tasks of a pipe, which become intervals that wait to be sent
  *
  * If the times of the events are those of this machine's clock, intervals also end while no event comes, so that a stalled pipeline is
- * seen. Times of a recording pass with its events only.
+ * seen. In a recording, time advances only with the events.
  */
 
 #include "pipeline/pipeline_pending.h"
@@ -39,5 +39,5 @@ int raw_feed_advance(RawFeed *feed, uint64_t now_ns, PipelinePending *pending);
 /* Ends the last interval. */
 int raw_feed_finish(RawFeed *feed, uint64_t now_ns, PipelinePending *pending);
 
-/* Returns true with a fact that makes the numbers less certain and was not told yet. */
+/* Returns true with a fact that makes the numbers less certain and was not reported yet. */
 bool raw_feed_doubt(RawFeed *feed, char ret[static RAW_FEED_ERROR_MAX]);

@@ -12,7 +12,7 @@
 #include "util/scoped.h"
 
 #define EFFECT_MIN 0.2  /* smaller changes of a task's time do not explain a run */
-#define RETURN_MAX 0.25 /* of the change: a level that is so near to the one before is the one before */
+#define RETURN_MAX 0.25 /* of the change: a level so close to the earlier level counts as that level */
 
 /* An interval with tasks that succeeded. */
 typedef struct ChangePlace {
@@ -69,7 +69,7 @@ static uint64_t begin_of(const ChangePlace *place) {
         return (uint64_t)(place->elapsed_s > 0 ? place->end_ms - 1000 * place->elapsed_s : place[-1].end_ms);
 }
 
-/* True if the level after the next change point is that before this one. */
+/* True if the level after the next change point is the level before this change point. */
 static bool is_taken_back(const ChangePoint *point, const ChangePoint *next) {
         return fabs(next->mean_after - point->mean_before) <= RETURN_MAX * fabs(point->mean_after - point->mean_before);
 }
@@ -93,7 +93,7 @@ static int add_changes(StageChanges *changes, const ChangePlace *places, const C
         return 0;
 }
 
-/* places: the intervals of a stage without the first, of which places[-1] is. */
+/* places: the intervals of a stage after the first, which is places[-1]. */
 static int find_in_stage(StageChanges *changes, const ChangePlace *places, size_t n) {
         scoped(freep) ChangePoint *points = NULL;
         scoped(freep) double *series = NULL;

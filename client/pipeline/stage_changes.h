@@ -4,7 +4,7 @@
 /*
  * Stage changes: spikes and drift of the task times of a job's stages, found in the stored intervals
  *
- * The change points are those of analysis/shift.h. A change that is taken back by the next one has an end.
+ * The change points are those of analysis/shift.h. A change that the next change reverses has an end.
  */
 
 #include <stdbool.h>
@@ -26,12 +26,12 @@ typedef struct StageChange {
 typedef struct StageChanges {
         StageChange *items; /* owned; by stage and time */
         size_t n;
-        bool is_cut;        /* there are more intervals than were asked for: nothing was looked for */
+        bool is_cut;        /* there are more intervals than requested: no changes were searched for */
 } StageChanges;
 
 void stage_changes_deinit(StageChanges *changes);
 
-/* Intervals that are asked for. */
+/* Maximum number of requested intervals. */
 #define STAGE_CHANGES_PATH "/pipeline/intervals?limit=50000"
 /* Finds the changes in the answer of this path below /api/v1/jobs/{id}. The first interval of a stage does not count. 0 or -ENOMEM. */
 int stage_changes_find(StageChanges *ret, const Value *answer);

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Stage set: the stages of data pipelines with sums over a run, and the job that they were part of
+ * Stage set: the stages of data pipelines with sums over a run, and their job
  */
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@ typedef struct StageSet {
         PipelineStage *stages; /* owned; in the order of pipeline and position */
         size_t n;
         unsigned n_threads;    /* of the pool that the stages share; 0: not known */
-        PipelineJob job;       /* that the pipelines were part of */
+        PipelineJob job;       /* job of the pipelines */
         bool has_job;
         double first_batch_ms; /* Unix time at which a training loop first asked for a batch; 0: unknown */
 } StageSet;

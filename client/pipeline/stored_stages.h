@@ -13,6 +13,7 @@
 int stored_stages_read(const Value *answer, StageSet *ret);
 
 /*
- * Adds what the job and its node did, from the answer of /api/v1/jobs/{id}. Jobs without a cgroup of their own have no numbers of the job.
+ * Adds the usage of the job and of its node from the answer of /api/v1/jobs/{id}. Jobs without a cgroup of their own have no numbers of the
+ * job.
  */
 void stored_stages_join_job(StageSet *stages, const Value *job);

@@ -54,7 +54,7 @@ static void put_value(PipelineMeasure measure, double value, Buffer *out) {
                 buffer_printf(out, "%.4g ms", 1e3 * value);
 }
 
-/* A rank that falls behind is ahead again when the others wait for it: if the slow rank changes, no rank is slower than the others. */
+/* A rank that falls behind catches up while the others wait for it: if the slow rank changes, no rank is slower than the others. */
 static void put_turns(const Straggler *straggler, Buffer *out) {
         buffer_puts(out, "The slow rank changes within the run: ");
         for (size_t i = 0; i < straggler->n_in_turn; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Stragglers: ranks of a run, each with a file or a job of its own, of which a stage is slower than that of the others */
+/* Stragglers: ranks of a run, each with a file or a job of its own, a stage of which is slower than in the other ranks */
 
 #include <stddef.h>
 
@@ -17,7 +17,7 @@ typedef struct RankFile {
 } RankFile;
 
 typedef struct Straggler {
-        const char *name;           /* NULL: none of the whole run, but of parts of it */
+        const char *name;           /* NULL: no straggler of the whole run, only of parts of the run */
         const PipelineStage *stage; /* of the straggler; NULL: a measure of the whole rank */
         PipelineMeasure measure;
         double value, median; /* of the straggler, and of all ranks */

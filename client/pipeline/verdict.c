@@ -74,7 +74,7 @@ void verdict_write_headline(const VerdictPipeline *pipeline, Buffer *out) {
         write_first_batch(&pipeline->job, out);
 }
 
-/* Names what limits once the limiting stage, whose workers are `busy`, is relieved. */
+/* Names the next limit once the limiting stage, whose workers are `busy`, is relieved. */
 static void write_next(const VerdictPipeline *pipeline, double busy, Buffer *out) {
         const PipelineDiagnosis *diagnosis = &pipeline->diagnosis;
         double by_loop = diagnosis->wait_share < 1 && !diagnosis->is_wait_bound ? 1 / (1 - diagnosis->wait_share) : INFINITY;
@@ -134,7 +134,7 @@ static void write_handover(const VerdictPipeline *pipeline, Buffer *out) {
                          "lock.");
 }
 
-/* Writes what the job waited for, besides the limit. */
+/* Writes the resources for which the job waited, besides the limit. */
 static void write_job(const VerdictPipeline *pipeline, Buffer *out) {
         const PipelineJob *job = &pipeline->job;
 

@@ -26,7 +26,7 @@ bool verdict_next(const StageSet *set, unsigned n_threads, size_t *at, VerdictPi
 
 /* Returns the time for which the training loop waited for data, in seconds; NAN: unknown. */
 double verdict_waited_s(const VerdictPipeline *pipeline);
-/* Writes the headline and the verdict, with what is known of the job, each a line without its end. Names of stages are not escaped. */
+/* Writes the headline and the verdict with the known facts of the job, each a line without its end. Names of stages are not escaped. */
 void verdict_write_headline(const VerdictPipeline *pipeline, Buffer *out);
 void verdict_write_sentence(const VerdictPipeline *pipeline, Buffer *out);
 /* Adds a row for each stage to a grid with the columns VERDICT_HEADS. */

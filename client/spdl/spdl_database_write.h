@@ -14,7 +14,7 @@ typedef struct SpdlRows {
 } SpdlRows;
 
 /*
- * Makes the file, which must not exist, with a row for each interval, and two for each event: NAME_start and NAME_stop. *ret_n: number of
+ * Creates the file, which must not exist, with a row for each interval, and two for each event: NAME_start and NAME_stop. *ret_n: number of
  * rows. 0, or SPDL_DATABASE_INVALID: ret_error says why, and there is no file.
  */
 int spdl_database_write(const char *path, const SpdlRows *rows, size_t *ret_n, char ret_error[static SPDL_DATABASE_ERROR_MAX]);

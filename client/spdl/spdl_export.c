@@ -213,7 +213,7 @@ static void complete_queue(SpdlRow *row, const Value *rates, double spacing) {
                 *elapsed = *items / rate;
 }
 
-/* A row with a wrong value is kept, so that the error is told. */
+/* A row with a wrong value is kept, so that the error is reported. */
 static bool is_complete(const SpdlRow *row) {
         const double *values = row->values;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* SPDL log, written: the stored intervals of a job as the lines that SPDL logs, which spdl_log.h reads */
+/* SPDL log writer: the stored intervals of a job as the lines that SPDL logs, which spdl_log.h reads */
 
 #include <stddef.h>
 

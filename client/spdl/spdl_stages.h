@@ -7,9 +7,9 @@
 #include "client/spdl/spdl_file.h"
 
 /*
- * Reads a file, "-" for standard input. Of a part of a stage with three or more intervals, the first does not count: the queues fill in it.
+ * Reads a file, "-" for standard input. The first of three or more intervals of a part of a stage does not count: the queues fill in it.
  * counts_open_periods: as of pipeline_report_counts_open_periods(). *ret_n_left_out: intervals with a missing value, or with the time of
- * the interval before; cut lines of a log. Returns 0, SPDL_FILE_INVALID or a negative errno. Call stage_set_deinit() in all cases.
+ * the interval before; truncated lines of a log. Returns 0, SPDL_FILE_INVALID or a negative errno. Call stage_set_deinit() in all cases.
  */
 int spdl_stages_read(StageSet *ret, const char *path, bool counts_open_periods, size_t *ret_n_left_out,
                      char ret_error[static SPDL_FILE_ERROR_MAX]);

@@ -35,7 +35,7 @@ typedef struct SpdlRow {
         size_t at;              /* number of the interval or line, from 1 */
         double end_s;           /* Unix time; NAN: unknown */
         double values[N_SPDL_VALUES]; /* NAN: missing */
-        SpdlValue wrong;        /* a value that is no number; N_SPDL_VALUES: none */
+        SpdlValue wrong;        /* a value that is not a number; N_SPDL_VALUES: none */
         ValueType wrong_type;
 } SpdlRow;
 
@@ -50,7 +50,7 @@ typedef struct SpdlTable {
         size_t n_stages, n_stages_allocated, last_stage;
         SpdlRow *rows;     /* owned */
         size_t n, n_allocated;
-        size_t n_left_out; /* rows with a missing value, or with the time of the row before; cut lines */
+        size_t n_left_out; /* rows with a missing value, or with the time of the row before; truncated lines */
         bool is_log;
         bool has_fractions; /* of seconds, in the times of a log */
 } SpdlTable;
@@ -69,7 +69,7 @@ int spdl_table_find_stage(SpdlTable *table, const char *label, size_t n, size_t 
 SpdlRow spdl_table_row(size_t stage, PipelinePart part, size_t at);
 int spdl_table_add(SpdlTable *table, const SpdlRow *row); /* 0 or -ENOMEM */
 
-/* Says whether all rows have a time. */
+/* Returns true if all rows have a time. */
 bool spdl_table_has_times(const SpdlTable *table);
 /*
  * Orders the rows by time. begin_s: Unix time at which the pipelines began, NAN if not known: from it, rows without a time get one, as the

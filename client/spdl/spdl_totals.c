@@ -67,7 +67,7 @@ static bool is_task_total(const Run *run, const SpdlRow *row) {
                (isnan(row->end_s) || isnan(run->spacing_s) || row->end_s - run->end_s < SOONER_MAX * run->spacing_s);
 }
 
-/* The mean of what is left of a run; that of the run if the left part is small. */
+/* Returns the mean of the rest of a run, or the mean of the whole run if the rest is small. */
 static double left_mean(double total, double n_total, double before, double n_left) {
         if (!(n_left > 0))
                 return 0;

@@ -12,5 +12,5 @@
 
 #include "client/spdl/spdl_table.h"
 
-/* Replaces totals by what they have more than the intervals: the last interval. 0 or -ENOMEM. */
+/* Replaces totals by their difference to the intervals, which is the last interval. Returns 0 or -ENOMEM. */
 int spdl_totals_split(SpdlTable *table);

@@ -4,7 +4,8 @@
 /*
  * Live pipelines: totals of the stages of running jobs, for /metrics
  *
- * A copy of what the store has, taken from its completions: after a restart, a stage appears with its next interval, and its totals go on.
+ * A copy of the totals in the store, taken from its completions: after a restart, a stage appears with its next interval, and its totals
+ * continue.
  */
 
 #include "snapshot/pipelines_snapshot.h"

@@ -64,7 +64,7 @@ static int place(void *state, const Request *request, Ticket ticket, Answer *ret
                                                                       clock_realtime_ns() / NS_PER_MS, cookie)));
 }
 
-/* Says what of a report was not stored, or nothing. */
+/* Writes which intervals of a report were not stored, if any. */
 static int answer_stored(PipelineRoom *room, const StoreDone *done, Answer *ret) {
         const StoredReport *stored = pipeline_rows_stored(done->rows);
         char remark[COMPLAINT_TEXT_MAX] = "";

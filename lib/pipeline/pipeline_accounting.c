@@ -9,7 +9,7 @@ static double per_second(double sum, const StageQueue *queue) {
         return queue->elapsed_s > 0 ? sum / queue->elapsed_s : NAN;
 }
 
-/* Adds up what was measured. */
+/* Adds up the measured times. */
 static double add(double sum, double share) {
         return isnan(share) ? sum : sum + share;
 }

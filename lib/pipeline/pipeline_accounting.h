@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Accounting: what the workers of a stage do with their time
+ * Accounting: how the workers of a stage spend their time
  *
  * A worker gets an item from the queue before its stage, runs a task, and puts the outcome into the queue of its stage. So the times of
  * tasks, gets and puts of all workers add up to the number of workers times the elapsed time. If the sum is larger than the declared

@@ -33,7 +33,7 @@ const char *const pipeline_confidence_names[N_PIPELINE_CONFIDENCES] = {
 #define WAIT_S_MIN     50e-6  /* per item: the rule of tf.data for input-bound programs */
 #define EMPTY_MIN      0.5    /* of the time: a queue that is empty so long ... */
 #define GET_SHARE_MAX  0.1    /* ... and whose gets took less than this part of it was not waited for by get */
-#define SHARE_MOST     0.5    /* workers spend most of their time so */
+#define SHARE_MOST     0.5    /* of the workers' time: the workers are mostly in this state */
 #define SHARE_CLEAR    0.75
 #define SHARE_SURE     0.9
 #define POOL_SHARE     0.9    /* of the threads */
@@ -69,7 +69,7 @@ static double waiting(const StageAccounting *accounting) {
         return isnan(accounting->starved) ? 0 : fmin(1, accounting->starved * accounting->concurrency);
 }
 
-/* Finds a stage with neither a free worker nor a wait for room, whatever its tasks last: the time of failed tasks is not measured. */
+/* Finds a stage with neither a free worker nor a wait for room, whatever its task time: the time of failed tasks is not measured. */
 static void take_saturation(Shares *shares, size_t at, const StageAccounting *accounting) {
         double share = 1 - waiting(accounting) - (isnan(accounting->blocked) ? 0 : accounting->blocked);
 
@@ -111,7 +111,7 @@ static Shares collect(const PipelineStage *stages, size_t n) {
         return shares;
 }
 
-/* A source whose queue has items most of the time is not what the first stage waits for: the event loop may be late to hand them over. */
+/* If the queue of the source has items most of the time, the first stage does not wait for the source: the event loop may be late. */
 static bool is_source_slow(const PipelineStage *stages, size_t n, const Shares *shares) {
         double readiness;
 
@@ -121,7 +121,7 @@ static bool is_source_slow(const PipelineStage *stages, size_t n, const Shares *
                readiness < SHARE_MOST;
 }
 
-/* Sets the limit of a pipeline that the consumer waits for. */
+/* Sets the limit of a pipeline for which the consumer waits. */
 static void find_limit(PipelineDiagnosis *diagnosis, const PipelineStage *stages, size_t n, const Shares *shares, unsigned n_threads) {
         if (n_threads > 0 && shares->concurrency > n_threads && shares->busy_workers >= POOL_SHARE * n_threads) {
                 diagnosis->limit = PIPELINE_LIMIT_POOL;

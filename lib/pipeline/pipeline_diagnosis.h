@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Diagnosis: which part of a data pipeline limits the throughput, and what follows
+ * Diagnosis: the part of a data pipeline that limits the throughput, and a remedy
  *
  * Evidence is the time of workers only: the stage whose workers neither wait for items nor for room is the limit. The readiness of
  * different queues is not compared.
@@ -27,7 +27,7 @@ typedef enum PipelineDirection {
         PIPELINE_DIRECTION_NONE,
         PIPELINE_DIRECTION_MORE_CONCURRENCY,
         PIPELINE_DIRECTION_LESS_CONCURRENCY,
-        PIPELINE_DIRECTION_FASTER_TASK, /* one worker is all that the stage can have */
+        PIPELINE_DIRECTION_FASTER_TASK, /* the stage cannot have more than one worker */
         PIPELINE_DIRECTION_FASTER_SOURCE,
         PIPELINE_DIRECTION_MORE_THREADS,
         PIPELINE_DIRECTION_LARGER_BUFFER,

@@ -8,8 +8,8 @@
 #define WAITED_HALF   0.5
 #define ONE_CPU_MAX   1.25
 #define TASKS_PER_CPU 1.25 /* fewer tasks do not compete for the CPUs */
-#define OTHERS_MIN    0.25 /* of the CPUs of the node: less is what a system does beside a job */
-#define NODE_FULL     0.9  /* of the CPUs of the node: the rest is taken at once by who waits */
+#define OTHERS_MIN    0.25 /* of the CPUs of the node: a lower share is usual system activity */
+#define NODE_FULL     0.9  /* of the CPUs of the node: waiting tasks take the rest at once */
 #define WAITED_MIN    0.1  /* of the time */
 #define WAITED_CLEAR  0.25
 #define ON_CPU_MIN    0.33 /* of the time of the busy workers: tasks that sleep or wait for I/O gain little from a CPU */
@@ -44,7 +44,7 @@ static double count_waiting(const PipelineJob *job, double n) {
         return n * (1 - pow(1 - fmin(job->cpu_waited, 0.999), n_cpus / n));
 }
 
-/* Other work on a node that has CPUs to spare takes nothing from the job, and little from tasks that hardly compute. */
+/* Other work on a node with spare CPUs takes nothing from the job, and little from tasks that hardly compute. */
 static bool is_host_busy(const PipelineJob *job, double busy_workers) {
         double n = fmax(1, busy_workers); /* a source without workers is one */
 

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Pipeline job: what a job and its node did while a data pipeline ran
+ * Pipeline job: the usage of a job and its node while a data pipeline ran
  *
  * All numbers are means over the whole job. A number that is not known is NAN, and counts for nothing.
  */
@@ -12,7 +12,7 @@
 typedef struct PipelineJob {
         double cpus_used, cpus_given; /* by and to the job */
         double cpus_of_node;
-        double cpus_of_others;        /* used on the node by processes that are not of the job */
+        double cpus_of_others;        /* used on the node by processes outside the job */
         double cpu_waited;            /* share of the time in which a task of the job waited for a CPU */
         double io_stalled;            /* share of the time in which all tasks of the job that were not idle waited for I/O */
         double memory_waited;         /* share of the time in which a task of the job waited for memory */
@@ -29,7 +29,7 @@ typedef struct PipelineJob {
 #define PIPELINE_JOB_MEMORY_MIN    0.05
 #define PIPELINE_JOB_STOLEN_MIN    0.05
 
-/* Returns a job of which nothing is known. */
+/* Returns a job without known numbers. */
 PipelineJob pipeline_job_unknown(void);
 
 /*

@@ -48,7 +48,7 @@ static void merge(PipelineInterval *into, const PipelineInterval *later) {
                 into->buffer_size = later->buffer_size;
 }
 
-/* Orders intervals by series, and those of a series as before. */
+/* Orders intervals by series, and keeps the order within a series. */
 static int compare_series(const void *a, const void *b) {
         const PipelineInterval *x = *(PipelineInterval *const *)a, *y = *(PipelineInterval *const *)b;
         int order = x->part != y->part ? (x->part < y->part ? -1 : 1) : strcmp(x->stage, y->stage);

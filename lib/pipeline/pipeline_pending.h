@@ -4,7 +4,7 @@
 /*
  * Pipeline pending: intervals and events that wait to be sent
  *
- * While perfd cannot be reached, the number of intervals is bounded by merging the oldest intervals of each stage: resolution is lost, and
+ * While perfd cannot be reached, the number of intervals is bounded by merging the oldest intervals of each stage: resolution is lost, but
  * no count.
  */
 
@@ -33,5 +33,5 @@ bool pipeline_pending_is_empty(const PipelinePending *pending);
 
 /* Returns the oldest that fit into one report, borrowed until the next change. The caller sets the job. */
 PipelineReport pipeline_pending_report(const PipelinePending *pending);
-/* Removes what a report had. */
+/* Removes the intervals and events that a report contained. */
 void pipeline_pending_remove(PipelinePending *pending, const PipelineReport *sent);

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Ranks: which process of a distributed job is slower than the others
+ * Ranks: finds the process of a distributed job that is slower than the others
  *
  * All ranks of a job run the same pipeline, and the slowest delays each step of all. A straggler is a rank whose stage differs clearly
  * from the median of the ranks, and more than the ranks differ among each other.

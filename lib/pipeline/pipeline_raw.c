@@ -151,7 +151,7 @@ static RawHeld take_oldest(PipelineRaw *raw) {
         return oldest;
 }
 
-/* Returns the stage, which is made if it is new. */
+/* Returns the stage, which is added if it is new. */
 static int find_stage(PipelineRaw *raw, const char *label, RawStage **ret) {
         size_t begin = 0, end = raw->n_stages;
         RawStage *stage;
@@ -231,7 +231,7 @@ void pipeline_raw_finish(PipelineRaw *raw, uint64_t time_ns) {
 
 /* --- counting ------------------------------------------------------------------------------------- */
 
-/* Takes an item that was never put for one that was in the queue when the interval began. */
+/* Treats an item that was never put as an item that was in the queue when the interval began. */
 static void settle_unmatched(PipelineRaw *raw, RawStage *stage) {
         RawQueue *queue = &stage->queue;
         uint64_t from_ns = later(queue->begin_ns, queue->judged_ns);

@@ -75,7 +75,7 @@ typedef struct PipelineRawDoubts {
         uint64_t n_unmatched;       /* items that were taken and never put */
         const char *unmatched;      /* label of the last stage with one; borrowed */
         uint64_t n_jumps;           /* gaps of more than PIPELINE_RAW_GAP_MAX intervals */
-        uint64_t n_steps_back;      /* times the clock was set back; later times are moved, so that they continue */
+        uint64_t n_steps_back;      /* times the clock was set back; later times are shifted, so that they continue */
 } PipelineRawDoubts;
 
 PipelineRawDoubts pipeline_raw_doubts(const PipelineRaw *raw);

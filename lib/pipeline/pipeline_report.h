@@ -55,7 +55,7 @@ typedef struct PipelineInterval {
         PipelinePercentiles percentiles;
 } PipelineInterval;
 
-/* Name of the event that a training loop got its first batch: begins when the loop asked for it, and lasts until it came. */
+/* Name of the event of the first batch of a training loop: from the loop's request for the batch until its arrival. */
 #define PIPELINE_EVENT_FIRST_BATCH "first_batch"
 
 typedef struct PipelineEvent {
@@ -73,7 +73,7 @@ typedef struct PipelineReport {
         size_t n_intervals;
         PipelineEvent *events;
         size_t n_events;
-        JsonText description;  /* an object; empty: the description stays */
+        JsonText description;  /* an object; empty: the description is kept */
 } PipelineReport;
 
 /* Adds `later` to `sums`. */
@@ -88,6 +88,6 @@ void pipeline_report_set_stage(PipelineStage *stage, PipelinePart part, const Pi
 
 /*
  * True if the producer's readiness of an interval without items is right: "spdl 0.8" and later, and every other library. SPDL before 0.8
- * counts an empty queue as ready until the next item comes. An unknown producer, "", is taken for such an SPDL.
+ * counts an empty queue as ready until the next item comes. An unknown producer, "", is treated as such an SPDL.
  */
 bool pipeline_report_counts_open_periods(const char *producer);

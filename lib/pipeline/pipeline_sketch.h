@@ -22,7 +22,7 @@ enum {
 /* Initially zero. */
 typedef struct PipelineSketch {
         uint32_t n;       /* durations; no more are counted at UINT32_MAX */
-        uint32_t n_short; /* of them, those below PIPELINE_SKETCH_MIN_S */
+        uint32_t n_short; /* number of times below PIPELINE_SKETCH_MIN_S */
         uint32_t buckets[PIPELINE_SKETCH_BUCKETS];
 } PipelineSketch;
 

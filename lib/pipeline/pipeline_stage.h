@@ -17,7 +17,7 @@
 typedef struct StageTasks {
         bool is_known;         /* false: the stage has no tasks, or their statistics are missing */
         double elapsed_s;      /* measured time; 0: that of the queue */
-        double n, n_failures;  /* completed invocations, and those of them that failed */
+        double n, n_failures;  /* completed invocations, and failed invocations among them */
         double success_time_s; /* sum over the successful invocations */
 } StageTasks;
 

@@ -38,7 +38,7 @@ static const Option options_table[] = {
         {},
 };
 
-/* SPDL counts an empty queue as ready until the next item comes, before 0.8. */
+/* Before 0.8, SPDL counts an empty queue as ready until the next item arrives. */
 static int parse_producer(const CommandLine *line, bool *ret_counts_open_periods) {
         const PipelineDiagnoseOptions *options = line->options;
         const char *text = options->producer ?: "";
@@ -60,7 +60,7 @@ typedef struct Output {
 /* A file or a job. */
 typedef struct DiagnosedSource {
         StageSet stages;
-        StageChanges changes; /* within the run; of a file, none are looked for */
+        StageChanges changes; /* within the run; not searched for in a file */
 } DiagnosedSource;
 
 static void write_json(const VerdictPipeline *pipeline, const StageChanges *changes, const RankFile *source, Json *json) {
@@ -111,7 +111,7 @@ static int write_text(const VerdictPipeline *pipeline, const StageChanges *chang
 /* Sum over the ranks, each a file or a job. */
 typedef struct RankWait {
         double waited_s;
-        size_t n_ranks; /* with a wait that is known */
+        size_t n_ranks; /* with a known wait */
 } RankWait;
 
 static void add_wait(RankWait *wait, const StageSet *stages, unsigned n_threads) {

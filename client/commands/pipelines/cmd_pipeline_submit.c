@@ -52,7 +52,7 @@ typedef struct Feed {
         uint64_t n_lines, n_sent, n_complaints;
         uint64_t sending_ns; /* when the next report may be sent */
         bool is_skipping;    /* the rest of a line that is too long */
-        bool is_away;        /* a message said that perfd cannot be reached */
+        bool is_away;        /* a message has reported that perfd cannot be reached */
         bool is_refused;     /* perfd refuses the job */
         bool counts_open_periods; /* intervals of the input do, by their producer */
 } Feed;
@@ -80,7 +80,7 @@ static int take_raw(Feed *feed, const PipelineRawEvent *event) {
         char text[RAW_FEED_ERROR_MAX];
         int r;
 
-        if (!pipeline_report_counts_open_periods(feed->pending.producer)) /* what is computed here does */
+        if (!pipeline_report_counts_open_periods(feed->pending.producer)) /* the statistics computed here do */
                 (void)stpcpy(feed->pending.producer, "perfctl " PERFD_VERSION);
         r = raw_feed_add(&feed->raw, event, clock_realtime_ns(), &feed->pending, text);
         if (r == RAW_FEED_REFUSED) {
@@ -183,7 +183,7 @@ static int read_some(Feed *feed) {
 
 /* --- sending -------------------------------------------------------------------------------------- */
 
-/* Keeps what perfd cannot take now. Returns 0 or < 0. */
+/* Keeps the statistics that perfd cannot accept now. Returns 0 or < 0. */
 static int send_one(Feed *feed) {
         PipelineReport report = pipeline_pending_report(&feed->pending);
         char reason[DELIVERY_TEXT_MAX];

@@ -29,7 +29,7 @@ typedef struct StoredSeries {
 /* Outcome of a report. */
 typedef struct StoredReport {
         uint64_t n_new;      /* intervals */
-        uint64_t n_again;    /* intervals that were stored before, or are older than what was merged */
+        uint64_t n_again;    /* intervals that were stored before, or are older than the merged intervals */
         uint64_t n_rejected; /* intervals of stages beyond PIPELINE_JOB_SERIES_MAX */
 } StoredReport;
 
