@@ -111,7 +111,7 @@ PERFD_API int perfd_submit_json(PerfdClient *client, const char *job, const char
 /* Tasks of a stage over an interval. Times in seconds; a percentile of 0 was not measured. */
 typedef struct PerfdTaskStats {
         double elapsed;         /* length of the interval; 0: not measured */
-        uint64_t num_tasks;     /* completed, failed ones included */
+        uint64_t num_tasks;     /* completed, including failed tasks */
         uint64_t num_failures;
         double ave_time, p90_time, p99_time; /* of the tasks that succeeded */
         uint64_t reserved[2];   /* must be 0 */
@@ -129,7 +129,10 @@ typedef struct PerfdQueueStats {
         uint64_t reserved[2];   /* must be 0 */
 } PerfdQueueStats;
 
-/* An interval of a stage. Intervals of a stage come in order of time; one that was stored before is not stored again. */
+/*
+ * An interval of a stage. Intervals of a stage must be in order of time; an interval that was stored before is not
+ * stored again.
+ */
 typedef struct PerfdInterval {
         const char *stage;      /* "PIPELINE:POSITION:NAME[CONCURRENCY]", such as "0:1:decode[4]", or "POSITION:NAME" */
         uint64_t end_ms;        /* end of the interval, Unix time in milliseconds; 0: now */
@@ -141,44 +144,45 @@ typedef struct PerfdInterval {
 #define PERFD_INTERVALS_MAX 1000U /* of a call */
 
 /*
- * Submits intervals that the caller measured: all or none. producer: name and version of what measured, such as
- * "spdl 0.8.0", or NULL; the occupancy of an interval without items counts only if the producer is known. Returns
- * PERFD_DUPLICATE if all were stored before.
+ * Submits intervals that the caller measured; all are stored, or none. producer: name and version of the library that
+ * measured, such as "spdl 0.8.0", or NULL; the occupancy of an interval without items counts only if the producer is
+ * known. Returns PERFD_DUPLICATE if all intervals were stored before.
  */
 PERFD_API int perfd_submit_intervals(PerfdClient *client, const char *job, const char *producer,
                                      const PerfdInterval *intervals, size_t n);
 
 /*
  * Recorder of single calls and tasks of a data pipeline, from which intervals are computed and sent: occupancy that
- * includes empty time while it lasts, and percentiles with a relative error of at most 1 % (1 us to 10^6 s; shorter
- * times count as 0). Several threads may use one recorder. At most one report is sent in a call, which takes no longer
- * than the client's timeout, and while perfd cannot be reached, no more than a tenth of the time is spent on sending;
- * other threads do not wait for it. Intervals that could not be sent are kept, and merged if there are many.
+ * includes empty time that has not ended yet, and percentiles with a relative error of at most 1 % (1 us to 10^6 s;
+ * shorter times count as 0). Several threads may use one recorder. A call sends at most one report, which takes no
+ * longer than the client's timeout; while perfd cannot be reached, no more than a tenth of the time is spent on
+ * sending. Other threads do not wait for the report. Intervals that could not be sent are kept, and merged if there are
+ * many.
  */
 typedef struct PerfdPipeline PerfdPipeline;
 
 /*
- * Creates a recorder. client: must outlive it. job: as above; copied. interval_s: 0.1 to 3600 seconds; 0 means 5.
+ * Creates a recorder. client: must outlive the recorder. job: as above; copied. interval_s: 0.1 to 3600 seconds; 0 means 5.
  * Returns 0, PERFD_INVALID or -ENOMEM.
  */
 PERFD_API int perfd_pipeline_open(PerfdPipeline **ret, PerfdClient *client, const char *job, double interval_s);
 
 /*
- * Record what just ended, with its duration in seconds, 0 to 10^6: a put into the queue of the stage, a get out of it,
- * or a task. At most 1000 stages. Return 0, PERFD_INVALID, PERFD_QUOTA for too many stages, or -ENOMEM; whether
- * intervals could be sent is told by perfd_pipeline_send() and perfd_pipeline_close() only.
+ * Record an operation that has just ended, with its duration in seconds, 0 to 10^6: a put into the queue of the stage,
+ * a get out of this queue, or a task. At most 1000 stages. Return 0, PERFD_INVALID, PERFD_QUOTA for too many stages, or
+ * -ENOMEM; only perfd_pipeline_send() and perfd_pipeline_close() report whether intervals could be sent.
  */
 PERFD_API int perfd_pipeline_put(PerfdPipeline *pipeline, const char *stage, double seconds);
 PERFD_API int perfd_pipeline_get(PerfdPipeline *pipeline, const char *stage, double seconds);
 PERFD_API int perfd_pipeline_task(PerfdPipeline *pipeline, const char *stage, double seconds, int failed);
-/* States how many items the queue has now, for example when it is made, and how many fit; buffer_size 0: not known. */
+/* States the number of items in the queue now, for example when it is created, and its size; buffer_size 0: unknown. */
 PERFD_API int perfd_pipeline_level(PerfdPipeline *pipeline, const char *stage, uint32_t items, uint32_t buffer_size);
 
-/* Sends the intervals that have ended: for a thread that sends, or a loop that does not record. Returns as other calls. */
+/* Sends the intervals that have ended, for a separate thread or for an idle loop. Returns as other calls. */
 PERFD_API int perfd_pipeline_send(PerfdPipeline *pipeline);
 /*
- * Ends the last interval, sends what is left, and releases the recorder, which may be NULL. Takes up to twice the
- * client's timeout. Returns as other calls; not 0: intervals are lost, and perfd_client_error() tells why.
+ * Ends the last interval, sends the remaining intervals, and releases the recorder, which may be NULL. Takes up to twice
+ * the client's timeout. Returns as other calls; not 0: intervals are lost, and perfd_client_error() has the reason.
  */
 PERFD_API int perfd_pipeline_close(PerfdPipeline *pipeline);
 

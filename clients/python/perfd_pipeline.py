@@ -2,17 +2,17 @@
 """Report the statistics of a data pipeline to perfd.
 
 The statistics are written as JSON lines to `perfctl pipeline submit`, which runs beside the training process, keeps them while perfd
-cannot be reached, and finds the job. So a slow or missing perfd costs the training process nothing: a line is put into a queue of
-limited length, and a thread writes it to the pipe. No function of this module waits for perfd, and none raises an exception because
-perfd or perfctl is missing. What does not fit is counted in Sender.n_dropped.
+cannot be reached, and finds the job. A slow or missing perfd therefore does not delay the training process: a line is put into a queue
+of limited length, and a thread writes it to the pipe. No function of this module waits for perfd, and none raises an exception because
+perfd or perfctl is missing. Lines that do not fit into the queue are counted in Sender.n_dropped.
 
     import perfd_pipeline
 
     pipeline = perfd_pipeline.Pipeline(["read", "decode"])
-    for name in pipeline.each("read", names):         # times how long the next name takes
+    for name in pipeline.each("read", names):         # measures the time to obtain the next name
         with pipeline.task("decode"):                 # times a task
             ...
-    for batch in pipeline.wait(batches):              # times how long the training loop waits
+    for batch in pipeline.wait(batches):              # measures how long the training loop waits
         ...
     pipeline.close()
 
@@ -32,12 +32,12 @@ import weakref
 LINES_MAX = 10000  # lines that wait for the pipe
 SAMPLES_MAX = 1024  # times of an interval from which percentiles are computed
 CLOSE_S = 2.0  # how long close() waits for perfctl
-STARTS_MAX = 4  # of perfctl, which somebody may have ended
+STARTS_MAX = 4  # of perfctl, which may have been killed
 PIPELINES_PER_RANK = 10000  # numbers of the pipelines of a rank
 
 
 def local_rank():
-    """Return the number of this process among those of its job on this node, as torchrun, Slurm, Open MPI or MPICH tell it."""
+    """Return the number of this process among those of its job on this node, as set by torchrun, Slurm, Open MPI or MPICH."""
     for name in ("LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"):
         text = os.environ.get(name, "")
         if text.isascii() and text.isdigit():
@@ -46,7 +46,7 @@ def local_rank():
 
 
 def label(pipeline, position, name, concurrency=None):
-    """Return the label of a stage. The pipelines of local rank N are numbered from N times 10,000, so that ranks differ."""
+    """Return the label of a stage. The pipelines of local rank N are numbered from N times 10,000, so that the numbers of ranks differ."""
     suffix = f"[{concurrency}]" if concurrency and concurrency > 1 else ""
     return f"{local_rank() * PIPELINES_PER_RANK + pipeline}:{position}:{name}{suffix}"
 
@@ -66,7 +66,7 @@ class Sender:
         self._thread = None
         self._process = None
         self._n_starts = 0
-        self._description = None  # the last one, which a perfctl that is started anew needs
+        self._description = None  # the last one, which a restarted perfctl needs
         self._pid = os.getpid()
         _all.add(self)
         atexit.register(self.close)
@@ -88,7 +88,7 @@ class Sender:
             self._wake.notify()
 
     def close(self, timeout=CLOSE_S):
-        """Write the lines that wait, and end perfctl. Returns after `timeout` seconds in any case."""
+        """Write the waiting lines, and end perfctl. Returns after `timeout` seconds in any case."""
         if self._is_closed or self._pid != os.getpid():
             return
         atexit.unregister(self.close)
@@ -141,7 +141,7 @@ class Sender:
                                 start_new_session=True)
 
     def _write(self, text):
-        """Write to perfctl, which is started anew if it has ended."""
+        """Write to perfctl, which is restarted if it has ended."""
         while True:
             if not self._process:
                 self._process = self._start_perfctl()
@@ -171,7 +171,7 @@ class Sender:
                 self._process.stdin.close()
 
     def _refuse(self, n):
-        """Drop n lines, those that wait, and all that come."""
+        """Drop n lines, the waiting lines, and all later lines."""
         with self._wake:
             self._is_closed = True
             self.n_dropped += n + len(self._lines)
@@ -233,7 +233,7 @@ class Times:
                 self._stride *= 2
 
     def take(self):
-        """Return n, n_failures, mean, 90th and 99th percentile, and begin anew."""
+        """Return n, n_failures, mean, 90th and 99th percentile, and start again from zero."""
         with self._lock:
             n, n_failures, total, samples = self.n, self.n_failures, self.sum, sorted(self._samples)
             self._clear()
@@ -249,10 +249,10 @@ def first_batch(seconds):
 
 
 class Pipeline:
-    """Statistics of stages that plain Python code runs, in the order of the list, and of the training loop behind them.
+    """Statistics of stages that plain Python code runs, in the order of the list, and of the training loop after them.
 
-    A stage is a name, or a name and the number of its workers. The statistics of an interval are sent when the first task after its
-    end ends, and by close(). Threads may share a Pipeline.
+    A stage is a name, or a pair of a name and the number of its workers. The statistics of an interval are sent when the first task after
+    the end of the interval completes, and by close(). Threads may share a Pipeline.
     """
 
     def __init__(self, stages=(), interval=5.0, number=0, to=None, producer="perfd_pipeline"):
@@ -273,7 +273,7 @@ class Pipeline:
 
     @contextlib.contextmanager
     def task(self, stage):
-        """Time a task of a stage. A task that raises an exception has failed."""
+        """Time a task of a stage. A task that raises an exception counts as failed."""
         begin, failed = time.monotonic(), True
         try:
             yield
@@ -282,20 +282,20 @@ class Pipeline:
             self.add(stage, time.monotonic() - begin, failed)
 
     def add(self, stage, seconds, failed=False):
-        """Add a task whose time is known."""
+        """Add a task that took a known time."""
         self._tasks[stage].add(seconds, failed)
         self._send_if_due()
 
     def each(self, stage, items):
-        """Yield the items, and time how long each takes to come, as a task of the stage."""
+        """Yield the items, and measure the time to obtain each item as a task of the stage."""
         return self._timed(items, lambda seconds: self.add(stage, seconds))
 
     def wait(self, batches):
-        """Yield the batches to the training loop, and time how long the loop waits for each."""
+        """Yield the batches to the training loop, and measure how long the loop waits for each batch."""
         return self._timed(batches, self.add_wait)
 
     def add_wait(self, seconds):
-        """Add a time for which the training loop waited for a batch."""
+        """Add a wait of the training loop for a batch."""
         if not self._has_batch:
             self._has_batch = True
             self._sender.send(first_batch(seconds))
@@ -336,7 +336,7 @@ class Pipeline:
                                    "p90_get_time": p90, "p99_get_time": p99})
 
     def close(self):
-        """Send what was counted since the last interval. The Sender is closed when the process ends."""
+        """Send the statistics since the last interval. The Sender is closed when the process ends."""
         self.flush()
 
     def __enter__(self):

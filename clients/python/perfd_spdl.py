@@ -4,12 +4,12 @@
     import perfd_spdl
     perfd_spdl.install()
 
-Pipelines that are built afterwards report the statistics of their stages and queues at each interval, and what was counted after the
-last interval when a stage ends. Where a pipeline is built with hooks or queues of its own, pass `perfd_spdl.Hook` and
-`perfd_spdl.queue` there. Nothing here waits for perfd or fails without it; see perfd_pipeline.
+Pipelines that are built afterwards report the statistics of their stages and queues at each interval, and the rest when a stage ends. If
+a pipeline is built with hooks or queues of its own, pass `perfd_spdl.Hook` and `perfd_spdl.queue`. No function of this module waits for
+perfd or fails without perfd; see perfd_pipeline.
 
 The queues are objects of SPDL's own class StatsQueue, because SPDL serves the training loop from a queue of another class more
-slowly. Such a queue does not see for how long the loop waits, so that install() times Pipeline.get_item().
+slowly. Such a queue does not measure how long the loop waits, so install() times Pipeline.get_item().
 
 Works with SPDL 0.6 and newer.
 """
@@ -34,12 +34,12 @@ _PRODUCER = f"spdl {importlib.metadata.version('spdl')}"
 
 
 class _State:
-    """What install() sets for the process."""
+    """State that install() sets for the process."""
 
     interval = INTERVAL_S
     get_item = None  # Pipeline.get_item() before install()
     waits = {}  # by the label of the sink: times for which the loop waited
-    queues = None  # those that report: whether SPDL logs their statistics as well
+    queues = None  # reporting queues, and whether SPDL logs their statistics as well
     described = None  # process and number of the pipeline whose description was sent last
     lock = threading.Lock()
 

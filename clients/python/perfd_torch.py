@@ -6,9 +6,9 @@
     for batch in DataLoader(dataset, batch_size=32, num_workers=4):
         ...
 
-Reports for how long the loop waits for each batch, and for how long the workers are busy to fetch the samples of a batch and to collate
-them. The workers count in memory that they share with the training process. The dataset is not wrapped, so that a worker_init_fn finds it
-as it is. Nothing here waits for perfd or fails without it; see perfd_pipeline.
+Reports how long the loop waits for each batch, and how long the workers take to fetch the samples of a batch and to collate them. The
+workers count in memory that they share with the training process. The dataset is not wrapped, so that a worker_init_fn finds the original
+object. No function of this module waits for perfd or fails without perfd; see perfd_pipeline.
 """
 
 import ctypes
@@ -38,7 +38,7 @@ class _Counters:
         self._values[at + 1] += seconds
 
     def take(self):
-        """Return what was counted since the last call, in the training process."""
+        """Return the counts since the last call, in the training process."""
         now, before = (sum(self._values[0::2]), sum(self._values[1::2])), self._taken
         self._taken = now
         return int(now[0] - before[0]), max(0.0, now[1] - before[1])
@@ -68,7 +68,7 @@ def _timed(fetch):
 
 
 def _time_fetchers():
-    """Time the calls by which a loader fetches and collates a batch. A spawned worker imports this module, and does it as well."""
+    """Time the calls by which a loader fetches and collates a batch. A spawned worker imports this module, and therefore does the same."""
     for name in ("_MapDatasetFetcher", "_IterableDatasetFetcher"):
         fetcher = getattr(getattr(torch.utils.data._utils, "fetch", None), name, None)
         if hasattr(fetcher, "fetch"):
