@@ -86,7 +86,7 @@ static const char *find_mount(int root_fd) {
         return exists(root_fd, MOUNT_MIXED "/cgroup.controllers") ? MOUNT_MIXED : NULL;
 }
 
-/* systemd has a hierarchy of its own where it does not have all in version 2; somebody else may have made another of that name there. */
+/* systemd has a hierarchy of its own unless all are in version 2; another program may have created a hierarchy of that name. */
 static void find_unit(const char *lines, const char *mount, char ret[static CGROUP_CONTEXT_PATH_MAX]) {
         bool is_whole = mount && strcmp(mount, MOUNT_WHOLE) == 0;
 
@@ -100,7 +100,7 @@ static bool is_at_or_above(const char *path, const char *other) {
         return strcmp(path, "/") == 0 || (strncmp(path, other, n) == 0 && (other[n] == '/' || other[n] == '\0'));
 }
 
-/* systemd puts a process at or above its unit's path in each hierarchy. Elsewhere it is by somebody else's doing. */
+/* systemd puts a process at or above its unit's path in each hierarchy. In any other place, another program has put it there. */
 static bool is_outside_unit(const char *lines, const char *unit) {
         GroupLine line;
 
@@ -123,7 +123,7 @@ static bool is_limit(const char *text) {
         return !scan_u64(text, &n) || n < UINT64_C(1) << 62;
 }
 
-/* Weights are no limits, and slices share them out anew. The number of tasks can be carried along. */
+/* Weights are not limits, and each slice distributes them again. The limit on tasks can be copied to the scope. */
 static const struct {
         const char *controller; /* of version 1, "" for version 2 */
         const char *file;

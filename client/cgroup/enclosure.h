@@ -25,7 +25,7 @@ const char *enclosure_refuse_group(const CgroupContext *context);
 typedef struct Enclosed {
         Enclosure kind;
         ChildGroup group;
-        char text[ENCLOSED_TEXT_MAX]; /* describes the enclosure and why it is no better kind, for people; "" for ENCLOSURE_NONE */
+        char text[ENCLOSED_TEXT_MAX]; /* describes the enclosure and why no stronger kind is available, for people; "" for ENCLOSURE_NONE */
 } Enclosed;
 
 void enclosure_init(Enclosed *enclosed);

@@ -28,7 +28,7 @@ static bool parse_one(const char *text, RunLimits *ret) {
         return false;
 }
 
-/* The unit of a value may be what is wrong. */
+/* Names the unit if only the unit of a value is wrong. */
 static void complain(const char *one, char ret_error[static LIMITS_ERROR_MAX]) {
         const char *equals = strchr(one, '='), *number = equals ? equals + 1 : "";
         const char *unit = number + strspn(number, "0123456789.");

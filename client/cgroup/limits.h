@@ -33,7 +33,7 @@ static inline bool limits_are_set(const RunLimits *limits) {
 #define LIMITS_EXPECTED "cpu=, memory= or both with a comma between, such as cpu=500m,memory=4Gi"
 
 #define LIMITS_ERROR_MAX 256
-/* Parses "cpu=500m,memory=4Gi"; from 10m and 1 MiB on. False for other texts, with what is expected instead. */
+/* Parses "cpu=500m,memory=4Gi"; from 10m and 1 MiB on. Returns false for other texts, with the expected form. */
 bool limits_parse(const char *text, RunLimits *ret, char ret_error[static LIMITS_ERROR_MAX]);
 
 /* Applies limits to the group that this process has just entered, and reports those that fail. reason: why there is no group, or "". */

@@ -223,7 +223,7 @@ static bool version_of_name(const char *name, char ret[static PROGRAM_VERSION_MA
         return true;
 }
 
-/* "python3" itself says less than it seems to: which 3 is not known. */
+/* The name "python3" does not contain the minor version. */
 static bool version_of_file(const char *file, char ret[static PROGRAM_VERSION_MAX]) {
         char real[PATH_MAX], version[PROGRAM_VERSION_MAX];
 

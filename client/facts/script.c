@@ -33,7 +33,7 @@ static bool begins_as_script(const char *path) {
         return fd >= 0 && read(fd, first, sizeof(first)) == sizeof(first) && first[0] == '#' && first[1] == '!';
 }
 
-/* The first word behind #!, or what env(1) looks for, behind its options. */
+/* Returns the first word after #!, or the program that env(1) searches, after its options. */
 static void take_interpreter(const char *line, char ret[static INTERPRETER_MAX]) {
         const char *end = line + strcspn(line, "\n"), *word = line;
         bool has_env = false;
@@ -71,8 +71,8 @@ static bool is_interpreter(const char *program) {
 }
 
 /*
- * The first word that is no option. Which options have a word of their own is each interpreter's: where that is no file, there is none.
- * After -c, -m and -e come words, not files.
+ * Returns the first word that is not an option. Interpreters differ in the options that take an argument: if the word is not a file,
+ * there is no script. The arguments of -c, -m and -e are not files.
  */
 static const char *find_argument(char *const *words) {
         for (; *words; words++) {

@@ -4,7 +4,7 @@
 /*
  * Script: the file that a command runs
  *
- * A command runs a script when it is an interpreter whose first argument that is no option is a file, or when its own file starts
+ * A command runs a script when it is an interpreter whose first non-option argument is a file, or when its own file starts
  * with #!. Other programs, and code in the command line itself, have no file that identifies their version.
  */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Amun stack: the software stack of a run, from the specification of its inspection and what the run found. */
+/* Amun stack: the software stack of a run, from the specification of its inspection and the facts that the run recorded. */
 
 #include "client/import/amun_run.h"
 

@@ -14,7 +14,7 @@
 #define ARENA_FACTOR 160U /* a label of five characters takes a member and two texts */
 #define ARENA_BYTES_MIN 65536U
 
-/* Position in the text, and what comment lines said of the next sample. Texts live in the arena. */
+/* Position in the text, and the contents of comment lines about the next sample. Texts live in the arena. */
 typedef struct KpiReader {
         Arena *arena;
         KpiError *error;

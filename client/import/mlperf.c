@@ -143,7 +143,7 @@ static int add_block(MlperfRun *run, uint64_t rank, uint64_t number, const char 
         return 0;
 }
 
-/* Blocks of training have steps in `proc`; the members whose keys are no numbers describe the host. */
+/* Blocks of training have steps in `proc`; the members whose keys are not numbers describe the host. */
 static int add_epoch(MlperfRun *run, uint64_t rank, const Member *member, const Value *stats) {
         const Value *blocks = value_get(&member->value, part_names[STEP_WHOLE]);
         uint64_t number;

@@ -80,7 +80,7 @@ static int read_members(GroupLedger *ledger, const CgroupMembers *members) {
         return 0;
 }
 
-/* Reads processes that have ended and for which nobody has waited yet: the list of a control group lacks them. */
+/* Reads processes that have ended and for which no process has waited yet: the list of a control group lacks them. */
 static int read_zombies(GroupLedger *ledger) {
         size_t n = ledger->now.n;
         ProcessUsage usage;
@@ -169,7 +169,7 @@ static void settle(GroupLedger *ledger, LedgerProcess *parent) {
         }
 }
 
-/* Marks all that are above an ended process: one of them waits for it, or for what the process left behind. */
+/* Marks all ancestors of an ended process: one of them waits for the process, or for its remaining children. */
 static void mark_heirs(const GroupLedger *ledger, const ProcessUsage *ended) {
         LedgerProcess *heir = find_heir(ledger, ended);
 
@@ -250,7 +250,7 @@ static int assign_groups(GroupLedger *ledger) {
 
 /* --- accounts ------------------------------------------------------------------------------------- */
 
-/* Keeps what the process had used in its group. If it still exists, its new group does not get this part. */
+/* Keeps the usage of the process in its group. If the process still exists, its new group does not get this part. */
 static void carry(LedgerProcess *process, LedgerGroup *to) {
         for (size_t k = 0; k < N_USAGE_COUNTERS; k++) {
                 process->group->carried[k] += (int64_t)process->usage.used[k];
@@ -269,7 +269,7 @@ static void owe(GroupLedger *ledger, const LedgerProcess *ended) {
                 ended->group->lost_error = ended->usage.io_error;
 }
 
-/* A process that changed its credentials hides its I/O; its last count stays. */
+/* A process that changed its credentials hides its I/O; its last count is kept. */
 static void keep_hidden(LedgerProcess *now, const LedgerProcess *before) {
         if (now->usage.io_error == 0)
                 return;
@@ -279,7 +279,7 @@ static void keep_hidden(LedgerProcess *now, const LedgerProcess *before) {
         }
 }
 
-/* Takes out of a process's usage what is counted already. Returns whether some of it is left, and now owed by one above. */
+/* Subtracts from the usage of a process the part that is already counted. Returns true if a rest remains, which an ancestor owes. */
 static bool pay(GroupLedger *ledger, LedgerProcess *now) {
         const LedgerProcess *before = find_same(&ledger->before, &now->usage);
         bool is_left = false;

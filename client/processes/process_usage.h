@@ -28,11 +28,11 @@ typedef struct ProcessUsage {
         char name[PROCESS_NAME_MAX];
 
         uint64_t used[N_USAGE_COUNTERS]; /* by the process and the children for which it waited */
-        /* Grows by what each child has used for which the process waits. The kernel counts the I/O of these and its own together. */
+        /* Grows by the usage of each child for which the process waits. The kernel adds their I/O to that of the process. */
         uint64_t taken[N_USAGE_COUNTERS];
         uint64_t rss_bytes, pss_bytes, private_bytes;
         int io_error;    /* errno; 0: the I/O is known */
-        int pages_error; /* of pss_bytes and private_bytes; ENODATA: not asked for */
+        int pages_error; /* of pss_bytes and private_bytes; ENODATA: not requested */
 } ProcessUsage;
 
 typedef enum UsageParts {

@@ -34,7 +34,7 @@ void perf_report_deinit(PerfReport *report);
 /* All positive: outcomes. */
 enum {
         PERF_REPORT_EMPTY = 1, /* nothing was added: the job has no samples, or no metrics */
-        PERF_REPORT_INVALID,   /* `error` has the place, the error and what was expected */
+        PERF_REPORT_INVALID,   /* `error` has the position, the error and the expected form */
 };
 
 /* Adds a job with the samples of an answer to /api/v1/jobs/{id}/perf-report. 0, PERF_REPORT_EMPTY or -ENOMEM. */

@@ -55,7 +55,7 @@ static void write_advice(Screen *screen, const Value *job) {
 
 /* --- report --------------------------------------------------------------------------------------- */
 
-/* Returns the mean interval over the job, else that of the node now; 0: unknown. */
+/* Returns the mean interval over the job, otherwise the current interval of the node; 0: unknown. */
 static uint64_t interval_of(const Sheet *sheet, const char *metric, const char *now) {
         AnswerMetric mean;
 

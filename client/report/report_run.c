@@ -38,7 +38,7 @@ __attribute__((format(printf, 2, 3))) static int refuse(ReportRun *run, const ch
 
 static const char expected[] = "expected the output of 'perfctl report --json JOB'";
 
-/* Returns what is wrong with a document, or NULL. */
+/* Returns a description of the error in a document, or NULL. */
 static const char *find_fault(const Value *document) {
         const Value *metrics = value_get(document, "metrics"), *reports = value_get(document, "reports");
         const char *id = answer_text(document, "id");

@@ -26,7 +26,7 @@ typedef enum TotalOf {
 bool report_total_sum(const ReportRun *run, TotalOf of, const char *key, ReportTotal *ret);
 bool report_total_max(const ReportRun *run, TotalOf of, const char *key, ReportTotal *ret);
 
-/* Computes the CPUs or CPU seconds allocated to the ranks, limited on each host to what the host has. */
+/* Computes the CPUs or CPU seconds allocated to the ranks, limited on each host to the CPUs of the host. */
 bool report_total_given(const ReportRun *run, bool is_seconds, ReportTotal *ret);
 
 /* Range of the values of all ranks. */

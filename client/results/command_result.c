@@ -27,7 +27,7 @@ void command_result_name(const char *text, char ret[static NAME_MAX_BYTES + 1]) 
                 strcpy(ret, COMMAND_RESULT_COMPONENT);
 }
 
-/* Joins the words as typed into a shell. The SHA-256 tells long command lines apart. */
+/* Joins the words as typed into a shell. The SHA-256 distinguishes long command lines. */
 static int put_command(char *const *words, ObjectBuilder *parameters) {
         scoped(buffer_deinit) Buffer line = {}, valid = {};
         char digest[SHA256_TEXT_MAX];

@@ -210,7 +210,7 @@ static int take_documents(RunResults *results, const RunResultsPlan *plan, const
         return 0;
 }
 
-/* Returns the stack of the run, with the builds that its documents tell; NULL: unknown. */
+/* Returns the stack of the run, with the builds that its documents name; NULL: unknown. */
 static int find_stack(const SubmissionStack *stack, const Value *const *documents, size_t n, Arena *arena, const SubmissionStack **ret) {
         SubmissionStack *own = stack ? arena_alloc(arena, sizeof(*own)) : NULL;
         int r;

@@ -43,7 +43,7 @@ typedef struct RunResultsPlan {
         const char *job;
         bool is_wanted;    /* a missing indicator is reported */
         bool keeps_failed; /* a failed run without an indicator is a result */
-        const CommandBenchmark *benchmark; /* of runs that print no indicator; NULL: such a run is no result. Borrowed */
+        const CommandBenchmark *benchmark; /* of runs that print no indicator; NULL: such a run is not a result. Borrowed */
         bool has_batch;
         uint8_t batch[RESULT_ID_BYTES];
         const RunPlace *place;
@@ -58,6 +58,6 @@ typedef struct RunResults {
 
 void run_results_deinit(RunResults *results);
 
-/* Reports output that is no valid indicator. index: of the run in its batch. 0 or a negative errno; *ret is always initialised. */
+/* Reports output that is not a valid indicator. index: of the run in its batch. 0 or a negative errno; *ret is always initialised. */
 int run_results_read(RunResults *ret, const RunResultsPlan *plan, const Capture *capture, const RunFacts *facts, int exit_status,
                      uint32_t index);

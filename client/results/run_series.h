@@ -37,6 +37,6 @@ void run_series_complete(RunSeries *series, const char *name, const char *compon
 
 /* Names a run that waited, after run_series_complete(). version: if no run printed one; or NULL. 0, RUN_SERIES_NO_NAME or -ENOMEM. */
 enum {
-        RUN_SERIES_NO_NAME = 1, /* the name of the series is no valid name */
+        RUN_SERIES_NO_NAME = 1, /* the name of the series is not valid */
 };
 int run_series_name(RunSeries *series, RunResults *unnamed, const char *version);

@@ -42,7 +42,7 @@ int announcement_begin(Announcement *announcement);
 /* These three are called while the command runs. NULL: nothing is left to announce. */
 int announcement_fd(const Announcement *announcement); /* descriptor to poll for input; -1: none */
 int announcement_timeout_ms(const Announcement *announcement); /* for poll() */
-/* Does what is due, without blocking. */
+/* Performs the steps that are due, without blocking. */
 void announcement_go_on(Announcement *announcement);
 
 /* Announces the job after the command if its start is not confirmed yet. 0 or a negative errno. */

@@ -76,7 +76,7 @@ static int by_pid(const void *a, const void *b) {
         return left->pid < right->pid ? -1 : left->pid > right->pid;
 }
 
-/* Follows the parents up to `root`. The entries were not read at once, so that they may contain a circle. */
+/* Follows the parents up to `root`. The entries were read one after the other, and may therefore contain a cycle. */
 static bool is_below(const DescendantTable *table, const DescendantEntry *entry, pid_t root, pid_t except) {
         for (size_t i = 0; i < table->n && entry && entry->pid != except; i++) {
                 if (entry->parent == root)

@@ -24,7 +24,7 @@ void spec_deinit(Spec *spec) {
 
 /* --- the script ----------------------------------------------------------------------------------- */
 
-/* A script has lines, or words; what is one word and looks like a place is one. */
+/* A script has several lines or words; a single word that looks like a path or an address is taken for one. */
 static bool is_url(const char *text) {
         return strstr(text, "://") && !strpbrk(text, " \t\n");
 }

@@ -76,7 +76,7 @@ int lock_reader_read_conda_list(LockReader *reader) {
         return r;
 }
 
-/* Takes NAME=VERSION=BUILD, also with a channel before: conda-forge::numpy=1.26. A range of versions is no version. */
+/* Takes NAME=VERSION=BUILD, also after a channel: conda-forge::numpy=1.26. A range of versions does not count as a version. */
 static int add_conda_words(LockReader *reader, const char *text) {
         const char *channel = strstr(text, "::"), *name = channel ? channel + 2 : text;
         size_t n_name = strcspn(name, "=<>!~ ["), n_version;

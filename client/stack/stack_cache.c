@@ -21,7 +21,7 @@ static const char *const columns[] = { "name", "version", "source", "build", "ha
 
 /* --- reading ---------------------------------------------------------------------------------------- */
 
-/* Cuts the text at the character. Returns what follows, or NULL without the character. */
+/* Cuts the text at the character. Returns the rest, or NULL without the character. */
 static char *cut(char *text, char at) {
         char *end = strchr(text, at);
 

@@ -23,13 +23,13 @@ typedef struct SweepCommand {
 
 void sweep_command_deinit(SweepCommand *command);
 
-/* How a point is recorded as a job. */
+/* Recording of a point as a job. */
 typedef struct SweepRecorder {
         const char *program;        /* path of this perfctl */
         const char *socket, *spool; /* options of `perfctl run`; NULL: its defaults */
 } SweepRecorder;
 
-/* *ret must own nothing. number: of the point, from 1. node: NULL: none. recorder: NULL: the point is no job. 0 or a negative errno. */
+/* *ret must own nothing. number: of the point, from 1. node: NULL: none. recorder: NULL: the point is not a job. 0 or a negative errno. */
 int sweep_command_make(SweepCommand *ret, const SweepPlan *plan, const SweepPoint *point, size_t number, const char *node,
                        const char *directory, const SweepRecorder *recorder);
 

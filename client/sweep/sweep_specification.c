@@ -37,7 +37,7 @@ static const char *path_of(const SpecificationWriter *writer) {
         return writer->path.text ?: "";
 }
 
-/* Returns what follows the path in the key of setting i, or NULL if the field is not within the value at the path. */
+/* Returns the rest of the key of setting i after the path, or NULL if the field is not within the value at the path. */
 static const char *find_rest(const SpecificationWriter *writer, size_t i) {
         const char *key = writer->settings->members[i].key;
         size_t n = writer->path.n;

@@ -13,7 +13,7 @@
 #define SWEEP_SETTINGS_MAX 256U /* of a point */
 
 enum {
-        SWEEP_TEXT_OTHER = 1, /* the value is no object of settings */
+        SWEEP_TEXT_OTHER = 1, /* the value is not an object of settings */
 };
 
 /* Writes "1", "0.5", "true", "null", and a string unchanged. The value must be a scalar. */

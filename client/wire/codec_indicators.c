@@ -148,7 +148,7 @@ int codec_encode_submit(uint64_t sequence, const Submission *items, size_t n_ite
         return r;
 }
 
-/* Returns what a document adds to a frame that has the one before. */
+/* Returns the bytes that a document adds to a frame with the document before. */
 static size_t size_of_document(const Value *document, const Value *before, Buffer *room) {
         if (!document || document == before)
                 return 0;

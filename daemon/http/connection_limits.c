@@ -93,7 +93,7 @@ LimitedConnection *connection_limits_add(ConnectionLimits *limits, int fd, uint3
         return TAKE(added);
 }
 
-/* Leaves nothing unread: otherwise the kernel would discard what was sent when the socket is closed. */
+/* Reads all input: otherwise the kernel would discard the sent answer when the socket is closed. */
 static void drain(int fd) {
         char bytes[4096];
 

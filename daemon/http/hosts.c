@@ -56,7 +56,7 @@ static bool has_name(const Hosts *hosts, const char *name) {
         return false;
 }
 
-/* "NAME", "NAME:PORT", "[IPV6]" or "[IPV6]:PORT": copies what is before the port. False: malformed. */
+/* "NAME", "NAME:PORT", "[IPV6]" or "[IPV6]:PORT": copies the part before the port. Returns false if malformed. */
 static bool cut_port(const char *host, char ret[static HOST_BYTES_MAX]) {
         const char *end = host + strcspn(host, *host == '[' ? "]" : ":");
         size_t n = (size_t)(end - host) + (*end == ']');

@@ -55,7 +55,7 @@ int http_listen(Http *http, int fd);
 
 /* Applies settings that may change while the server runs: privacy, and the administrators of later connections. */
 void http_configure(Http *http, const HttpConfig *config);
-/* Closes connections whose request takes too long, and ends what served former ports; called at each tick. */
+/* Closes connections whose request takes too long, and ends the servers of former ports; called at each tick. */
 void http_tick(Http *http);
 /* Sets the answer of /-/ready: true once recovery is done, false while shutting down. */
 void http_set_ready(Http *http, bool ready);

@@ -53,7 +53,7 @@ void http_thread_stop(HttpThread *thread);
 
 /* Resumes a suspended connection, from any thread. The library alone would notice only when something else happens. */
 void http_thread_resume(HttpThread *thread, struct MHD_Connection *connection);
-/* True if the library has no connection, and nobody resumes one. */
+/* True if the library has no connection, and no thread resumes a connection. */
 bool http_thread_is_idle(HttpThread *thread);
 
 /* For the library's notification: returns the connection that is being added, or removes one. */

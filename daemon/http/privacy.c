@@ -23,7 +23,7 @@ void privacy_put_hidden(Json *json, const char *name) {
         json_object_end(json);
 }
 
-/* Members of a run, or of an object in the run. They tell what was run, as a command line does. */
+/* Members of a run, or of an object in the run, that reveal as much as a command line. */
 typedef struct PrivateMember {
         const char *object; /* NULL: the run itself */
         const char *key, *name;

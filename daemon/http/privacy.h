@@ -22,7 +22,7 @@ typedef enum Privacy {
         PRIVACY_ALL, /* everybody may see everything */
 } Privacy;
 
-/* The user for whom an answer is. Zeroed: no private value is shown. */
+/* User who receives an answer. Zeroed: no private value is shown. */
 typedef struct Viewer {
         bool sees_all;
         bool has_uid;

@@ -7,7 +7,7 @@
 
 /* Smaller answers are not worth compressing. */
 #define GZIP_BYTES_MIN 1024U
-/* A worker gives back what it took for an answer longer than this. */
+/* A worker releases the buffer of an answer longer than this. */
 #define BODY_KEPT_BYTES (256U * 1024U)
 
 static void buffer_trim(Buffer *buffer) {

@@ -12,13 +12,13 @@ struct MHD_Connection;
 struct MHD_Response;
 
 typedef struct Worker {
-        Reader *reader; /* owned; NULL: the thread never asks the store */
+        Reader *reader; /* owned; NULL: the thread never reads the store */
         Buffer body, packed;
         Gzip gzip;
 } Worker;
 
 void worker_deinit(Worker *worker);
-/* Gives back what a long answer took. */
+/* Releases the memory of a long answer. */
 void worker_trim(Worker *worker);
 
 /* Makes the response of an exchange from worker->body, compressed if the client accepts that. NULL: out of memory. */

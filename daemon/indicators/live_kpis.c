@@ -86,7 +86,7 @@ static void put_label(const char *key, const char *value, Buffer *out) {
         buffer_putc(out, '"');
 }
 
-/* The component and the declared parameters tell the series of a KPI apart; others may differ with each run. */
+/* The component and the declared parameters distinguish the series of a KPI; other parameters may differ with each run. */
 static void put_labels(const Submission *item, Buffer *out) {
         const IndicatorModel *model = item->model;
 

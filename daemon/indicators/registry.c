@@ -208,7 +208,7 @@ static int check_right(const Registry *registry, const Request *request, const I
         return REGISTRY_REFUSED;
 }
 
-/* A model that a queued model replaces, and what it is charged. */
+/* A model that a queued model replaces, and its charge. */
 typedef struct Replaced {
         Model *model; /* borrowed; NULL: none */
         uint64_t n_bytes;

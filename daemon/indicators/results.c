@@ -194,7 +194,7 @@ static int pass_items(Results *results, const Request *request, Answer *ret) {
         return 0;
 }
 
-/* Drops what was packed. The chosen job stays: it may end before the store has space. */
+/* Drops the packed results. The chosen job is kept: it may end before the store has space. */
 static void restart(Results *results) {
         ResultsPlacing *placing = results->placing;
 
@@ -288,7 +288,7 @@ static int place(void *state, const Request *request, Ticket ticket, Answer *ret
         return r < 0 ? r : 0;
 }
 
-/* Says what differs of results that were stored before, else what was added to them. "": neither. */
+/* Writes the first difference from results that were stored before, otherwise the members that were added. "": neither. */
 static void explain_again(const ResultsStored *stored, char ret[static COMPLAINT_TEXT_MAX]) {
         bool other_stack = stored->has_other_stack, other_specification = stored->has_other_specification;
         bool filled = stored->has_filled, stack = stored->has_completed_stack, specification = stored->has_completed_specification;
@@ -361,7 +361,7 @@ static bool count_stored(Results *results, const RowSet *rows) {
         return false;
 }
 
-/* True if what was sent is what is stored. */
+/* True if the results that were sent equal the stored results. */
 static bool has_shown_content(const StoreDone *done) {
         bool is_stored = done->outcome == STORE_DONE || done->outcome == STORE_DUPLICATE;
 

@@ -22,7 +22,7 @@
 #define CODEC_REPLY_MAX 1024U  /* bytes of one reply with its frame header */
 
 enum {
-        CODEC_REFUSED = 1, /* the request is not valid: `refusal` says why */
+        CODEC_REFUSED = 1, /* the request is not valid: `refusal` has the reason */
         CODEC_GARBAGE,     /* not a perfd request at all; *ret has no request */
 };
 

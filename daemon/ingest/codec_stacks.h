@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Decodes what several indicators of a submission refer to: software stacks and specifications. */
+/* Decodes the objects to which several indicators of a submission refer: software stacks and specifications. */
 
 #include "ingest/codec_decode.h"
 

@@ -557,7 +557,7 @@ void ingest_flush(Ingest *ingest) {
 
         while ((client = TAILQ_FIRST(&ingest->unsent))) {
                 if (client->is_waiting)
-                        ingest_reply_set_unsent(client, false); /* the loop says when there is room */
+                        ingest_reply_set_unsent(client, false); /* the loop reports when there is room */
                 else
                         client_send(client);
                 client_settle(client);

@@ -15,5 +15,5 @@ void ingest_reply_set_unsent(IngestClient *client, bool is_unsent);
 int ingest_reply_expect(IngestClient *client, uint64_t sequence, size_t n_bytes, uint64_t *ret_number);
 void ingest_reply_answer(IngestClient *client, uint64_t number, uint64_t sequence, const Answer *answer);
 void ingest_reply_hello(IngestClient *client, uint64_t number, uint64_t sequence);
-/* Answers bytes that are no request, CONNECTION_TOO_LARGE or CONNECTION_MALFORMED, and closes the connection after that. */
+/* Answers bytes that are not a request, CONNECTION_TOO_LARGE or CONNECTION_MALFORMED, and closes the connection after that. */
 void ingest_reply_last_words(IngestClient *client, int outcome);

@@ -149,7 +149,7 @@ static void rotate_entries(TurnUser *user, TurnEntry *entry) {
         entry->n_taken = 0;
 }
 
-/* A user whose share has shrunk below what it holds still goes on when nothing is unanswered. */
+/* A user who holds more than a share that has shrunk continues once all requests of the user are answered. */
 static bool must_wait(const Turns *turns, TurnUser *user) {
         bool has_room = charge_user(user) && (!turns->is_shared || user->n_unanswered < TURNS_SHARED_BYTES);
 

@@ -16,7 +16,7 @@ typedef struct Checkpoints {
         Jobs *jobs;       /* borrowed, as are node and store */
         const Node *node;
         Store *store;
-        uint32_t round;   /* number of the current or last round; Job.checkpoint_round says which jobs are done */
+        uint32_t round;   /* number of the current or last round; Job.checkpoint_round marks the jobs that are done */
         bool is_under_way;
 } Checkpoints;
 

@@ -71,7 +71,7 @@ struct Job {
         JobDescription info;
         JobOrigin origin;
         JobStage stage;
-        uint64_t cpu_interval_ns; /* between readings of the CPUs, as the client asked; 0: it did not */
+        uint64_t cpu_interval_ns; /* between readings of the CPUs, as requested by the client; 0: not requested */
         uint64_t begin_realtime_ms;
         Window window;
         Recording recording;

@@ -49,7 +49,7 @@ void kept_usage_forget(KeptUsage *kept) {
 
 /* --- reading ------------------------------------------------------------------------------------ */
 
-/* A line was written whole, as its checksum says: a number that is missing is 0. */
+/* The checksum shows that a line was written completely: a missing number is 0. */
 static uint64_t take_u64(const char **at) {
         char *end;
         uint64_t value = strtoull(*at, &end, 10);

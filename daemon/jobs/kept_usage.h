@@ -16,7 +16,7 @@ typedef struct Job Job;
 
 typedef struct KeptUsage {
         KeptText *kept; /* owned; NULL: there is no directory for the file, or it failed */
-        char *former;   /* owned; what the former perfd of this boot wrote; NULL: nothing */
+        char *former;   /* owned; text that the former perfd of this boot wrote; NULL: none */
         char boot_id[64];
         bool has_jobs; /* the file has jobs */
 } KeptUsage;
@@ -36,7 +36,7 @@ void kept_usage_deinit(KeptUsage *kept);
 int kept_usage_open(KeptUsage *kept, const char *path, const char *boot_id);
 /* Returns whether the former perfd wrote counters of the job. */
 bool kept_usage_find(const KeptUsage *kept, const char *id, uint64_t begin_realtime_ms, KeptGroup *ret);
-/* Forgets what the former perfd wrote. */
+/* Discards the text that the former perfd wrote. */
 void kept_usage_forget(KeptUsage *kept);
 /* Writes the counters of the jobs from `first` on. */
 void kept_usage_put(KeptUsage *kept, const Job *first);

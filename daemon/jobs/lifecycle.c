@@ -194,7 +194,7 @@ static bool refuse_begin(Lifecycle *lifecycle, const Request *request, Ticket ti
         return true;
 }
 
-/* Returns true after answering why the CPUs are not read as often as the job asks. */
+/* Returns true after refusing the requested interval of CPU readings. */
 static bool refuse_cpu_interval(const NodeConfig *config, uint64_t asked_ns, Answer *ret) {
         char text[COMPLAINT_TEXT_MAX];
 

@@ -54,7 +54,7 @@ typedef struct Node {
         NodeIdentity identity;
         char boot_id[BOOT_ID_MAX];
         NodeConfig config;
-        uint64_t asked_cpu_interval_ns; /* least interval that running jobs ask for; 0: none asks */
+        uint64_t asked_cpu_interval_ns; /* shortest interval that running jobs request; 0: none */
 } Node;
 
 /* Reads the identity, but takes no sample. root: directory with proc/ and sys/. Returns 0 or a negative errno. */
@@ -87,9 +87,9 @@ enum {
 };
 int node_sample(Node *node, uint64_t max_age_ns);
 
-/* Returns the interval between two readings of the CPUs, as configured and as asked for; 0: samples are as frequent. */
+/* Returns the configured or requested interval between two readings of the CPUs; 0: samples are as frequent. */
 uint64_t node_cpu_interval_ns(const Node *node);
-/* Sets the least interval that running jobs ask for; 0: none asks. The configured limit applies. */
+/* Sets the shortest interval that running jobs request; 0: none. The configured limit applies. */
 void node_ask_cpu_interval(Node *node, uint64_t interval_ns);
 
 /* Reads the CPUs alone, for the threshold times and peaks of the next observation. Returns 0 or -ENOMEM. */

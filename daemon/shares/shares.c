@@ -222,7 +222,7 @@ static void refuse(Account *account, Resource resource) {
         account->shares->totals[resource].n_refused++;
 }
 
-/* Sets what an account holds of a resource. */
+/* Sets the amount of a resource that an account holds. */
 static void set_held(Account *account, Resource resource, uint64_t n_before, uint64_t n_after) {
         ResourceTotal *total = &account->shares->totals[resource];
         uint64_t *n_held = &account->holdings[resource].n_held;
@@ -244,7 +244,7 @@ static bool has_room(const Account *account, Resource resource, uint64_t n_befor
         return n_after <= n_before || account->holdings[resource].n_held - n_before + n_after <= find_share(account, resource);
 }
 
-/* Sets what an account holds unless that exceeds the share. */
+/* Sets the amount that an account holds, unless the amount exceeds the share. */
 static int hold(Account *account, Resource resource, uint64_t n_before, uint64_t n_after) {
         if (!has_room(account, resource, n_before, n_after)) {
                 refuse(account, resource);

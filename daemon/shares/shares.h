@@ -33,7 +33,7 @@
 typedef enum OwnerType {
         OWNER_USER,    /* uid */
         OWNER_ADDRESS, /* a host, for connections that do not come from this machine */
-        OWNER_UNKNOWN, /* a local process whose user the kernel does not tell */
+        OWNER_UNKNOWN, /* a local process whose user the kernel does not report */
 } OwnerType;
 
 typedef struct Owner {
@@ -102,7 +102,7 @@ void shares_set(Charge *charge, uint64_t amount);
 /* Releases a charge and sets it to {}. */
 void shares_release(Charge *charge);
 
-/* Writes why an account was refused, with the setting and what to do: "uid 1000 holds 512 of its share of 600 running jobs (…)". */
+/* Writes why an account was refused, with the setting and a fix: "uid 1000 holds 512 of its share of 600 running jobs (…)". */
 #define SHARES_REASON_MAX 256U
 void shares_explain(const Account *account, Resource resource, char ret[SHARES_REASON_MAX]);
 

@@ -106,7 +106,7 @@ typedef struct JobsSnapshot {
 } JobsSnapshot;
 
 void jobs_snapshot_deinit(JobsSnapshot *jobs);
-/* Frees the arrays of a snapshot that nobody reads, unless they are small. jobs_snapshot_begin() allocates them again. */
+/* Frees the arrays of a snapshot without readers, unless they are small. jobs_snapshot_begin() allocates them again. */
 void jobs_snapshot_trim(JobsSnapshot *jobs);
 /* Copies totals, and keeps the memory of the former ones. 0 or -ENOMEM. */
 int jobs_snapshot_copy_totals(UsageTotals *to, const UsageTotals *from);

@@ -32,7 +32,7 @@ typedef struct SampleLogLevel {
 
 typedef struct SampleLog {
         uint64_t n;          /* samples since the log began */
-        uint64_t generation; /* changes when the log begins anew */
+        uint64_t generation; /* changes when the log is restarted */
         SampleLogLevel levels[N_SAMPLE_LOG_LEVELS];
 } SampleLog;
 

@@ -44,7 +44,7 @@ void expiry_set_clock(Expiry *expiry, int64_t newest_ms, uint64_t realtime_ns, u
 /* True if the clock is trusted. */
 bool expiry_check_clock(Expiry *expiry, bool is_synchronised, uint64_t realtime_ns, uint64_t boottime_ns);
 
-/* Reads the last trusted time into noted_ms, which stays as it is when there is none. 0 or an outcome of database.h, as the next. */
+/* Reads the last trusted time into noted_ms, which is unchanged if there is none. Returns 0 or an outcome of database.h, as the next. */
 int expiry_read_note(Expiry *expiry, Database *database);
 /* Inside a transaction: stores a trusted time, once an hour. */
 int expiry_note(Expiry *expiry, Database *database, int64_t realtime_ms);

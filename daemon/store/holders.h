@@ -52,7 +52,7 @@ int holders_find_over_share(Database *database, Shares *shares, uint64_t size_ma
 /* Charges of the users for the rows that they hold in the database. */
 typedef struct HolderCharges HolderCharges;
 typedef struct Holders {
-        Shares *shares; /* borrowed; NULL: nobody is charged */
+        Shares *shares; /* borrowed; NULL: no user is charged */
         HolderCharges *items; /* owned; by uid */
         size_t n;
         uint64_t next_ns; /* CLOCK_BOOTTIME */

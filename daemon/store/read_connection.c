@@ -100,7 +100,7 @@ static int connect_to_store(ReadConnection *connection) {
 
 /* --- one query at a time ------------------------------------------------------------------------- */
 
-/* Ends the read transaction as well: the next query sees what was committed by then. */
+/* Ends the read transaction as well: the next query sees all rows committed by then. */
 void read_connection_end(ReadConnection *connection) {
         if (connection->current)
                 statement_cache_reset(&connection->statements);

@@ -112,7 +112,7 @@ typedef struct StoreColumn {
         ColumnType type;
         bool is_required; /* a text that is never null: NULL means out of memory */
         size_t offset, n; /* offset of the member */
-        size_t has;       /* offset of a bool that says whether the column has a value; 0: none */
+        size_t has;       /* offset of a bool that is true if the column has a value; 0: none */
 } StoreColumn;
 
 #define COLUMN_MEMBER(Type, member) (((Type *)0)->member)

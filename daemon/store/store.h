@@ -28,7 +28,7 @@ typedef struct Store Store;
  * *ret_note says why.
  */
 enum {
-        STORE_TOO_NEW = 1, /* a newer perfd wrote the file, which stays untouched */
+        STORE_TOO_NEW = 1, /* a newer perfd wrote the file, which is not changed */
         STORE_LOCKED,      /* another perfd uses the directory */
 };
 int store_open(Store **ret, const StoreConfig *config, char **ret_note);

@@ -15,7 +15,7 @@ struct Shares;
 /* Identifies the put to which a completion belongs. The store returns the cookie and does not interpret it, except that a
  * cookie without a kind makes no completion. */
 typedef struct StoreCookie {
-        const struct Kind *kind; /* NULL: nobody waits */
+        const struct Kind *kind; /* NULL: no request waits */
         Ticket ticket;           /* request to answer; all zero: no request */
         void *owner;             /* borrowed: object of the caller that the rows are about, or NULL */
 } StoreCookie;

@@ -35,7 +35,7 @@ void wal_barrier_deinit(WalBarrier *barrier);
 /* For a query: waits while the barrier is closed or the file is to be replaced, at most wait_max_ns. Returns the file's generation. */
 unsigned wal_barrier_enter(WalBarrier *barrier, uint64_t wait_max_ns);
 void wal_barrier_leave(WalBarrier *barrier);
-/* For a query: reports that the file of this generation is damaged. The writer is told. */
+/* For a query: reports to the writer that the file of this generation is damaged. */
 void wal_barrier_note_damage(WalBarrier *barrier, unsigned generation);
 
 /* For the writer: true if no query is inside; then none enters until the writer opens the barrier. */

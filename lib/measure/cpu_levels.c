@@ -128,7 +128,7 @@ static void set_level(Profile *profile, size_t part, double level) {
         profile->max[part] = level > profile->max[part] ? level : profile->max[part];
 }
 
-/* A segment without its first or its last window, in which the level changed; a segment of one window stays as it is. */
+/* A segment without its first or its last window, in which the level changed; a segment of one window is not changed. */
 static Segment without(const Segment *segment, const CpuWindow *windows, size_t w) {
         Segment rest = *segment;
 

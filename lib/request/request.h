@@ -78,7 +78,7 @@ typedef struct Submission {
         bool replaces; /* a result with this id that the sender stored before gets this content */
         const Value *run; /* run record: an object, or NULL */
         const SubmissionStack *stack; /* borrowed, also by other items; NULL: unknown */
-        const Value *specification;   /* object that says what was to be run; borrowed, also by other items; NULL: none */
+        const Value *specification;   /* object that describes what was to be run; borrowed, also by other items; NULL: none */
         /*
          * Both objects as received; text is NULL if value_write_json() would write another text, which is stored
          * instead.

@@ -66,7 +66,7 @@ int stack_from_value(const Value *document, Arena *arena, Stack *ret, Complaint 
 
 /* Writes the canonical form, as JSON. 0 or -ENOMEM. */
 int stack_put_canonical(const Stack *stack, Buffer *out);
-/* Writes the canonical form without its packages: what the stack says beside them. 0 or -ENOMEM. */
+/* Writes the canonical form without the packages: all other members of the stack. Returns 0 or -ENOMEM. */
 int stack_put_facts(const Stack *stack, Buffer *out);
 /* Writes one package as JSON; unknown texts are left out. */
 void stack_put_package(const StackPackage *package, Json *json);

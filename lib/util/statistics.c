@@ -21,7 +21,7 @@ static int compare_doubles(const void *a, const void *b) {
 #define N_DIGITS ((64 + DIGIT_BITS - 1) / DIGIT_BITS)
 #define RADIX_MIN 1024U /* fewer values are sorted faster by comparisons */
 
-/* Returns an integer in the order of the values: the bits of a positive double are in its order, those of a negative one in reverse. */
+/* Returns an integer with the order of the value: bits of positive doubles have their order, bits of negative doubles the reverse. */
 static uint64_t key_of(double value) {
         uint64_t bits;
 

@@ -25,7 +25,7 @@ void statistics_sort(double *values, size_t n);
 /* Computes all statistics of finite values and sorts the values. All results are NAN when n is 0. */
 void statistics_of(double *values, size_t n, Statistics *ret);
 
-/* Computes only what the order of the values says: their number, quantiles, and what follows from them. Other results are NAN. */
+/* Computes only the results that follow from the order of the values: their number, quantiles and the like. Other results are NAN. */
 void statistics_order_of(double *values, size_t n, Statistics *ret);
 
 /* Computes statistics_quantile_of_sorted(values, n, 0.5) of unsorted values and changes their order; faster than sorting. */

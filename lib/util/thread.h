@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Threads beside the event loop, to which all signals belong */
+/* Threads in addition to the event loop, which alone receives signals */
 
 #include <pthread.h>
 #include <signal.h>

@@ -71,7 +71,7 @@ static int deliver_run(Import *import, const InspectionRun *run, ImportCount *co
                 return 0;
         }
 
-        /* says what was completed, or what differs from the stored result */
+        /* names the completed members, or the first difference from the stored result */
         if (delivery.n_duplicate > 0 && !strstr(delivery.reply.complaint.text, "nothing changed"))
                 message_print("%s: %s", run->file, delivery.reply.complaint.text);
         count->n_stored += delivery.n_stored;
@@ -80,7 +80,7 @@ static int deliver_run(Import *import, const InspectionRun *run, ImportCount *co
         return 0;
 }
 
-/* --- what became of them -------------------------------------------------------------------------- */
+/* --- outcome -------------------------------------------------------------------------------------- */
 
 static void write_text(Buffer *out, const ImportCount *count) {
         buffer_printf(out, "%zu stored", count->n_stored);

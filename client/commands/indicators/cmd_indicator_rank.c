@@ -228,7 +228,7 @@ static void put_differing(Buffer *out, const Value *differing) {
         buffer_printf(out, "%s in %.0f of %.0f runs", answer_length(values) > VALUES_SHOWN ? "/…" : "", n - n_most, n);
 }
 
-/* Names in what the software stacks of a ranking differ beside its keys. */
+/* Names the differences of the software stacks of a ranking besides its keys. */
 static void write_also_differ(Screen *screen, const Value *differ, uint64_t n_left_out) {
         scoped(buffer_deinit) Buffer text = {};
         size_t n = answer_length(differ);

@@ -9,7 +9,7 @@
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
 
-/* " GFLOP/s, higher is better", or what of that is declared. */
+/* Writes " GFLOP/s, higher is better", or the declared part of this text. */
 static void write_declared(Screen *screen, const Value *declared) {
         const char *unit = answer_text(declared, "unit"), *direction = answer_text(declared, "direction");
         scoped(buffer_deinit) Buffer text = {};
@@ -36,7 +36,7 @@ static void put_value(Buffer *out, const Value *value, bool is_measured) {
                 value_write_json(value, &(Json){ .out = out });
 }
 
-/* declared: what a model says of these members, or NULL. */
+/* declared: the declarations of these members in a model, or NULL. */
 static void write_members(Screen *screen, const char *title, const Value *object, const Value *declared, bool is_measured) {
         if (!object || object->type != VALUE_OBJECT || object->n_members == 0)
                 return;
@@ -114,7 +114,7 @@ static const Value *find_declaration(const Value *models, const char *name, cons
         return of_any;
 }
 
-/* Shows what the result was asked to measure. */
+/* Shows the specification of the result. */
 static int show_specification(const CommandLine *line, const char *digest, Screen *screen) {
         scoped(api_query_deinit) ApiQuery query = {};
         char path[128];

@@ -58,7 +58,7 @@ static void report_limits(const char *id, const Value *answer) {
                               late_ms / 1e3);
 }
 
-/* Byte for byte what upstream wrote, without a newline at the end, but for a person's terminal. */
+/* Writes the same bytes as upstream, without a newline at the end except on a terminal. */
 static int print(const Buffer *report) {
         int r;
 

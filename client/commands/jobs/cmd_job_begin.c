@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Begins and ends jobs by hand. */
+/* Begins and ends jobs manually. */
 
 #include <string.h>
 
@@ -43,7 +43,7 @@ typedef struct JobBeginOptions {
 static const Option begin_options[] = {
         OPTION_INCLUDE(JobBeginOptions, job, JobOptions, job_options),
         { "pid", 0, "PID", "Process that represents the job", OPTION_COUNT(JobBeginOptions, job.pid, 1, INT32_MAX), .value = OPTION_VALUE_PID },
-        /* The largest uid is no user's. */
+        /* The largest uid does not belong to a user. */
         { "uid", 0, "UID", "User of the job (root and administrators only)", OPTION_NUMBER(JobBeginOptions, job.uid, 0, UINT32_MAX - 1),
           .value = OPTION_VALUE_UID },
         OPTION_ROW_TIMEOUT(JobBeginOptions, timeout_ns),

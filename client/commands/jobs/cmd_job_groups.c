@@ -54,7 +54,7 @@ static int io_error(const LedgerGroup *group) {
         return group->io_error ?: group->lost_error;
 }
 
-/* Processes that have ended, and for which nobody has waited, do not count. */
+/* Processes that have ended, and for which no process has waited, do not count. */
 static bool has_no_process(const LedgerGroup *group) {
         return group->n_processes == 0;
 }

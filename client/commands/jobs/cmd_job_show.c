@@ -19,7 +19,7 @@ static int job_show_run(const CommandLine *line) {
         if (options->json)
                 return api_query_print_json(&query);
 
-        /* Host name and clock are shown where perfd tells them. */
+        /* Host name and clock are shown if the answer of perfd contains them. */
         if (api_query_init(&of_node, &line->global) == EXIT_DONE)
                 node = api_query_node(&of_node, query.answer);
 

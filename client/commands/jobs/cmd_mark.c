@@ -87,7 +87,7 @@ static int mark_run(const CommandLine *line) {
         r = send_mark(&courier, &job, name, NAN, &result, &delivery, reason);
         if (r == 0 && result.remark[0])
                 message_print("%s", result.remark);
-        if (r == 0) /* without a word: a script's output may be what it measured */
+        if (r == 0) /* prints nothing: the output of a script may be its measurements */
                 return options->json ? print_result(&result, name) : EXIT_DONE;
 
         if (r < 0)
@@ -128,8 +128,8 @@ typedef struct Timed {
         char *const *command;
         Courier courier;
         bool is_marked;   /* or may be: perfd has the request */
-        MarkResult begin; /* whose phase it is, and what came before */
-        bool is_inherited; /* that is what $PERFD_JOB says; perfd did not */
+        MarkResult begin; /* job of the phase, and the phase before */
+        bool is_inherited; /* the job is from $PERFD_JOB, and perfd did not determine another */
 } Timed;
 
 static void timed_deinit(Timed *timed) {
@@ -163,7 +163,7 @@ static void mark_begin(Timed *timed, const char *given) {
                 message_print("%s; '%s' runs without a mark", r < 0 ? strerrordesc_np(-r) : reason, timed->command[0]);
 }
 
-/* The phase before goes on, under its name. */
+/* The previous phase continues under its name. */
 static void mark_end(Timed *timed, double wall_seconds) {
         char reason[DELIVERY_TEXT_MAX];
         MarkResult end;

@@ -39,7 +39,7 @@ static int report_job(const CommandLine *line) {
 
 /* --- the reports of several nodes ----------------------------------------------------------------- */
 
-/* 0, RUN_INVALID after saying what is wrong with the file, or a negative errno. */
+/* Returns 0, RUN_INVALID after reporting the error in the file, or a negative errno. */
 static int add_file(ReportRun *run, const char *file) {
         scoped(buffer_deinit) Buffer text = {};
         int r;

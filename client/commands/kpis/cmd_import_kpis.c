@@ -147,7 +147,7 @@ static const Value *find_model(const Value *models, const char *name) {
         return NULL;
 }
 
-/* Reports a difference between the file and the model, which stays as it is. */
+/* Reports a difference between the file and the model, which is not changed. */
 static void compare_text(const Kpi *kpi, const Value *declared, const char *member, const char *here) {
         const char *there = value_get_string(declared, member);
 
@@ -226,7 +226,7 @@ static int send_items(const KpiImport *import, Courier *courier) {
         if (r != 0)
                 return explain(&delivery, courier, r);
 
-        /* says what was completed or replaced, or what differs from the stored result */
+        /* names the completed or replaced members, or the first difference from the stored result */
         if (delivery.n_duplicate > 0 && !strstr(delivery.reply.complaint.text, "nothing changed"))
                 message_print("%s: %s", import->file, delivery.reply.complaint.text);
         if (import->options->json)

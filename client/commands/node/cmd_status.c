@@ -229,7 +229,7 @@ static int print_text(const CommandLine *line, const Health *health, const ApiQu
         return output_print(&out) == EXIT_DONE ? exit_status_of(health) : EXIT_FAILED;
 }
 
-/* False: perfd does not tell. */
+/* Returns false if the query cannot be set up. *ret: exit status. */
 static bool ask_http(ApiQuery *query, const GlobalOptions *global, const char *path, uint64_t deadline_ns, int *ret) {
         uint64_t now_ns = clock_boottime_ns();
 

@@ -177,7 +177,7 @@ static void write_json(Screen *screen, const Value *node) {
         buffer_putc(screen->out, '\n');
 }
 
-/* The rest of each line may still show what was longer before. */
+/* The rest of each line may still show the end of a longer line. */
 static void erase_line_ends(Buffer *out) {
         scoped(buffer_deinit) Buffer lines = {};
 
@@ -215,7 +215,7 @@ static int update(Watch *watch) {
         if (watch->options->json)
                 write_json(screen, node);
         else if (watch->is_redrawn) {
-                /* Everything once, then line by line over what was there: nothing flickers. */
+                /* Clears the screen once, then overwrites line by line, so that nothing flickers. */
                 buffer_puts(&watch->out, watch->n_updates == 0 ? "\x1b[?25l\x1b[2J\x1b[H" : "\x1b[H");
                 write_screen(screen, node);
                 erase_line_ends(&watch->out);
@@ -241,7 +241,7 @@ static int take_signals(Watch *watch) {
         return 0;
 }
 
-/* False: asked to end. */
+/* Returns false if the user asked to end. */
 static bool wait_for_next(const Watch *watch, uint64_t next_ns) {
         struct pollfd pollfd = { .fd = watch->signal_fd, .events = POLLIN };
         uint64_t now_ns = clock_boottime_ns(), ns = next_ns > now_ns ? next_ns - now_ns : 0;

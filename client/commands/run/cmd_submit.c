@@ -49,7 +49,7 @@ typedef struct Origin {
 /* Documents of all files, checked. */
 typedef struct Intake {
         const char *job;
-        bool is_job_inherited; /* $PERFD_JOB says it */
+        bool is_job_inherited; /* the job is from $PERFD_JOB */
         AmunContext context;
         uint64_t realtime_ms;
         bool is_latencies;     /* of batches, of which indicators are made */
@@ -217,7 +217,7 @@ static int take_files(Intake *intake, const CommandLine *line) {
         return r;
 }
 
-/* --- what became of them -------------------------------------------------------------------------- */
+/* --- outcome -------------------------------------------------------------------------------------- */
 
 static int print_result(const SubmitOptions *options, const Delivery *delivery, size_t n_spooled) {
         scoped(buffer_deinit) Buffer out = {};

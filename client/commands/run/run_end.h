@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Run end: what `run` does after perfd has stored the end of the job */
+/* Run end: the steps of `run` after perfd has stored the end of the job */
 
 #include <stddef.h>
 

@@ -29,7 +29,7 @@
 
 /* Longest delays of a job, whatever state perfd is in. */
 #define ENCLOSURE_TIMEOUT_NS (200 * NS_PER_MS)
-#define LIMITED_TIMEOUT_NS (2 * NS_PER_S) /* what was asked for is worth more of a wait */
+#define LIMITED_TIMEOUT_NS (2 * NS_PER_S) /* a requested limit justifies a longer wait */
 #define END_TIMEOUT_NS (500 * NS_PER_MS)
 #define UNITS_TIMEOUT_NS (500 * NS_PER_MS) /* the summary does without them */
 #define FLUSH_TIMEOUT_NS (200 * NS_PER_MS)
@@ -41,7 +41,7 @@ typedef struct RunOutput {
         OutputTail error;
 } RunOutput;
 
-/* How the runs of the command ended. */
+/* Outcome of the runs of the command. */
 typedef struct RunEnds {
         JobEnd all;
         ChildEnd last;
@@ -58,7 +58,7 @@ typedef struct RunJob {
         Courier courier;
         Announcement announcement;
         bool is_ended; /* perfd has its end */
-        bool is_kept;  /* in the spool, and that has been said */
+        bool is_kept;  /* in the spool, and reported */
         ClientCpu own_cpu; /* when this process entered the control group; after the announcement, at its time */
         RunEnds ends;
 
@@ -389,7 +389,7 @@ static int prepare(RunJob *run) {
         return r;
 }
 
-/* First of all: what the command will be in is to have nothing else in it, and perfd is to know it from the begin on. */
+/* First step: the command's cgroup must contain nothing else, and perfd must know it from the begin on. */
 static void enclose(RunJob *run) {
         enclosure_enter(&run->enclosed, run->info.id, (Enclosure)job_enclosure_find(run->options->enclosure), &run->limits,
                         limits_are_set(&run->limits) ? LIMITED_TIMEOUT_NS : ENCLOSURE_TIMEOUT_NS);

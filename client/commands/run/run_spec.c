@@ -140,7 +140,7 @@ static int write_files(const SpecRun *run) {
         return 0;
 }
 
-/* Writes the specification for the script, which may install what the specification names. 0 or a negative errno. */
+/* Writes the specification for the script, which may install the packages that it names. Returns 0 or a negative errno. */
 static int write_specification(const SpecRun *run) {
         scoped(buffer_deinit) Buffer text = {};
         char path[PATH_MAX + sizeof(SPECIFICATION) + 1];

@@ -90,7 +90,7 @@ static void write_run(Json *json, const ResultRow *row, const Viewer *viewer) {
         json_raw(json, row->run);
 }
 
-/* Writes the numbers that the model derives, beside the document, which stays as it was sent; a failed run has none. */
+/* Writes the derived numbers of the model beside the document, which is unchanged; a failed run has none. */
 static int write_derived(Json *json, const ResultRow *row, const DerivedModels *models) {
         const DerivedModel *model = models ? derived_models_find(models, row->component) : NULL;
 

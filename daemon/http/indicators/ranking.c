@@ -212,7 +212,7 @@ size_t ranking_values_needed(size_t n, double confidence) {
 
 /* --- verdicts: against the best of all ----------------------------------------------------------- */
 
-/* Sets what is known of alternative i without a test, and draws its medians. */
+/* Sets the numbers of alternative i that need no test, and draws its medians. */
 static void measure(Ranking *ranking, size_t i, double *ret_medians) {
         Alternative *alternative = &ranking->alternatives[i];
 

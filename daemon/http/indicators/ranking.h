@@ -53,7 +53,7 @@ typedef struct Alternative {
 } Alternative;
 
 #define RANKING_N_MIN 3U
-#define RANKING_RESAMPLES 1000U /* the same for every request, so that an answer does not depend on what else is asked */
+#define RANKING_RESAMPLES 1000U /* the same for every request, so that an answer does not depend on other requests */
 #define RANKING_ALTERNATIVES_MAX 1000U
 
 typedef struct RankingConfig {

@@ -122,7 +122,7 @@ static uint64_t merge_stack(StackCount *stacks, size_t *n, const StackCount *mor
         return 0;
 }
 
-/* Writes in what the software stacks of the set differ, beside the keys that distinguish its alternatives. */
+/* Writes the differences of the software stacks of the set, besides the keys that distinguish its alternatives. */
 static int write_also_differ(Exchange *exchange, Json *json, const RankQuery *rank, const Group *groups, size_t n) {
         scoped(freep) StackCount *stacks = calloc(GROUP_STACKS_MAX, sizeof(*stacks));
         uint64_t n_left_out = 0;

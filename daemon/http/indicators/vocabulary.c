@@ -335,7 +335,7 @@ static void find_in_object(Asked *asked, size_t n, PropertyKind kind, JsonText o
                         asked[i].is_known = json_text_find_path(object, asked[i].key).text;
 }
 
-/* A label of the document, or else of the run, that has the name of no parameter can be asked for without a prefix. */
+/* A label of the document, or else of the run, can be named without a prefix if no parameter has its name. */
 static void find_in_labels(Asked *asked, size_t n, const ResultRow *row) {
         JsonText given = json_text_find(text_of(row->document), "@labels");
         JsonText of_run = json_text_find(row->run ? text_of(row->run) : (JsonText){}, "labels");

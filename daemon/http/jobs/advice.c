@@ -236,7 +236,7 @@ static bool cpus_enough(const AdviceInput *input, double mean, double given, dou
         return *ret < given;
 }
 
-/* A job without a CPU limit leaves what it does not use to others, which may have used it already. */
+/* A job without a CPU limit leaves unused CPU time to other processes, which may have used it already. */
 static bool node_unused(const AdviceInput *input, double n_cpus, double mean, Advice *ret) {
         const char *so_far = input->is_running ? " so far" : "";
         char used[TEXT_SHORT_MAX], idle_text[TEXT_SHORT_MAX];

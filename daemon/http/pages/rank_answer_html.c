@@ -51,7 +51,7 @@ static void put_fact(Buffer *out, JsonText key, JsonText value, bool *has_any) {
         *has_any = true;
 }
 
-/* Writes what the results of the ranking have in common: its parameters, and its members that are texts or numbers. */
+/* Writes the members that the results of the ranking have in common: parameters, and members that are strings or numbers. */
 static void put_heading(Buffer *out, JsonText ranking, size_t number) {
         JsonWalk walk = json_text_walk(json_text_find(ranking, "parameters"));
         JsonText key, value;

@@ -3,7 +3,7 @@
 #include "http/self/openapi.h"
 #include "http/self/self_subject.h"
 
-/* perfd runs, and says what it does not do. */
+/* perfd runs; the answer names the parts that do not work. */
 static void answer_healthy(Exchange *exchange) {
         const Snapshot *snapshot = exchange->snapshot;
 

@@ -25,7 +25,7 @@ static uint64_t *value_at(CgroupSample *sample, size_t offset) {
 
 typedef struct Key {
         const char *name;
-        size_t n_name; /* most lines are told apart by the length of the key */
+        size_t n_name; /* most lines differ in the length of the key */
         size_t offset; /* offset of a uint64_t in CgroupSample */
         CgroupPart part;
         uint64_t factor, divisor;

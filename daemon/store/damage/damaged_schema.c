@@ -103,7 +103,7 @@ static void database_closep(Database *database) {
         database_close(database);
 }
 
-/* An empty table as the damaged file has it, which tells SQLite's names of its columns. False: the text is damaged. */
+/* Creates an empty table as in the damaged file, from which SQLite reads the column names. Returns false if the text is damaged. */
 static bool make_like(const char *sql, Database *ret) {
         int64_t unused;
 

@@ -27,7 +27,7 @@ struct Catalog {
         CatalogSlot slots[N_SLOTS];
         Shares *shares; /* borrowed, or NULL */
         Headroom headrooms[N_USERS]; /* of the running transaction, by uid */
-        HeldRows holdings[N_USERS];   /* what the running transaction adds, by uid */
+        HeldRows holdings[N_USERS];   /* amounts that the running transaction adds, by uid */
         Series *series; /* owned */
         bool has_unindexed;
         int n_job_models; /* models of jobs; -1: to be counted */

@@ -43,7 +43,7 @@ typedef struct AcceptedRow {
         uint64_t by_admin;     /* 1: for the questions of all users, else only for those of this user */
 } AcceptedRow;
 
-/* Begins a query of the accepted levels that apply to what a user asks (-1: unknown). */
+/* Begins a query of the accepted levels that apply to the verdicts of a user (-1: unknown). */
 int indicator_reader_list_accepted(Reader *reader, int64_t uid);
 int indicator_reader_next_accepted(Reader *reader, AcceptedRow *ret);
 

@@ -336,7 +336,7 @@ STATEMENT pairs_of_name = {
 };
 STATEMENT pairs_of_all = { PAIRS " ORDER BY i.name, i.component, i.uid", N_ELEMENTS(pair_columns) };
 
-/* --- stages: 0 to go on, also with another stage; or an outcome ---------------------------------- */
+/* --- stages: 0 to continue, also with another stage; or an outcome ------------------------------- */
 
 static const Expression *find_derived(const Points *points, const char *key) {
         return points->derived ? derived_model_find(points->derived, key) : NULL;

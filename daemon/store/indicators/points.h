@@ -54,7 +54,7 @@ typedef struct PointRow {
         bool has_failed;
         const double *numbers; /* in the order of the filter; NAN: no such number, or the run failed */
         int64_t stack;         /* 0: unknown */
-        StackFacts *stacks;    /* borrowed; what the stack says */
+        StackFacts *stacks;    /* borrowed; facts of the stack */
         JsonText run, labels;  /* read only if a key of the filter requires it */
         const char *batch;     /* as above; 32 hexadecimal digits, or NULL */
 } PointRow;

@@ -147,7 +147,7 @@ static int note_item(const Item *item, const IndexParts *parts, Database *databa
         return series->id != 0 ? series_put_point(database, &point) : 0;
 }
 
-/* Completes a result that was stored before, and notes what differs. */
+/* Completes a result that was stored before, and records the first difference. */
 static int apply_again(RowSet *set, const Item *item, const Sender *sender, Database *database, Catalog *catalog, int64_t stack,
                        int64_t specification) {
         const SentAgain sent = {

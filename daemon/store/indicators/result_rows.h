@@ -38,10 +38,10 @@ typedef struct ResultsStored {
         Resource refused;  /* resource of which the sender has no share left; with STORE_QUOTA */
         bool has_left_job; /* an inherited job has ended: these results belong to no job */
         bool has_completed_stack; /* a result that was stored before without a software stack got one */
-        bool has_other_stack;     /* a result that was stored before has another software stack, which stays */
+        bool has_other_stack;     /* a result that was stored before has another software stack, which is kept */
         bool has_completed_specification, has_other_specification; /* as with stacks */
-        bool has_filled, has_replaced; /* a result that was stored before got what it lacked of the document, or another content */
-        char difference[STORED_AGAIN_TEXT_MAX]; /* what of a result that was stored before differs and stays; "": nothing */
+        bool has_filled, has_replaced; /* a result that was stored before got missing members of the document, or another content */
+        char difference[STORED_AGAIN_TEXT_MAX]; /* first difference of a result that was stored before, which is kept; "": none */
         uint8_t old[];     /* a bit for each result, lowest bit of the first byte first: set if the result was stored before */
 } ResultsStored;
 /* Borrowed from the set, which must contain results. */

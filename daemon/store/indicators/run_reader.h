@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Run reader: what is known of the machine and of the job in which a result was measured. */
+/* Run reader: the known facts about the machine and the job in which a result was measured. */
 
 #include "measure/metric.h"
 #include "measure/usage.h"

@@ -12,7 +12,7 @@ typedef struct StackRow {
         int64_t id;
         const char *digest; /* STACK_DIGEST_DIGITS hexadecimal digits */
         uint64_t n_results, n_packages;
-        JsonText facts; /* what the stack says beside its packages */
+        JsonText facts; /* members of the stack other than its packages */
 } StackRow;
 
 /* Begins a query of stacks, the newest first; prefix: the first digits of the digest, in lower case, "" for all. 0 or an outcome of

@@ -215,7 +215,7 @@ static const StoreTable indicator_table = {
         .checks = { "SELECT count(*) FROM indicator" },
 };
 
-/* How far the results of a name are indexed (indexing.h): one row or none. */
+/* Progress of indexing the results of a name (indexing.h): one row or none. */
 static const StoreTable indexing_table = {
         .name = "indexing",
         .schema =

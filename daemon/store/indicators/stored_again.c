@@ -161,7 +161,7 @@ typedef struct Found {
         int64_t row, series;
         uint64_t time_ms;
         bool is_same_name;
-        Buffer document; /* owned; what the result gets */
+        Buffer document; /* owned; new document of the result */
         bool has_filled;
         Buffer difference; /* owned */
 } Found;
@@ -171,7 +171,7 @@ static void found_deinit(Found *found) {
         buffer_deinit(&found->difference);
 }
 
-/* Reads the stored row, and finds what it lacks and where it differs. */
+/* Reads the stored row, and finds its missing members and its first difference. */
 static void read_row(const Prepared *row, const SentAgain *sent, Found *ret) {
         JsonText stored = column_json(row, STORED_DOCUMENT), document = json_text(sent->document.text, (size_t)sent->document.n);
 

@@ -14,7 +14,7 @@
 
 #define STORED_AGAIN_TEXT_MAX 256U
 
-#define STORED_AGAIN_DOCUMENT_MAX (1024U * 1024U) /* bytes of a document that gets what it lacks */
+#define STORED_AGAIN_DOCUMENT_MAX (1024U * 1024U) /* bytes of a document that is completed */
 
 struct Catalog;
 

@@ -40,7 +40,7 @@ STATEMENT ended_find = {
 typedef struct Ended {
         LateEnd late;
         bool has_numbers; /* both texts could be read */
-        bool has_false_note; /* the note says that no end was reported */
+        bool has_false_note; /* the note states that no end was reported */
         MetricSet metrics;
         UsageSet usage;
 } Ended;

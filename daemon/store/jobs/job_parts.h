@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Job parts: what several row sets of jobs share */
+/* Job parts: functions that several row sets of jobs share */
 
 #include "job/job.h"
 #include "store/jobs/job_text.h"

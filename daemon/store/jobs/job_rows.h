@@ -12,7 +12,7 @@
 #include "store/rowset.h"
 #include "store/store_types.h"
 
-/* A timeline is stored compressed, in parts of the same size: schema.c says why. */
+/* A timeline is stored compressed, in parts of the same size; schema.c has the reason. */
 #define N_TIMELINE_PARTS 3
 
 /* The job's begin, with the progress that the job starts from and the meter's account (meter_save). */
@@ -28,7 +28,7 @@ typedef struct StoreJobBegin {
  * not: the earlier job gets another id.
  */
 RowSet *job_rows_pack_begin(const StoreJobBegin *row, StoreCookie cookie);
-/* Gives a running job another id; nobody waits for the outcome. */
+/* Gives a running job another id; no request waits for the outcome. */
 RowSet *job_rows_pack_rename(const char *id, const char *other);
 
 /* Final state of a job. */
@@ -74,7 +74,7 @@ typedef struct StoreCheckpoint {
         const char *job;
         const char *progress; /* text of the caller's own format */
 } StoreCheckpoint;
-/* The progress of running jobs at one instant with the meter's account. Few jobs at a time: all of it stays in memory until written. */
+/* The progress of running jobs at one instant with the meter's account. Few jobs at a time: the whole set stays in memory until written. */
 RowSet *job_rows_pack_checkpoints(const StoreCheckpoint *items, size_t n_items, const char *boot_id, const char *meter,
                                   uint64_t realtime_ms);
 
