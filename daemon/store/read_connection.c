@@ -13,7 +13,8 @@
 #define ROWS_BETWEEN_CLOCKS 32 /* rows between checks of the clock, for statements that are too short for those of SQLite */
 #define BUSY_MS 200
 /*
- * A query lets other threads run first so often: those that store rows would wait for the whole time slice of a query, some milliseconds.
+ * Interval at which a query yields to other threads: threads that store rows would otherwise wait for the whole time slice of a query, some
+ * milliseconds.
  * A shorter interval delays queries on a node whose CPUs are busy with jobs, where each yield costs the time slice of another process.
  */
 #define YIELD_INTERVAL_NS NS_PER_MS

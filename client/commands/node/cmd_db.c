@@ -2,8 +2,8 @@
 /*
  * Checks, copies and salvages the database, also while perfd runs
  *
- * perfd's program does the work, as it alone speaks to SQLite: perfctl would start more slowly with that library in it. The files are
- * read by their path and with the user's own rights; a perfd that runs is asked for its directory only.
+ * The program perfd does the work, because only perfd is linked to SQLite: perfctl would start more slowly with this library. The files
+ * are read by their path and with the permissions of the user; a running perfd is asked only for its directory.
  */
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static const Option options_table[] = {
         {},
 };
 
-/* The directory of the perfd that runs. False when none answers. */
+/* Finds the directory of the running perfd. Returns false if none answers. */
 static bool ask_directory(const GlobalOptions *global, char ret[static PATH_MAX]) {
         scoped(api_query_deinit) ApiQuery query = {};
         const char *directory;

@@ -211,7 +211,7 @@ static int write_filtered(Exchange *exchange, const ResultFilter *filter, const 
         return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
 }
 
-/* Reads what models say of the name, and checks the conditions by it. *ret_vocabulary stays NULL for results of any name. */
+/* Reads the declarations of models for the name, and checks the conditions against them. *ret_vocabulary: NULL for results of any name. */
 static int check(Exchange *exchange, Selection *selection, Vocabulary **ret_vocabulary) {
         bool has_conditions = selection->filter.n_conditions > 0;
         int r;

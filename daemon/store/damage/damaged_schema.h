@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Damaged schema: where the rows of a table are in a damaged file, and which of their values are which columns
+ * Damaged schema: location of the rows of a table in a damaged file, and assignment of their values to columns
  *
- * The schema of the damaged file tells roots and the order of columns, which may differ from that of the new file. Where the schema is
- * damaged, it is taken from the new file: files of one version have the same schema. A root that another entry of the damaged file has
- * is not taken: that file lacks the table.
+ * The schema of the damaged file has the roots and the order of columns, which may differ from those of the new file. If the schema is
+ * damaged, the schema of the new file is used: files of one version have the same schema. A root of another entry of the damaged file is
+ * not used: that file lacks the table.
  */
 
 #include <stdbool.h>

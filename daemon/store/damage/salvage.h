@@ -5,8 +5,8 @@
  * Salvage: moves a damaged database aside, and its readable rows into the new one
  *
  * FILE is renamed to FILE.damaged-TIME, and to FILE.salvaged-TIME when its rows were moved: a salvage that was interrupted is repeated
- * at the next start, and stores no row twice. Rows that other rows refer to, and what belongs to running jobs, come first, before
- * anything else is stored; the rest follows in steps, newest rows first. Each table (store_subject.h) says how its rows are stored.
+ * at the next start, and stores no row twice. Rows to which other rows refer, and rows of running jobs, come first, before
+ * other rows are stored; the rest follows in steps, newest rows first. Each table (store_subject.h) defines how its rows are stored.
  */
 
 #include <stdbool.h>

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Specification rows: what senders were asked to run, each document stored once
+ * Specification rows: specifications of runs, each document stored once
  *
- * The table specification has a row for each digest, the SHA-256 of the document, with the number of its results. A specification goes
- * with its last result. Its size is charged to the user who sent it first.
+ * The table specification has a row for each digest, the SHA-256 of the document, with the number of its results. A specification is
+ * removed with its last result. Its size is charged to the user who sent it first.
  */
 
 #include <stdint.h>

@@ -2,14 +2,14 @@
 #pragma once
 
 /*
- * Stack facts: what a software stack says, by the keys of queries
+ * Stack facts: facts of a software stack, by the keys of queries
  *
  *     stack                the first 16 digits of the digest
  *     base_image, os, python, package_manager
  *     package.NAME         the version of the package
  *     package.NAME.build   version, source, hash and build: two wheels of one version differ
  *
- * NAME is quoted where it ends with .build: package."x.build". Values of stacks that were looked up are kept, because many results
+ * NAME is quoted if it ends with .build: package."x.build". Values of stacks that were looked up are kept, because many results
  * have few stacks.
  */
 

@@ -5,7 +5,7 @@
  * Stack rows: software stacks, each stored once
  *
  * The table stack has a row for each digest, with the number of its results; package has each package of any stack once, and
- * stack_package the packages of each stack. A stack goes with its last result. Its size is charged to the user who sent it first.
+ * stack_package the packages of each stack. A stack is removed with its last result. Its size is charged to the user who sent it first.
  */
 
 #include <stdint.h>

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Stored again: a result that is sent again. What is stored stays, and what it lacks is added; or, if the sender asks for it, the sent
- * content replaces the stored. The time, the job and the batch stay in any case.
+ * Stored again: a result that is sent again. The stored content is kept, and missing members are added; if the sender requests it, the sent
+ * content replaces the stored content. The time, the job and the batch are kept in any case.
  */
 
 #include <stdbool.h>

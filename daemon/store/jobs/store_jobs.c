@@ -57,7 +57,7 @@ STATEMENT job_salvage = {
 };
 
 /*
- * A job whose row is lost, so that its phases and its timeline keep a job: its indexes tell what it was. Those with the time
+ * Restores a job whose row is lost from its indexes, so that its phases and its timeline keep a job. The indexes with the time
  * come first, because retention may look at the job in between.
  */
 #define RESTORED "'restored from indexes after damage of the database: the command, labels and numbers of the job are lost'"

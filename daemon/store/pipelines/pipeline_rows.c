@@ -182,7 +182,7 @@ static int add_to_series(Database *database, const Statement *statement, const R
         return database_finish(database, row);
 }
 
-/* Says whether the job may have the series: it has it already, or is below its limit. */
+/* Returns true if the job may have the series: the job has the series already, or is below its limit. */
 static int check_limit(Database *database, const ReportedJob *job, const PackedInterval *from, bool *ret_is_allowed) {
         int64_t exists = 0;
         int r = 0;
