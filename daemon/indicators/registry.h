@@ -2,27 +2,16 @@
 #pragma once
 
 /*
- * Registry: loads, registers and applies indicator models
+ * Registry: loads and applies indicator models
  *
- * Reads the models at start and at each reload, accepts models registered by clients, passes the models to the store,
- * which indexes results by them, and checks submitted results.
+ * Reads the models at start and at each reload, passes them to the store, which indexes results by them, and checks submitted results.
+ * registration.h accepts the models of clients.
  */
 
 #include "desk/desk.h"
 #include "indicators/models.h"
+#include "indicators/pending_models.h"
 #include "snapshot/indicators_snapshot.h"
-
-typedef struct PendingModel {
-        Model *model;   /* owned */
-        uint32_t index; /* of the model in its request */
-} PendingModel;
-
-/* Models whose registration or removal is queued for the store; of a removal, one model. */
-typedef struct PendingModels {
-        PendingModel *items; /* owned; sorted by name, then component */
-        size_t n;            /* 0: nothing is queued */
-        bool is_removal;
-} PendingModels;
 
 /* Changes of the models. */
 #define MODEL_CHANGES_KEPT 64U
@@ -42,9 +31,6 @@ typedef struct Registry {
         bool is_declaration_due; /* the models declared in files have changed and are not queued for the store yet */
 } Registry;
 
-/* Kinds of requests; their state is a Registry. */
-extern const Kind registry_kinds[2];
-
 /* Reads registered models from the store, and the others from files. Returns 0 or a negative errno. */
 int registry_start(Registry *registry);
 /* Reads the files of the models again after a reload. Returns 0 or a negative errno. */
@@ -57,6 +43,17 @@ void registry_deinit(Registry *registry);
 int registry_restore(Registry *registry);
 /* Called at each tick: stores the models for which the store had no space. Returns 0 or a negative errno. */
 int registry_tick(Registry *registry);
+
+/*
+ * Charges a model to the user who registered it; a stored model is charged without a check. Returns 0; SHARES_REFUSED
+ * with the reason; or -ENOMEM.
+ */
+int registry_charge(const Registry *registry, Model *model, bool is_stored, char ret_reason[static SHARES_REASON_MAX]);
+/*
+ * Lists the JSON texts of the table, in which models of this owner have changed; only new models are formatted. Stores the
+ * models of files if the change affects how the store indexes results. Returns 0 or a negative errno.
+ */
+int registry_apply_change(Registry *registry, int64_t owner, bool is_declaration_due);
 
 /* Returns true while a model is queued for the store: other models must wait. */
 bool registry_is_busy(const Registry *registry);
