@@ -50,7 +50,7 @@ ConnectionLimits *connection_limits_free(ConnectionLimits *limits) {
 
 /* Charges a connection to its user. False: the share of the user is used up. */
 static bool charge_caller(Shares *shares, const Caller *caller, Charge *ret) {
-        Account *account = shares_open_account(shares, &caller->owner);
+        ShareAccount *account = shares_open_account(shares, &caller->owner);
         bool is_charged = account && shares_charge(account, RESOURCE_HTTP_CONNECTIONS, 1, ret) == 0;
 
         shares_close_account(account); /* the charge has a reference */
@@ -102,7 +102,7 @@ static void drain(int fd) {
 }
 
 static void explain(ConnectionLimits *limits, const RefusedConnection *refused, char ret[static SHARES_REASON_MAX]) {
-        Account *account = refused->is_full ? NULL : shares_open_account(limits->shares, &refused->owner);
+        ShareAccount *account = refused->is_full ? NULL : shares_open_account(limits->shares, &refused->owner);
 
         (void)snprintf(ret, SHARES_REASON_MAX, "%s: try again later",
                        refused->is_full ? "the limit of all connections is reached ([limits] http_connections)" :
@@ -132,7 +132,7 @@ size_t connection_limits_max(const ConnectionLimits *limits) {
         return limits->n_max;
 }
 
-Account *connection_limits_account(const LimitedConnection *connection) {
+ShareAccount *connection_limits_account(const LimitedConnection *connection) {
         return connection->charge.account;
 }
 

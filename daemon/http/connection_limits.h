@@ -41,7 +41,7 @@ LimitedConnection *connection_limits_add(ConnectionLimits *limits, int fd, uint3
 /* Tells the client with status 429 which limit is reached, and closes the descriptor. */
 void connection_limits_refuse(ConnectionLimits *limits, const RefusedConnection *refused);
 /* The account of a connection; borrowed until connection_limits_remove(). */
-Account *connection_limits_account(const LimitedConnection *connection);
+ShareAccount *connection_limits_account(const LimitedConnection *connection);
 /* Returns the caller of a connection, as an administrator if a member of the current group; the account stays the same. */
 Caller connection_limits_caller(const LimitedConnection *connection, uint32_t admin_gid);
 /* Call when the connection has completed a request. NULL does nothing, here and below. */

@@ -214,7 +214,7 @@ static void *on_querier(void *userdata) {
 }
 
 /* 0: *ret is charged to the user. Otherwise the status of the answer, with the reason. */
-static unsigned charge_query(Account *account, const HttpRequest *request, Query **ret, char ret_reason[SHARES_REASON_MAX]) {
+static unsigned charge_query(ShareAccount *account, const HttpRequest *request, Query **ret, char ret_reason[SHARES_REASON_MAX]) {
         Query *query = calloc(1, sizeof(*query));
 
         (void)snprintf(ret_reason, SHARES_REASON_MAX, "out of memory");

@@ -8,7 +8,7 @@
 
 /* A user with queries that wait or run. */
 struct QueryUser {
-        const Account *account; /* identity only */
+        const ShareAccount *account; /* identity only */
         TAILQ_HEAD(, Query) waiting;
         unsigned n_running;
         TAILQ_ENTRY(QueryUser) users;
@@ -28,7 +28,7 @@ void queries_deinit(Queries *queries) {
         (void)pthread_mutex_destroy(&queries->mutex);
 }
 
-static QueryUser *find_or_add_user(Queries *queries, const Account *account) {
+static QueryUser *find_or_add_user(Queries *queries, const ShareAccount *account) {
         QueryUser *user;
 
         TAILQ_FOREACH(user, &queries->users, users)

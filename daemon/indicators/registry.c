@@ -79,7 +79,7 @@ int registry_configure(Registry *registry) {
 }
 
 int registry_charge(const Registry *registry, Model *model, bool is_stored, char ret_reason[static SHARES_REASON_MAX]) {
-        Account *account = shares_open_account(registry->shares, &(Owner){ .uid = model->uid, .is_admin = model->by_admin });
+        ShareAccount *account = shares_open_account(registry->shares, &(Owner){ .uid = model->uid, .is_admin = model->by_admin });
         uint64_t n_bytes = MODEL_CHARGE_BYTES + strlen(model->json);
         int r;
 

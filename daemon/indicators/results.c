@@ -329,7 +329,7 @@ static int answer_stored(Results *results, const StoreDone *done, Answer *ret) {
 
 static int answer_quota(const Results *results, const StoreDone *done, Answer *ret) {
         const ResultsStored *stored = result_rows_stored(done->rows);
-        Account *account = shares_open_account(results->shares, &OWNER_OF_UID(stored->uid));
+        ShareAccount *account = shares_open_account(results->shares, &OWNER_OF_UID(stored->uid));
         char text[SHARES_REASON_MAX] = "";
 
         if (account)

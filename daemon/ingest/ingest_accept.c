@@ -22,7 +22,7 @@ bool ingest_accept_judge(const Ingest *ingest, int fd, const Peer *peer) {
 static int charge_client(IngestClient *client, const Peer *peer, char ret_reason[SHARES_REASON_MAX]) {
         const Owner owner = { .type = OWNER_USER, .uid = peer->uid, .is_admin = peer->is_admin };
         Ingest *ingest = client->ingest;
-        Account *account = shares_open_account(ingest->shares, &owner);
+        ShareAccount *account = shares_open_account(ingest->shares, &owner);
         int r;
 
         if (!account)

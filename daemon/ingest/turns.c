@@ -7,7 +7,7 @@
 #define REQUESTS_PER_ENTRY 64U /* requests of one connection before it is the turn of the user's next connection */
 
 struct TurnUser {
-        Account *account; /* a reference */
+        ShareAccount *account; /* a reference */
         unsigned n_entries;
         Charge charge;        /* at least n_unanswered, unless the share is exceeded by the last request */
         size_t n_unanswered;  /* bytes */
@@ -32,7 +32,7 @@ void turns_deinit(Turns *turns) {
 
 /* --- users ----------------------------------------------------------------------------------------- */
 
-static TurnUser *find_user(const Turns *turns, const Account *account) {
+static TurnUser *find_user(const Turns *turns, const ShareAccount *account) {
         TurnUser *user;
 
         LIST_FOREACH(user, &turns->users, users)
@@ -41,7 +41,7 @@ static TurnUser *find_user(const Turns *turns, const Account *account) {
         return NULL;
 }
 
-static TurnUser *add_user(Turns *turns, Account *account) {
+static TurnUser *add_user(Turns *turns, ShareAccount *account) {
         TurnUser *user = calloc(1, sizeof(*user));
 
         if (!user)
@@ -81,7 +81,7 @@ static void settle_user(Turns *turns, TurnUser *user) {
 
 /* --- connections ----------------------------------------------------------------------------------- */
 
-int turns_join(Turns *turns, Account *account, TurnEntry *entry) {
+int turns_join(Turns *turns, ShareAccount *account, TurnEntry *entry) {
         TurnUser *user = find_user(turns, account);
 
         assert(!entry->user);
@@ -106,7 +106,7 @@ void turns_leave(Turns *turns, TurnEntry *entry) {
                 remove_user(turns, user);
 }
 
-Account *turns_account(const TurnEntry *entry) {
+ShareAccount *turns_account(const TurnEntry *entry) {
         return entry->user->account;
 }
 

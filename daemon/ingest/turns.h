@@ -50,10 +50,10 @@ void turns_init(Turns *turns);
 void turns_deinit(Turns *turns);
 
 /* Adds a connection of this user. 0 or -ENOMEM. */
-int turns_join(Turns *turns, Account *account, TurnEntry *entry);
+int turns_join(Turns *turns, ShareAccount *account, TurnEntry *entry);
 /* Removes a connection that has no unanswered requests. */
 void turns_leave(Turns *turns, TurnEntry *entry);
-Account *turns_account(const TurnEntry *entry);
+ShareAccount *turns_account(const TurnEntry *entry);
 
 /* Sets whether a connection has a complete request. */
 void turns_set_ready(Turns *turns, TurnEntry *entry, bool is_ready);

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-static Account *open_account(Shares *shares, const JobOrigin *origin) {
+static ShareAccount *open_account(Shares *shares, const JobOrigin *origin) {
         const Owner owner = { .type = OWNER_USER, .uid = origin->uid, .is_admin = origin->is_admin };
 
         return shares_open_account(shares, &owner);
@@ -19,7 +19,7 @@ static bool is_exempt(Shares *shares, const Jobs *jobs, const JobOrigin *origin)
 }
 
 int job_origin_charge(Shares *shares, const Jobs *jobs, bool is_watched, JobOrigin *origin, char ret_reason[SHARES_REASON_MAX]) {
-        Account *account = open_account(shares, origin);
+        ShareAccount *account = open_account(shares, origin);
         int r = 0;
 
         if (!account)
@@ -36,7 +36,7 @@ int job_origin_charge(Shares *shares, const Jobs *jobs, bool is_watched, JobOrig
 }
 
 int job_origin_resume(Shares *shares, bool is_watched, JobOrigin *origin) {
-        Account *account = open_account(shares, origin);
+        ShareAccount *account = open_account(shares, origin);
 
         if (!account)
                 return -ENOMEM;

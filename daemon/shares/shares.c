@@ -29,14 +29,14 @@ typedef struct Holding {
         uint64_t n_held, n_refused, refused_first_ms, refused_last_ms;
 } Holding;
 
-struct Account {
+struct ShareAccount {
         Shares *shares;
         Owner owner;
         bool is_idle; /* in idle_accounts */
         uint32_t weight;
         unsigned n_references; /* including charges */
         Holding holdings[N_RESOURCES];
-        TAILQ_ENTRY(Account) all, idle;
+        TAILQ_ENTRY(ShareAccount) all, idle;
 };
 
 typedef struct ResourceTotal {
@@ -47,7 +47,7 @@ struct Shares {
         pthread_mutex_t mutex;
         SharesConfig config;
         void *tree; /* of Accounts, by owner (tsearch) */
-        TAILQ_HEAD(AccountList, Account) accounts, idle_accounts; /* idle: accounts without references, oldest first */
+        TAILQ_HEAD(AccountList, ShareAccount) accounts, idle_accounts; /* idle: accounts without references, oldest first */
         size_t n_idle;
         ResourceTotal totals[N_RESOURCES];
 };
@@ -65,7 +65,7 @@ const char *shares_resource_unit(Resource resource) {
 /* --- accounts -------------------------------------------------------------------------------------- */
 
 static int compare_accounts(const void *a, const void *b) {
-        const Owner *left = &((const Account *)a)->owner, *right = &((const Account *)b)->owner;
+        const Owner *left = &((const ShareAccount *)a)->owner, *right = &((const ShareAccount *)b)->owner;
 
         if (left->type != right->type)
                 return left->type < right->type ? -1 : 1;
@@ -83,14 +83,14 @@ static uint32_t find_weight(const SharesWeights *weights, const Owner *owner) {
         return 1;
 }
 
-static void set_weight(Account *account, uint32_t weight) {
+static void set_weight(ShareAccount *account, uint32_t weight) {
         for (Resource i = 0; i < N_RESOURCES; i++)
                 if (account->holdings[i].n_held > 0 && !account->owner.is_admin)
                         account->shares->totals[i].weights += weight - (uint64_t)account->weight;
         account->weight = weight;
 }
 
-static void remove_account(Account *account) {
+static void remove_account(ShareAccount *account) {
         Shares *shares = account->shares;
 
         assert(account->n_references == 0);
@@ -103,7 +103,7 @@ static void remove_account(Account *account) {
         free(account);
 }
 
-static bool was_refused(const Account *account) {
+static bool was_refused(const ShareAccount *account) {
         for (Resource i = 0; i < N_RESOURCES; i++)
                 if (account->holdings[i].n_refused > 0)
                         return true;
@@ -111,7 +111,7 @@ static bool was_refused(const Account *account) {
 }
 
 /* Keeps an account without references for reports if it was refused something, else removes it. */
-static void retire_account(Account *account) {
+static void retire_account(ShareAccount *account) {
         Shares *shares = account->shares;
 
         if (!was_refused(account)) {
@@ -125,13 +125,13 @@ static void retire_account(Account *account) {
                 remove_account(TAILQ_FIRST(&shares->idle_accounts));
 }
 
-static void unref_account(Account *account) {
+static void unref_account(ShareAccount *account) {
         assert(account->n_references > 0);
         if (--account->n_references == 0)
                 retire_account(account);
 }
 
-static void ref_account(Account *account) {
+static void ref_account(ShareAccount *account) {
         Shares *shares = account->shares;
 
         account->n_references++;
@@ -142,8 +142,8 @@ static void ref_account(Account *account) {
         shares->n_idle--;
 }
 
-static Account *add_account(Shares *shares, const Owner *owner) {
-        scoped(freep) Account *account = calloc(1, sizeof(*account));
+static ShareAccount *add_account(Shares *shares, const Owner *owner) {
+        scoped(freep) ShareAccount *account = calloc(1, sizeof(*account));
 
         if (!account)
                 return NULL;
@@ -157,15 +157,15 @@ static Account *add_account(Shares *shares, const Owner *owner) {
         return TAKE(account);
 }
 
-static Account *find_account(Shares *shares, const Owner *owner) {
-        const Account key = { .owner = *owner };
+static ShareAccount *find_account(Shares *shares, const Owner *owner) {
+        const ShareAccount key = { .owner = *owner };
         void *node = tfind(&key, &shares->tree, compare_accounts);
 
-        return node ? *(Account **)node : NULL;
+        return node ? *(ShareAccount **)node : NULL;
 }
 
-Account *shares_open_account(Shares *shares, const Owner *owner) {
-        Account *account;
+ShareAccount *shares_open_account(Shares *shares, const Owner *owner) {
+        ShareAccount *account;
 
         LOCKED(&shares->mutex);
         account = find_account(shares, owner);
@@ -176,7 +176,7 @@ Account *shares_open_account(Shares *shares, const Owner *owner) {
         return account;
 }
 
-void shares_close_account(Account *account) {
+void shares_close_account(ShareAccount *account) {
         Shares *shares = account ? account->shares : NULL;
 
         if (!shares)
@@ -192,7 +192,7 @@ static uint64_t subtract(uint64_t a, uint64_t b) {
 }
 
 /* Returns the largest amount that an account may hold now, including the amount that it holds. */
-static uint64_t find_share(const Account *account, Resource resource) {
+static uint64_t find_share(const ShareAccount *account, Resource resource) {
         const Shares *shares = account->shares;
         const ResourceTotal *total = &shares->totals[resource];
         uint64_t limit = shares->config.limits[resource], reserve = limit / 100 * rows[resource].reserve_percent;
@@ -213,7 +213,7 @@ static uint64_t find_share(const Account *account, Resource resource) {
         return share;
 }
 
-static void refuse(Account *account, Resource resource) {
+static void refuse(ShareAccount *account, Resource resource) {
         Holding *holding = &account->holdings[resource];
 
         holding->refused_last_ms = clock_realtime_ns() / NS_PER_MS;
@@ -223,7 +223,7 @@ static void refuse(Account *account, Resource resource) {
 }
 
 /* Sets the amount of a resource that an account holds. */
-static void set_held(Account *account, Resource resource, uint64_t n_before, uint64_t n_after) {
+static void set_held(ShareAccount *account, Resource resource, uint64_t n_before, uint64_t n_after) {
         ResourceTotal *total = &account->shares->totals[resource];
         uint64_t *n_held = &account->holdings[resource].n_held;
         uint64_t *n_total = account->owner.is_admin ? &total->n_held_by_admins : &total->n_held_by_users;
@@ -240,12 +240,12 @@ static void set_held(Account *account, Resource resource, uint64_t n_before, uin
 }
 
 /* A smaller amount is never refused. */
-static bool has_room(const Account *account, Resource resource, uint64_t n_before, uint64_t n_after) {
+static bool has_room(const ShareAccount *account, Resource resource, uint64_t n_before, uint64_t n_after) {
         return n_after <= n_before || account->holdings[resource].n_held - n_before + n_after <= find_share(account, resource);
 }
 
 /* Sets the amount that an account holds, unless the amount exceeds the share. */
-static int hold(Account *account, Resource resource, uint64_t n_before, uint64_t n_after) {
+static int hold(ShareAccount *account, Resource resource, uint64_t n_before, uint64_t n_after) {
         if (!has_room(account, resource, n_before, n_after)) {
                 refuse(account, resource);
                 return SHARES_REFUSED;
@@ -255,7 +255,7 @@ static int hold(Account *account, Resource resource, uint64_t n_before, uint64_t
         return 0;
 }
 
-int shares_charge(Account *account, Resource resource, uint64_t amount, Charge *ret) {
+int shares_charge(ShareAccount *account, Resource resource, uint64_t amount, Charge *ret) {
         int r;
 
         assert(resource < N_RESOURCES);
@@ -269,7 +269,7 @@ int shares_charge(Account *account, Resource resource, uint64_t amount, Charge *
         return r;
 }
 
-void shares_charge_always(Account *account, Resource resource, uint64_t amount, Charge *ret) {
+void shares_charge_always(ShareAccount *account, Resource resource, uint64_t amount, Charge *ret) {
         assert(resource < N_RESOURCES);
         LOCKED(&account->shares->mutex);
         set_held(account, resource, 0, amount);
@@ -278,7 +278,7 @@ void shares_charge_always(Account *account, Resource resource, uint64_t amount, 
 }
 
 int shares_resize(Charge *charge, uint64_t amount) {
-        Account *account = charge->account;
+        ShareAccount *account = charge->account;
         int r;
 
         assert(account);
@@ -290,7 +290,7 @@ int shares_resize(Charge *charge, uint64_t amount) {
 }
 
 bool shares_has_room(const Charge *charge, uint64_t amount) {
-        const Account *account = charge->account;
+        const ShareAccount *account = charge->account;
         bool has;
 
         assert(account);
@@ -301,7 +301,7 @@ bool shares_has_room(const Charge *charge, uint64_t amount) {
 }
 
 void shares_set(Charge *charge, uint64_t amount) {
-        Account *account = charge->account;
+        ShareAccount *account = charge->account;
 
         assert(account);
         LOCKED(&account->shares->mutex);
@@ -310,7 +310,7 @@ void shares_set(Charge *charge, uint64_t amount) {
 }
 
 void shares_release(Charge *charge) {
-        Account *account = charge->account;
+        ShareAccount *account = charge->account;
         Shares *shares = account ? account->shares : NULL;
 
         if (!shares)
@@ -321,13 +321,13 @@ void shares_release(Charge *charge) {
         *charge = (Charge){};
 }
 
-uint64_t shares_find_share(Account *account, Resource resource) {
+uint64_t shares_find_share(ShareAccount *account, Resource resource) {
         LOCKED(&account->shares->mutex);
 
         return find_share(account, resource);
 }
 
-void shares_note_refusal(Account *account, Resource resource) {
+void shares_note_refusal(ShareAccount *account, Resource resource) {
         LOCKED(&account->shares->mutex);
 
         refuse(account, resource);
@@ -354,7 +354,7 @@ const char *shares_format_owner(const Owner *owner, char ret[SHARES_OWNER_MAX]) 
         return ret;
 }
 
-void shares_explain(const Account *account, Resource resource, char ret[SHARES_REASON_MAX]) {
+void shares_explain(const ShareAccount *account, Resource resource, char ret[SHARES_REASON_MAX]) {
         Shares *shares = account->shares;
         const ResourceRow *row = &rows[resource];
         char owner[SHARES_OWNER_MAX];
@@ -384,7 +384,7 @@ void shares_stats(Shares *shares, ResourceStats ret[N_RESOURCES]) {
         }
 }
 
-static uint64_t last_refusal(const Account *account) {
+static uint64_t last_refusal(const ShareAccount *account) {
         uint64_t last_ms = 0;
 
         for (Resource i = 0; i < N_RESOURCES; i++)
@@ -394,12 +394,12 @@ static uint64_t last_refusal(const Account *account) {
 }
 
 static int compare_refusals(const void *a, const void *b) {
-        uint64_t a_ms = last_refusal(*(Account *const *)a), b_ms = last_refusal(*(Account *const *)b);
+        uint64_t a_ms = last_refusal(*(ShareAccount *const *)a), b_ms = last_refusal(*(ShareAccount *const *)b);
 
         return (a_ms < b_ms) - (a_ms > b_ms);
 }
 
-static void report_account(const Account *account, AccountReport *ret) {
+static void report_account(const ShareAccount *account, AccountReport *ret) {
         *ret = (AccountReport){ .owner = account->owner };
         for (Resource i = 0; i < N_RESOURCES; i++) {
                 const Holding *holding = &account->holdings[i];
@@ -413,8 +413,8 @@ static void report_account(const Account *account, AccountReport *ret) {
 }
 
 size_t shares_report(Shares *shares, AccountReport *ret, size_t n_max) {
-        scoped(freep) const Account **sorted = NULL;
-        const Account *account;
+        scoped(freep) const ShareAccount **sorted = NULL;
+        const ShareAccount *account;
         size_t n = 0, n_reported = 0;
 
         LOCKED(&shares->mutex);
@@ -434,8 +434,8 @@ size_t shares_report(Shares *shares, AccountReport *ret, size_t n_max) {
 }
 
 void shares_report_user(Shares *shares, uint32_t uid, AccountReport *ret) {
-        Account absent = { .shares = shares, .owner = { .type = OWNER_USER, .uid = uid, .is_admin = true } };
-        const Account *account;
+        ShareAccount absent = { .shares = shares, .owner = { .type = OWNER_USER, .uid = uid, .is_admin = true } };
+        const ShareAccount *account;
 
         LOCKED(&shares->mutex);
         account = find_account(shares, &absent.owner);
@@ -480,7 +480,7 @@ uint64_t shares_limit(Shares *shares, Resource resource) {
 }
 
 void shares_configure(Shares *shares, const SharesConfig *config) {
-        Account *account;
+        ShareAccount *account;
 
         LOCKED(&shares->mutex);
         shares->config = *config;

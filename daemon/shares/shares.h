@@ -61,11 +61,11 @@ typedef struct SharesConfig {
 } SharesConfig;
 
 typedef struct Shares Shares;
-typedef struct Account Account;
+typedef struct ShareAccount ShareAccount;
 
 /* Zeroed: no charge. */
 typedef struct Charge {
-        Account *account; /* a reference */
+        ShareAccount *account; /* a reference */
         Resource resource;
         uint64_t amount;
 } Charge;
@@ -80,18 +80,18 @@ uint64_t shares_limit(Shares *shares, Resource resource);
 void shares_configure(Shares *shares, const SharesConfig *config);
 
 /* Returns a reference to the account of an owner, which is created if needed. NULL: out of memory. */
-Account *shares_open_account(Shares *shares, const Owner *owner);
+ShareAccount *shares_open_account(Shares *shares, const Owner *owner);
 /* Releases a reference. Accepts NULL. */
-void shares_close_account(Account *account);
+void shares_close_account(ShareAccount *account);
 
 /* Charges an amount. 0: *ret is the charge, to be released; or SHARES_REFUSED: it is {}. */
 enum {
         SHARES_REFUSED = 1,
 };
-int shares_charge(Account *account, Resource resource, uint64_t amount, Charge *ret);
+int shares_charge(ShareAccount *account, Resource resource, uint64_t amount, Charge *ret);
 /* Charges an amount that is never refused: an amount that a user held before a restart, or that an administrator must be able
  * to use. The limit may be exceeded; then nobody else is charged until enough is released. */
-void shares_charge_always(Account *account, Resource resource, uint64_t amount, Charge *ret);
+void shares_charge_always(ShareAccount *account, Resource resource, uint64_t amount, Charge *ret);
 /* Changes the amount of a charge. SHARES_REFUSED: the larger amount exceeds the share, and the charge is as before. */
 int shares_resize(Charge *charge, uint64_t amount);
 /* True when the charge could have this amount now. */
@@ -104,12 +104,12 @@ void shares_release(Charge *charge);
 
 /* Writes why an account was refused, with the setting and a fix: "uid 1000 holds 512 of its share of 600 running jobs (…)". */
 #define SHARES_REASON_MAX 256U
-void shares_explain(const Account *account, Resource resource, char ret[SHARES_REASON_MAX]);
+void shares_explain(const ShareAccount *account, Resource resource, char ret[SHARES_REASON_MAX]);
 
 /* Returns the largest amount that an account may hold now. */
-uint64_t shares_find_share(Account *account, Resource resource);
+uint64_t shares_find_share(ShareAccount *account, Resource resource);
 /* Counts a refusal that the caller decided on. */
-void shares_note_refusal(Account *account, Resource resource);
+void shares_note_refusal(ShareAccount *account, Resource resource);
 /* Returns the weight of a user. */
 uint32_t shares_weight(Shares *shares, uint32_t uid);
 

@@ -144,7 +144,7 @@ void holders_deinit(Holders *holders) {
 }
 
 static int begin(Shares *shares, int64_t uid, HolderCharges *ret) {
-        Account *account = shares_open_account(shares, &(Owner){ .uid = (uint32_t)uid, .is_admin = uid == 0 });
+        ShareAccount *account = shares_open_account(shares, &(Owner){ .uid = (uint32_t)uid, .is_admin = uid == 0 });
 
         if (!account)
                 return DATABASE_FULL;

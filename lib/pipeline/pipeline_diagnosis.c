@@ -51,7 +51,7 @@ static bool has_one_worker(const PipelineStage *stage) {
                strncmp(stage->name, "disaggregate", strlen("disaggregate")) == 0;
 }
 
-typedef struct Shares {
+typedef struct StageShares {
         size_t busiest, second, first, last; /* indexes of stages with tasks; n: none */
         double busiest_share, second_share;
         size_t saturated;          /* n: none */
@@ -59,7 +59,7 @@ typedef struct Shares {
         double first_starved, last_blocked;
         double concurrency;  /* of all stages */
         double busy_workers;
-} Shares;
+} StageShares;
 
 /*
  * A library may take the items for all workers of a stage in one place, as SPDL 0.8 does: then at most one call of get waits at a time,
@@ -70,7 +70,7 @@ static double waiting(const StageAccounting *accounting) {
 }
 
 /* Finds a stage with neither a free worker nor a wait for room, whatever its task time: the time of failed tasks is not measured. */
-static void take_saturation(Shares *shares, size_t at, const StageAccounting *accounting) {
+static void take_saturation(StageShares *shares, size_t at, const StageAccounting *accounting) {
         double share = 1 - waiting(accounting) - (isnan(accounting->blocked) ? 0 : accounting->blocked);
 
         if (share <= shares->saturated_share)
@@ -79,7 +79,7 @@ static void take_saturation(Shares *shares, size_t at, const StageAccounting *ac
         shares->saturated_share = share;
 }
 
-static void take_stage(Shares *shares, size_t at, size_t n, const StageAccounting *accounting) {
+static void take_stage(StageShares *shares, size_t at, size_t n, const StageAccounting *accounting) {
         if (shares->first == n) {
                 shares->first = at;
                 shares->first_starved = waiting(accounting);
@@ -101,8 +101,8 @@ static void take_stage(Shares *shares, size_t at, size_t n, const StageAccountin
         }
 }
 
-static Shares collect(const PipelineStage *stages, size_t n) {
-        Shares shares = { .busiest = n, .second = n, .first = n, .last = n, .saturated = n };
+static StageShares collect(const PipelineStage *stages, size_t n) {
+        StageShares shares = { .busiest = n, .second = n, .first = n, .last = n, .saturated = n };
         StageAccounting accounting;
 
         for (size_t i = 0; i < n; i++)
@@ -112,7 +112,7 @@ static Shares collect(const PipelineStage *stages, size_t n) {
 }
 
 /* If the queue of the source has items most of the time, the first stage does not wait for the source: the event loop may be late. */
-static bool is_source_slow(const PipelineStage *stages, size_t n, const Shares *shares) {
+static bool is_source_slow(const PipelineStage *stages, size_t n, const StageShares *shares) {
         double readiness;
 
         if (shares->first == n || !(shares->first_starved >= SHARE_MOST))
@@ -122,7 +122,7 @@ static bool is_source_slow(const PipelineStage *stages, size_t n, const Shares *
 }
 
 /* Sets the limit of a pipeline for which the consumer waits. */
-static void find_limit(PipelineDiagnosis *diagnosis, const PipelineStage *stages, size_t n, const Shares *shares, unsigned n_threads) {
+static void find_limit(PipelineDiagnosis *diagnosis, const PipelineStage *stages, size_t n, const StageShares *shares, unsigned n_threads) {
         if (n_threads > 0 && shares->concurrency > n_threads && shares->busy_workers >= POOL_SHARE * n_threads) {
                 diagnosis->limit = PIPELINE_LIMIT_POOL;
                 diagnosis->direction = PIPELINE_DIRECTION_MORE_THREADS;
@@ -175,7 +175,7 @@ static void find_wait(PipelineDiagnosis *diagnosis, const PipelineStage *sink) {
 
 PipelineDiagnosis pipeline_diagnosis_of(const PipelineStage *stages, size_t n, unsigned n_threads) {
         PipelineDiagnosis ret = { .stage = n, .next_stage = n, .wait_share = NAN, .mean_wait_s = NAN };
-        Shares shares = collect(stages, n);
+        StageShares shares = collect(stages, n);
         const StageQueue *sink = n > 0 ? &stages[n - 1].queue : NULL;
 
         ret.busy_workers = shares.busy_workers;

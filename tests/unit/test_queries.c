@@ -13,7 +13,7 @@
 
 typedef struct Fixture {
         Shares *shares;
-        Account *a, *b;
+        ShareAccount *a, *b;
         Queries queries;
 } Fixture;
 
@@ -41,7 +41,7 @@ static int tear_down(void **state) {
         return 0;
 }
 
-static void put(Fixture *fixture, Account *account, Query *query) {
+static void put(Fixture *fixture, ShareAccount *account, Query *query) {
         *query = (Query){};
         assert_int_equal(shares_charge(account, RESOURCE_QUERIES, 1, &query->charge), 0);
         assert_int_equal(queries_put(&fixture->queries, query), 0);

@@ -356,7 +356,7 @@ static void quotas_name_the_users_and_their_shares(void **state) {
         const SharesConfig config = { .limits = { [RESOURCE_JOBS] = 100, [RESOURCE_QUERIES] = 10 } };
         const Owner host = { .type = OWNER_ADDRESS, .address = { [10] = 0xff, 0xff, 192, 0, 2, 7 } };
         Fixture *fixture = *state;
-        Account *user, *far;
+        ShareAccount *user, *far;
         Charge jobs, none;
 
         shares_configure(fixture->shares, &config);

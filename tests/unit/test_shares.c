@@ -27,7 +27,7 @@ static int tear_down(void **state) {
         return 0;
 }
 
-static Account *open_uid(Shares *shares, uint32_t uid) {
+static ShareAccount *open_uid(Shares *shares, uint32_t uid) {
         Owner owner = OWNER_OF_UID(uid);
 
         owner.is_admin = uid == 0;
@@ -35,7 +35,7 @@ static Account *open_uid(Shares *shares, uint32_t uid) {
 }
 
 /* Charges jobs until one is refused; returns the number charged. */
-static size_t take_all(Account *account, Charge *charges, size_t n_max) {
+static size_t take_all(ShareAccount *account, Charge *charges, size_t n_max) {
         size_t n = 0;
 
         while (n < n_max && shares_charge(account, RESOURCE_QUERIES, 1, &charges[n]) == 0)
@@ -50,7 +50,7 @@ static void release_all(Charge *charges, size_t n) {
 
 static void test_one_user_reaches_half_and_each_next_a_part(void **state) {
         static Charge charges[12][LIMIT];
-        Account *accounts[12];
+        ShareAccount *accounts[12];
         size_t n[12];
 
         for (uint32_t i = 0; i < 12; i++) {
@@ -74,7 +74,7 @@ static void test_one_user_reaches_half_and_each_next_a_part(void **state) {
 
 static void test_administrators_find_the_reserve(void **state) {
         static Charge users[40][LIMIT], admins[LIMIT];
-        Account *root = open_uid(*state, 0), *accounts[40];
+        ShareAccount *root = open_uid(*state, 0), *accounts[40];
         size_t n[40], n_users = 0, n_admins;
 
         for (uint32_t i = 0; i < 40; i++) {
@@ -98,7 +98,7 @@ static void test_administrators_find_the_reserve(void **state) {
 }
 
 static void test_every_user_has_the_floor_while_there_is_room(void **state) {
-        Account *accounts[45];
+        ShareAccount *accounts[45];
         Charge charges[45][3];
         size_t n = 0;
 
@@ -117,7 +117,7 @@ static void test_every_user_has_the_floor_while_there_is_room(void **state) {
 }
 
 static void test_a_charge_grows_within_the_share(void **state) {
-        Account *a = open_uid(*state, 1), *b = open_uid(*state, 2);
+        ShareAccount *a = open_uid(*state, 1), *b = open_uid(*state, 2);
         Charge charge, other;
 
         assert_int_equal(shares_charge(a, RESOURCE_INPUT, 0, &charge), 0);
@@ -141,7 +141,7 @@ static void test_a_charge_grows_within_the_share(void **state) {
 static void test_weights_and_configuration(void **state) {
         static Charge charges[LIMIT];
         SharesConfig changed = config;
-        Account *ci = open_uid(*state, 77);
+        ShareAccount *ci = open_uid(*state, 77);
         size_t n = take_all(ci, charges, LIMIT);
 
         assert_int_equal(n, 480);
@@ -160,7 +160,7 @@ static void test_weights_and_configuration(void **state) {
 static void test_an_administrator_has_an_account_apart(void **state) {
         Owner admin = { .type = OWNER_USER, .uid = 5, .is_admin = true };
         static Charge charges[LIMIT], others[LIMIT];
-        Account *user = open_uid(*state, 5), *account = shares_open_account(*state, &admin);
+        ShareAccount *user = open_uid(*state, 5), *account = shares_open_account(*state, &admin);
         ResourceStats stats[N_RESOURCES];
         size_t n = take_all(user, charges, LIMIT), n_others;
         AccountReport report;
@@ -189,7 +189,7 @@ static void test_an_administrator_has_an_account_apart(void **state) {
 
 static void test_refusals_are_explained_and_reported(void **state) {
         Owner host = { .type = OWNER_ADDRESS, .address = { [10] = 0xff, 0xff, 192, 0, 2, 7 } };
-        Account *far = shares_open_account(*state, &host), *near = open_uid(*state, 9);
+        ShareAccount *far = shares_open_account(*state, &host), *near = open_uid(*state, 9);
         char reason[SHARES_REASON_MAX];
         AccountReport reports[4];
         Charge charge;
@@ -215,7 +215,7 @@ static void test_accounts_of_the_refused_are_bounded(void **state) {
         Charge charge;
 
         for (uint32_t uid = 1; uid <= 2 * SHARES_IDLE_ACCOUNTS_MAX; uid++) {
-                Account *account = open_uid(*state, uid);
+                ShareAccount *account = open_uid(*state, uid);
 
                 assert_int_equal(shares_charge(account, RESOURCE_QUERIES, LIMIT, &charge), SHARES_REFUSED);
                 shares_close_account(account);
@@ -227,7 +227,7 @@ static void test_accounts_of_the_refused_are_bounded(void **state) {
 
 static void *charge_many(void *userdata) {
         for (uint32_t i = 0; i < 20000; i++) {
-                Account *account = open_uid(userdata, i % 7);
+                ShareAccount *account = open_uid(userdata, i % 7);
                 Charge charge;
 
                 if (shares_charge(account, RESOURCE_QUERIES, 100 + i % 5, &charge) == 0)

@@ -11,7 +11,7 @@
 
 typedef struct Fixture {
         Shares *shares;
-        Account *a, *b;
+        ShareAccount *a, *b;
         Turns turns;
         TurnEntry many[3], few; /* connections of users a and b */
 } Fixture;

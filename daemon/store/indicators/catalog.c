@@ -28,7 +28,7 @@ struct Catalog {
         Shares *shares; /* borrowed, or NULL */
         Headroom headrooms[N_USERS]; /* of the running transaction, by uid */
         HeldRows holdings[N_USERS];   /* amounts that the running transaction adds, by uid */
-        Series *series; /* owned */
+        SeriesCache *series; /* owned */
         bool has_unindexed;
         int n_job_models; /* models of jobs; -1: to be counted */
 };
@@ -191,13 +191,13 @@ int catalog_find(Catalog *catalog, Database *database, const CatalogNames *names
 
 /* --- headroom ------------------------------------------------------------------------------------ */
 
-static Account *open_account(Catalog *catalog, int64_t uid) {
+static ShareAccount *open_account(Catalog *catalog, int64_t uid) {
         return shares_open_account(catalog->shares, &(Owner){ .uid = (uint32_t)uid, .is_admin = uid == 0 });
 }
 
 static int read_headroom(Catalog *catalog, Database *database, int64_t uid, Headroom *ret) {
         HolderCounts counts;
-        Account *account;
+        ShareAccount *account;
         int r;
 
         r = holders_read(database, uid, &counts);
@@ -231,7 +231,7 @@ int catalog_find_headroom(Catalog *catalog, Database *database, int64_t uid, boo
 }
 
 void catalog_note_refusal(Catalog *catalog, int64_t uid, Resource resource) {
-        Account *account = open_account(catalog, uid);
+        ShareAccount *account = open_account(catalog, uid);
 
         if (account)
                 shares_note_refusal(account, resource);
@@ -284,7 +284,7 @@ bool catalog_take_unindexed(Catalog *catalog) {
         return has_unindexed;
 }
 
-Series *catalog_series(Catalog *catalog) {
+SeriesCache *catalog_series(Catalog *catalog) {
         return catalog->series;
 }
 

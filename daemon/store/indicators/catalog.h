@@ -66,7 +66,7 @@ void catalog_note_unindexed(Catalog *catalog);
 /* True once after a note, or after a result whose predecessors could be indexed but are not indexed. */
 bool catalog_take_unindexed(Catalog *catalog);
 /* Returns the series of all names. Borrowed. */
-Series *catalog_series(Catalog *catalog);
+SeriesCache *catalog_series(Catalog *catalog);
 /* Returns the number of models of jobs, which is set to -1, not counted yet, whenever entries are forgotten. Borrowed. */
 int *catalog_job_models(Catalog *catalog);
 /* Writes the counts; must run before a commit. 0 or an outcome of database.h. */

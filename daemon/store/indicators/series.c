@@ -19,13 +19,13 @@ typedef struct SeriesSlot {
         Buffer key; /* owned; packed */
 } SeriesSlot;
 
-struct Series {
+struct SeriesCache {
         SeriesSlot slots[N_SLOTS];
         Buffer key; /* of the current call */
 };
 
-int series_new(Series **ret) {
-        Series *series = calloc(1, sizeof(*series));
+int series_new(SeriesCache **ret) {
+        SeriesCache *series = calloc(1, sizeof(*series));
 
         if (!series)
                 return -ENOMEM;
@@ -34,7 +34,7 @@ int series_new(Series **ret) {
         return 0;
 }
 
-Series *series_free(Series *series) {
+SeriesCache *series_free(SeriesCache *series) {
         if (!series)
                 return NULL;
 
@@ -45,7 +45,7 @@ Series *series_free(Series *series) {
         return NULL;
 }
 
-void series_forget(Series *series) {
+void series_forget(SeriesCache *series) {
         for (size_t i = 0; i < N_SLOTS; i++)
                 series->slots[i].is_used = false;
 }
@@ -57,7 +57,7 @@ static void put_text(Buffer *buffer, Field text) {
                 buffer_put(buffer, text.text, (size_t)text.n);
 }
 
-static int write_key(Series *series, const SeriesKey *key) {
+static int write_key(SeriesCache *series, const SeriesKey *key) {
         Buffer *buffer = &series->key;
 
         buffer_clear(buffer);
@@ -200,7 +200,8 @@ static void remember(SeriesSlot *slot, const Buffer *key, const SeriesEntry *ent
         slot->entry = *entry;
 }
 
-int series_find(Series *series, Database *database, const SeriesKey *key, const void *result_id, int64_t *n_new_max, SeriesEntry *ret) {
+int series_find(SeriesCache *series, Database *database, const SeriesKey *key, const void *result_id, int64_t *n_new_max,
+                SeriesEntry *ret) {
         SeriesEntry entry;
         SeriesSlot *slot;
         uint64_t hash;

@@ -12,11 +12,11 @@
 #include "store/database.h"
 #include "store/pack.h"
 
-typedef struct Series Series;
+typedef struct SeriesCache SeriesCache;
 
 /* 0 or -ENOMEM. */
-int series_new(Series **ret);
-Series *series_free(Series *series);
+int series_new(SeriesCache **ret);
+SeriesCache *series_free(SeriesCache *series);
 
 typedef struct SeriesKey {
         int64_t name, component, uid;
@@ -35,9 +35,10 @@ typedef struct SeriesEntry {
  * only finds, and the id may be 0. n_new_max: the number of series that may still be inserted, which is decremented; NULL: any
  * number. 0 or an outcome of database.h, as for all functions below; DATABASE_QUOTA: *n_new_max is used up.
  */
-int series_find(Series *series, Database *database, const SeriesKey *key, const void *result_id, int64_t *n_new_max, SeriesEntry *ret);
+int series_find(SeriesCache *series, Database *database, const SeriesKey *key, const void *result_id, int64_t *n_new_max,
+                SeriesEntry *ret);
 /* Forgets the ids: after a rollback, or when series were removed. */
-void series_forget(Series *series);
+void series_forget(SeriesCache *series);
 
 typedef struct Point {
         int64_t series, row;

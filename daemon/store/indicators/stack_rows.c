@@ -236,7 +236,7 @@ static Field column_field(const Prepared *at, int i) {
 }
 
 /* Moves the point of a row to the series of the stack. at: the row's series. */
-static int move_point(Database *database, Series *series, const Prepared *at, int64_t row, int64_t old_series, int64_t stack,
+static int move_point(Database *database, SeriesCache *series, const Prepared *at, int64_t row, int64_t old_series, int64_t stack,
                       int64_t *n_new_max, int64_t *ret) {
         const SeriesKey key = {
                 .name = column_i64(at, SERIES_NAME), .component = column_i64(at, SERIES_COMPONENT), .uid = column_i64(at, SERIES_UID),
@@ -261,7 +261,7 @@ static int move_point(Database *database, Series *series, const Prepared *at, in
         return r == 0 ? series_remove_point(database, old_series, point.time_ms, row) : r;
 }
 
-static int complete(Database *database, Series *series, int64_t row, int64_t old_series, int64_t stack, int64_t *n_new_max) {
+static int complete(Database *database, SeriesCache *series, int64_t row, int64_t old_series, int64_t stack, int64_t *n_new_max) {
         Prepared *at = database_prepare(database, &series_of_result, FIELDS(field_i64(row)));
         int64_t new_series = old_series;
         int r, of_end;
@@ -276,7 +276,8 @@ static int complete(Database *database, Series *series, int64_t row, int64_t old
         return r != 0 ? r : database_run(database, &stored_update, FIELDS(field_i64(row), field_i64(stack), field_i64(new_series)));
 }
 
-int stack_rows_complete(Database *database, Series *series, const SentAgain *sent, int64_t stack, int64_t *n_new_max, StoredAgain *ret) {
+int stack_rows_complete(Database *database, SeriesCache *series, const SentAgain *sent, int64_t stack, int64_t *n_new_max,
+                        StoredAgain *ret) {
         Prepared *find = database_prepare(database, &stored_find, FIELDS(sent->id, field_u64(sent->uid)));
         int64_t row, old_stack, old_series;
         int r;
