@@ -212,5 +212,23 @@ size_t codec_encode_hello_reply(uint64_t sequence, const Greeting *greeting, uin
 _Static_assert(CODEC_REPLY_MAX >= FRAME_HEADER_MAX + 128 + 256 + 64, "a reply to hello with all its texts fits");
 _Static_assert(CODEC_REPLY_MAX >= FRAME_HEADER_MAX + COMPLAINT_PATH_MAX + COMPLAINT_TEXT_MAX + JOB_ID_MAX + PHASE_NAME_MAX + 64,
                "every other one does");
-_Static_assert(PERFD__V1__STATUS__UNSUPPORTED == (int)STATUS_UNSUPPORTED, "the wire's numbers are the model's");
-_Static_assert(PERFD__V1__ENCLOSURE__FOUND == (int)ENCLOSURE_FOUND, "the wire's numbers are the model's");
+
+#define SAME_NUMBER(WIRE, MODEL, name) _Static_assert((int)WIRE##__##name == (int)MODEL##_##name, "the wire's numbers are the model's")
+#define SAME_STATUS(name) SAME_NUMBER(PERFD__V1__STATUS, STATUS, name)
+#define SAME_ENCLOSURE(name) SAME_NUMBER(PERFD__V1__ENCLOSURE, ENCLOSURE, name)
+SAME_STATUS(OK);
+SAME_STATUS(DUPLICATE);
+SAME_STATUS(INVALID);
+SAME_STATUS(TOO_LARGE);
+SAME_STATUS(QUOTA);
+SAME_STATUS(UNAVAILABLE);
+SAME_STATUS(DENIED);
+SAME_STATUS(NOT_FOUND);
+SAME_STATUS(UNSUPPORTED);
+_Static_assert(N_STATUSES == STATUS_UNSUPPORTED + 1, "each status has a number on the wire");
+SAME_ENCLOSURE(NONE);
+SAME_ENCLOSURE(SCOPE);
+SAME_ENCLOSURE(CGROUP);
+SAME_ENCLOSURE(SUBREAPER);
+SAME_ENCLOSURE(FOUND);
+_Static_assert(N_ENCLOSURES == ENCLOSURE_FOUND + 1, "each means has a number on the wire");

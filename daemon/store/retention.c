@@ -117,6 +117,7 @@ static void add_table(Removable *removable, const StoreTable *table) {
         assert(i < N_ELEMENTS(removable->tables) && table->remove && table->run && !table->expire == !table->keep);
         for (; i > 0 && removable->tables[i - 1]->removal_order > table->removal_order; i--)
                 removable->tables[i] = removable->tables[i - 1];
+        assert(i == 0 || removable->tables[i - 1]->removal_order < table->removal_order);
         removable->tables[i] = table;
 }
 

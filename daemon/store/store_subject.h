@@ -36,7 +36,7 @@ typedef struct StoreTable {
         const char *checks[TABLE_CHECKS_MAX];
 
         /* Retention; NULL and 0 for a table whose rows are removed with the rows of another table, or never. */
-        unsigned removal_order;   /* tables of a lower order lose their rows first when space is needed */
+        unsigned removal_order;   /* tables of a lower order lose their rows first when space is needed; each table has its own */
         size_t keep;              /* offset in StoreConfig of how long rows are kept, in ns; 0 if expire is NULL */
         const Statement *remove;  /* removes the oldest rows, ?1 at most; never NULL with a removal_order */
         const Statement *remove_of_user; /* or NULL: as above, for rows of user ?2 only */
