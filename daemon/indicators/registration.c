@@ -190,7 +190,8 @@ static int put_registered(const Registry *registry, const Request *request, cons
                 return -ENOMEM;
         for (size_t i = 0; i < asked->n; i++)
                 models[i] = &asked->items[i].model->model;
-        return store_put(registry->store, model_rows_pack(&rows, clock_realtime_ns() / NS_PER_MS, cookie_of(REGISTRATION_REGISTER, ticket)));
+        return store_put(registry->store,
+                         model_rows_pack(&rows, clock_realtime_ns() / NS_PER_MS, cookie_of(REGISTRATION_REGISTER, ticket)));
 }
 
 static int place_register(void *state, const Request *request, Ticket ticket, Answer *ret) {

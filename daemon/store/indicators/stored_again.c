@@ -251,5 +251,7 @@ int stored_again_specify(Database *database, const SentAgain *sent, int64_t spec
                 return r;
 
         *ret = stored != 0 ? STORED_AGAIN_DIFFERS : STORED_AGAIN_COMPLETED;
-        return stored != 0 ? 0 : database_run(database, &specification_set, FIELDS(sent->id, field_u64(sent->uid), field_i64(specification)));
+        if (stored != 0)
+                return 0;
+        return database_run(database, &specification_set, FIELDS(sent->id, field_u64(sent->uid), field_i64(specification)));
 }
