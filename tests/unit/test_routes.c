@@ -160,7 +160,7 @@ static void the_words_of_tables_are_described(void **state) {
                 { sample_disk_class_names, N_DISK_CLASSES, 1 },
                 { sample_net_class_names, N_NET_CLASSES, 1 },
         };
-        scoped(freep) char *text = strdup(asset_openapi_json);
+        scoped(freep) char *text = strdup(openapi_json);
         char *end = text;
 
         (void)state;

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Checks, copies and salvages the database, also while perfd runs
- *
- * The program perfd does the work, because only perfd is linked to SQLite: perfctl would start more slowly with this library. The files
- * are read by their path and with the permissions of the user; a running perfd is asked only for its directory.
- */
+#include "client/commands/node/db_program.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -15,20 +10,15 @@
 #include "client/api/answer.h"
 #include "client/api/api_query.h"
 #include "client/cli/message.h"
-#include "client/commands/commands.h"
 #include "util/clock.h"
 
 #define ASKING_NS (2 * NS_PER_S)
 
-typedef struct DbOptions {
-        const char *config, *directory;
-} DbOptions;
-
-static const Option options_table[] = {
-        { "config", 0, "FILE", "Configuration file of perfd, if perfd is not running", OPTION_TEXT(DbOptions, config),
+const Option db_program_options[] = {
+        { "config", 0, "FILE", "Configuration file of perfd, if perfd is not running", OPTION_TEXT(DbProgramOptions, config),
           .value = OPTION_VALUE_FILE },
         { "directory", 0, "DIRECTORY", "Directory of the database (default: as used by the running perfd, otherwise as configured)",
-          OPTION_TEXT(DbOptions, directory), .value = OPTION_VALUE_DIRECTORY },
+          OPTION_TEXT(DbProgramOptions, directory), .value = OPTION_VALUE_DIRECTORY },
         {},
 };
 
@@ -62,8 +52,8 @@ static void start_perfd(char *const words[]) {
         (void)execvp("perfd", words);
 }
 
-static int db_run(const CommandLine *line) {
-        const DbOptions *options = line->options;
+int db_program_run(const CommandLine *line) {
+        const DbProgramOptions *options = line->options;
         char directory[PATH_MAX], *words[12];
         const char *state = options->directory;
         size_t n = 0;
@@ -91,41 +81,3 @@ static int db_run(const CommandLine *line) {
         message_print("cannot start perfd, which is needed to read the database: %s", strerrordesc_np(errno));
         return EXIT_FAILED;
 }
-
-const Command cmd_db_check = {
-        .name = "db check",
-        .arguments = "[FILE]",
-        .summary = "Check the database for damage",
-        .help = "Reads all pages of the database, or of FILE, and prints all errors. Exits with 1 if there are any.",
-        .examples = { "perfctl db check", "perfctl db check perfd.db.salvaged-2026-11-22T14:00:00Z" },
-        COMMAND_OPTIONS(DbOptions, options_table),
-        .n_arguments_max = 1,
-        .value = OPTION_VALUE_FILE,
-        .run = db_run,
-};
-
-const Command cmd_db_backup = {
-        .name = "db backup",
-        .arguments = "FILE",
-        .summary = "Copy the database",
-        .help = "Writes a consistent copy without unused pages. FILE must not exist; it appears when the copy is complete and on disk.",
-        .examples = { "perfctl db backup /backup/perfd.db" },
-        COMMAND_OPTIONS(DbOptions, options_table),
-        .n_arguments_min = 1,
-        .n_arguments_max = 1,
-        .value = OPTION_VALUE_FILE,
-        .run = db_run,
-};
-
-const Command cmd_db_salvage = {
-        .name = "db salvage",
-        .arguments = "DAMAGED FILE",
-        .summary = "Move the readable rows of a damaged database to a new one",
-        .help = "Reads DAMAGED page by page, and skips damaged pages. perfd does this automatically with its own database.",
-        .examples = { "perfctl db salvage perfd.db.damaged-2026-11-22T14:00:00Z new.db" },
-        COMMAND_OPTIONS(DbOptions, options_table),
-        .n_arguments_min = 2,
-        .n_arguments_max = 2,
-        .value = OPTION_VALUE_FILE,
-        .run = db_run,
-};

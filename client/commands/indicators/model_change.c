@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/commands/indicators/model_change.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "client/cli/command.h"
+#include "client/cli/message.h"
+
+const Option model_change_options[] = {
+        OPTION_ROW_TIMEOUT(ModelChangeOptions, timeout_ns),
+        {},
+};
+
+/* Removes the request from a field path: "results.rate.type" from "register.results.rate.type". */
+static const char *place_of(const Complaint *complaint) {
+        const char *dot = strchr(complaint->path, '.');
+
+        return dot ? dot + 1 : complaint->path;
+}
+
+int model_change_refuse(const Courier *courier, const Delivery *delivery, const char *name, const char *change, int outcome) {
+        const Complaint *complaint = &delivery->reply.complaint;
+        char reason[DELIVERY_TEXT_MAX];
+
+        assert(outcome != 0);
+        if (outcome < 0)
+                return command_fail(outcome);
+        if (outcome != DELIVERY_REFUSED) {
+                delivery_explain(delivery, courier, reason);
+                message_print("%s", reason);
+                return delivery->error < 0 ? EXIT_UNREACHABLE : EXIT_FAILED;
+        }
+
+        if (delivery->reply.status == STATUS_UNSUPPORTED)
+                message_print("the model of %s was not %s: this version of perfd does not support it", name, change);
+        else
+                message_print("the model of %s was not %s: %s%s%s", name, change, place_of(complaint), complaint->path[0] ? ": " : "",
+                    complaint->text[0] ? complaint->text : request_status_name(delivery->reply.status));
+        return EXIT_FAILED;
+}
+
+void model_change_put(Screen *screen, const char *name, const char *component, const char *change) {
+        (void)screen_text(screen, name);
+        if (component) {
+                buffer_puts(screen->out, " of ");
+                (void)screen_text(screen, component);
+        }
+        buffer_printf(screen->out, ": %s\n", change);
+}
