@@ -205,8 +205,7 @@ static int deliver_unnamed(RunJob *run) {
         for (size_t i = 0; i < series->n_unnamed && r >= 0; i++) {
                 r = run_series_name(series, &series->unnamed[i], sha256);
                 if (r == RUN_SERIES_NO_NAME)
-                        message_print("failed run not recorded: '%s' is not a valid name of an indicator; use --indicator-name",
-                                      series->name);
+                        message_print("failed run not recorded: '%s' is not a valid indicator name; use --indicator-name", series->name);
                 else if (r == 0)
                         r = deliver_results(run, &series->unnamed[i], false);
         }
