@@ -5,29 +5,8 @@
 #include <string.h>
 
 #include "util/clock.h"
+#include "util/openmetrics.h"
 #include "util/scoped.h"
-
-/* Writes letters, digits and _; another character becomes _. */
-static void put_name(Buffer *out, const char *text) {
-        if (*text >= '0' && *text <= '9')
-                buffer_putc(out, '_');
-        for (; *text; text++) {
-                bool is_letter = (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z');
-
-                buffer_putc(out, is_letter || (*text >= '0' && *text <= '9') ? *text : '_');
-        }
-}
-
-static void put_escaped(Buffer *out, const char *text) {
-        for (; *text; text++) {
-                if (*text == '\n')
-                        buffer_puts(out, "\\n");
-                else if (*text == '\\' || *text == '"')
-                        buffer_printf(out, "\\%c", *text);
-                else
-                        buffer_putc(out, *text);
-        }
-}
 
 /* --- samples -------------------------------------------------------------------------------------- */
 
@@ -39,9 +18,9 @@ static void put_label(Buffer *out, const char *key, const Value *value) {
         else
                 value_write_json(value, &(Json){ .out = &text });
         buffer_puts(out, out->n > 0 ? "," : "");
-        put_name(out, key);
+        openmetrics_put_name(out, key);
         buffer_puts(out, "=\"");
-        put_escaped(out, text.text ?: "");
+        openmetrics_put_escaped(out, text.text ?: "");
         buffer_putc(out, '"');
 }
 
@@ -148,10 +127,10 @@ static void put_head(Buffer *out, const char *family, const Value *declared) {
         if (!help && !unit)
                 return;
         buffer_printf(out, "# HELP %s ", family);
-        put_escaped(out, help ?: "");
+        openmetrics_put_escaped(out, help ?: "");
         if (unit) {
                 buffer_printf(out, "%s(in ", help ? " " : "");
-                put_escaped(out, unit);
+                openmetrics_put_escaped(out, unit);
                 buffer_putc(out, ')');
         }
         buffer_putc(out, '\n');
@@ -175,10 +154,10 @@ static void put_family(Buffer *out, const KpiSet *set, const KpiIndicator *indic
         scoped(buffer_deinit) Buffer family = {}, rows = {};
 
         if (is_clash(set, indicator, family_of(indicator, declared->key))) {
-                put_name(&family, indicator->name);
+                openmetrics_put_name(&family, indicator->name);
                 buffer_putc(&family, '_');
         }
-        put_name(&family, family_of(indicator, declared->key));
+        openmetrics_put_name(&family, family_of(indicator, declared->key));
         if (!family.text)
                 return;
         put_rows(&rows, family.text, indicator, declared->key);

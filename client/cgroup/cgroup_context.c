@@ -15,13 +15,6 @@
 
 /* --- files ---------------------------------------------------------------------------------------- */
 
-/* NULL when it cannot be read. Caller frees. */
-static char *read_text(int root_fd, const char *path) {
-        char *text;
-
-        return file_read_at(root_fd, path, TEXT_BYTES_MAX, &text, NULL) == 0 ? text : NULL;
-}
-
 static bool exists(int root_fd, const char *path) {
         return faccessat(root_fd, path, F_OK, 0) == 0;
 }
@@ -148,7 +141,7 @@ static char *read_limit(int root_fd, const char *mount, const char *controller, 
                 n = asprintf(&name, "sys/fs/cgroup/%s%.*s/%s", controller, (int)n_path, path, file);
         else
                 n = asprintf(&name, "%s%.*s/%s", mount ?: "", (int)n_path, path, file);
-        text = n >= 0 ? read_text(root_fd, name) : NULL;
+        text = n >= 0 ? file_read_text(root_fd, name, TEXT_BYTES_MAX) : NULL;
         return text && is_limit(text) ? TAKE(text) : NULL;
 }
 
@@ -233,7 +226,7 @@ static void read_group(CgroupContext *ret, int root_fd, const char *mount, const
 
 /* A container may see the machine's sockets, but not the machine's process 1 in the place that it has there. */
 static bool is_manager_ours(int root_fd, const char *mount) {
-        scoped(freep) char *lines = read_text(root_fd, "proc/1/cgroup");
+        scoped(freep) char *lines = file_read_text(root_fd, "proc/1/cgroup", TEXT_BYTES_MAX);
         char path[CGROUP_CONTEXT_PATH_MAX] = "";
 
         if (lines)

@@ -328,7 +328,7 @@ int deliver_model_removal(Courier *courier, const char *name, const char *compon
         return deliver_frame(courier, codec_encode_unregister(sequence, name, component, &frame), &frame, sequence, true, ret);
 }
 
-int deliver_pipeline_report(Courier *courier, const PipelineReport *report, Delivery *ret) {
+static int deliver_pipeline_report(Courier *courier, const PipelineReport *report, Delivery *ret) {
         scoped(buffer_deinit) Buffer frame = {};
         uint64_t sequence = wire_next_sequence(&courier->wire);
         int r;
@@ -336,6 +336,20 @@ int deliver_pipeline_report(Courier *courier, const PipelineReport *report, Deli
         r = deliver_frame(courier, codec_encode_pipeline_report(sequence, report, &frame), &frame, sequence, true, ret);
         if (r == 0)
                 utf8_copy(ret->remark, sizeof(ret->remark), ret->reply.complaint.text);
+        return r;
+}
+
+int deliver_pipeline_pending(Courier *courier, const JobRef *job, PipelinePending *pending, uint64_t *n_sent, Delivery *ret) {
+        PipelineReport report = pipeline_pending_report(pending);
+        int r;
+
+        report.job = job->id;
+        report.is_job_inherited = job->is_inherited;
+        r = deliver_pipeline_report(courier, &report, ret);
+        if (r == 0)
+                *n_sent += report.n_intervals + report.n_events;
+        if (r == 0 || r == DELIVERY_REFUSED)
+                pipeline_pending_remove(pending, &report);
         return r;
 }
 

@@ -15,6 +15,7 @@
 
 #include "client/deliver/spool.h"
 #include "client/wire/wire.h"
+#include "pipeline/pipeline_pending.h"
 
 typedef struct Courier {
         Wire wire;
@@ -61,8 +62,11 @@ int deliver_models(Courier *courier, const Value *const *models, size_t n_models
 /* Removes a registered model. component: "" for the model without a component. */
 int deliver_model_removal(Courier *courier, const char *name, const char *component, Delivery *ret);
 
-/* Sends intervals of the stages of a data pipeline. Those that are sent again are ignored. Never spooled. */
-int deliver_pipeline_report(Courier *courier, const PipelineReport *report, Delivery *ret);
+/*
+ * Sends those of a data pipeline's statistics that fit into one report, and removes them when perfd has stored or refused them.
+ * Intervals that are sent again are ignored. Never spooled. Adds the number of stored intervals and events to *n_sent.
+ */
+int deliver_pipeline_pending(Courier *courier, const JobRef *job, PipelinePending *pending, uint64_t *n_sent, Delivery *ret);
 
 /* Lets perfd read its configuration files again. Never spooled. */
 int deliver_reload(Courier *courier, Delivery *ret);

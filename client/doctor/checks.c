@@ -71,13 +71,6 @@ CheckState checks_worst(const Checks *checks) {
 
 /* --- files ---------------------------------------------------------------------------------------- */
 
-/* Returns the content of a file; NULL if it cannot be read. Caller frees. */
-static char *read_text(int root_fd, const char *path) {
-        char *text;
-
-        return file_read_at(root_fd, path, TEXT_BYTES_MAX, &text, NULL) == 0 ? text : NULL;
-}
-
 static bool exists(int root_fd, const char *path) {
         return faccessat(root_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
@@ -119,7 +112,7 @@ static bool mount_parse(const char *line, CheckMount *ret) {
 #define KERNEL_MINOR_MIN 4U
 
 static void check_kernel(Checks *checks, int root_fd) {
-        scoped(freep) char *release = read_text(root_fd, "proc/sys/kernel/osrelease");
+        scoped(freep) char *release = file_read_text(root_fd, "proc/sys/kernel/osrelease", TEXT_BYTES_MAX);
         unsigned major, minor;
         Check *check;
 
@@ -157,7 +150,7 @@ static void check_pressure(Checks *checks, int root_fd) {
         }
 
         check_detail(check, "%s: %s", absent, strerrordesc_np(-r));
-        command_line = read_text(root_fd, "proc/cmdline");
+        command_line = file_read_text(root_fd, "proc/cmdline", TEXT_BYTES_MAX);
         if (r == -EACCES || r == -EPERM)
                 fix = "run perfd outside the container, or allow it to read /proc/pressure";
         else if (command_line && has_word(command_line, "psi=0", BLANKS))
@@ -166,7 +159,7 @@ static void check_pressure(Checks *checks, int root_fd) {
 }
 
 static void check_delays(Checks *checks, int root_fd) {
-        scoped(freep) char *text = read_text(root_fd, "proc/sys/kernel/task_delayacct");
+        scoped(freep) char *text = file_read_text(root_fd, "proc/sys/kernel/task_delayacct", TEXT_BYTES_MAX);
 
         if (text)
                 check_detail(checks_add(checks, "task delays"), "accounting is %s; perfd does not need it", text[0] == '0' ? "off" : "on");
@@ -239,7 +232,7 @@ static void check_controllers(Checks *checks, int root_fd, const CheckCgroups *g
         if (!groups->v2[0] || groups->n_v1 > 0)
                 return;
         snprintf(path, sizeof(path), "%s/cgroup.controllers", groups->v2 + 1);
-        words = read_text(root_fd, path);
+        words = file_read_text(root_fd, path, TEXT_BYTES_MAX);
         if (!words)
                 return;
 
@@ -285,7 +278,7 @@ static void suggest_fix_of_group(Check *check, const char *effect, const char *g
 
 /* Jobs started from here use the cgroup of this process, whose files determine what perfd can measure. */
 static void check_own_group(Checks *checks, int root_fd, const CheckCgroups *groups) {
-        scoped(freep) char *lines = read_text(root_fd, "proc/self/cgroup"), *words = NULL;
+        scoped(freep) char *lines = file_read_text(root_fd, "proc/self/cgroup", TEXT_BYTES_MAX), *words = NULL;
         const char *line = lines ? strstr(lines, "0::") : NULL;
         char path[PATH_MAX], group[512] = "", absent[64];
         Check *check;
@@ -294,7 +287,7 @@ static void check_own_group(Checks *checks, int root_fd, const CheckCgroups *gro
                 return;
         /* Groups outside the cgroup namespace are not visible. */
         snprintf(path, sizeof(path), "%s%s/cgroup.controllers", groups->v2 + 1, group);
-        words = strstr(group, "/..") ? NULL : read_text(root_fd, path);
+        words = strstr(group, "/..") ? NULL : file_read_text(root_fd, path, TEXT_BYTES_MAX);
         if (!words)
                 return;
 
@@ -354,8 +347,8 @@ static void check_hidden_processes(Checks *checks, const char *mounts) {
 
 static void check_container(Checks *checks, int root_fd) {
         static const char *const hints[] = { "docker", "kubepods", "containerd", "libpod", "/lxc/", "lxc.payload" };
-        scoped(freep) char *group = read_text(root_fd, "proc/1/cgroup");
-        scoped(freep) char *release = read_text(root_fd, "proc/sys/kernel/osrelease");
+        scoped(freep) char *group = file_read_text(root_fd, "proc/1/cgroup", TEXT_BYTES_MAX);
+        scoped(freep) char *release = file_read_text(root_fd, "proc/sys/kernel/osrelease", TEXT_BYTES_MAX);
         Check *check = checks_add(checks, "machine");
         const char *found = NULL;
 
@@ -383,7 +376,7 @@ static void check_container(Checks *checks, int root_fd) {
 }
 
 static void check_open_files(Checks *checks, int root_fd) {
-        scoped(freep) char *text = read_text(root_fd, "proc/sys/fs/file-nr");
+        scoped(freep) char *text = file_read_text(root_fd, "proc/sys/fs/file-nr", TEXT_BYTES_MAX);
         uint64_t n, n_max;
         Check *check;
 
@@ -451,7 +444,7 @@ static void check_unit(Checks *checks, int root_fd, const char *unit, const char
 /* --- all checks ----------------------------------------------------------------------------------- */
 
 void checks_add_tree(Checks *checks, int root_fd) {
-        scoped(freep) char *mounts = read_text(root_fd, "proc/self/mountinfo");
+        scoped(freep) char *mounts = file_read_text(root_fd, "proc/self/mountinfo", TEXT_BYTES_MAX);
         CheckCgroups groups;
 
         check_kernel(checks, root_fd);

@@ -10,6 +10,7 @@
 #include "document/expression.h"
 #include "util/array.h"
 #include "util/buffer.h"
+#include "util/openmetrics.h"
 #include "util/scoped.h"
 #include "util/utf8.h"
 
@@ -31,17 +32,6 @@ void live_kpis_deinit(LiveKpis *kpis) {
 
 /* --- texts ---------------------------------------------------------------------------------------- */
 
-/* Writes letters, digits and _; another character becomes _. */
-static void put_name(const char *text, Buffer *out) {
-        if (*text >= '0' && *text <= '9')
-                buffer_putc(out, '_');
-        for (; *text; text++) {
-                bool is_letter = (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z');
-
-                buffer_putc(out, is_letter || (*text >= '0' && *text <= '9') ? *text : '_');
-        }
-}
-
 /* Writes up to LIVE_KPIS_HELP_MAX bytes for a line of help, where quotes, backslashes and unsafe characters have no place. */
 static void put_help(const char *text, Buffer *out) {
         size_t n = strnlen(text, LIVE_KPIS_HELP_MAX + 1), n_character;
@@ -57,18 +47,6 @@ static void put_help(const char *text, Buffer *out) {
         }
 }
 
-static void put_escaped(const char *text, Buffer *out) {
-        while (*text) {
-                char plain[UTF8_SAFE_MAX];
-                size_t n = utf8_make_plain(text, strnlen(text, UTF8_SAFE_MAX), plain);
-
-                if (*plain == '\\' || *plain == '"')
-                        buffer_putc(out, '\\');
-                buffer_puts(out, *plain == '\n' ? "\\n" : plain);
-                text += n;
-        }
-}
-
 /*
  * Two parameters may have the same name as a label: the first has it. Names that begin with two underscores are Prometheus' own, which
  * refuses the whole scrape because of them.
@@ -76,13 +54,13 @@ static void put_escaped(const char *text, Buffer *out) {
 static void put_label(const char *key, const char *value, Buffer *out) {
         scoped(buffer_deinit) Buffer label = {}, name = {};
 
-        put_name(key, &name);
+        openmetrics_put_name(&name, key);
         buffer_printf(&label, ",%s%s=\"", strncmp(name.text ?: "", "__", 2) == 0 ? "parameter" : "", name.text ?: "");
         if (!label.text || (out->text && strstr(out->text, label.text)) ||
             (out->text && strncmp(out->text, label.text + 1, label.n - 1) == 0))
                 return;
         buffer_puts(out, out->n > 0 ? label.text : label.text + 1);
-        put_escaped(value, out);
+        openmetrics_put_escaped(out, value);
         buffer_putc(out, '"');
 }
 
@@ -111,7 +89,7 @@ static void put_labels(const Submission *item, Buffer *out) {
 static char *name_of(const char *text) {
         Buffer name = {};
 
-        put_name(text, &name);
+        openmetrics_put_name(&name, text);
         return buffer_take(&name);
 }
 
@@ -319,7 +297,7 @@ static size_t put_family(Buffer *texts, const LiveKpi *kpi, bool is_clash) {
         size_t at = texts->n;
 
         if (is_clash) {
-                put_name(kpi->indicator, texts);
+                openmetrics_put_name(texts, kpi->indicator);
                 buffer_putc(texts, '_');
         }
         buffer_put(texts, kpi->base, strlen(kpi->base) + 1);

@@ -49,6 +49,12 @@ int file_read_at(int dir_fd, const char *path, size_t n_max, char **ret, size_t 
         return 0;
 }
 
+char *file_read_text(int dir_fd, const char *path, size_t n_max) {
+        char *text;
+
+        return file_read_at(dir_fd, path, n_max, &text, NULL) == 0 ? text : NULL;
+}
+
 DIR *file_open_list(int dir_fd, const char *path) {
         scoped(closep) int fd = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         DIR *list = fd >= 0 ? fdopendir(fd) : NULL;

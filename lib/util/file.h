@@ -19,6 +19,9 @@
  */
 int file_read_at(int dir_fd, const char *path, size_t n_max, char **ret, size_t *ret_n);
 
+/* Returns the text of a file of at most n_max bytes, or NULL if it cannot be read. Caller frees. */
+char *file_read_text(int dir_fd, const char *path, size_t n_max);
+
 /* Opens a directory relative to dir_fd for listing. Returns NULL with errno set on failure. Caller closes. */
 DIR *file_open_list(int dir_fd, const char *path);
 static inline void closedirp(DIR **list) {

@@ -52,14 +52,11 @@ static void import_deinit(SpdlImport *import) {
 /* Sends all that waits. Returns an exit status, or < 0. */
 static int send_pending(SpdlImport *import) {
         while (!pipeline_pending_is_empty(&import->pending)) {
-                PipelineReport report = pipeline_pending_report(&import->pending);
                 char reason[DELIVERY_TEXT_MAX];
                 Delivery delivery;
                 int r;
 
-                report.job = import->job.id;
-                report.is_job_inherited = import->job.is_inherited;
-                r = deliver_pipeline_report(&import->courier, &report, &delivery);
+                r = deliver_pipeline_pending(&import->courier, &import->job, &import->pending, &import->n_sent, &delivery);
                 if (r < 0)
                         return r;
                 if (r != 0) {
@@ -70,8 +67,6 @@ static int send_pending(SpdlImport *import) {
                 if (delivery.remark[0] && !import->is_remarked)
                         message_print("%s: %s", import->file, delivery.remark);
                 import->is_remarked |= delivery.remark[0] != '\0';
-                import->n_sent += report.n_intervals + report.n_events;
-                pipeline_pending_remove(&import->pending, &report);
         }
         return EXIT_DONE;
 }

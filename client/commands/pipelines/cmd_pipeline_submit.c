@@ -185,22 +185,17 @@ static int read_some(Feed *feed) {
 
 /* Keeps the statistics that perfd cannot accept now. Returns 0 or < 0. */
 static int send_one(Feed *feed) {
-        PipelineReport report = pipeline_pending_report(&feed->pending);
         char reason[DELIVERY_TEXT_MAX];
         Delivery delivery;
         int r;
 
-        report.job = feed->job.id;
-        report.is_job_inherited = feed->job.is_inherited;
-        r = deliver_pipeline_report(&feed->courier, &report, &delivery);
+        r = deliver_pipeline_pending(&feed->courier, &feed->job, &feed->pending, &feed->n_sent, &delivery);
         if (r < 0)
                 return r;
         if (r == 0) {
                 if (delivery.remark[0] && !feed->is_away) /* a report that is sent again may have been stored before */
                         message_print("%s", delivery.remark);
-                feed->n_sent += report.n_intervals + report.n_events;
                 feed->is_away = false;
-                pipeline_pending_remove(&feed->pending, &report);
                 return 0;
         }
 
@@ -209,7 +204,6 @@ static int send_one(Feed *feed) {
                 message_print("%s", reason);
                 feed->is_refused = true;
                 feed->n_complaints++;
-                pipeline_pending_remove(&feed->pending, &report);
                 return 0;
         }
         if (!feed->is_away)

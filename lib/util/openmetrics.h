@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* OpenMetrics: names and texts in the text format of OpenMetrics 1.0 and Prometheus */
+
+#include "util/buffer.h"
+
+/* Writes a name: letters, digits and _; another character becomes _, and _ comes before a leading digit. */
+void openmetrics_put_name(Buffer *out, const char *text);
+/* Writes a text for the inside of quotes: newlines, quotes and backslashes are escaped, and unsafe characters as by utf8_make_plain(). */
+void openmetrics_put_escaped(Buffer *out, const char *text);
