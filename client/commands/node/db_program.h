@@ -4,8 +4,8 @@
 /*
  * Program of the db commands: perfd checks, copies and salvages the database, also while another perfd runs
  *
- * perfd's program does the work, as it alone speaks to SQLite: perfctl would start more slowly with that library in it. The files are
- * read by their path and with the user's own rights; a perfd that runs is asked for its directory only.
+ * The program perfd does the work, because only perfd is linked to SQLite: perfctl would start more slowly with this library. The files
+ * are read by their path and with the permissions of the user; a running perfd is asked only for its directory.
  */
 
 #include "client/cli/command.h"
