@@ -49,6 +49,7 @@ static void mapping_deinit(Mapping *mapping) {
 }
 
 static Slot *slot_at(const Mapping *mapping, size_t i) {
+        assert(mapping->bytes && i < N_SLOTS);
         return (Slot *)(mapping->bytes + i * mapping->slot_bytes);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "indicators/live_kpis.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -118,6 +119,7 @@ static LiveKpi *find_victim(LiveKpis *kpis, uint32_t uid) {
         for (size_t i = 0; i < kpis->n; i++)
                 if (n_of_user[kpis->items[i].uid % 256] == n_most && (!victim || kpis->items[i].used < victim->used))
                         victim = &kpis->items[i];
+        assert(victim);
         return victim;
 }
 
@@ -136,6 +138,7 @@ static LiveKpi *find_series(LiveKpis *kpis, const LiveKpi *key) {
 static void put_series(LiveKpis *kpis, LiveKpi *added) {
         LiveKpi *kpi = find_series(kpis, added);
 
+        assert(kpis->n <= LIVE_KPIS_MAX);
         if (kpi && kpi->time_ms > added->time_ms) {
                 kpi_deinit(added);
                 return;

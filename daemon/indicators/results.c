@@ -371,6 +371,7 @@ static bool has_shown_content(const StoreDone *done) {
 static int complete(void *state, const StoreDone *done, Answer *ret) {
         Results *results = state;
 
+        assert(done->cookie.kind == &results_kinds[OF_NAMED_JOB] || done->cookie.kind == &results_kinds[OF_OTHER_JOB]);
         if (done->outcome == STORE_DONE && !count_stored(results, done->rows))
                 return DESK_MORE;
 

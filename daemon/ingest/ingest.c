@@ -201,8 +201,12 @@ static int on_poller(sd_event_source *source, int fd, uint32_t revents, void *us
 
         (void)source, (void)fd, (void)revents;
         n = poller_take(&ingest->poller, events, EVENTS_PER_TURN);
-        for (int i = 0; i < n; i++)
-                client_serve(events[i].data.ptr, events[i].events);
+        for (int i = 0; i < n; i++) {
+                IngestClient *client = events[i].data.ptr;
+
+                assert(client->ingest == ingest);
+                client_serve(client, events[i].events);
+        }
         return n < 0 ? n : 0;
 }
 
@@ -254,6 +258,7 @@ static int on_decoded(sd_event_source *source, int fd, uint32_t revents, void *u
         (void)source, (void)revents;
         if (eventfd_read(fd, &n) < 0)
                 return 0;
+        assert(ingest->large.client && ingest->large.client->large == LARGE_DECODING);
         ingest->large.client->large = LARGE_DECODED;
         client_settle(ingest->large.client);
         return 0;

@@ -129,10 +129,11 @@ int detection_take_postponed(Detection *detection) {
 }
 
 static int on_found(sd_event_source *source, int fd, uint32_t events, void *userdata) {
-        (void)source;
-        (void)fd;
+        Detection *detection = userdata;
+
         (void)events;
-        return take_all(userdata);
+        assert(source == detection->source && fd == finder_fd(detection->finder));
+        return take_all(detection);
 }
 
 void detection_deinit(Detection *detection) {

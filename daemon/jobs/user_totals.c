@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "jobs/user_totals.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -72,6 +73,7 @@ static int take(UsageTotals *totals, const KeptTotals *kept, uint64_t oldest_ms)
         if (r < 0)
                 return r;
 
+        assert(kept->n <= TOTALS_SHOWN_MAX);
         totals->others = kept->others;
         for (size_t i = 0; i < kept->n; i++)
                 if (kept->entries[i].last_ms >= oldest_ms)

@@ -59,8 +59,8 @@ int database_outcome(sqlite3 *db, int code) {
 static int on_wal(void *userdata, sqlite3 *db, const char *name, int n_pages) {
         Database *database = userdata;
 
-        (void)db;
         (void)name;
+        assert(db == database->db && n_pages >= 0);
         database->n_wal_pages = n_pages;
         return SQLITE_OK;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/holders.h"
 
+#include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -147,7 +149,7 @@ static int begin(Shares *shares, int64_t uid, HolderCharges *ret) {
         ShareAccount *account = shares_open_account(shares, &(Owner){ .uid = (uint32_t)uid, .is_admin = uid == 0 });
 
         if (!account)
-                return DATABASE_FULL;
+                return -ENOMEM;
 
         *ret = (HolderCharges){ .uid = uid };
         (void)shares_charge(account, RESOURCE_STORE, 0, &ret->bytes); /* an amount of 0 is never refused */
@@ -162,6 +164,8 @@ static int charge_row(Holders *holders, size_t i, int64_t uid, HolderCounts coun
         HolderCharges *items;
         int r;
 
+        assert(i <= holders->n);
+        assert(counts.n_bytes >= 0 && counts.n_names >= 0 && counts.n_series >= 0);
         while (i < holders->n && holders->items[i].uid < uid) {
                 release(&holders->items[i]);
                 holders->n--;
@@ -170,7 +174,7 @@ static int charge_row(Holders *holders, size_t i, int64_t uid, HolderCounts coun
         if (i == holders->n || holders->items[i].uid > uid) {
                 items = reallocarray(holders->items, holders->n + 1, sizeof(*items));
                 if (!items)
-                        return DATABASE_FULL;
+                        return -ENOMEM;
                 holders->items = items;
                 memmove(&items[i + 1], &items[i], (holders->n - i) * sizeof(*items));
                 items[i] = (HolderCharges){ .uid = uid };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "util/json_text.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -88,6 +89,7 @@ static bool walk_value(JsonWalk *walk, JsonText *ret) {
         if (!end)
                 return false;
 
+        assert(begin < end && end <= walk->end);
         *ret = (JsonText){ begin, (size_t)(end - begin) };
         walk->p = skip_blanks(end, walk->end);
         return true;

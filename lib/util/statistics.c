@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "util/statistics.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -49,6 +50,7 @@ static void distribute(const double *values, size_t n, unsigned i, const size_t 
 static void sort_by_digits(double *values, size_t n, double *room, size_t (*n_of)[DIGIT_VALUES]) {
         double *from = values, *to = room;
 
+        assert(n > 0);
         for (size_t k = 0; k < n; k++)
                 for (unsigned i = 0; i < N_DIGITS; i++)
                         n_of[i][digit_of(values[k], i)]++;
@@ -78,6 +80,7 @@ void statistics_sort(double *values, size_t n) {
 double statistics_quantile_of_sorted(const double *values, size_t n, double q) {
         double place = q * (double)(n - 1), below = floor(place), part = place - below, low, high;
 
+        assert(q >= 0 && q <= 1);
         if (n == 0)
                 return NAN;
 
@@ -101,6 +104,7 @@ static void swap(double *a, double *b) {
 static void select_place(double *values, size_t n, size_t k) {
         ptrdiff_t low = 0, high = (ptrdiff_t)n - 1, place = (ptrdiff_t)k;
 
+        assert(k < n);
         while (low < high) {
                 ptrdiff_t i = low, j = high;
                 double pivot = values[low + (high - low) / 2];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample/detection/finder.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -62,6 +63,7 @@ static void unqueue_ended(Finder *finder, FinderNode *node) {
 }
 
 static void unqueue_found(Finder *finder, FinderNode *node) {
+        assert(!(node->is_found && node->is_waiting)); /* both lists use the same links */
         if (node->is_found)
                 TAILQ_REMOVE(&finder->found, node, in_found);
         if (node->is_waiting)
@@ -83,6 +85,7 @@ static void arm_timer(Finder *finder) {
 }
 
 static void queue_waiting(Finder *finder, FinderNode *node) {
+        assert(!node->is_found && !node->is_waiting);
         if (TAILQ_EMPTY(&finder->waiting))
                 arm_timer(finder);
         TAILQ_INSERT_TAIL(&finder->waiting, node, in_found);
