@@ -62,7 +62,7 @@ static void ask_node(Checks *checks, const GlobalOptions *global, uint64_t deadl
         if (api_query_init(&query, global) != EXIT_DONE) {
                 check = checks_add(checks, "libcurl");
                 check_detail(check, "cannot load libcurl.so.4");
-                check_problem(check, CHECK_FAILED, "perfctl report, metrics, watch, job list and status do not work",
+                check_problem(check, CHECK_FAILED, "commands that query perfd, such as perfctl report and perfctl status, do not work",
                               "install it (Debian: apt-get install libcurl4)");
                 return;
         }

@@ -291,8 +291,8 @@ static int summarise(RunJob *run, const GlobalOptions *global) {
         command_summary_write(&series->summary, &text);
         summary_write(&series->summary, ask_units(run, global, batch, &query), &text);
         print_lines(&text);
-        message_print("batch %s: %ju runs, %ju failed, %ju results%s", batch, (uintmax_t)series->n_runs, (uintmax_t)series->n_failed,
-            (uintmax_t)(series->n_stored + series->n_kept), lost);
+        message_print("batch %s: %ju run%s, %ju failed, %ju result%s%s", batch, series->n_runs, series->n_runs == 1 ? "" : "s",
+                      series->n_failed, series->n_stored + series->n_kept, series->n_stored + series->n_kept == 1 ? "" : "s", lost);
         if (series->n_stored > 0)
                 message_print("details: perfctl indicator batch %s", batch);
         return r;
