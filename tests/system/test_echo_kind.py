@@ -29,7 +29,7 @@ ROWS = [
      "        { PERFD__V1__REQUEST__BODY_ECHO, REQUEST_ECHO, codec_decode_echo },\n"),
     ("daemon/ingest/codec.c", '#include "ingest/refuse.h"', '#include "ingest/codec_echo.h"\n'),
     ("daemon/rooms.c", "                DESK_ROW(results_kinds,", "                DESK_ROW(echo_room_kinds, rooms->store),\n"),
-    ("daemon/rooms.c", '#include "jobs/recovery.h"', '#include "echo/echo.h"\n'),
+    ("daemon/rooms.c", '#include "http_port.h"', '#include "echo/echo.h"\n'),
     ("daemon/store/subjects/subjects.c", "        &holders_subject,", "        &store_echo,\n"),
     ("daemon/store/subjects/subjects.c", '#include "store/indicators/store_indicators.h"', '#include "store/echo/store_echo.h"\n'),
     ("daemon/http/subjects/subjects.c", "        &pages_subject,", "        &echo_subject,\n"),
