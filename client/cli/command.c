@@ -163,6 +163,10 @@ void command_write_options(Screen *screen, const OptionTable *table) {
 
                 snprintf(text, sizeof(text), "  %s--%s %s", option->letter ? letter : "    ", option->name, option->argument ?: "");
                 n = screen_text(screen, text);
+                if (n >= HELP_COLUMN) {
+                        buffer_putc(screen->out, '\n');
+                        n = 0;
+                }
                 screen_pad(screen, n, HELP_COLUMN);
                 buffer_puts(&help, option->help);
                 put_values(&help, option);

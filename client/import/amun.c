@@ -89,9 +89,8 @@ static int parse_printed(const char *text, const char *path, Arena *arena, const
         if (r < 0)
                 return r;
         if (n == 0 && loss.error.line > 0)
-                return indicator_complain(complaint, path, "contains no indicator: at its position %u:%u, %s", loss.error.line,
-                                          loss.error.column,
-                                          loss.error.text);
+                return indicator_complain(complaint, path, "contains no indicator: at line %u, column %u: %s", loss.error.line,
+                                          loss.error.column, loss.error.text);
         if (n == 0)
                 return indicator_complain(complaint, path, "contains no JSON object with @result, but '%.*s'", (int)utf8_cut(text, 60),
                                           text);

@@ -197,10 +197,9 @@ static void client_serve(IngestClient *client, uint32_t events) {
 static int on_poller(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         struct epoll_event events[EVENTS_PER_TURN];
         Ingest *ingest = userdata;
-        int n;
+        int n = poller_take(&ingest->poller, events, EVENTS_PER_TURN);
 
         (void)source, (void)fd, (void)revents;
-        n = poller_take(&ingest->poller, events, EVENTS_PER_TURN);
         for (int i = 0; i < n; i++) {
                 IngestClient *client = events[i].data.ptr;
 
@@ -548,19 +547,15 @@ void ingest_release(Ingest *ingest) {
 /* --- outgoing answers ---------------------------------------------------------------------------- */
 
 void ingest_answer(Ingest *ingest, Ticket ticket, const Answer *answer) {
-        const ReplySlot *slot;
-        IngestClient *client;
+        IngestClient *client = connection_table_find(&ingest->table, ticket.connection, ticket.generation);
+        const ReplySlot *slot = client ? connection_find(&client->connection, ticket.number) : NULL;
 
-        client = connection_table_find(&ingest->table, ticket.connection, ticket.generation);
-        slot = client ? connection_find(&client->connection, ticket.number) : NULL;
         if (slot)
                 ingest_reply_answer(client, ticket.number, slot->sequence, answer);
 }
 
 void ingest_flush(Ingest *ingest) {
-        IngestClient *client;
-
-        while ((client = TAILQ_FIRST(&ingest->unsent))) {
+        for (IngestClient *client; (client = TAILQ_FIRST(&ingest->unsent));) {
                 if (client->is_waiting)
                         ingest_reply_set_unsent(client, false); /* the loop reports when there is room */
                 else
