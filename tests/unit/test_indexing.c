@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The work of registering a model is that of the results of its name: counted in steps of SQLite's virtual machine. */
-/* tests: daemon/store/indicators/indexing.c daemon/store/indicators/model_rows.c */
+/* tests: daemon/store/indicators/indexing.c daemon/store/indicators/model_rows.c daemon/store/indicators/reshaping.c */
 
 #include "run_results_fixture.h"
 
@@ -171,11 +171,171 @@ static void a_change_while_a_name_is_indexed_begins_the_name_again(void **state)
         tear_down(&f);
 }
 
+/* --- a name with many components ------------------------------------------------------------------ */
+
+#define N_COMPONENTS 3000
+
+/* A result of each component of a name, whose parameter is the component's number modulo 4. */
+static void set_up_components(Fixture *f) {
+        char sql[1024];
+
+        set_up(f, 300);
+        (void)snprintf(sql, sizeof(sql),
+                       "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
+                       " INSERT INTO term (id, text) SELECT 100000 + i, 'component-' || i FROM n;"
+                       "INSERT INTO result (row, id, time_ms, name, component, uid, document)"
+                       " SELECT id, randomblob(16), 5000 + id, 1, id, 1000,"
+                       "  '{\"@parameters\":{\"matrix_size\":' || (id %% 4) || '},\"@result\":{\"rate\":2.5},\"name\":\"PiMatmul\"}'"
+                       " FROM term WHERE id > 100000;"
+                       "INSERT INTO indicator (name, component, uid, n_results, latest_ms)"
+                       " SELECT 1, id, 1000, 1, 5000 + id FROM term WHERE id > 100000",
+                       N_COMPONENTS);
+        change_place(&f->place, sql);
+}
+
+static int64_t apply_set(Fixture *f, RowSet *set) {
+        scoped(rowset_freep) RowSet *freed = set;
+
+        assert_non_null(set);
+        (void)count_steps(f);
+        assert_int_equal(database_begin(&f->database), 0);
+        assert_int_equal(set->kind->apply(set, &f->database, f->catalog), 0);
+        assert_int_equal(set->outcome, STORE_DONE);
+        assert_int_equal(database_commit(&f->database), 0);
+        return count_steps(f);
+}
+
+static int64_t apply_model(Fixture *f, const IndicatorModel *model) {
+        return apply_set(f, model_rows_pack(&(StoreModels){ ONE(model), .by_admin = true }, 1, cookie_of(1)));
+}
+
+/* Returns the number of steps of the longest transaction. */
+static int64_t work(Fixture *f, size_t n_max, bool *ret_has_more) {
+        int64_t n_longest = 0;
+
+        *ret_has_more = true;
+        for (size_t i = 0; *ret_has_more && i < n_max; i++) {
+                int64_t n;
+
+                assert_int_equal(database_begin(&f->database), 0);
+                assert_int_equal(indexing_step(&f->database, f->catalog, ret_has_more), 0);
+                assert_int_equal(database_commit(&f->database), 0);
+                catalog_forget(f->catalog);
+                n = count_steps(f);
+                n_longest = n > n_longest ? n : n_longest;
+        }
+        return n_longest;
+}
+
+/* Counts the results of the name with matrix_size=2. */
+static int64_t count_found(Reader *reader) {
+        const Condition condition = { .key = "matrix_size", .relation = CONDITION_EQUAL, .value = "2", .is_number = true, .number = 2,
+                                      .exact = { .type = VALUE_INT, .integer = 2 } };
+        const char *const numbers[] = { "rate" };
+        const PointFilter filter = { .name = "PiMatmul", .conditions = &condition, .n_conditions = 1, .numbers = numbers, .n_numbers = 1 };
+        scoped(points_freep) Points *points = NULL;
+        PointRow row;
+        int64_t n = 0;
+        int r;
+
+        assert_int_equal(points_new(&points, reader, &filter), 0);
+        while ((r = points_next(points, &row)) == 0)
+                n += row.numbers[0] == 2.5;
+        assert_int_equal(r, READER_END);
+        return n;
+}
+
+/* A transaction reads a bounded number of components, whether the name is registered, registered again, removed or declared. */
+static void a_model_of_many_components_is_applied_in_steps(void **state) {
+        const char *const changes[] = { "registered", "again", "removed" };
+        Property properties[5];
+        IndicatorModel model = matmul_model(properties);
+        Fixture f;
+
+        (void)state;
+        set_up_components(&f);
+        for (size_t i = 0; i < N_ELEMENTS(changes); i++) {
+                int64_t n_at_once, n_longest;
+                bool has_more;
+
+                properties[0].index = i == 0 ? INDEX_INT : INDEX_NONE;
+                n_at_once = i < 2 ? apply_model(&f, &model) :
+                                    apply_set(&f, model_rows_pack_removal("PiMatmul", NULL, MODEL_ROWS_OF_ALL, cookie_of(1)));
+                n_longest = work(&f, 1000, &has_more);
+                print_message("%s: %ld steps at once, then up to %ld\n", changes[i], (long)n_at_once, (long)n_longest);
+                assert_false(has_more);
+                assert_true(n_at_once < 60000 && n_longest < 150000);
+                assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM reshaping"), 0);
+                assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM indexing"), 0);
+                assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM indicator WHERE indexed_from = 0"), N_COMPONENTS + 3);
+                assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM point"), N_COMPONENTS + N_OWN);
+                assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM shape"), 1);
+        }
+        tear_down(&f);
+}
+
+/* While components still have the former shape or none, queries find the same results. */
+static void queries_are_right_while_components_change_their_shape(void **state) {
+        Property properties[5];
+        IndicatorModel model = matmul_model(properties);
+        scoped(reader_freep) Reader *reader = NULL;
+        char path[PATH_MAX];
+        int64_t n_expected;
+        bool has_more;
+        Fixture f;
+
+        (void)state;
+        set_up_components(&f);
+        place_path(&f.place, "perfd.db", path);
+        assert_int_equal(reader_new(&reader, path, NULL, 10 * NS_PER_S), 0);
+        n_expected = count_found(reader);
+        assert_true(n_expected >= N_COMPONENTS / 4);
+        for (int i = 0; i < 3; i++) {
+                properties[0].index = i == 1 ? INDEX_NONE : INDEX_INT;
+                (void)apply_model(&f, &model);
+                do {
+                        assert_int_equal(count_found(reader), n_expected);
+                        (void)work(&f, 5, &has_more);
+                } while (has_more);
+        }
+        tear_down(&f);
+}
+
+/* A name that is registered again while its components change goes behind the names that wait, and begins again. */
+static void a_name_that_is_registered_again_begins_again_behind_others(void **state) {
+        Property properties[5];
+        IndicatorModel model = matmul_model(properties), any = model;
+        bool has_more;
+        Fixture f;
+
+        (void)state;
+        set_up_components(&f);
+        (void)apply_model(&f, &model);
+        (void)work(&f, 3, &has_more);
+        assert_true(ask_place(&f.place, "SELECT component FROM reshaping") > 100032);
+        any.name = MODEL_ANY_NAME;
+        (void)apply_model(&f, &any);
+        properties[0].index = INDEX_NONE;
+        (void)apply_model(&f, &model);
+        assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM reshaping"), 2);
+        assert_true(ask_place(&f.place, "SELECT component FROM reshaping WHERE name = last_name") < 100032);
+        (void)work(&f, 1, &has_more);
+        assert_true(ask_place(&f.place, "SELECT component FROM reshaping WHERE name = last_name") < 100032);
+        (void)work(&f, 1000, &has_more);
+        assert_false(has_more);
+        assert_int_equal(ask_place(&f.place, "SELECT count(*) FROM indicator WHERE shape IS NULL OR indexed_from > 0"), 0);
+        assert_int_equal(ask_place(&f.place, "SELECT count(DISTINCT shape) FROM indicator"), 2);
+        tear_down(&f);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(registering_costs_the_results_of_the_name),
                 cmocka_unit_test(registering_several_models_costs_the_results_of_their_names),
                 cmocka_unit_test(a_change_while_a_name_is_indexed_begins_the_name_again),
+                cmocka_unit_test(a_model_of_many_components_is_applied_in_steps),
+                cmocka_unit_test(queries_are_right_while_components_change_their_shape),
+                cmocka_unit_test(a_name_that_is_registered_again_begins_again_behind_others),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

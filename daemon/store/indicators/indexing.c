@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "store/indicators/reshaping.h"
 #include "store/indicators/series.h"
 #include "store/indicators/shape.h"
 
@@ -144,7 +145,11 @@ STATEMENT walk_remove = { "DELETE FROM indexing", 0 };
 STATEMENT name_next = {
         "SELECT name FROM indicator WHERE shape IS NOT NULL AND indexed_from > 0 ORDER BY indexed_from DESC LIMIT 1", 1,
 };
-STATEMENT name_done = { "UPDATE indicator SET indexed_from = 0 WHERE name = ?1 AND shape IS NOT NULL AND indexed_from > 0", 0 };
+STATEMENT name_done = {
+        "UPDATE indicator SET indexed_from = 0 WHERE (name, component, uid) IN (SELECT name, component, uid FROM indicator"
+        " INDEXED BY indicator_unindexed WHERE name = ?1 AND shape IS NOT NULL AND indexed_from > 0 ORDER BY indexed_from DESC LIMIT ?2)",
+        0,
+};
 
 static int find_walk(Database *database, Walk *ret) {
         Prepared *find = database_prepare(database, &walk_find, NULL, 0);
@@ -195,23 +200,32 @@ static int read_stretch(Database *database, Walk *walk, Stretch *ret) {
         return r;
 }
 
-static int end_name(Database *database, int64_t name) {
-        int r = database_run(database, &name_done, FIELDS(field_i64(name)));
+static int write_walk(Database *database, const Walk *walk) {
+        return database_run(database, &walk_put, FIELDS(field_i64(walk->name), field_i64(walk->time_ms), field_i64(walk->row)));
+}
 
-        return r != 0 ? r : database_run(database, &walk_remove, NULL, 0);
+/* Behind the last result: notes that some indicators of the name are done, and with the last of them ends the walk. */
+static int end_some(Database *database, const Walk *walk) {
+        int r = database_run(database, &name_done, FIELDS(field_i64(walk->name), field_i64(STEP_ROWS)));
+
+        if (r != 0)
+                return r;
+        return database_changes(database) < STEP_ROWS ? database_run(database, &walk_remove, NULL, 0) : write_walk(database, walk);
 }
 
 int indexing_find(Database *database, bool *ret_has_work) {
         int64_t name = 0;
         int r;
 
-        r = database_get(database, &name_next, NULL, 0, &name);
-        if (r == 0)
+        r = reshaping_find(database, ret_has_work);
+        if (r == 0 && !*ret_has_work) {
+                r = database_get(database, &name_next, NULL, 0, &name);
                 *ret_has_work = name != 0;
+        }
         return r;
 }
 
-int indexing_step(Database *database, Catalog *catalog, bool *ret_has_more) {
+static int index_some(Database *database, Catalog *catalog) {
         Stretch stretch;
         Walk walk;
         int r;
@@ -223,8 +237,19 @@ int indexing_step(Database *database, Catalog *catalog, bool *ret_has_more) {
         for (size_t i = 0; r == 0 && i < stretch.n; i++)
                 r = indexing_index_row(database, catalog, stretch.rows[i], NULL);
         if (r == 0 && stretch.n_seen < STEP_ROWS)
-                r = end_name(database, walk.name);
+                r = end_some(database, &walk);
         else if (r == 0)
-                r = database_run(database, &walk_put, FIELDS(field_i64(walk.name), field_i64(walk.time_ms), field_i64(walk.row)));
+                r = write_walk(database, &walk);
+        return r;
+}
+
+/* First all indicators get their shapes, because a new shape begins the walk of its name again. */
+int indexing_step(Database *database, Catalog *catalog, bool *ret_has_more) {
+        bool has_place;
+        int r;
+
+        r = reshaping_find(database, &has_place);
+        if (r == 0)
+                r = has_place ? reshaping_step(database) : index_some(database, catalog);
         return r == 0 ? indexing_find(database, ret_has_more) : r;
 }

@@ -5,6 +5,7 @@
 
 #include "store/database.h"
 #include "store/indicators/catalog.h"
+#include "store/indicators/reshaping.h"
 #include "store/indicators/series.h"
 #include "store/indicators/shape.h"
 
@@ -37,39 +38,15 @@ static int put_model(Unpack *from, const Field sender[static N_SENDER_FIELDS], b
                                                          sender[3], field_i64(id), results, document));
 }
 
-STATEMENT row_next = {
-        "SELECT ifnull(max(row), 0) + 1 FROM result",
-        1,
-};
-
-/*
- * Gives each indicator (of one name: ?2) the shape of its model. There may be very many indicators, so that a model of one name changes
- * its own only.
- */
-#define MODELS_APPLY(where)                                                                                                   \
-        "UPDATE indicator SET shape = w.shape, indexed_from = ?1 FROM"                                                        \
-        " (SELECT i.name, i.component, i.uid, (" MODEL_SHAPE("i.uid") ")"                                                     \
-        "  AS shape FROM indicator AS i JOIN term AS n ON n.id = i.name JOIN term AS c ON c.id = i.component" where ") AS w"  \
-        " WHERE w.name = indicator.name AND w.component = indicator.component AND w.uid = indicator.uid"                      \
-        " AND w.shape IS NOT NULL AND indicator.shape IS NOT w.shape"
-
-STATEMENT models_apply = { MODELS_APPLY(""), 0 };
-STATEMENT model_apply = { MODELS_APPLY(" WHERE i.name = (SELECT id FROM term WHERE text = ?2)"), 0 };
+/* Indicators that a set gives their shapes at once: names with few components need no further step. */
+#define NOW_MAX 32U
 
 /*
  * From here on, results that are stored already are looked up in their documents until they are indexed. name: of
- * one model, or NULL for all.
+ * one model, or NULL for all. n_now: as for reshaping_begin().
  */
-static int apply_models(Database *database, const Field *name) {
-        int64_t next = 1;
-        int r;
-
-        r = database_get(database, &row_next, NULL, 0, &next);
-        if (r != 0)
-                return r;
-        if (name && strcmp(name->text, MODEL_ANY_NAME) != 0)
-                return database_run(database, &model_apply, FIELDS(field_i64(next), *name));
-        return database_run(database, &models_apply, FIELDS(field_i64(next)));
+static int apply_models(Database *database, const Field *name, size_t *n_now) {
+        return reshaping_begin(database, name && strcmp(name->text, MODEL_ANY_NAME) != 0 ? name : NULL, n_now);
 }
 
 STATEMENT model_remove = {
@@ -85,17 +62,19 @@ STATEMENT models_forget = {
 static int remove_model(RowSet *set, Database *database) {
         Unpack from = rowset_unpack(set);
         Field fields[3]; /* name, component, owner */
+        size_t n_now = NOW_MAX;
         int r;
 
         pack_read_fields(&from, fields, N_ELEMENTS(fields));
         r = database_run(database, &model_remove, fields, N_ELEMENTS(fields));
-        return r != 0 ? r : apply_models(database, &fields[0]);
+        return r != 0 ? r : apply_models(database, &fields[0], &n_now);
 }
 
 /* Models of one name follow each other: each name is applied once, after its last model. */
 static int put_models(RowSet *set, Database *database, bool is_declared) {
         Unpack from = rowset_unpack(set);
         Field name = {}, before = {}, sender[N_SENDER_FIELDS];
+        size_t n_now = NOW_MAX;
         int r = 0;
 
         pack_read_fields(&from, sender, N_SENDER_FIELDS);
@@ -104,9 +83,9 @@ static int put_models(RowSet *set, Database *database, bool is_declared) {
         for (size_t i = 0; r == 0 && i < set->n_rows; i++, before = name) {
                 r = put_model(&from, sender, is_declared, database, &name);
                 if (r == 0 && !is_declared && before.text && strcmp(before.text, name.text) != 0)
-                        r = apply_models(database, &before);
+                        r = apply_models(database, &before, &n_now);
         }
-        return r != 0 ? r : apply_models(database, is_declared ? NULL : &name);
+        return r != 0 ? r : apply_models(database, is_declared ? NULL : &name, &n_now);
 }
 
 /* Writes the counts of this transaction first: afterwards the catalog's entries are invalid. */
