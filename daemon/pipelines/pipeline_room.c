@@ -77,7 +77,7 @@ static int answer_stored(PipelineRoom *room, const StoreDone *done, Answer *ret)
 
         if (stored->n_rejected > 0)
                 (void)snprintf(remark, sizeof(remark), "%lu intervals are not stored: a job may have up to %u stages",
-                               (unsigned long)stored->n_rejected, PIPELINE_JOB_SERIES_MAX / N_PIPELINE_PARTS);
+                               (unsigned long)stored->n_rejected, PIPELINE_JOB_STAGES_MAX);
         else if (stored->n_again > 0)
                 (void)snprintf(remark, sizeof(remark), "%lu of %lu intervals were stored before, or are older than the merged intervals",
                                (unsigned long)stored->n_again, (unsigned long)(stored->n_again + stored->n_new));

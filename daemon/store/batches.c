@@ -133,7 +133,7 @@ RowBatch batches_next(Batches *batches, size_t n_bytes_max, bool may_split, uint
         bool is_shared = now_ns < batches->shared_until_ns;
 
         if (!batches->partial && is_shared && may_wait(batches->waiting)) {
-                if (!may_split || !batches->waiting->kind->has_parts || batches->waiting->n_rows == 1)
+                if (!may_split || !batches->waiting->kind->has_parts || batches->waiting->n_rows <= 1)
                         return take_in_turn(batches, false);
                 batches->partial = take_first(batches).sets;
                 batches->others_were_last = false;

@@ -36,6 +36,12 @@ RowSet *rowset_finish(Buffer *buffer, const RowKind *kind, size_t n_rows, StoreC
         return set;
 }
 
+size_t rowset_part_end(const RowSet *set) {
+        const RowPart *part = &set->part;
+
+        return part->is_limited && set->n_rows - part->n_done > ROWSET_SMALL_ROWS_MAX ? part->n_done + ROWSET_SMALL_ROWS_MAX : set->n_rows;
+}
+
 RowSet *rowset_free(RowSet *sets) {
         while (sets) {
                 RowSet *next = sets->next;

@@ -21,7 +21,8 @@ struct Database;
 
 /*
  * A part of a large set. While other users store rows, their sets are stored between the parts of a large one, each part in a transaction
- * of its own. The kind notes in the database that the set is not complete, so that the parts can be removed after a failure or a crash.
+ * of its own. The kind notes in the database that the set is not complete, so that the parts can be removed after a failure or a crash;
+ * or the parts may stay, because rows that are sent again are not stored again.
  */
 typedef struct RowPart {
         size_t n_done, offset;    /* rows that earlier transactions stored, and where the next row begins; 0: none */
@@ -59,6 +60,8 @@ RowSet *rowset_finish(Buffer *buffer, const RowKind *kind, size_t n_rows, StoreC
 /* Frees the whole list. */
 RowSet *rowset_free(RowSet *sets);
 DEFINE_SCOPED(RowSet, rowset_free);
+/* Returns the end of the rows that the transaction may reach. */
+size_t rowset_part_end(const RowSet *set);
 
 /* Sets beyond these sizes are large. */
 #define ROWSET_SMALL_ROWS_MAX 128U

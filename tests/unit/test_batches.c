@@ -123,6 +123,19 @@ static void a_large_set_goes_on_while_others_always_wait(void **state) {
         assert_int_equal(take(&batches, &sets[3], 100, 1), 1);
 }
 
+/* A report of events alone has no rows that could be cut. */
+static void a_large_set_without_rows_is_stored_at_once(void **state) {
+        RowSet sets[] = { set_of(1, &in_parts, 0), set_of(2, &whole, 1) };
+        Batches batches = {};
+
+        (void)state;
+        sets[0].n_bytes = 2 * ROWSET_SMALL_BYTES_MAX;
+        add(&batches, sets, 2, 1);
+        assert_int_equal(take(&batches, &sets[1], 1, 1), 1);
+        assert_int_equal(take(&batches, &sets[0], 0, 1), 1);
+        assert_true(batches_are_empty(&batches));
+}
+
 static void small_sets_of_others_go_before_large_ones_without_parts(void **state) {
         RowSet sets[] = { set_of(1, &waiting, 200), set_of(1, &waiting, 300), set_of(2, &whole, 1), set_of(1, &whole, 1) };
         RowSet later[] = { set_of(3, &whole, 2), set_of(1, &waiting, 400) };
@@ -197,6 +210,7 @@ int main(void) {
                 cmocka_unit_test(a_large_set_does_not_join_small_ones),
                 cmocka_unit_test(small_sets_of_others_go_between_the_parts_of_a_large_set),
                 cmocka_unit_test(a_large_set_goes_on_while_others_always_wait),
+                cmocka_unit_test(a_large_set_without_rows_is_stored_at_once),
                 cmocka_unit_test(small_sets_of_others_go_before_large_ones_without_parts),
                 cmocka_unit_test(large_sets_of_a_user_who_is_alone_are_stored_together),
                 cmocka_unit_test(rows_on_which_others_may_depend_keep_their_place),

@@ -5,6 +5,7 @@
 #include "store_fixture.h"
 
 #include "http/routes.h"
+#include "store/opening.h"
 #include "store/pipelines/pipeline_merge.h"
 #include "store/pipelines/pipeline_reader.h"
 #include "store/pipelines/pipeline_rows.h"
@@ -172,6 +173,71 @@ static void series_of_a_job_are_bounded(void **state) {
         stored = put_intervals(*state, intervals, 2, NULL);
         assert_int_equal(stored.n_new, 1);
         assert_int_equal(stored.n_rejected, 1);
+}
+
+#define PARTS_STAGES 300
+
+static RowSet *pack_large(bool has_times) {
+        PipelineInterval intervals[PARTS_STAGES];
+        PipelineEvent event = { "gc", BEGIN_MS, 1 };
+        char labels[PARTS_STAGES][32];
+
+        for (unsigned i = 0; i < PARTS_STAGES; i++) {
+                intervals[i] = tasks_of(1);
+                (void)snprintf(labels[i], sizeof(labels[i]), "0:%u:s", i);
+                intervals[i].stage = labels[i];
+        }
+        if (!has_times)
+                intervals[PARTS_STAGES - 1].end_ms = 0;
+        return pipeline_rows_pack(&(PipelineReport){ .job = "train", .producer = "", .intervals = intervals, .n_intervals = PARTS_STAGES,
+                                                     .events = &event, .n_events = 1 },
+                                  "train", UID, false, BEGIN_MS, cookie_of(1));
+}
+
+/* Stores the next part as the writer does, after a first attempt that is rolled back. Returns the end of the part. */
+static size_t put_part(Database *database, RowSet *set) {
+        set->part.n_done = set->part.n_end;
+        set->part.offset = set->part.offset_end;
+        set->part.is_limited = true;
+        for (int i = 0; i < 2; i++) {
+                assert_int_equal(database_begin(database), 0);
+                assert_int_equal(set->kind->apply(set, database, NULL), 0);
+                if (i == 0)
+                        database_rollback(database);
+        }
+        assert_int_equal(database_commit(database), 0);
+        assert_int_equal(set->outcome, STORE_DONE);
+        assert_int_equal(pipeline_rows_stored(set)->n_new + pipeline_rows_stored(set)->n_again, set->part.n_end);
+        return set->part.n_end;
+}
+
+/* Other users' rows are stored in between. What is stored when the report fails is not stored again. */
+static void a_large_report_is_stored_in_parts(void **state) {
+        scoped(rowset_freep) RowSet *set = NULL, *again = NULL, *without_times = NULL;
+        Place *place = *state;
+        char path[PATH_MAX];
+        Database database;
+
+        place_close(place);
+        place_path(place, "perfd.db", path);
+        assert_int_equal(opening_open_file(path, &database), 0);
+        set = pack_large(true);
+        assert_int_equal(put_part(&database, set), ROWSET_SMALL_ROWS_MAX);
+        assert_int_equal(ask_place(place, "SELECT n_series + n_rows FROM pipeline"), 2 * ROWSET_SMALL_ROWS_MAX);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM pipeline_event"), 0);
+
+        again = pack_large(true);
+        assert_int_equal(put_part(&database, again), ROWSET_SMALL_ROWS_MAX);
+        assert_int_equal(pipeline_rows_stored(again)->n_again, ROWSET_SMALL_ROWS_MAX);
+        assert_int_equal(put_part(&database, again), 2 * ROWSET_SMALL_ROWS_MAX);
+        assert_int_equal(put_part(&database, again), PARTS_STAGES);
+        assert_int_equal(pipeline_rows_stored(again)->n_new, PARTS_STAGES - ROWSET_SMALL_ROWS_MAX);
+        assert_int_equal(ask_place(place, "SELECT n_series + n_rows FROM pipeline"), 2 * PARTS_STAGES);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM pipeline_event"), 1);
+
+        without_times = pack_large(false);
+        assert_int_equal(put_part(&database, without_times), PARTS_STAGES);
+        database_close(&database);
 }
 
 static PipelineReport events_of(PipelineEvent *events, size_t n) {
@@ -363,6 +429,7 @@ int main(void) {
                 TEST(a_report_needs_a_job_of_the_sender),
                 TEST(the_oldest_intervals_of_a_long_run_are_merged),
                 TEST(series_of_a_job_are_bounded),
+                TEST(a_large_report_is_stored_in_parts),
                 TEST(events_count_once_and_the_newest_are_kept),
                 TEST(rows_are_removed_with_their_job_and_belong_to_its_user),
                 TEST(intervals_of_a_user_above_the_share_are_merged),

@@ -254,13 +254,6 @@ static int find_named(Database *database, Field id, uint32_t sender, Named *ret)
         return 0;
 }
 
-/* Returns the end of the rows that a transaction may reach. */
-static size_t last_row(const RowSet *set) {
-        const RowPart *part = &set->part;
-
-        return part->is_limited && set->n_rows - part->n_done > ROWSET_SMALL_ROWS_MAX ? part->n_done + ROWSET_SMALL_ROWS_MAX : set->n_rows;
-}
-
 /* Checks, before the first row is stored, whether all items may belong to the jobs that they name; and before a later part, whether that
  * has changed. */
 static int judge(RowSet *set, Database *database, const Field *sender, StoreOutcome *ret) {
@@ -269,7 +262,7 @@ static int judge(RowSet *set, Database *database, const Field *sender, StoreOutc
         Unpack from = unpack_items(set, &stacks, &specifications);
         uint32_t uid = (uint32_t)sender[SENDER_UID].integer;
         bool may_act = sender[SENDER_MAY_ACT].integer, is_denied = false;
-        size_t end = set->part.n_done == 0 ? set->n_rows : last_row(set);
+        size_t end = set->part.n_done == 0 ? set->n_rows : rowset_part_end(set);
         Named named = {};
 
         for (size_t i = set->part.n_done; i < end && !may_act && !is_denied; i++) {
@@ -349,7 +342,7 @@ static int apply_items(RowSet *set, Database *database, Catalog *catalog, Headro
         Unpack from = unpack_items(set, &sender.stacks, &sender.specifications);
         const char *full = from.p + ROWSET_SMALL_BYTES_MAX;
         scoped(index_parts_deinit) IndexParts parts = {};
-        size_t i = set->part.n_done, end = last_row(set);
+        size_t i = set->part.n_done, end = rowset_part_end(set);
         int64_t row_before = 0;
         int r = 0;
 

@@ -27,7 +27,7 @@ static size_t n_outcome_bytes(size_t n_intervals) {
 _Static_assert(sizeof(RowSet) % alignof(StoredReport) == 0, "a row set's body is aligned for what it begins with");
 _Static_assert(sizeof(StoredReport) % alignof(StoredSeries) == 0, "as are the series behind it");
 
-enum { HEAD_JOB, HEAD_UID, HEAD_MAY_ACT, HEAD_PRODUCER, HEAD_DESCRIPTION, HEAD_EVENTS, N_HEAD_FIELDS };
+enum { HEAD_JOB, HEAD_UID, HEAD_MAY_ACT, HEAD_PRODUCER, HEAD_DESCRIPTION, HEAD_EVENTS, HEAD_HAS_TIMES, N_HEAD_FIELDS };
 
 /* An interval in the order of its fields. */
 typedef union PackedInterval {
@@ -74,6 +74,14 @@ static uint64_t event_begin_ms(const PipelineEvent *event, uint64_t arrived_ms) 
         return event->begin_ms ?: arrived_ms > lasted_ms ? arrived_ms - lasted_ms : 0;
 }
 
+static bool has_times(const PipelineReport *report) {
+        size_t i = 0;
+
+        while (i < report->n_intervals && report->intervals[i].end_ms != 0)
+                i++;
+        return i == report->n_intervals;
+}
+
 RowSet *pipeline_rows_pack(const PipelineReport *report, const char *job, uint32_t uid, bool may_act, uint64_t arrived_ms,
                            StoreCookie cookie) {
         scoped(buffer_deinit) Buffer buffer = {};
@@ -84,7 +92,7 @@ RowSet *pipeline_rows_pack(const PipelineReport *report, const char *job, uint32
                 buffer_putc(&buffer, 0);
         pack_fields(&buffer, FIELDS(field_string(job), field_i64(uid), field_i64(may_act), field_string(report->producer),
                                     field_if(report->description.text, field_text(report->description.text, report->description.n)),
-                                    field_u64(report->n_events)));
+                                    field_u64(report->n_events), field_i64(has_times(report))));
         for (size_t i = 0; i < report->n_intervals; i++)
                 pack_interval(&buffer, &report->intervals[i], arrived_ms);
         for (size_t i = 0; i < report->n_events; i++)
@@ -204,29 +212,25 @@ static int add_late(Database *database, const ReportedJob *job, const PackedInte
         return r == 0 && row != 0 ? add_to_series(database, &series_add, job, from, ret, ret_n_intervals) : r;
 }
 
-static int add_interval(Database *database, ReportedJob *job, const PackedInterval *from, StoredReport *report, StoredSeries *ret) {
+static int add_interval(Database *database, ReportedJob *job, const PackedInterval *from, StoredSeries *ret) {
         int64_t n_intervals;
         bool is_allowed;
         int r;
 
         *ret = (StoredSeries){};
         r = check_limit(database, job, from, &is_allowed);
-        if (r != 0 || !is_allowed) {
-                report->n_rejected += r == 0;
+        ret->is_rejected = !is_allowed;
+        if (r != 0 || !is_allowed)
                 return r;
-        }
 
         r = add_to_series(database, &series_append, job, from, ret, &n_intervals);
         if (r == 0 && n_intervals == 0)
                 r = add_late(database, job, from, ret, &n_intervals);
-        if (r != 0 || n_intervals == 0) {
-                report->n_again += r == 0;
+        if (r != 0 || n_intervals == 0)
                 return r;
-        }
 
         job->n_series += n_intervals == 1;
         job->n_rows++;
-        report->n_new++;
         return database_run(database, &interval_insert,
                             FIELDS(field_i64(job->row), field_i64(n_intervals == 1 ? -1 : 0), from->end_ms, field_i64(ret->row),
                                    from->sums[0], from->sums[1], from->sums[2], from->sums[3], from->sums[4], from->sums[5],
@@ -352,6 +356,38 @@ static int add_events(Database *database, const ReportedJob *job, Unpack *from, 
 
 /* --- the writer ----------------------------------------------------------------------------------- */
 
+/* Adds the intervals of the part. */
+static int add_part(RowSet *set, Database *database, ReportedJob *job, Unpack *from) {
+        size_t end = rowset_part_end(set);
+        int r;
+
+        if (set->part.n_done > 0)
+                from->p = (const char *)set + set->part.offset;
+        r = find_pipeline(database, job);
+        for (size_t i = set->part.n_done; r == 0 && i < end; i++) {
+                PackedInterval interval;
+
+                pack_read_fields(from, interval.all, N_ELEMENTS(interval.all));
+                r = add_interval(database, job, &interval, &series_of(set)[i]);
+        }
+        set->part.n_end = end;
+        set->part.offset_end = (size_t)(from->p - (const char *)set);
+        return r == 0 ? end_intervals(database, job) : r;
+}
+
+static void count_stored(RowSet *set) {
+        StoredReport *report = report_of(set);
+
+        *report = (StoredReport){};
+        for (size_t i = 0; i < set->part.n_end; i++) {
+                const StoredSeries *series = &series_of(set)[i];
+
+                report->n_new += series->row != 0;
+                report->n_rejected += series->is_rejected;
+                report->n_again += series->row == 0 && !series->is_rejected;
+        }
+}
+
 static int apply(RowSet *set, Database *database, void *state) {
         Field head[N_HEAD_FIELDS];
         Unpack from = unpack_head(set, head);
@@ -360,7 +396,9 @@ static int apply(RowSet *set, Database *database, void *state) {
         int r;
 
         (void)state;
-        memset(report_of(set), 0, n_outcome_bytes(set->n_rows));
+        if (set->part.n_done == 0)
+                memset(report_of(set), 0, n_outcome_bytes(set->n_rows));
+        set->part.is_limited &= head[HEAD_HAS_TIMES].integer != 0;
         r = job_parts_find_owner(database, head[HEAD_JOB], &owner);
         if (r != 0)
                 return r;
@@ -370,19 +408,14 @@ static int apply(RowSet *set, Database *database, void *state) {
                 return 0;
 
         job.row = owner.row;
-        r = find_pipeline(database, &job);
-        for (size_t i = 0; r == 0 && i < set->n_rows; i++) {
-                PackedInterval interval;
-
-                pack_read_fields(&from, interval.all, N_ELEMENTS(interval.all));
-                r = add_interval(database, &job, &interval, report_of(set), &series_of(set)[i]);
-        }
-        if (r == 0)
-                r = end_intervals(database, &job);
-        return r == 0 ? add_events(database, &job, &from, (size_t)head[HEAD_EVENTS].integer, head[HEAD_DESCRIPTION]) : r;
+        r = add_part(set, database, &job, &from);
+        count_stored(set);
+        if (r != 0 || set->part.n_end < set->n_rows)
+                return r;
+        return add_events(database, &job, &from, (size_t)head[HEAD_EVENTS].integer, head[HEAD_DESCRIPTION]);
 }
 
-const RowKind pipeline_rows_kind = { .name = "pipeline report", .apply = apply, .may_wait = true };
+const RowKind pipeline_rows_kind = { .name = "pipeline report", .apply = apply, .has_parts = true, .may_wait = true };
 
 /* --- after completion ----------------------------------------------------------------------------- */
 

@@ -6,6 +6,9 @@
  *
  * A series is a part of a stage of a job: its tasks, or its queue. The sums of a series are exact. Its intervals are rows of their own, of
  * which a job keeps a bounded number: then pairs of the oldest are merged, so that all of a run stays visible.
+ *
+ * A large report is stored in parts. If it fails in between, the stored parts stay: intervals that are sent again are not stored again. A
+ * report with intervals that have no time, which would be stored again, is stored at once.
  */
 
 #include "pipeline/pipeline_report.h"
@@ -14,7 +17,9 @@
 /* Kept intervals for each series of a job: at least one for each 4 minutes of a day, or less if the job has many series. */
 #define PIPELINE_SERIES_ROWS_MAX 720
 #define PIPELINE_JOB_ROWS_MAX 500000
-#define PIPELINE_JOB_SERIES_MAX (2 * PIPELINE_STAGES_MAX)
+/* Merging takes some intervals of all series of a job at once. */
+#define PIPELINE_JOB_STAGES_MAX 1000
+#define PIPELINE_JOB_SERIES_MAX (N_PIPELINE_PARTS * PIPELINE_JOB_STAGES_MAX)
 #define PIPELINE_JOB_EVENTS_MAX 4096U /* newest events that are kept of a job */
 #define PIPELINE_JOB_FIRST_BATCHES_MAX 64 /* and the oldest of the first batches */
 
@@ -24,6 +29,7 @@ typedef struct StoredSeries {
         uint64_t end_ms;
         PipelineSums sums; /* of all intervals */
         double n_last;     /* tasks or items of the newest interval */
+        bool is_rejected;  /* a series beyond PIPELINE_JOB_SERIES_MAX */
 } StoredSeries;
 
 /* Outcome of a report. */
