@@ -75,7 +75,7 @@ typedef struct StoreSubject {
         /* Or NULL. Called when the database is opened late: running jobs of the former perfd were not resumed. */
         int (*interrupt)(Database *database);
 
-        /* Work on stored rows, in steps between batches; or NULL. */
+        /* Work on stored rows, in steps between batches, also after rows were removed; or NULL. */
         bool (*take_work)(void *state);                                          /* true once after rows that require work */
         int (*find_work)(Database *database, bool *ret_has_work);
         int (*work)(void *state, Database *database, bool *ret_has_more);        /* one step, inside a transaction */

@@ -344,7 +344,7 @@ static bool has_next_part(Writer *writer, RowSet *set) {
 }
 
 static void write_batch(Writer *writer, const RowBatch *batch) {
-        uint64_t begin_ns = clock_boottime_ns();
+        uint64_t begin_ns = clock_boottime_ns(), n_removed = writer->retention.n_removed;
         bool is_clean = true;
         int r;
 
@@ -363,7 +363,7 @@ static void write_batch(Writer *writer, const RowBatch *batch) {
         writer->next.settling_ns = clock_boottime_ns() + IDLE_WAIT_NS;
         writer->next.n_bytes_unsettled += batch->n_bytes;
         writer->next.is_settled = false;
-        writer->next.has_more_work |= store_subjects_take_work(writer->subjects);
+        writer->next.has_more_work |= store_subjects_take_work(writer->subjects) || writer->retention.n_removed != n_removed;
 }
 
 /* --- between batches ----------------------------------------------------------------------------- */
@@ -380,6 +380,7 @@ static void checkpoint_if_due(Writer *writer) {
 }
 
 static void remove_some(Writer *writer) {
+        uint64_t n_removed = writer->retention.n_removed;
         bool was_removing = writer->next.has_more_to_remove;
         int r;
 
@@ -394,6 +395,7 @@ static void remove_some(Writer *writer) {
                 handle_failure(writer, r);
         report_expiry(&writer->report, &writer->retention.expiry.stats);
         store_subjects_forget(writer->subjects);
+        writer->next.has_more_work |= writer->retention.n_removed != n_removed;
         writer->next.is_settled &= !writer->next.has_more_to_remove;
         writer->next.removal_ns = clock_boottime_ns() + REMOVAL_INTERVAL_NS;
         /* A checkpoint cuts the released space off the file. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports of data pipelines in a real store, read back and as JSON. */
 /* tests: daemon/store/pipelines/pipeline_rows.c daemon/store/pipelines/pipeline_merge.c daemon/store/pipelines/pipeline_reader.c
-          daemon/http/pipelines/api_pipeline.c */
+          daemon/store/pipelines/pipeline_leftover.c daemon/http/pipelines/api_pipeline.c */
 #include "store_fixture.h"
 
 #include "http/routes.h"
 #include "store/opening.h"
+#include "store/pipelines/pipeline_leftover.h"
 #include "store/pipelines/pipeline_merge.h"
 #include "store/pipelines/pipeline_reader.h"
 #include "store/pipelines/pipeline_rows.h"
@@ -299,9 +300,48 @@ static void rows_are_removed_with_their_job_and_belong_to_its_user(void **state)
         db = place_open_database(place, SQLITE_OPEN_READWRITE);
         assert_int_equal(sqlite3_exec(db, "DELETE FROM job", NULL, NULL, NULL), SQLITE_OK);
         sqlite3_close(db);
-        assert_int_equal(ask_place(place, "SELECT (SELECT count(*) FROM pipeline_series) + (SELECT count(*) FROM pipeline_interval) +"
-                                          " (SELECT count(*) FROM pipeline_event) + (SELECT count(*) FROM pipeline)"), 0);
         assert_int_equal(ask_place(place, "SELECT n_bytes FROM holder WHERE uid = 1000"), 0);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM pipeline"), 0);
+
+        /* The next job does not get the rows that remain. */
+        put_job(place, "next");
+        assert_int_equal(ask_place(place, "SELECT row FROM job"), 2);
+        place_close(place);
+        place_open(place);
+        EVENTUALLY(ask_place(place, "SELECT (SELECT count(*) FROM pipeline_series) + (SELECT count(*) FROM pipeline_interval) +"
+                                    " (SELECT count(*) FROM pipeline_event) + (SELECT count(*) FROM pipeline_leftover)") == 0);
+}
+
+/* However many rows a removed job has, a step between batches removes a bounded number, and so does each removal for space. */
+static void rows_of_a_removed_job_are_removed_in_steps(void **state) {
+        Place *place = *state;
+        char path[PATH_MAX];
+        Database database;
+        bool has_more = true;
+        int64_t n = 0;
+
+        place_close(place);
+        change_place(place, "INSERT INTO pipeline VALUES (1, 10, 5000, 0, 0, 0, NULL);"
+                            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)"
+                            " INSERT INTO pipeline_interval SELECT 1, 0, i / 10, i % 10, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0 FROM n;"
+                            "DELETE FROM job");
+        place_path(place, "perfd.db", path);
+        assert_int_equal(opening_open_file(path, &database), 0);
+        assert_int_equal(pipeline_leftover_find(&database, &has_more), 0);
+        assert_true(has_more);
+
+        assert_int_equal(pipeline_leftover_table.run(&database, database_prepare(&database, pipeline_leftover_table.remove_of_user,
+                                                                                 FIELDS(field_i64(256), field_i64(7))), &n), 0);
+        assert_int_equal(n, 1024);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM pipeline_interval"), 5000 - 1024);
+        for (int64_t before = 5000 - 1024; has_more; before = n) {
+                assert_int_equal(pipeline_leftover_step(&database, &has_more), 0);
+                n = ask_place(place, "SELECT count(*) FROM pipeline_interval");
+                assert_in_range(before - n, has_more ? 1 : 0, 1024);
+        }
+        assert_int_equal(n, 0);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM pipeline_leftover"), 0);
+        database_close(&database);
 }
 
 #define FLOOD_STAGES 60
@@ -432,6 +472,7 @@ int main(void) {
                 TEST(a_large_report_is_stored_in_parts),
                 TEST(events_count_once_and_the_newest_are_kept),
                 TEST(rows_are_removed_with_their_job_and_belong_to_its_user),
+                TEST(rows_of_a_removed_job_are_removed_in_steps),
                 TEST(intervals_of_a_user_above_the_share_are_merged),
                 TEST(the_stages_of_a_job_are_answered_in_their_order),
                 TEST(intervals_are_answered_as_json_and_csv),

@@ -113,13 +113,13 @@ STATEMENT meter_salvage = { "INSERT OR IGNORE INTO meter VALUES (?1, ?2, ?3, ?4)
 
 /*
  * row is the rowid by name, so that indexes can hold it where pages of a list need it: newest first, then by row. Long texts
- * come last: SQLite reads a row from its begin.
+ * come last: SQLite reads a row from its begin. No number is used twice: rows of other tables may remain for a while after their job.
  */
 static const StoreTable job_table = {
         .name = "job",
         .schema =
                 "CREATE TABLE job ("
-                " row INTEGER PRIMARY KEY, id TEXT NOT NULL, name TEXT NOT NULL, user TEXT NOT NULL, state TEXT NOT NULL,"
+                " row INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL, name TEXT NOT NULL, user TEXT NOT NULL, state TEXT NOT NULL,"
                 " begin_ms INTEGER NOT NULL, end_ms INTEGER NOT NULL DEFAULT 0,"
                 " uid INTEGER NOT NULL, gid INTEGER NOT NULL, pid INTEGER NOT NULL, pid_start_ticks INTEGER NOT NULL,"
                 " rank INTEGER NOT NULL, node INTEGER NOT NULL, n_nodes INTEGER NOT NULL, n_ranks INTEGER NOT NULL,"
@@ -149,7 +149,7 @@ static const StoreTable job_table = {
                 "SELECT count(*) FROM (SELECT * FROM job ORDER BY row DESC LIMIT 1)",
                 "SELECT count(*) FROM job INDEXED BY job_by_state WHERE state = 'running'",
         },
-        .removal_order = 3,
+        .removal_order = 4,
         .keep = offsetof(StoreConfig, keep_jobs_ns),
         .remove = &job_remove,
         .remove_of_user = &job_remove_of_user,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/pipelines/store_pipelines.h"
 
+#include "store/pipelines/pipeline_leftover.h"
 #include "store/pipelines/pipeline_merge.h"
 #include "store/pipelines/pipeline_rows.h"
 
@@ -22,7 +23,7 @@ STATEMENT event_salvage = { "INSERT OR IGNORE INTO pipeline_event SELECT ?1, ?2,
 
 /* --- tables --------------------------------------------------------------------------------------- */
 
-/* The columns from `elapsed_s` on are the members of PipelineSums. All rows of a job are removed with it. */
+/* The columns from `elapsed_s` on are the members of PipelineSums. All rows of a job are removed after it. */
 static const StoreTable series_table = {
         .name = "pipeline_series",
         .schema =
@@ -55,7 +56,7 @@ static const StoreTable interval_table = {
                 " p90_s REAL NOT NULL, p99_s REAL NOT NULL, get_p90_s REAL NOT NULL, get_p99_s REAL NOT NULL,"
                 " PRIMARY KEY (job, level, end_ms, series)) STRICT, WITHOUT ROWID;",
         .checks = { "SELECT count(*) FROM (SELECT * FROM pipeline_interval LIMIT 1)" },
-        .removal_order = 4,
+        .removal_order = 5,
         .remove = &pipeline_merge_any,
         .remove_of_user = &pipeline_merge_of_user,
         .run = pipeline_merge_run,
@@ -79,27 +80,32 @@ static const StoreTable pipeline_table = {
                 "CREATE TABLE pipeline ("
                 " job INTEGER PRIMARY KEY, n_series INTEGER NOT NULL, n_rows INTEGER NOT NULL, merged_ms INTEGER NOT NULL,"
                 " n_events INTEGER NOT NULL, event_s REAL NOT NULL, description TEXT) STRICT;"
-                "CREATE TRIGGER pipeline_removed AFTER DELETE ON pipeline BEGIN"
-                " DELETE FROM pipeline_series WHERE job = old.job;"
-                " DELETE FROM pipeline_interval WHERE job = old.job;"
-                " DELETE FROM pipeline_event WHERE job = old.job; END;"
                 "CREATE TRIGGER pipeline_noted AFTER UPDATE OF n_events, description ON pipeline BEGIN"
                 " UPDATE holder SET n_bytes = n_bytes + " PIPELINE_NOTED_SIZE("new") " - " PIPELINE_NOTED_SIZE("old")
                 " WHERE uid = (SELECT uid FROM job WHERE row = new.job); END;"
                 "CREATE TRIGGER pipeline_job_removed AFTER DELETE ON job BEGIN"
                 " UPDATE holder SET n_bytes = n_bytes - ifnull((SELECT " PIPELINE_SIZE("p.n_series", "p.n_rows") " + "
                 PIPELINE_NOTED_SIZE("p") " FROM pipeline AS p WHERE job = old.row), 0) WHERE uid = old.uid;"
-                " DELETE FROM pipeline WHERE job = old.row; END;",
+                PIPELINE_LEFTOVER_NOTE " DELETE FROM pipeline WHERE job = old.row; END;",
         .checks = { "SELECT max(job) FROM pipeline" },
         .salvage = &pipeline_salvage,
 };
 
-static const StoreTable *const tables[] = { &series_table, &interval_table, &event_table, &pipeline_table, NULL };
+static const StoreTable *const tables[] = {
+        &series_table, &interval_table, &event_table, &pipeline_table, &pipeline_leftover_table, NULL,
+};
 
 static const RowKind *const kinds[] = { &pipeline_rows_kind, NULL };
+
+static int work(void *state, Database *database, bool *ret_has_more) {
+        (void)state;
+        return pipeline_leftover_step(database, ret_has_more);
+}
 
 const StoreSubject store_pipelines = {
         .name = "pipelines",
         .tables = tables,
         .kinds = kinds,
+        .find_work = pipeline_leftover_find,
+        .work = work,
 };
