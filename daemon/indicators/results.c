@@ -7,13 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "desk/ahead.h"
 #include "document/value_parse.h"
 #include "util/array.h"
 #include "util/clock.h"
-#include "util/clock_sync.h"
 #include "util/utf8.h"
-
-#define AHEAD_MAX_MS (3600U * 1000U)
 
 enum {
         OF_NAMED_JOB,
@@ -78,26 +76,21 @@ static int check_age(Results *results, const Request *request, size_t i, Answer 
 }
 
 /*
- * Handles a time more than an hour in the future, which would stay the newest for a long time. If the clock is
- * synchronised, the result is refused; otherwise the time of arrival is used, and the sender's time is stored as a
- * claim.
+ * Handles a time far ahead. If the clock is synchronised, the result is refused; otherwise the time of arrival is used, and the sender's
+ * time is stored as a claim.
  */
 static int check_ahead(Results *results, const Request *request, size_t i, Answer *ret) {
         Submission *item = &request->submit.items[i];
-        char measured[CLOCK_TEXT_MAX], text[COMPLAINT_TEXT_MAX];
+        char text[COMPLAINT_TEXT_MAX];
 
-        if (item->time_ms <= results->placing->now_ns / NS_PER_MS + AHEAD_MAX_MS)
-                return 0;
-        if (!clock_sync_is_on()) {
+        switch (ahead_check(item->time_ms, results->placing->now_ns / NS_PER_MS, text)) {
+        case AHEAD_REFUSED:
+                return refuse_item(results, request, i, "time_ms", text, ret);
+        case AHEAD_UNKNOWN:
                 item->claimed_ms = item->time_ms;
                 item->time_ms = 0;
-                return 0;
         }
-
-        clock_format_utc(item->time_ms * NS_PER_MS, measured);
-        (void)snprintf(text, sizeof(text), "is %s, more than an hour ahead of this node's synchronised clock; "
-                                           "correct the clock of the sender, or omit the time", measured);
-        return refuse_item(results, request, i, "time_ms", text, ret);
+        return 0;
 }
 
 /* --- job of a result ------------------------------------------------------------------------------ */

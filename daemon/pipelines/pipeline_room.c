@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "desk/ahead.h"
 #include "util/clock.h"
 
 void pipeline_room_init(PipelineRoom *room, Store *store, Identity *identity, const Jobs *jobs) {
@@ -48,20 +49,53 @@ static const char *choose_job(PipelineRoom *room, const Request *request, Ticket
         return report->job;
 }
 
+/*
+ * Handles a time far ahead: the report is refused, with ITEM_REFUSED; or, if the clock is not synchronised, the time of arrival is used.
+ * path: of the list that has the item i.
+ */
+#define ITEM_REFUSED 1
+static int check_time(uint64_t *time_ms, const char *path, size_t i, uint64_t now_ms, Answer *ret) {
+        char text[COMPLAINT_TEXT_MAX], whole[COMPLAINT_PATH_MAX];
+
+        switch (ahead_check(*time_ms, now_ms, text)) {
+        case AHEAD_REFUSED:
+                (void)snprintf(whole, sizeof(whole), "%s[%zu].time_ms", path, i);
+                (void)desk_answer(ret, STATUS_INVALID, whole, text);
+                return ITEM_REFUSED;
+        case AHEAD_UNKNOWN:
+                *time_ms = 0;
+        }
+        return 0;
+}
+
+static int check_times(const PipelineReport *report, uint64_t now_ms, Answer *ret) {
+        size_t stage = 0;
+        int r = 0;
+
+        /* The parts of a stage share the text of its label. */
+        for (size_t i = 0; r == 0 && i < report->n_intervals; i++) {
+                stage += i > 0 && report->intervals[i].stage != report->intervals[i - 1].stage;
+                r = check_time(&report->intervals[i].end_ms, "pipeline_report.stages", stage, now_ms, ret);
+        }
+        for (size_t i = 0; r == 0 && i < report->n_events; i++)
+                r = check_time(&report->events[i].begin_ms, "pipeline_report.events", i, now_ms, ret);
+        return r;
+}
+
 static int place(void *state, const Request *request, Ticket ticket, Answer *ret) {
         const StoreCookie cookie = { .kind = &pipeline_room_kinds[0], .ticket = ticket };
         const PipelineReport *report = request->pipeline_report;
+        uint64_t now_ms = clock_realtime_ns() / NS_PER_MS;
         PipelineRoom *room = state;
         const char *job;
         bool may_act;
 
         assert(report && report->n_intervals <= PIPELINE_REPORT_INTERVALS_MAX);
         job = choose_job(room, request, ticket, &may_act, ret);
-        if (!job)
+        if (!job || check_times(report, now_ms, ret) != 0)
                 return 0;
 
-        return desk_pending(store_put(room->store, pipeline_rows_pack(report, job, request->peer.uid, may_act,
-                                                                      clock_realtime_ns() / NS_PER_MS, cookie)));
+        return desk_pending(store_put(room->store, pipeline_rows_pack(report, job, request->peer.uid, may_act, now_ms, cookie)));
 }
 
 /* Writes which intervals of a report were not stored, if any. */

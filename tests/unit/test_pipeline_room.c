@@ -2,6 +2,7 @@
 /* tests: daemon/pipelines/pipeline_room.c daemon/pipelines/live_pipelines.c daemon/http/pipelines/metrics_pipelines.c
           daemon/snapshot/pipelines_snapshot.c */
 #include "room_fixture.h"
+#include "sync_answer.h"
 
 #include "http/pipelines/pipelines_subject.h"
 #include "pipelines/pipeline_room.h"
@@ -152,12 +153,44 @@ static void a_job_shows_a_bounded_number_of_stages(void **state) {
         pipeline_room_deinit(&room);
 }
 
+static void a_time_far_ahead_is_not_believed(void **state) {
+        const uint64_t now_ms = clock_realtime_ns() / NS_PER_MS, ahead_ms = now_ms + UINT64_C(2) * 3600 * 1000;
+        PipelineInterval intervals[] = { interval_of("0:1:a", PIPELINE_TASKS, 1000), interval_of("0:1:a", PIPELINE_QUEUE, 1000),
+                                         interval_of("0:2:b", PIPELINE_TASKS, ahead_ms) };
+        PipelineEvent event = { "gc", ahead_ms, 1 };
+        const PipelineReport sent = { .job = "a", .producer = "", .events = &event, .n_events = 1 };
+        Fixture *f = *state;
+        const Request request = { .kind = REQUEST_PIPELINE_REPORT, .peer = f->peer, .pipeline_report = &sent };
+        PipelineRoom room;
+
+        intervals[1].stage = intervals[0].stage;
+        pipeline_room_init(&room, f->place.store, &f->jobs.identity, &f->jobs.jobs);
+        assert_int_equal(begin_job(f, "a"), STATUS_OK);
+        answer_adjtimex(EPERM);
+        assert_int_equal(report(f, &room, "a", intervals, 3), STATUS_OK);
+        assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM pipeline_series"), 3);
+        assert_in_range(ask_place(&f->place, "SELECT max(end_ms) FROM pipeline_series"), now_ms, now_ms + 3600 * 1000);
+
+        answer_adjtimex(0);
+        intervals[2].end_ms = ahead_ms;
+        assert_int_equal(report(f, &room, "a", intervals, 3), STATUS_INVALID);
+        assert_string_equal(f->answer.complaint.path, "pipeline_report.stages[1].time_ms");
+        says(f->answer.complaint.text, "more than an hour ahead of this node's synchronised clock");
+        assert_int_equal(pipeline_room_kinds[0].place(&room, &request, (Ticket){ .connection = f->connection, .generation = 1 }, &f->answer), 0);
+        assert_int_equal(f->answer.status, STATUS_INVALID);
+        assert_string_equal(f->answer.complaint.path, "pipeline_report.events[0].time_ms");
+        intervals[2].end_ms = now_ms + 1800 * 1000;
+        assert_int_equal(report(f, &room, "a", intervals, 3), STATUS_OK);
+        pipeline_room_deinit(&room);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 ROOM_TEST(a_report_is_for_a_job_that_the_sender_may_act_for),
                 ROOM_TEST(a_process_in_a_job_reports_for_it),
                 ROOM_TEST(a_failed_store_is_told),
                 ROOM_TEST(running_jobs_are_in_the_metrics_with_their_totals),
+                ROOM_TEST(a_time_far_ahead_is_not_believed),
                 ROOM_TEST(a_job_shows_a_bounded_number_of_stages),
         };
 

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/indicators/results.c daemon/indicators/indicator_room.c */
+/* tests: daemon/indicators/results.c daemon/indicators/indicator_room.c daemon/desk/ahead.c */
 #include "room_fixture.h"
-
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
+#include "sync_answer.h"
 
 static Status submit(Fixture *f, Item *items, size_t n) {
         Submission submissions[4];
@@ -111,20 +108,6 @@ static void a_job_of_the_environment_that_has_ended_is_left_out(void **state) {
         item.submission.is_job_inherited = true;
         assert_int_equal(submit(f, &item, 1), STATUS_OK);
         assert_non_null(strstr(f->answer.complaint.text, "has ended: recorded without a job"));
-}
-
-/* Makes adjtimex(2) return an error, or success with an unchanged, zeroed state, which means a synchronised clock. */
-static void answer_adjtimex(uint32_t error) {
-        struct sock_filter code[] = {
-                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_adjtimex, 0, 1),
-                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
-                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-        };
-        const struct sock_fprog filter = { .len = N_ELEMENTS(code), .filter = code };
-
-        assert_int_equal(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-        assert_int_equal(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), 0);
 }
 
 static void a_time_far_ahead_is_not_believed(void **state) {
