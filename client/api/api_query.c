@@ -35,6 +35,7 @@ int api_query_init(ApiQuery *query, const GlobalOptions *global) {
 void api_query_deinit(ApiQuery *query) {
         http_client_freep(&query->client);
         free(query->socket);
+        buffer_deinit(&query->path);
         buffer_deinit(&query->body);
         arena_deinit(&query->arena);
 }
@@ -170,11 +171,13 @@ static int find_last(ApiQuery *query, char ret[static JOB_ID_MAX]) {
 }
 
 static int ask_job(ApiQuery *query, const char *id, const char *below, unsigned *ret_status) {
-        char path[JOB_ID_MAX + 64];
         int r;
 
-        (void)snprintf(path, sizeof(path), "/api/v1/jobs/%s%s", id, below);
-        r = get(query, path, ret_status);
+        buffer_clear(&query->path);
+        buffer_printf(&query->path, "/api/v1/jobs/%s%s", id, below);
+        if (buffer_error(&query->path) < 0)
+                return command_fail(-ENOMEM);
+        r = get(query, query->path.text, ret_status);
         if (r == EXIT_UNREACHABLE)
                 print_unreachable(query);
         return r;
@@ -214,6 +217,53 @@ int api_query_open_job(ApiQuery *query, const GlobalOptions *global, const char 
         if (r != EXIT_DONE || is_success(query, status))
                 return r;
         return status == 404 && job ? open_named(query, job, below) : refuse(query, status);
+}
+
+/* Adds the rows of the next page behind those of *rows, which is JSON up to the end of the list, and becomes the answer of both. */
+static int add_page(ApiQuery *query, Buffer *rows) {
+        scoped(buffer_deinit) Buffer path = {};
+        const char *begin, *end;
+        int r;
+
+        buffer_printf(&path, "%s&page=%s", query->path.text, answer_text(query->answer, "next"));
+        r = buffer_error(&path) < 0 ? command_fail(-ENOMEM) : api_query_ask(query, path.text);
+        if (r != EXIT_DONE)
+                return r;
+        begin = memchr(query->body.text, '[', query->body.n);
+        end = memrchr(query->body.text, ']', query->body.n);
+        if (!begin || !end || end < begin)
+                return command_fail(-EBADMSG);
+        if (begin + 1 < end)
+                buffer_putc(rows, ',');
+        buffer_put(rows, begin + 1, (size_t)(query->body.text + query->body.n - begin - 1));
+        return buffer_error(rows) < 0 ? command_fail(-ENOMEM) : EXIT_DONE;
+}
+
+int api_query_open_job_list(ApiQuery *query, const GlobalOptions *global, const char *job, const char *below, const char *list,
+                            size_t n_max) {
+        scoped(buffer_deinit) Buffer rows = {};
+        size_t n = 0;
+        int r;
+
+        r = api_query_open_job(query, global, job, below);
+        while (r == EXIT_DONE && (n += answer_length(value_get(query->answer, list))) < n_max && answer_text(query->answer, "next")[0]) {
+                const char *end;
+
+                if (rows.n == 0)
+                        buffer_put(&rows, query->body.text, query->body.n);
+                end = rows.text ? memrchr(rows.text, ']', rows.n) : NULL;
+                if (!end)
+                        return command_fail(-EBADMSG);
+                rows.n = (size_t)(end - rows.text);
+                r = add_page(query, &rows);
+        }
+        if (r != EXIT_DONE || rows.n == 0)
+                return r;
+        buffer_deinit(&query->body);
+        query->body = rows;
+        rows = (Buffer){};
+        r = parse_answer(query);
+        return r == 0 ? EXIT_DONE : command_fail(r < 0 ? r : -EBADMSG);
 }
 
 const Value *api_query_node(ApiQuery *query, const Value *job) {

@@ -18,6 +18,7 @@
 typedef struct ApiQuery {
         HttpClient *client;
         char *socket;
+        Buffer path; /* of the job that was asked for */
         Buffer body; /* JSON of the latest answer */
         Arena arena;
         const Value *answer; /* valid until the next request; NULL if there is no JSON answer */
@@ -38,6 +39,12 @@ int api_query_open(ApiQuery *query, const GlobalOptions *global, const char *pat
  * name, for the newest job of this name; or NULL, for $PERFD_JOB, otherwise the newest job of this user.
  */
 int api_query_open_job(ApiQuery *query, const GlobalOptions *global, const char *job, const char *below);
+/*
+ * As api_query_open_job() for a list with pages: the answer has the rows of all pages until there are n_max or more. `below` has a
+ * query, and list is the name of the only list of the answer.
+ */
+int api_query_open_job_list(ApiQuery *query, const GlobalOptions *global, const char *job, const char *below, const char *list,
+                            size_t n_max);
 /*
  * Returns the node that a job ran on: the job's own member, or the answer to a second query. NULL if perfd does not
  * name the node.

@@ -8,7 +8,8 @@
 #include "document/value.h"
 #include "util/buffer.h"
 
-#define SPDL_LOG_PATH "/pipeline/intervals?limit=200000"
+#define SPDL_LOG_INTERVALS_MAX 200000U
+#define SPDL_LOG_PATH "/pipeline/intervals?limit=200000" /* for each page */
 
 /*
  * Writes a line for each interval in the answer of this path below /api/v1/jobs/{id}, in the order of time. A percentile that was not

@@ -14,6 +14,7 @@ struct LimitedConnection {
         int fd;       /* owned by the library */
         Caller caller;
         Charge charge; /* holds the account */
+        Charge answer; /* of the answer that is being sent */
         uint64_t since_ns;
 };
 
@@ -136,6 +137,20 @@ ShareAccount *connection_limits_account(const LimitedConnection *connection) {
         return connection->charge.account;
 }
 
+int connection_limits_charge_answer(LimitedConnection *connection, size_t n_bytes) {
+        shares_release(&connection->answer);
+        if (n_bytes <= CONNECTION_LIMITS_ANSWER_FREE)
+                return 0;
+        if (shares_charge(connection->charge.account, RESOURCE_ANSWERS, n_bytes, &connection->answer) != 0)
+                return CONNECTION_LIMITS_REFUSED;
+        return 0;
+}
+
+void connection_limits_release_answer(LimitedConnection *connection) {
+        if (connection)
+                shares_release(&connection->answer);
+}
+
 Caller connection_limits_caller(const LimitedConnection *connection, uint32_t admin_gid) {
         Caller caller = connection->caller;
 
@@ -161,6 +176,7 @@ void connection_limits_remove(ConnectionLimits *limits, LimitedConnection *conne
         limits->connections[connection->place] = NULL;
         limits->n--;
         pthread_mutex_unlock(&limits->mutex);
+        shares_release(&connection->answer);
         shares_release(&connection->charge);
         free(connection);
 }

@@ -5,8 +5,8 @@
  * Limits of connections that the HTTP library does not have
  *
  * The library closes idle connections. It does not limit the duration of a request, so that a peer could keep a connection open
- * by sending a byte from time to time, nor the connections of one user. This module has both limits, and charges each
- * connection to its caller.
+ * by sending a byte from time to time, nor the connections of one user, nor the memory of answers that are not read. This module has
+ * these limits, and charges each connection and its answer to the caller.
  */
 
 #include <stdbool.h>
@@ -42,6 +42,17 @@ LimitedConnection *connection_limits_add(ConnectionLimits *limits, int fd, uint3
 void connection_limits_refuse(ConnectionLimits *limits, const RefusedConnection *refused);
 /* The account of a connection; borrowed until connection_limits_remove(). */
 ShareAccount *connection_limits_account(const LimitedConnection *connection);
+/*
+ * Charges the memory of the answer of a connection, which has one answer at a time, to its account until
+ * connection_limits_release_answer(), the next answer, or the end of the connection. Small answers are part of the connection.
+ */
+#define CONNECTION_LIMITS_ANSWER_FREE 4096U
+enum {
+        CONNECTION_LIMITS_REFUSED = 1, /* the share of RESOURCE_ANSWERS is used up */
+};
+int connection_limits_charge_answer(LimitedConnection *connection, size_t n_bytes);
+/* NULL does nothing. */
+void connection_limits_release_answer(LimitedConnection *connection);
 /* Returns the caller of a connection, as an administrator if a member of the current group; the account stays the same. */
 Caller connection_limits_caller(const LimitedConnection *connection, uint32_t admin_gid);
 /* Call when the connection has completed a request. NULL does nothing, here and below. */

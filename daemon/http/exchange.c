@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 
 void exchange_init(Exchange *exchange, Buffer *body) {
         buffer_clear(body);
+        body->n_max = ANSWER_BYTES_MAX;
         *exchange = (Exchange){ .is_read = true, .status = 200, .uid = -1, .type = CONTENT_JSON, .body = body };
 }
 
@@ -37,6 +39,19 @@ int exchange_error(Exchange *exchange, unsigned status, const char *format, ...)
         json_object_end(&json);
         json_object_end(&json);
         return EXCHANGE_ANSWERED;
+}
+
+int exchange_check_body(Exchange *exchange) {
+        int r = buffer_error(exchange->body);
+
+        if (r == 0)
+                return 0;
+        if (r == -EFBIG)
+                return exchange_error(exchange, 413,
+                                      "the answer would have more than %u bytes; select less, such as with limit=, since_ms= or where=, "
+                                      "or name one object", ANSWER_BYTES_MAX);
+        buffer_deinit(exchange->body);
+        return exchange_error(exchange, 503, "out of memory");
 }
 
 int exchange_store_error(Exchange *exchange, int outcome) {

@@ -23,6 +23,8 @@
 #define REQUEST_BYTES_MAX 2048U /* path and query, decoded */
 #define SEGMENTS_MAX 8U
 #define PARAMETERS_MAX 32U
+#define EXCHANGE_NEXT_MAX 352U
+#define ANSWER_BYTES_MAX (8U * 1024U * 1024U) /* of a body */
 
 typedef enum ContentType {
         CONTENT_JSON,
@@ -63,6 +65,7 @@ typedef struct Exchange {
         unsigned status;
         ContentType type;
         Buffer *body;
+        char next[EXCHANGE_NEXT_MAX]; /* name of the following page, for a header; "": none */
 } Exchange;
 
 /* The node's part of the snapshot, or NULL. */
@@ -75,7 +78,7 @@ enum {
         EXCHANGE_ANSWERED = 1,
 };
 
-/* Status 200, an empty body and an empty request. */
+/* Status 200, an empty body of at most ANSWER_BYTES_MAX, and an empty request. */
 void exchange_init(Exchange *exchange, Buffer *body);
 
 /* Path and query parameters as received, percent-encoded. */
@@ -85,6 +88,8 @@ int exchange_add_parameter(Exchange *exchange, const char *name, const char *val
 /* Replaces the body by an error. Always EXCHANGE_ANSWERED. */
 int exchange_error(Exchange *exchange, unsigned status, const char *format, ...)
                 __attribute__((format(printf, 3, 4)));
+/* Replaces a body that is not complete, because it is too large or memory is short, by an error. 0 or EXCHANGE_ANSWERED. */
+int exchange_check_body(Exchange *exchange);
 /* The error for an outcome of the reader other than 0 and READER_END. */
 int exchange_store_error(Exchange *exchange, int outcome);
 

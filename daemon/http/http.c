@@ -95,7 +95,7 @@ static enum MHD_Result on_parameter(void *userdata, enum MHD_ValueKind kind, con
         return exchange_add_parameter(userdata, key, value) == 0 ? MHD_YES : MHD_NO;
 }
 
-static const LimitedConnection *find_connection(struct MHD_Connection *connection) {
+static LimitedConnection *find_connection(struct MHD_Connection *connection) {
         const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 
         assert(info && info->socket_context);
@@ -137,15 +137,24 @@ static void prepare(Http *http, const Snapshot *snapshot, Worker *worker, Exchan
         http_stats(http, &ret->http);
 }
 
-static void make_response(Http *http, const HttpRequest *request, Worker *worker, Exchange *exchange, HttpResponse *ret) {
-        if (buffer_error(&worker->body) < 0) {
-                buffer_deinit(&worker->body);
-                (void)exchange_error(exchange, 503, "out of memory");
-        }
+/* Packs the answer and charges it to its user, or says that the share is used up. Returns the size. */
+static size_t pack_answer(const HttpRequest *request, Worker *worker, Exchange *exchange) {
+        LimitedConnection *connection = find_connection(request->connection);
+        size_t n = worker_pack(worker, request->connection);
+        char reason[SHARES_REASON_MAX];
 
-        ret->response = worker_pack_response(worker, request->connection, exchange);
+        if (connection_limits_charge_answer(connection, n) == 0)
+                return n;
+        shares_explain(connection_limits_account(connection), RESOURCE_ANSWERS, reason);
+        (void)exchange_error(exchange, 429, "%s", reason);
+        return worker_pack(worker, request->connection);
+}
+
+static void make_response(Http *http, const HttpRequest *request, Worker *worker, Exchange *exchange, HttpResponse *ret) {
+        (void)exchange_check_body(exchange);
+        atomic_fetch_add(&http->n_bytes_sent, pack_answer(request, worker, exchange));
+        ret->response = worker_make_response(worker, exchange);
         ret->status = exchange->status;
-        atomic_fetch_add(&http->n_bytes_sent, worker->packed.n > 0 ? worker->packed.n : worker->body.n);
         worker_trim(worker);
 }
 
@@ -332,6 +341,7 @@ static void on_completed(void *userdata, struct MHD_Connection *connection, void
         if (*context && *context != listener)
                 query_free(listener->http, *context);
         *context = NULL;
+        connection_limits_release_answer(info ? info->socket_context : NULL);
         if (info && code == MHD_REQUEST_TERMINATED_COMPLETED_OK)
                 connection_limits_renew(listener->http->limits, info->socket_context, clock_boottime_ns());
 }

@@ -5,8 +5,8 @@
  * HTTP server
  *
  * Runs libmicrohttpd in a thread for TCP and a thread for the Unix socket (http_thread.h). These answer what the current Snapshot
- * knows. A request that needs the store is suspended and answered by a few threads that have a Reader each (queries.h). Connections and
- * queries are charged to their users. The server is read-only and never makes the loop wait.
+ * knows. A request that needs the store is suspended and answered by a few threads that have a Reader each (queries.h). Connections,
+ * queries and the answers that are not read yet are charged to their users. The server is read-only and never makes the loop wait.
  */
 
 #include <stddef.h>

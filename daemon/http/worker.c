@@ -43,6 +43,8 @@ static void add_headers(struct MHD_Response *response, const Exchange *exchange,
         (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
         (void)MHD_add_response_header(response, "Cache-Control", "no-store");
         (void)MHD_add_response_header(response, "Vary", "Accept-Encoding, Accept");
+        if (exchange->next[0])
+                (void)MHD_add_response_header(response, "Perfd-Next-Page", exchange->next);
         if (is_packed)
                 (void)MHD_add_response_header(response, "Content-Encoding", "gzip");
         if (exchange->type == CONTENT_HTML)
@@ -55,20 +57,25 @@ static void add_headers(struct MHD_Response *response, const Exchange *exchange,
                 (void)MHD_add_response_header(response, "Retry-After", "1");
 }
 
-struct MHD_Response *worker_pack_response(Worker *worker, struct MHD_Connection *connection, const Exchange *exchange) {
+size_t worker_pack(Worker *worker, struct MHD_Connection *connection) {
         const char *encodings = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept-Encoding");
-        const Buffer *body = &worker->body;
-        struct MHD_Response *response;
-        bool is_packed;
 
         buffer_clear(&worker->packed);
-        is_packed = body->n > GZIP_BYTES_MIN && negotiate_gzip(encodings) &&
-                    gzip_pack(&worker->gzip, body->text, body->n, &worker->packed) == 0;
-        if (is_packed)
-                body = &worker->packed;
+        worker->is_packed = worker->body.n > GZIP_BYTES_MIN && negotiate_gzip(encodings) &&
+                            gzip_pack(&worker->gzip, worker->body.text, worker->body.n, &worker->packed) == 0;
+        return worker->is_packed ? worker->packed.n : worker->body.n;
+}
 
-        response = MHD_create_response_from_buffer(body->n, body->text, MHD_RESPMEM_MUST_COPY);
-        if (response)
-                add_headers(response, exchange, is_packed);
+struct MHD_Response *worker_make_response(Worker *worker, const Exchange *exchange) {
+        Buffer *body = worker->is_packed ? &worker->packed : &worker->body;
+        struct MHD_Response *response;
+
+        buffer_shrink(body);
+        response = MHD_create_response_from_buffer(body->n, body->text, MHD_RESPMEM_MUST_FREE);
+        if (!response)
+                return NULL;
+
+        *body = (Buffer){}; /* the response has the text */
+        add_headers(response, exchange, worker->is_packed);
         return response;
 }

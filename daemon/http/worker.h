@@ -14,6 +14,7 @@ struct MHD_Response;
 typedef struct Worker {
         Reader *reader; /* owned; NULL: the thread never reads the store */
         Buffer body, packed;
+        bool is_packed; /* the answer is in packed */
         Gzip gzip;
 } Worker;
 
@@ -21,5 +22,7 @@ void worker_deinit(Worker *worker);
 /* Releases the memory of a long answer. */
 void worker_trim(Worker *worker);
 
-/* Makes the response of an exchange from worker->body, compressed if the client accepts that. NULL: out of memory. */
-struct MHD_Response *worker_pack_response(Worker *worker, struct MHD_Connection *connection, const Exchange *exchange);
+/* Compresses worker->body if the client accepts that. Returns the size of the answer. */
+size_t worker_pack(Worker *worker, struct MHD_Connection *connection);
+/* Makes the response of an exchange, which takes the text of the answer. NULL: out of memory. */
+struct MHD_Response *worker_make_response(Worker *worker, const Exchange *exchange);

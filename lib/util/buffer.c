@@ -14,7 +14,7 @@ void buffer_deinit(Buffer *buffer) {
 
 void buffer_clear(Buffer *buffer) {
         buffer->n = 0;
-        buffer->failed = false;
+        buffer->failed = buffer->is_full = false;
         if (buffer->text)
                 buffer->text[0] = '\0';
 }
@@ -26,6 +26,12 @@ static bool buffer_reserve(Buffer *buffer, size_t n) {
 
         if (buffer->failed)
                 return false;
+
+        buffer->is_full = buffer->n_max > 0 && n > buffer->n_max - buffer->n;
+        if (buffer->is_full) {
+                buffer->failed = true;
+                return false;
+        }
 
         n_wanted = buffer->n + n + 1;
         if (n_wanted <= buffer->n_allocated)
@@ -253,7 +259,18 @@ void buffer_put_double(Buffer *buffer, double v) {
 }
 
 int buffer_error(const Buffer *buffer) {
+        if (buffer->is_full)
+                return -EFBIG;
         return buffer->failed ? -ENOMEM : 0;
+}
+
+void buffer_shrink(Buffer *buffer) {
+        char *text = buffer->text ? realloc(buffer->text, buffer->n + 1) : NULL;
+
+        if (!text)
+                return; /* as large as before */
+        buffer->text = text;
+        buffer->n_allocated = buffer->n + 1;
 }
 
 char *buffer_take(Buffer *buffer) {

@@ -4,8 +4,8 @@
 /*
  * Buffer: growing text or bytes
  *
- * Append functions do not return errors: after a failed allocation, later appends do nothing, and the owner checks
- * buffer_error() once at the end. `text` is NUL-terminated after the first append.
+ * Append functions do not return errors: after a failed allocation, or an append beyond n_max, later appends do nothing, and the owner
+ * checks buffer_error() once at the end. `text` is NUL-terminated after the first append.
  */
 
 #include <stdarg.h>
@@ -19,7 +19,8 @@ typedef struct Buffer {
         char *text; /* owned; NULL before the first append */
         size_t n;
         size_t n_allocated;
-        bool failed;
+        size_t n_max; /* largest n; 0: no limit. Set by the owner, and kept by buffer_clear() only */
+        bool failed, is_full; /* is_full: an append exceeded n_max */
 } Buffer;
 
 void buffer_deinit(Buffer *buffer);
@@ -43,8 +44,10 @@ void buffer_put_decimal(Buffer *buffer, uint64_t v, unsigned n_decimals);
 /* Appends the shortest decimal that parses to the same double; "NaN", "+Inf", "-Inf" as in OpenMetrics. */
 void buffer_put_double(Buffer *buffer, double v);
 
-/* Returns 0, or -ENOMEM if any append since the last clear failed. */
+/* Returns 0; or if any append since the last clear failed, -EFBIG because of n_max, else -ENOMEM. */
 int buffer_error(const Buffer *buffer);
 
+/* Gives back allocated memory behind the text. */
+void buffer_shrink(Buffer *buffer);
 /* Moves the text out; caller frees. "" if empty, NULL if out of memory. The buffer is empty afterwards. */
 char *buffer_take(Buffer *buffer);

@@ -432,6 +432,33 @@ class Pipelines(harness.TestCase):
         self.assertEqual(daemon.get(path).json["events"], {"count": 3, "seconds": 0.75})
         self.assertEqual(daemon.get(path).json["description"]["threads"], 16)
 
+    def test_a_long_list_of_intervals_has_pages(self):
+        daemon = self.begun()
+        n_stages, n_reports = 100, 120
+        with daemon.client() as client:
+            for k in range(n_reports):
+                request = client.request()
+                request.pipeline_report.job, request.pipeline_report.producer = "train", "test 1"
+                for i in range(n_stages):
+                    stage = request.pipeline_report.stages.add(stage=f"0:{i}:stage{i}[4]", time_ms=1000 * (BEGIN_S + k))
+                    stage.tasks.elapsed, stage.tasks.num_tasks, stage.tasks.ave_time = 1, 10, 0.01
+                self.assert_status(client.call(request), "OK")
+        path, seen, page, texts = "/api/v1/jobs/train/pipeline/intervals?limit=200000", [], "", []
+        while page is not None:
+            answer = daemon.get(path + (f"&page={page}" if page else ""))
+            texts.append(daemon.get(path + "&format=csv" + (f"&page={page}" if page else "")))
+            self.assertLess(len(answer.body), 5 << 20)
+            seen += [(i["stage"], i["end_ms"]) for i in answer.json["intervals"]]
+            page = answer.json["next"]
+            self.assertEqual(answer.json["truncated"], page is not None)
+        self.assertGreater(len(texts), 1)
+        self.assertEqual(len(seen), n_stages * n_reports)
+        self.assertEqual(len(set(seen)), len(seen))
+        self.assertEqual(seen, sorted(seen))
+        self.assertTrue(texts[0].headers["perfd-next-page"])
+        done = daemon.perfctl("export", "spdl-log", "train")
+        self.assertEqual((done.returncode, done.stderr, len(done.stdout.splitlines())), (0, "", n_stages * n_reports))
+
     def test_a_report_over_the_socket(self):
         daemon = self.begun()
         with daemon.client() as client:

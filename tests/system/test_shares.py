@@ -143,6 +143,30 @@ class Queries(harness.TestCase):
             asker.socket.close()
         wait_for(lambda: daemon.metrics()['perfd_quota_held{resource="http_connections"}'] <= 1, "the end of the connections")
 
+    @unittest.skipIf(os.getuid() != 0, "needs root, to act as several users")
+    def test_answers_that_a_user_does_not_read_are_refused_to_this_user_only(self):
+        daemon = self.daemon(CONFIG + "[limits]\nanswers_size = 20M\n", tcp=True)
+        with daemon.client() as client:
+            for _ in range(10):
+                self.assert_status(client.submit(*[harness.indicator("big", notes=["x" * 1500]) for _ in range(100)]), "OK")
+        path = "/api/v1/results?limit=1000"
+        askers = [Asker(daemon.port, path, uid=OTHER_UID) for _ in range(60)]
+        for asker in askers:
+            asker.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            for _ in range(4):
+                asker.socket.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        wait_for(lambda: daemon.metrics()['perfd_quota_refused_total{resource="answers_size"}'] > 0, "a refused answer")
+        self.assertLess(daemon.metrics()['perfd_quota_held{resource="answers_size"}'], 10 << 20)
+        for other in (None, 1):
+            self.assertEqual(Asker(daemon.port, "/metrics", uid=other).ask().wait(), 200)
+            self.assertEqual(Asker(daemon.port, path, uid=other).ask().wait(), 200)
+        text = daemon.perfctl("quota", "--all").stdout
+        self.assertRegex(text, rf"uid {OTHER_UID} +answers_size ")
+        for asker in askers:
+            asker.socket.close()
+        wait_for(lambda: daemon.metrics()['perfd_quota_held{resource="answers_size"}'] == 0, "the end of the answers")
+        self.assertEqual(Asker(daemon.port, path, uid=OTHER_UID).ask().wait(), 200)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -41,7 +41,7 @@ static bool is_ended(Pair pair) {
 }
 
 static Shares *shares_make(uint64_t n_max) {
-        const SharesConfig config = { .limits = { [RESOURCE_HTTP_CONNECTIONS] = n_max } };
+        const SharesConfig config = { .limits = { [RESOURCE_HTTP_CONNECTIONS] = n_max, [RESOURCE_ANSWERS] = 100000 } };
         Shares *shares = NULL;
 
         assert_int_equal(shares_new(&shares, &config), 0);
@@ -136,11 +136,50 @@ static void connections_are_charged_to_their_user(void **state) {
                 pair_close(pairs[i]);
 }
 
+static uint64_t count_answers(Shares *shares) {
+        ResourceStats stats[N_RESOURCES];
+
+        shares_stats(shares, stats);
+        return stats[RESOURCE_ANSWERS].n_held;
+}
+
+static void answers_are_charged_until_they_are_sent(void **state) {
+        scoped(shares_freep) Shares *shares = shares_make(8);
+        scoped(connection_limits_freep) ConnectionLimits *limits = NULL;
+        Pair pairs[2] = { pair_open(), pair_open() };
+        LimitedConnection *a, *b;
+        RefusedConnection refused;
+
+        (void)state;
+        assert_int_equal(connection_limits_new(&limits, shares), 0);
+        a = connection_limits_add(limits, pairs[0].fds[1], CALLER_NO_ADMIN_GID, 1, &refused);
+        b = connection_limits_add(limits, pairs[1].fds[1], CALLER_NO_ADMIN_GID, 1, &refused);
+        assert_int_equal(connection_limits_charge_answer(a, CONNECTION_LIMITS_ANSWER_FREE), 0);
+        assert_int_equal(count_answers(shares), 0);
+        assert_int_equal(connection_limits_charge_answer(a, 60000), 0);
+        assert_int_equal(connection_limits_charge_answer(b, 60000), CONNECTION_LIMITS_REFUSED);
+        assert_int_equal(connection_limits_charge_answer(b, 100), 0);
+        assert_int_equal(count_answers(shares), 60000);
+        connection_limits_release_answer(a);
+        connection_limits_release_answer(NULL);
+        assert_int_equal(count_answers(shares), 0);
+
+        assert_int_equal(connection_limits_charge_answer(b, 60000), 0);
+        assert_int_equal(connection_limits_charge_answer(b, 70000), 0); /* the next answer of the connection */
+        assert_int_equal(count_answers(shares), 70000);
+        connection_limits_remove(limits, a);
+        connection_limits_remove(limits, b);
+        assert_int_equal(count_answers(shares), 0);
+        for (size_t i = 0; i < N_ELEMENTS(pairs); i++)
+                pair_close(pairs[i]);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(slow_connections_are_shut_down),
                 cmocka_unit_test(removed_connections_are_not_touched),
                 cmocka_unit_test(connections_are_charged_to_their_user),
+                cmocka_unit_test(answers_are_charged_until_they_are_sent),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -210,6 +210,19 @@ static void a_page_ends_early_when_it_grows_long(void **state) {
         fixture->body.n = 0;
 }
 
+static void a_body_is_limited(void **state) {
+        Fixture *fixture = *state;
+
+        assert_int_equal(ask(fixture, "/"), 0);
+        assert_non_null(buffer_extend(&fixture->body, ANSWER_BYTES_MAX));
+        assert_int_equal(exchange_check_body(&fixture->exchange), 0);
+        buffer_putc(&fixture->body, 'x');
+        buffer_puts(&fixture->body, "");
+        assert_int_equal(fixture->body.n, ANSWER_BYTES_MAX);
+        check_refused(fixture, exchange_check_body(&fixture->exchange), 413, "more than 8388608 bytes");
+        assert_int_equal(exchange_check_body(&fixture->exchange), 0);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(a_path_is_cut_into_decoded_segments, setup, teardown),
@@ -224,6 +237,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(a_page_continues_after_the_previous_one, setup, teardown),
                 cmocka_unit_test_setup_teardown(an_invalid_token_is_refused, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_page_ends_early_when_it_grows_long, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_body_is_limited, setup, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,14 +53,14 @@ static int listen_local(const char *directory, struct sockaddr_un *ret) {
         return fd;
 }
 
-static void start(Fixture *fixture, unsigned n_connections_max, unsigned timeout_s) {
+static void start(Fixture *fixture, unsigned n_max, unsigned timeout_s) {
         const HttpConfig config = {
                 .n_threads = 2,
                 .timeout_ns = timeout_s * NS_PER_S,
                 .query_timeout_ns = NS_PER_S,
                 .hosts = "perf.example.org",
         };
-        SharesConfig shares = { .limits = { [RESOURCE_HTTP_CONNECTIONS] = n_connections_max, [RESOURCE_QUERIES] = 16 } };
+        SharesConfig shares = { .limits = { [RESOURCE_HTTP_CONNECTIONS] = n_max, [RESOURCE_QUERIES] = 16, [RESOURCE_ANSWERS] = 2U << 20 } };
         HttpSources sources = { .store_path = "/nonexistent/perfd.db", .hostname = "node.example" };
 
         assert_int_equal(publisher_new(&fixture->publisher), 0);

@@ -439,6 +439,13 @@ static void intervals_are_answered_as_json_and_csv(void **state) {
         assert_says(text, "\"occupancy_rate\":null,\"begin_ms\":1764000000000,\"empty_s\":null,\"empty_rate\":null}");
         assert_says(text, "\"truncated\":false");
         assert_says(ask(place, &body, "/api/v1/jobs/train/pipeline/intervals", "limit", "1", 200), "\"truncated\":true");
+        assert_says(body.text, "\"next\":\"00000019ab698d260303a313a6465636f64655b345d\"");
+        text = ask(place, &body, "/api/v1/jobs/train/pipeline/intervals", "page", "00000019ab698d260303a313a6465636f64655b345d", 200);
+        assert_says(text, "\"end_ms\":1764000120000");
+        assert_null(strstr(text, "\"end_ms\":1764000060000"));
+        assert_says(text, "\"part\":\"queue\"");
+        assert_says(text, "\"truncated\":false,\"next\":null");
+        assert_says(ask(place, &body, "/api/v1/jobs/train/pipeline/intervals", "page", "0", 400), "'next' in the previous page");
         assert_says(ask(place, &body, "/api/v1/jobs/train/pipeline/intervals", "stage", "none", 200), "\"intervals\":[]");
         text = ask(place, &body, "/api/v1/jobs/train/pipeline/intervals", "format", "csv", 200);
         assert_says(text, "stage,part,end_ms,merged,");

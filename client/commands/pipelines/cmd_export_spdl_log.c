@@ -12,7 +12,7 @@ static int export_spdl_log_run(const CommandLine *line) {
         size_t n;
         int r;
 
-        r = api_query_open_job(&query, &line->global, line->arguments[0], SPDL_LOG_PATH);
+        r = api_query_open_job_list(&query, &line->global, line->arguments[0], SPDL_LOG_PATH, "intervals", SPDL_LOG_INTERVALS_MAX);
         if (r != EXIT_DONE)
                 return r;
         r = spdl_log_write(query.answer, &out, &n);

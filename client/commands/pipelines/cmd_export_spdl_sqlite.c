@@ -15,7 +15,7 @@ static int export_spdl_sqlite_run(const CommandLine *line) {
         size_t n;
         int r;
 
-        r = api_query_open_job(&intervals, &line->global, job, SPDL_LOG_PATH);
+        r = api_query_open_job_list(&intervals, &line->global, job, SPDL_LOG_PATH, "intervals", SPDL_LOG_INTERVALS_MAX);
         if (r == EXIT_DONE)
                 r = api_query_open_job(&events, &line->global, job, SPDL_DATABASE_EVENTS_PATH);
         if (r != EXIT_DONE)

@@ -188,7 +188,7 @@ static int find_changes(const CommandLine *line, const char *job, StageChanges *
         scoped(api_query_deinit) ApiQuery query = {};
         int r;
 
-        r = api_query_open_job(&query, &line->global, job, STAGE_CHANGES_PATH);
+        r = api_query_open_job_list(&query, &line->global, job, STAGE_CHANGES_PATH, "intervals", STAGE_CHANGES_INTERVALS_MAX);
         if (r != EXIT_DONE)
                 return r;
         r = stage_changes_find(ret, query.answer);

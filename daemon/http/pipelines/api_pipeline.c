@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,9 @@
 
 #define ROWS_DEFAULT 10000U
 #define ROWS_MAX     200000U
+/* A page ends early at this number of rows, which are kept in memory for their order, or bytes. */
+#define PAGE_ROWS_MAX  10000U
+#define PAGE_BYTES_MAX (4U * 1024U * 1024U)
 
 static const char *const part_names[N_PIPELINE_PARTS] = { [PIPELINE_TASKS] = "tasks", [PIPELINE_QUEUE] = "queue" };
 
@@ -197,6 +201,8 @@ static int rows_begin(Exchange *exchange, const char *list, Rows *ret) {
                 return exchange_error(exchange, 400, "query parameter 'format' must be json or csv, not '%s'", format);
         if (exchange_parameter_u64(exchange, "limit", 1, ROWS_MAX, ROWS_DEFAULT, &ret->n_left) > 0)
                 return EXCHANGE_ANSWERED;
+        if (ret->n_left > PAGE_ROWS_MAX)
+                ret->n_left = PAGE_ROWS_MAX;
 
         if (ret->is_csv) {
                 exchange->type = CONTENT_CSV;
@@ -216,9 +222,9 @@ static void rows_end_row(Rows *rows) {
         rows->is_head = false;
 }
 
-/* False: the limit is reached. */
+/* False: a limit is reached. */
 static bool rows_begin_row(Rows *rows) {
-        rows->is_cut = rows->n_left == 0;
+        rows->is_cut = rows->n_left == 0 || rows->json.out->n >= PAGE_BYTES_MAX;
         if (rows->is_cut)
                 return false;
         rows->n_left--;
@@ -252,11 +258,14 @@ static void rows_count(Rows *rows, const char *name, bool is_known, double v) {
                 json_put_int_or_null(&rows->json, name, is_known, is_known ? (int64_t)v : 0);
 }
 
-static void rows_end(Rows *rows) {
+/* next: name of the following page, "": there is none; NULL: the list has no pages. */
+static void rows_end(Rows *rows, const char *next) {
         if (rows->is_csv)
                 return;
         json_array_end(&rows->json);
         json_put_bool(&rows->json, "truncated", rows->is_cut);
+        if (next)
+                json_put_string(&rows->json, "next", *next ? next : NULL);
         json_object_end(&rows->json);
 }
 
@@ -313,6 +322,40 @@ static int filter_parse(Exchange *exchange, PipelineFilter *ret) {
         return 0;
 }
 
+/* The page is named by the place of the last interval before: the part, the end and the bytes of the stage as hexadecimal digits. */
+#define PAGE_PREFIX 17U
+static_assert(PAGE_PREFIX + 2 * PIPELINE_LABEL_MAX < EXCHANGE_NEXT_MAX, "the name of a page fits");
+
+static void note_place(const PipelineIntervalRow *row, PipelinePlace *ret) {
+        *ret = (PipelinePlace){ .part = (unsigned)row->part, .end_ms = row->end_ms };
+        (void)snprintf(ret->stage, sizeof(ret->stage), "%s", row->stage);
+}
+
+static void format_page(const PipelinePlace *place, char ret[static EXCHANGE_NEXT_MAX]) {
+        size_t n = (size_t)snprintf(ret, EXCHANGE_NEXT_MAX, "%x%016" PRIx64, place->part, place->end_ms);
+
+        for (const char *at = place->stage; *at; at++, n += 2)
+                (void)snprintf(ret + n, EXCHANGE_NEXT_MAX - n, "%02x", (unsigned char)*at);
+}
+
+/* 0 or EXCHANGE_ANSWERED. */
+static int page_parse(Exchange *exchange, PipelinePlace *ret) {
+        const char *text = exchange_parameter(exchange, "page");
+        size_t n = text ? strlen(text) : 0;
+
+        *ret = (PipelinePlace){};
+        if (!text)
+                return 0;
+        if (n <= PAGE_PREFIX || n > PAGE_PREFIX + 2 * PIPELINE_LABEL_MAX || (n - PAGE_PREFIX) % 2 != 0 ||
+            strspn(text, "0123456789abcdef") != n || sscanf(text, "%1x%16" SCNx64, &ret->part, &ret->end_ms) != 2 ||
+            ret->part >= N_PIPELINE_PARTS)
+                return exchange_error(exchange, 400, "query parameter 'page' must be the value of 'next' in the previous page, not '%s'",
+                                      text);
+        for (size_t i = 0; PAGE_PREFIX + 2 * i < n; i++)
+                ret->stage[i] = (char)strtoul((char[]){ text[PAGE_PREFIX + 2 * i], text[PAGE_PREFIX + 2 * i + 1], '\0' }, NULL, 16);
+        return 0;
+}
+
 void pipelines_subject_intervals(Exchange *exchange) {
         PipelineIntervalRow row;
         PipelineFilter filter;
@@ -320,19 +363,25 @@ void pipelines_subject_intervals(Exchange *exchange) {
         Rows rows;
         int r;
 
-        if (filter_parse(exchange, &filter) > 0 || job_lookup(exchange, &job) > 0 ||
+        if (filter_parse(exchange, &filter) > 0 || page_parse(exchange, &filter.after) > 0 || job_lookup(exchange, &job) > 0 ||
             rows_begin(exchange, "intervals", &rows) > 0)
                 return;
         if (rows.is_head)
                 put_interval(&rows, &(PipelineIntervalRow){});
 
+        filter.n_max = rows.n_left + 1;
         r = pipeline_reader_list_intervals(exchange->reader, exchange->argument, &filter);
-        while (r == 0 && (r = pipeline_reader_next_interval(exchange->reader, &row)) == 0 && rows_begin_row(&rows))
+        while (r == 0 && (r = pipeline_reader_next_interval(exchange->reader, &row)) == 0 && rows_begin_row(&rows)) {
                 put_interval(&rows, &row);
-        if (r != 0 && r != READER_END)
+                note_place(&row, &filter.after);
+        }
+        if (r != 0 && r != READER_END) {
                 (void)exchange_store_error(exchange, r);
-        else
-                rows_end(&rows);
+                return;
+        }
+        if (rows.is_cut)
+                format_page(&filter.after, exchange->next);
+        rows_end(&rows, exchange->next);
 }
 
 static void put_event(Rows *rows, const PipelineEventRow *row) {
@@ -361,5 +410,5 @@ void pipelines_subject_events(Exchange *exchange) {
         if (r != 0 && r != READER_END)
                 (void)exchange_store_error(exchange, r);
         else
-                rows_end(&rows);
+                rows_end(&rows, NULL);
 }

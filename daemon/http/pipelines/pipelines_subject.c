@@ -3,7 +3,7 @@
 
 static const Route routes[] = {
         { "/api/v1/jobs/{id}/pipeline",           "",                                    false, true, pipelines_subject_stages },
-        { "/api/v1/jobs/{id}/pipeline/intervals", "stage since_ms until_ms limit format", false, true, pipelines_subject_intervals },
+        { "/api/v1/jobs/{id}/pipeline/intervals", "stage since_ms until_ms limit format page", false, true, pipelines_subject_intervals },
         { "/api/v1/jobs/{id}/pipeline/events",    "since_ms until_ms limit format",      false, true, pipelines_subject_events },
         {},
 };

@@ -92,7 +92,8 @@ static const StoreColumn interval_columns[] = {
 STATEMENT interval_list = {
         "SELECT s.stage, s.part, i.level, i.end_ms, " SUMS_SQL("i") ", i.p90_s, i.p99_s, i.get_p90_s, i.get_p99_s"
         " FROM job JOIN pipeline_interval AS i ON i.job = job.row JOIN pipeline_series AS s ON s.row = i.series"
-        " WHERE job.id = ?1 AND s.stage = coalesce(?2, s.stage) AND i.end_ms >= ?3 AND i.end_ms < ?4 ORDER BY s.stage, s.part, i.end_ms",
+        " WHERE job.id = ?1 AND s.stage = coalesce(?2, s.stage) AND i.end_ms >= ?3 AND i.end_ms < ?4"
+        " AND (s.stage, s.part, i.end_ms) > (?5, ?6, ?7) ORDER BY s.stage, s.part, i.end_ms LIMIT ?8",
         N_ELEMENTS(interval_columns),
 };
 
@@ -101,8 +102,12 @@ static Field until(const PipelineFilter *filter) {
 }
 
 int pipeline_reader_list_intervals(Reader *reader, const char *job, const PipelineFilter *filter) {
+        const PipelinePlace *after = &filter->after;
+
         return read_connection_begin(reader_connection(reader), &interval_list,
-                                     FIELDS(field_string(job), field_string(filter->stage), field_u64(filter->since_ms), until(filter)));
+                                     FIELDS(field_string(job), field_string(filter->stage), field_u64(filter->since_ms), until(filter),
+                                            field_string(after->stage), field_u64(after->part), field_u64(after->end_ms),
+                                            field_u64(filter->n_max)));
 }
 
 int pipeline_reader_next_interval(Reader *reader, PipelineIntervalRow *ret) {

@@ -44,12 +44,21 @@ typedef struct PipelineIntervalRow {
         PipelinePercentiles percentiles;
 } PipelineIntervalRow;
 
+/* Place of an interval in the list of a job. */
+typedef struct PipelinePlace {
+        char stage[PIPELINE_LABEL_MAX + 1]; /* "": before all */
+        unsigned part;
+        uint64_t end_ms;
+} PipelinePlace;
+
 typedef struct PipelineFilter {
         const char *stage;           /* label; NULL: all */
         uint64_t since_ms, until_ms; /* end in [since, until); until 0: no bound */
+        PipelinePlace after;         /* of intervals: behind this place */
+        uint64_t n_max;              /* of intervals, which bounds the memory for their order; to be set */
 } PipelineFilter;
 
-/* Begins a query of the intervals of a job, by series and time. */
+/* Begins a query of the intervals of a job, by series and time. Intervals that are merged between two queries are not listed twice. */
 int pipeline_reader_list_intervals(Reader *reader, const char *job, const PipelineFilter *filter);
 int pipeline_reader_next_interval(Reader *reader, PipelineIntervalRow *ret);
 
