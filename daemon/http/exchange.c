@@ -16,7 +16,7 @@
 void exchange_init(Exchange *exchange, Buffer *body) {
         buffer_clear(body);
         body->n_max = ANSWER_BYTES_MAX;
-        *exchange = (Exchange){ .is_read = true, .status = 200, .uid = -1, .type = CONTENT_JSON, .body = body };
+        *exchange = (Exchange){ .is_read = true, .status = 200, .type = CONTENT_JSON, .body = body };
 }
 
 int exchange_error(Exchange *exchange, unsigned status, const char *format, ...) {

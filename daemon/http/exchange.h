@@ -43,7 +43,6 @@ typedef struct Exchange {
         /* request */
         bool is_read;   /* GET or HEAD */
         bool wants_openmetrics;
-        int64_t uid;    /* of the client; -1: unknown */
         char text[REQUEST_BYTES_MAX];
         size_t n_text;
         const char *segments[SEGMENTS_MAX]; /* of the path, decoded; point into text */
@@ -51,7 +50,7 @@ typedef struct Exchange {
         Parameter parameters[PARAMETERS_MAX]; /* of the query, decoded */
         size_t n_parameters;
         const char *argument; /* path segment that matched the {…} of the route */
-        Viewer viewer;        /* may see the private values of some users */
+        Viewer viewer;        /* the client: may see the private values of some users */
 
         /* sources of the answer; all borrowed */
         const Snapshot *snapshot; /* NULL before the first is published */
@@ -71,6 +70,11 @@ typedef struct Exchange {
 /* The node's part of the snapshot, or NULL. */
 static inline const NodeSnapshot *exchange_node(const Exchange *exchange) {
         return exchange->snapshot ? &exchange->snapshot->node : NULL;
+}
+
+/* The uid of the client; -1: unknown. */
+static inline int64_t exchange_uid(const Exchange *exchange) {
+        return exchange->viewer.has_uid ? (int64_t)exchange->viewer.uid : -1;
 }
 
 /* Functions below return 0, or EXCHANGE_ANSWERED after they have written an error into the body. */

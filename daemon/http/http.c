@@ -170,7 +170,6 @@ static int answer(Http *http, const HttpRequest *request, Worker *worker, HttpRe
         int r = 0;
 
         prepare(http, snapshot, worker, &exchange);
-        exchange.uid = caller.owner.type == OWNER_USER ? (int64_t)caller.owner.uid : -1;
         exchange.viewer = privacy_viewer(atomic_load(&http->privacy), &caller);
         if (check_host(http, &exchange, request, &caller) == 0 && read_request(&exchange, request) == 0)
                 r = routes_answer(&exchange);

@@ -182,7 +182,7 @@ static int read_models(Vocabulary *vocabulary, Exchange *exchange) {
         ModelRow row;
         int r;
 
-        r = indicator_reader_list_models(exchange->reader, vocabulary->filter.name, exchange->uid);
+        r = indicator_reader_list_models(exchange->reader, vocabulary->filter.name, exchange_uid(exchange));
         while (r == 0 && (r = indicator_reader_next_model(exchange->reader, &row)) == 0)
                 if (holds(vocabulary, &row))
                         r = add_model(vocabulary, &row);

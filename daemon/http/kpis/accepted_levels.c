@@ -82,7 +82,7 @@ int accepted_levels_read(Exchange *exchange, AcceptedLevels *ret) {
         AcceptedRow row;
         int r;
 
-        r = indicator_reader_list_accepted(exchange->reader, exchange->uid);
+        r = indicator_reader_list_accepted(exchange->reader, exchange_uid(exchange));
         while (r == 0 && (r = indicator_reader_next_accepted(exchange->reader, &row)) == 0)
                 r = add_level(ret, &row);
         return r == READER_END ? 0 : exchange_store_error(exchange, r);
