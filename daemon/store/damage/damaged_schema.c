@@ -10,6 +10,7 @@
 #include "util/scoped.h"
 
 #define CREATE_TABLE "CREATE TABLE "
+#define WITHOUT_ROWID "WITHOUT ROWID" /* perfd's tables have their columns in the order of the key */
 
 /* --- entries of the schema ----------------------------------------------------------------------- */
 
@@ -156,6 +157,7 @@ int damaged_schema_find(const DamagedFile *file, Database *database, const char 
                         ret->root = 0; /* other columns */
                 return 0;
         }
+        ret->is_without_rowid = strstr(new.sql, WITHOUT_ROWID);
         return find_columns(database, name, !is_same && make_like(old.sql ?: "", &like) ? &like : NULL, ret);
 }
 
@@ -178,11 +180,12 @@ bool damaged_schema_read(const DamagedSource *source, const DamagedRow *row, Dam
         if (source->is_index)
                 return read_index(fields, n, ret);
 
-        for (size_t i = 1; i < source->n_columns; i++) {
+        for (size_t i = 0; i < source->n_columns; i++) {
                 const DamagedColumn *column = &source->columns[i];
 
                 ret->fields[i] = column->place >= 0 && column->place < (int64_t)n ? fields[column->place] : column->value;
         }
-        ret->fields[0] = field_i64(row->rowid); /* the row has no value for it */
+        if (!source->is_without_rowid)
+                ret->fields[0] = field_i64(row->rowid); /* the row has no value for it */
         return true;
 }

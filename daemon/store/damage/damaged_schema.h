@@ -26,12 +26,12 @@ typedef struct DamagedColumn {
 /* A table or an index of the damaged file. */
 typedef struct DamagedSource {
         uint32_t root; /* page; 0: there are no rows */
-        bool is_index;
+        bool is_index, is_without_rowid;
         DamagedColumn columns[DAMAGED_COLUMNS_MAX]; /* of a table */
         size_t n_columns;
 } DamagedSource;
 
-/* name: of a table with rowids as the first column, or of an index. database: the new file. 0 or an outcome of database.h. */
+/* name: of a table, whose first column is the rowid if it has rowids, or of an index. database: the new file. 0 or an outcome of database.h. */
 int damaged_schema_find(const DamagedFile *file, Database *database, const char *name, DamagedSource *ret);
 
 /* The values of a row, NULL behind the last; texts are borrowed from the row. */
