@@ -135,6 +135,32 @@ static void running_jobs_and_their_phases_outlive_damage(void **state) {
 }
 
 /* Of about a thousand rows, one page with about 16 is lost, wherever the page is. */
+/* The user of a pipeline is charged for what was salvaged, and for reports that came before it. */
+static void pipelines_are_charged_to_their_user(void **state) {
+        Place *place = *state;
+
+        place_open(place);
+        assert_int_equal(store_put(place->store, pack_begin_row(&(JobInfo){ .id = "a", .uid = 1000 }, 1, "b", "w", "m", cookie_of(5))), 0);
+        assert_int_equal(outcome_of(place->store, 5), STORE_DONE);
+        place_close(place);
+        change_place(place, "INSERT INTO pipeline_series VALUES (7, 1, '0:1:a', 0, '', 3, 3, 1, 0, 3, 3, 0, 3, 0, 0, 0);"
+                            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50)"
+                            " INSERT INTO pipeline_interval SELECT 1, 0, i, 7, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0 FROM n;"
+                            "INSERT INTO pipeline VALUES (1, 1, 50, 0, 2, 1, '{\"threads\":4}')");
+        assert_int_equal(ask_place(place, "SELECT n_bytes FROM holder WHERE uid = 1000"), 4096 + 400 + 50 * 100 + 2 * 100 + 13);
+        damage_root(place, "job_by_user");
+
+        place_open(place);
+        assert_int_equal(store_put(place->store, pack_begin_row(&(JobInfo){ .id = "b" }, 1, "b", "w", "m", cookie_of(6))), 0);
+        assert_int_equal(outcome_of(place->store, 6), STORE_DONE);
+        assert_salvaged(place, 1);
+        assert_int_equal(ask_place(place, "SELECT n_rows FROM pipeline"), 50);
+        assert_int_equal(ask_place(place, "SELECT n_bytes FROM holder WHERE uid = 1000"), 4096 + 400 + 50 * 100 + 2 * 100 + 13);
+        place_close(place);
+        change_place(place, "DELETE FROM job");
+        assert_int_equal(ask_place(place, "SELECT n_bytes FROM holder WHERE uid = 1000"), 0);
+}
+
 static void only_the_rows_of_damaged_pages_are_lost(void **state) {
         static const char *const names[] = { "result", "result_by_id", "term" };
         Place *place = *state;
@@ -331,6 +357,7 @@ int main(void) {
                 TEST(a_damaged_page_found_while_writing_costs_no_row),
                 TEST(a_damaged_page_found_by_a_query_replaces_the_file),
                 TEST(running_jobs_and_their_phases_outlive_damage),
+                TEST(pipelines_are_charged_to_their_user),
                 TEST(only_the_rows_of_damaged_pages_are_lost),
                 TEST(a_salvage_that_was_interrupted_is_repeated),
                 TEST(columns_are_found_by_name),

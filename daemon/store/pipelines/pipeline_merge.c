@@ -85,9 +85,9 @@ int pipeline_merge_oldest(Database *database, int64_t job, int64_t n_series, int
 
 /* --- retention ------------------------------------------------------------------------------------ */
 
-enum { LARGEST_JOB, LARGEST_UID, LARGEST_SERIES, LARGEST_ROWS, LARGEST_MERGED, LARGEST_WANTED, N_LARGEST_COLUMNS };
+enum { LARGEST_JOB, LARGEST_SERIES, LARGEST_ROWS, LARGEST_MERGED, LARGEST_WANTED, N_LARGEST_COLUMNS };
 #define LARGEST(of) \
-        "SELECT p.job, j.uid, p.n_series, p.n_rows, p.merged_ms, ?1 FROM pipeline AS p JOIN job AS j ON j.row = p.job" \
+        "SELECT p.job, p.n_series, p.n_rows, p.merged_ms, ?1 FROM pipeline AS p JOIN job AS j ON j.row = p.job" \
         " WHERE p.n_rows > " PIPELINE_SERIES_ROWS_MIN_TEXT " * p.n_series" of " ORDER BY p.n_rows / p.n_series DESC LIMIT 1"
 
 /* Not static as others are: a table of the store names them. */
@@ -95,7 +95,6 @@ const Statement __attribute__((section("statements"))) pipeline_merge_any = { LA
 const Statement __attribute__((section("statements"))) pipeline_merge_of_user = { LARGEST(" AND j.uid = ?2"), N_LARGEST_COLUMNS };
 
 STATEMENT pipeline_shrink = { "UPDATE pipeline SET n_rows = ?2, merged_ms = ?3 WHERE job = ?1", 0 };
-STATEMENT holder_release = { "UPDATE holder SET n_bytes = n_bytes - " PIPELINE_SIZE("0", "?2") " WHERE uid = ?1", 0 };
 
 static int merge_job(Database *database, const int64_t job[static N_LARGEST_COLUMNS], int64_t *ret_n) {
         int64_t n_rows = job[LARGEST_ROWS], merged_ms = job[LARGEST_MERGED], n_before;
@@ -108,8 +107,6 @@ static int merge_job(Database *database, const int64_t job[static N_LARGEST_COLU
                  n_rows > PIPELINE_SERIES_ROWS_MIN * job[LARGEST_SERIES]);
         if (r == 0)
                 r = database_run(database, &pipeline_shrink, FIELDS(field_i64(job[LARGEST_JOB]), field_i64(n_rows), field_i64(merged_ms)));
-        if (r == 0)
-                r = database_run(database, &holder_release, FIELDS(field_i64(job[LARGEST_UID]), field_i64(job[LARGEST_ROWS] - n_rows)));
         *ret_n = job[LARGEST_ROWS] - n_rows;
         return r;
 }

@@ -155,7 +155,6 @@ typedef struct ReportedJob {
         int64_t row;
         Field producer;
         int64_t n_series, n_rows, merged_ms; /* as stored before the report, and with its rows */
-        int64_t n_series_before, n_rows_before;
 } ReportedJob;
 
 static void read_series(const Prepared *row, StoredSeries *ret) {
@@ -250,8 +249,8 @@ static int find_pipeline(Database *database, ReportedJob *job) {
         r = database_step(database, row);
         if (r != DATABASE_ROW)
                 return r;
-        job->n_series = job->n_series_before = column_i64(row, JOB_SERIES);
-        job->n_rows = job->n_rows_before = column_i64(row, JOB_ROWS);
+        job->n_series = column_i64(row, JOB_SERIES);
+        job->n_rows = column_i64(row, JOB_ROWS);
         job->merged_ms = column_i64(row, JOB_MERGED);
         return database_finish(database, row);
 }
@@ -260,9 +259,6 @@ STATEMENT pipeline_put = {
         "INSERT INTO pipeline (job, n_series, n_rows, merged_ms, n_events, event_s) VALUES (?1, ?2, ?3, ?4, 0, 0)"
         " ON CONFLICT (job) DO UPDATE SET n_series = excluded.n_series, n_rows = excluded.n_rows, merged_ms = excluded.merged_ms",
         0,
-};
-STATEMENT holder_charge = {
-        "UPDATE holder SET n_bytes = n_bytes + " PIPELINE_SIZE("?2", "?3") " WHERE uid = (SELECT uid FROM job WHERE row = ?1)", 0,
 };
 
 /* Merges intervals beyond the limit of the job, and stores its numbers of rows. */
@@ -276,13 +272,8 @@ static int end_intervals(Database *database, ReportedJob *job) {
                 if (n_before > n_max)
                         r = pipeline_merge_oldest(database, job->row, job->n_series, &job->n_rows, &job->merged_ms);
         } while (r == 0 && job->n_rows < n_before);
-        if (r == 0)
-                r = database_run(database, &pipeline_put, FIELDS(field_i64(job->row), field_i64(job->n_series), field_i64(job->n_rows),
-                                                                 field_i64(job->merged_ms)));
-        if (r == 0)
-                r = database_run(database, &holder_charge, FIELDS(field_i64(job->row), field_i64(job->n_series - job->n_series_before),
-                                                                  field_i64(job->n_rows - job->n_rows_before)));
-        return r;
+        return r != 0 ? r : database_run(database, &pipeline_put, FIELDS(field_i64(job->row), field_i64(job->n_series),
+                                                                         field_i64(job->n_rows), field_i64(job->merged_ms)));
 }
 
 /* --- events and description ----------------------------------------------------------------------- */

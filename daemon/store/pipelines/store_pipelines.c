@@ -18,7 +18,15 @@ STATEMENT interval_salvage = {
         " WHERE EXISTS (SELECT 1 FROM pipeline_series WHERE row = ?4 AND job = ?1)",
         0,
 };
-STATEMENT pipeline_salvage = { "INSERT OR IGNORE INTO pipeline SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7" OF_A_JOB("?1"), 0 };
+/* Comes after the series and intervals: counts those that were salvaged, and those of reports meanwhile. */
+STATEMENT pipeline_salvage = {
+        "INSERT INTO pipeline SELECT ?1, (SELECT count(*) FROM pipeline_series WHERE job = ?1),"
+        " (SELECT count(*) FROM pipeline_interval WHERE job = ?1), ?4, ?5, ?6, ?7" OF_A_JOB("?1")
+        " ON CONFLICT (job) DO UPDATE SET n_series = excluded.n_series, n_rows = excluded.n_rows,"
+        " merged_ms = max(merged_ms, excluded.merged_ms), n_events = max(n_events, excluded.n_events),"
+        " event_s = max(event_s, excluded.event_s), description = coalesce(description, excluded.description)",
+        0,
+};
 STATEMENT event_salvage = { "INSERT OR IGNORE INTO pipeline_event SELECT ?1, ?2, ?3, ?4" OF_A_JOB("?1"), 0 };
 
 /* --- tables --------------------------------------------------------------------------------------- */
@@ -73,6 +81,9 @@ static const StoreTable event_table = {
         .salvage = &event_salvage,
 };
 
+#define SIZE_OF(row) "(" PIPELINE_SIZE(row ".n_series", row ".n_rows") " + " PIPELINE_NOTED_SIZE(row) ")"
+#define CHARGE(size, job) " UPDATE holder SET n_bytes = n_bytes + " size " WHERE uid = (SELECT uid FROM job WHERE row = " job ");"
+
 /* Numbers of rows and totals of the events of a job, and the description of its pipelines. merged_ms: end of the newest merged interval. */
 static const StoreTable pipeline_table = {
         .name = "pipeline",
@@ -80,12 +91,12 @@ static const StoreTable pipeline_table = {
                 "CREATE TABLE pipeline ("
                 " job INTEGER PRIMARY KEY, n_series INTEGER NOT NULL, n_rows INTEGER NOT NULL, merged_ms INTEGER NOT NULL,"
                 " n_events INTEGER NOT NULL, event_s REAL NOT NULL, description TEXT) STRICT;"
-                "CREATE TRIGGER pipeline_noted AFTER UPDATE OF n_events, description ON pipeline BEGIN"
-                " UPDATE holder SET n_bytes = n_bytes + " PIPELINE_NOTED_SIZE("new") " - " PIPELINE_NOTED_SIZE("old")
-                " WHERE uid = (SELECT uid FROM job WHERE row = new.job); END;"
+                "CREATE TRIGGER pipeline_added AFTER INSERT ON pipeline BEGIN" CHARGE(SIZE_OF("new"), "new.job") " END;"
+                "CREATE TRIGGER pipeline_changed AFTER UPDATE OF n_series, n_rows, n_events, description ON pipeline BEGIN"
+                CHARGE(SIZE_OF("new") " - " SIZE_OF("old"), "new.job") " END;"
                 "CREATE TRIGGER pipeline_job_removed AFTER DELETE ON job BEGIN"
-                " UPDATE holder SET n_bytes = n_bytes - ifnull((SELECT " PIPELINE_SIZE("p.n_series", "p.n_rows") " + "
-                PIPELINE_NOTED_SIZE("p") " FROM pipeline AS p WHERE job = old.row), 0) WHERE uid = old.uid;"
+                " UPDATE holder SET n_bytes = n_bytes - ifnull((SELECT " SIZE_OF("p") " FROM pipeline AS p WHERE job = old.row), 0)"
+                " WHERE uid = old.uid;"
                 PIPELINE_LEFTOVER_NOTE " DELETE FROM pipeline WHERE job = old.row; END;",
         .checks = { "SELECT max(job) FROM pipeline" },
         .salvage = &pipeline_salvage,
