@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "document/indicator.h"
+#include "request/request.h"
 
 enum {
         AHEAD_UNKNOWN = 1, /* the clock is not synchronised: use the time of arrival */

@@ -384,9 +384,7 @@ static void remove_some(Writer *writer) {
         bool was_removing = writer->next.has_more_to_remove;
         int r;
 
-        if (!writer->database.db)
-                return;
-        if (!writer->next.has_more_to_remove && clock_boottime_ns() < writer->next.removal_ns)
+        if (!writer->database.db || (!was_removing && clock_boottime_ns() < writer->next.removal_ns))
                 return;
 
         writer->next.has_more_to_remove = false;

@@ -176,7 +176,8 @@ static void a_time_far_ahead_is_not_believed(void **state) {
         assert_int_equal(report(f, &room, "a", intervals, 3), STATUS_INVALID);
         assert_string_equal(f->answer.complaint.path, "pipeline_report.stages[1].time_ms");
         says(f->answer.complaint.text, "more than an hour ahead of this node's synchronised clock");
-        assert_int_equal(pipeline_room_kinds[0].place(&room, &request, (Ticket){ .connection = f->connection, .generation = 1 }, &f->answer), 0);
+        assert_int_equal(pipeline_room_kinds[0].place(&room, &request, (Ticket){ .connection = f->connection, .generation = 1 },
+                                                      &f->answer), 0);
         assert_int_equal(f->answer.status, STATUS_INVALID);
         assert_string_equal(f->answer.complaint.path, "pipeline_report.events[0].time_ms");
         intervals[2].end_ms = now_ms + 1800 * 1000;

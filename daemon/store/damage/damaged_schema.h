@@ -31,7 +31,8 @@ typedef struct DamagedSource {
         size_t n_columns;
 } DamagedSource;
 
-/* name: of a table, whose first column is the rowid if it has rowids, or of an index. database: the new file. 0 or an outcome of database.h. */
+/* name: of a table, whose first column is the rowid if it has rowids; or of an index. database: the new file. 0 or an outcome of
+ * database.h. */
 int damaged_schema_find(const DamagedFile *file, Database *database, const char *name, DamagedSource *ret);
 
 /* The values of a row, NULL behind the last; texts are borrowed from the row. */

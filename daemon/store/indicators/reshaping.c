@@ -4,8 +4,6 @@
 #include <assert.h>
 #include <stdint.h>
 
-#include "store/indicators/model_rows.h"
-
 #define STEP_INDICATORS 256U
 
 /* Names that are still to be read behind (name, component, uid); last_name: the name, or the highest possible number for all names. */

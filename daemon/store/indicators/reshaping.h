@@ -12,9 +12,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "document/indicator_model.h"
 #include "store/database.h"
 #include "store/pack.h"
 #include "store/store_subject.h"
+
+/*
+ * SQL that selects the shape of the results of one user, an expression, whose name and component are n.text and c.text. A model of the
+ * name precedes one of any name, one of the component one of any component, a declared model the others, and a model of all users that
+ * of the user.
+ */
+#define MODEL_SHAPE(uid)                                                                                                 \
+        "SELECT m.shape FROM model AS m WHERE m.name IN (n.text, '" MODEL_ANY_NAME "')"                                  \
+        " AND (m.component IS NULL OR m.component = c.text) AND m.owner IN (-1, " uid ")"                                \
+        " ORDER BY m.name = '" MODEL_ANY_NAME "', m.component IS NULL, m.is_declared DESC, m.owner LIMIT 1"
 
 /*
  * Gives the indicators of a name (NULL: of all names) their shapes, now or later. *n_now: the number that may be read now, which is
