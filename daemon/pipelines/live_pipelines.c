@@ -17,19 +17,57 @@ void live_pipelines_deinit(LivePipelines *live) {
 }
 
 /* Returns the job, which is added if needed; NULL: out of memory. */
-static LiveJob *find_job(LivePipelines *live, const char *id) {
+static LiveJob *find_job(LivePipelines *live, const char *id, uint32_t uid) {
         for (size_t i = 0; i < live->n; i++)
                 if (strcmp(live->jobs[i].id, id) == 0)
                         return &live->jobs[i];
 
         if (ARRAY_RESERVE(live->jobs, live->n_allocated, live->n + 1) < 0)
                 return NULL;
-        live->jobs[live->n] = (LiveJob){};
+        live->jobs[live->n] = (LiveJob){ .uid = uid };
         (void)snprintf(live->jobs[live->n].id, sizeof(live->jobs->id), "%s", id);
         return &live->jobs[live->n++];
 }
 
-/* Returns the series, which is added if needed; NULL: out of memory, or the limits are reached. */
+/* Returns the job with the least recently updated series of the user with the most, with its place; NULL if that is this user. Users share
+ * the counters of their uid modulo their number. */
+static LiveJob *find_victim(LivePipelines *live, uint32_t uid, size_t *ret) {
+        size_t n_of_user[256] = {}, n_most = 0;
+        LiveJob *victim = NULL;
+
+        n_of_user[uid % 256] = 1;
+        for (LiveJob *job = live->jobs; job < live->jobs + live->n; job++) {
+                n_of_user[job->uid % 256] += job->n;
+                if (n_of_user[job->uid % 256] > n_most)
+                        n_most = n_of_user[job->uid % 256];
+        }
+        if (n_of_user[uid % 256] == n_most)
+                return NULL;
+        for (LiveJob *job = live->jobs; job < live->jobs + live->n; job++)
+                for (size_t i = 0; n_of_user[job->uid % 256] == n_most && i < job->n; i++)
+                        if (!victim || job->series[i].used < victim->series[*ret].used) {
+                                victim = job;
+                                *ret = i;
+                        }
+        return victim;
+}
+
+/* Returns false if no place is left for a series of this user. */
+static bool make_place(LivePipelines *live, uint32_t uid) {
+        LiveJob *victim;
+        size_t i = 0;
+
+        if (live->n_series < LIVE_SERIES_MAX)
+                return true;
+        victim = find_victim(live, uid, &i);
+        if (!victim)
+                return false;
+        victim->series[i] = victim->series[--victim->n];
+        live->n_series--;
+        return true;
+}
+
+/* Returns the series, which is added if needed; NULL: out of memory, or the limit is reached. */
 static LiveSeries *find_series(LivePipelines *live, LiveJob *job, int64_t row, const char *label, PipelinePart part) {
         LiveSeries *series;
 
@@ -37,8 +75,7 @@ static LiveSeries *find_series(LivePipelines *live, LiveJob *job, int64_t row, c
                 if (job->series[i].row == row)
                         return &job->series[i];
 
-        if (job->n == LIVE_JOB_SERIES_MAX || live->n_series == LIVE_SERIES_MAX ||
-            ARRAY_RESERVE(job->series, job->n_allocated, job->n + 1) < 0)
+        if (!make_place(live, job->uid) || ARRAY_RESERVE(job->series, job->n_allocated, job->n + 1) < 0)
                 return NULL;
 
         series = &job->series[job->n++];
@@ -49,18 +86,20 @@ static LiveSeries *find_series(LivePipelines *live, LiveJob *job, int64_t row, c
         return series;
 }
 
-void live_pipelines_update(LivePipelines *live, const RowSet *stored) {
+void live_pipelines_update(LivePipelines *live, const RowSet *stored, uint32_t uid) {
         const StoredSeries *from = pipeline_rows_series(stored);
         PipelineWalk walk = pipeline_rows_walk(stored);
-        LiveJob *job = find_job(live, pipeline_rows_job(stored));
+        LiveJob *job = find_job(live, pipeline_rows_job(stored), uid);
         PipelineInterval interval;
         size_t n_left_out = 0;
 
         for (; job && pipeline_rows_next(&walk, &interval); from++) {
                 LiveSeries *series = from->row > 0 ? find_series(live, job, from->row, interval.stage, interval.part) : NULL;
 
-                if (series)
+                if (series) {
                         series->total.sums = from->sums;
+                        series->used = ++live->n_uses;
+                }
                 n_left_out += from->row > 0 && !series;
         }
         if (job && n_left_out > job->n_left_out)

@@ -98,6 +98,29 @@ static int place(void *state, const Request *request, Ticket ticket, Answer *ret
         return desk_pending(store_put(room->store, pipeline_rows_pack(report, job, request->peer.uid, may_act, now_ms, cookie)));
 }
 
+/* Returns the description of a job that is running, or in /metrics since it ended; else NULL. */
+static const JobDescription *find_shown(const Jobs *jobs, const char *id) {
+        const Job *running = jobs_find(jobs, id);
+
+        if (running)
+                return &running->info;
+        for (const FinishedJob *job = jobs->finished.first; job; job = job->next)
+                if (strcmp(job->info.id, id) == 0)
+                        return &job->info;
+        return NULL;
+}
+
+static bool is_shown(const void *userdata, const char *id) {
+        return find_shown(userdata, id);
+}
+
+static void show(PipelineRoom *room, const RowSet *stored) {
+        const JobDescription *job = find_shown(room->jobs, pipeline_rows_job(stored));
+
+        if (job)
+                live_pipelines_update(&room->live, stored, job->uid);
+}
+
 /* Writes which intervals of a report were not stored, if any. */
 static int answer_stored(PipelineRoom *room, const StoreDone *done, Answer *ret) {
         const StoredReport *stored = pipeline_rows_stored(done->rows);
@@ -107,7 +130,7 @@ static int answer_stored(PipelineRoom *room, const StoreDone *done, Answer *ret)
         room->stats.n_again += stored->n_again;
         room->stats.n_rejected += stored->n_rejected;
         if (stored->n_new > 0)
-                live_pipelines_update(&room->live, done->rows);
+                show(room, done->rows);
 
         if (stored->n_rejected > 0)
                 (void)snprintf(remark, sizeof(remark), "%lu intervals are not stored: a job may have up to %u stages",
@@ -140,18 +163,6 @@ static int complete(void *state, const StoreDone *done, Answer *ret) {
 const Kind pipeline_room_kinds[1] = { { REQUEST_PIPELINE_REPORT, "pipeline report", place, complete, NULL } };
 
 /* --- publishing ----------------------------------------------------------------------------------- */
-
-/* True for a job that is running, or in /metrics since it ended. */
-static bool is_shown(const void *userdata, const char *id) {
-        const Jobs *jobs = userdata;
-
-        if (jobs_find(jobs, id))
-                return true;
-        for (const FinishedJob *job = jobs->finished.first; job; job = job->next)
-                if (strcmp(job->info.id, id) == 0)
-                        return true;
-        return false;
-}
 
 int pipeline_room_publish(PipelineRoom *room, PipelinesSnapshot *ret) {
         live_pipelines_forget(&room->live, is_shown, room->jobs);

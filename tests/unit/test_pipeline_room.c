@@ -132,8 +132,16 @@ static void running_jobs_are_in_the_metrics_with_their_totals(void **state) {
         pipeline_room_deinit(&room);
 }
 
-static void a_job_shows_a_bounded_number_of_stages(void **state) {
-        static PipelineInterval intervals[LIVE_JOB_SERIES_MAX + 5];
+static size_t count_of(const PipelinesSnapshot *snapshot, const char *job) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < snapshot->n; i++)
+                n += strcmp(snapshot->totals[i].job, job) == 0;
+        return n;
+}
+
+static void a_bounded_number_of_stages_is_shared_by_users(void **state) {
+        static PipelineInterval intervals[LIVE_SERIES_MAX + 5];
         static char labels[N_ELEMENTS(intervals)][16];
         PipelinesSnapshot snapshot = {};
         Fixture *f = *state;
@@ -147,8 +155,32 @@ static void a_job_shows_a_bounded_number_of_stages(void **state) {
         }
         assert_int_equal(report(f, &room, "a", intervals, N_ELEMENTS(intervals)), STATUS_OK);
         assert_int_equal(pipeline_room_publish(&room, &snapshot), 0);
-        assert_int_equal(snapshot.n, LIVE_JOB_SERIES_MAX);
+        assert_int_equal(snapshot.n, LIVE_SERIES_MAX);
         assert_int_equal(snapshot.stats.n_left_out, 5);
+
+        /* Another user gets places of the user with the most, who cannot take them back. */
+        f->peer.uid = 1001;
+        f->connection++;
+        assert_int_equal(begin_job(f, "b"), STATUS_OK);
+        assert_int_equal(report(f, &room, "b", intervals, 2), STATUS_OK);
+        f->peer.uid = 1000;
+        f->connection++;
+        for (size_t i = 0; i < N_ELEMENTS(intervals); i++)
+                intervals[i].end_ms = 2000;
+        assert_int_equal(report(f, &room, "a", intervals, N_ELEMENTS(intervals)), STATUS_OK);
+        assert_int_equal(pipeline_room_publish(&room, &snapshot), 0);
+        assert_int_equal(count_of(&snapshot, "b"), 2);
+        assert_int_equal(count_of(&snapshot, "a"), LIVE_SERIES_MAX - 2);
+        assert_int_equal(snapshot.stats.n_left_out, 7);
+
+        /* With as many as the first user, the other takes no more. */
+        f->peer.uid = 1001;
+        f->connection++;
+        assert_int_equal(report(f, &room, "b", intervals, N_ELEMENTS(intervals)), STATUS_OK);
+        assert_int_equal(pipeline_room_publish(&room, &snapshot), 0);
+        assert_int_equal(count_of(&snapshot, "b"), LIVE_SERIES_MAX / 2);
+        assert_int_equal(count_of(&snapshot, "a"), LIVE_SERIES_MAX / 2);
+
         pipelines_snapshot_deinit(&snapshot);
         pipeline_room_deinit(&room);
 }
@@ -192,7 +224,7 @@ int main(void) {
                 ROOM_TEST(a_failed_store_is_told),
                 ROOM_TEST(running_jobs_are_in_the_metrics_with_their_totals),
                 ROOM_TEST(a_time_far_ahead_is_not_believed),
-                ROOM_TEST(a_job_shows_a_bounded_number_of_stages),
+                ROOM_TEST(a_bounded_number_of_stages_is_shared_by_users),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
