@@ -6,7 +6,10 @@
 
 #include "run_results_fixture.h"
 
+#include <math.h>
+
 #include "document/value_parse.h"
+#include "http/kpis/kpi_table.h"
 #include "http/routes.h"
 #include "store/indicators/model_rows.h"
 
@@ -179,6 +182,32 @@ static void an_accepted_level_is_told_with_the_verdict(void **state) {
                 fail_msg("another user's level is shown: %s", fixture->body.text);
 }
 
+static void the_runs_of_a_table_are_limited_by_their_memory(void **state) {
+        const KpiRules rules = { .is_across_hardware = true };
+        const double numbers[] = { 1.5, (double)NAN };
+        PointRow row = { .series = 1, .component = "c", .numbers = numbers };
+        scoped(kpi_table_freep) KpiTable *table = NULL;
+        scoped(kpi_runs_deinit) KpiRuns runs = {};
+        size_t n_results = 0, n;
+        KpiSeries *series;
+        int r;
+
+        (void)state;
+        assert_int_equal(kpi_table_new(&table, &rules, 2), 0);
+        for (; (r = kpi_table_add(table, &row)) == 0; n_results++)
+                row.time_ms = 1764000000000 + (uint64_t)++row.row;
+        assert_int_equal(r, KPI_MANY_RUNS);
+        assert_in_range(n_results, 190000, 200000);
+        series = kpi_table_series(table, &n);
+        assert_int_equal(n, 1);
+        assert_int_equal(kpi_table_find_runs(table, series, 0, &runs), 0);
+        assert_int_equal(runs.n, n_results);
+        assert_true(runs.items[1].value == 1.5 && runs.items[1].time_ms == 1764000000001 && runs.items[1].result == 1);
+        assert_null(runs.items[1].version);
+        assert_int_equal(kpi_table_find_runs(table, series, 1, &runs), 0);
+        assert_int_equal(runs.n, 0);
+}
+
 static void wrong_requests_are_refused(void **state) {
         Fixture *fixture = *state;
 
@@ -202,6 +231,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(entries_can_be_left_out, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_status_of_the_original_is_told, setup, teardown),
                 cmocka_unit_test_setup_teardown(an_accepted_level_is_told_with_the_verdict, setup, teardown),
+                cmocka_unit_test(the_runs_of_a_table_are_limited_by_their_memory),
                 cmocka_unit_test_setup_teardown(wrong_requests_are_refused, setup, teardown),
         };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/kpis/kpi_table.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@ struct KpiTable {
         const KpiRules *rules;
         size_t n_numbers;
         KpiSeries *series; /* owned */
-        size_t n, n_max, n_runs;
+        size_t n, n_max, n_results;
         char **versions; /* owned */
         size_t n_versions, n_versions_max;
 
@@ -38,8 +39,8 @@ KpiTable *kpi_table_free(KpiTable *table) {
                 return NULL;
 
         for (size_t i = 0; i < table->n; i++) {
-                for (size_t k = 0; k < table->n_numbers; k++)
-                        free(table->series[i].runs[k].items);
+                free(table->series[i].results);
+                free(table->series[i].values);
                 free(table->series[i].labels);
         }
         for (size_t i = 0; i < table->n_versions; i++)
@@ -105,20 +106,20 @@ static bool put_version(const KpiTable *table, const PointRow *row, Buffer *out)
         return is_known;
 }
 
-/* Keeps one copy of each version. *ret is NULL if it is not known. */
-static int find_version(KpiTable *table, const PointRow *row, const char **ret) {
+static_assert(KPI_VERSIONS_MAX <= UINT16_MAX, "a result has the number of a version in 16 bits");
+
+/* Keeps one copy of each version. *ret: its number; 0 if it is not known. */
+static int find_version(KpiTable *table, const PointRow *row, size_t *ret) {
         scoped(buffer_deinit) Buffer text = {};
         bool is_known = put_version(table, row, &text);
         int r = buffer_error(&text);
 
-        *ret = NULL;
+        *ret = 0;
         if (r < 0 || !is_known)
                 return r;
-        for (size_t i = table->n_versions; i > 0 && !*ret; i--)
-                if (strcmp(table->versions[i - 1], text.text) == 0)
-                        *ret = table->versions[i - 1];
-        if (*ret)
-                return 0;
+        for (*ret = table->n_versions; *ret > 0; (*ret)--)
+                if (strcmp(table->versions[*ret - 1], text.text) == 0)
+                        return 0;
         if (table->n_versions == KPI_VERSIONS_MAX)
                 return KPI_MANY_RUNS;
 
@@ -126,10 +127,9 @@ static int find_version(KpiTable *table, const PointRow *row, const char **ret) 
         if (r < 0)
                 return r;
         table->versions[table->n_versions] = strdup(text.text);
-        *ret = table->versions[table->n_versions];
-        if (!*ret)
+        if (!table->versions[table->n_versions])
                 return -ENOMEM;
-        table->n_versions++;
+        *ret = ++table->n_versions;
         return 0;
 }
 
@@ -161,28 +161,43 @@ static int find_series(KpiTable *table, const PointRow *row, size_t *ret) {
         return 0;
 }
 
-static int add_run(KpiTable *table, KpiRuns *runs, const HistoryRun *run) {
+#define KPI_TIME_MS_MAX ((UINT64_C(1) << 48) - 1) /* in the year 10889 */
+
+static bool has_number(const KpiTable *table, const double *numbers) {
+        for (size_t i = 0; i < table->n_numbers; i++)
+                if (isfinite(numbers[i]))
+                        return true;
+        return false;
+}
+
+static int add_result(KpiTable *table, KpiSeries *series, const KpiResult *result, const double *numbers) {
+        size_t n_bytes = sizeof(KpiResult) + table->n_numbers * sizeof(double) + sizeof(HistoryRun);
         int r;
 
-        if (table->n_runs == KPI_RUNS_MAX)
+        if (table->n_results >= KPI_TABLE_BYTES_MAX / n_bytes)
                 return KPI_MANY_RUNS;
-        r = ARRAY_RESERVE(runs->items, runs->n_max, runs->n + 1);
+        r = ARRAY_RESERVE(series->results, series->n_max, series->n + 1);
+        if (r == 0)
+                r = ARRAY_RESERVE(series->values, series->n_values_max, (series->n + 1) * table->n_numbers);
         if (r < 0)
                 return r;
-        runs->items[runs->n++] = *run;
-        table->n_runs++;
+        series->results[series->n] = *result;
+        memcpy(&series->values[series->n * table->n_numbers], numbers, table->n_numbers * sizeof(*numbers));
+        series->n++;
+        table->n_results++;
         return 0;
 }
 
 int kpi_table_add(KpiTable *table, const PointRow *row) {
-        HistoryRun run = { .time_ms = row->time_ms, .batch = row->batch ? hash_text(HASH_BEGIN, row->batch) : 0,
-                           .result = row->row };
+        KpiResult result = { .time_ms = row->time_ms & KPI_TIME_MS_MAX, .batch = row->batch ? hash_text(HASH_BEGIN, row->batch) : 0,
+                             .result = row->row };
         KpiSeries *series;
+        size_t version;
         int r;
 
         if (kpi_rules_skips(table->rules, row))
                 return 0;
-        r = find_version(table, row, &run.version);
+        r = find_version(table, row, &version);
         if (r == 0 && (table->n == 0 || row->series == 0 || row->series != table->last_series)) {
                 r = find_series(table, row, &table->last);
                 table->last_series = row->series;
@@ -192,10 +207,30 @@ int kpi_table_add(KpiTable *table, const PointRow *row) {
 
         series = &table->series[table->last];
         series->n_failed += row->has_failed;
-        for (size_t i = 0; r == 0 && i < table->n_numbers && !row->has_failed; i++) {
-                run.value = row->numbers[i];
-                if (isfinite(run.value))
-                        r = add_run(table, &series->runs[i], &run);
+        result.version = (uint16_t)version;
+        return row->has_failed || !has_number(table, row->numbers) ? 0 : add_result(table, series, &result, row->numbers);
+}
+
+void kpi_runs_deinit(KpiRuns *runs) {
+        free(runs->items);
+        *runs = (KpiRuns){};
+}
+
+int kpi_table_find_runs(const KpiTable *table, const KpiSeries *series, size_t number, KpiRuns *ret) {
+        int r;
+
+        assert(number < table->n_numbers);
+        ret->n = 0;
+        r = ARRAY_RESERVE(ret->items, ret->n_max, series->n);
+        for (size_t i = 0; r == 0 && i < series->n; i++) {
+                const KpiResult *result = &series->results[i];
+                double value = series->values[i * table->n_numbers + number];
+
+                if (isfinite(value))
+                        ret->items[ret->n++] = (HistoryRun){
+                                .value = value, .time_ms = result->time_ms, .batch = result->batch, .result = result->result,
+                                .version = result->version > 0 ? table->versions[result->version - 1] : NULL,
+                        };
         }
         return r;
 }

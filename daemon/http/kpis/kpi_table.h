@@ -18,19 +18,32 @@
 #include "util/scoped.h"
 
 #define KPI_SERIES_MAX 5000U
-#define KPI_RUNS_MAX 1000000U     /* over all series and numbers */
+#define KPI_TABLE_BYTES_MAX (15U * 1024U * 1024U) /* of all results, and the runs of one number */
 #define KPI_VERSIONS_MAX 2000U
 
+/* The runs of one number. */
 typedef struct KpiRuns {
         HistoryRun *items; /* owned; versions belong to the table */
         size_t n, n_max;
 } KpiRuns;
 
+void kpi_runs_deinit(KpiRuns *runs);
+
+/* The common part of the numbers of a result. */
+typedef struct KpiResult {
+        uint64_t time_ms : 48;
+        uint64_t version : 16; /* its number in the table; 0: unknown */
+        uint64_t batch;        /* as in HistoryRun, as is result */
+        int64_t result;
+} KpiResult;
+
 typedef struct KpiSeries {
         char *labels; /* owned: JSON object with component, hardware and parameters */
         uint64_t hash;
         uint64_t n_failed;
-        KpiRuns runs[POINT_NUMBERS_MAX]; /* of each number of the filter */
+        KpiResult *results; /* owned; that did not fail */
+        double *values;     /* owned: the numbers of the filter of each result; NAN: missing */
+        size_t n, n_max, n_values_max;
 } KpiSeries;
 
 typedef struct KpiTable KpiTable;
@@ -42,10 +55,13 @@ DEFINE_SCOPED(KpiTable, kpi_table_free);
 
 enum {
         KPI_MANY_SERIES = 1, /* a further series would exceed KPI_SERIES_MAX */
-        KPI_MANY_RUNS,       /* KPI_RUNS_MAX or KPI_VERSIONS_MAX would be exceeded */
+        KPI_MANY_RUNS,       /* KPI_TABLE_BYTES_MAX or KPI_VERSIONS_MAX would be exceeded */
 };
 /* Adds a result to the series of its labels, unless the rules ignore the result. Returns 0, an outcome or -ENOMEM. */
 int kpi_table_add(KpiTable *table, const PointRow *row);
+
+/* Replaces the runs by those of a number of the filter. 0 or -ENOMEM. */
+int kpi_table_find_runs(const KpiTable *table, const KpiSeries *series, size_t number, KpiRuns *ret);
 
 /* Borrowed; sorted by the keys of the rules, then by labels, after kpi_table_sort(). */
 KpiSeries *kpi_table_series(KpiTable *table, size_t *ret_n);

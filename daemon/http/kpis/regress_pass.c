@@ -99,8 +99,9 @@ static int say_many(Exchange *exchange, int outcome) {
                 return exchange_error(exchange, 413, "the selected results form more than %u series; select fewer with where= or "
                                                      "component=, or name parameters that do not matter with ignore=", KPI_SERIES_MAX);
         if (outcome == KPI_MANY_RUNS)
-                return exchange_error(exchange, 413, "more than %u numbers, or %u versions, to judge; select fewer with where= or "
-                                                     "since_ms=, or name one result", KPI_RUNS_MAX, KPI_VERSIONS_MAX);
+                return exchange_error(exchange, 413, "the results to judge take more than %u bytes, or have more than %u versions; "
+                                                     "select fewer with where= or since_ms=, or name one result",
+                                      KPI_TABLE_BYTES_MAX, KPI_VERSIONS_MAX);
         return exchange_store_error(exchange, outcome);
 }
 
@@ -178,9 +179,8 @@ static int add_profile(Exchange *exchange, Pass *pass, const KpiRuns *runs, Hist
 }
 
 /* Series without a run of the judged version are not part of the answer: they have no new run. */
-static int judge_number(Exchange *exchange, Pass *pass, KpiSeries *series, size_t number) {
+static int judge_number(Exchange *exchange, Pass *pass, const KpiSeries *series, size_t number, KpiRuns *runs) {
         HistoryQuestion question = pass->request->question;
-        KpiRuns *runs = &series->runs[number];
         const AcceptedLevel *accepted;
         scoped(buffer_deinit) Buffer profile = {};
         HistoryVerdict verdict;
@@ -205,6 +205,7 @@ static int judge_number(Exchange *exchange, Pass *pass, KpiSeries *series, size_
 static int judge_numbers(Exchange *exchange, Pass *pass) {
         size_t n, n_numbers = pass->selection.filter.n_numbers;
         scoped(kpi_table_freep) KpiTable *table = NULL;
+        scoped(kpi_runs_deinit) KpiRuns runs = {};
         KpiSeries *series;
         int r;
 
@@ -220,8 +221,10 @@ static int judge_numbers(Exchange *exchange, Pass *pass) {
                 return r;
         series = kpi_table_series(table, &n);
         for (size_t i = 0; r == 0 && i < n; i++)
-                for (size_t number = 0; r == 0 && number < n_numbers; number++)
-                        r = judge_number(exchange, pass, &series[i], number);
+                for (size_t number = 0; r == 0 && number < n_numbers; number++) {
+                        r = kpi_table_find_runs(table, &series[i], number, &runs);
+                        r = r < 0 ? exchange_store_error(exchange, r) : judge_number(exchange, pass, &series[i], number, &runs);
+                }
         return r;
 }
 
