@@ -187,7 +187,7 @@ static void the_runs_of_a_table_are_limited_by_their_memory(void **state) {
         const double numbers[] = { 1.5, (double)NAN };
         PointRow row = { .series = 1, .component = "c", .numbers = numbers };
         scoped(kpi_table_freep) KpiTable *table = NULL;
-        scoped(kpi_runs_deinit) KpiRuns runs = {};
+        scoped(kpi_table_runs_deinit) KpiRuns runs = {};
         size_t n_results = 0, n;
         KpiSeries *series;
         int r;

@@ -211,7 +211,7 @@ int kpi_table_add(KpiTable *table, const PointRow *row) {
         return row->has_failed || !has_number(table, row->numbers) ? 0 : add_result(table, series, &result, row->numbers);
 }
 
-void kpi_runs_deinit(KpiRuns *runs) {
+void kpi_table_runs_deinit(KpiRuns *runs) {
         free(runs->items);
         *runs = (KpiRuns){};
 }

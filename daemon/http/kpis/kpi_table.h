@@ -27,7 +27,7 @@ typedef struct KpiRuns {
         size_t n, n_max;
 } KpiRuns;
 
-void kpi_runs_deinit(KpiRuns *runs);
+void kpi_table_runs_deinit(KpiRuns *runs);
 
 /* The common part of the numbers of a result. */
 typedef struct KpiResult {

@@ -205,7 +205,7 @@ static int judge_number(Exchange *exchange, Pass *pass, const KpiSeries *series,
 static int judge_numbers(Exchange *exchange, Pass *pass) {
         size_t n, n_numbers = pass->selection.filter.n_numbers;
         scoped(kpi_table_freep) KpiTable *table = NULL;
-        scoped(kpi_runs_deinit) KpiRuns runs = {};
+        scoped(kpi_table_runs_deinit) KpiRuns runs = {};
         KpiSeries *series;
         int r;
 
