@@ -149,7 +149,7 @@ class Install(Installed):
     def test_perfd_runs_and_is_enabled(self):
         for unit in ("perfd.service", "perfd.socket"):
             self.assertEqual((unit, self.state(unit), self.inside("systemctl", "is-enabled", unit).stdout), (unit, "active", "enabled\n"))
-        self.assertEqual(self.run_inside("stat", "-c", "%U:%a", "/var/lib/perfd").strip(), "perfd:750")
+        self.assertEqual(self.run_inside("stat", "-c", "%U:%a", "/var/lib/perfd").strip(), "perfd:700")
         self.assertEqual(self.submit().returncode, 0)
         self.run_inside("perfctl", "run", "--job", "first", "--", "true")
         self.assertEqual(json.loads(self.run_inside("perfctl", "job", "show", "--json", "first"))["state"], "finished")
