@@ -193,8 +193,9 @@ static void set_up_components(Fixture *f) {
         change_place(&f->place, sql);
 }
 
-static int64_t apply_set(Fixture *f, RowSet *set) {
-        scoped(rowset_freep) RowSet *freed = set;
+/* Applies the set and frees it. Returns the number of steps. */
+static int64_t apply_set(Fixture *f, RowSet *taken) {
+        scoped(rowset_freep) RowSet *set = taken;
 
         assert_non_null(set);
         (void)count_steps(f);
