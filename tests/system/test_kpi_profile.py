@@ -45,7 +45,7 @@ class KpiProfile(TestCase):
             return  # other processes keep the machine busy: the runs before were disturbed as well
         self.assertEqual((kpi["verdict"], kpi["profile"]["is_disturbed"], kpi["runs_needed"]), ("rerun", True, 2), kpi)
         self.assertTrue(numbers["others_cpu_share"]["is_disturbance"], kpi)
-        self.assertIn("The machine disturbed the runs of 1 KPI: ", self.running.perfctl("kpi", "regress", "spin").stdout)
+        self.assertIn("The machine disturbed the runs of 1 KPI; ", self.running.perfctl("kpi", "regress", "spin").stdout)
         shown = " ".join(self.running.perfctl("kpi", "show", "spin.elapsed").stdout.split())
         self.assertRegex(shown, r"rerun: \+.* the machine was disturbed: other processes used \d+ % of the CPUs \(\d+ % before\)")
         self.assertRegex(shown, r"beside: .*the job waited for a CPU \d+ % of the time")
