@@ -51,16 +51,6 @@ typedef struct PathWalk {
         PathNumbers *numbers;
 } PathWalk;
 
-static JsonText find_member(JsonText object, const char *key, size_t n) {
-        JsonWalk walk = json_text_walk(object);
-        JsonText name, value;
-
-        while (walk.is_object && json_text_walk_next(&walk, &name, &value))
-                if (json_text_is_string(name, key, n))
-                        return value;
-        return (JsonText){};
-}
-
 static const char *kind_text(JsonText value) {
         static const char *const texts[] = {
                 [JSON_KIND_NONE] = "missing",   [JSON_KIND_NULL] = "null",   [JSON_KIND_BOOL] = "a boolean",
@@ -136,7 +126,7 @@ static int follow(const PathWalk *walk, JsonText value, const char *p) {
                 if (step.kind == EXPRESSION_STEP_INDEX && json_text_kind(value) == JSON_KIND_LIST)
                         value = find_item(value, step.index);
                 else
-                        value = step.kind == EXPRESSION_STEP_KEY ? find_member(value, step.key, step.n) : (JsonText){};
+                        value = step.kind == EXPRESSION_STEP_KEY ? json_text_find_n(value, step.key, step.n) : (JsonText){};
         }
         return add_values(walk, value);
 }
@@ -148,11 +138,11 @@ static int read_path(const Evaluation *evaluation, const ExpressionNode *node, P
         JsonText member;
 
         if (*walk.path == '@')
-                return follow(&walk, find_member(evaluation->document, step.key, step.n), p);
+                return follow(&walk, json_text_find_n(evaluation->document, step.key, step.n), p);
         behind = p;
-        member = find_member(json_text_find(evaluation->document, "@result"), step.key, step.n);
+        member = json_text_find_n(json_text_find(evaluation->document, "@result"), step.key, step.n);
         if (!member.text)
-                member = find_member(json_text_find(evaluation->document, "@parameters"), step.key, step.n);
+                member = json_text_find_n(json_text_find(evaluation->document, "@parameters"), step.key, step.n);
         return follow(&walk, member, behind);
 }
 

@@ -23,11 +23,11 @@ static const char *skip_blanks(const char *p, const char *end) {
 
 /* Returns the position after the closing quote; NULL if there is none. */
 static const char *skip_string(const char *p, const char *end) {
-        for (p++; p < end; p++) {
-                if (*p == '"')
-                        return p + 1;
-                if (*p == '\\')
+        for (p++; p < end; p += 2) {
+                while (p < end && *p != '"' && *p != '\\')
                         p++;
+                if (p < end && *p == '"')
+                        return p + 1;
         }
         return NULL;
 }
@@ -36,21 +36,32 @@ static const char *skip_string(const char *p, const char *end) {
 static const char *skip_nest(const char *p, const char *end) {
         size_t depth = 0;
 
-        while (p < end) {
-                if (*p == '"') {
+        while (p && p < end)
+                switch (*p) {
+                case '"':
                         p = skip_string(p, end);
-                        if (!p)
-                                return NULL;
-                        continue;
-                }
-                if (*p == '{' || *p == '[')
+                        break;
+                case '{':
+                case '[':
                         depth++;
-                if ((*p == '}' || *p == ']') && --depth == 0)
-                        return p + 1;
-                p++;
-        }
+                        p++;
+                        break;
+                case '}':
+                case ']':
+                        p++;
+                        if (--depth == 0)
+                                return p;
+                        break;
+                default:
+                        p++;
+                }
         return NULL;
 }
+
+/* Bytes that end a number, true, false or null. */
+static const bool ends_scalar[256] = {
+        [','] = true, ['}'] = true, [']'] = true, [':'] = true, [' '] = true, ['\n'] = true, ['\t'] = true, ['\r'] = true,
+};
 
 static const char *skip_value(const char *p, const char *end) {
         const char *begin = p;
@@ -62,7 +73,7 @@ static const char *skip_value(const char *p, const char *end) {
         if (*p == '{' || *p == '[')
                 return skip_nest(p, end);
 
-        while (p < end && *p != ',' && *p != '}' && *p != ']' && *p != ':' && !is_blank(*p))
+        while (p < end && !ends_scalar[(unsigned char)*p])
                 p++;
         return p > begin ? p : NULL;
 }
@@ -238,13 +249,16 @@ static const char *string_end(JsonText text) {
 }
 
 bool json_text_is_string(JsonText text, const char *plain, size_t n) {
-        const char *p, *end, *plain_end = plain + n;
+        const char *p = text.text + 1, *end, *plain_end = plain + n;
 
         if (json_text_kind(text) != JSON_KIND_STRING)
                 return false;
 
-        end = string_end(text);
-        for (p = text.text + 1; p < end;) {
+        for (end = string_end(text); p < end && *p != '\\' && plain < plain_end && *p == *plain; plain++)
+                p++;
+        if (p < end && *p != '\\')
+                return false;
+        while (p < end) { /* from the first escape on */
                 char character[4];
                 size_t k;
 
@@ -256,22 +270,18 @@ bool json_text_is_string(JsonText text, const char *plain, size_t n) {
         return plain == plain_end;
 }
 
-/* Most keys have no escapes and can be compared directly; an escape is longer than the character it encodes. */
-static bool key_equals(JsonText name, const char *key, size_t n) {
-        if (name.n == n + 2)
-                return memcmp(name.text + 1, key, n) == 0 && !memchr(key, '\\', n);
-        return name.n > n + 2 && json_text_is_string(name, key, n);
-}
-
-JsonText json_text_find(JsonText object, const char *key) {
-        size_t n = strlen(key);
+JsonText json_text_find_n(JsonText object, const char *key, size_t n) {
         JsonWalk walk = json_text_walk(object);
         JsonText name = {}, value;
 
         while (walk.is_object && json_text_walk_next(&walk, &name, &value))
-                if (key_equals(name, key, n))
+                if (json_text_is_string(name, key, n))
                         return value;
         return (JsonText){};
+}
+
+JsonText json_text_find(JsonText object, const char *key) {
+        return json_text_find_n(object, key, strlen(key));
 }
 
 JsonText json_text_find_path(JsonText object, const char *path) {
@@ -283,7 +293,7 @@ JsonText json_text_find_path(JsonText object, const char *path) {
                 return found;
         while (walk.is_object && json_text_walk_next(&walk, &name, &value))
                 for (const char *dot = strchr(path, '.'); dot && json_text_kind(value) == JSON_KIND_OBJECT; dot = strchr(dot + 1, '.'))
-                        if (key_equals(name, path, (size_t)(dot - path))) {
+                        if (json_text_is_string(name, path, (size_t)(dot - path))) {
                                 found = json_text_find_path(value, dot + 1);
                                 if (found.text)
                                         return found;
