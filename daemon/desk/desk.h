@@ -63,7 +63,7 @@ typedef struct Desk {
         DeskRow rows[DESK_ROWS_MAX];
         size_t n_rows;
         DeskRequest held; /* no request is read in the meantime */
-        DeskRequest kept; /* a large one, of which each turn places a part; while the store has space, others are placed in between */
+        DeskRequest kept; /* of which each turn places a part; while the store has space, others are placed in between */
         /* Completion that waits for its next turn; its rows are borrowed from the store until its next completion. */
         StoreDone held_done;
         bool has_held_done;

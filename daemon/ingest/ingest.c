@@ -43,7 +43,7 @@ static bool client_charge_input(IngestClient *client, size_t n_buffer) {
 /* The parent may hold a request longer than the connection lives. The pidfd must not be closed meanwhile, since its number could be
  * reused. A connection lends its pidfd to one request only: while the parent keeps a request, the connection has no other. */
 static void client_leave_pidfd(IngestClient *client) {
-        RequestPidfd *last = &client->ingest->request_pidfd, *kept = &client->ingest->large.pidfd;
+        RequestPidfd *last = &client->ingest->request_pidfd, *kept = &client->ingest->kept.pidfd;
         Peer *peer = &client->connection.peer;
 
         if (peer->pidfd >= 0 && peer->pidfd == last->lent)
@@ -55,6 +55,16 @@ static void client_leave_pidfd(IngestClient *client) {
 static void end_loan(RequestPidfd *pidfd) {
         closep(&pidfd->kept);
         pidfd->kept = pidfd->lent = -1;
+}
+
+/* The request is still the parent's; the user may have other connections. */
+static void client_leave_kept(IngestClient *client) {
+        KeptRequest *kept = &client->ingest->kept;
+
+        if (kept->client == client) {
+                kept->client = NULL;
+                turns_keep(&client->ingest->turns, &client->turn, false);
+        }
 }
 
 /* A decoded frame is released by ingest_next(), or by the parent that has it. */
@@ -78,6 +88,7 @@ static void client_free(IngestClient *client) {
         ingest_reply_set_unsent(client, false);
         client_set_starved(client, false);
         client_leave_decoder(client);
+        client_leave_kept(client);
         (void)poller_set(&ingest->poller, client->connection.fd, client, client->events, 0);
 
         connection_table_remove(&ingest->table, client->place);
@@ -342,7 +353,7 @@ int ingest_new(Ingest **ret, sd_event *event, int listen_fd, const IngestConfig 
 
         ingest->config = *config;
         ingest->server = *server;
-        ingest->request_pidfd = ingest->large.pidfd = (RequestPidfd){ .lent = -1, .kept = -1 };
+        ingest->request_pidfd = ingest->kept.pidfd = (RequestPidfd){ .lent = -1, .kept = -1 };
         ingest->poller.fd = ingest->large.decoder.done_fd = -1;
         ingest->event = sd_event_ref(event);
         ingest->shares = shares;
@@ -378,7 +389,7 @@ Ingest *ingest_free(Ingest *ingest) {
                         client_free(ingest->table.places[i].item);
 
         end_loan(&ingest->request_pidfd);
-        end_loan(&ingest->large.pidfd);
+        end_loan(&ingest->kept.pidfd);
         while (ingest_accept_close_refused(ingest))
                 ;
         sd_event_source_disable_unref(ingest->sources.listen);
@@ -391,6 +402,7 @@ Ingest *ingest_free(Ingest *ingest) {
         poller_deinit(&ingest->poller);
         listener_deinit(&ingest->listener);
         arena_deinit(&ingest->arena);
+        arena_deinit(&ingest->kept.arena);
         connection_table_deinit(&ingest->table);
         turns_deinit(&ingest->turns);
         free(ingest);
@@ -493,12 +505,19 @@ static int client_next(IngestClient *client, Request *ret, Ticket *ret_ticket) {
         return r;
 }
 
+/* True if the last request was from a large frame, and is no longer needed. */
+static bool has_used_decoder(const Ingest *ingest) {
+        bool is_kept = ingest->kept.is_set && !ingest->kept.arena.bytes;
+
+        return ingest->large.is_lent && !is_kept;
+}
+
 int ingest_next(Ingest *ingest, Request *ret, Ticket *ret_ticket) {
         uint64_t end_ns;
         int r;
 
         end_loan(&ingest->request_pidfd);
-        if (ingest->large.is_lent && !ingest->large.is_kept)
+        if (has_used_decoder(ingest))
                 ingest_release_decoder(ingest);
         r = codec_fit_arena(&ingest->arena, ingest->config.frame_max_bytes); /* frame_size may have been raised */
         if (r < 0)
@@ -525,23 +544,34 @@ int ingest_next(Ingest *ingest, Request *ret, Ticket *ret_ticket) {
 }
 
 bool ingest_keep(Ingest *ingest, Ticket ticket) {
-        const IngestClient *client = ingest->large.client;
+        IngestClient *client = connection_table_find(&ingest->table, ticket.connection, ticket.generation);
 
-        if (!client || client->large != LARGE_LENT || client->place != ticket.connection || ingest->large.is_kept)
+        if (!client || ingest->kept.is_set)
                 return false;
 
-        ingest->large.is_kept = true;
-        ingest->large.pidfd = ingest->request_pidfd;
+        ingest->kept = (KeptRequest){ .is_set = true, .client = client, .pidfd = ingest->request_pidfd };
         ingest->request_pidfd = (RequestPidfd){ .lent = -1, .kept = -1 };
+        if (client->large != LARGE_LENT) {
+                ingest->kept.arena = ingest->arena;
+                ingest->arena = (Arena){};
+        }
+        turns_keep(&ingest->turns, &client->turn, true);
         return true;
 }
 
 void ingest_release(Ingest *ingest) {
-        assert(ingest->large.is_kept);
+        KeptRequest *kept = &ingest->kept;
+        IngestClient *client = TAKE(kept->client);
 
-        ingest->large.is_kept = false;
-        end_loan(&ingest->large.pidfd);
-        ingest_release_decoder(ingest);
+        assert(kept->is_set);
+        kept->is_set = false;
+        end_loan(&kept->pidfd);
+        if (client)
+                turns_keep(&ingest->turns, &client->turn, false);
+        if (kept->arena.bytes)
+                arena_deinit(&kept->arena);
+        else
+                ingest_release_decoder(ingest);
 }
 
 /* --- outgoing answers ---------------------------------------------------------------------------- */
@@ -564,8 +594,8 @@ void ingest_flush(Ingest *ingest) {
         }
 }
 
-bool ingest_has_requests(const Ingest *ingest) {
-        return (turns_next(&ingest->turns) || (ingest->large.is_lent && !ingest->large.is_kept)) && !ingest->is_draining;
+bool ingest_has_requests(Ingest *ingest) {
+        return (turns_next(&ingest->turns) || has_used_decoder(ingest)) && !ingest->is_draining;
 }
 
 void ingest_wake(Ingest *ingest) {

@@ -46,8 +46,8 @@ enum {
 };
 int ingest_next(Ingest *ingest, Request *ret, Ticket *ret_ticket);
 /*
- * Keeps the last request, whose ticket this is, until ingest_release(); other requests are taken in the meantime. The requests of its
- * connection and further large frames wait. False: only a request from a large frame can be kept, and only while the connection exists.
+ * Keeps the last request, whose ticket this is, until ingest_release(); requests of other users are taken in the meantime. False: another
+ * request is kept, or the connection has ended.
  */
 bool ingest_keep(Ingest *ingest, Ticket ticket);
 void ingest_release(Ingest *ingest);
@@ -59,7 +59,7 @@ void ingest_answer(Ingest *ingest, Ticket ticket, const Answer *answer);
 void ingest_flush(Ingest *ingest);
 
 /* True if there are requests to take. They are already in buffers, so no descriptor reports them. */
-bool ingest_has_requests(const Ingest *ingest);
+bool ingest_has_requests(Ingest *ingest);
 /* Makes the loop turn again at once, for a parent that stops before INGEST_IDLE although it can go on. */
 void ingest_wake(Ingest *ingest);
 

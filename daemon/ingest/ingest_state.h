@@ -58,10 +58,16 @@ typedef struct LargeFrames {
         Decoder decoder;
         IngestClient *client; /* whose frame the decoder has; NULL: none, or the connection has ended */
         bool is_lent;         /* the decoded frame is in a returned request, or no longer needed */
-        bool is_kept;         /* that request is kept beyond the next one */
-        RequestPidfd pidfd;   /* of the kept request */
         TAILQ_HEAD(, IngestClient) waiting; /* for the decoder */
 } LargeFrames;
+
+/* A request that the parent keeps beyond the next one. */
+typedef struct KeptRequest {
+        bool is_set;
+        IngestClient *client; /* NULL: the connection has ended */
+        Arena arena;          /* owned; of the request. Not set: the decoder has it */
+        RequestPidfd pidfd;
+} KeptRequest;
 
 struct Ingest {
         IngestConfig config;
@@ -81,6 +87,7 @@ struct Ingest {
         TAILQ_HEAD(, IngestClient) unsent; /* clients with replies that were not sent yet */
 
         RequestPidfd request_pidfd; /* of the last request, unless kept */
+        KeptRequest kept;
 
         LargeFrames large;
         size_t n_turn_bytes;

@@ -12,8 +12,10 @@ struct TurnUser {
         Charge charge;        /* at least n_unanswered, unless the share is exceeded by the last request */
         size_t n_unanswered;  /* bytes */
         size_t n_turn_bytes;  /* of the present turn */
+        bool is_kept;         /* a request is not placed yet */
         bool is_waiting;      /* for answers: its share is used up, or others wait as well */
         bool is_in_order;
+        bool is_first;        /* of the order, until this turn has ended */
         TAILQ_HEAD(, TurnEntry) ready;
         TAILQ_ENTRY(TurnUser) order;
         LIST_ENTRY(TurnUser) users;
@@ -56,8 +58,15 @@ static TurnUser *add_user(Turns *turns, ShareAccount *account) {
         return user;
 }
 
+static void leave_order(Turns *turns, TurnUser *user) {
+        if (user->is_in_order)
+                TAILQ_REMOVE(&turns->order, user, order);
+        user->is_in_order = false;
+}
+
 static void remove_user(Turns *turns, TurnUser *user) {
-        assert(user->n_unanswered == 0 && TAILQ_EMPTY(&user->ready) && !user->is_in_order);
+        assert(user->n_unanswered == 0 && TAILQ_EMPTY(&user->ready));
+        leave_order(turns, user);
         if (turns->last == user)
                 turns->last = NULL;
         LIST_REMOVE(user, users);
@@ -65,18 +74,24 @@ static void remove_user(Turns *turns, TurnUser *user) {
         free(user);
 }
 
-/* Adds a user to the order, or removes it, depending on its state. */
-static void settle_user(Turns *turns, TurnUser *user) {
-        bool belongs = !TAILQ_EMPTY(&user->ready) && !user->is_waiting;
+static bool has_next(const TurnUser *user) {
+        return !TAILQ_EMPTY(&user->ready) && !user->is_waiting && !user->is_kept;
+}
 
-        if (belongs == user->is_in_order)
+/* Adds a user with requests to the order. A user without keeps the place: requests that come before the turn are no reason to be first. */
+static void settle_user(Turns *turns, TurnUser *user) {
+        if (user->is_in_order || !has_next(user))
                 return;
-        user->is_in_order = belongs;
+        user->is_in_order = user->is_first = true;
         user->n_turn_bytes = 0;
-        if (belongs)
-                TAILQ_INSERT_TAIL(&turns->order, user, order);
-        else
-                TAILQ_REMOVE(&turns->order, user, order);
+        TAILQ_INSERT_HEAD(&turns->order, user, order);
+}
+
+static void end_turn(Turns *turns, TurnUser *user) {
+        user->is_first = false;
+        user->n_turn_bytes = 0;
+        TAILQ_REMOVE(&turns->order, user, order);
+        TAILQ_INSERT_TAIL(&turns->order, user, order);
 }
 
 /* --- connections ----------------------------------------------------------------------------------- */
@@ -125,10 +140,14 @@ void turns_set_ready(Turns *turns, TurnEntry *entry, bool is_ready) {
         settle_user(turns, user);
 }
 
-TurnEntry *turns_next(const Turns *turns) {
-        const TurnUser *user = TAILQ_FIRST(&turns->order);
+TurnEntry *turns_next(Turns *turns) {
+        TurnUser *user;
 
-        assert(!user || !TAILQ_EMPTY(&user->ready));
+        while ((user = TAILQ_FIRST(&turns->order)) && !has_next(user))
+                if (user->is_first)
+                        end_turn(turns, user);
+                else
+                        leave_order(turns, user);
         return user ? TAILQ_FIRST(&user->ready) : NULL;
 }
 
@@ -173,13 +192,9 @@ void turns_taken(Turns *turns, TurnEntry *entry, size_t n_bytes, uint64_t now_ns
         if (++entry->n_taken >= REQUESTS_PER_ENTRY)
                 rotate_entries(user, entry);
 
-        if (user->n_turn_bytes >= TURNS_QUANTUM_BYTES) {
-                user->n_turn_bytes = 0;
-                TAILQ_REMOVE(&turns->order, user, order);
-                TAILQ_INSERT_TAIL(&turns->order, user, order);
-        }
+        if (user->n_turn_bytes >= TURNS_QUANTUM_BYTES)
+                end_turn(turns, user);
         user->is_waiting = must_wait(turns, user);
-        settle_user(turns, user);
 }
 
 void turns_answered(Turns *turns, TurnEntry *entry, size_t n_bytes) {
@@ -189,4 +204,10 @@ void turns_answered(Turns *turns, TurnEntry *entry, size_t n_bytes) {
         user->n_unanswered -= n_bytes;
         user->is_waiting = must_wait(turns, user);
         settle_user(turns, user);
+}
+
+void turns_keep(Turns *turns, TurnEntry *entry, bool is_kept) {
+        assert(entry->user->is_kept != is_kept);
+        entry->user->is_kept = is_kept;
+        settle_user(turns, entry->user);
 }

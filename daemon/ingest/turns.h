@@ -6,7 +6,8 @@
  *
  * Users with complete requests come in turn (deficit round robin): a user's turn ends after TURNS_QUANTUM_BYTES of work, so
  * that a user with many connections or large requests gets no more than a user with one. Within a turn, the user's connections
- * come in turn.
+ * come in turn. A user who had no requests when the order came to them is the first once they have: few requests wait for the
+ * present one only, whatever others send. After that turn, the user is the last (as in FQ-CoDel, RFC 8290).
  *
  * The bytes of a user's unanswered requests are charged to RESOURCE_REQUESTS. A user whose share is used up waits until requests are
  * answered; nothing is refused, as the further requests stay in the kernel's buffers. The store takes rows in the order of the requests,
@@ -39,7 +40,7 @@ typedef struct TurnEntry {
 
 typedef struct Turns {
         LIST_HEAD(, TurnUser) users;
-        TAILQ_HEAD(, TurnUser) order; /* users with ready entries and room for requests */
+        TAILQ_HEAD(, TurnUser) order; /* users with ready entries and room for requests; others until it is their turn */
         const TurnUser *last; /* whose request was taken last; identity only */
         uint64_t shared_until_ns;
         bool is_shared; /* when the last request was taken */
@@ -58,7 +59,7 @@ ShareAccount *turns_account(const TurnEntry *entry);
 /* Sets whether a connection has a complete request. */
 void turns_set_ready(Turns *turns, TurnEntry *entry, bool is_ready);
 /* Returns the connection whose request is next; NULL: no request is complete, or all users wait for answers. */
-TurnEntry *turns_next(const Turns *turns);
+TurnEntry *turns_next(Turns *turns);
 
 /*
  * Accounts for a request that was taken from the entry of turns_next(). An answered one is given back to turns_answered().
@@ -66,3 +67,6 @@ TurnEntry *turns_next(const Turns *turns);
  */
 void turns_taken(Turns *turns, TurnEntry *entry, size_t n_bytes, uint64_t now_ns);
 void turns_answered(Turns *turns, TurnEntry *entry, size_t n_bytes);
+
+/* Sets whether the user's further requests wait for one that is not placed yet; of one entry at a time. */
+void turns_keep(Turns *turns, TurnEntry *entry, bool is_kept);

@@ -3,6 +3,7 @@
 /* tests: daemon/ingest/decoder.c daemon/ingest/ingest.c */
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 
 #include "ingest/decoder.h"
 #include "ingest_fixture.h"
@@ -186,6 +187,20 @@ static Ticket keep_large(Fixture *f, int fd, unsigned n_further, Request *ret) {
         return ticket;
 }
 
+/* A connection of another user; only root can make one. */
+static int join_as_other(Fixture *f) {
+        int fd;
+
+        if (geteuid() != 0)
+                skip();
+        assert_int_equal(chmod(f->directory, 0755), 0);
+        assert_int_equal(chmod(f->address.sun_path, 0666), 0);
+        assert_int_equal(seteuid(65534), 0);
+        fd = join(f);
+        assert_int_equal(seteuid(0), 0);
+        return fd;
+}
+
 static size_t document_bytes(const Request *request) {
         assert_int_equal(request->submit.n_items, 1);
         return request->submit.items[0].document_text.n;
@@ -193,7 +208,7 @@ static size_t document_bytes(const Request *request) {
 
 static void others_are_served_while_a_request_is_kept(void **state) {
         Fixture *f = *state;
-        scoped(closep) int large = join(f), other = join(f), other_large = join(f);
+        scoped(closep) int other = join_as_other(f), other_large = join_as_other(f), large = join(f);
         Buffer stream = {};
         Request kept, request;
         Reply replies[3];
@@ -217,15 +232,54 @@ static void others_are_served_while_a_request_is_kept(void **state) {
 
         assert_int_equal(document_bytes(&kept), n_bytes);
         assert_memory_equal(kept.submit.items[0].document_text.text + n_bytes - sizeof(end), end, sizeof(end));
-        f->tickets[f->n_tickets++] = ticket;
+        ingest_answer(f->ingest, ticket, &(Answer){ .status = STATUS_OK });
         ingest_release(f->ingest);
-        wait_for_tickets(f, 4);
+        wait_for_tickets(f, 3);
         answer_all(f);
         assert_int_equal(receive(f, large, replies, 3), 3);
         for (unsigned i = 0; i < 3; i++)
                 assert_int_equal(replies[i].sequence, i + 1);
         assert_int_equal(receive(f, other_large, replies, 1), 1);
         assert_true(ingest_is_idle(f->ingest));
+}
+
+/* The user's other connections wait, whose requests may cause as much work. */
+static void a_small_request_is_kept_as_well(void **state) {
+        Fixture *f = *state;
+        scoped(closep) int other = join_as_other(f), first = join(f), second = join(f);
+        Request kept, request;
+        Buffer stream = {};
+        char *document;
+        Ticket ticket;
+        Reply reply;
+
+        put_submit(&stream, 1);
+        send_and_read(f, first, &stream);
+        assert_int_equal(ingest_next(f->ingest, &kept, &ticket), 0);
+        assert_true(ingest_keep(f->ingest, ticket));
+        assert_true(document_bytes(&kept) < DECODER_BYTES_MIN);
+        document = strndup(kept.submit.items[0].document_text.text, document_bytes(&kept));
+
+        put_submit(&stream, 2);
+        send_and_read(f, second, &stream);
+        assert_int_equal(ingest_next(f->ingest, &request, &f->tickets[0]), INGEST_IDLE);
+        put_submit(&stream, 3);
+        send_and_read(f, other, &stream);
+        wait_without_events(f, 1);
+        answer_all(f);
+        assert_int_equal(receive(f, other, &reply, 1), 1);
+        assert_int_equal(reply.sequence, 3);
+
+        assert_memory_equal(kept.submit.items[0].document_text.text, document, document_bytes(&kept));
+        free(document);
+        ingest_answer(f->ingest, ticket, &(Answer){ .status = STATUS_OK });
+        ingest_release(f->ingest);
+        wait_for_tickets(f, 1);
+        answer_all(f);
+        assert_int_equal(receive(f, second, &reply, 1), 1);
+        assert_int_equal(reply.sequence, 2);
+        assert_int_equal(receive(f, first, &reply, 1), 1);
+        assert_int_equal(reply.sequence, 1);
 }
 
 static void a_request_is_kept_beyond_its_connection(void **state) {
@@ -311,6 +365,7 @@ int main(void) {
                 TEST_LARGE(a_large_frame_that_is_no_request_closes_the_connection),
                 TEST_LARGE(a_client_that_leaves_does_not_keep_the_decoder),
                 TEST_LARGE(others_are_served_while_a_request_is_kept),
+                TEST_LARGE(a_small_request_is_kept_as_well),
                 TEST_LARGE(a_request_is_kept_beyond_its_connection),
                 TEST_LARGE(the_end_does_not_wait_for_requests),
                 cmocka_unit_test(the_outcome_is_that_of_the_codec),

@@ -167,6 +167,37 @@ static void users_who_ask_together_have_little_unanswered(void **state) {
                 turns_answered(&f->turns, taken[--n], 1000);
 }
 
+/* A user who sends one request at a time never waits for two turns of the other, who still gets every third turn. */
+static void few_requests_wait_for_one_turn_only(void **state) {
+        Fixture *f = *state;
+        size_t n_few = 0, n_before;
+
+        set_all_ready(f);
+        for (unsigned i = 0; i < 3000; i++) {
+                n_before = n_few;
+                n_few += serve(f, TURNS_QUANTUM_BYTES / 2) == &f->few;
+                if (n_few == n_before)
+                        n_few += serve(f, TURNS_QUANTUM_BYTES / 2) == &f->few;
+                assert_true(n_few > n_before || turns_next(&f->turns) == &f->few);
+                turns_set_ready(&f->turns, &f->few, false);
+                assert_non_null(turns_next(&f->turns));
+                turns_set_ready(&f->turns, &f->few, true);
+        }
+        assert_in_range(n_few, 1500, 2000);
+}
+
+static void a_kept_request_is_in_the_way_of_its_user_only(void **state) {
+        Fixture *f = *state;
+
+        set_all_ready(f);
+        (void)serve(f, TURNS_QUANTUM_BYTES);
+        turns_keep(&f->turns, &f->many[1], true);
+        for (unsigned i = 0; i < 10; i++)
+                assert_ptr_equal(serve(f, TURNS_QUANTUM_BYTES), &f->few);
+        turns_keep(&f->turns, &f->many[1], false);
+        assert_ptr_not_equal(serve(f, TURNS_QUANTUM_BYTES), &f->few);
+}
+
 static void one_request_above_the_share_is_accepted(void **state) {
         Fixture *f = *state;
 
@@ -184,6 +215,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(connections_of_a_user_take_turns, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_used_up_share_waits_for_answers, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(users_who_ask_together_have_little_unanswered, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(few_requests_wait_for_one_turn_only, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_kept_request_is_in_the_way_of_its_user_only, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(one_request_above_the_share_is_accepted, set_up, tear_down),
         };
 
