@@ -8,6 +8,7 @@
 
 #include "ingest/codec.h"
 #include "ingest/ingest_accept.h"
+#include "ingest/ingest_parent.h"
 #include "ingest/ingest_reply.h"
 #include "ingest/ingest_state.h"
 #include "util/clock.h"
@@ -40,33 +41,6 @@ static bool client_charge_input(IngestClient *client, size_t n_buffer) {
         return shares_resize(&client->input_charge, n) == 0;
 }
 
-/* The parent may hold a request longer than the connection lives. The pidfd must not be closed meanwhile, since its number could be
- * reused. A connection lends its pidfd to one request only: while the parent keeps a request, the connection has no other. */
-static void client_leave_pidfd(IngestClient *client) {
-        RequestPidfd *last = &client->ingest->request_pidfd, *kept = &client->ingest->kept.pidfd;
-        Peer *peer = &client->connection.peer;
-
-        if (peer->pidfd >= 0 && peer->pidfd == last->lent)
-                last->kept = TAKE_FD(peer->pidfd);
-        else if (peer->pidfd >= 0 && peer->pidfd == kept->lent)
-                kept->kept = TAKE_FD(peer->pidfd);
-}
-
-static void end_loan(RequestPidfd *pidfd) {
-        closep(&pidfd->kept);
-        pidfd->kept = pidfd->lent = -1;
-}
-
-/* The request is still the parent's; the user may have other connections. */
-static void client_leave_kept(IngestClient *client) {
-        KeptRequest *kept = &client->ingest->kept;
-
-        if (kept->client == client) {
-                kept->client = NULL;
-                turns_keep(&client->ingest->turns, &client->turn, false);
-        }
-}
-
 /* A decoded frame is released by ingest_next(), or by the parent that has it. */
 static void client_leave_decoder(IngestClient *client) {
         LargeFrames *large = &client->ingest->large;
@@ -84,11 +58,10 @@ static void client_free(IngestClient *client) {
         Ingest *ingest = client->ingest;
         size_t n_unanswered, n_bytes;
 
-        client_leave_pidfd(client);
+        ingest_parent_leave(client);
         ingest_reply_set_unsent(client, false);
         client_set_starved(client, false);
         client_leave_decoder(client);
-        client_leave_kept(client);
         (void)poller_set(&ingest->poller, client->connection.fd, client, client->events, 0);
 
         connection_table_remove(&ingest->table, client->place);
@@ -353,7 +326,7 @@ int ingest_new(Ingest **ret, sd_event *event, int listen_fd, const IngestConfig 
 
         ingest->config = *config;
         ingest->server = *server;
-        ingest->request_pidfd = ingest->kept.pidfd = (RequestPidfd){ .lent = -1, .kept = -1 };
+        ingest_parent_init(ingest);
         ingest->poller.fd = ingest->large.decoder.done_fd = -1;
         ingest->event = sd_event_ref(event);
         ingest->shares = shares;
@@ -388,8 +361,7 @@ Ingest *ingest_free(Ingest *ingest) {
                 if (ingest->table.places[i].item)
                         client_free(ingest->table.places[i].item);
 
-        end_loan(&ingest->request_pidfd);
-        end_loan(&ingest->kept.pidfd);
+        ingest_parent_deinit(ingest);
         while (ingest_accept_close_refused(ingest))
                 ;
         sd_event_source_disable_unref(ingest->sources.listen);
@@ -402,7 +374,6 @@ Ingest *ingest_free(Ingest *ingest) {
         poller_deinit(&ingest->poller);
         listener_deinit(&ingest->listener);
         arena_deinit(&ingest->arena);
-        arena_deinit(&ingest->kept.arena);
         connection_table_deinit(&ingest->table);
         turns_deinit(&ingest->turns);
         free(ingest);
@@ -454,7 +425,7 @@ static int client_hand_over(IngestClient *client, int r, const Decoded *decoded,
         }
 
         *ret = decoded->request;
-        ingest->request_pidfd.lent = ret->peer.pidfd;
+        ingest->parent.last.lent = ret->peer.pidfd;
         *ret_ticket = (Ticket){
                 .connection = client->place,
                 .generation = connection_table_generation(&ingest->table, client->place),
@@ -505,19 +476,12 @@ static int client_next(IngestClient *client, Request *ret, Ticket *ret_ticket) {
         return r;
 }
 
-/* True if the last request was from a large frame, and is no longer needed. */
-static bool has_used_decoder(const Ingest *ingest) {
-        bool is_kept = ingest->kept.is_set && !ingest->kept.arena.bytes;
-
-        return ingest->large.is_lent && !is_kept;
-}
-
 int ingest_next(Ingest *ingest, Request *ret, Ticket *ret_ticket) {
         uint64_t end_ns;
         int r;
 
-        end_loan(&ingest->request_pidfd);
-        if (has_used_decoder(ingest))
+        ingest_parent_end_last(ingest);
+        if (ingest_parent_has_left_decoder(ingest))
                 ingest_release_decoder(ingest);
         r = codec_fit_arena(&ingest->arena, ingest->config.frame_max_bytes); /* frame_size may have been raised */
         if (r < 0)
@@ -546,31 +510,11 @@ int ingest_next(Ingest *ingest, Request *ret, Ticket *ret_ticket) {
 bool ingest_keep(Ingest *ingest, Ticket ticket) {
         IngestClient *client = connection_table_find(&ingest->table, ticket.connection, ticket.generation);
 
-        if (!client || ingest->kept.is_set)
-                return false;
-
-        ingest->kept = (KeptRequest){ .is_set = true, .client = client, .pidfd = ingest->request_pidfd };
-        ingest->request_pidfd = (RequestPidfd){ .lent = -1, .kept = -1 };
-        if (client->large != LARGE_LENT) {
-                ingest->kept.arena = ingest->arena;
-                ingest->arena = (Arena){};
-        }
-        turns_keep(&ingest->turns, &client->turn, true);
-        return true;
+        return client && ingest_parent_keep(client);
 }
 
 void ingest_release(Ingest *ingest) {
-        KeptRequest *kept = &ingest->kept;
-        IngestClient *client = TAKE(kept->client);
-
-        assert(kept->is_set);
-        kept->is_set = false;
-        end_loan(&kept->pidfd);
-        if (client)
-                turns_keep(&ingest->turns, &client->turn, false);
-        if (kept->arena.bytes)
-                arena_deinit(&kept->arena);
-        else
+        if (ingest_parent_release(ingest))
                 ingest_release_decoder(ingest);
 }
 
@@ -595,7 +539,7 @@ void ingest_flush(Ingest *ingest) {
 }
 
 bool ingest_has_requests(Ingest *ingest) {
-        return (turns_next(&ingest->turns) || has_used_decoder(ingest)) && !ingest->is_draining;
+        return (turns_next(&ingest->turns) || ingest_parent_has_left_decoder(ingest)) && !ingest->is_draining;
 }
 
 void ingest_wake(Ingest *ingest) {

@@ -69,6 +69,12 @@ typedef struct KeptRequest {
         RequestPidfd pidfd;
 } KeptRequest;
 
+/* Requests that the parent has. */
+typedef struct ParentRequests {
+        RequestPidfd last; /* of the last request, unless kept */
+        KeptRequest kept;
+} ParentRequests;
+
 struct Ingest {
         IngestConfig config;
         IngestServer server;
@@ -86,8 +92,7 @@ struct Ingest {
         bool has_freed_input; /* buffers were released since starved clients last tried */
         TAILQ_HEAD(, IngestClient) unsent; /* clients with replies that were not sent yet */
 
-        RequestPidfd request_pidfd; /* of the last request, unless kept */
-        KeptRequest kept;
+        ParentRequests parent;
 
         LargeFrames large;
         size_t n_turn_bytes;

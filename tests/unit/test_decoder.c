@@ -282,6 +282,39 @@ static void a_small_request_is_kept_as_well(void **state) {
         assert_int_equal(reply.sequence, 1);
 }
 
+/* The parent may have a large request, which was not kept, at the end of a small one that was. */
+static void the_end_of_a_kept_request_releases_no_other(void **state) {
+        Fixture *f = *state;
+        scoped(closep) int other = join_as_other(f), small = join(f);
+        uint64_t deadline_ns = clock_boottime_ns() + DEADLINE_NS;
+        Request kept, large;
+        Ticket tickets[2];
+        Buffer stream = {};
+        Reply reply;
+
+        put_submit(&stream, 1);
+        send_and_read(f, small, &stream);
+        assert_int_equal(ingest_next(f->ingest, &kept, &tickets[0]), 0);
+        assert_true(ingest_keep(f->ingest, tickets[0]));
+        put_large(&stream, 2);
+        send_and_read(f, other, &stream);
+        while (ingest_next(f->ingest, &large, &tickets[1]) != 0) {
+                assert_true(clock_boottime_ns() < deadline_ns);
+                assert_true(sd_event_run(f->event, 10000) >= 0);
+        }
+        assert_false(ingest_keep(f->ingest, tickets[1]));
+        ingest_answer(f->ingest, tickets[0], &(Answer){ .status = STATUS_OK });
+        ingest_release(f->ingest);
+
+        assert_true(document_bytes(&large) > DECODER_BYTES_MIN);
+        assert_memory_equal(large.submit.items[0].document_text.text, "{", 1);
+        ingest_answer(f->ingest, tickets[1], &(Answer){ .status = STATUS_OK });
+        ingest_flush(f->ingest);
+        assert_int_equal(receive(f, other, &reply, 1), 1);
+        assert_int_equal(reply.sequence, 2);
+        assert_int_equal(receive(f, small, &reply, 1), 1);
+}
+
 static void a_request_is_kept_beyond_its_connection(void **state) {
         Fixture *f = *state;
         scoped(closep) int other = join(f);
@@ -366,6 +399,7 @@ int main(void) {
                 TEST_LARGE(a_client_that_leaves_does_not_keep_the_decoder),
                 TEST_LARGE(others_are_served_while_a_request_is_kept),
                 TEST_LARGE(a_small_request_is_kept_as_well),
+                TEST_LARGE(the_end_of_a_kept_request_releases_no_other),
                 TEST_LARGE(a_request_is_kept_beyond_its_connection),
                 TEST_LARGE(the_end_does_not_wait_for_requests),
                 cmocka_unit_test(the_outcome_is_that_of_the_codec),
