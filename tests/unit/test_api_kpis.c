@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "document/value_parse.h"
+#include "http/kpis/judged_kpis.h"
 #include "http/kpis/kpi_table.h"
 #include "http/routes.h"
 #include "store/indicators/model_rows.h"
@@ -208,6 +209,39 @@ static void the_runs_of_a_table_are_limited_by_their_memory(void **state) {
         assert_int_equal(runs.n, 0);
 }
 
+/* Labels are the parameters of results, which may be long. */
+static void the_labels_of_a_table_are_limited(void **state) {
+        const KpiRules rules = { .is_across_hardware = true };
+        const double number = 1.5;
+        PointRow row = { .component = "c", .numbers = &number };
+        scoped(kpi_table_freep) KpiTable *table = NULL;
+        scoped(judged_kpis_deinit) JudgedKpis kpis = {};
+        char text[40000], parameters[sizeof(text) + 100];
+        size_t n_series = 0, n;
+        KpiSeries *series;
+        int r;
+
+        (void)state;
+        memset(text, 'x', sizeof(text) - 1);
+        text[sizeof(text) - 1] = '\0';
+        assert_int_equal(kpi_table_new(&table, &rules, 1), 0);
+        for (r = 0; r == 0; n_series += r == 0) {
+                row.series = (int64_t)n_series + 1;
+                (void)snprintf(parameters, sizeof(parameters), "{\"p\":\"%zu%s\"}", n_series, text);
+                row.parameters = json_text(parameters, strlen(parameters));
+                r = kpi_table_add(table, &row);
+        }
+        assert_int_equal(r, KPI_MANY_SERIES);
+        assert_in_range(n_series, KPI_TABLE_TEXT_MAX / sizeof(text) - 10, KPI_TABLE_TEXT_MAX / sizeof(text));
+
+        /* Each of several numbers has the labels. */
+        series = kpi_table_series(table, &n);
+        for (n = 0; (r = judged_kpis_add(&kpis, &(JudgedKpi){ .name = text, .labels = series->labels })) == 0; n++)
+                assert_true(n < JUDGED_KPIS_MAX);
+        assert_int_equal(r, JUDGED_KPIS_FULL);
+        assert_in_range(n, JUDGED_KPIS_TEXT_MAX / sizeof(text) - 10, JUDGED_KPIS_TEXT_MAX / sizeof(text));
+}
+
 static void wrong_requests_are_refused(void **state) {
         Fixture *fixture = *state;
 
@@ -232,6 +266,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(the_status_of_the_original_is_told, setup, teardown),
                 cmocka_unit_test_setup_teardown(an_accepted_level_is_told_with_the_verdict, setup, teardown),
                 cmocka_unit_test(the_runs_of_a_table_are_limited_by_their_memory),
+                cmocka_unit_test(the_labels_of_a_table_are_limited),
                 cmocka_unit_test_setup_teardown(wrong_requests_are_refused, setup, teardown),
         };
 

@@ -31,10 +31,11 @@ static int copy(const char *text, char **ret) {
 }
 
 int judged_kpis_add(JudgedKpis *kpis, const JudgedKpi *kpi) {
+        size_t n_bytes = strlen(kpi->labels) + (kpi->profile ? strlen(kpi->profile) : 0);
         JudgedKpi kept = *kpi;
         int r;
 
-        if (kpis->n == JUDGED_KPIS_MAX)
+        if (kpis->n == JUDGED_KPIS_MAX || kpis->n_text_bytes + n_bytes > JUDGED_KPIS_TEXT_MAX)
                 return JUDGED_KPIS_FULL;
         if (ARRAY_RESERVE(kpis->items, kpis->n_max, kpis->n + 1) < 0)
                 return -ENOMEM;
@@ -50,6 +51,7 @@ int judged_kpis_add(JudgedKpis *kpis, const JudgedKpi *kpi) {
                 return -ENOMEM;
         }
         kpis->items[kpis->n++] = kept;
+        kpis->n_text_bytes += n_bytes;
         return 0;
 }
 

@@ -11,7 +11,9 @@
 #include "kpi/history.h"
 #include "util/json.h"
 
-#define JUDGED_KPIS_MAX 5000U /* of a request */
+/* Limits of a request. */
+#define JUDGED_KPIS_MAX 5000U
+#define JUDGED_KPIS_TEXT_MAX (8U * 1024U * 1024U) /* bytes of labels and profiles */
 
 typedef struct JudgedKpi {
         char *name;   /* INDICATOR.RESULT; owned, as all strings here */
@@ -27,7 +29,7 @@ typedef struct JudgedKpi {
 
 typedef struct JudgedKpis {
         JudgedKpi *items; /* owned */
-        size_t n, n_max;
+        size_t n, n_max, n_text_bytes;
 } JudgedKpis;
 
 void judged_kpis_deinit(JudgedKpis *kpis);

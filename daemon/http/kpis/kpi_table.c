@@ -14,7 +14,7 @@ struct KpiTable {
         const KpiRules *rules;
         size_t n_numbers;
         KpiSeries *series; /* owned */
-        size_t n, n_max, n_results;
+        size_t n, n_max, n_results, n_text_bytes;
         char **versions; /* owned */
         size_t n_versions, n_versions_max;
 
@@ -106,7 +106,11 @@ static bool put_version(const KpiTable *table, const PointRow *row, Buffer *out)
         return is_known;
 }
 
-static_assert(KPI_VERSIONS_MAX <= UINT16_MAX, "a result has the number of a version in 16 bits");
+_Static_assert(KPI_VERSIONS_MAX <= UINT16_MAX, "a result has the number of a version in 16 bits");
+
+static bool has_room(const KpiTable *table, const Buffer *text) {
+        return table->n_text_bytes + text->n <= KPI_TABLE_TEXT_MAX;
+}
 
 /* Keeps one copy of each version. *ret: its number; 0 if it is not known. */
 static int find_version(KpiTable *table, const PointRow *row, size_t *ret) {
@@ -120,7 +124,7 @@ static int find_version(KpiTable *table, const PointRow *row, size_t *ret) {
         for (*ret = table->n_versions; *ret > 0; (*ret)--)
                 if (strcmp(table->versions[*ret - 1], text.text) == 0)
                         return 0;
-        if (table->n_versions == KPI_VERSIONS_MAX)
+        if (table->n_versions == KPI_VERSIONS_MAX || !has_room(table, &text))
                 return KPI_MANY_RUNS;
 
         r = ARRAY_RESERVE(table->versions, table->n_versions_max, table->n_versions + 1);
@@ -129,6 +133,7 @@ static int find_version(KpiTable *table, const PointRow *row, size_t *ret) {
         table->versions[table->n_versions] = strdup(text.text);
         if (!table->versions[table->n_versions])
                 return -ENOMEM;
+        table->n_text_bytes += text.n;
         *ret = ++table->n_versions;
         return 0;
 }
@@ -148,7 +153,7 @@ static int find_series(KpiTable *table, const PointRow *row, size_t *ret) {
         for (*ret = 0; *ret < table->n; (*ret)++)
                 if (table->series[*ret].hash == hash && strcmp(table->series[*ret].labels, labels.text) == 0)
                         return 0;
-        if (table->n == KPI_SERIES_MAX)
+        if (table->n == KPI_SERIES_MAX || !has_room(table, &labels))
                 return KPI_MANY_SERIES;
 
         r = ARRAY_RESERVE(table->series, table->n_max, table->n + 1);
@@ -157,6 +162,7 @@ static int find_series(KpiTable *table, const PointRow *row, size_t *ret) {
         table->series[table->n] = (KpiSeries){ .labels = strdup(labels.text), .hash = hash };
         if (!table->series[table->n].labels)
                 return -ENOMEM;
+        table->n_text_bytes += labels.n;
         table->n++;
         return 0;
 }

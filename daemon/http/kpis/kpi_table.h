@@ -20,6 +20,7 @@
 #define KPI_SERIES_MAX 5000U
 #define KPI_TABLE_BYTES_MAX (15U * 1024U * 1024U) /* of all results, and the runs of one number */
 #define KPI_VERSIONS_MAX 2000U
+#define KPI_TABLE_TEXT_MAX (4U * 1024U * 1024U) /* bytes of all labels and versions */
 
 /* The runs of one number. */
 typedef struct KpiRuns {
@@ -54,8 +55,8 @@ KpiTable *kpi_table_free(KpiTable *table);
 DEFINE_SCOPED(KpiTable, kpi_table_free);
 
 enum {
-        KPI_MANY_SERIES = 1, /* a further series would exceed KPI_SERIES_MAX */
-        KPI_MANY_RUNS,       /* KPI_TABLE_BYTES_MAX or KPI_VERSIONS_MAX would be exceeded */
+        KPI_MANY_SERIES = 1, /* a further series would exceed KPI_SERIES_MAX or KPI_TABLE_TEXT_MAX */
+        KPI_MANY_RUNS,       /* KPI_TABLE_BYTES_MAX, KPI_VERSIONS_MAX or KPI_TABLE_TEXT_MAX would be exceeded */
 };
 /* Adds a result to the series of its labels, unless the rules ignore the result. Returns 0, an outcome or -ENOMEM. */
 int kpi_table_add(KpiTable *table, const PointRow *row);

@@ -96,12 +96,15 @@ static int add_numbers(Exchange *exchange, Pass *pass) {
 
 static int say_many(Exchange *exchange, int outcome) {
         if (outcome == KPI_MANY_SERIES)
-                return exchange_error(exchange, 413, "the selected results form more than %u series; select fewer with where= or "
-                                                     "component=, or name parameters that do not matter with ignore=", KPI_SERIES_MAX);
+                return exchange_error(exchange, 413, "the selected results form more than %u series, or %u bytes of labels and versions; "
+                                                     "select fewer with where= or component=, or name parameters that do not matter with "
+                                                     "ignore=",
+                                      KPI_SERIES_MAX, KPI_TABLE_TEXT_MAX);
         if (outcome == KPI_MANY_RUNS)
-                return exchange_error(exchange, 413, "the results to judge take more than %u bytes, or have more than %u versions; "
-                                                     "select fewer with where= or since_ms=, or name one result",
-                                      KPI_TABLE_BYTES_MAX, KPI_VERSIONS_MAX);
+                return exchange_error(exchange, 413, "the results to judge take more than %u bytes, or have more than %u versions or "
+                                                     "%u bytes of labels and versions; select fewer with where= or since_ms=, or name one "
+                                                     "result",
+                                      KPI_TABLE_BYTES_MAX, KPI_VERSIONS_MAX, KPI_TABLE_TEXT_MAX);
         return exchange_store_error(exchange, outcome);
 }
 
@@ -153,8 +156,9 @@ static int keep(Exchange *exchange, const Pass *pass, const KpiSeries *series, s
                 .verdict = *verdict,
         });
         if (r == JUDGED_KPIS_FULL)
-                return exchange_error(exchange, 413, "more than %u KPIs to judge; name some, such as %s, or select fewer with where=",
-                                      JUDGED_KPIS_MAX, name.text);
+                return exchange_error(exchange, 413, "more than %u KPIs, or %u bytes of labels, to judge; name some, such as %s, or select "
+                                                     "fewer with where=",
+                                      JUDGED_KPIS_MAX, JUDGED_KPIS_TEXT_MAX, name.text);
         return r < 0 ? exchange_store_error(exchange, r) : 0;
 }
 
