@@ -53,7 +53,7 @@ static const Setting settings[] = {
         { "limits", "input_size", TYPE_SIZE, AT(shares.limits[RESOURCE_INPUT]), "16M", MIB, UINT64_C(1) << 32, "a size from 1M to 4G", false },
         { "limits", "requests", TYPE_SIZE, AT(shares.limits[RESOURCE_REQUESTS]), "8M", MIB, UINT64_C(1) << 32, "a size from 1M to 4G", false },
         { "limits", "http_connections", TYPE_COUNT, AT(shares.limits[RESOURCE_HTTP_CONNECTIONS]), "512", 8, 65536, "a whole number from 8 to 65536", true },
-        { "limits", "answers_size", TYPE_SIZE, AT(shares.limits[RESOURCE_ANSWERS]), "24M", 20 * MIB, UINT64_C(1) << 32, "a size from 20M to 4G", false },
+        { "limits", "answers_size", TYPE_SIZE, AT(shares.limits[RESOURCE_ANSWERS]), "32M", 32 * MIB, UINT64_C(1) << 32, "a size from 32M to 4G", false },
         { "limits", "queries", TYPE_COUNT, AT(shares.limits[RESOURCE_QUERIES]), "256", 2, 65536, "a whole number from 2 to 65536", false },
         { "limits", "models_size", TYPE_SIZE, AT(shares.limits[RESOURCE_MODELS]), "4M", 64 * KIB, UINT64_C(1) << 30, "a size from 64K to 1G", false },
         { "limits", "names", TYPE_COUNT, AT(shares.limits[RESOURCE_NAMES]), "4000000", 8, UINT32_MAX, "a whole number from 8 to 4294967295", false },

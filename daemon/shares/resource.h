@@ -15,7 +15,7 @@
         X(INPUT, "input_size", "bytes of incomplete requests", 4, 65536)                        \
         X(REQUESTS, "requests", "bytes of unanswered requests", 4, 65536)                               \
         X(JOBS, "jobs", "running jobs", 0, 2)                                              \
-        X(ANSWERS, "answers_size", "bytes of answers that were not read", 4, 1048576)      \
+        X(ANSWERS, "answers_size", "bytes of answers that were not read", 30, 1048576)     \
         X(QUERIES, "queries", "running or waiting queries", 4, 1)                          \
         X(MODELS, "models_size", "bytes of registered models", 4, 8192)                    \
         X(NAMES, "names", "names of indicators", 4, 1)                                     \

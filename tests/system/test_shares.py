@@ -145,7 +145,7 @@ class Queries(harness.TestCase):
 
     @unittest.skipIf(os.getuid() != 0, "needs root, to act as several users")
     def test_answers_that_a_user_does_not_read_are_refused_to_this_user_only(self):
-        daemon = self.daemon(CONFIG + "[limits]\nanswers_size = 20M\n", tcp=True)
+        daemon = self.daemon(CONFIG + "[limits]\nanswers_size = 32M\n", tcp=True)
         with daemon.client() as client:
             for _ in range(10):
                 self.assert_status(client.submit(*[harness.indicator("big", notes=["x" * 1500]) for _ in range(100)]), "OK")
@@ -156,7 +156,7 @@ class Queries(harness.TestCase):
             for _ in range(4):
                 asker.socket.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         wait_for(lambda: daemon.metrics()['perfd_quota_refused_total{resource="answers_size"}'] > 0, "a refused answer")
-        self.assertLess(daemon.metrics()['perfd_quota_held{resource="answers_size"}'], 10 << 20)
+        self.assertLess(daemon.metrics()['perfd_quota_held{resource="answers_size"}'], 12 << 20)
         for other in (None, 1):
             self.assertEqual(Asker(daemon.port, "/metrics", uid=other).ask().wait(), 200)
             self.assertEqual(Asker(daemon.port, path, uid=other).ask().wait(), 200)

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "config.h"
+#include "http/exchange.h"
 #include "shares/resource.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -387,6 +388,42 @@ static unsigned check_bounds(const char *section, const char *key) {
         return (least[0] != '\0') + (most[0] != '\0');
 }
 
+/* At the least answers_size, a user alone and an administrator beside many users can have an answer of any size. */
+static void the_largest_answer_fits_into_a_share(void **state) {
+        ShareAccount *accounts[20], *root;
+        Charge charges[20][32], answer;
+        scoped(shares_freep) Shares *shares = NULL;
+        ConfigError e = {};
+        Config c;
+
+        (void)state;
+        config_defaults(&c);
+        assert_int_equal(config_set(&c, "limits", "answers_size", "33554431", &e), CONFIG_INVALID);
+        assert_int_equal(config_set(&c, "limits", "answers_size", "32M", &e), 0);
+        assert_int_equal(shares_new(&shares, &c.shares), 0);
+        root = shares_open_account(shares, &(Owner){ .type = OWNER_USER, .is_admin = true });
+        assert_non_null(root);
+        for (uint32_t i = 0; i < N_ELEMENTS(accounts); i++) {
+                accounts[i] = shares_open_account(shares, &OWNER_OF_UID(1000 + i));
+                assert_non_null(accounts[i]);
+                if (i == 0) {
+                        assert_int_equal(shares_charge(accounts[0], RESOURCE_ANSWERS, ANSWER_BYTES_MAX, &answer), 0);
+                        shares_release(&answer);
+                }
+                for (size_t k = 0; k < N_ELEMENTS(charges[i]); k++)
+                        (void)shares_charge(accounts[i], RESOURCE_ANSWERS, 512U * 1024U, &charges[i][k]);
+        }
+        assert_int_equal(shares_charge(root, RESOURCE_ANSWERS, ANSWER_BYTES_MAX, &answer), 0);
+
+        shares_release(&answer);
+        for (size_t i = 0; i < N_ELEMENTS(accounts); i++) {
+                for (size_t k = 0; k < N_ELEMENTS(charges[i]); k++)
+                        shares_release(&charges[i][k]);
+                shares_close_account(accounts[i]);
+        }
+        shares_close_account(root);
+}
+
 /* Copies the words that follow "expected one of" in the message about an unknown name. */
 static void list_known(const char *section, char *ret, size_t n) {
         ConfigError e = {};
@@ -436,10 +473,10 @@ static void each_shared_resource_has_a_limit_of_its_name(void **state) {
                         continue;
                 config_defaults(&c);
                 limit = c.shares.limits[i];
-                (void)snprintf(text, sizeof(text), "%ju", (uintmax_t)limit - 1);
+                (void)snprintf(text, sizeof(text), "%ju", (uintmax_t)limit + 1);
                 if (config_set(&c, "limits", names[i], text, &e) != 0)
                         fail_msg("%s", e.text);
-                assert_true(c.shares.limits[i] == limit - 1);
+                assert_true(c.shares.limits[i] == limit + 1);
         }
 }
 
@@ -449,6 +486,7 @@ int main(void) {
                 cmocka_unit_test(a_file_named_on_the_command_line_must_exist),
                 cmocka_unit_test_setup_teardown(drop_ins_win_in_lexical_order_and_other_names_do_not_count, setup, teardown),
                 cmocka_unit_test_setup_teardown(errors_are_reported_with_line_and_expected_value, setup, teardown),
+                cmocka_unit_test(the_largest_answer_fits_into_a_share),
                 cmocka_unit_test_setup_teardown(a_group_is_a_name_or_a_number_or_none, setup, teardown),
                 cmocka_unit_test_setup_teardown(privacy_and_weights_can_be_set, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_line_too_long_is_refused_not_cut, setup, teardown),
