@@ -31,6 +31,7 @@ int exchange_error(Exchange *exchange, unsigned status, const char *format, ...)
 
         exchange->status = status;
         exchange->type = CONTENT_JSON;
+        exchange->next[0] = '\0';
         buffer_clear(exchange->body);
         json_object_begin(&json);
         json_put_object_begin(&json, "error");

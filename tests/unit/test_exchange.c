@@ -210,6 +210,16 @@ static void a_page_ends_early_when_it_grows_long(void **state) {
         fixture->body.n = 0;
 }
 
+/* An error is not a page of a list. */
+static void an_error_has_no_following_page(void **state) {
+        Fixture *fixture = *state;
+
+        assert_int_equal(ask(fixture, "/"), 0);
+        strcpy(fixture->exchange.next, "2.3");
+        (void)exchange_error(&fixture->exchange, 429, "later");
+        assert_string_equal(fixture->exchange.next, "");
+}
+
 static void a_body_is_limited(void **state) {
         Fixture *fixture = *state;
 
@@ -237,6 +247,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(a_page_continues_after_the_previous_one, setup, teardown),
                 cmocka_unit_test_setup_teardown(an_invalid_token_is_refused, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_page_ends_early_when_it_grows_long, setup, teardown),
+                cmocka_unit_test_setup_teardown(an_error_has_no_following_page, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_body_is_limited, setup, teardown),
         };
 
