@@ -13,8 +13,6 @@
 #include "util/array.h"
 #include "util/json.h"
 
-#define ROWS_DEFAULT 10000U
-#define ROWS_MAX     200000U
 /* A page ends early at this number of rows, which are kept in memory for their order, or bytes. */
 #define PAGE_ROWS_MAX  10000U
 #define PAGE_BYTES_MAX (4U * 1024U * 1024U)
@@ -199,10 +197,8 @@ static int rows_begin(Exchange *exchange, const char *list, Rows *ret) {
         *ret = (Rows){ .json = { .out = exchange->body }, .csv = { .out = exchange->body }, .is_csv = strcmp(format, "csv") == 0 };
         if (!ret->is_csv && strcmp(format, "json") != 0)
                 return exchange_error(exchange, 400, "query parameter 'format' must be json or csv, not '%s'", format);
-        if (exchange_parameter_u64(exchange, "limit", 1, ROWS_MAX, ROWS_DEFAULT, &ret->n_left) > 0)
+        if (exchange_parameter_u64(exchange, "limit", 1, PAGE_ROWS_MAX, PAGE_ROWS_MAX, &ret->n_left) > 0)
                 return EXCHANGE_ANSWERED;
-        if (ret->n_left > PAGE_ROWS_MAX)
-                ret->n_left = PAGE_ROWS_MAX;
 
         if (ret->is_csv) {
                 exchange->type = CONTENT_CSV;
@@ -324,7 +320,7 @@ static int filter_parse(Exchange *exchange, PipelineFilter *ret) {
 
 /* The page is named by the place of the last interval before: the part, the end and the bytes of the stage as hexadecimal digits. */
 #define PAGE_PREFIX 17U
-static_assert(PAGE_PREFIX + 2 * PIPELINE_LABEL_MAX < EXCHANGE_NEXT_MAX, "the name of a page fits");
+_Static_assert(PAGE_PREFIX + 2 * PIPELINE_LABEL_MAX < EXCHANGE_NEXT_MAX, "the name of a page fits");
 
 static void note_place(const PipelineIntervalRow *row, PipelinePlace *ret) {
         *ret = (PipelinePlace){ .part = (unsigned)row->part, .end_ms = row->end_ms };
