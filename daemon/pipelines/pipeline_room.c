@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "desk/ahead.h"
+#include "desk/future_time.h"
 #include "util/clock.h"
 
 void pipeline_room_init(PipelineRoom *room, Store *store, Identity *identity, const Jobs *jobs) {
@@ -49,20 +49,23 @@ static const char *choose_job(PipelineRoom *room, const Request *request, Ticket
         return report->job;
 }
 
+enum {
+        ITEM_REFUSED = 1, /* the answer is filled */
+};
+
 /*
- * Handles a time far ahead: the report is refused, with ITEM_REFUSED; or, if the clock is not synchronised, the time of arrival is used.
- * path: of the list that has the item i.
+ * Refuses a report with a time far ahead or, if the clock of this node is not synchronised, replaces the time by that of arrival.
+ * path: of the list that has the item i. 0 or ITEM_REFUSED.
  */
-#define ITEM_REFUSED 1
 static int check_time(uint64_t *time_ms, const char *path, size_t i, uint64_t now_ms, Answer *ret) {
         char text[COMPLAINT_TEXT_MAX], whole[COMPLAINT_PATH_MAX];
 
-        switch (ahead_check(*time_ms, now_ms, text)) {
-        case AHEAD_REFUSED:
+        switch (future_time_check(*time_ms, now_ms, text)) {
+        case FUTURE_TIME_REFUSED:
                 (void)snprintf(whole, sizeof(whole), "%s[%zu].time_ms", path, i);
                 (void)desk_answer(ret, STATUS_INVALID, whole, text);
                 return ITEM_REFUSED;
-        case AHEAD_UNKNOWN:
+        case FUTURE_TIME_UNTRUSTED:
                 *time_ms = 0;
         }
         return 0;
@@ -72,7 +75,7 @@ static int check_times(const PipelineReport *report, uint64_t now_ms, Answer *re
         size_t stage = 0;
         int r = 0;
 
-        /* The parts of a stage share the text of its label. */
+        /* The codec gives the parts of a stage one copy of its label. */
         for (size_t i = 0; r == 0 && i < report->n_intervals; i++) {
                 stage += i > 0 && report->intervals[i].stage != report->intervals[i - 1].stage;
                 r = check_time(&report->intervals[i].end_ms, "pipeline_report.stages", stage, now_ms, ret);

@@ -16,7 +16,6 @@
 typedef struct SharedText SharedText;
 /* Moves the text out of the buffer. 0 or -ENOMEM, which a buffer that has failed is as well. */
 int shared_text_new(SharedText **ret, Buffer *text);
-SharedText *shared_text_ref(SharedText *text);
 /* Frees the text with its last reference; NULL: nothing happens. */
 SharedText *shared_text_unref(SharedText *text);
 DEFINE_SCOPED(SharedText, shared_text_unref);

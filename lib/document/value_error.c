@@ -9,7 +9,7 @@
 #include "util/scoped.h"
 #include "util/utf8.h"
 
-static_assert(VALUE_DEPTH_MAX == 32, "the text names it");
+_Static_assert(VALUE_DEPTH_MAX == 32, "the text names it");
 static const char *const texts[] = {
         [VALUE_ERROR_CUT_OFF] = "the text is truncated",
         [VALUE_ERROR_NO_VALUE] = "expected a value",

@@ -90,7 +90,8 @@ static int compare_texts(const char *a, const char *b) {
         return a && b ? strcmp(a, b) : (a != NULL) - (b != NULL);
 }
 
-int stack_compare_packages(const StackPackage *a, const StackPackage *b) {
+/* Orders two packages: < 0, 0 or > 0. */
+static int compare_packages(const StackPackage *a, const StackPackage *b) {
         int r;
 
         r = strcmp(a->kind, b->kind);
@@ -106,7 +107,7 @@ int stack_compare_packages(const StackPackage *a, const StackPackage *b) {
 }
 
 static int compare(const void *a, const void *b) {
-        return stack_compare_packages(a, b);
+        return compare_packages(a, b);
 }
 
 static int compare_strings(const void *a, const void *b) {
@@ -214,7 +215,7 @@ static int put_in_order(Stack *stack, Complaint *complaint) {
         for (size_t i = 0; i < stack->n_packages; i++) {
                 StackPackage package = stack->packages[i];
 
-                if (last && stack_compare_packages(last, &package) == 0)
+                if (last && compare_packages(last, &package) == 0)
                         continue;
                 if (last && has_one_version(package.kind) && strcmp(last->kind, package.kind) == 0 && strcmp(last->name, package.name) == 0)
                         return indicator_complain(complaint, "packages",
@@ -312,7 +313,8 @@ static void put_version(Json *json, const char *key, const StackVersion *version
         json_object_end(json);
 }
 
-void stack_put_package(const StackPackage *package, Json *json) {
+/* Writes one package as JSON; unknown texts are left out. */
+static void put_package(const StackPackage *package, Json *json) {
         json_object_begin(json);
         put_text(json, "build", package->build);
         put_text(json, "hash", package->hash);
@@ -383,7 +385,7 @@ static int put_form(const Stack *stack, bool has_packages, Buffer *out) {
         if (has_packages) {
                 json_put_array_begin(&json, "packages");
                 for (size_t i = 0; i < stack->n_packages; i++)
-                        stack_put_package(&stack->packages[i], &json);
+                        put_package(&stack->packages[i], &json);
                 json_array_end(&json);
         }
         put_version(&json, "python", &stack->python);

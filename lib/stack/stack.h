@@ -68,12 +68,8 @@ int stack_from_value(const Value *document, Arena *arena, Stack *ret, Complaint 
 int stack_put_canonical(const Stack *stack, Buffer *out);
 /* Writes the canonical form without the packages: all other members of the stack. Returns 0 or -ENOMEM. */
 int stack_put_facts(const Stack *stack, Buffer *out);
-/* Writes one package as JSON; unknown texts are left out. */
-void stack_put_package(const StackPackage *package, Json *json);
 /* Computes the digest of a canonical form. */
 void stack_digest(const Buffer *canonical, uint8_t ret[static STACK_DIGEST_BYTES]);
 
 /* Writes the name as stacks compare it: of a Python package, in lower case and with one hyphen for each run of . - and _. */
 void stack_put_name(const char *name, const char *kind, Buffer *out);
-/* Orders two packages: < 0, 0 or > 0. */
-int stack_compare_packages(const StackPackage *a, const StackPackage *b);
