@@ -87,9 +87,6 @@ static bool has_fields(const PerfpySample *sample) {
 }
 
 int perf_report_add_totals(PerfReport *report, const char *from, const Value *job) {
-        static const Metric counters[N_BOOT_COUNTERS] = {
-                METRIC_DISK_READ, METRIC_DISK_WRITE, METRIC_NET_LO_SENT, METRIC_NET_LO_RECV, METRIC_NET_EXT_SENT, METRIC_NET_EXT_RECV,
-        };
         const Value *metrics = value_get(job, "metrics");
         PerfpySample sample = {
                 .cpu_avg = find_metric(job, METRIC_CPU_MEAN),
@@ -103,8 +100,8 @@ int perf_report_add_totals(PerfReport *report, const char *from, const Value *jo
         int64_t number = 0;
         int r;
 
-        for (size_t i = 0; i < N_BOOT_COUNTERS; i++)
-                sample.boot_mib[i] = find_metric(job, counters[i]);
+        for (size_t i = 0; i < N_PERFPY_COUNTERS; i++)
+                sample.boot_mib[i] = find_metric(job, perfpy_counters[i].metric);
         if (!has_fields(&sample))
                 return PERF_REPORT_EMPTY;
 

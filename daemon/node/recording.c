@@ -188,10 +188,9 @@ static void point_from(const Observation *o, TimelinePoint *ret) {
         const double values[N_SERIES] = {
                 [SERIES_CPU] = o->has_cpu ? o->cpu_mean : NAN,
                 [SERIES_MEMORY] = o->has_memory ? o->memory : NAN,
-                [SERIES_DISK_READ] = o->disk_read_rate,
-                [SERIES_DISK_WRITE] = o->disk_write_rate,
-                [SERIES_NET_SENT] = o->net_sent_rate,
-                [SERIES_NET_RECEIVED] = o->net_received_rate,
+#define X(name, series, ...) [SERIES_##series] = o->name##_rate,
+                IO_RATES(X)
+#undef X
         };
 
         for (Series series = 0; series < N_SERIES; series++) {

@@ -179,9 +179,9 @@ static bool make_tail(const SampleSpan *span, const SampleLog *log, KeptSample *
 
 /* Turns readings of the totals into amounts. */
 static void count_from(KeptList *list, const Totals *begin, const Totals *end) {
-        for (size_t c = 0; c < N_BOOT_COUNTERS; c++) {
-                uint64_t base = begin->value[kept_sample_totals[c]], last = end->value[kept_sample_totals[c]] - base;
-                bool has = begin->have & end->have & (1U << kept_sample_sources[c]);
+        for (size_t c = 0; c < N_PERFPY_COUNTERS; c++) {
+                uint64_t base = begin->value[perfpy_counters[c].total], last = end->value[perfpy_counters[c].total] - base;
+                bool has = begin->have & end->have & (1U << perfpy_counters[c].source);
 
                 for (size_t i = 0; i < list->n; i++) {
                         uint64_t *bytes = &list->samples[i].counted_bytes[c];

@@ -7,18 +7,28 @@
 
 #include "util/clock.h"
 
-const char *const compat_field_names[N_PERFPY_FIELDS] = {
-        "cpu_pct_per_cpu_avg", "cpu_pct_per_cpu_min", "cpu_pct_per_cpu_max", "mem_percent", "disk_usage_percent", "disk_io_read_mb",
-        "disk_io_write_mb", "net_io_lo_sent_mb", "net_io_ext_sent_mb", "net_io_lo_recv_mb", "net_io_ext_recv_mb", "timestamp",
-};
+/* Fields of perf.py's sample: X(name, member) */
+#define COUNTER_FIELD(id, source, metric, devices, is_included, member, field) X(field, boot_mib[PERFPY_##id])
+#define FIELDS \
+        X("cpu_pct_per_cpu_avg", cpu_avg) \
+        X("cpu_pct_per_cpu_min", cpu_min) \
+        X("cpu_pct_per_cpu_max", cpu_max) \
+        X("mem_percent",         memory) \
+        X("disk_usage_percent",  disk_usage) \
+        PERFPY_COUNTERS(COUNTER_FIELD) \
+        X("timestamp",           timestamp_s)
 
-/* perf.py names the bytes sent of all interfaces before those received. */
-static const size_t perfpy_offsets[N_PERFPY_FIELDS] = {
-        offsetof(PerfpySample, cpu_avg),     offsetof(PerfpySample, cpu_min),     offsetof(PerfpySample, cpu_max),
-        offsetof(PerfpySample, memory),      offsetof(PerfpySample, disk_usage),  offsetof(PerfpySample, boot_mib[0]),
-        offsetof(PerfpySample, boot_mib[1]), offsetof(PerfpySample, boot_mib[2]), offsetof(PerfpySample, boot_mib[4]),
-        offsetof(PerfpySample, boot_mib[3]), offsetof(PerfpySample, boot_mib[5]), offsetof(PerfpySample, timestamp_s),
-};
+#define X(name, member) name,
+const char *const compat_field_names[N_PERFPY_FIELDS] = { FIELDS };
+#undef X
+
+#define X(name, member) offsetof(PerfpySample, member),
+static const size_t perfpy_offsets[N_PERFPY_FIELDS] = { FIELDS };
+#undef X
+
+#define X(id, source_, metric_, ...) [PERFPY_##id] = { .total = TOTAL_##id, .source = SOURCE_##source_, .metric = METRIC_##metric_ },
+const PerfpyCounterInfo perfpy_counters[N_PERFPY_COUNTERS] = { PERFPY_COUNTERS(X) };
+#undef X
 
 double compat_field(const PerfpySample *sample, size_t field) {
         double v;
@@ -73,15 +83,15 @@ static void add_cpu(Compat *compat, const PerfpySample *sample) {
         compat->n_over20 += u >= 20;
 }
 
-static void add_boot_counters(Compat *compat, const double mib[static N_BOOT_COUNTERS]) {
-        for (size_t i = 0; i < N_BOOT_COUNTERS; i++) {
-                bool has = i < 2 ? compat->has_disk_io : compat->has_net_io;
+static void add_boot_counters(Compat *compat, const double mib[static N_PERFPY_COUNTERS]) {
+        bool has_disk_io = compat->has_disk_io, has_net_io = compat->has_net_io;
+
+        for (PerfpyCounter i = 0; i < N_PERFPY_COUNTERS; i++) {
+                bool is_disk = perfpy_counters[i].source == SOURCE_DISKSTATS, has = is_disk ? has_disk_io : has_net_io;
 
                 update_max(&compat->boot_mib_max[i], &has, mib[i]);
+                *(is_disk ? &compat->has_disk_io : &compat->has_net_io) |= has;
         }
-
-        compat->has_disk_io |= !isnan(mib[0]);
-        compat->has_net_io |= !isnan(mib[2]);
 }
 
 void compat_add(Compat *compat, const PerfpySample *sample) {
@@ -119,11 +129,6 @@ static void put_cpu(const Compat *compat, double reporting_time_s, uint32_t n_cp
 
 void compat_metrics(const Compat *compat, double reporting_time_s, uint32_t n_cpus,
                     double ret[static N_PERFPY_METRICS], bool ret_has[static N_PERFPY_METRICS]) {
-        static const Metric boot_metrics[N_BOOT_COUNTERS] = {
-                METRIC_DISK_READ, METRIC_DISK_WRITE, METRIC_NET_LO_SENT,
-                METRIC_NET_LO_RECV, METRIC_NET_EXT_SENT, METRIC_NET_EXT_RECV,
-        };
-
         for (size_t i = 0; i < N_PERFPY_METRICS; i++) {
                 ret[i] = 0;
                 ret_has[i] = i <= METRIC_CPU_UNUSED_HOURS && compat->n > 0;
@@ -137,9 +142,11 @@ void compat_metrics(const Compat *compat, double reporting_time_s, uint32_t n_cp
         ret[METRIC_DISK_USAGE_MAX] = compat->disk_usage_max;
         ret_has[METRIC_DISK_USAGE_MAX] = compat->has_disk_usage;
 
-        for (size_t i = 0; i < N_BOOT_COUNTERS; i++) {
-                ret[boot_metrics[i]] = compat->boot_mib_max[i];
-                ret_has[boot_metrics[i]] = i < 2 ? compat->has_disk_io : compat->has_net_io;
+        for (PerfpyCounter i = 0; i < N_PERFPY_COUNTERS; i++) {
+                const PerfpyCounterInfo *counter = &perfpy_counters[i];
+
+                ret[counter->metric] = compat->boot_mib_max[i];
+                ret_has[counter->metric] = counter->source == SOURCE_DISKSTATS ? compat->has_disk_io : compat->has_net_io;
         }
 }
 
@@ -160,13 +167,10 @@ static const RecordField fields[] = {
         RECORD_VALUE(Compat, has_disk_usage),
         RECORD_VALUE(Compat, disk_usage_max),
         RECORD_VALUE(Compat, has_disk_io),
-        RECORD_VALUE_AS("disk_read_mib", Compat, boot_mib_max[0]),
-        RECORD_VALUE_AS("disk_write_mib", Compat, boot_mib_max[1]),
         RECORD_VALUE(Compat, has_net_io),
-        RECORD_VALUE_AS("lo_sent_mib", Compat, boot_mib_max[2]),
-        RECORD_VALUE_AS("lo_received_mib", Compat, boot_mib_max[3]),
-        RECORD_VALUE_AS("ext_sent_mib", Compat, boot_mib_max[4]),
-        RECORD_VALUE_AS("ext_received_mib", Compat, boot_mib_max[5]),
+#define X(id, source, metric, devices, is_included, member, field) RECORD_VALUE_AS(field, Compat, boot_mib_max[PERFPY_##id]),
+        PERFPY_COUNTERS(X)
+#undef X
 };
 
 const Record compat_record = RECORD(Compat, fields);

@@ -17,12 +17,19 @@
 #include "measure/metric.h"
 #include "util/record.h"
 
-#define N_BOOT_COUNTERS 6 /* order of Observation.boot_mib */
+/* How a counter of perf.py is measured. */
+typedef struct PerfpyCounterInfo {
+        Total total;
+        Source source;
+        Metric metric;
+} PerfpyCounterInfo;
+
+extern const PerfpyCounterInfo perfpy_counters[N_PERFPY_COUNTERS];
 
 /* perf.py's twelve-field sample, in percent and MiB. NaN marks a field that could not be read. */
 typedef struct PerfpySample {
         double cpu_avg, cpu_min, cpu_max, memory, disk_usage;
-        double boot_mib[N_BOOT_COUNTERS];
+        double boot_mib[N_PERFPY_COUNTERS];
         double timestamp_s;
 } PerfpySample;
 
@@ -39,7 +46,7 @@ typedef struct Compat {
         double cpu_sum; /* percent */
         uint64_t n_at100, n_over80, n_over40, n_over20;
         double cpu_max, cpu_min_max, cpu_max_max, memory_max, disk_usage_max; /* percent */
-        double boot_mib_max[N_BOOT_COUNTERS];
+        double boot_mib_max[N_PERFPY_COUNTERS];
         bool has_cpu, has_memory, has_disk_usage, has_disk_io, has_net_io;
 } Compat;
 

@@ -63,6 +63,43 @@
         X(NET_VIRT_SENT_BYTES,   VIRTUAL,  sent_bytes) \
         X(NET_VIRT_RECV_BYTES,   VIRTUAL,  received_bytes)
 
+/*
+ * Counters of perf.py's samples, in its order
+ *
+ *   X(ID, source, metric, devices, is_included, member, field)
+ *
+ * A sample has the total ID, and what psutil reports: the sum since boot of a member of all devices for which is_included is true. `field`
+ * is perf.py's name of the latter, and the metric its highest value.
+ */
+
+#define PERFPY_COUNTERS(X) \
+        X(DISK_READ_BYTES,   DISKSTATS, DISK_READ,    disks, true,                            read_bytes,     "disk_io_read_mb") \
+        X(DISK_WRITE_BYTES,  DISKSTATS, DISK_WRITE,   disks, true,                            write_bytes,    "disk_io_write_mb") \
+        X(NET_LO_SENT_BYTES, NETDEV,    NET_LO_SENT,  nets,  (device->class == NET_LOOPBACK), sent_bytes,     "net_io_lo_sent_mb") \
+        X(NET_SENT_BYTES,    NETDEV,    NET_EXT_SENT, nets,  (device->class != NET_LOOPBACK), sent_bytes,     "net_io_ext_sent_mb") \
+        X(NET_LO_RECV_BYTES, NETDEV,    NET_LO_RECV,  nets,  (device->class == NET_LOOPBACK), received_bytes, "net_io_lo_recv_mb") \
+        X(NET_RECV_BYTES,    NETDEV,    NET_EXT_RECV, nets,  (device->class != NET_LOOPBACK), received_bytes, "net_io_ext_recv_mb")
+
+typedef enum PerfpyCounter {
+#define X(id, ...) PERFPY_##id,
+        PERFPY_COUNTERS(X)
+#undef X
+        N_PERFPY_COUNTERS,
+} PerfpyCounter;
+
+/*
+ * Rates of an observation, in bytes per second
+ *
+ *   X(name, series, ID, source)
+ *
+ * The rate of the total ID is recorded as a series of timeline.h; its key in the JSON API is name_bytes_per_second.
+ */
+#define IO_RATES(X) \
+        X(disk_read,        DISK_READ,    DISK_READ_BYTES,  DISKSTATS) \
+        X(disk_written,     DISK_WRITE,   DISK_WRITE_BYTES, DISKSTATS) \
+        X(network_sent,     NET_SENT,     NET_SENT_BYTES,   NETDEV) \
+        X(network_received, NET_RECEIVED, NET_RECV_BYTES,   NETDEV)
+
 /* Indexes of the counted members in Device.counters. */
 enum {
 #define X(member, ...) DISK_COUNTED_##member,

@@ -17,7 +17,7 @@
 
 #include "util/parse.h"
 
-#define N_COLUMNS (1 + N_KEPT_RATIOS + 2 * N_BOOT_COUNTERS)
+#define N_COLUMNS (1 + N_KEPT_RATIOS + 2 * N_PERFPY_COUNTERS)
 #define UNKNOWN INT64_MIN
 
 void kept_list_deinit(KeptList *list) {
@@ -34,8 +34,8 @@ static int64_t column_get(const KeptSample *sample, size_t column) {
 
         if (column == 0)
                 return bytes_value(sample->end_realtime_ms);
-        if (column > N_KEPT_RATIOS + N_BOOT_COUNTERS)
-                return bytes_value(sample->counted_bytes[column - N_KEPT_RATIOS - N_BOOT_COUNTERS - 1]);
+        if (column > N_KEPT_RATIOS + N_PERFPY_COUNTERS)
+                return bytes_value(sample->counted_bytes[column - N_KEPT_RATIOS - N_PERFPY_COUNTERS - 1]);
         if (column > N_KEPT_RATIOS)
                 return bytes_value(sample->boot_bytes[column - N_KEPT_RATIOS - 1]);
 
@@ -51,8 +51,8 @@ static bool column_set(KeptSample *sample, size_t column, int64_t v) {
                 return false;
         if (column == 0)
                 sample->end_realtime_ms = bytes;
-        else if (column > N_KEPT_RATIOS + N_BOOT_COUNTERS)
-                sample->counted_bytes[column - N_KEPT_RATIOS - N_BOOT_COUNTERS - 1] = bytes;
+        else if (column > N_KEPT_RATIOS + N_PERFPY_COUNTERS)
+                sample->counted_bytes[column - N_KEPT_RATIOS - N_PERFPY_COUNTERS - 1] = bytes;
         else if (column > N_KEPT_RATIOS)
                 sample->boot_bytes[column - N_KEPT_RATIOS - 1] = bytes;
         else if (v > KEPT_RATIO_STEPS)

@@ -3,15 +3,6 @@
 
 #include <math.h>
 
-const Total kept_sample_totals[N_BOOT_COUNTERS] = {
-        TOTAL_DISK_READ_BYTES, TOTAL_DISK_WRITE_BYTES, TOTAL_NET_LO_SENT_BYTES,
-        TOTAL_NET_LO_RECV_BYTES, TOTAL_NET_SENT_BYTES, TOTAL_NET_RECV_BYTES,
-};
-
-const Source kept_sample_sources[N_BOOT_COUNTERS] = {
-        SOURCE_DISKSTATS, SOURCE_DISKSTATS, SOURCE_NETDEV, SOURCE_NETDEV, SOURCE_NETDEV, SOURCE_NETDEV,
-};
-
 static uint32_t steps_of(bool has, double ratio) {
         return has && ratio >= 0 ? (uint32_t)lrint(fmin(ratio, 1) * KEPT_RATIO_STEPS) : KEPT_RATIO_UNKNOWN;
 }
@@ -31,9 +22,9 @@ void kept_sample_make(const Observation *observation, const Totals *totals, Kept
                         [KEPT_ROOT_FILESYSTEM] = steps_of(o->has_root_filesystem, o->root_filesystem),
                 },
         };
-        for (size_t i = 0; i < N_BOOT_COUNTERS; i++) {
+        for (size_t i = 0; i < N_PERFPY_COUNTERS; i++) {
                 ret->boot_bytes[i] = isnan(o->boot_mib[i]) ? KEPT_BYTES_UNKNOWN : (uint64_t)rint(o->boot_mib[i] / PER_MIB);
-                ret->counted_bytes[i] = totals->value[kept_sample_totals[i]];
+                ret->counted_bytes[i] = totals->value[perfpy_counters[i].total];
         }
 }
 
@@ -57,7 +48,7 @@ void kept_sample_merge(KeptSample *sample, const KeptSample *next) {
 
                 merged.ratios[i] = i <= KEPT_CPU_ROUNDED_MEAN ? mean_of(a, sample->observed_ns, b, next->observed_ns) : higher_of(a, b);
         }
-        for (size_t i = 0; i < N_BOOT_COUNTERS; i++)
+        for (size_t i = 0; i < N_PERFPY_COUNTERS; i++)
                 if (next->boot_bytes[i] == KEPT_BYTES_UNKNOWN)
                         merged.boot_bytes[i] = sample->boot_bytes[i];
         merged.observed_ns += sample->observed_ns;
@@ -85,6 +76,6 @@ void kept_sample_to_perfpy(const KeptSample *sample, bool is_compat, PerfpySampl
                 .disk_usage = percent_of(ratios[KEPT_ROOT_FILESYSTEM], is_compat),
                 .timestamp_s = (double)sample->end_realtime_ms / 1e3,
         };
-        for (size_t i = 0; i < N_BOOT_COUNTERS; i++)
+        for (size_t i = 0; i < N_PERFPY_COUNTERS; i++)
                 ret->boot_mib[i] = mib_of(is_compat ? sample->boot_bytes[i] : sample->counted_bytes[i]);
 }

@@ -33,14 +33,10 @@ typedef struct KeptSample {
         uint64_t end_realtime_ms;
         uint64_t observed_ns;                   /* length of the observation; 0 in a list that was stored */
         uint32_t ratios[N_KEPT_RATIOS];         /* KEPT_RATIO_UNKNOWN: could not be read */
-        uint64_t boot_bytes[N_BOOT_COUNTERS];   /* since boot, of all devices; KEPT_BYTES_UNKNOWN: could not be read */
-        uint64_t counted_bytes[N_BOOT_COUNTERS]; /* of physical devices and the loopback interface: a reading of the meter's totals, or in
+        uint64_t boot_bytes[N_PERFPY_COUNTERS];   /* since boot, of all devices; KEPT_BYTES_UNKNOWN: could not be read */
+        uint64_t counted_bytes[N_PERFPY_COUNTERS]; /* of physical devices and the loopback interface: a reading of the meter's totals, or in
                                                   * a list the amount since its begin */
 } KeptSample;
-
-/* The totals of KeptSample.counted_bytes, and the source of each. */
-extern const Total kept_sample_totals[N_BOOT_COUNTERS];
-extern const Source kept_sample_sources[N_BOOT_COUNTERS];
 
 /* totals: the meter's totals at the end of the observation. */
 void kept_sample_make(const Observation *observation, const Totals *totals, KeptSample *ret);

@@ -15,15 +15,15 @@
 #define GAP_INTERVALS 3
 #define CLOCK_STEP_NS NS_PER_S
 
-/* Counters of the rates of an Observation, in the order of its members. */
+/* Counters of the rates of an Observation. */
 static const struct {
         Total total;
         Source source;
+        size_t member; /* offset */
 } rates[] = {
-        { TOTAL_DISK_READ_BYTES, SOURCE_DISKSTATS },
-        { TOTAL_DISK_WRITE_BYTES, SOURCE_DISKSTATS },
-        { TOTAL_NET_SENT_BYTES, SOURCE_NETDEV },
-        { TOTAL_NET_RECV_BYTES, SOURCE_NETDEV },
+#define X(name, series, id, source) { TOTAL_##id, SOURCE_##source, offsetof(Observation, name##_rate) },
+        IO_RATES(X)
+#undef X
 };
 
 /* Counters at the sample where the current observation began. */
@@ -162,35 +162,36 @@ static void observe_gauges(const Sample *sample, Observation *ret) {
 }
 
 static void observe_rates(const Base *base, const Totals *totals, Observation *ret) {
-        double *const values[N_ELEMENTS(rates)] = {
-                &ret->disk_read_rate, &ret->disk_write_rate, &ret->net_sent_rate, &ret->net_received_rate,
-        };
         double seconds = (double)(ret->end_ns - ret->begin_ns) / (double)NS_PER_S;
 
-        for (size_t i = 0; i < N_ELEMENTS(rates); i++)
-                *values[i] = base->have & totals->have & (1U << rates[i].source)
-                                     ? (double)(totals->value[rates[i].total] - base->rate_totals[i]) / seconds
-                                     : NAN;
+        for (size_t i = 0; i < N_ELEMENTS(rates); i++) {
+                double *rate = (double *)(void *)((char *)ret + rates[i].member);
+
+                *rate = base->have & totals->have & (1U << rates[i].source)
+                                ? (double)(totals->value[rates[i].total] - base->rate_totals[i]) / seconds
+                                : NAN;
+        }
 }
 
+/* Defines functions that add up a counter over devices, in MiB. NaN: its source was not read. */
+#define ADD_UP(id, source, metric, devices, is_included, member, field)                                         \
+        static double add_up_##id(const Sample *sample) {                                                      \
+                uint64_t bytes = 0;                                                                            \
+                                                                                                               \
+                for (size_t i = 0; i < sample->n_##devices; i++) {                                             \
+                        const __typeof__(sample->devices[0]) *device = &sample->devices[i];                    \
+                                                                                                               \
+                        bytes += is_included ? device->member : 0;                                             \
+                }                                                                                              \
+                return sample_has(sample, SOURCE_##source) ? (double)bytes / 1048576.0 : NAN;                  \
+        }
+PERFPY_COUNTERS(ADD_UP)
+#undef ADD_UP
+
 static void observe_boot_counters(const Sample *sample, Observation *ret) {
-        uint64_t bytes[N_ELEMENTS(ret->boot_mib)] = {};
-
-        for (size_t i = 0; i < sample->n_disks; i++) {
-                bytes[0] += sample->disks[i].read_bytes;
-                bytes[1] += sample->disks[i].write_bytes;
-        }
-        for (size_t i = 0; i < sample->n_nets; i++) {
-                size_t at = sample->nets[i].class == NET_LOOPBACK ? 2 : 4;
-
-                bytes[at] += sample->nets[i].sent_bytes;
-                bytes[at + 1] += sample->nets[i].received_bytes;
-        }
-
-        for (size_t i = 0; i < N_ELEMENTS(bytes); i++)
-                ret->boot_mib[i] = sample_has(sample, i < 2 ? SOURCE_DISKSTATS : SOURCE_NETDEV)
-                                           ? (double)bytes[i] / 1048576.0
-                                           : NAN;
+#define X(id, ...) ret->boot_mib[PERFPY_##id] = add_up_##id(sample);
+        PERFPY_COUNTERS(X)
+#undef X
 }
 
 /* Adds the time at or above each threshold, by the mean, by all and by any of the CPUs, and sets the peaks. */

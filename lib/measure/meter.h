@@ -35,12 +35,10 @@ typedef struct Observation {
         double memory;                     /* share of memory that is not available */
         double root_filesystem;            /* used share of / */
         /* Rates over the interval for timelines, in bytes/s, of physical devices. NaN if not read at both ends. */
-        double disk_read_rate, disk_write_rate, net_sent_rate, net_received_rate;
-        /*
-         * Counters since boot over all devices, in MiB, as perf.py reads them: disk read, write; lo sent, recv; ext
-         * sent, recv. NaN if not read.
-         */
-        double boot_mib[6];
+#define X(name, ...) double name##_rate;
+        IO_RATES(X)
+#undef X
+        double boot_mib[N_PERFPY_COUNTERS]; /* sums since boot. NaN if not read */
 } Observation;
 
 typedef struct MeterEvents {

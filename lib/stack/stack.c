@@ -90,8 +90,7 @@ static int compare_texts(const char *a, const char *b) {
         return a && b ? strcmp(a, b) : (a != NULL) - (b != NULL);
 }
 
-/* Orders two packages: < 0, 0 or > 0. */
-static int compare_packages(const StackPackage *a, const StackPackage *b) {
+int stack_compare_packages(const StackPackage *a, const StackPackage *b) {
         int r;
 
         r = strcmp(a->kind, b->kind);
@@ -107,7 +106,7 @@ static int compare_packages(const StackPackage *a, const StackPackage *b) {
 }
 
 static int compare(const void *a, const void *b) {
-        return compare_packages(a, b);
+        return stack_compare_packages(a, b);
 }
 
 static int compare_strings(const void *a, const void *b) {
@@ -215,7 +214,7 @@ static int put_in_order(Stack *stack, Complaint *complaint) {
         for (size_t i = 0; i < stack->n_packages; i++) {
                 StackPackage package = stack->packages[i];
 
-                if (last && compare_packages(last, &package) == 0)
+                if (last && stack_compare_packages(last, &package) == 0)
                         continue;
                 if (last && has_one_version(package.kind) && strcmp(last->kind, package.kind) == 0 && strcmp(last->name, package.name) == 0)
                         return indicator_complain(complaint, "packages",

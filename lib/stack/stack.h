@@ -73,3 +73,5 @@ void stack_digest(const Buffer *canonical, uint8_t ret[static STACK_DIGEST_BYTES
 
 /* Writes the name as stacks compare it: of a Python package, in lower case and with one hyphen for each run of . - and _. */
 void stack_put_name(const char *name, const char *kind, Buffer *out);
+/* Orders two packages: < 0, 0 or > 0. */
+int stack_compare_packages(const StackPackage *a, const StackPackage *b);

@@ -24,7 +24,7 @@ static inline Observation span(uint64_t from_ms, uint64_t to_ms, double cpu) {
                 .cpu_mean = cpu,
                 .memory = 0.25,
                 .disk_read_rate = cpu * 1e9,
-                .net_sent_rate = 1234567,
+                .network_sent_rate = 1234567,
         };
 }
 

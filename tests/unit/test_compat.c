@@ -29,9 +29,9 @@ static void assert_value(const Eighteen *got, Metric metric, double value) {
 /* Three samples with round numbers; node of 4 CPUs, reporting 10 s after the first sample. */
 static void perf_pys_formulas_are_followed(void **state) {
         static const PerfpySample samples[] = {
-                { 100.0, 100.0, 100.0, 30.0, 41.5, { 1000, 500, 10, 11, 300, 400 }, 1700000000.0 },
-                { 80.0, 20.5, 99.9, 31.5, 41.5, { 1010, 510, 12, 13, 320, 440 }, 1700000001.0 },
-                { 15.0, 0.0, 60.0, 30.9, 41.6, { 1020, 500, 14, 15, 330, 480 }, 1700000002.0 },
+                { 100.0, 100.0, 100.0, 30.0, 41.5, { 1000, 500, 10, 300, 11, 400 }, 1700000000.0 },
+                { 80.0, 20.5, 99.9, 31.5, 41.5, { 1010, 510, 12, 320, 13, 440 }, 1700000001.0 },
+                { 15.0, 0.0, 60.0, 30.9, 41.6, { 1020, 500, 14, 330, 15, 480 }, 1700000002.0 },
         };
         Compat compat = {};
         Eighteen got;
@@ -98,10 +98,14 @@ static void a_sample_is_rounded_as_psutil_rounds(void **state) {
         compat_sample(&o, 1700000000500 * MS, &s);
         assert_true(fabs(s.cpu_avg - 12.35) < 1e-12); /* a mean of rounded values is not rounded again */
         assert_true(s.cpu_min == 12.3 && s.cpu_max == 12.4 && s.memory == 30.0 && s.disk_usage == 100);
-        assert_true(s.boot_mib[5] == 6 && s.timestamp_s == 1700000000.5);
+        assert_true(s.boot_mib[PERFPY_NET_RECV_BYTES] == 6 && s.timestamp_s == 1700000000.5);
 
         compat_sample(&nothing, 1, &s);
-        assert_true(isnan(s.cpu_avg) && isnan(s.cpu_min) && isnan(s.memory) && isnan(s.disk_usage) && isnan(s.boot_mib[0]));
+        assert_true(isnan(s.cpu_avg));
+        assert_true(isnan(s.cpu_min));
+        assert_true(isnan(s.memory));
+        assert_true(isnan(s.disk_usage));
+        assert_true(isnan(s.boot_mib[PERFPY_DISK_READ_BYTES]));
 }
 
 /* With 128 CPUs, one of which is 5 % idle, the mean is 99.96 %, which perf.py does not count as 100. */
@@ -164,8 +168,8 @@ static void add_captured_sample(Compat *compat, const json_t *captured) {
                 .disk_usage = field(captured, "disk_usage_percent"),
                 .boot_mib = {
                         field(captured, "disk_io_read_mb"), field(captured, "disk_io_write_mb"),
-                        field(captured, "net_io_lo_sent_mb"), field(captured, "net_io_lo_recv_mb"),
-                        field(captured, "net_io_ext_sent_mb"), field(captured, "net_io_ext_recv_mb"),
+                        field(captured, "net_io_lo_sent_mb"), field(captured, "net_io_ext_sent_mb"),
+                        field(captured, "net_io_lo_recv_mb"), field(captured, "net_io_ext_recv_mb"),
                 },
                 .timestamp_s = field(captured, "timestamp"),
         };

@@ -29,7 +29,7 @@ static void counts_of_an_unreadable_file_are_added_later(void **state) {
         b.now.have = 0;
         assert_int_equal(look_later(&b), METER_OBSERVED);
         assert_false(b.observation.has_cpu || b.observation.has_memory || b.observation.has_root_filesystem);
-        assert_true(isnan(b.observation.disk_read_rate) && isnan(b.observation.boot_mib[0]));
+        assert_true(isnan(b.observation.disk_read_rate) && isnan(b.observation.boot_mib[PERFPY_DISK_READ_BYTES]));
         assert_int_equal(total(&b, TOTAL_CPU_USER), 0);
         assert_int_equal(total(&b, TOTAL_CAPACITY_NS), SECOND);
         assert_int_equal(total(&b, TOTAL_OBSERVED_NS), 0);
@@ -322,11 +322,11 @@ static void rates_are_per_second_and_boot_counters_as_they_stand(void **state) {
         fake_pass(&b.now, 2 * SECOND);
         assert_int_equal(look(&b), METER_OBSERVED);
         assert_true(b.observation.disk_read_rate == 5.0 * MIB);
-        assert_true(b.observation.disk_write_rate == 0);
-        assert_true(b.observation.net_sent_rate == 2.0 * MIB);
-        assert_true(b.observation.boot_mib[0] == 170);
-        assert_true(b.observation.boot_mib[2] == 7 && b.observation.boot_mib[3] == 0);
-        assert_true(b.observation.boot_mib[4] == 24 && b.observation.boot_mib[5] == 3);
+        assert_true(b.observation.disk_written_rate == 0);
+        assert_true(b.observation.network_sent_rate == 2.0 * MIB);
+        assert_true(b.observation.boot_mib[PERFPY_DISK_READ_BYTES] == 170);
+        assert_true(b.observation.boot_mib[PERFPY_NET_LO_SENT_BYTES] == 7 && b.observation.boot_mib[PERFPY_NET_LO_RECV_BYTES] == 0);
+        assert_true(b.observation.boot_mib[PERFPY_NET_SENT_BYTES] == 24 && b.observation.boot_mib[PERFPY_NET_RECV_BYTES] == 3);
         bench_end(&b);
 }
 

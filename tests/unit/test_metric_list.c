@@ -133,7 +133,7 @@ static char *answer_of(const json_t *samples, const json_t *golden, int rank) {
                         field(s, "cpu_pct_per_cpu_avg"), field(s, "cpu_pct_per_cpu_min"), field(s, "cpu_pct_per_cpu_max"),
                         field(s, "mem_percent"), field(s, "disk_usage_percent"),
                         { field(s, "disk_io_read_mb"), field(s, "disk_io_write_mb"), field(s, "net_io_lo_sent_mb"),
-                          field(s, "net_io_lo_recv_mb"), field(s, "net_io_ext_sent_mb"), field(s, "net_io_ext_recv_mb") },
+                          field(s, "net_io_ext_sent_mb"), field(s, "net_io_lo_recv_mb"), field(s, "net_io_ext_recv_mb") },
                         field(s, "timestamp"),
                 });
         compat_metrics(&compat, field(golden, "reporting_time"), (uint32_t)field(golden, "reporting_cpu_count"), value, has);

@@ -32,7 +32,7 @@ static void assert_report(PerfpySample *samples, size_t n, const char *expected)
 
 static void a_report_is_laid_out_as_pythons(void **state) {
         PerfpySample sample = {
-                59.287499999999994, 20.1, 100, NAN, 41.5, { 51237.64941360108, 0, 12.51, 12.5, 300, 4096 }, 1700000000,
+                59.287499999999994, 20.1, 100, NAN, 41.5, { 51237.64941360108, 0, 12.51, 300, 12.5, 4096 }, 1700000000,
         };
 
         (void)state;
@@ -135,7 +135,8 @@ static void ranks_of_several_artifacts_are_sorted(void **state) {
         assert_int_equal(report.ranks[0].rank, 0);
         assert_int_equal(report.ranks[0].n, 2);
         assert_true(report.ranks[0].samples[1].cpu_avg == 25 && isnan(report.ranks[0].samples[1].memory));
-        assert_true(report.ranks[0].samples[1].boot_mib[3] == 8 && report.ranks[0].samples[1].boot_mib[4] == 7);
+        assert_true(report.ranks[0].samples[1].boot_mib[PERFPY_NET_LO_RECV_BYTES] == 8);
+        assert_true(report.ranks[0].samples[1].boot_mib[PERFPY_NET_SENT_BYTES] == 7);
         assert_int_equal(report.ranks[1].rank, 2);
         assert_int_equal(report.ranks[2].rank, 11);
 }
@@ -213,7 +214,8 @@ static void samples_of_a_job_keep_their_order_and_unknown_fields(void **state) {
         assert_int_equal(made.report.ranks[0].rank, 5);
         assert_int_equal(made.report.ranks[0].n, 3);
         assert_true(made.report.ranks[0].samples[0].cpu_avg == 12.5 && isnan(made.report.ranks[0].samples[1].cpu_avg));
-        assert_true(made.report.ranks[0].samples[0].boot_mib[4] == 1 && isnan(made.report.ranks[0].samples[1].boot_mib[4]));
+        assert_true(made.report.ranks[0].samples[0].boot_mib[PERFPY_NET_SENT_BYTES] == 1);
+        assert_true(isnan(made.report.ranks[0].samples[1].boot_mib[PERFPY_NET_SENT_BYTES]));
         assert_true(made.report.ranks[0].samples[2].timestamp_s == 12.5 && isnan(made.report.ranks[0].samples[2].memory));
 }
 
@@ -242,8 +244,9 @@ static void a_job_that_was_not_observed_has_one_sample_with_its_totals(void **st
         made.r = perf_report_add_totals(&made.report, "a", parse(&made.arena, job));
         assert_int_equal(made.r, 0);
         assert_int_equal(made.report.ranks[0].n, 1);
-        assert_true(made.report.ranks[0].samples[0].cpu_avg == 50 && made.report.ranks[0].samples[0].boot_mib[0] == 8);
-        assert_true(made.report.ranks[0].samples[0].boot_mib[5] == 2 && isnan(made.report.ranks[0].samples[0].boot_mib[1]));
+        assert_true(made.report.ranks[0].samples[0].cpu_avg == 50 && made.report.ranks[0].samples[0].boot_mib[PERFPY_DISK_READ_BYTES] == 8);
+        assert_true(made.report.ranks[0].samples[0].boot_mib[PERFPY_NET_RECV_BYTES] == 2);
+        assert_true(isnan(made.report.ranks[0].samples[0].boot_mib[PERFPY_DISK_WRITE_BYTES]));
         assert_true(made.report.ranks[0].samples[0].timestamp_s == 1010.5);
         assert_int_equal(perf_report_add_totals(&none.report, "a", parse(&none.arena, "{\"metrics\": []}")), PERF_REPORT_EMPTY);
 }

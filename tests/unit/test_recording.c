@@ -230,13 +230,13 @@ static void a_closed_point_is_accurate_to_its_resolution(void **state) {
                 TimelinePoint open, closed;
 
                 o.disk_read_rate = exp(i * 0.038 - 11);
-                o.disk_write_rate = 1e12 / (i + 1);
+                o.disk_written_rate = 1e12 / (i + 1);
                 closed = closed_point(&o, &open);
                 assert_true(open.series[SERIES_CPU].mean == (float)o.cpu_mean);
                 assert_true(open.series[SERIES_DISK_READ].max == (float)o.disk_read_rate);
                 assert_true(fabs(closed.series[SERIES_CPU].mean - o.cpu_mean) <= 1.001 / 128000);
                 assert_true(fabs(closed.series[SERIES_DISK_READ].max / o.disk_read_rate - 1) <= 1.001 / 2048);
-                assert_true(fabs(closed.series[SERIES_DISK_WRITE].min / o.disk_write_rate - 1) <= 1.001 / 2048);
+                assert_true(fabs(closed.series[SERIES_DISK_WRITE].min / o.disk_written_rate - 1) <= 1.001 / 2048);
                 assert_int_equal(closed.observed_ns, SECOND);
         }
 }
@@ -248,9 +248,9 @@ static void values_out_of_range_get_the_nearest_code(void **state) {
         (void)state;
         o.memory = -0.1;
         o.disk_read_rate = 1e-6;
-        o.disk_write_rate = 1e30;
-        o.net_sent_rate = INFINITY;
-        o.net_received_rate = -5;
+        o.disk_written_rate = 1e30;
+        o.network_sent_rate = INFINITY;
+        o.network_received_rate = -5;
         closed = closed_point(&o, &open);
         assert_near(closed.series[SERIES_CPU].max, 65534 / 64000.0, 1e-6);
         assert_true(closed.series[SERIES_MEMORY].mean == 0);

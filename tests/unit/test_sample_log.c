@@ -71,7 +71,7 @@ static void samples_are_listed_as_they_were_taken(void **state) {
 
                 expected.counted_bytes[0] = 1 + i;
                 expected.counted_bytes[1] = 0;
-                for (size_t c = 2; c < N_BOOT_COUNTERS; c++) /* their source was not read */
+                for (size_t c = 2; c < N_PERFPY_COUNTERS; c++) /* their source was not read */
                         expected.counted_bytes[c] = KEPT_BYTES_UNKNOWN;
                 if (memcmp(list.samples[i].ratios, expected.ratios, sizeof(expected.ratios)) != 0 ||
                     list.samples[i].end_realtime_ms != expected.end_realtime_ms ||
@@ -204,7 +204,10 @@ static void perf_py_rounds_and_counts_since_boot(void **state) {
         assert_true(ours.cpu_max == 99.99 && theirs.cpu_max == 100.0);
         assert_true(ours.memory == 30.01499 && theirs.memory == 30.0);
         assert_true(isnan(ours.disk_usage) && isnan(theirs.disk_usage));
-        assert_true(ours.boot_mib[0] == 2 && theirs.boot_mib[0] == 1 && theirs.boot_mib[2] == 0.5 && isnan(theirs.boot_mib[5]));
+        assert_true(ours.boot_mib[PERFPY_DISK_READ_BYTES] == 2);
+        assert_true(theirs.boot_mib[PERFPY_DISK_READ_BYTES] == 1);
+        assert_true(theirs.boot_mib[PERFPY_NET_LO_SENT_BYTES] == 0.5);
+        assert_true(isnan(theirs.boot_mib[PERFPY_NET_RECV_BYTES]));
         assert_true(ours.timestamp_s == 1700000001.003);
 }
 

@@ -121,9 +121,9 @@ static void fill_training(Recording *recording, unsigned n, uint32_t seed) {
                 o.cpu_mean = i % 60 < 4 ? 0.1 + 0.1 * draw(&seed) : 0.8 + 0.05 * draw(&seed);
                 o.memory = 0.3 + 0.1 * i / n + 0.002 * draw(&seed);
                 o.disk_read_rate = i * 20 < n ? 5e8 * draw(&seed) : 0;
-                o.disk_write_rate = i % 300 == 0 ? 2e9 : 4096 * floor(4 * draw(&seed));
-                o.net_sent_rate = 1e5 * (1 + 0.2 * draw(&seed));
-                o.net_received_rate = 1e7 * (1 + 0.5 * draw(&seed));
+                o.disk_written_rate = i % 300 == 0 ? 2e9 : 4096 * floor(4 * draw(&seed));
+                o.network_sent_rate = 1e5 * (1 + 0.2 * draw(&seed));
+                o.network_received_rate = 1e7 * (1 + 0.5 * draw(&seed));
                 assert_int_equal(recording_add(recording, &o), 0);
         }
 }
@@ -189,9 +189,9 @@ static void pure_noise_is_stored_in_coarser_steps_and_fits(void **state) {
 
                 o.memory = draw(&seed);
                 o.disk_read_rate = exp(25 * draw(&seed));
-                o.disk_write_rate = exp(25 * draw(&seed));
-                o.net_sent_rate = exp(25 * draw(&seed));
-                o.net_received_rate = exp(25 * draw(&seed));
+                o.disk_written_rate = exp(25 * draw(&seed));
+                o.network_sent_rate = exp(25 * draw(&seed));
+                o.network_received_rate = exp(25 * draw(&seed));
                 assert_int_equal(recording_add(&r, &o), 0);
         }
         t = recorded(&r);

@@ -28,10 +28,9 @@ static void write_utilization(Json *json, const Observation *observation) {
         json_put_double_or_null(json, "memory_used_ratio", is_there && observation->has_memory, observation->memory);
         json_put_double_or_null(json, "root_filesystem_used_ratio", is_there && observation->has_root_filesystem,
                                 observation->root_filesystem);
-        json_put_double_or_null(json, "disk_read_bytes_per_second", is_there, observation->disk_read_rate);
-        json_put_double_or_null(json, "disk_written_bytes_per_second", is_there, observation->disk_write_rate);
-        json_put_double_or_null(json, "network_sent_bytes_per_second", is_there, observation->net_sent_rate);
-        json_put_double_or_null(json, "network_received_bytes_per_second", is_there, observation->net_received_rate);
+#define X(name, ...) json_put_double_or_null(json, #name "_bytes_per_second", is_there, observation->name##_rate);
+        IO_RATES(X)
+#undef X
 }
 
 /* The key of a family is the family's name without the prefixes. */
