@@ -3,11 +3,13 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/user_counts.h"
 #include "document/expression.h"
 #include "util/array.h"
 #include "util/buffer.h"
@@ -48,28 +50,31 @@ static void put_help(const char *text, Buffer *out) {
         }
 }
 
-/*
- * Two parameters may have the same name as a label: the first has it. Names that begin with two underscores are Prometheus' own, which
- * refuses the whole scrape because of them.
- */
-static void put_label(const char *key, const char *value, Buffer *out) {
+/* Names that begin with two underscores are Prometheus' own, which refuses the whole scrape because of them. */
+static const char *prefix_of(const char *name) {
+        return strncmp(name, "__", 2) == 0 ? "parameter" : strcmp(name, "component") == 0 || strcmp(name, "uid") == 0 ? "parameter_" : "";
+}
+
+/* Two parameters may have the same name as a label: the first has it. */
+static void put_parameter(const char *key, const char *value, Buffer *out) {
         scoped(buffer_deinit) Buffer label = {}, name = {};
 
         openmetrics_put_name(&name, key);
-        buffer_printf(&label, ",%s%s=\"", strncmp(name.text ?: "", "__", 2) == 0 ? "parameter" : "", name.text ?: "");
-        if (!label.text || (out->text && strstr(out->text, label.text)) ||
-            (out->text && strncmp(out->text, label.text + 1, label.n - 1) == 0))
+        buffer_printf(&label, ",%s%s=\"", prefix_of(name.text ?: ""), name.text ?: "");
+        if (!label.text || !out->text || strstr(out->text, label.text))
                 return;
-        buffer_puts(out, out->n > 0 ? label.text : label.text + 1);
+        buffer_puts(out, label.text);
         openmetrics_put_escaped(out, value);
         buffer_putc(out, '"');
 }
 
-/* The component and the declared parameters distinguish the series of a KPI; other parameters may differ with each run. */
-static void put_labels(const Submission *item, Buffer *out) {
+/* The component, the user and the declared parameters distinguish the series of a KPI; other parameters may differ with each run. */
+static void put_labels(const Submission *item, uint32_t uid, Buffer *out) {
         const IndicatorModel *model = item->model;
 
-        put_label("component", item->indicator.component ?: "", out);
+        buffer_puts(out, "component=\"");
+        openmetrics_put_escaped(out, item->indicator.component ?: "");
+        buffer_printf(out, "\",uid=\"%" PRIu32 "\"", uid);
         for (size_t i = 0; i < model->n_properties; i++) {
                 const Property *property = &model->properties[i];
                 const Value *value = property->is_result ? NULL : value_get_given(item->indicator.parameters, property->name);
@@ -81,7 +86,7 @@ static void put_labels(const Submission *item, Buffer *out) {
                         buffer_puts(&text, value->string);
                 else
                         value_write_json(value, &(Json){ .out = &text });
-                put_label(property->name, text.text ?: "", out);
+                put_parameter(property->name, text.text ?: "", out);
         }
 }
 
@@ -107,17 +112,16 @@ static char *help_of(const Property *property) {
         return buffer_take(&help);
 }
 
-/* Returns the least recently used series of the user with the most; users share the counters of their uid modulo their number. */
+/* Returns the least recently used series of the user with the most. */
 static LiveKpi *find_victim(LiveKpis *kpis, uint32_t uid) {
-        uint16_t n_of_user[256] = {}, n_most;
+        UserCounts counts = {};
         LiveKpi *victim = NULL;
 
-        n_most = n_of_user[uid % 256] = 1;
+        user_counts_add(&counts, uid, 1);
         for (size_t i = 0; i < kpis->n; i++)
-                if (++n_of_user[kpis->items[i].uid % 256] > n_most)
-                        n_most = n_of_user[kpis->items[i].uid % 256];
+                user_counts_add(&counts, kpis->items[i].uid, 1);
         for (size_t i = 0; i < kpis->n; i++)
-                if (n_of_user[kpis->items[i].uid % 256] == n_most && (!victim || kpis->items[i].used < victim->used))
+                if (user_counts_get(&counts, kpis->items[i].uid) == counts.n_most && (!victim || kpis->items[i].used < victim->used))
                         victim = &kpis->items[i];
         assert(victim);
         return victim;
@@ -143,6 +147,8 @@ static void put_series(LiveKpis *kpis, LiveKpi *added) {
                 kpi_deinit(added);
                 return;
         }
+        added->used = ++kpis->n_uses;
+        added->since = kpi ? kpi->since : added->used;
         if (!kpi && kpis->n == LIVE_KPIS_MAX) {
                 kpi = find_victim(kpis, added->uid);
                 kpis->n_left_out++;
@@ -158,7 +164,6 @@ static void put_series(LiveKpis *kpis, LiveKpi *added) {
         kpi_deinit(kpi);
         *kpi = *added;
         *added = (LiveKpi){};
-        kpi->used = ++kpis->n_uses;
         kpis->version++;
 }
 
@@ -221,7 +226,7 @@ size_t live_kpis_add(LiveKpis *kpis, uint32_t uid, const Submission *item, uint6
                 if (!property->is_result || property->direction == DIRECTION_UNKNOWN || !find_number(property, item, &value, &cost))
                         continue;
                 if (labels.n == 0)
-                        put_labels(item, &labels);
+                        put_labels(item, uid, &labels);
                 if (n == LIVE_KPIS_PER_RESULT_MAX || buffer_error(&labels) < 0 || labels.n > LIVE_KPIS_LABELS_MAX) {
                         kpis->n_left_out++;
                         continue;
@@ -264,18 +269,22 @@ static void shown_list_deinit(ShownList *list) {
         buffer_deinit(&list->texts);
 }
 
+static int compare_users(const LiveKpi *x, const LiveKpi *y) {
+        return (x->uid > y->uid) - (x->uid < y->uid);
+}
+
 static int compare_bases(const void *a, const void *b) {
         const LiveKpi *x = ((const Shown *)a)->kpi, *y = ((const Shown *)b)->kpi;
 
-        return strcmp(x->base, y->base) ?: strcmp(x->indicator, y->indicator);
+        return strcmp(x->base, y->base) ?: compare_users(x, y) ?: strcmp(x->indicator, y->indicator);
 }
 
 static int compare_families(const void *a, const void *b, void *userdata) {
         const Shown *x = a, *y = b;
         const char *texts = userdata;
 
-        return strcmp(texts + x->family, texts + y->family) ?: strcmp(x->kpi->indicator, y->kpi->indicator) ?:
-               strcmp(x->kpi->labels, y->kpi->labels);
+        return strcmp(texts + x->family, texts + y->family) ?: compare_users(x->kpi, y->kpi) ?:
+               strcmp(x->kpi->indicator, y->kpi->indicator) ?: strcmp(x->kpi->labels, y->kpi->labels);
 }
 
 /* True if the name may be that of a family of perfd itself. */
@@ -295,7 +304,7 @@ static size_t put_text(Buffer *texts, const char *text) {
         return at;
 }
 
-/* Writes the name of the family, with the name of the indicator if another has this name. */
+/* Writes the name of the family, with the name of the indicator if another of the user has this name. */
 static size_t put_family(Buffer *texts, const LiveKpi *kpi, bool is_clash) {
         size_t at = texts->n;
 
@@ -313,13 +322,17 @@ static bool ends_with_unit(const char *family, const char *unit) {
         return n_unit > 0 && n > n_unit + 1 && family[n - n_unit - 1] == '_' && strcmp(family + n - n_unit, unit) == 0;
 }
 
-/* Writes the texts of the series, whose families are neighbours by their bases. */
+static bool is_same_base(const LiveKpi *x, const LiveKpi *y) {
+        return strcmp(x->base, y->base) == 0 && x->uid == y->uid;
+}
+
+/* Writes the texts of the series, in which those of a user with the same base are neighbours. */
 static int put_texts(ShownList *list) {
         for (size_t i = 0, end; i < list->n; i = end) {
                 const LiveKpi *first = list->items[i].kpi;
                 bool is_clash = is_own(first->base);
 
-                for (end = i; end < list->n && strcmp(list->items[end].kpi->base, first->base) == 0; end++)
+                for (end = i; end < list->n && is_same_base(list->items[end].kpi, first); end++)
                         is_clash |= strcmp(list->items[end].kpi->indicator, first->indicator) != 0;
                 for (size_t k = i; k < end; k++) {
                         Shown *shown = &list->items[k];
@@ -336,19 +349,21 @@ static int put_texts(ShownList *list) {
         return buffer_error(&list->texts);
 }
 
-/* True if the name of the family is too long, of perfd itself, or that of another indicator before in the list. */
+/* True if the name of the family is too long, of perfd itself, or that of another indicator of the user before in the list. */
 static bool has_bad_name(const ShownList *list, size_t i, const Shown *before) {
         const Shown *shown = &list->items[i];
         const char *family = list->texts.text + shown->family;
 
         return strlen(family) > KPIS_FAMILY_MAX || is_own(family) ||
-               (before && strcmp(list->texts.text + before->family, family) == 0 &&
+               (before && strcmp(list->texts.text + before->family, family) == 0 && before->kpi->uid == shown->kpi->uid &&
                 strcmp(before->kpi->indicator, shown->kpi->indicator) != 0);
 }
 
+/* The first sample of a family has the unit and the help text of the oldest series, whatever the models of later users say. */
 static void fill(ShownList *list, KpiSample *samples, KpisSnapshot *ret) {
         const char *texts = list->texts.text;
-        const Shown *before = NULL;
+        const Shown *before = NULL, *oldest = NULL;
+        KpiSample *first = samples;
 
         ret->n = 0;
         for (size_t i = 0; i < list->n; i++) {
@@ -358,9 +373,17 @@ static void fill(ShownList *list, KpiSample *samples, KpisSnapshot *ret) {
                         ret->n_left_out++;
                         continue;
                 }
+                if (!before || strcmp(texts + before->family, texts + shown->family) != 0) {
+                        first = &samples[ret->n];
+                        oldest = shown;
+                }
                 before = shown;
                 samples[ret->n++] = (KpiSample){ texts + shown->family, texts + shown->unit, texts + shown->help, texts + shown->labels,
                                                  shown->kpi->value };
+                if (shown->kpi->since < oldest->kpi->since)
+                        oldest = shown;
+                first->unit = texts + oldest->unit;
+                first->help = texts + oldest->help;
         }
         free(ret->samples);
         free(ret->texts);

@@ -4,9 +4,10 @@
 /*
  * Live KPIs: the newest numbers of results whose model declares a direction, for /metrics
  *
- * A series is a result of an indicator with a component and values of the declared parameters. Values are taken from a submission before
- * it is packed, and are shown when the store has it. After a restart, a series appears with its next result. The number of series is
- * limited: a further one replaces the least recently used series of the user with the most series.
+ * A series is a result of an indicator of a user, with a component and values of the declared parameters. Users may have families in
+ * common, but neither a series nor a clash of names. Values are taken from a submission before it is packed, and are shown when the store
+ * has it. After a restart, a series appears with its next result. The number of series is limited: a further one replaces the least
+ * recently used series of the user with the most series.
  */
 
 #include <stdbool.h>
@@ -24,12 +25,14 @@
 
 typedef struct LiveKpi {
         char *indicator, *base; /* owned, as all texts; base: the name of the family, unless it clashes */
-        char *unit, *help, *labels;
+        char *unit, *help;
+        char *labels;  /* one of them is the uid */
         uint64_t hash; /* of indicator, base and labels */
         double value;
         uint64_t time_ms;
-        uint64_t used; /* sequence number of the last use */
-        uint32_t uid;  /* of the user of the newest result */
+        uint64_t used;  /* sequence number of the last use */
+        uint64_t since; /* sequence number of the first use */
+        uint32_t uid;   /* user of the results */
 } LiveKpi;
 
 typedef struct LiveKpis {
@@ -49,5 +52,6 @@ size_t live_kpis_add(LiveKpis *kpis, uint32_t uid, const Submission *item, uint6
 void live_kpis_merge(LiveKpis *kpis, LiveKpis *from);
 /* Counts series that were dropped elsewhere. */
 void live_kpis_note_left_out(LiveKpis *kpis, size_t n);
-/* Fills the snapshot if something is new. A family that two indicators have is preceded by the name of its indicator. 0 or -ENOMEM. */
+/* Fills the snapshot if something is new. A family that two indicators of a user have is preceded by the name of its indicator.
+ * 0 or -ENOMEM. */
 int live_kpis_publish(const LiveKpis *kpis, KpisSnapshot *ret);

@@ -1,4 +1,4 @@
-"""Checks that ids of jobs, reports of jobs and the order of lists belong to their users, whatever another user claims."""
+"""Checks that ids and reports of jobs, lists and the series of KPIs belong to their users, whatever another user claims."""
 
 import os
 import time
@@ -48,6 +48,26 @@ class ClaimedJobs(harness.TestCase):
         self.assertEqual({result["job"] for result in results if result["uid"] == OTHERS[1]}, {None})
         daemon.restart()
         self.assertEqual(self.uids_of(daemon, "own"), [OTHERS[0]])
+
+    def submit_kpi(self, client, name, kpi_name, value):
+        request = harness.wire.Request()
+        request.register.model.append(harness.to_json({
+            "name": name, "kpi_name": kpi_name, "results": {"t": {"type": "float", "direction": "lower", "help": f"It is {value}"}}}))
+        self.assertIn(harness.wire.Status.Name(client.call(request).status), ("OK", "DUPLICATE"))
+        document = {"name": name, "component": "c", "@parameters": {}, "@result": {"t": value}}
+        self.assert_status(client.call(client.submit_request(document)), "OK")
+
+    def test_a_series_is_of_one_user(self):
+        daemon = self.daemon()
+        victim, attacker = (self.client_of(daemon, uid) for uid in OTHERS)
+        self.submit_kpi(victim, "step", "step_time", 1)
+        for name, value in (("step", 2), ("mine", 3)):  # the same series, and another indicator with the same family
+            self.submit_kpi(attacker, name, "step_time", value)
+        metrics = daemon.wait_tick()
+        labels = [f'{{component="c",uid="{uid}"}}' for uid in OTHERS]
+        self.assertEqual({key: metrics[key] for key in metrics if "step_time" in key},
+                         {"step_time" + labels[0]: 1, "step_step_time" + labels[1]: 2, "mine_step_time" + labels[1]: 3})
+        self.assertIn("# HELP step_time It is 1\n", daemon.get("/metrics").text)
 
     def test_a_prolog_finds_its_id(self):
         daemon = self.daemon("[limits]\njobs = 40\n")

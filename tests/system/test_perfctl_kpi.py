@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import sqlite3
 import unittest
 
@@ -72,7 +73,7 @@ class Kpi(TestCase):
         self.assertEqual(text, """# TYPE one_wait_seconds gauge
 # UNIT one_wait_seconds seconds
 # HELP one_wait_seconds Time 'waited' (in seconds)
-one_wait_seconds{component="c",size="4"} 1
+one_wait_seconds{component="c",uid="UID",size="4"} 1
 # TYPE runtime gauge
 # HELP runtime Time taken (in s)
 runtime{LABELS} 1519.5
@@ -82,9 +83,9 @@ tokens_per_second{LABELS} 2062.205578
 # TYPE two_wait_seconds gauge
 # UNIT two_wait_seconds seconds
 # HELP two_wait_seconds Time 'waited' (in seconds)
-two_wait_seconds{component="c",size="4"} 2
+two_wait_seconds{component="c",uid="UID",size="4"} 2
 # EOF
-""".replace("LABELS", 'component="kpi",' + LABELS.replace(',ci_engine="PERFLAB_CI"', "")))
+""".replace("LABELS", 'component="kpi",uid="UID",' + LABELS.replace(',ci_engine="PERFLAB_CI"', "")).replace("UID", str(os.getuid())))
         self.assertIn("one_wait_seconds{", self.running.get("/metrics").text)
         listed = self.perfctl("kpi", "list", "--format", "openmetrics").stdout
         self.assertIn("# UNIT two_wait_seconds seconds\n", listed)

@@ -91,7 +91,7 @@ static void derived_numbers_of_a_result_are_bounded_together(void **state) {
 }
 
 typedef struct Given {
-        const char *indicator, *result, *kpi_name, *size;
+        const char *indicator, *result, *kpi_name, *size, *help;
         double value;
         uint64_t time_ms;
         uint32_t uid;
@@ -102,7 +102,8 @@ typedef struct Given {
 static void add(LiveKpis *kpis, const Given *given) {
         Property properties[] = {
                 { .name = "size" }, { .name = "ratio" },
-                { .name = given->result, .is_result = true, .unit = "s", .direction = given->direction ?: DIRECTION_LOWER, .help = "a \"b\"" },
+                { .name = given->result, .is_result = true, .unit = "s", .direction = given->direction ?: DIRECTION_LOWER,
+                  .help = (char *)given->help ?: "a \"b\"" },
         };
         const IndicatorModel model = { .name = given->indicator, .properties = properties, .n_properties = 3, .kpi_name = given->kpi_name };
         Member parameters[] = {
@@ -134,7 +135,7 @@ static void the_newest_number_of_a_series_is_shown(void **state) {
         Fixture *f = *state;
 
         add(&f->kpis, &(Given){ "A", "time_s", .value = 1, .time_ms = 10 });
-        assert_string_equal(find(f, "time_s")->labels, "component=\"c\",size=\"1\",ratio=\"2\"");
+        assert_string_equal(find(f, "time_s")->labels, "component=\"c\",uid=\"0\",size=\"1\",ratio=\"2\"");
         assert_string_equal(find(f, "time_s")->unit, "s");
         assert_string_equal(find(f, "time_s")->help, "a 'b' (in s)");
         add(&f->kpis, &(Given){ "A", "time_s", .value = 2, .time_ms = 9 });
@@ -147,22 +148,23 @@ static void the_newest_number_of_a_series_is_shown(void **state) {
         assert_true(find(f, "time_s")->value == 3);
         add(&f->kpis, &(Given){ "A", "time_s", .size = "2\n\"\\", .value = 5 });
         assert_int_equal(find(f, "time_s") ? f->snapshot.n : 0, 2);
-        assert_string_equal(f->snapshot.samples[1].labels, "component=\"c\",size=\"2\\n\\\"\\\\\",ratio=\"2\"");
+        assert_string_equal(f->snapshot.samples[1].labels, "component=\"c\",uid=\"0\",size=\"2\\n\\\"\\\\\",ratio=\"2\"");
 }
 
 /* One parameter of any user could otherwise make Prometheus refuse the whole scrape, or act on a terminal that shows it. */
 static void labels_and_help_have_no_unsafe_names_and_characters(void **state) {
         Property properties[] = {
-                { .name = "__name__" }, { .name = "-_x" }, { .name = "_a" },
+                { .name = "__name__" }, { .name = "-_x" }, { .name = "_a" }, { .name = "component" }, { .name = "uid" },
                 { .name = "time_s", .is_result = true, .direction = DIRECTION_LOWER, .help = "a\n\x1b[1m\u202eb" },
         };
-        const IndicatorModel model = { .name = "A", .properties = properties, .n_properties = 4 };
+        const IndicatorModel model = { .name = "A", .properties = properties, .n_properties = 6 };
         Member parameters[] = {
                 { "__name__", { .type = VALUE_STRING, .string = "up" } }, { "-_x", { .type = VALUE_INT, .integer = 1 } },
                 { "_a", { .type = VALUE_STRING, .string = "\x1b\u202e\xc2\x9b\xff\u00e4" } },
+                { "component", { .type = VALUE_STRING, .string = "mine" } }, { "uid", { .type = VALUE_INT, .integer = 7 } },
         };
         Member result[] = { { "time_s", { .type = VALUE_DOUBLE, .number = 1 } } };
-        const Value all = { .type = VALUE_OBJECT, .members = parameters, .n_members = 3 };
+        const Value all = { .type = VALUE_OBJECT, .members = parameters, .n_members = 5 };
         const Value results = { .type = VALUE_OBJECT, .members = result, .n_members = 1 };
         const Submission item = {
                 .indicator = { .name = "A", .component = "c", .parameters = &all, .result = &results }, .model = &model, .time_ms = 1,
@@ -170,8 +172,8 @@ static void labels_and_help_have_no_unsafe_names_and_characters(void **state) {
         Fixture *f = *state;
 
         live_kpis_add(&f->kpis, 1, &item, 1);
-        assert_string_equal(find(f, "time_s")->labels, "component=\"c\",parameter__name__=\"up\",parameter__x=\"1\","
-                                                       "_a=\"\\\\x1b\\\\u{202e}\\\\u{009b}\xef\xbf\xbd\u00e4\"");
+        assert_string_equal(find(f, "time_s")->labels, "component=\"c\",uid=\"1\",parameter__name__=\"up\",parameter__x=\"1\","
+                                                       "_a=\"\\\\x1b\\\\u{202e}\\\\u{009b}\xef\xbf\xbd\u00e4\",parameter_component=\"mine\",parameter_uid=\"7\"");
         assert_string_equal(f->snapshot.samples[0].help, "a  [1m b");
 }
 
@@ -199,6 +201,32 @@ static void a_clash_is_resolved_by_the_name_of_the_indicator(void **state) {
         assert_int_equal(f->snapshot.n, 4);
 }
 
+/* Neither a value, nor a name, nor a help text of a user changes because of what another user submits. */
+static void users_have_their_own_series(void **state) {
+        Fixture *f = *state;
+
+        add(&f->kpis, &(Given){ "A", "time_s", .value = 1, .time_ms = 10, .uid = 300 });
+        add(&f->kpis, &(Given){ "A", "time_s", .value = 2, .time_ms = 20, .uid = 200, .help = "of another" });
+        assert_non_null(find(f, "time_s"));
+        assert_int_equal(f->snapshot.n, 2);
+        assert_string_equal(f->snapshot.samples[0].labels, "component=\"c\",uid=\"200\",size=\"1\",ratio=\"2\"");
+        assert_string_equal(f->snapshot.samples[0].help, "a 'b' (in s)");
+        assert_true(f->snapshot.samples[1].value == 1);
+
+        add(&f->kpis, &(Given){ "B", "x", .kpi_name = "time_s", .value = 3, .uid = 100, .help = "of a third" });
+        assert_true(find(f, "time_s")->value == 1);
+        assert_int_equal(f->snapshot.n, 3);
+        assert_string_equal(f->snapshot.samples[0].labels, "component=\"c\",uid=\"100\",size=\"1\",ratio=\"2\"");
+        assert_string_equal(f->snapshot.samples[0].help, "a 'b' (in s)");
+        assert_int_equal(f->snapshot.n_left_out, 0);
+
+        add(&f->kpis, &(Given){ "B", "x", .kpi_name = "time_s", .value = 4, .uid = 200 });
+        assert_true(find(f, "time_s")->value == 1);
+        assert_true(find(f, "A_time_s")->value == 2);
+        assert_true(find(f, "B_time_s")->value == 4);
+        assert_int_equal(f->snapshot.n, 4);
+}
+
 static void only_results_with_a_direction_are_kpis(void **state) {
         Fixture *f = *state;
         Submission item = { .indicator = { .name = "A" } };
@@ -214,7 +242,7 @@ static void the_number_of_series_is_limited(void **state) {
         LiveKpis staged = {};
         char size[LIVE_KPIS_LABELS_MAX + 1] = "";
 
-        add(&f->kpis, &(Given){ "Mine", "rate", .uid = 7, .value = 1 });
+        add(&f->kpis, &(Given){ "Mine", "rate", .uid = 8 + 256, .value = 1 });
         for (unsigned i = 0; i < 2 * LIVE_KPIS_MAX; i++) {
                 (void)snprintf(size, sizeof(size), "%u", i);
                 add(&staged, &(Given){ "Flood", "rate", .uid = 8, .value = i, .size = size });
@@ -223,13 +251,13 @@ static void the_number_of_series_is_limited(void **state) {
         live_kpis_merge(&f->kpis, &staged);
         assert_int_equal(staged.n, 0);
         assert_int_equal(f->kpis.n, LIVE_KPIS_MAX);
-        assert_true(find(f, "Mine_rate")->value == 1);
+        assert_true(find(f, "rate")->value == 1);
         assert_int_equal(f->snapshot.n, LIVE_KPIS_MAX);
         assert_int_equal(f->snapshot.n_left_out, LIVE_KPIS_MAX + 1);
         memset(size, 'x', sizeof(size) - 1);
         add(&f->kpis, &(Given){ "Long", "rate", .value = 1, .size = size });
         assert_int_equal(f->kpis.n_left_out, LIVE_KPIS_MAX + 2);
-        assert_null(find(f, "Long_rate"));
+        assert_int_equal(f->kpis.n, LIVE_KPIS_MAX);
 }
 
 static void a_result_has_a_limited_number_of_series_and_a_limited_help(void **state) {
@@ -264,6 +292,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(derived_numbers_of_a_result_are_bounded_together, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(labels_and_help_have_no_unsafe_names_and_characters, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_clash_is_resolved_by_the_name_of_the_indicator, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(users_have_their_own_series, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(only_results_with_a_direction_are_kpis, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(the_number_of_series_is_limited, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_result_has_a_limited_number_of_series_and_a_limited_help, set_up, tear_down),

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/user_counts.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+#include "base/hash.h"
+#include "util/scoped.h"
+
+/* Returns the place of a user, or the free place for it. */
+static uint32_t find(const UserCounts *counts, uint32_t uid) {
+        uint32_t i = (uint32_t)(hash_bytes(HASH_BEGIN, &uid, sizeof(uid)) % N_ELEMENTS(counts->items));
+
+        while (counts->items[i].n > 0 && counts->items[i].uid != uid)
+                i = (i + 1) % N_ELEMENTS(counts->items);
+        return i;
+}
+
+void user_counts_add(UserCounts *counts, uint32_t uid, uint32_t n) {
+        UserCount *count = &counts->items[find(counts, uid)];
+
+        counts->n_users += count->n == 0 && n > 0;
+        assert(counts->n_users <= USER_COUNTS_MAX);
+        *count = (UserCount){ uid, count->n + n };
+        if (count->n > counts->n_most)
+                counts->n_most = count->n;
+}
+
+uint32_t user_counts_get(const UserCounts *counts, uint32_t uid) {
+        return counts->items[find(counts, uid)].n;
+}
