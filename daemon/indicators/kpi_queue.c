@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/user_counts.h"
 #include "util/scoped.h"
 
 struct QueuedKpis {
@@ -34,14 +35,25 @@ void kpi_queue_deinit(KpiQueue *queue) {
         }
 }
 
-/* Drops the series of the request with the most; of several, those of the newest. Returns their number. */
+static uint32_t user_of(const QueuedKpis *queued) {
+        return queued->kpis.n > 0 ? queued->kpis.items[0].uid : 0;
+}
+
+/*
+ * Drops the series of the request with the most, of the user with the most series; of several requests, those of the newest. Returns their
+ * number.
+ */
 static size_t drop_largest(KpiQueue *queue) {
         QueuedKpis *before_largest = NULL, *before = NULL;
+        UserCounts counts = {};
         size_t n_most = 0, n;
         LiveKpis kpis;
 
+        _Static_assert(KPI_QUEUE_SERIES_MAX < USER_COUNTS_MAX, "each series may be of another user");
+        for (const QueuedKpis *queued = queue->first; queued; queued = queued->next)
+                user_counts_add(&counts, user_of(queued), (uint32_t)queued->kpis.n);
         for (QueuedKpis *queued = queue->first; queued; before = queued, queued = queued->next)
-                if (queued->kpis.n >= n_most) {
+                if (queued->kpis.n >= n_most && user_counts_get(&counts, user_of(queued)) == counts.n_most) {
                         n_most = queued->kpis.n;
                         before_largest = before;
                 }
