@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/user_counts.h"
 #include "util/array.h"
 
 void live_pipelines_deinit(LivePipelines *live) {
@@ -29,22 +30,18 @@ static LiveJob *find_job(LivePipelines *live, const char *id, uint32_t uid) {
         return &live->jobs[live->n++];
 }
 
-/* Returns the job with the least recently updated series of the user with the most, with its place; NULL if that is this user. Users share
- * the counters of their uid modulo their number. */
+/* Returns the job with the least recently updated series of the user with the most, with its place; NULL if that is this user. */
 static LiveJob *find_victim(LivePipelines *live, uint32_t uid, size_t *ret) {
-        size_t n_of_user[256] = {}, n_most = 0;
+        UserCounts counts = {};
         LiveJob *victim = NULL;
 
-        n_of_user[uid % 256] = 1;
-        for (LiveJob *job = live->jobs; job < live->jobs + live->n; job++) {
-                n_of_user[job->uid % 256] += job->n;
-                if (n_of_user[job->uid % 256] > n_most)
-                        n_most = n_of_user[job->uid % 256];
-        }
-        if (n_of_user[uid % 256] == n_most)
+        user_counts_add(&counts, uid, 1);
+        for (const LiveJob *job = live->jobs; job < live->jobs + live->n; job++)
+                user_counts_add(&counts, job->uid, (uint32_t)job->n);
+        if (user_counts_get(&counts, uid) == counts.n_most)
                 return NULL;
         for (LiveJob *job = live->jobs; job < live->jobs + live->n; job++)
-                for (size_t i = 0; n_of_user[job->uid % 256] == n_most && i < job->n; i++)
+                for (size_t i = 0; user_counts_get(&counts, job->uid) == counts.n_most && i < job->n; i++)
                         if (!victim || job->series[i].used < victim->series[*ret].used) {
                                 victim = job;
                                 *ret = i;
