@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/user_counts.h"
 #include "util/buffer.h"
 #include "util/scoped.h"
 
@@ -23,16 +24,20 @@ static uint32_t next_bucket(uint32_t at) {
 }
 
 /* Returns the bucket of a series, or the free bucket in which to insert it. */
-static uint32_t find_bucket(const Tally *tally, const char *name, const char *component) {
-        uint32_t at = (uint32_t)(hash_text(hash_text(HASH_BEGIN, name), component) % TALLY_BUCKETS);
+static uint32_t find_bucket(const Tally *tally, uint32_t uid, const char *name, const char *component) {
+        uint32_t at = (uint32_t)(hash_text(hash_text(hash_bytes(HASH_BEGIN, &uid, sizeof(uid)), name), component) % TALLY_BUCKETS);
 
         for (; tally->buckets[at]; at = next_bucket(at)) {
                 const IndicatorCount *count = &tally->series[tally->buckets[at]].count;
 
-                if (strcmp(count->name, name) == 0 && strcmp(count->component, component) == 0)
+                if (count->uid == uid && strcmp(count->name, name) == 0 && strcmp(count->component, component) == 0)
                         break;
         }
         return at;
+}
+
+static uint32_t find_bucket_of(const Tally *tally, const IndicatorCount *count) {
+        return find_bucket(tally, count->uid, count->name, count->component);
 }
 
 /* Frees a bucket, and moves the following entries to where a search finds them. */
@@ -42,35 +47,27 @@ static void free_bucket(Tally *tally, uint32_t at) {
                 uint16_t i = tally->buckets[at];
 
                 tally->buckets[at] = 0;
-                tally->buckets[find_bucket(tally, tally->series[i].count.name, tally->series[i].count.component)] = i;
+                tally->buckets[find_bucket_of(tally, &tally->series[i].count)] = i;
         }
 }
 
-/*
- * Returns the least recently used series of the user with the most series.
- */
+/* Returns the least recently used series of the user with the most series; 0: that is the user, who has none. */
 static uint32_t find_victim(const Tally *tally, uint32_t uid) {
-        uint8_t n_of_user[256] = {}, n_most;
+        UserCounts counts = {};
         uint32_t victim = 0;
 
-        n_most = n_of_user[uid % 256] = 1;
-        for (uint32_t i = 1; i <= tally->n_series; i++) {
-                uint8_t *n = &n_of_user[tally->series[i].uid % 256];
-
-                if (++*n > n_most)
-                        n_most = *n;
-        }
+        user_counts_add(&counts, uid, 1);
+        for (uint32_t i = 1; i <= tally->n_series; i++)
+                user_counts_add(&counts, tally->series[i].count.uid, 1);
         for (uint32_t i = 1; i <= tally->n_series; i++) {
                 const TallySeries *series = &tally->series[i];
 
-                if (n_of_user[series->uid % 256] == n_most &&
+                if (user_counts_get(&counts, series->count.uid) == counts.n_most &&
                     (victim == 0 || series->used < tally->series[victim].used))
                         victim = i;
         }
         return victim;
 }
-
-_Static_assert(INDICATOR_SERIES_MAX < UINT8_MAX, "the series of a user and one more fit into a byte");
 
 /*
  * Reuses a series for another indicator. Its counts are added to the series of all others, so that no sum decreases.
@@ -83,7 +80,7 @@ static uint32_t vacate_series(Tally *tally, uint32_t uid) {
                 return 0;
         for (IndicatorOutcome outcome = 0; outcome < N_INDICATOR_OUTCOMES; outcome++)
                 tally->series[0].count.n[outcome] += series->count.n[outcome];
-        free_bucket(tally, find_bucket(tally, series->count.name, series->count.component));
+        free_bucket(tally, find_bucket_of(tally, &series->count));
         free(series->text);
         return i;
 }
@@ -101,16 +98,16 @@ static uint32_t add_series(Tally *tally, uint32_t uid, const char *name, const c
                 return 0;
         }
 
-        tally->buckets[find_bucket(tally, name, component)] = (uint16_t)i;
+        tally->buckets[find_bucket(tally, uid, name, component)] = (uint16_t)i;
         strcpy(text, name);
         strcpy(text + n_name, component);
-        tally->series[i] = (TallySeries){ .count = { .name = text, .component = text + n_name }, .text = text, .uid = uid };
+        tally->series[i] = (TallySeries){ .count = { .name = text, .component = text + n_name, .uid = uid }, .text = text };
         tally->version++;
         return i;
 }
 
 static uint32_t find_series(Tally *tally, uint32_t uid, const char *name, const char *component) {
-        uint32_t i = tally->buckets[find_bucket(tally, name, component)];
+        uint32_t i = tally->buckets[find_bucket(tally, uid, name, component)];
 
         if (i == 0)
                 i = add_series(tally, uid, name, component);
@@ -169,8 +166,12 @@ int tally_publish(const Tally *tally, IndicatorsSnapshot *ret) {
         if (r < 0)
                 return r;
 
-        for (; ret->n < tally->n_series; ret->n++)
-                memcpy(ret->counts[ret->n].n, tally->series[ret->n + 1].count.n, sizeof(ret->counts->n));
+        for (; ret->n < tally->n_series; ret->n++) {
+                const IndicatorCount *count = &tally->series[ret->n + 1].count;
+
+                ret->counts[ret->n].uid = count->uid;
+                memcpy(ret->counts[ret->n].n, count->n, sizeof(count->n));
+        }
         if (has_counted(&tally->series[0].count)) {
                 ret->counts[ret->n] = tally->series[0].count;
                 ret->counts[ret->n].name = ret->counts[ret->n].component = "";

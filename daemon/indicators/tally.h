@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Tally: numbers of results stored, failed and refused since start, by indicator and component
+ * Tally: numbers of results stored, failed and refused since start, by user, indicator and component
  *
  * Results are counted when the store reports their rows as stored. The number of series, pairs of indicator and
- * component with their own counters, is limited. A further pair replaces the least recently used series of the user
- * with the most series.
+ * component of a user with their own counters, is limited. A further pair replaces the least recently used series of
+ * the user with the most series.
  */
 
 #include <stdbool.h>
@@ -16,13 +16,12 @@
 #include "request/request.h"
 #include "snapshot/indicators_snapshot.h"
 
-#define INDICATOR_SERIES_MAX 200U /* maximum number of pairs of name and component with their own counters */
+#define INDICATOR_SERIES_MAX 200U /* maximum number of pairs of name and component, of all users, with their own counters */
 #define TALLY_BUCKETS 512U
 
 typedef struct TallySeries {
         IndicatorCount count;
         char *text;      /* owned: the name and the component */
-        uint32_t uid;    /* uid of the user of the first result */
         uint64_t used;   /* sequence number of the last use */
 } TallySeries;
 
@@ -36,7 +35,7 @@ typedef struct Tally {
 
 void tally_deinit(Tally *tally);
 
-/* Counts a result. component: NULL if unknown. */
+/* Counts a result of a user. component: NULL if unknown. */
 void tally_count(Tally *tally, uint32_t uid, const char *name, const char *component, IndicatorOutcome outcome);
 
 /* Fills the counts and statistics of a snapshot. Returns 0 or -ENOMEM. */

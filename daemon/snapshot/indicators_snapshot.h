@@ -16,9 +16,10 @@ typedef enum IndicatorOutcome {
         N_INDICATOR_OUTCOMES,
 } IndicatorOutcome;
 
-/* Results of one indicator and component since start. */
+/* Results of one user with one indicator and component since start. */
 typedef struct IndicatorCount {
         const char *name, *component; /* borrowed from `names` in a snapshot; component may be "" */
+        uint32_t uid;                 /* no user's if the name is "" */
         uint64_t n[N_INDICATOR_OUTCOMES];
 } IndicatorCount;
 

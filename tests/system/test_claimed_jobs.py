@@ -68,6 +68,8 @@ class ClaimedJobs(harness.TestCase):
         self.assertEqual({key: metrics[key] for key in metrics if "step_time" in key},
                          {"step_time" + labels[0]: 1, "step_step_time" + labels[1]: 2, "mine_step_time" + labels[1]: 3})
         self.assertIn("# HELP step_time It is 1\n", daemon.get("/metrics").text)
+        for uid in OTHERS:
+            self.assertEqual(metrics[f'perfd_indicators_total{{indicator="step",component="c",uid="{uid}",outcome="stored"}}'], 1)
 
     def test_a_prolog_finds_its_id(self):
         daemon = self.daemon("[limits]\njobs = 40\n")

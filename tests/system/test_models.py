@@ -22,6 +22,10 @@ def with_parameters(**more):
     return {**MATMUL, "@parameters": {**MATMUL["@parameters"], **more}}
 
 
+def count_of(metrics, name, outcome):
+    return metrics[f'perfd_indicators_total{{indicator="{name}",component="tensorflow",uid="{os.getuid()}",outcome="{outcome}"}}']
+
+
 class WithModels(harness.TestCase):
     def start(self, policy="accept", directory=SHIPPED, **more):
         self.running = self.daemon(f"[indicators]\ndirectory = {directory}\npolicy = {policy}\n", **more)
@@ -146,8 +150,8 @@ class Judged(WithModels):
         self.assertEqual(results[0]["document"], document)
         metrics = self.running.wait_tick()
         self.assertEqual(metrics["perfd_indicator_odd_keys_total"], 2)
-        self.assertEqual(metrics['perfd_indicators_total{indicator="PiMatmul",component="tensorflow",outcome="stored"}'], 1)
-        self.assertEqual(metrics['perfd_indicators_total{indicator="Unknown",component="tensorflow",outcome="stored"}'], 1)
+        self.assertEqual(count_of(metrics, "PiMatmul", "stored"), 1)
+        self.assertEqual(count_of(metrics, "Unknown", "stored"), 1)
 
     def test_counts_of_any_component_are_what_prometheus_reads(self):
         promtool = harness.find_peer("promtool")
@@ -173,8 +177,8 @@ class Judged(WithModels):
             self.assert_status(client.submit(MATMUL), "OK")
         self.assertEqual(len(self.running.get("/api/v1/results").json["results"]), 1)
         metrics = self.running.wait_tick()
-        self.assertEqual(metrics['perfd_indicators_total{indicator="PiMatmul",component="tensorflow",outcome="refused"}'], 2)
-        self.assertEqual(metrics['perfd_indicators_total{indicator="PiImport",component="tensorflow",outcome="refused"}'], 1)
+        self.assertEqual(count_of(metrics, "PiMatmul", "refused"), 2)
+        self.assertEqual(count_of(metrics, "PiImport", "refused"), 1)
 
     def test_outputs_of_newer_and_older_scripts_conform(self):
         self.start(policy="strict")
@@ -211,7 +215,7 @@ class Judged(WithModels):
             self.assert_status(client.submit(*documents, ids=ids), "DUPLICATE")
         metrics = self.running.wait_tick()
         for name in "ABC":
-            self.assertEqual(metrics[f'perfd_indicators_total{{indicator="{name}",component="tensorflow",outcome="stored"}}'], 1)
+            self.assertEqual(count_of(metrics, name, "stored"), 1)
 
     def test_failed_runs_are_counted_apart_and_not_judged(self):
         self.start(policy="strict")
@@ -222,8 +226,8 @@ class Judged(WithModels):
             self.assert_status(client.call(request), "OK")
             self.assert_status(client.call(request), "DUPLICATE")
         metrics = self.running.wait_tick()
-        self.assertEqual(metrics['perfd_indicators_total{indicator="PiMatmul",component="tensorflow",outcome="failed"}'], 1)
-        self.assertEqual(metrics['perfd_indicators_total{indicator="PiMatmul",component="tensorflow",outcome="stored"}'], 0)
+        self.assertEqual(count_of(metrics, "PiMatmul", "failed"), 1)
+        self.assertEqual(count_of(metrics, "PiMatmul", "stored"), 0)
 
 
 class Registered(WithModels):

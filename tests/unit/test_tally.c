@@ -55,6 +55,22 @@ static void results_count_by_indicator_and_outcome(void **state) {
         assert_int_equal(count(f, "B", "", INDICATOR_STORED), 1);
 }
 
+static void users_are_counted_separately(void **state) {
+        const IndicatorCount *counts;
+        Fixture *f = *state;
+
+        note(f, "A", "c", INDICATOR_STORED);
+        tally_count(&f->tally, 1001, "A", "c", INDICATOR_REFUSED);
+        assert_int_equal(tally_publish(&f->tally, &f->snapshot), 0);
+        counts = f->snapshot.counts;
+        assert_int_equal(f->snapshot.n, 2);
+        assert_int_equal(counts[0].uid, 1000);
+        assert_int_equal(counts[0].n[INDICATOR_STORED], 1);
+        assert_int_equal(counts[0].n[INDICATOR_REFUSED], 0);
+        assert_int_equal(counts[1].uid, 1001);
+        assert_int_equal(counts[1].n[INDICATOR_REFUSED], 1);
+}
+
 static void store(Fixture *f, uint32_t uid, const char *name, unsigned number) {
         char text[32];
 
@@ -87,11 +103,11 @@ static void the_names_of_one_user_do_not_displace_those_of_another(void **state)
         Fixture *f = *state;
 
         for (unsigned i = 0; i < 50; i++)
-                store(f, 1001, "theirs", i);
+                store(f, 1000 + 256, "theirs", i);
         for (unsigned i = 0; i < 5 * INDICATOR_SERIES_MAX; i++)
                 store(f, 1000, "many", i);
         for (unsigned i = 50; i < 100; i++)
-                store(f, 1001, "theirs", i);
+                store(f, 1000 + 256, "theirs", i);
         for (unsigned i = 0; i < 100; i++) {
                 char name[32];
 
@@ -106,6 +122,7 @@ static void the_names_of_one_user_do_not_displace_those_of_another(void **state)
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(results_count_by_indicator_and_outcome),
+                TEST(users_are_counted_separately),
                 TEST(beyond_the_limit_the_least_recently_used_is_replaced),
                 TEST(the_names_of_one_user_do_not_displace_those_of_another),
         };

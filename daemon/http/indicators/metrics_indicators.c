@@ -20,6 +20,10 @@ static void put_counts(Exposition *exposition, const IndicatorCount *count) {
                 exposition_sample(exposition);
                 exposition_label(exposition, "indicator", count->name);
                 exposition_label(exposition, "component", count->component);
+                if (*count->name)
+                        exposition_label_i64(exposition, "uid", count->uid);
+                else
+                        exposition_label(exposition, "uid", "");
                 exposition_label(exposition, "outcome", outcomes[outcome]);
                 exposition_u64(exposition, count->n[outcome]);
         }
