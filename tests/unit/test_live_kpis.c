@@ -173,7 +173,8 @@ static void labels_and_help_have_no_unsafe_names_and_characters(void **state) {
 
         live_kpis_add(&f->kpis, 1, &item, 1);
         assert_string_equal(find(f, "time_s")->labels, "component=\"c\",uid=\"1\",parameter__name__=\"up\",parameter__x=\"1\","
-                                                       "_a=\"\\\\x1b\\\\u{202e}\\\\u{009b}\xef\xbf\xbd\u00e4\",parameter_component=\"mine\",parameter_uid=\"7\"");
+                                                       "_a=\"\\\\x1b\\\\u{202e}\\\\u{009b}\xef\xbf\xbd\u00e4\","
+                                                       "parameter_component=\"mine\",parameter_uid=\"7\"");
         assert_string_equal(f->snapshot.samples[0].help, "a  [1m b");
 }
 

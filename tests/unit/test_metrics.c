@@ -349,7 +349,7 @@ static void perfd_exposes_its_own_metrics(void **state) {
         fixture->snapshot.jobs.stats.n_with_cgroup = 24;
         fixture->exchange.http.n_requests_by_class[4] = 5;
         assert_int_equal(indicators_snapshot_reserve(&fixture->snapshot.indicators, 1), 0);
-        fixture->snapshot.indicators.counts[0] = (IndicatorCount){ .name = "PiMatmul", .component = "jax", .uid = 1000, .n = { 3, 2, 1 } };
+        fixture->snapshot.indicators.counts[0] = (IndicatorCount){ .name = "PiMatmul", .component = "jax", .uid = 7, .n = { 3, 2, 1 } };
         fixture->snapshot.indicators.n = 1;
         collect(fixture, "self");
         assert_true(says(fixture, "\nperfd_build_info{version=\"" PERFD_VERSION "\"} 1\n"));
@@ -360,7 +360,7 @@ static void perfd_exposes_its_own_metrics(void **state) {
         assert_true(says(fixture, "\nperfd_requests_total{status=\"DUPLICATE\"} 9\n"));
         assert_true(says(fixture, "\nperfd_http_requests_total{class=\"4xx\"} 5\n"));
         assert_true(says(fixture, "\nperfd_store_writable 0\n"));
-        assert_true(says(fixture, "\nperfd_indicators_total{indicator=\"PiMatmul\",component=\"jax\",uid=\"1000\",outcome=\"failed\"} 2\n"));
+        assert_true(says(fixture, "\nperfd_indicators_total{indicator=\"PiMatmul\",component=\"jax\",uid=\"7\",outcome=\"failed\"} 2\n"));
         assert_true(says(fixture, "\nperfd_cgroups_found_total 21\n"));
         assert_true(says(fixture, "\nperfd_cgroups_unrecognized_total 22\n"));
         assert_true(says(fixture, "\nperfd_cgroups_not_watched_total 23\n"));
