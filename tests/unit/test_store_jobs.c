@@ -2,7 +2,7 @@
 /* Jobs in the store: begun, ended, amended, and recovered at the start. */
 /* tests: daemon/store/jobs/job_rows.c daemon/store/jobs/job_amend.c daemon/store/jobs/job_parts.c
     daemon/store/jobs/job_recovery.c daemon/store/jobs/job_columns.c
-    daemon/store/jobs/store_jobs.c daemon/store/store_subjects.c */
+    daemon/store/jobs/store_jobs.c daemon/store/jobs/phase_leftover.c daemon/store/leftover.c daemon/store/store_subjects.c */
 
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/result_reader.h"
@@ -11,6 +11,9 @@
 #include "store/jobs/job_recovery.h"
 #include "store/jobs/job_amend.h"
 #include "store/jobs/job_rows.h"
+#include "store/jobs/phase_leftover.h"
+#include "store/jobs/store_jobs.h"
+#include "store/opening.h"
 #include "store_fixture.h"
 
 static JobInfo make_job(const char *id, JobLabel *labels, size_t n_labels) {
@@ -332,6 +335,52 @@ static void a_begin_in_conflict_leaves_the_meter_alone(void **state) {
         assert_string_equal(recovery->jobs[0].progress, "window-1");
 }
 
+#define N_PHASES(job) "SELECT count(*) FROM phase WHERE job = " job
+
+/* However many phases a removed job had, each step removes a bounded number. */
+static void many_phases_of_a_removed_job_are_removed_in_steps(void **state) {
+        Place *place = *state;
+        char path[PATH_MAX];
+        Database database;
+        bool has_more = true;
+        int64_t n = 0;
+
+        assert_int_equal(begin_job(place->store, "many", 1000), STORE_DONE);
+        assert_int_equal(begin_job(place->store, "few", 1000), STORE_DONE);
+        assert_int_equal(end_job(place->store, "many", JOB_FINISHED, &(JobEnd){}, NULL), STORE_DONE);
+        place_close(place);
+        change_place(place, "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)"
+                            " INSERT INTO phase SELECT NULL, j.row, i, '', 0, 0, 1, NULL, NULL, NULL, NULL FROM n, job AS j"
+                            " WHERE j.id = 'many' OR i <= 512;"
+                            "UPDATE job SET n_phases = (SELECT count(*) FROM phase WHERE job = job.row)");
+        place_path(place, "perfd.db", path);
+        assert_int_equal(opening_open_file(path, &database), 0);
+        assert_int_equal(database_begin(&database), 0);
+        assert_int_equal(store_jobs.tables[0]->run(&database, database_prepare(&database, store_jobs.tables[0]->remove,
+                                                                                FIELDS(field_i64(1))), &n), 0);
+        assert_int_equal(database_commit(&database), 0);
+        assert_int_equal(n, 1);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM job WHERE id = 'many'"), 0);
+        assert_int_equal(ask_place(place, N_PHASES("1")), 2000);
+        assert_int_equal(ask_place(place, "SELECT n_bytes FROM holder") / 1024, 512 + 4); /* of the other job */
+
+        assert_int_equal(phase_leftover_table.run(&database, database_prepare(&database, phase_leftover_table.remove_of_user,
+                                                                              FIELDS(field_i64(100), field_i64(7))), &n), 0);
+        assert_int_equal(n, 100);
+        for (n = 0; has_more; n++) {
+                assert_int_equal(phase_leftover_step(&database, &has_more), 0);
+                assert_in_range(ask_place(place, N_PHASES("1")), has_more ? 1900 - 512 * (n + 1) : 0, 1900);
+        }
+        assert_int_equal(n, 4);
+        assert_int_equal(ask_place(place, N_PHASES("1")), 0);
+        assert_int_equal(ask_place(place, N_PHASES("2")), 512);
+        database_close(&database);
+
+        change_place(place, "DELETE FROM job");
+        assert_int_equal(ask_place(place, N_PHASES("2")), 0);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM phase_leftover"), 0);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup, place_teardown)
@@ -347,6 +396,7 @@ int main(void) {
                 TEST(a_new_store_has_nothing_to_recover),
                 TEST(running_jobs_are_recovered_with_their_last_checkpoint),
                 TEST(a_begin_in_conflict_leaves_the_meter_alone),
+                TEST(many_phases_of_a_removed_job_are_removed_in_steps),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

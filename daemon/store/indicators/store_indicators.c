@@ -271,7 +271,7 @@ static const StoreTable result_table = {
                 "SELECT max(id) IS NULL FROM result INDEXED BY result_by_id",
                 "SELECT max(time_ms) FROM result INDEXED BY result_by_time",
         },
-        .removal_order = 3,
+        .removal_order = 4,
         .keep = offsetof(StoreConfig, keep_results_ns),
         .remove = &result_remove,
         .remove_of_user = &result_remove_of_user,

@@ -3,30 +3,32 @@
 
 #include "store/database.h"
 #include "store/jobs/job_rows.h"
+#include "store/jobs/phase_leftover.h"
 
 /* --- removal ------------------------------------------------------------------------------------- */
 
-/* Jobs are removed with their phases: as many of the oldest jobs as have ?1 rows with their phases, and at least one job.
+/* Jobs are removed with their phases, unless these are many: as many of the oldest jobs as have ?1 rows, and at least one job.
  * Running jobs stay. */
+#define JOB_ROWS "iif(n_phases > " PHASES_AT_ONCE ", 1, 1 + n_phases)"
 #define JOB_REMOVE(of)                                                                                  \
         "DELETE FROM job WHERE row IN (SELECT row FROM"                                                 \
-        " (SELECT row, n_phases, total(1 + n_phases) OVER (ORDER BY row) AS n FROM"                     \
-        " (SELECT row, n_phases FROM job " of " state <> 'running' ORDER BY row LIMIT ?1))"             \
-        " WHERE n - n_phases <= ?1) RETURNING 1 + n_phases"
+        " (SELECT row, n_rows, total(n_rows) OVER (ORDER BY row) AS n FROM"                             \
+        " (SELECT row, " JOB_ROWS " AS n_rows FROM job " of " state <> 'running' ORDER BY row LIMIT ?1))" \
+        " WHERE n - n_rows < ?1) RETURNING " JOB_ROWS
 
 STATEMENT job_remove = { JOB_REMOVE("WHERE"), 1 };
 STATEMENT job_remove_of_user = { JOB_REMOVE("INDEXED BY job_by_uid WHERE uid = ?2 AND"), 1 };
 
 STATEMENT job_expire = {
         "DELETE FROM job WHERE row IN (SELECT row FROM"
-        " (SELECT row, n_phases, total(1 + n_phases) OVER (ORDER BY begin_ms, row) AS n FROM"
-        " (SELECT row, n_phases, begin_ms FROM job INDEXED BY job_by_begin WHERE begin_ms < ?2 AND end_ms < ?2"
+        " (SELECT row, n_rows, total(n_rows) OVER (ORDER BY begin_ms, row) AS n FROM"
+        " (SELECT row, " JOB_ROWS " AS n_rows, begin_ms FROM job INDEXED BY job_by_begin WHERE begin_ms < ?2 AND end_ms < ?2"
         " AND state <> 'running' ORDER BY begin_ms LIMIT ?1))"
-        " WHERE n - n_phases <= ?1) RETURNING 1 + n_phases",
+        " WHERE n - n_rows < ?1) RETURNING " JOB_ROWS,
         1,
 };
 
-/* Counts the rows that were removed with each job. */
+/* Counts the rows that were removed. */
 static int run_removal(Database *database, Prepared *removal, int64_t *ret_n) {
         int64_t n = 0;
         int r;
@@ -135,7 +137,7 @@ static const StoreTable job_table = {
                 "CREATE INDEX job_by_uid ON job (uid);"
                 "CREATE TRIGGER job_removed AFTER DELETE ON job BEGIN"
                 " DELETE FROM timeline WHERE part BETWEEN 3 * old.row AND 3 * old.row + 2;"
-                " DELETE FROM phase WHERE job = old.row;"
+                PHASE_LEFTOVER_NOTE
                 " UPDATE holder SET n_bytes = n_bytes - " JOB_SIZE("old") " WHERE uid = old.uid; END;"
                 "CREATE TRIGGER job_added AFTER INSERT ON job BEGIN"
                 " INSERT INTO holder (uid, n_bytes) VALUES (new.uid, " JOB_SIZE("new") ")"
@@ -149,7 +151,7 @@ static const StoreTable job_table = {
                 "SELECT count(*) FROM (SELECT * FROM job ORDER BY row DESC LIMIT 1)",
                 "SELECT count(*) FROM job INDEXED BY job_by_state WHERE state = 'running'",
         },
-        .removal_order = 4,
+        .removal_order = 5,
         .keep = offsetof(StoreConfig, keep_jobs_ns),
         .remove = &job_remove,
         .remove_of_user = &job_remove_of_user,
@@ -238,12 +240,19 @@ static const StoreTable totals_table = {
 };
 
 static const StoreTable *const tables[] = {
-        &job_table, &running_table, &timeline_table, &phase_table, &layout_table, &meter_table, &totals_table, NULL,
+        &job_table, &running_table, &timeline_table, &phase_table, &phase_leftover_table, &layout_table, &meter_table, &totals_table, NULL,
 };
+
+static int work(void *state, Database *database, bool *ret_has_more) {
+        (void)state;
+        return phase_leftover_step(database, ret_has_more);
+}
 
 const StoreSubject store_jobs = {
         .name = "jobs",
         .tables = tables,
         .kinds = job_rows_kinds,
         .interrupt = job_rows_interrupt,
+        .find_work = phase_leftover_find,
+        .work = work,
 };

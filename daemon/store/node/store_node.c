@@ -74,7 +74,7 @@ static const StoreTable sample_table = {
                 "CREATE TABLE node_sample ("
                 " begin_ms INTEGER PRIMARY KEY, interval_ms INTEGER NOT NULL, timeline TEXT NOT NULL) STRICT;",
         .checks = { "SELECT max(begin_ms) FROM node_sample" },
-        .removal_order = 2,
+        .removal_order = 3,
         .keep = offsetof(StoreConfig, keep_samples_ns),
         .remove = &sample_remove,
         .expire = &sample_expire,

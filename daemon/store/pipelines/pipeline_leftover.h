@@ -2,10 +2,9 @@
 #pragma once
 
 /*
- * Pipeline leftover: removes the rows of pipelines whose jobs were removed
+ * Pipeline leftover: removes the rows of pipelines whose jobs were removed, in steps (leftover.h)
  *
- * A job may have half a million intervals. Its removal notes it in the table `pipeline_leftover`; the rows are removed in steps between
- * batches, or before any other row when space is needed. No other job gets the number of a removed job.
+ * A job may have half a million intervals.
  */
 
 #include "store/database.h"

@@ -64,7 +64,7 @@ static const StoreTable interval_table = {
                 " p90_s REAL NOT NULL, p99_s REAL NOT NULL, get_p90_s REAL NOT NULL, get_p99_s REAL NOT NULL,"
                 " PRIMARY KEY (job, level, end_ms, series)) STRICT, WITHOUT ROWID;",
         .checks = { "SELECT count(*) FROM (SELECT * FROM pipeline_interval LIMIT 1)" },
-        .removal_order = 5,
+        .removal_order = 6,
         .remove = &pipeline_merge_any,
         .remove_of_user = &pipeline_merge_of_user,
         .run = pipeline_merge_run,
