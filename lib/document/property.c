@@ -50,6 +50,12 @@ const char *property_direction_text(Direction direction) {
         return directions[direction];
 }
 
+Direction property_direction_find(const char *word) {
+        size_t i = model_reader_find_word(word, directions, N_ELEMENTS(directions));
+
+        return i < N_ELEMENTS(directions) ? (Direction)i : DIRECTION_UNKNOWN;
+}
+
 /* --- types ------------------------------------------------------------------------------------------ */
 
 static int take_type_word(ModelReader *reader, const char *key, const Value *value, bool is_result, unsigned *ret) {

@@ -68,3 +68,4 @@ bool property_is_of_types(const Value *value, unsigned wanted);
 void property_types_text(unsigned types, char ret[static PROPERTY_TYPES_TEXT_MAX]);
 const char *property_index_text(PropertyIndex index); /* Returns "exact" and so on, as declared. */
 const char *property_direction_text(Direction direction); /* Returns "higher", "lower" or "none"; NULL: unknown. */
+Direction property_direction_find(const char *word);      /* Returns DIRECTION_UNKNOWN if the word is none of them. */

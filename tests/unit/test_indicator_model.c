@@ -402,6 +402,8 @@ static void types_are_spelt_as_they_are_declared(void **state) {
         assert_string_equal(property_index_text(INDEX_EXACT), "exact");
         assert_string_equal(property_direction_text(DIRECTION_LOWER), "lower");
         assert_null(property_direction_text(DIRECTION_UNKNOWN));
+        assert_int_equal(property_direction_find("none"), DIRECTION_NONE);
+        assert_int_equal(property_direction_find("up"), DIRECTION_UNKNOWN);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "document/property.h"
 #include "http/indicators/explain_empty.h"
 #include "http/indicators/indicators_subject.h"
 #include "http/indicators/ranking_json.h"
@@ -69,24 +70,25 @@ static int parse_confidence(Exchange *exchange, RankQuery *rank) {
 /* Takes the direction of the request, else of the model. A higher overall_score is better unless a model declares otherwise. */
 static int find_direction(Exchange *exchange, const char *objective, RankQuery *rank) {
         const char *text = exchange_parameter(exchange, "direction");
+        Direction direction = property_direction_find(text ?: "");
         scoped(buffer_deinit) Buffer declared = {};
 
-        if (text && strcmp(text, "higher") != 0 && strcmp(text, "lower") != 0)
+        if (text && direction != DIRECTION_HIGHER && direction != DIRECTION_LOWER)
                 return exchange_error(exchange, 400, "query parameter 'direction' must be higher or lower, not '%s'", text);
         if (!text && vocabulary_say(rank->vocabulary, objective, "direction", &declared) == 0)
-                text = declared.text;
-        if (text && strcmp(text, "none") == 0)
+                direction = property_direction_find(declared.text ?: "");
+        if (direction == DIRECTION_UNKNOWN && strcmp(objective, "overall_score") == 0)
+                direction = DIRECTION_HIGHER;
+        if (direction == DIRECTION_NONE)
                 return exchange_error(exchange, 400,
                                       "the model of %s declares that neither a higher nor a lower '%s' is better; specify direction=higher "
                                       "or direction=lower (perfctl: --direction)", rank->selection.filter.name, objective);
-        if (!text && strcmp(objective, "overall_score") == 0)
-                text = "higher";
-        if (!text)
+        if (direction == DIRECTION_UNKNOWN)
                 return exchange_error(exchange, 400,
                                       "no model of %s declares whether a higher or a lower '%s' is better; specify direction=higher or "
                                       "direction=lower (perfctl: --direction)", rank->selection.filter.name, objective);
 
-        rank->is_higher_better = strcmp(text, "higher") == 0;
+        rank->is_higher_better = direction == DIRECTION_HIGHER;
         return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "document/property.h"
 #include "http/indicators/stack_diff.h"
 
 #define SEED 1U /* constant, so that equal requests have equal answers */
@@ -277,7 +278,7 @@ void ranking_json_write(Exchange *exchange, const RankQuery *rank, const Group *
         json_object_begin(&json);
         json_put_string(&json, "name", rank->selection.filter.name);
         json_put_string(&json, "objective", rank_query_objective(rank));
-        json_put_string(&json, "direction", rank->is_higher_better ? "higher" : "lower");
+        json_put_string(&json, "direction", property_direction_text(rank->is_higher_better ? DIRECTION_HIGHER : DIRECTION_LOWER));
         json_put_string(&json, "unit", rank->unit.text);
         json_put_double(&json, "confidence", rank->confidence);
         json_put_uint(&json, "resamples", RANKING_RESAMPLES);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "http/pages/pages_subject.h"
+#include "document/property.h"
 #include "http/indicators/indicators_subject.h"
 #include "http/indicators/result_groups.h"
 #include "http/indicators/vocabulary.h"
@@ -119,9 +120,11 @@ static int read_runs(Exchange *exchange, IndicatorPage *page) {
 static Direction direction_of(const IndicatorPage *page, const char *key) {
         scoped(buffer_deinit) Buffer text = {};
 
-        if (vocabulary_say(page->vocabulary, key, "direction", &text) != 0 || !text.text || strcmp(text.text, "none") == 0)
-                return DIRECTION_UNKNOWN;
-        return strcmp(text.text, "higher") == 0 ? DIRECTION_HIGHER : DIRECTION_LOWER;
+        Direction direction;
+
+        (void)vocabulary_say(page->vocabulary, key, "direction", &text);
+        direction = property_direction_find(text.text ?: "");
+        return direction == DIRECTION_NONE ? DIRECTION_UNKNOWN : direction;
 }
 
 /* Checks the requested objective together with the keys of the conditions. */
@@ -136,10 +139,11 @@ static int parse(Exchange *exchange, IndicatorPage *page) {
 
 /* Chooses the requested objective, else the first result with a direction, else the first result. */
 static int choose_objective(Exchange *exchange, IndicatorPage *page) {
-        const char *direction = exchange_parameter(exchange, "direction");
+        const char *text = exchange_parameter(exchange, "direction");
+        Direction direction = property_direction_find(text ?: "");
 
-        if (direction && strcmp(direction, "higher") != 0 && strcmp(direction, "lower") != 0)
-                return exchange_error(exchange, 400, "Query parameter 'direction' must be higher or lower, not '%s'", direction);
+        if (text && direction != DIRECTION_HIGHER && direction != DIRECTION_LOWER)
+                return exchange_error(exchange, 400, "Query parameter 'direction' must be higher or lower, not '%s'", text);
 
         for (size_t i = 0; i < page->n_keys && !page->objective; i++)
                 if (direction_of(page, page->keys[i]) != DIRECTION_UNKNOWN)
@@ -147,20 +151,18 @@ static int choose_objective(Exchange *exchange, IndicatorPage *page) {
         if (!page->objective)
                 page->objective = page->n_keys > 0 ? page->keys[0] : "overall_score";
 
-        page->direction = !direction ? direction_of(page, page->objective) :
-                          strcmp(direction, "higher") == 0 ? DIRECTION_HIGHER : DIRECTION_LOWER;
+        page->direction = text ? direction : direction_of(page, page->objective);
         return 0;
 }
 
 /* --- the page ------------------------------------------------------------------------------------ */
 
-/* Appends the objective to a query; the characters of a query need no escapes in HTML. */
-/* Begins a link to the same page with another objective, or the other direction. */
-static void put_link_begin(Buffer *out, const Exchange *exchange, const char *objective, const char *direction) {
+/* Begins a link to the same page with another objective, or another direction; the characters of a query need no escapes in HTML. */
+static void put_link_begin(Buffer *out, const Exchange *exchange, const char *objective, Direction direction) {
         buffer_puts(out, "<a href=\"?objective=");
         buffer_put_encoded(out, objective);
-        if (direction)
-                buffer_printf(out, "&amp;direction=%s", direction);
+        if (direction != DIRECTION_UNKNOWN)
+                buffer_printf(out, "&amp;direction=%s", property_direction_text(direction));
         for (size_t i = 0; i < exchange->n_parameters; i++) {
                 const Parameter *parameter = &exchange->parameters[i];
 
@@ -189,9 +191,9 @@ static void put_objective(Exchange *exchange, IndicatorPage *page) {
 
         out = template_word(&page->words, "choice");
         buffer_puts(out, "<p>No model declares which direction is better: is it ");
-        put_link_begin(out, exchange, page->objective, "higher");
+        put_link_begin(out, exchange, page->objective, DIRECTION_HIGHER);
         buffer_puts(out, "higher</a> or ");
-        put_link_begin(out, exchange, page->objective, "lower");
+        put_link_begin(out, exchange, page->objective, DIRECTION_LOWER);
         buffer_puts(out, "lower</a>?</p>\n");
 }
 
@@ -203,7 +205,7 @@ static void put_choice(Exchange *exchange, IndicatorPage *page) {
                 if (strcmp(page->keys[i], page->objective) == 0)
                         continue;
                 buffer_puts(out, has_any ? ", " : "<nav aria-label=\"Objective\"><p>Or by ");
-                put_link_begin(out, exchange, page->keys[i], NULL);
+                put_link_begin(out, exchange, page->keys[i], DIRECTION_UNKNOWN);
                 html_text(out, page->keys[i]);
                 buffer_puts(out, "</a>");
                 has_any = true;
