@@ -182,10 +182,10 @@ static int64_t pages_for(const Retention *retention, size_t n_bytes) {
 }
 
 /* Fits the rows of the next removal to the size of the rows that were removed. */
-static void fit_step(Retention *retention, int64_t n_freed) {
-        int64_t n = retention->n_step_rows, n_next = n_freed > 0 ? n * STEP_PAGES / n_freed : 2 * n;
+static void fit_step(Retention *retention, int64_t n_removed, int64_t n_freed) {
+        int64_t n_next = n_freed > 0 ? n_removed * STEP_PAGES / n_freed : STEP_ROWS, n_max = 2 * retention->n_step_rows;
 
-        retention->n_step_rows = (int64_t)clamp((uint64_t)n_next, 1, (uint64_t)(2 * n < STEP_ROWS ? 2 * n : STEP_ROWS));
+        retention->n_step_rows = (int64_t)clamp((uint64_t)n_next, 1, (uint64_t)(n_max < STEP_ROWS ? n_max : STEP_ROWS));
 }
 
 static int remove_until(Retention *retention, Database *database, int64_t n_used_max, int n_steps_max) {
@@ -199,7 +199,7 @@ static int remove_until(Retention *retention, Database *database, int64_t n_used
                 if (r != 0)
                         return r;
                 if (i > 0)
-                        fit_step(retention, n_before - n_used);
+                        fit_step(retention, retention->n_step_rows, n_before - n_used);
                 if (n_used <= n_used_max)
                         return 0;
                 n_before = n_used;
@@ -254,20 +254,22 @@ static int count_left(Retention *retention, Database *database, const Removable 
                         return r;
         }
 
-        *ret_n = (int64_t)clamp((uint64_t)expiry_count_left(table, period_ns, now_ns), 0, STEP_ROWS);
+        *ret_n = (int64_t)clamp((uint64_t)expiry_count_left(table, period_ns, now_ns), 0, (uint64_t)retention->n_step_rows);
         return 0;
 }
 
 static int expire_table(Retention *retention, Database *database, const Removable *removable, size_t i, int64_t before_ms,
                         bool *ret_has_more) {
-        int64_t n_max, n = 0;
+        int64_t n_max, n_before, n_after, n_free, n = 0;
         int r;
 
         r = count_left(retention, database, removable, i, &n_max);
         if (r != 0 || n_max == 0)
                 return r;
 
-        r = remove_step(retention, database, removable, i, &(Removal){ removable->tables[i]->expire, n_max, &before_ms }, &n);
+        r = count_pages(database, &n_before, &n_free);
+        if (r == 0)
+                r = remove_step(retention, database, removable, i, &(Removal){ removable->tables[i]->expire, n_max, &before_ms }, &n);
         if (r != 0)
                 return r;
 
@@ -275,6 +277,10 @@ static int expire_table(Retention *retention, Database *database, const Removabl
         if (n < n_max)
                 return 0;
 
+        r = count_pages(database, &n_after, &n_free);
+        if (r != 0)
+                return r;
+        fit_step(retention, n, n_before - n_after);
         r = count_left(retention, database, removable, i, &n_max);
         *ret_has_more |= n_max > 0;
         return r;

@@ -27,7 +27,7 @@ typedef struct Retention {
         int n_wal_pages_end;      /* maximum number of pages of the log */
         uint64_t n_wal_bytes_max; /* a longer log is cut when no rows come */
         size_t n_batch_bytes_max; /* maximum size of the rows of one transaction */
-        int64_t n_step_rows;      /* rows that the next removal for room removes at most */
+        int64_t n_step_rows;      /* rows that the next removal removes at most */
         uint64_t n_removed;       /* removed rows, since start */
         Expiry expiry;
         uint64_t untidy;          /* a bit for each table that lost rows and is to be tidied */

@@ -8,6 +8,8 @@
 #include "store/jobs/job_reader.h"
 #include "store/jobs/job_rows.h"
 #include "store/node/store_node.h"
+#include "store/opening.h"
+#include "store/retention.h"
 #include "store_fixture.h"
 
 #include <fcntl.h>
@@ -351,6 +353,32 @@ static void rows_expire_by_kind(void **state) {
         assert_int_equal(ask_place(place, "SELECT count(*) FROM timeline"), 3);
 }
 
+/* The writer does nothing else during a step. */
+static void large_rows_expire_in_smaller_steps(void **state) {
+        Place *place = *state;
+        StoreConfig config = place_config(place);
+        Retention retention = {};
+        Database database;
+        char path[PATH_MAX];
+        bool has_more = true;
+
+        open_limited(place, 64 * MIB);
+        assert_int_equal(put_large(place->store, 1, 40, 200000), 40);
+        place_close(place);
+        place_path(place, "perfd.db", path);
+        assert_int_equal(opening_open_file(path, &database), 0);
+        config.keep_results_ns = 60 * NS_PER_S;
+        assert_int_equal(retention_configure(&retention, &database, &config), 0);
+        for (size_t i = 0; i < EXPIRY_TABLES_MAX; i++)
+                retention.expiry.tables[i] = (ExpiryTable){ .period_end_ns = UINT64_MAX, .counting_ns = UINT64_MAX, .n_left = 1000 };
+        for (uint64_t n = 0; has_more; n = retention.n_removed) {
+                assert_int_equal(retention_step(&retention, &database, clock_realtime_ns(), &has_more), 0);
+                assert_in_range(retention.n_removed - n, 0, n == 0 ? 16 : 2);
+        }
+        assert_int_equal(retention.n_removed, 40);
+        database_close(&database);
+}
+
 static void the_log_does_not_grow_while_rows_come(void **state) {
         Place *place = *state;
         char path[PATH_MAX];
@@ -442,6 +470,7 @@ int main(void) {
                 TEST(a_row_larger_than_the_store_fails_and_says_why),
                 TEST(a_lowered_limit_gives_space_back),
                 TEST(rows_expire_by_kind),
+                TEST(large_rows_expire_in_smaller_steps),
                 TEST(the_log_does_not_grow_while_rows_come),
                 TEST(a_full_disk_fails_puts_keeps_what_is_stored_and_heals),
         };
