@@ -18,7 +18,7 @@
 #define ADDRESS_MAX 256
 
 bool setting_is_patterns(const Setting *setting) {
-        return setting->type == TYPE_PATTERNS || setting->type == TYPE_PATTERNS_EXCLUSIVE;
+        return setting->type == SETTING_PATTERNS || setting->type == SETTING_PATTERNS_EXCLUSIVE;
 }
 
 static int parse_mode(const char *text, uint64_t *ret) {
@@ -78,15 +78,15 @@ static int parse_text(const Setting *setting, const char *text, char *ret) {
 
         if (n >= setting->size)
                 return SETTING_INVALID;
-        if (setting->type == TYPE_LISTEN && !listen_is_valid(text))
+        if (setting->type == SETTING_LISTEN && !listen_is_valid(text))
                 return SETTING_INVALID;
-        if (setting->type == TYPE_HOSTS && text[strspn(text, host_letters)])
+        if (setting->type == SETTING_HOSTS && text[strspn(text, host_letters)])
                 return SETTING_INVALID;
-        if (setting->type == TYPE_LABEL && n > 0 && !indicator_name_is_valid(text, n))
+        if (setting->type == SETTING_LABEL && n > 0 && !indicator_name_is_valid(text, n))
                 return SETTING_INVALID;
         if (setting_is_patterns(setting) && pattern_check(text, error) != 0)
                 return SETTING_INVALID;
-        if (setting->type == TYPE_PATH && (n < setting->min || n > setting->max || (n > 0 && text[0] != '/')))
+        if (setting->type == SETTING_PATH && (n < setting->min || n > setting->max || (n > 0 && text[0] != '/')))
                 return SETTING_INVALID;
 
         memcpy(ret, text, n + 1);
@@ -107,40 +107,40 @@ static int parse_number(const Setting *setting, const char *text, uint64_t *ret)
         int r = -EINVAL;
 
         switch (setting->type) {
-        case TYPE_DURATION:
-        case TYPE_INTERVAL:
+        case SETTING_DURATION:
+        case SETTING_INTERVAL:
                 r = parse_duration_ns(text, &v);
                 break;
-        case TYPE_SIZE:
+        case SETTING_SIZE:
                 r = parse_size(text, &v);
                 break;
-        case TYPE_BOOL:
+        case SETTING_BOOL:
                 r = parse_bool(text, &b);
                 v = b;
                 break;
-        case TYPE_MODE:
+        case SETTING_MODE:
                 r = parse_mode(text, &v);
                 break;
-        case TYPE_GROUP:
+        case SETTING_GROUP:
                 r = parse_group(text, &v);
                 break;
-        case TYPE_CHOICE:
+        case SETTING_CHOICE:
                 r = parse_choice(setting->expected, text, &v);
                 break;
-        case TYPE_COUNT:
+        case SETTING_COUNT:
                 r = parse_u64(text, &v);
                 break;
-        case TYPE_PATH:
-        case TYPE_LISTEN:
-        case TYPE_PATTERNS:
-        case TYPE_PATTERNS_EXCLUSIVE:
-        case TYPE_HOSTS:
-        case TYPE_LABEL:
-        case TYPE_WEIGHTS:
+        case SETTING_PATH:
+        case SETTING_LISTEN:
+        case SETTING_PATTERNS:
+        case SETTING_PATTERNS_EXCLUSIVE:
+        case SETTING_HOSTS:
+        case SETTING_LABEL:
+        case SETTING_WEIGHTS:
                 break; /* no numbers */
         }
         assert(r >= 0);
-        if (r != 0 || v > setting->max || (v < setting->min && (v > 0 || setting->type != TYPE_INTERVAL)))
+        if (r != 0 || v > setting->max || (v < setting->min && (v > 0 || setting->type != SETTING_INTERVAL)))
                 return SETTING_INVALID;
 
         *ret = v;
@@ -148,7 +148,7 @@ static int parse_number(const Setting *setting, const char *text, uint64_t *ret)
 }
 
 static bool is_text(const Setting *setting) {
-        return setting->type == TYPE_PATH || setting->type == TYPE_LISTEN || setting->type == TYPE_HOSTS || setting->type == TYPE_LABEL ||
+        return setting->type == SETTING_PATH || setting->type == SETTING_LISTEN || setting->type == SETTING_HOSTS || setting->type == SETTING_LABEL ||
                setting_is_patterns(setting);
 }
 
@@ -168,7 +168,7 @@ int setting_set(const Setting *setting, void *fields, const char *text) {
 
         if (is_text(setting))
                 return parse_text(setting, text, field);
-        if (setting->type == TYPE_WEIGHTS)
+        if (setting->type == SETTING_WEIGHTS)
                 return weights_parse(text, field) == 0 ? 0 : SETTING_INVALID;
 
         assert(setting->size == sizeof(uint64_t) || (setting->size == sizeof(uint32_t) && setting->max <= UINT32_MAX) ||
@@ -194,10 +194,10 @@ void setting_copy(const Setting *setting, const void *from, void *fields) {
 /* Returns false if the unit is not the error. */
 static bool complain_unit(const Setting *setting, const char *text, char *ret, size_t n_max) {
         const char *unit = scan_blanks(text + strspn(text, "0123456789."));
-        bool is_size = setting->type == TYPE_SIZE;
+        bool is_size = setting->type == SETTING_SIZE;
         uint64_t v;
 
-        if ((!is_size && setting->type != TYPE_DURATION && setting->type != TYPE_INTERVAL) || unit == text || !*unit ||
+        if ((!is_size && setting->type != SETTING_DURATION && setting->type != SETTING_INTERVAL) || unit == text || !*unit ||
             (is_size ? parse_size(text, &v) : parse_duration_ns(text, &v)) != PARSE_MALFORMED)
                 return false;
         (void)snprintf(ret, n_max, "[%s] %s = %.100s: '%.50s' is not a unit: expected %s, in %s", setting->section,

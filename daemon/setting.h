@@ -12,20 +12,20 @@
 #include <stdint.h>
 
 typedef enum SettingType {
-        TYPE_DURATION, TYPE_INTERVAL, /* an interval may also be 0, for none */
-        TYPE_SIZE,
-        TYPE_COUNT,
-        TYPE_BOOL,
-        TYPE_MODE,
-        TYPE_PATH,   /* absolute */
-        TYPE_LISTEN, /* ADDRESS:PORT or off */
-        TYPE_PATTERNS, /* cgroup patterns, separated by blanks */
-        TYPE_PATTERNS_EXCLUSIVE, /* the same: each directory next to a job is a job, or is named "system" */
-        TYPE_GROUP,  /* group name or number, or empty */
-        TYPE_HOSTS,  /* host names, separated by blanks */
-        TYPE_LABEL,  /* key of a label of jobs, or empty */
-        TYPE_CHOICE, /* one of the words in `expected`, "A or B"; stored as an index */
-        TYPE_WEIGHTS, /* see the syntax in weights.h */
+        SETTING_DURATION, SETTING_INTERVAL, /* an interval may also be 0, for none */
+        SETTING_SIZE,
+        SETTING_COUNT,
+        SETTING_BOOL,
+        SETTING_MODE,
+        SETTING_PATH,   /* absolute */
+        SETTING_LISTEN, /* ADDRESS:PORT or off */
+        SETTING_PATTERNS, /* cgroup patterns, separated by blanks */
+        SETTING_PATTERNS_EXCLUSIVE, /* the same: each directory next to a job is a job, or is named "system" */
+        SETTING_GROUP,  /* group name or number, or empty */
+        SETTING_HOSTS,  /* host names, separated by blanks */
+        SETTING_LABEL,  /* key of a label of jobs, or empty */
+        SETTING_CHOICE, /* one of the words in `expected`, "A or B"; stored as an index */
+        SETTING_WEIGHTS, /* see the syntax in weights.h */
 } SettingType;
 
 typedef struct Setting {

@@ -30,7 +30,7 @@ static LiveJob *find_job(LivePipelines *live, const char *id, uint32_t uid) {
         return &live->jobs[live->n++];
 }
 
-/* Returns the job with the least recently updated series of the user with the most, with its place; NULL if that is this user. */
+/* Returns the job with the least recently updated series of the user with the most. *ret: index of the series. NULL: that is this user. */
 static LiveJob *find_victim(LivePipelines *live, uint32_t uid, size_t *ret) {
         UserCounts counts = {};
         LiveJob *victim = NULL;

@@ -7,8 +7,7 @@
  * A copy of the totals in the store, taken from its completions: after a restart, a stage appears with its next interval, and its totals
  * continue.
  * The number of series is limited: a further one takes the place of the least recently updated series of the user with the most series.
- * The user with the most series takes no place of others, and none of the user's own jobs, whose series would replace each other with
- * each report.
+ * The user with the most series gets no further place: the series of this user would otherwise replace each other with each report.
  */
 
 #include "snapshot/pipelines_snapshot.h"

@@ -48,7 +48,7 @@ typedef enum RequestKind {
 } RequestKind;
 
 #define RESULT_ID_BYTES 16U
-/* Ids that begin with so many zero bytes are those of results that perfd makes itself, and must find again: no client may use them. */
+/* Number of leading zero bytes of the ids that perfd gives to its own results, which it must find again. Clients may not use such ids. */
 #define RESULT_ID_OWN_BYTES 8U
 
 #define SUBMIT_STACKS_MAX 64U         /* stacks in one submission */

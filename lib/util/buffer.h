@@ -47,7 +47,7 @@ void buffer_put_double(Buffer *buffer, double v);
 /* Returns 0; or if any append since the last clear failed, -EFBIG because of n_max, else -ENOMEM. */
 int buffer_error(const Buffer *buffer);
 
-/* Gives back allocated memory behind the text. */
+/* Releases the unused part of the allocated memory. */
 void buffer_shrink(Buffer *buffer);
 /* Moves the text out; caller frees. "" if empty, NULL if out of memory. The buffer is empty afterwards. */
 char *buffer_take(Buffer *buffer);

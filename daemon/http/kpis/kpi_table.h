@@ -42,7 +42,7 @@ typedef struct KpiSeries {
         char *labels; /* owned: JSON object with component, hardware and parameters */
         uint64_t hash;
         uint64_t n_failed;
-        KpiResult *results; /* owned; that did not fail */
+        KpiResult *results; /* owned: of runs that did not fail */
         double *values;     /* owned: the numbers of the filter of each result; NAN: missing */
         size_t n, n_max, n_values_max;
 } KpiSeries;
