@@ -155,6 +155,25 @@ static void the_oldest_intervals_of_a_long_run_are_merged(void **state) {
         assert_int_equal(put_intervals(place, &again, 1, NULL).n_again, 1);
 }
 
+/* The salvage of a damaged database may lose the totals of a job, and keep the rows. */
+static void totals_that_were_lost_are_counted_again(void **state) {
+        enum { n = 1000 };
+        PipelineInterval intervals[n], next = tasks_of(n + 1);
+        Place *place = *state;
+
+        for (unsigned i = 0; i < n; i++)
+                intervals[i] = tasks_of(i + 1);
+        assert_int_equal(put_intervals(place, intervals, n, NULL).n_new, n);
+        change_place(place, "DELETE FROM pipeline; UPDATE holder SET n_bytes = 4096");
+
+        assert_int_equal(put_intervals(place, &next, 1, NULL).n_new, 1);
+        assert_int_equal(put_intervals(place, &intervals[1], 1, NULL).n_again, 1);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM pipeline WHERE n_series = 1"
+                                          " AND n_rows = (SELECT count(*) FROM pipeline_interval)"
+                                          " AND merged_ms = (SELECT max(end_ms) FROM pipeline_interval WHERE level > 0)"), 1);
+        assert_int_equal(ask_place(place, "SELECT n_bytes = 4096 + 400 + 100 * n_rows FROM pipeline, holder WHERE uid = 1000"), 1);
+}
+
 static void series_of_a_job_are_bounded(void **state) {
         char labels[1000][32];
         PipelineInterval intervals[1000];
@@ -475,6 +494,7 @@ int main(void) {
                 TEST(an_interval_is_stored_once),
                 TEST(a_report_needs_a_job_of_the_sender),
                 TEST(the_oldest_intervals_of_a_long_run_are_merged),
+                TEST(totals_that_were_lost_are_counted_again),
                 TEST(series_of_a_job_are_bounded),
                 TEST(a_large_report_is_stored_in_parts),
                 TEST(events_count_once_and_the_newest_are_kept),

@@ -7,10 +7,12 @@
     daemon/store/damage/damaged_page.c daemon/store/damage/damaged_tree.c */
 
 #include "store/damage/damaged_schema.h"
+#include "store/damage/salvage.h"
 #include "store/indicators/result_reader.h"
 #include "store/jobs/job_reader.h"
 #include "store/jobs/job_rows.h"
 #include "store/opening.h"
+#include "store/pipelines/pipeline_rows.h"
 #include "store/schema.h"
 #include "store_fixture.h"
 
@@ -134,8 +136,7 @@ static void running_jobs_and_their_phases_outlive_damage(void **state) {
         assert_held_as_stored(place);
 }
 
-/* Of about a thousand rows, one page with about 16 is lost, wherever the page is. */
-/* The user of a pipeline is charged for what was salvaged, and for reports that came before it. */
+/* The user of a pipeline is charged for what was salvaged. */
 static void pipelines_are_charged_to_their_user(void **state) {
         Place *place = *state;
 
@@ -161,6 +162,80 @@ static void pipelines_are_charged_to_their_user(void **state) {
         assert_int_equal(ask_place(place, "SELECT n_bytes FROM holder WHERE uid = 1000"), 0);
 }
 
+/* Stores a report of an interval, and of an event without duration, as the writer does between two steps of a salvage. */
+static void report_interval(Database *database, uint64_t end_ms, uint64_t n_expected) {
+        PipelineInterval interval = { .stage = "0:1:a", .part = PIPELINE_TASKS, .end_ms = end_ms, .sums = { .elapsed_s = 1, .n = 1 } };
+        PipelineEvent event = { "gc", end_ms, 0 };
+        const PipelineReport report = {
+                .job = "a", .producer = "", .intervals = &interval, .n_intervals = 1, .events = &event, .n_events = 1,
+        };
+        scoped(rowset_freep) RowSet *set = pipeline_rows_pack(&report, "a", 1000, false, end_ms, cookie_of(1));
+
+        assert_int_equal(database_begin(database), 0);
+        assert_int_equal(set->kind->apply(set, database, NULL), 0);
+        assert_int_equal(database_commit(database), 0);
+        assert_int_equal(set->outcome, STORE_DONE);
+        assert_int_equal(pipeline_rows_stored(set)->n_new, n_expected);
+}
+
+static void put_merged_pipeline(Place *place) {
+        place_open(place);
+        assert_int_equal(store_put(place->store, pack_begin_row(&(JobInfo){ .id = "a", .uid = 1000 }, 1, "b", "w", "m", cookie_of(5))), 0);
+        assert_int_equal(outcome_of(place->store, 5), STORE_DONE);
+        place_close(place);
+        change_place(place, "INSERT INTO pipeline_series VALUES (7, 1, '0:1:a', 0, '', 1000, 50, 1, 0, 50, 50, 0, 0, 0, 0, 0);"
+                            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50)"
+                            " INSERT INTO pipeline_interval SELECT 1, i < 30, i * 20, 7, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM n;"
+                            "INSERT INTO pipeline VALUES (1, 1, 50, 29 * 20, 9, 4.5, '{\"threads\":4}')");
+}
+
+/* Reports on the job after the first rows were salvaged, and after the last. meanwhile: SQL that runs in between. */
+static void salvage_with_reports(const Place *place, const char *meanwhile) {
+        char old_path[PATH_MAX], new_path[PATH_MAX];
+        bool has_more = true;
+        Database database;
+        Salvage salvage;
+
+        place_path(place, "perfd.db", old_path);
+        place_path(place, "perfd.new", new_path);
+        assert_int_equal(opening_open_file(new_path, &database), 0);
+        assert_int_equal(salvage_open(&salvage, old_path), 0);
+        assert_int_equal(salvage_begin(&salvage, &database), 0);
+        report_interval(&database, 2000, 1);
+        report_interval(&database, 20, 0); /* merged before */
+        assert_int_equal(database_exec(&database, meanwhile), 0);
+        while (has_more)
+                assert_int_equal(salvage_step(&salvage, &database, &has_more), 0);
+        salvage_close(&salvage);
+        report_interval(&database, 3000, 1);
+        database_close(&database);
+        assert_int_equal(rename(new_path, old_path), 0);
+}
+
+static void running_pipelines_are_reported_during_a_salvage(void **state) {
+        Place *place = *state;
+
+        put_merged_pipeline(place);
+        salvage_with_reports(place, "");
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM pipeline WHERE n_series = 1 AND n_rows = 52 AND merged_ms = 29 * 20"
+                                          " AND n_events = 9 + 3 AND event_s = 4.5 AND description IS NOT NULL"), 1);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM pipeline_interval WHERE series = 7"), 52);
+        assert_int_equal(ask_place(place, "SELECT n = 52 FROM pipeline_series"), 1);
+        assert_int_equal(ask_place(place, "SELECT n_bytes FROM holder WHERE uid = 1000"), 4096 + 400 + 52 * 100 + 12 * 100 + 13);
+}
+
+/* Of a job that has ended, the row is salvaged late: a report may come before it. */
+static void a_row_of_a_report_gets_the_totals_of_the_damaged_file(void **state) {
+        Place *place = *state;
+
+        put_merged_pipeline(place);
+        salvage_with_reports(place, "UPDATE pipeline SET merged_ms = 0, n_events = 2, event_s = 0, description = NULL");
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM pipeline WHERE n_series = 1 AND n_rows = 52 AND merged_ms = 29 * 20"
+                                          " AND n_events = 9 + 1 AND event_s = 4.5 AND description IS NOT NULL"), 1);
+        assert_int_equal(ask_place(place, "SELECT n_bytes FROM holder WHERE uid = 1000"), 4096 + 400 + 52 * 100 + 10 * 100 + 13);
+}
+
+/* Of about a thousand rows, one page with about 16 is lost, wherever the page is. */
 static void only_the_rows_of_damaged_pages_are_lost(void **state) {
         static const char *const names[] = { "result", "result_by_id", "term" };
         Place *place = *state;
@@ -358,6 +433,8 @@ int main(void) {
                 TEST(a_damaged_page_found_by_a_query_replaces_the_file),
                 TEST(running_jobs_and_their_phases_outlive_damage),
                 TEST(pipelines_are_charged_to_their_user),
+                TEST(running_pipelines_are_reported_during_a_salvage),
+                TEST(a_row_of_a_report_gets_the_totals_of_the_damaged_file),
                 TEST(only_the_rows_of_damaged_pages_are_lost),
                 TEST(a_salvage_that_was_interrupted_is_repeated),
                 TEST(columns_are_found_by_name),

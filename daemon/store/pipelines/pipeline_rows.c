@@ -240,10 +240,16 @@ static int add_interval(Database *database, ReportedJob *job, const PackedInterv
 /* --- job ------------------------------------------------------------------------------------------ */
 
 enum { JOB_SERIES, JOB_ROWS, JOB_MERGED, N_JOB_COLUMNS };
-STATEMENT pipeline_find = { "SELECT n_series, n_rows, merged_ms FROM pipeline WHERE job = ?1", N_JOB_COLUMNS };
+STATEMENT pipeline_find = { "SELECT n_series, n_rows, merged_ms FROM pipeline WHERE job = ?1 AND n_series > 0", N_JOB_COLUMNS };
+/* The numbers of a job whose row in `pipeline` was lost with a damaged page, or is salvaged after the rows that it counts. */
+STATEMENT pipeline_count = {
+        "SELECT (SELECT count(*) FROM pipeline_series WHERE job = ?1), count(*), ifnull(max(end_ms) FILTER (WHERE level > 0), 0)"
+        " FROM pipeline_interval WHERE job = ?1",
+        N_JOB_COLUMNS,
+};
 
-static int find_pipeline(Database *database, ReportedJob *job) {
-        Prepared *row = database_prepare(database, &pipeline_find, FIELDS(field_i64(job->row)));
+static int read_numbers(Database *database, const Statement *statement, ReportedJob *job) {
+        Prepared *row = database_prepare(database, statement, FIELDS(field_i64(job->row)));
         int r;
 
         r = database_step(database, row);
@@ -253,6 +259,12 @@ static int find_pipeline(Database *database, ReportedJob *job) {
         job->n_rows = column_i64(row, JOB_ROWS);
         job->merged_ms = column_i64(row, JOB_MERGED);
         return database_finish(database, row);
+}
+
+static int find_pipeline(Database *database, ReportedJob *job) {
+        int r = read_numbers(database, &pipeline_find, job);
+
+        return r == 0 && job->n_series == 0 ? read_numbers(database, &pipeline_count, job) : r;
 }
 
 STATEMENT pipeline_put = {

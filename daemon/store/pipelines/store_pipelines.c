@@ -18,13 +18,18 @@ STATEMENT interval_salvage = {
         " WHERE EXISTS (SELECT 1 FROM pipeline_series WHERE row = ?4 AND job = ?1)",
         0,
 };
-/* Comes after the series and intervals: counts those that were salvaged, and those of reports meanwhile. */
+/*
+ * Counts the series and intervals that are stored when it runs. The row of a running job is stored before reports of the job, and counted
+ * again after its intervals, as a row that a report has made in the meantime.
+ */
+#define PIPELINE_COUNTS \
+        "(SELECT count(*) FROM pipeline_series WHERE job = ?1), (SELECT count(*) FROM pipeline_interval WHERE job = ?1)"
 STATEMENT pipeline_salvage = {
-        "INSERT INTO pipeline SELECT ?1, (SELECT count(*) FROM pipeline_series WHERE job = ?1),"
-        " (SELECT count(*) FROM pipeline_interval WHERE job = ?1), ?4, ?5, ?6, ?7" OF_A_JOB("?1")
-        " ON CONFLICT (job) DO UPDATE SET n_series = excluded.n_series, n_rows = excluded.n_rows,"
-        " merged_ms = max(merged_ms, excluded.merged_ms), n_events = max(n_events, excluded.n_events),"
-        " event_s = max(event_s, excluded.event_s), description = coalesce(description, excluded.description)",
+        "INSERT OR IGNORE INTO pipeline SELECT ?1, " PIPELINE_COUNTS ", ?4, ?5, ?6, ?7" OF_A_JOB("?1"), 0,
+};
+STATEMENT pipeline_recount = {
+        "UPDATE pipeline SET (n_series, n_rows) = (SELECT " PIPELINE_COUNTS "), merged_ms = max(merged_ms, ?4),"
+        " n_events = max(n_events, ?5), event_s = max(event_s, ?6), description = coalesce(description, ?7) WHERE job = ?1",
         0,
 };
 STATEMENT event_salvage = { "INSERT OR IGNORE INTO pipeline_event SELECT ?1, ?2, ?3, ?4" OF_A_JOB("?1"), 0 };
@@ -99,6 +104,8 @@ static const StoreTable pipeline_table = {
                 " WHERE uid = old.uid;"
                 PIPELINE_LEFTOVER_NOTE " DELETE FROM pipeline WHERE job = old.row; END;",
         .checks = { "SELECT max(job) FROM pipeline" },
+        .salvage_first = &pipeline_salvage,
+        .salvage_before = &pipeline_recount,
         .salvage = &pipeline_salvage,
 };
 
