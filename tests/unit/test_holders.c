@@ -281,6 +281,37 @@ static void series_have_a_share(void **state) {
         assert_held_as_stored(&f->place);
 }
 
+/* New parameters and a stack: the result moves to one new series, and then to another. Sets of others share its transaction. */
+static void a_result_sent_again_may_need_two_series(void **state) {
+        Fixture *f = *state;
+        Property properties[5];
+        IndicatorModel model = matmul_model(properties);
+        const SubmissionStack stack = { .n_bytes = 2 };
+        RunResults results;
+        StoreStats stats;
+        Item other;
+
+        open_with(f, 64 * MIB, 1 << 20, 12);
+        for (uint64_t n = 1; n <= 5; n++) {
+                run_results_make(&results, n, "c", "float32", (int64_t)n, 1);
+                results.submission.model = &model;
+                assert_int_equal(put_one(f->place.store, &results.submission, n), STORE_DONE);
+        }
+        run_results_make(&results, 1, "c", "float32", 100, 1);
+        results.submission.model = &model;
+        results.submission.replaces = true;
+        results.submission.stack = &stack;
+        item_make(&other, "Other", "c", 6);
+        assert_int_equal(store_put(f->place.store, result_rows_pack(&results.submission, 1, &(Peer){ .uid = 1000 }, 1, cookie_of(1))), 0);
+        assert_int_equal(store_put(f->place.store, result_rows_pack(&other.submission, 1, &(Peer){ .uid = 1001 }, 1, cookie_of(2))), 0);
+        assert_int_equal(outcome_of(f->place.store, 1), STORE_QUOTA);
+        assert_int_equal(outcome_of(f->place.store, 2), STORE_DONE);
+        store_stats(f->place.store, &stats);
+        assert_int_equal(stats.n_commit_failures, 0);
+        assert_int_equal(ask_place(&f->place, "SELECT n_series FROM holder WHERE uid = 1000"), 5);
+        assert_held_as_stored(&f->place);
+}
+
 static void users_are_charged_for_what_they_hold(void **state) {
         Fixture *f = *state;
         AccountReport report;
@@ -312,6 +343,7 @@ int main(void) {
                 TEST(a_single_user_may_use_the_whole_store),
                 TEST(names_have_a_share),
                 TEST(series_have_a_share),
+                TEST(a_result_sent_again_may_need_two_series),
                 TEST(users_are_charged_for_what_they_hold),
         };
 

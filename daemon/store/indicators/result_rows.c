@@ -399,6 +399,9 @@ static int apply_carefully(RowSet *set, Database *database, Catalog *catalog, in
         return r != 0 ? r : database_exec(database, "RELEASE headroom");
 }
 
+/* A result that is sent again moves to the series of its new parameters, and from there to that of its stack. */
+#define ITEM_SERIES_MAX 2
+
 static int apply(RowSet *set, Database *database, void *state) {
         int64_t n_left = (int64_t)(set->n_rows - set->part.n_done);
         Field sender[N_SENDER_FIELDS];
@@ -414,7 +417,7 @@ static int apply(RowSet *set, Database *database, void *state) {
         r = catalog_find_headroom(state, database, sender[SENDER_UID].integer, sender[SENDER_IS_EXEMPT].integer, &headroom);
         if (r != 0)
                 return r;
-        if (headroom->n_names >= n_left && headroom->n_series >= n_left)
+        if (headroom->n_names >= n_left && headroom->n_series >= ITEM_SERIES_MAX * n_left)
                 return apply_items(set, database, state, headroom);
         set->part.is_limited = false; /* all is refused, or all is stored */
         return apply_carefully(set, database, state, headroom->uid);
