@@ -331,6 +331,25 @@ static void rows_are_removed_with_their_job_and_belong_to_its_user(void **state)
                                     " (SELECT count(*) FROM pipeline_event) + (SELECT count(*) FROM pipeline_leftover)") == 0);
 }
 
+/* A detected job may have an unknown user until its user begins it. */
+static void rows_are_charged_to_the_later_user_of_their_job(void **state) {
+        const StoreJobIdentity identity = { .job = "train", .uid = UID + 1, .gid = UID + 1 };
+        PipelineInterval intervals[] = { tasks_of(1), queue_of(1) };
+        PipelineEvent event = { "gc", BEGIN_MS, 1 };
+        PipelineReport report = events_of(&event, 1);
+        Place *place = *state;
+        StoredReport stored;
+
+        (void)put_intervals(place, intervals, 2, NULL);
+        assert_int_equal(put(place, &report, "train", UID, &stored, NULL), STORE_DONE);
+        assert_int_equal(store_put(place->store, job_rows_pack_identity(&identity, cookie_of(3))), 0);
+        assert_int_equal(outcome_of(place->store, 3), STORE_DONE);
+        assert_held_as_stored(place);
+        assert_int_equal(ask_place(place, "SELECT n_bytes FROM holder WHERE uid = 1000"), 0);
+        change_place(place, "DELETE FROM job");
+        assert_int_equal(ask_place(place, "SELECT n_bytes FROM holder WHERE uid = 1001"), 0);
+}
+
 /* However many rows a removed job has, a step between batches removes a bounded number, and so does each removal for space. */
 static void rows_of_a_removed_job_are_removed_in_steps(void **state) {
         Place *place = *state;
@@ -499,6 +518,7 @@ int main(void) {
                 TEST(a_large_report_is_stored_in_parts),
                 TEST(events_count_once_and_the_newest_are_kept),
                 TEST(rows_are_removed_with_their_job_and_belong_to_its_user),
+                TEST(rows_are_charged_to_the_later_user_of_their_job),
                 TEST(rows_of_a_removed_job_are_removed_in_steps),
                 TEST(intervals_of_a_user_above_the_share_are_merged),
                 TEST(the_stages_of_a_job_are_answered_in_their_order),

@@ -87,6 +87,7 @@ static const StoreTable event_table = {
 };
 
 #define SIZE_OF(row) "(" PIPELINE_SIZE(row ".n_series", row ".n_rows") " + " PIPELINE_NOTED_SIZE(row) ")"
+#define SIZE_OF_JOB(job) "ifnull((SELECT " SIZE_OF("p") " FROM pipeline AS p WHERE p.job = " job "), 0)"
 #define CHARGE(size, job) " UPDATE holder SET n_bytes = n_bytes + " size " WHERE uid = (SELECT uid FROM job WHERE row = " job ");"
 
 /* Numbers of rows and totals of the events of a job, and the description of its pipelines. merged_ms: end of the newest merged interval. */
@@ -99,9 +100,12 @@ static const StoreTable pipeline_table = {
                 "CREATE TRIGGER pipeline_added AFTER INSERT ON pipeline BEGIN" CHARGE(SIZE_OF("new"), "new.job") " END;"
                 "CREATE TRIGGER pipeline_changed AFTER UPDATE OF n_series, n_rows, n_events, description ON pipeline BEGIN"
                 CHARGE(SIZE_OF("new") " - " SIZE_OF("old"), "new.job") " END;"
+                "CREATE TRIGGER pipeline_job_changed AFTER UPDATE OF uid ON job WHEN new.uid <> old.uid BEGIN"
+                " UPDATE holder SET n_bytes = n_bytes - " SIZE_OF_JOB("old.row") " WHERE uid = old.uid;"
+                " INSERT INTO holder (uid, n_bytes) VALUES (new.uid, " SIZE_OF_JOB("new.row") ")"
+                " ON CONFLICT DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes; END;"
                 "CREATE TRIGGER pipeline_job_removed AFTER DELETE ON job BEGIN"
-                " UPDATE holder SET n_bytes = n_bytes - ifnull((SELECT " SIZE_OF("p") " FROM pipeline AS p WHERE job = old.row), 0)"
-                " WHERE uid = old.uid;"
+                " UPDATE holder SET n_bytes = n_bytes - " SIZE_OF_JOB("old.row") " WHERE uid = old.uid;"
                 PIPELINE_LEFTOVER_NOTE " DELETE FROM pipeline WHERE job = old.row; END;",
         .checks = { "SELECT max(job) FROM pipeline" },
         .salvage_first = &pipeline_salvage,
