@@ -155,6 +155,39 @@ static void the_oldest_intervals_of_a_long_run_are_merged(void **state) {
         assert_int_equal(put_intervals(place, &again, 1, NULL).n_again, 1);
 }
 
+/* The second page, after a merge, has the last interval of the first page again, in the sum with the next. */
+static void a_page_may_begin_with_the_sum_of_an_interval_of_the_page_before(void **state) {
+        PipelineInterval intervals[] = { tasks_of(1), tasks_of(2), tasks_of(3), tasks_of(4) };
+        PipelineFilter filter = { .n_max = 2 };
+        PipelineIntervalRow row;
+        int64_t n_rows = 4, merged_ms = 0;
+        Place *place = *state;
+        Database database;
+        char path[PATH_MAX];
+
+        (void)put_intervals(place, intervals, N_ELEMENTS(intervals), NULL);
+        assert_int_equal(pipeline_reader_list_intervals(place->reader, "train", &filter), 0);
+        assert_int_equal(pipeline_reader_next_interval(place->reader, &row), 0);
+        assert_int_equal(pipeline_reader_next_interval(place->reader, &row), 0);
+        assert_int_equal(row.end_ms, intervals[1].end_ms);
+        filter.after = (PipelinePlace){ .stage = STAGE, .part = PIPELINE_TASKS, .end_ms = row.end_ms };
+        assert_int_equal(pipeline_reader_next_interval(place->reader, &row), READER_END);
+
+        place_path(place, "perfd.db", path);
+        assert_int_equal(database_open(&database, path), 0);
+        assert_int_equal(pipeline_merge_oldest(&database, 1, 1, &n_rows, &merged_ms), 0);
+        database_close(&database);
+        assert_int_equal(n_rows, 3);
+
+        assert_int_equal(pipeline_reader_list_intervals(place->reader, "train", &filter), 0);
+        assert_int_equal(pipeline_reader_next_interval(place->reader, &row), 0);
+        assert_int_equal(row.end_ms, intervals[2].end_ms);
+        assert_true(row.level == 1 && row.sums.n == 20 && row.end_ms - 1000 * (uint64_t)row.sums.elapsed_s < filter.after.end_ms);
+        assert_int_equal(pipeline_reader_next_interval(place->reader, &row), 0);
+        assert_true(row.end_ms == intervals[3].end_ms && row.sums.n == 10);
+        assert_int_equal(pipeline_reader_next_interval(place->reader, &row), READER_END);
+}
+
 /* The salvage of a damaged database may lose the totals of a job, and keep the rows. */
 static void totals_that_were_lost_are_counted_again(void **state) {
         enum { n = 1000 };
@@ -513,6 +546,7 @@ int main(void) {
                 TEST(an_interval_is_stored_once),
                 TEST(a_report_needs_a_job_of_the_sender),
                 TEST(the_oldest_intervals_of_a_long_run_are_merged),
+                TEST(a_page_may_begin_with_the_sum_of_an_interval_of_the_page_before),
                 TEST(totals_that_were_lost_are_counted_again),
                 TEST(series_of_a_job_are_bounded),
                 TEST(a_large_report_is_stored_in_parts),

@@ -58,7 +58,10 @@ typedef struct PipelineFilter {
         uint64_t n_max;              /* of intervals, which bounds the memory for their order; to be set */
 } PipelineFilter;
 
-/* Begins a query of the intervals of a job, by series and time. Intervals that are merged between two queries are not listed twice. */
+/*
+ * Begins a query of the intervals of a job, by series and time. An interval that was merged with later ones since the query that ended with
+ * it is listed again, within their sum. The sum is the first row, and begins before the place; no other interval is listed twice.
+ */
 int pipeline_reader_list_intervals(Reader *reader, const char *job, const PipelineFilter *filter);
 int pipeline_reader_next_interval(Reader *reader, PipelineIntervalRow *ret);
 
