@@ -105,6 +105,13 @@ static void every_removal_is_in_the_array_of_statements(void **state) {
         }
 }
 
+/* SQLite stores the columns of the key first, and salvage reads the columns of a row in their declared order. */
+static void tables_without_rowids_begin_with_the_columns_of_their_key(void **state) {
+        assert_true(ask_place(*state, "SELECT count(*) FROM pragma_table_list WHERE schema = 'main' AND wr") >= 7);
+        assert_int_equal(ask_place(*state, "SELECT count(*) FROM pragma_table_list AS t JOIN pragma_table_info(t.name) AS c"
+                                           " WHERE t.schema = 'main' AND t.wr AND c.pk > 0 AND c.pk <> c.cid + 1"), 0);
+}
+
 /* The linker includes a file with its statements only if one of its functions is used. */
 static void (*const volatile used[])(void) = {
         (void (*)(void))indicator_reader_list, (void (*)(void))job_reader_list, (void (*)(void))job_recovery_read,
@@ -241,6 +248,7 @@ int main(void) {
                 TEST(every_table_index_and_trigger_belongs_to_one_row),
                 TEST(every_table_is_checked_and_keeps_its_rows_by_a_limit_or_by_another_table),
                 TEST(every_removal_is_in_the_array_of_statements),
+                TEST(tables_without_rowids_begin_with_the_columns_of_their_key),
                 TEST(every_statement_has_its_declared_columns),
                 TEST(a_removed_job_takes_its_phases_and_timeline_with_it),
                 TEST(a_new_file_has_the_version_of_its_program),
