@@ -60,7 +60,7 @@ static int open_read_only(const char *path, sqlite3 **ret, Buffer *text) {
 /* --- check --------------------------------------------------------------------------------------- */
 
 static int count_rows(sqlite3 *db, const char *path, Buffer *text) {
-        for (const StoreSubject *const *subject = store_subjects; *subject; subject++)
+        for (const StoreSubject *const *subject = store_subject_list; *subject; subject++)
                 for (const StoreTable *const *table = (*subject)->tables; *table; table++) {
                         scoped(statement_finalizep) sqlite3_stmt *count = NULL;
                         char sql[96];

@@ -10,7 +10,7 @@
 
 #include "store/damage/salvage.h"
 #include "store/schema.h"
-#include "store/store_subjects.h"
+#include "store/subject_states.h"
 #include "util/clock.h"
 #include "util/scoped.h"
 
@@ -66,7 +66,7 @@ static int undo(Database *database) {
 
         r = database_begin(database);
         if (r == 0)
-                r = store_subjects_undo(database);
+                r = subject_states_undo(database);
         if (r == 0)
                 r = database_commit(database);
         if (r == 0)

@@ -44,7 +44,7 @@ static void set_clock(Retention *retention, Database *database) {
 
         (void)expiry_read_note(&retention->expiry, database);
         newest_ms = retention->expiry.noted_ms;
-        for (const StoreSubject *const *subject = store_subjects; retention->expiry.noted_ms == 0 && *subject; subject++)
+        for (const StoreSubject *const *subject = store_subject_list; retention->expiry.noted_ms == 0 && *subject; subject++)
                 for (const StoreTable *const *table = (*subject)->tables; *table; table++) {
                         int64_t ms = 0;
 
@@ -123,7 +123,7 @@ static void add_table(Removable *removable, const StoreTable *table) {
 
 static void find_removable(Removable *ret) {
         *ret = (Removable){};
-        for (const StoreSubject *const *subject = store_subjects; *subject; subject++)
+        for (const StoreSubject *const *subject = store_subject_list; *subject; subject++)
                 for (const StoreTable *const *table = (*subject)->tables; *table; table++)
                         if ((*table)->removal_order > 0)
                                 add_table(ret, *table);

@@ -13,7 +13,7 @@ typedef int (*TableStep)(Database *database, const StoreTable *table);
 static int for_each_table(Database *database, TableStep step) {
         int r = 0;
 
-        for (const StoreSubject *const *subject = store_subjects; r == 0 && *subject; subject++)
+        for (const StoreSubject *const *subject = store_subject_list; r == 0 && *subject; subject++)
                 for (const StoreTable *const *table = (*subject)->tables; r == 0 && *table; table++)
                         r = step(database, *table);
         return r;

@@ -5,7 +5,7 @@
  * Store subject: the data that the store keeps about one subject (jobs, indicators, the node)
  *
  * A subject is a folder with its tables, their statements, the row sets that change them and the readers that query them. One
- * row of type StoreSubject describes the subject for shared code; store_subjects.c lists the subjects, and no other shared file
+ * row of type StoreSubject describes the subject for shared code; subjects/subjects.c lists the subjects, and no other shared file
  * names one.
  */
 
@@ -81,5 +81,5 @@ typedef struct StoreSubject {
         int (*work)(void *state, Database *database, bool *ret_has_more);        /* one step, inside a transaction */
 } StoreSubject;
 
-/* All subjects, which end with NULL. Defined in store/subjects/, since a subject includes this file. */
-extern const StoreSubject *const store_subjects[];
+/* All subjects, which end with NULL. Defined in store/subjects/, so that store/ does not include the folders of its subjects. */
+extern const StoreSubject *const store_subject_list[];

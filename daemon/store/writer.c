@@ -165,7 +165,7 @@ static int interrupt(Writer *writer) {
 
         r = database_begin(&writer->database);
         if (r == 0 && !writer->was_open)
-                r = store_subjects_interrupt(&writer->database);
+                r = subject_states_interrupt(&writer->database);
         if (r == 0)
                 r = schema_touch(&writer->database);
         return r != 0 ? r : database_commit(&writer->database);
@@ -200,7 +200,7 @@ static void condemn(Writer *writer) {
 
         (void)wal_barrier_close(writer->wal.barrier);
         salvage_close(&writer->salvage);
-        store_subjects_forget(writer->subjects);
+        subject_states_forget(writer->states);
         wal_checkpoint_wait(&writer->wal, &writer->database);
         database_close(&writer->database);
         writer->wal = (WalCheckpoint){ .barrier = writer->wal.barrier, .checkpointer = &writer->checkpointer,
@@ -244,13 +244,13 @@ static int apply_all(Writer *writer, RowSet *batch) {
                 if (set->is_refused)
                         continue;
 
-                r = store_subjects_apply(writer->subjects, &writer->database, set);
+                r = subject_states_apply(writer->states, &writer->database, set);
                 if (r == DATABASE_REFUSED)
                         set->is_refused = true;
                 if (r != 0)
                         return r;
         }
-        return store_subjects_flush(writer->subjects, &writer->database);
+        return subject_states_flush(writer->states, &writer->database);
 }
 
 /* One transaction: all of the batch is on disk, or nothing. Without a batch, writes a page to find out whether writing works. */
@@ -262,9 +262,9 @@ static int commit_all(Writer *writer, RowSet *batch, size_t room_bytes, const ch
         if (r == 0)
                 r = retention_make_room(&writer->retention, &writer->database, room_bytes);
         if (r == 0 && writer->is_undo_due)
-                r = store_subjects_undo(&writer->database);
+                r = subject_states_undo(&writer->database);
         if (r == 0 && (writer->is_undo_due || writer->retention.n_removed != n_removed))
-                store_subjects_forget(writer->subjects);
+                subject_states_forget(writer->states);
         if (r == 0)
                 r = batch ? apply_all(writer, batch) : schema_touch(&writer->database);
         if (r == 0)
@@ -275,7 +275,7 @@ static int commit_all(Writer *writer, RowSet *batch, size_t room_bytes, const ch
         }
         keep_failure(writer, r, explanation);
         writer->retention.n_removed = n_removed;
-        store_subjects_forget(writer->subjects);
+        subject_states_forget(writer->states);
         database_rollback(&writer->database);
         return r;
 }
@@ -363,7 +363,7 @@ static void write_batch(Writer *writer, const RowBatch *batch) {
         writer->next.settling_ns = clock_boottime_ns() + IDLE_WAIT_NS;
         writer->next.n_bytes_unsettled += batch->n_bytes;
         writer->next.is_settled = false;
-        writer->next.has_more_work |= store_subjects_take_work(writer->subjects) || writer->retention.n_removed != n_removed;
+        writer->next.has_more_work |= subject_states_take_work(writer->states) || writer->retention.n_removed != n_removed;
 }
 
 /* --- between batches ----------------------------------------------------------------------------- */
@@ -392,7 +392,7 @@ static void remove_some(Writer *writer) {
         if (r != 0)
                 handle_failure(writer, r);
         report_expiry(&writer->report, &writer->retention.expiry.stats);
-        store_subjects_forget(writer->subjects);
+        subject_states_forget(writer->states);
         writer->next.has_more_work |= writer->retention.n_removed != n_removed;
         writer->next.is_settled &= !writer->next.has_more_to_remove;
         writer->next.removal_ns = clock_boottime_ns() + REMOVAL_INTERVAL_NS;
@@ -409,7 +409,7 @@ static int work_in_transaction(Writer *writer, bool *ret_has_more) {
         if (r == 0)
                 r = retention_make_room(&writer->retention, &writer->database, WORK_BYTES);
         if (r == 0)
-                r = store_subjects_work(writer->subjects, &writer->database, ret_has_more);
+                r = subject_states_work(writer->states, &writer->database, ret_has_more);
         return r != 0 ? r : database_commit(&writer->database);
 }
 
@@ -423,14 +423,14 @@ static void work_some(Writer *writer) {
             (!is_idle(writer) && clock_boottime_ns() < writer->next.work_ns))
                 return;
 
-        r = store_subjects_find_work(&writer->database, &has_work);
+        r = subject_states_find_work(&writer->database, &has_work);
         if (r == 0 && has_work)
                 r = work_in_transaction(writer, &has_more);
         if (r != 0) {
                 handle_failure(writer, r);
                 writer->retention.n_removed = n_removed;
         }
-        store_subjects_forget(writer->subjects);
+        subject_states_forget(writer->states);
         writer->next.has_more_work = has_more;
         writer->next.is_settled &= !has_more;
         writer->next.work_ns = clock_boottime_ns() + WORK_INTERVAL_NS;
@@ -463,7 +463,7 @@ static void salvage_some(Writer *writer) {
         writer->next.salvage_ns = is_idle(writer) ? 0 : now_ns + SALVAGE_INTERVAL_NS;
         if (!retention_is_at_limit(&writer->database, &writer->retention, SALVAGE_BYTES))
                 r = salvage_step(&writer->salvage, &writer->database, &has_more);
-        store_subjects_forget(writer->subjects);
+        subject_states_forget(writer->states);
         if (r == 0) {
                 report_salvage(&writer->report, true, writer->salvage.n_rows - n_before, NULL);
                 if (!has_more)
@@ -567,7 +567,7 @@ int writer_init(Writer *writer, Queue *queue, WalBarrier *barrier, Opening *open
         writer->wal.checkpointer = &writer->checkpointer;
         checkpointer_init(&writer->checkpointer, opening->path, opening->is_volatile);
         report_init(&writer->report);
-        return store_subjects_new(&writer->subjects, config->shares);
+        return subject_states_new(&writer->states, config->shares);
 }
 
 int writer_start(Writer *writer) {
@@ -593,7 +593,7 @@ void writer_deinit(Writer *writer) {
         holders_deinit(&writer->holders);
         salvage_close(&writer->salvage);
         database_close(&writer->database);
-        store_subjects_free(writer->subjects);
+        subject_states_free(writer->states);
         report_deinit(&writer->report);
         *writer = (Writer){};
 }

@@ -21,7 +21,7 @@
 #include "store/retention.h"
 #include "store/damage/salvage.h"
 #include "store/store_types.h"
-#include "store/store_subjects.h"
+#include "store/subject_states.h"
 #include "store/wal_checkpoint.h"
 
 /* Times at which work between batches is due; CLOCK_BOOTTIME. */
@@ -35,7 +35,7 @@ typedef struct Writer {
         Queue *queue;      /* borrowed */
         Opening *opening;  /* borrowed */
         Database database; /* without a connection until the database could be opened */
-        StoreSubjects *subjects; /* owned */
+        SubjectStates *states; /* owned */
         Batches batches;
         bool is_undo_due; /* parts of a set that failed must still be removed */
         Retention retention;

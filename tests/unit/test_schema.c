@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The schema: each table belongs to one subject, all statements are valid, and an older file is migrated in place. */
-/* tests: daemon/store/store_subjects.c daemon/store/statement.c */
+/* tests: daemon/store/subject_states.c daemon/store/statement.c */
 
 #include "store_fixture.h"
 
@@ -18,7 +18,7 @@
 /* --- tables -------------------------------------------------------------------------------------- */
 
 static const StoreTable *table_at(size_t i) {
-        for (const StoreSubject *const *subject = store_subjects; *subject; subject++)
+        for (const StoreSubject *const *subject = store_subject_list; *subject; subject++)
                 for (const StoreTable *const *table = (*subject)->tables; *table; table++)
                         if (i-- == 0)
                                 return *table;

@@ -2,7 +2,7 @@
 /* Jobs in the store: begun, ended, amended, and recovered at the start. */
 /* tests: daemon/store/jobs/job_rows.c daemon/store/jobs/job_amend.c daemon/store/jobs/job_parts.c
     daemon/store/jobs/job_recovery.c daemon/store/jobs/job_columns.c
-    daemon/store/jobs/store_jobs.c daemon/store/jobs/phase_leftover.c daemon/store/leftover.c daemon/store/store_subjects.c */
+    daemon/store/jobs/store_jobs.c daemon/store/jobs/phase_leftover.c daemon/store/leftover.c daemon/store/subject_states.c */
 
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/result_reader.h"

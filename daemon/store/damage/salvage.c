@@ -248,7 +248,7 @@ static int put_all(Salvage *salvage, Database *database, const SalvagePlan *plan
 /* --- order of the tables ------------------------------------------------------------------------- */
 
 static const StoreTable *nth_table(size_t n) {
-        for (const StoreSubject *const *subject = store_subjects; *subject; subject++)
+        for (const StoreSubject *const *subject = store_subject_list; *subject; subject++)
                 for (const StoreTable *const *table = (*subject)->tables; *table; table++)
                         if (n-- == 0)
                                 return *table;

@@ -13,7 +13,7 @@
 #include "store/pipelines/store_pipelines.h"
 #include "store/store_subject.h"
 
-const StoreSubject *const store_subjects[] = {
+const StoreSubject *const store_subject_list[] = {
         &store_jobs,
         &store_indicators,
         &store_pipelines,

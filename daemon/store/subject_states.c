@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/subject_states.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+struct SubjectStates {
+        size_t n;
+        void *items[]; /* owned; by the order of store_subject_list */
+};
+
+/* --- states -------------------------------------------------------------------------------------- */
+
+int subject_states_new(SubjectStates **ret, struct Shares *shares) {
+        scoped(subject_states_freep) SubjectStates *states = NULL;
+        size_t n = 0;
+        int r = 0;
+
+        while (store_subject_list[n])
+                n++;
+        states = calloc(1, sizeof(*states) + n * sizeof(states->items[0]));
+        if (!states)
+                return -ENOMEM;
+
+        states->n = n;
+        for (size_t i = 0; r == 0 && i < n; i++)
+                if (store_subject_list[i]->new_state)
+                        r = store_subject_list[i]->new_state(&states->items[i], shares);
+        if (r < 0)
+                return r;
+
+        *ret = TAKE(states);
+        return 0;
+}
+
+SubjectStates *subject_states_free(SubjectStates *states) {
+        if (!states)
+                return NULL;
+
+        for (size_t i = 0; i < states->n; i++)
+                if (states->items[i])
+                        store_subject_list[i]->free_state(states->items[i]);
+        free(states);
+        return NULL;
+}
+
+/* --- for the writer ------------------------------------------------------------------------------ */
+
+static bool has_kind(const StoreSubject *subject, const RowKind *kind) {
+        const RowKind *const *next = subject->kinds;
+
+        while (*next && *next != kind)
+                next++;
+        return *next;
+}
+
+int subject_states_apply(SubjectStates *states, Database *database, RowSet *set) {
+        size_t i = 0;
+        int r;
+
+        while (i < states->n && !has_kind(store_subject_list[i], set->kind))
+                i++;
+        assert(i < states->n);
+
+        set->made = rowset_free(set->made);
+        r = set->kind->apply(set, database, states->items[i]);
+        for (i = 0; r == 0 && i < states->n; i++)
+                if (store_subject_list[i]->follow)
+                        r = store_subject_list[i]->follow(states->items[i], database, set);
+        return r;
+}
+
+int subject_states_flush(SubjectStates *states, Database *database) {
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < states->n; i++)
+                if (store_subject_list[i]->flush)
+                        r = store_subject_list[i]->flush(states->items[i], database);
+        return r;
+}
+
+void subject_states_forget(SubjectStates *states) {
+        for (size_t i = 0; i < states->n; i++)
+                if (store_subject_list[i]->forget)
+                        store_subject_list[i]->forget(states->items[i]);
+}
+
+int subject_states_undo(Database *database) {
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && store_subject_list[i]; i++)
+                if (store_subject_list[i]->undo)
+                        r = store_subject_list[i]->undo(database);
+        return r;
+}
+
+int subject_states_interrupt(Database *database) {
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && store_subject_list[i]; i++)
+                if (store_subject_list[i]->interrupt)
+                        r = store_subject_list[i]->interrupt(database);
+        return r;
+}
+
+bool subject_states_take_work(SubjectStates *states) {
+        bool has_work = false;
+
+        for (size_t i = 0; i < states->n; i++)
+                if (store_subject_list[i]->take_work)
+                        has_work |= store_subject_list[i]->take_work(states->items[i]);
+        return has_work;
+}
+
+int subject_states_find_work(Database *database, bool *ret_has_work) {
+        bool has_work = false;
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && !has_work && store_subject_list[i]; i++)
+                if (store_subject_list[i]->find_work)
+                        r = store_subject_list[i]->find_work(database, &has_work);
+        if (r == 0)
+                *ret_has_work = has_work;
+        return r;
+}
+
+int subject_states_work(SubjectStates *states, Database *database, bool *ret_has_more) {
+        bool has_more = false;
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < states->n; i++)
+                if (store_subject_list[i]->work) {
+                        bool has_more_of_it = false;
+
+                        r = store_subject_list[i]->work(states->items[i], database, &has_more_of_it);
+                        has_more |= has_more_of_it;
+                }
+        if (r == 0)
+                *ret_has_more = has_more;
+        return r;
+}
