@@ -6,7 +6,10 @@
 
 #define STEP_INDICATORS 256U
 
-/* Names that are still to be read behind (name, component, uid); last_name: the name, or the highest possible number for all names. */
+/*
+ * Names whose indicators behind (name, component, uid) do not have their shapes yet. last_name: the name, or the highest possible number
+ * for all names.
+ */
 const StoreTable reshaping_table = {
         .name = "reshaping",
         .schema =

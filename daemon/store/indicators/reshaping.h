@@ -28,13 +28,13 @@
         " ORDER BY m.name = '" MODEL_ANY_NAME "', m.component IS NULL, m.is_declared DESC, m.owner LIMIT 1"
 
 /*
- * Gives the indicators of a name (NULL: of all names) their shapes, now or later. *n_now: the number that may be read now, which is
- * decremented. 0 or an outcome of database.h, as below.
+ * Gives the indicators of a name (NULL: of all names) their shapes, now or later. *n_now: number of indicators that may be updated at
+ * once, which is decremented. 0 or an outcome of database.h, as below.
  */
 int reshaping_begin(Database *database, const Field *name, size_t *n_now);
-/* Checks whether indicators remain to be read. */
+/* Checks whether indicators remain that do not have their shapes yet. */
 int reshaping_find(Database *database, bool *ret_has_work);
-/* Reads the next of them, of the name that waits longest. */
+/* Gives the next of them their shapes, some of the name that has waited longest. */
 int reshaping_step(Database *database);
 
 extern const StoreTable reshaping_table;
