@@ -29,7 +29,7 @@ typedef enum StoredAgain {
         STORED_AGAIN_UNCHANGED,
         STORED_AGAIN_COMPLETED,
         STORED_AGAIN_REPLACED,
-        STORED_AGAIN_DIFFERS, /* the result has another one, which stays */
+        STORED_AGAIN_DIFFERS, /* the result has another specification or stack, which is kept */
 } StoredAgain;
 
 /*

@@ -108,7 +108,7 @@ STATEMENT meter_salvage = { "INSERT OR IGNORE INTO meter VALUES (?1, ?2, ?3, ?4)
 
 /* --- tables -------------------------------------------------------------------------------------- */
 
-/* Average size of a job with its phases in the table `holder`, and its texts beyond what fits into it: these may have 20 KiB. */
+/* Average size of a job with its phases in the table `holder`. It includes 2 KiB of command and labels; longer texts are added. */
 #define JOB_SIZE(row) \
         "(4096 + max(0, length(CAST(" row ".command AS BLOB)) + length(CAST(" row ".labels AS BLOB)) - 2048)" \
         " + 1024 * min(" row ".n_phases, 100000))"

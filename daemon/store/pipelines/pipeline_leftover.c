@@ -8,7 +8,7 @@
 /* ?1 of retention counts rows of the size of a result, with its indexes; an interval has no index. */
 #define LEFTOVER(n) "SELECT job, " n " FROM pipeline_leftover"
 STATEMENT leftover_remove = { LEFTOVER("4 * ?1") " ORDER BY job LIMIT 1", N_LEFTOVER_COLUMNS };
-/* The rows belong to nobody any more: whose rows would be removed, ?2, does not matter. */
+/* The rows have no user any more: ?2, the user, is ignored. */
 STATEMENT leftover_remove_of_user = { LEFTOVER("4 * ?1") " WHERE ?2 IS NOT NULL ORDER BY job LIMIT 1", N_LEFTOVER_COLUMNS };
 STATEMENT leftover_work = { LEFTOVER(STEP_ROWS) " ORDER BY job LIMIT 1", N_LEFTOVER_COLUMNS };
 STATEMENT leftover_first = { "SELECT ifnull(min(job), 0) FROM pipeline_leftover", 1 };

@@ -11,7 +11,7 @@
 #include "store/database.h"
 #include "util/json.h"
 
-/* A job with more stages than any real pipeline has none: the store, and then the loop, would be busy with its results for seconds. */
+/* Derived numbers are not computed for a job with more stages: the writer, and then the loop, would need seconds for its results. */
 #define PIPELINE_NUMBERS_STAGES_MAX 200
 
 /* Stages of all pipelines of a job, in order. */
