@@ -101,6 +101,11 @@ class KpiAck(TestCase):
         self.kpi("ack", "PiMatmul.rate", user=NOBODY)
         self.assertEqual(self.regress(user=NOBODY)[512]["verdict"], "inline")
 
+        # With a level of both, the user removes the own one.
+        self.assertEqual(self.kpi("ack", "--remove", "PiMatmul.rate", user=NOBODY), "PiMatmul.rate (-): no longer accepted\n")
+        self.assertRegex(self.kpi("ack", "--list", user=NOBODY), r" root +all\n$")
+        self.assertEqual(self.kpi("ack", "--remove", "PiMatmul.rate"), "PiMatmul.rate (-): no longer accepted\n")
+
 
 if __name__ == "__main__":
     unittest.main()

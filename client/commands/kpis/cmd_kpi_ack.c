@@ -240,7 +240,7 @@ static int list(const CommandLine *line) {
         return grid_print(&grid, line->global.no_color);
 }
 
-/* True if the level is of the KPI, whose indicator may be left out, and has the conditions of the command line, if any. */
+/* Returns true if the level is of the KPI, whose indicator may be left out, and has the conditions of the command line, if any. */
 static bool is_named(const Value *level, const CommandLine *line) {
         const KpiAckOptions *options = line->options;
         const char *kpi = answer_text(level, "kpi"), *given = line->arguments[0], *dot = strchr(kpi, '.');
@@ -252,36 +252,53 @@ static bool is_named(const Value *level, const CommandLine *line) {
         return is_same && (strcmp(kpi, given) == 0 || (dot && strcmp(dot + 1, given) == 0));
 }
 
+/* Returns true if the user has a level of the KPI: a level for all users is then not removed, which only an administrator can do. */
+static bool has_own(const Value *levels, const CommandLine *line) {
+        for (size_t i = 0; i < answer_length(levels); i++)
+                if (!answer_flag(&levels->items[i], "for_all") && is_named(&levels->items[i], line))
+                        return true;
+        return false;
+}
+
+/* Writes a line for each level that it removes. */
+static int remove_named(const CommandLine *line, Courier *courier, const Value *levels, Buffer *out) {
+        bool is_own = has_own(levels, line);
+        Delivery delivery;
+        int r;
+
+        for (size_t i = 0; i < answer_length(levels); i++) {
+                const Value *level = &levels->items[i];
+
+                if (!is_named(level, line) || (is_own && answer_flag(level, "for_all")))
+                        continue;
+                r = deliver_model_removal(courier, ACCEPTED_LEVEL_NAME, answer_text(level, "key"), &delivery);
+                if (r != 0)
+                        return explain(courier, &delivery, answer_text(level, "kpi"), "removed", r);
+                buffer_printf(out, "%s (", answer_text(level, "kpi"));
+                put_where(level, out);
+                buffer_puts(out, "): no longer accepted\n");
+        }
+        return EXIT_DONE;
+}
+
 static int remove_all(const CommandLine *line) {
         const KpiAckOptions *options = line->options;
         scoped(api_query_deinit) ApiQuery query = {};
         scoped(deliver_courier_deinit) Courier courier;
         scoped(buffer_deinit) Buffer out = {};
-        const Value *levels;
-        Delivery delivery;
-        int r;
+        int r, printed;
 
         deliver_courier_init(&courier, line->global.socket, options->timeout_ns);
         r = api_query_open(&query, &line->global, LEVELS_PATH);
         if (r != EXIT_DONE)
                 return r;
-        levels = value_get(query.answer, "accepted");
-        for (size_t i = 0; i < answer_length(levels); i++) {
-                const Value *level = &levels->items[i];
-                scoped(buffer_deinit) Buffer where = {};
-
-                if (!is_named(level, line))
-                        continue;
-                r = deliver_model_removal(&courier, ACCEPTED_LEVEL_NAME, answer_text(level, "key"), &delivery);
-                if (r != 0)
-                        return explain(&courier, &delivery, answer_text(level, "kpi"), "removed", r);
-                put_where(level, &where);
-                buffer_printf(&out, "%s (%s): no longer accepted\n", answer_text(level, "kpi"), where.text ?: "");
+        r = remove_named(line, &courier, value_get(query.answer, "accepted"), &out);
+        if (r == EXIT_DONE && out.n == 0) {
+                message_print("no level of %s is accepted; perfctl kpi ack --list shows all", line->arguments[0]);
+                return EXIT_FAILED;
         }
-        if (out.n > 0)
-                return output_print(&out);
-        message_print("no level of %s is accepted; perfctl kpi ack --list shows all", line->arguments[0]);
-        return EXIT_FAILED;
+        printed = output_print(&out);
+        return r == EXIT_DONE ? printed : r;
 }
 
 static int kpi_ack_run(const CommandLine *line) {
