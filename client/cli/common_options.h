@@ -91,10 +91,9 @@ OptionParse option_parse_job_id, option_parse_label, option_parse_condition;
 #define OPTION_ROW_COUNT(type, member) { "count", 'c', "N", "Stop after N updates", OPTION_COUNT(type, member, 1, INT64_MAX) }
 #define OPTION_ROW_PRODUCER(type, member) \
         { "producer", 0, "PRODUCER", "Name and version of the library that measured, such as spdl=0.8", OPTION_TEXT(type, member) }
-/* The arguments are the second half of the row: OPTION_NAME() or OPTION_CHOICE(), and a default. */
+/* The arguments are the second half of the row: OPTION_NAME(), OPTION_CHOICE() or OPTION_LIST(), and a default. */
 #define OPTION_ROW_METHOD(...) { "method", 0, "METHOD", "Method of the analysis", __VA_ARGS__ }
 #define OPTION_ROW_DIRECTION(...) { "direction", 0, "WHICH", "Which values are better", __VA_ARGS__ }
-#define OPTION_ROW_ACROSS(type, member) \
-        { "across", 0, "WHAT,…", "Compare results that differ in WHAT, such as hardware", OPTION_LIST(type, member) }
+#define OPTION_ROW_ACROSS(...) { "across", 0, "WHAT,…", "Compare results that differ in WHAT", __VA_ARGS__ }
 #define OPTION_ROW_FORMAT(type, member, first, ...) \
         { "format", 'f', "FORMAT", "Output format", OPTION_CHOICE(type, member, first, __VA_ARGS__), .initial = first }

@@ -241,6 +241,7 @@ two_wait_seconds{component="c",uid="UID",size="4"} 2
         versions = json.loads(self.perfctl("kpi", "regress", "tokens_per_second.tokens_per_second", "--json", "--compare-by",
                                            "model_name", "--where", "model_name!=none", "--across", "hardware").stdout)["kpis"]
         self.assertEqual([kpi["version"] for kpi in versions], ["granite"])
+        self.assertIn("expects hardware, not 'component'", self.perfctl("kpi", "regress", "--across", "component", status=2).stderr)
 
     def test_a_parameter_has_its_name_before_a_label(self):
         for size, label in ((1, 7), (2, 8)):

@@ -30,7 +30,7 @@ static const Option options_table[] = {
         OPTION_ROW_DIRECTION(OPTION_CHOICE(IndicatorRankOptions, direction, "higher", "lower")),
         { "confidence", 0, "P", "Confidence of intervals, 0.5 to 0.999", OPTION_TEXT(IndicatorRankOptions, confidence), .initial = "0.95" },
         { "hold", 0, "KEY,…", "Compare only results with equal KEY, such as package.numpy", OPTION_LIST(IndicatorRankOptions, hold) },
-        OPTION_ROW_ACROSS(IndicatorRankOptions, across),
+        OPTION_ROW_ACROSS(OPTION_LIST(IndicatorRankOptions, across)),
         OPTION_ROW_JSON(IndicatorRankOptions, json),
         {},
 };

@@ -17,8 +17,8 @@
 
 typedef struct KpiRegressOptions {
         SelectionOptions selection;
-        OptionTexts compare_by, ignore, across;
-        const char *current, *order, *method, *direction, *fdr, *format, *summary;
+        OptionTexts compare_by, ignore;
+        const char *across, *current, *order, *method, *direction, *fdr, *format, *summary;
         KpiGate gate;
         OptionTexts ignore_entry; /* each KEY=VALUE,… */
         bool compat, json;
@@ -39,7 +39,7 @@ static const Option options_table[] = {
         { "ignore", 0, "KEY,…", "Parameters that may differ in a history", OPTION_LIST(KpiRegressOptions, ignore) },
         { "ignore-entry", 0, "LIST", "Leave out results with KEY=VALUE,VALUE; may be repeated",
           OPTION_TEXTS(KpiRegressOptions, ignore_entry, IGNORED_ENTRIES_MAX, parse_entry) },
-        OPTION_ROW_ACROSS(KpiRegressOptions, across),
+        OPTION_ROW_ACROSS(OPTION_CHOICE(KpiRegressOptions, across, "hardware")),
         { "order", 0, "HOW", "Order of versions", OPTION_NAME(KpiRegressOptions, order, history_order_names), .initial = "semver" },
         OPTION_ROW_METHOD(OPTION_NAME(KpiRegressOptions, method, judge_method_names), .initial = "perfd"),
         OPTION_ROW_DIRECTION(OPTION_NAME(KpiRegressOptions, direction, judge_direction_names)),
@@ -204,7 +204,7 @@ static void put_path(const CommandLine *line, Buffer *path) {
         for (size_t i = 0; i < options->ignore_entry.n; i++)
                 indicator_path_put(path, "ignore_entry", options->ignore_entry.items[i]);
         indicator_path_put(path, "compat", options->compat ? "true" : NULL);
-        indicator_path_put_list(path, "across", &options->across);
+        indicator_path_put(path, "across", options->across);
         indicator_path_put(path, "order", options->order);
         indicator_path_put(path, "method", options->method);
         indicator_path_put(path, "direction", options->direction);
