@@ -51,7 +51,7 @@ static int read_table(SpdlTable *table, int fd, const SpdlFileOptions *options, 
         if (r < 0)
                 return r == -ENOMEM ? r : refuse(ret_error, "%s", strerrordesc_np(-r));
         if (is_database(text.text ?: "", text.n))
-                return refuse(ret_error, "a database cannot be read from standard input: pass the name of its file");
+                return refuse(ret_error, "a database must be a regular file, not a pipe");
         r = (is_export(&text) ? spdl_export_read : spdl_log_read)(table, &text, ret_error);
         if (r == 0 && (options->needs_times || spdl_table_has_times(table)))
                 r = spdl_table_order(table, options->begin_s, ret_error);

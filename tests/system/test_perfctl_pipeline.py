@@ -166,7 +166,7 @@ class Pipeline(unittest.TestCase):
     def test_errors_name_the_place(self):
         for text, stdin in (
                 ("standard input: line 1, column 2: ", "{]"), ("neither a database or a JSON object", "[]"),
-                ("neither a database or a JSON object", ""), ("a database cannot be read from standard input", "SQLite format 3\0"),
+                ("neither a database or a JSON object", ""), ("a database must be a regular file, not a pipe", "SQLite format 3\0"),
                 ("neither a database or a JSON object", "Processed 5 items in 1.0 [sec]\n] Completed 5 tasks (0 failed)\n"),
                 ("no member is a stage", "{}"), ("expected one JSON object", minutes() + minutes()),
                 ("stage '1:work', tasks, interval 3: \"ave_time\" is -1, expected 0 to", minutes(**{"1:work_ave_time": [1, 1, -1, 1]})),
