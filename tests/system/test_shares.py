@@ -121,6 +121,7 @@ class Queries(harness.TestCase):
         self.assertEqual(daemon.metrics()['perfd_quota_refused_total{resource="queries"}'], answers.count(429))
         text = daemon.perfctl("quota", "--all").stdout
         self.assertRegex(text, rf"uid {os.getuid()} +queries +\d+ +\d+ +{answers.count(429)} ")
+        self.assertIn("--all and --user cannot be combined", daemon.perfctl("quota", "--all", "--user", "root").stderr)
 
     def test_stopping_answers_the_queries_that_wait(self):
         daemon = self.start()

@@ -21,7 +21,7 @@ static const Option options_table[] = {
         {},
 };
 
-/* 0; or EXIT_USAGE after a message. */
+/* Returns 0, or EXIT_USAGE after a message. */
 static int find_uid(const char *text, uint64_t *ret) {
         const struct passwd *entry;
 
@@ -38,7 +38,7 @@ static int find_uid(const char *text, uint64_t *ret) {
         return 0;
 }
 
-/* A time, or "never". */
+/* Writes a time, or "never". */
 static void put_minute(Grid *grid, const Value *held, const char *key) {
         if (value_get_given(held, key))
                 grid_minute(grid, answer_time(held, key));
@@ -115,6 +115,8 @@ static int quota_run(const CommandLine *line) {
         uint64_t uid;
         int r;
 
+        if (options->all && options->user)
+                return command_refuse(line->command->name, "--all and --user cannot be combined");
         r = find_uid(options->user, &uid);
         if (r != 0)
                 return r;
