@@ -20,7 +20,7 @@ static const char usage[] =
         "  --root DIR         read proc and sys under DIR\n"
         "  --db check [FILE]  check the database, or FILE (perfd may be running)\n"
         "  --db backup FILE   copy the database to FILE\n"
-        "  --db salvage DAMAGED FILE  move the readable rows of a damaged database to a new FILE\n"
+        "  --db salvage DAMAGED FILE  copy the readable rows of a damaged database to a new FILE\n"
         "  --version          print the version and exit\n"
         "  -h, --help         print this and exit\n"
         "\n"

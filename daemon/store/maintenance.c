@@ -203,7 +203,7 @@ int maintenance_salvage(const char *damaged, const char *target, Buffer *text) {
         if (r == 0)
                 r = move_rows(&salvage, &database);
         if (r == 0)
-                buffer_printf(text, "%s: %lu rows moved to %s\n", damaged, (unsigned long)salvage.n_rows, target);
+                buffer_printf(text, "%s: %lu rows copied to %s\n", damaged, (unsigned long)salvage.n_rows, target);
         else
                 r = fail_of(text, target, database.db);
         salvage_close(&salvage);

@@ -6,7 +6,7 @@ const Command cmd_db_check = {
         .name = "db check",
         .arguments = "[FILE]",
         .summary = "Check the database for damage",
-        .help = "Reads all pages of the database, or of FILE, and prints all errors. Exits with 1 if there are any.",
+        .help = "Reads all pages of the database, or of FILE, and prints the first 20 errors. Exits with 1 if there are any.",
         .examples = { "perfctl db check", "perfctl db check perfd.db.salvaged-2026-11-22T14:00:00Z" },
         COMMAND_OPTIONS(DbProgramOptions, db_program_options),
         .n_arguments_max = 1,

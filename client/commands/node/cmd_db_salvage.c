@@ -5,7 +5,7 @@
 const Command cmd_db_salvage = {
         .name = "db salvage",
         .arguments = "DAMAGED FILE",
-        .summary = "Move the readable rows of a damaged database to a new one",
+        .summary = "Copy the readable rows of a damaged database to a new one",
         .help = "Reads DAMAGED page by page, and skips damaged pages. perfd does this automatically with its own database.",
         .examples = { "perfctl db salvage perfd.db.damaged-2026-11-22T14:00:00Z new.db" },
         COMMAND_OPTIONS(DbProgramOptions, db_program_options),
