@@ -81,6 +81,7 @@ class KpiAck(TestCase):
         self.assertIn("no runs of PiMatmul to accept", self.kpi("ack", "PiMatmul", "-w", "matrix_size=7", status=1))
         self.assertIn("missing argument KPI", self.kpi("ack", status=2))
         self.assertIn("--list takes no KPI", self.kpi("ack", "--list", "PiMatmul", status=2))
+        self.assertIn("cannot be combined with --where, --note or --remove", self.kpi("ack", "--list", "--remove", status=2))
         self.assertIn("matrix_size=1024", self.kpi("ack", "--remove", "--where", "matrix_size=1024", "PiMatmul"))
 
     def test_a_user_accepts_for_own_questions_and_an_administrator_for_all(self):

@@ -307,7 +307,7 @@ static int kpi_ack_run(const CommandLine *line) {
         if (options->list != (line->n_arguments == 0))
                 return command_refuse(line->command->name, options->list ? "--list takes no KPI" : "missing argument KPI");
         if (options->list && (options->remove || options->note || options->where.n > 0))
-                return command_refuse(line->command->name, "--list takes no option other than --json");
+                return command_refuse(line->command->name, "--list cannot be combined with --where, --note or --remove");
         if (options->json && !options->list)
                 return command_refuse(line->command->name, "--json requires --list");
         if (options->remove && options->note)
@@ -321,7 +321,7 @@ const Command cmd_kpi_ack = {
         .summary = "Accept the new level of a KPI",
         .help = "Later runs of the KPI are compared with the level of its newest run, and no longer with the runs before that level. A "
                 "level that an administrator accepts applies to the verdicts of all users, any other level only to the verdicts of this "
-                "user. KPI has the same form as in perfctl kpi regress.",
+                "user. KPI has the same form as in perfctl kpi show.",
         .examples = { "perfctl kpi ack PiMatmul.rate --note 'slower, but exact'", "perfctl kpi ack PiMatmul -w matrix_size=512",
                       "perfctl kpi ack --list", "perfctl kpi ack --remove PiMatmul.rate" },
         COMMAND_OPTIONS(KpiAckOptions, options_table),

@@ -252,11 +252,12 @@ static int kpi_regress_run(const CommandLine *line) {
 
 const Command cmd_kpi_regress = {
         .name = "kpi regress",
-        .arguments = "[KPI|PATTERN]",
+        .arguments = "[KPI]",
         .summary = "Judge whether the newest version changed a result",
         .help = "Compares the runs of indicators over versions, separately for each component, hardware and set of parameters, and prints "
-                "a verdict for each result that a model declares. KPI is an indicator, INDICATOR.RESULT, or a pattern such as '*.rate'; "
-                "without KPI, all results are judged. Exits with 4 if --fail-on lists a verdict.",
+                "a verdict for each result that a model declares. KPI is an indicator, INDICATOR.RESULT, a result that only one "
+                "indicator declares, or a pattern such as '*.rate'; without KPI, all results are judged. Exits with 4 if --fail-on lists "
+                "a verdict.",
         .examples = { "perfctl kpi regress PiMatmul", "perfctl kpi regress PiMatmul.rate --current 2.4.0",
                       "perfctl kpi regress PiMatmul --fail-on regression,no-verdict", "perfctl kpi regress --allow-failures 1% '*.rate'" },
         COMMAND_OPTIONS(KpiRegressOptions, options_table),
