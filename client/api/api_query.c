@@ -225,7 +225,7 @@ static int add_page(ApiQuery *query, Buffer *rows) {
         const char *begin, *end;
         int r;
 
-        buffer_printf(&path, "%s&page=%s", query->path.text, answer_text(query->answer, "next"));
+        buffer_printf(&path, "%s?page=%s", query->path.text, answer_text(query->answer, "next"));
         r = buffer_error(&path) < 0 ? command_fail(-ENOMEM) : api_query_ask(query, path.text);
         if (r != EXIT_DONE)
                 return r;

@@ -33,7 +33,7 @@ void stage_changes_deinit(StageChanges *changes);
 
 /* Maximum number of requested intervals. */
 #define STAGE_CHANGES_INTERVALS_MAX 50000U
-#define STAGE_CHANGES_PATH "/pipeline/intervals?limit=50000" /* for each page */
+#define STAGE_CHANGES_PATH "/pipeline/intervals"
 /* Finds the changes in the answer of this path below /api/v1/jobs/{id}. The first interval of a stage does not count. 0 or -ENOMEM. */
 int stage_changes_find(StageChanges *ret, const Value *answer);
 

@@ -6,7 +6,7 @@
 #include "client/spdl/spdl_database.h"
 #include "document/value.h"
 
-#define SPDL_DATABASE_EVENTS_PATH "/pipeline/events?limit=200000"
+#define SPDL_DATABASE_EVENTS_PATH "/pipeline/events"
 
 /* Answers of perfd to /api/v1/jobs/{id}/pipeline/intervals and events. */
 typedef struct SpdlRows {

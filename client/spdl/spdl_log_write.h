@@ -8,8 +8,9 @@
 #include "document/value.h"
 #include "util/buffer.h"
 
+/* Maximum number of requested intervals. */
 #define SPDL_LOG_INTERVALS_MAX 200000U
-#define SPDL_LOG_PATH "/pipeline/intervals?limit=200000" /* for each page */
+#define SPDL_LOG_PATH "/pipeline/intervals"
 
 /*
  * Writes a line for each interval in the answer of this path below /api/v1/jobs/{id}, in the order of time. A percentile that was not

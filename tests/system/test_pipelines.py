@@ -443,7 +443,7 @@ class Pipelines(harness.TestCase):
                     stage = request.pipeline_report.stages.add(stage=f"0:{i}:stage{i}[4]", time_ms=1000 * (BEGIN_S + k))
                     stage.tasks.elapsed, stage.tasks.num_tasks, stage.tasks.ave_time = 1, 10, 0.01
                 self.assert_status(client.call(request), "OK")
-        path, seen, page, texts = "/api/v1/jobs/train/pipeline/intervals?limit=200000", [], "", []
+        path, seen, page, texts = "/api/v1/jobs/train/pipeline/intervals", [], "", []
         while page is not None:
             answer = daemon.get(path + (f"&page={page}" if page else ""))
             texts.append(daemon.get(path + "&format=csv" + (f"&page={page}" if page else "")))
