@@ -219,7 +219,10 @@ int api_query_open_job(ApiQuery *query, const GlobalOptions *global, const char 
         return status == 404 && job ? open_named(query, job, below) : refuse(query, status);
 }
 
-/* Adds the rows of the next page behind those of *rows, which is JSON up to the end of the list, and becomes the answer of both. */
+/*
+ * Adds the rows of the next page behind those of *rows, which is JSON up to the end of the list, and becomes the answer of both. The list
+ * lies between the first and the last bracket of each page.
+ */
 static int add_page(ApiQuery *query, Buffer *rows) {
         scoped(buffer_deinit) Buffer path = {};
         const char *begin, *end;
