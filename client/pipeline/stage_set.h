@@ -11,6 +11,8 @@
 #include "pipeline/pipeline_job.h"
 #include "pipeline/pipeline_stage.h"
 
+#define STAGE_SET_THREADS_MAX 65536U
+
 typedef struct StageSet {
         PipelineStage *stages; /* owned; in the order of pipeline and position */
         size_t n;

@@ -9,8 +9,7 @@
 #include "pipeline/pipeline_report.h"
 #include "util/parse.h"
 
-#define THREADS_MAX   65536
-#define GPUS_MAX      1024
+#define GPUS_MAX 1024
 
 /* Member of PipelineSums in each part; NULL: the part does not have it. */
 typedef struct SumMember {
@@ -74,7 +73,7 @@ int stored_stages_read(const Value *answer, StageSet *ret) {
         double n_threads = number(value_get_given(answer, "description"), "threads");
         size_t n = list && list->type == VALUE_LIST ? list->n_items : 0;
 
-        *ret = (StageSet){ .n_threads = n_threads <= THREADS_MAX ? (unsigned)n_threads : 0, .job = pipeline_job_unknown() };
+        *ret = (StageSet){ .n_threads = n_threads <= STAGE_SET_THREADS_MAX ? (unsigned)n_threads : 0, .job = pipeline_job_unknown() };
         read_first_batch(value_get_given(answer, "first_batch"), ret);
         ret->stages = calloc(n + 1, sizeof(*ret->stages));
         if (!ret->stages)

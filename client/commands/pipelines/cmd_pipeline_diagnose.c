@@ -19,8 +19,6 @@
 #include "util/json.h"
 #include "util/parse.h"
 
-#define THREADS_MAX 65536U
-
 typedef struct PipelineDiagnoseOptions {
         const char *producer; /* NULL: not given */
         const char *measure;  /* measure in the files; NULL: statistics of stages */
@@ -31,7 +29,7 @@ typedef struct PipelineDiagnoseOptions {
 static const Option options_table[] = {
         OPTION_ROW_PRODUCER(PipelineDiagnoseOptions, producer),
         { "threads", 0, "N", "Threads of the pool that the stages share (0: unknown)", .initial = "0",
-          OPTION_COUNT(PipelineDiagnoseOptions, threads, 0, THREADS_MAX) },
+          OPTION_COUNT(PipelineDiagnoseOptions, threads, 0, STAGE_SET_THREADS_MAX) },
         { "measure", 0, "MEASURE", "Measure of each rank in the files",
           OPTION_NAME(PipelineDiagnoseOptions, measure, pipeline_measure_names) },
         OPTION_ROW_JSON(PipelineDiagnoseOptions, json),
