@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/commands/indicators/model_change.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "client/cli/command.h"
 #include "client/cli/message.h"
+#include "client/commands/delivery_failure.h"
 
 const Option model_change_options[] = {
         OPTION_ROW_TIMEOUT(ModelChangeOptions, timeout_ns),
@@ -21,16 +21,9 @@ static const char *place_of(const Complaint *complaint) {
 
 int model_change_refuse(const Courier *courier, const Delivery *delivery, const char *name, const char *change, int outcome) {
         const Complaint *complaint = &delivery->reply.complaint;
-        char reason[DELIVERY_TEXT_MAX];
 
-        assert(outcome != 0);
-        if (outcome < 0)
-                return command_fail(outcome);
-        if (outcome != DELIVERY_REFUSED) {
-                delivery_explain(delivery, courier, reason);
-                message_print("%s", reason);
-                return delivery->error < 0 ? EXIT_UNREACHABLE : EXIT_FAILED;
-        }
+        if (outcome != DELIVERY_REFUSED)
+                return delivery_failure_print(delivery, courier, outcome);
 
         if (delivery->reply.status == STATUS_UNSUPPORTED)
                 message_print("the model of %s was not %s: this version of perfd does not support it", name, change);

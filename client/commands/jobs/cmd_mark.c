@@ -6,6 +6,7 @@
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
+#include "client/commands/delivery_failure.h"
 #include "client/commands/jobs/phase_mark.h"
 
 typedef struct MarkOptions {
@@ -58,7 +59,7 @@ static int mark_run(const CommandLine *line) {
                 message_print("perfd does not respond; the mark may not be recorded");
         else
                 message_print("%s", reason);
-        return r > 0 && delivery.error < 0 ? EXIT_UNREACHABLE : EXIT_FAILED;
+        return delivery_failure_status(&delivery, r);
 }
 
 const Command cmd_mark = {

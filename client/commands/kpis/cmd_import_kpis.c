@@ -7,6 +7,7 @@
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
+#include "client/commands/delivery_failure.h"
 #include "client/deliver/deliver.h"
 #include "client/import/kpi_documents.h"
 #include "client/wire/id.h"
@@ -173,16 +174,6 @@ static void compare_model(const KpiImport *import, const Value *declaration) {
         }
 }
 
-static int explain(const Delivery *delivery, const Courier *courier, int outcome) {
-        char reason[DELIVERY_TEXT_MAX];
-
-        if (outcome < 0)
-                return command_fail(outcome);
-        delivery_explain(delivery, courier, reason);
-        message_print("%s", reason);
-        return delivery->error < 0 ? EXIT_UNREACHABLE : EXIT_FAILED;
-}
-
 /* Registers the user's own model, unless there is one. */
 static int provide_model(KpiImport *import, const CommandLine *line, Courier *courier) {
         scoped(api_query_deinit) ApiQuery query = {};
@@ -210,7 +201,7 @@ static int provide_model(KpiImport *import, const CommandLine *line, Courier *co
                 return command_fail(r);
         r = deliver_models(courier, &declaration, 1, &delivery);
         if (r != 0)
-                return explain(&delivery, courier, r);
+                return delivery_failure_print(&delivery, courier, r);
         message_print("registered a model of %s from the file", import->options->name);
         return EXIT_DONE;
 }
@@ -224,7 +215,7 @@ static int send_items(const KpiImport *import, Courier *courier) {
 
         r = deliver(courier, &(Batch){ .items = import->items, .n_items = import->n_items }, &delivery);
         if (r != 0)
-                return explain(&delivery, courier, r);
+                return delivery_failure_print(&delivery, courier, r);
 
         /* names the completed or replaced members, or the first difference from the stored result */
         if (delivery.n_duplicate > 0 && !strstr(delivery.reply.complaint.text, "nothing changed"))

@@ -9,6 +9,7 @@
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
+#include "client/commands/delivery_failure.h"
 #include "client/deliver/deliver.h"
 #include "client/kpi/kpi_report.h"
 #include "document/accepted_level.h"
@@ -39,19 +40,13 @@ static const Option options_table[] = {
 
 static int explain(const Courier *courier, const Delivery *delivery, const char *kpi, const char *change, int outcome) {
         const Reply *reply = &delivery->reply;
-        char reason[DELIVERY_TEXT_MAX];
 
-        if (outcome < 0)
-                return command_fail(outcome);
-        if (outcome == DELIVERY_REFUSED) {
-                message_print("the level of %s was not %s: %s", kpi, change,
-                              reply->status == STATUS_DENIED ? "an administrator accepted the level; only an administrator can remove it" :
-                              reply->complaint.text[0] ? reply->complaint.text : request_status_name(reply->status));
-                return EXIT_FAILED;
-        }
-        delivery_explain(delivery, courier, reason);
-        message_print("%s", reason);
-        return delivery->error < 0 ? EXIT_UNREACHABLE : EXIT_FAILED;
+        if (outcome != DELIVERY_REFUSED)
+                return delivery_failure_print(delivery, courier, outcome);
+        message_print("the level of %s was not %s: %s", kpi, change,
+                      reply->status == STATUS_DENIED ? "an administrator accepted the level; only an administrator can remove it" :
+                      reply->complaint.text[0] ? reply->complaint.text : request_status_name(reply->status));
+        return EXIT_FAILED;
 }
 
 /* Writes the declaration. Its key is derived from the KPI and the conditions, so that it replaces an earlier one for the same. */

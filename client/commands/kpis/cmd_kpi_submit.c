@@ -4,6 +4,7 @@
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
+#include "client/commands/delivery_failure.h"
 #include "client/deliver/deliver.h"
 #include "client/import/kpi_documents.h"
 #include "client/wire/id.h"
@@ -47,18 +48,13 @@ static int send_item(const CommandLine *line, const Submission *item) {
         const KpiSubmitOptions *options = line->options;
         scoped(deliver_courier_deinit) Courier courier;
         scoped(buffer_deinit) Buffer out = {};
-        char reason[DELIVERY_TEXT_MAX] = "out of memory";
         Delivery delivery;
         int r;
 
         deliver_courier_init(&courier, line->global.socket, options->timeout_ns);
         r = deliver(&courier, &(Batch){ .items = item, .n_items = 1 }, &delivery);
-        if (r > 0)
-                delivery_explain(&delivery, &courier, reason);
-        if (r != 0) {
-                message_print("%s", reason);
-                return r > 0 && delivery.error < 0 ? EXIT_UNREACHABLE : EXIT_FAILED;
-        }
+        if (r != 0)
+                return delivery_failure_print(&delivery, &courier, r);
 
         buffer_puts(&out, "1 stored\n");
         return output_print(&out);

@@ -4,6 +4,7 @@
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
+#include "client/commands/delivery_failure.h"
 #include "client/deliver/deliver.h"
 
 typedef struct ReloadOptions {
@@ -28,7 +29,7 @@ static int reload_run(const CommandLine *line) {
         if (r != 0) {
                 delivery_explain(&delivery, &courier, reason);
                 message_print("the configuration was not changed: %s", r < 0 ? strerrordesc_np(-r) : reason);
-                return r > 0 && delivery.error < 0 ? EXIT_UNREACHABLE : EXIT_FAILED;
+                return delivery_failure_status(&delivery, r);
         }
 
         if (delivery.reply.complaint.text[0])

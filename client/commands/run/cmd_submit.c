@@ -8,6 +8,7 @@
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
+#include "client/commands/delivery_failure.h"
 #include "client/deliver/deliver.h"
 #include "client/deliver/spool.h"
 #include "client/import/amun.h"
@@ -254,7 +255,7 @@ static int spool_rest(const SubmitOptions *options, const Intake *intake, const 
                 r = spool_put(directory, &rest, intake->realtime_ms, name);
         if (r < 0) {
                 message_print("cannot keep the results in %s: %s", directory[0] ? directory : "a spool", strerrordesc_np(-r));
-                return delivery->error < 0 ? EXIT_UNREACHABLE : EXIT_FAILED;
+                return delivery_failure_status(delivery, DELIVERY_UNAVAILABLE);
         }
 
         message_print("kept in %s/%s; the next submit or 'perfctl flush' sends it", directory, name);
@@ -293,7 +294,7 @@ static int report_refusal(const Intake *intake, const Delivery *delivery, const 
 static int submit(const CommandLine *line, const Intake *intake) {
         const SubmitOptions *options = line->options;
         scoped(deliver_courier_deinit) Courier courier;
-        char reason[DELIVERY_TEXT_MAX] = "out of memory";
+        char reason[DELIVERY_TEXT_MAX];
         Delivery delivery;
         int r;
 
@@ -314,10 +315,8 @@ static int submit(const CommandLine *line, const Intake *intake) {
         }
         if (r == DELIVERY_REFUSED)
                 return report_refusal(intake, &delivery, reason);
-        if (r != 0) {
-                message_print("%s", reason);
-                return r == DELIVERY_UNREACHABLE ? EXIT_UNREACHABLE : EXIT_FAILED;
-        }
+        if (r != 0)
+                return delivery_failure_print(&delivery, &courier, r);
 
         flush_spool(options, &courier);
         r = print_result(options, &delivery, 0);
