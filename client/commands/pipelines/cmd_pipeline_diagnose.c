@@ -28,7 +28,7 @@ typedef struct PipelineDiagnoseOptions {
 
 static const Option options_table[] = {
         OPTION_ROW_PRODUCER(PipelineDiagnoseOptions, producer),
-        { "threads", 0, "N", "Threads of the pool that the stages share (0: unknown)", .initial = "0",
+        { "threads", 0, "N", "Threads of the pool that the stages share (default: unknown)",
           OPTION_COUNT(PipelineDiagnoseOptions, threads, 0, STAGE_SET_THREADS_MAX) },
         { "measure", 0, "MEASURE", "Measure of each rank in the files",
           OPTION_NAME(PipelineDiagnoseOptions, measure, pipeline_measure_names) },
