@@ -443,19 +443,20 @@ class Pipelines(harness.TestCase):
                     stage = request.pipeline_report.stages.add(stage=f"0:{i}:stage{i}[4]", time_ms=1000 * (BEGIN_S + k))
                     stage.tasks.elapsed, stage.tasks.num_tasks, stage.tasks.ave_time = 1, 10, 0.01
                 self.assert_status(client.call(request), "OK")
-        path, seen, page, texts = "/api/v1/jobs/train/pipeline/intervals", [], "", []
+        path, seen, page, n_pages = "/api/v1/jobs/train/pipeline/intervals", [], "", 0
         while page is not None:
-            answer = daemon.get(path + (f"&page={page}" if page else ""))
-            texts.append(daemon.get(path + "&format=csv" + (f"&page={page}" if page else "")))
+            answer = daemon.get(path + (f"?page={page}" if page else ""))
+            text = daemon.get(path + "?format=csv" + (f"&page={page}" if page else ""))
             self.assertLess(len(answer.body), 5 << 20)
-            seen += [(i["stage"], i["end_ms"]) for i in answer.json["intervals"]]
-            page = answer.json["next"]
+            rows = [(i["stage"], i["end_ms"]) for i in answer.json["intervals"]]
+            self.assertEqual([(i["stage"], int(i["end_ms"])) for i in csv.DictReader(io.StringIO(text.text))], rows)
+            seen, page, n_pages = seen + rows, answer.json["next"], n_pages + 1
             self.assertEqual(answer.json["truncated"], page is not None)
-        self.assertGreater(len(texts), 1)
+            self.assertEqual(text.headers.get("perfd-next-page"), page)
+        self.assertGreater(n_pages, 1)
         self.assertEqual(len(seen), n_stages * n_reports)
         self.assertEqual(len(set(seen)), len(seen))
         self.assertEqual(seen, sorted(seen))
-        self.assertTrue(texts[0].headers["perfd-next-page"])
         done = daemon.perfctl("export", "spdl-log", "train")
         self.assertEqual((done.returncode, done.stderr, len(done.stdout.splitlines())), (0, "", n_stages * n_reports))
 
