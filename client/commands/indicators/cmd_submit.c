@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "client/cli/input.h"
 #include "client/cli/component_note.h"
+#include "client/cli/input.h"
 #include "client/cli/job_ref.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
