@@ -54,7 +54,7 @@ static void write_wait(const VerdictPipeline *pipeline, Buffer *out) {
 static void write_first_batch(const PipelineJob *job, Buffer *out) {
         if (isnan(job->first_batch_s))
                 return;
-        buffer_printf(out, " The first batch came %.3g s after the begin of the job%s; the loop waited %.3g s for it.", job->first_batch_s,
+        buffer_printf(out, " The first batch came %.3g s after the start of the job%s; the loop waited %.3g s for it.", job->first_batch_s,
                       job->first_batch_s > FIRST_BATCH_LONG_S ? ", which is long" : "", job->first_wait_s);
 }
 

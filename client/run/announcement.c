@@ -188,7 +188,7 @@ void announcement_go_on(Announcement *announcement) {
 
 /* --- the end -------------------------------------------------------------------------------------- */
 
-/* Sends the begin once more if unconfirmed. If perfd has an earlier request, the reply says so. */
+/* Sends the begin request once more if unconfirmed. If perfd has an earlier request, the reply says so. */
 int announcement_end(Announcement *announcement) {
         uint64_t begin_ns = clock_boottime_ns();
         Delivery delivery;

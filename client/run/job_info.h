@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Job info: the description of a job that its begin carries */
+/* Job info: the description of a job in the request that begins it */
 
 #include "client/cli/common_options.h"
 #include "client/run/launcher.h"

@@ -12,7 +12,7 @@
 #define SHARE_MIN  0.1  /* of the run: the means of a shorter interval cannot be computed from the digits of a line */
 #define STEP_S     1e-3 /* by which two intervals of a queue differ at least */
 #define SOONER_MAX 0.9  /* of an interval */
-#define CLEAR      4    /* times the resolution of the log's times: the begin of a shorter interval is not known well enough */
+#define CLEAR      4    /* times the resolution of the log's times: the start of a shorter interval is not known well enough */
 
 /* Sums over the intervals of a run. */
 typedef struct Run {

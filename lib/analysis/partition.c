@@ -64,7 +64,7 @@ typedef struct Sorted {
         double *values;       /* owned, with all below; of the rank */
         double *added;        /* cost that the value at a place adds to the segment that ends there */
         uint32_t *ranks;      /* of the place */
-        RankList rest, segment;  /* values from a begin to the end of the series, and to any other place */
+        RankList rest, segment;  /* values from a start to the end of the series, and to any other place */
 } Sorted;
 
 static void sorted_deinit(Sorted *sorted) {
@@ -140,7 +140,7 @@ static void reverse(size_t *items, size_t n) {
         }
 }
 
-/* Tries all segments from `begin` on. lowest: cost of the best partition up to each place; begins: the begin of its last segment. */
+/* Tries all segments from `begin` on. lowest: cost of the best partition up to each place; begins: the start of its last segment. */
 static void try_segments(const Sorted *sorted, const PartitionSettings *settings, size_t begin, double *lowest, size_t *begins) {
         double cost = 0;
 

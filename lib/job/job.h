@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Job: a piece of work with a begin and an end on this node
+ * Job: a piece of work with a start and an end on this node
  *
  * A JobInfo describes the job as reported by its client and by the kernel, with space for texts of maximum length. A JobEnd tells how
  * the job ended. Both are plain structs that own their members. job_description.h stores a JobInfo in a tenth of its size.
@@ -95,13 +95,13 @@ typedef struct JobEnd {
         bool is_rusage_partial; /* processes are missing, or counted in clock ticks */
         JobRusage rusage;
         uint64_t realtime_ms; /* time of the end by the client's clock, since the epoch; 0: not reported */
-        ClientCpu client_cpu; /* since the begin; not part of the rusage */
+        ClientCpu client_cpu; /* since the start; not part of the rusage */
 } JobEnd;
 
 /* Part of the notes that a report of the end makes false. */
 #define JOB_NO_END_NOTE "no end was reported"
 
-/* A phase of a job: the time between two marks, or between a mark and the begin or end. */
+/* A phase of a job: the time between two marks, or between a mark and the start or end. */
 typedef struct PhaseView {
         uint32_t index;            /* from 0 */
         char name[PHASE_NAME_MAX]; /* "" before the first mark */

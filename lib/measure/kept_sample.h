@@ -33,9 +33,9 @@ typedef struct KeptSample {
         uint64_t end_realtime_ms;
         uint64_t observed_ns;                   /* length of the observation; 0 in a list that was stored */
         uint32_t ratios[N_KEPT_RATIOS];         /* KEPT_RATIO_UNKNOWN: could not be read */
-        uint64_t boot_bytes[N_PERFPY_COUNTERS];   /* since boot, of all devices; KEPT_BYTES_UNKNOWN: could not be read */
-        uint64_t counted_bytes[N_PERFPY_COUNTERS]; /* of physical devices and the loopback interface: a reading of the meter's totals, or in
-                                                  * a list the amount since its begin */
+        uint64_t boot_bytes[N_PERFPY_COUNTERS]; /* since boot, of all devices; KEPT_BYTES_UNKNOWN: could not be read */
+        uint64_t counted_bytes[N_PERFPY_COUNTERS]; /* of physical devices and the loopback interface: a reading of the meter's totals, or
+                                                    * in a list the amount since its start */
 } KeptSample;
 
 /* totals: the meter's totals at the end of the observation. */

@@ -18,7 +18,7 @@ typedef struct PipelineJob {
         double memory_waited;         /* share of the time in which a task of the job waited for memory */
         double throttled;             /* share of the periods in which the CPU limit of the job throttled its tasks */
         double stolen;                /* share of the CPU time of the node that the hypervisor took */
-        double first_batch_s;         /* time from the begin of the job to the first batch of a training loop ... */
+        double first_batch_s;         /* time from the start of the job to the first batch of a training loop ... */
         double first_wait_s;          /* ... of which the loop waited for the batch */
         unsigned n_gpus;              /* 0: not known */
 } PipelineJob;

@@ -254,7 +254,7 @@ static void settle_queue(PipelineRaw *raw, RawStage *stage, uint64_t time_ns) {
                 settle_unmatched(raw, stage);
 }
 
-/* Judges the readiness from the first put on, or from the begin of the interval if no item was taken much earlier. */
+/* Judges the readiness from the first put on, or from the start of the interval if no item was taken much earlier. */
 static void begin_to_judge(PipelineRaw *raw, RawStage *stage, uint64_t time_ns) {
         RawQueue *queue = &stage->queue;
 
@@ -303,7 +303,7 @@ static void set_level(RawQueue *queue, const RawHeld *event) {
         queue->is_judged = true;
 }
 
-/* Returns the begin of a stage whose first event this is: that of the call, but not before the open interval. */
+/* Returns the start of a stage whose first event this is: that of the call, but not before the open interval. */
 static uint64_t find_begin(const PipelineRaw *raw, const RawHeld *event) {
         uint64_t duration_ns = (uint64_t)(event->seconds * 1e9);
 

@@ -2,7 +2,7 @@
 /*
  * Fuzz target: exports and logs of SPDL
  *
- * The first byte tells whether the text is a log, and whether the begin of the pipelines is known. A refused text has an error message.
+ * The first byte tells whether the text is a log, and whether the start of the pipelines is known. A refused text has an error message.
  * Rows are in the order of time, and each is a line that is read or refused with an error.
  */
 

@@ -37,7 +37,7 @@ class BegunLate(GroupTest):
 
     def run_late(self, daemon):
         """Runs a job that begins while perfd is down and ends while perfd is running again, within perfctl's timeout. Returns (job,
-        time before its start, time after its begin, output of perfctl)."""
+        time before its start, time after its start, output of perfctl)."""
         def tried():
             job = f"late-{next(self.NUMBERS)}"
             daemon.stop()

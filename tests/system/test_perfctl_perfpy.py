@@ -157,7 +157,7 @@ class Artifact(WithJob):
                            ("net_io_lo_recv_mb", "total_net_io_lo_recv_mb"), ("net_io_ext_recv_mb", "total_net_io_ext_recv_mb")):
             self.assertAlmostEqual(max(self.column(samples, field)), self.metric[key], delta=1e-5, msg=field)
         for field, key in (("mem_percent", "max_t_mem_percent"), ("disk_usage_percent", "max_t_disk_usage_percent")):
-            self.assertLessEqual(max(self.column(samples, field)), self.metric[key] + 1e-5) # the gauges at the begin count for the job
+            self.assertLessEqual(max(self.column(samples, field)), self.metric[key] + 1e-5) # the gauges at the start count for the job
         self.assertLessEqual(max(self.column(samples, "cpu_pct_per_cpu_avg")), self.metric["max_t_cpu_pct_per_cpu_avg"] + 1e-5)
 
     def test_time_and_counters_never_go_back(self):

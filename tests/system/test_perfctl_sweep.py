@@ -209,7 +209,7 @@ class Points(SweepTestCase):
 
 class Several(SweepTestCase):
     def test_two_points_run_at_once(self):
-        # Each point waits for the begin of the other.
+        # Each point waits for the start of the other.
         os.mkfifo(self.directory / "fifo")
         self.write(command="case {a} in 1) echo x > fifo;; 2) read x < fifo;; esac", settings={"a": [1, 2]})
         self.sweep("--jobs", "2", "--no-perfd")

@@ -268,7 +268,7 @@ class Pipelines(harness.TestCase):
         answer = daemon.get("/api/v1/jobs/train/pipeline").json
         self.assertEqual(answer["events"], {"count": 1, "seconds": 1})
         self.assertEqual(answer["first_batch"]["seconds"], 2.5)
-        self.assertIn("The first batch came 32.5 s after the begin of the job; the loop waited 2.5 s for it.",
+        self.assertIn("The first batch came 32.5 s after the start of the job; the loop waited 2.5 s for it.",
                       " ".join(self.perfctl(daemon, "show", "train").stdout.split()))
         found = json.loads(self.perfctl(daemon, "diagnose", "--json", "train").stdout)["pipelines"][0]
         self.assertAlmostEqual(found["first_batch_seconds"], 32.5, delta=0.01)

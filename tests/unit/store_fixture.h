@@ -40,7 +40,7 @@ static inline StoreCookie cookie_of(uint64_t number) {
         return (StoreCookie){ .kind = (const struct Kind *)(const void *)kind, .ticket = { .generation = 1, .number = number } };
 }
 
-/* Packs the begin of a job by its user. */
+/* Packs the start of a job by its user. */
 static inline RowSet *pack_begin_row(const JobInfo *info, uint64_t begin_ms, const char *boot_id, const char *progress, const char *meter,
                                      StoreCookie cookie) {
         const StoreJobBegin row = {

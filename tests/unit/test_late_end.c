@@ -17,7 +17,7 @@ typedef struct Fixture {
         LateEnd late;
 } Fixture;
 
-/* A job that ran for 2 s when perfd was last running, and ended 3.5 s after its begin. */
+/* A job that ran for 2 s when perfd was last running, and ended 3.5 s after its start. */
 static void set_up(Fixture *f, Quality duration, Quality cpu) {
         *f = (Fixture){ .late = { .begin_realtime_ms = 10000, .end_realtime_ms = 12000, .n_node_cpus = 4 } };
         f->late.metrics = &f->metrics;

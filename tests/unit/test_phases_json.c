@@ -51,7 +51,7 @@ static int teardown(void **state) {
         return 0;
 }
 
-/* Makes phase i, from 100 i to 100 (i + 1) ms after the begin of the job, without metrics. */
+/* Makes phase i, from 100 i to 100 (i + 1) ms after the start of the job, without metrics. */
 static PhaseView make_phase(const Fixture *fixture, uint32_t index, const char *name) {
         uint64_t begin_ms = fixture->job->begin_realtime_ms + UINT64_C(100) * index;
         PhaseView phase = { .index = index, .begin_realtime_ms = begin_ms, .end_realtime_ms = begin_ms + 100 };
@@ -364,7 +364,7 @@ static void an_end_without_metrics_has_none(void **state) {
         assert_memory_equal(ask(fixture, "/api/v1/jobs/job-0/samples", NULL, NULL), begin, strlen(begin));
 }
 
-/* As between a begin and the completion of its row. */
+/* As between a begin request and the completion of its row. */
 static void a_job_that_is_not_stored_yet_is_answered_from_the_snapshot(void **state) {
         Fixture *fixture = *state;
 

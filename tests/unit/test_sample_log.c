@@ -42,7 +42,7 @@ static void add(SampleLog *log, SampleSpan *span, uint64_t n) {
         }
 }
 
-/* Totals at the begin and the end of a span of samples first…end-1. */
+/* Totals at the start and the end of a span of samples first…end-1. */
 static KeptList list_of(const SampleLog *log, const SampleSpan *span) {
         Totals begin = { .have = 1U << SOURCE_DISKSTATS }, end = begin;
         KeptList list;

@@ -321,7 +321,7 @@ static void a_quota_of_a_group_above_throttles_unseen(void **state) {
         assert_absent(&set, USAGE_THROTTLED, QUALITY_UNKNOWN_SOURCE);
         assert_usage(&set, USAGE_CPU_GIVEN, 1.5, QUALITY_EXACT);
 
-        /* The group has its own quota, but no period has ended since the begin. */
+        /* The group has its own quota, but no period has ended since the start. */
         now.n_periods = now.n_throttled = 7;
         usage_begin(&usage, &now, false);
         now.boottime_ns += SECOND;
@@ -370,7 +370,7 @@ static void the_peak_of_another_group_is_the_highest_sample(void **state) {
         assert_usage(&set, USAGE_OOM_KILLS, 0, QUALITY_EXACT);
         assert_usage(&set, USAGE_PIDS_PEAK, 17, QUALITY_SAMPLED);
 
-        /* Unless the kernel's peak rose: then it was reached since the begin. */
+        /* Unless the kernel's peak rose: then it was reached since the start. */
         now.boottime_ns += SECOND;
         now.memory_peak_bytes = 800 * MIB;
         usage_advance(&usage, &now);

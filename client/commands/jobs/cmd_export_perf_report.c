@@ -45,7 +45,7 @@ static void report_unknown_fields(const PerfReportRank *rank) {
                 message_print("null in the report: %s; for the reasons see 'perfctl metrics --job %s'", names.text, rank->from);
 }
 
-/* Reports where the samples are not those that were taken, from the begin to the end of the job. */
+/* Reports where the samples are not those that were taken, from the start to the end of the job. */
 static void report_limits(const char *id, const Value *answer) {
         uint64_t n_merged = answer_time(answer, "n_merged");
         double late_ms = answer_number(answer, "samples_begin_ms") - answer_number(answer, "begin_ms");

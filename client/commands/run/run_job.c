@@ -388,7 +388,7 @@ static int prepare(RunJob *run) {
         return r;
 }
 
-/* First step: the command's cgroup must contain nothing else, and perfd must know it from the begin on. */
+/* First step: the command's cgroup must contain nothing else, and perfd must know it from the start on. */
 static void enclose(RunJob *run) {
         enclosure_enter(&run->enclosed, run->info.id, (Enclosure)job_enclosure_find(run->options->enclosure), &run->limits,
                         limits_are_set(&run->limits) ? LIMITED_TIMEOUT_NS : ENCLOSURE_TIMEOUT_NS);
