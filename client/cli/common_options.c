@@ -17,8 +17,8 @@ const Option global_options[] = {
         { "no-color", 0, NULL, "Print no colors; the same as NO_COLOR=1", OPTION_FLAG(GlobalOptions, no_color) },
         { "socket", 0, "PATH", "perfd's socket (default " WIRE_SOCKET_DEFAULT ")", OPTION_TEXT(GlobalOptions, socket),
           .value = OPTION_VALUE_FILE },
-        { "http-socket", 0, "PATH", "perfd's HTTP socket (default http.sock beside it)", OPTION_TEXT(GlobalOptions, http_socket),
-          .value = OPTION_VALUE_FILE },
+        { "http-socket", 0, "PATH", "perfd's HTTP socket (default http.sock in the directory of --socket)",
+          OPTION_TEXT(GlobalOptions, http_socket), .value = OPTION_VALUE_FILE },
         {},
 };
 

@@ -134,7 +134,7 @@ static int quota_run(const CommandLine *line) {
 const Command cmd_quota = {
         .name = "quota",
         .arguments = "",
-        .summary = "Show what users hold of perfd's limits, and their shares",
+        .summary = "Show resource usage and shares of users",
         .help = "A share is the largest amount that a user may hold at the current usage of the other users. A request beyond the share is "
                 "refused with the status QUOTA or, over HTTP, 429. Administrators have no share.",
         .examples = { "perfctl quota", "perfctl quota --user ci", "perfctl quota --all" },
