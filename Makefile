@@ -128,7 +128,7 @@ $(B)/%.o: %.c | $(PROTO_H)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
-# Have these files in them.
+# These objects embed the files of web/.
 $(B)/daemon/http/pages/page_assets.o $(B)/daemon/http/self/openapi.o: $(wildcard web/*)
 
 # Generated code is held to the generator's standards, not ours.

@@ -36,7 +36,7 @@ typedef struct KpiSet {
 int kpi_set_open(KpiSet *set, const GlobalOptions *global, size_t n_results);
 void kpi_set_deinit(KpiSet *set);
 
-/* True if another indicator of the set has a result of this name. */
+/* Returns true if another indicator of the set has a result of this name. */
 bool kpi_set_is_ambiguous(const KpiSet *set, const KpiIndicator *indicator, const char *key);
 /* Returns the value of a result in one row of the results, also one that the model derives; NULL: none. */
 const Value *kpi_set_value(const Value *row, const char *key);

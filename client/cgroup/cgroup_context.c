@@ -27,7 +27,7 @@ typedef struct GroupLine {
         char path[CGROUP_CONTEXT_PATH_MAX];
 } GroupLine;
 
-/* False for a line that is none, or has more than fits. */
+/* Returns false if the line has another form, or a part of it does not fit. */
 static bool line_parse(const char *line, GroupLine *ret) {
         const char *colon = strchr(line, ':'), *second = colon ? strchr(colon + 1, ':') : NULL;
         const char *end = strchrnul(line, '\n');

@@ -14,7 +14,7 @@ bool build_info_is_key(const char *key) {
         return n > n_suffix && strcmp(key + n - n_suffix, SUFFIX) == 0;
 }
 
-/* True for tensorflow_buildinfo and tensorflow_aicoe_buildinfo of tensorflow. */
+/* Returns true for tensorflow_buildinfo and tensorflow_aicoe_buildinfo of tensorflow. */
 static bool is_of(const Member *member, const char *package) {
         const char *framework = strcmp(package, "torch") == 0 ? "pytorch" : package;
         size_t n = strlen(framework);

@@ -43,7 +43,7 @@ static void read_memory(int root_fd, HostFacts *facts) {
                 facts->memory_bytes = kib * 1024;
 }
 
-/* True for node0 and card0, but not for card0-DP-1. */
+/* Returns true for node0 and card0, but not for card0-DP-1. */
 static bool is_numbered(const char *name, const char *kind) {
         size_t n = strlen(kind);
 

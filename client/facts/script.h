@@ -22,7 +22,7 @@ typedef struct Script {
         char interpreter[INTERPRETER_MAX]; /* path or name, such as python3 of "#!/usr/bin/env -S python3 -u"; "": unknown or too long */
 } Script;
 
-/* False when the command runs no script, or the script cannot be read. path: as in $PATH. */
+/* Returns false if the command runs no script, or the script cannot be read. path: as in $PATH. */
 bool script_find(char *const *command, const char *path, Script *ret);
 
 /* Searches the PATH as execvp(3) does. False without such a file. */

@@ -62,7 +62,7 @@ static bool is_same_text(const Value *a, const Value *b) {
         return buffer_error(&x) == 0 && buffer_error(&y) == 0 && x.n == y.n && memcmp(x.text, y.text, x.n) == 0;
 }
 
-/* True if two KPIs are of one test: all members that do not describe the KPI are the same. */
+/* Returns true if two KPIs are of one test: all members that do not describe the KPI are the same. */
 static bool is_same_test(const Value *a, const Value *b) {
         if (!is_same_text(value_get(a, "@timestamp"), value_get(b, "@timestamp")))
                 return false;

@@ -99,7 +99,7 @@ static int read_value(KpiReader *reader, const char **at, Value *ret) {
 
 /* --- labels --------------------------------------------------------------------------------------- */
 
-/* True if a quote ends a value: another label or the KPI's value follows. */
+/* Returns true if a quote ends a value: another label or the KPI's value follows. */
 static bool is_end(const char *after) {
         if (*after == '}')
                 return after[1] == ' ';

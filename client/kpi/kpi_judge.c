@@ -28,7 +28,7 @@ static bool is_same_value(const Value *a, const Value *b) {
         return left.text && right.text && strcmp(left.text, right.text) == 0;
 }
 
-/* True if the item has all parameters of the KPI. */
+/* Returns true if the item has all parameters of the KPI. */
 static bool has_parameters_of(const Value *kpi, const Indicator *indicator) {
         const Value *wanted = value_get(value_get(kpi, "labels"), "parameters"), *given = value_get(indicator->document, "@parameters");
 
@@ -41,7 +41,10 @@ static bool has_parameters_of(const Value *kpi, const Indicator *indicator) {
         return true;
 }
 
-/* True if the judged run of the KPI is one of the items. Other KPIs may have its parameters: of other hardware, or without one of them. */
+/*
+ * Returns true if the judged run of the KPI is one of the items. Other KPIs may have its parameters: of other hardware, or without one of
+ * them.
+ */
 static bool is_kpi_of_any(const Value *kpi, const Indicator *indicator, const Submission *items, size_t n_items) {
         int64_t time_ms = 0;
 

@@ -69,7 +69,7 @@ static uint64_t begin_of(const ChangePlace *place) {
         return (uint64_t)(place->elapsed_s > 0 ? place->end_ms - 1000 * place->elapsed_s : place[-1].end_ms);
 }
 
-/* True if the level after the next change point is the level before this change point. */
+/* Returns true if the level after the next change point is the level before this change point. */
 static bool is_taken_back(const ChangePoint *point, const ChangePoint *next) {
         return fabs(next->mean_after - point->mean_before) <= RETURN_MAX * fabs(point->mean_after - point->mean_before);
 }

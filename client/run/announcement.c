@@ -46,7 +46,7 @@ static int begin_once(Announcement *announcement, uint64_t now_ns, Delivery *del
         return deliver_begin(announcement->courier, &begin, delivery);
 }
 
-/* True if the id was already used: a task may run several commands in turn, and its id belongs to the first. */
+/* Returns true if the id was already used: a task may run several commands in turn, and its id belongs to the first. */
 static bool is_used(const Announcement *announcement, const Delivery *delivery, int r) {
         if (announcement->is_id_given)
                 return false;

@@ -52,5 +52,5 @@ enum {
 int spec_read(const Value *value, const char *script, Spec *ret, SpecError *ret_error);
 void spec_deinit(Spec *spec);
 
-/* Whether a path stays below its directory: relative, without "..", and the name of a file. */
+/* Returns true if a path stays below its directory: relative, without "..", and the name of a file. */
 bool spec_path_is_below(const char *path);

@@ -38,7 +38,7 @@ enum {
         PLACEHOLDER_WRONG = 1,
 };
 
-/* Whether a name has 1 to 64 characters of [A-Za-z0-9_.:-], optionally after an @. */
+/* Returns true if a name has 1 to 64 characters of [A-Za-z0-9_.:-], optionally after an @. */
 bool placeholder_name_is_valid(const char *name);
 
 /* Appends the word with its values. 0 or PLACEHOLDER_WRONG. */

@@ -71,7 +71,7 @@ static void add_label(SweepCommand *command, const char *key, const char *text) 
         add(command, buffer_take(&word));
 }
 
-/* Whether another label has the key. A label has no @; a setting whose name is the same without its @ comes first. */
+/* Returns true if another label has the key. A label has no @; a setting whose name is the same without its @ comes first. */
 static bool is_taken(const SweepBlock *block, size_t i, const char *key) {
         if (strcmp(key, "sweep") == 0)
                 return true;

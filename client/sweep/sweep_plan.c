@@ -214,7 +214,7 @@ static int take_excludes(const PlanReader *reader, SweepBlock **ret, size_t *ret
         return 0;
 }
 
-/* Whether the point has each setting of `some` with one of its values. */
+/* Returns true if the point has each setting of `some` with one of its values. */
 static bool matches(const SweepPlan *plan, const SweepPoint *point, const SweepBlock *some) {
         const SweepBlock *block = &plan->blocks[point->block];
 

@@ -28,7 +28,7 @@ typedef struct SweepOrder {
         bool retries_failed; /* of those recorded */
 } SweepOrder;
 
-/* Whether point i is recorded and does not run again. */
+/* Returns true if point i is recorded and does not run again. */
 bool sweep_run_is_recorded(const SweepOrder *order, size_t i);
 
 /* Runs the points that are not recorded. EXIT_DONE, EXIT_FAILED, or 128 + the signal that ended the sweep. */

@@ -83,7 +83,7 @@ static void put_quoted(Buffer *out, const char *text) {
         buffer_putc(out, '"');
 }
 
-/* Whether every reader reads the key as a string; some do not for "yes", "n" and "12". */
+/* Returns true if every reader reads the key as a string; some do not for "yes", "n" and "12". */
 static bool is_plain(const char *key) {
         static const char *const words[] = { "y", "n", "yes", "no", "on", "off", "true", "false", "null" };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests: daemon/pipelines/pipeline_room.c daemon/pipelines/live_pipelines.c daemon/http/pipelines/metrics_pipelines.c
           daemon/snapshot/pipelines_snapshot.c */
+#include "fake_adjtimex.h"
 #include "room_fixture.h"
-#include "sync_answer.h"
 
 #include "http/pipelines/pipelines_subject.h"
 #include "pipelines/pipeline_room.h"
@@ -198,12 +198,12 @@ static void a_time_far_ahead_is_not_believed(void **state) {
         intervals[1].stage = intervals[0].stage;
         pipeline_room_init(&room, f->place.store, &f->jobs.identity, &f->jobs.jobs);
         assert_int_equal(begin_job(f, "a"), STATUS_OK);
-        answer_adjtimex(EPERM);
+        fake_adjtimex(EPERM);
         assert_int_equal(report(f, &room, "a", intervals, 3), STATUS_OK);
         assert_int_equal(ask_place(&f->place, "SELECT count(*) FROM pipeline_series"), 3);
         assert_in_range(ask_place(&f->place, "SELECT max(end_ms) FROM pipeline_series"), now_ms, now_ms + 3600 * 1000);
 
-        answer_adjtimex(0);
+        fake_adjtimex(0);
         intervals[2].end_ms = ahead_ms;
         assert_int_equal(report(f, &room, "a", intervals, 3), STATUS_INVALID);
         assert_string_equal(f->answer.complaint.path, "pipeline_report.stages[1].time_ms");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests: daemon/indicators/results.c daemon/indicators/indicator_room.c daemon/desk/future_time.c */
+#include "fake_adjtimex.h"
 #include "room_fixture.h"
-#include "sync_answer.h"
 
 static Status submit(Fixture *f, Item *items, size_t n) {
         Submission submissions[4];
@@ -116,7 +116,7 @@ static void a_time_far_ahead_is_not_believed(void **state) {
         ResultRow row;
         Item item;
 
-        answer_adjtimex(EPERM);
+        fake_adjtimex(EPERM);
         item_make(&item, "A", "c", 1);
         item.submission.time_ms = now_ms + 2 * 3600 * 1000;
         assert_int_equal(submit(f, &item, 1), STATUS_OK);
@@ -125,7 +125,7 @@ static void a_time_far_ahead_is_not_believed(void **state) {
         assert_in_range(row.time_ms, now_ms, now_ms + 3600 * 1000);
         assert_true(row.claimed_ms == now_ms + 2 * 3600 * 1000);
 
-        answer_adjtimex(0);
+        fake_adjtimex(0);
         item_make(&item, "A", "c", 2);
         item.submission.time_ms = now_ms + 2 * 3600 * 1000;
         assert_int_equal(submit(f, &item, 1), STATUS_INVALID);

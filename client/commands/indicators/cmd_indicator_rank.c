@@ -323,7 +323,7 @@ static int write_rankings(Screen *screen, const Value *answer) {
         return r;
 }
 
-/* True when an alternative of the answer has that difference. */
+/* Returns true if an alternative of the answer has that difference. */
 static bool has_difference(const Value *answer, const char *difference) {
         const Value *rankings = value_get(answer, "rankings");
 

@@ -106,7 +106,7 @@ static void write_counts(Screen *screen, const KpiTally *tally) {
         screen_fold(screen, begin);
 }
 
-/* True if further runs are needed because of the machine. */
+/* Returns true if further runs are needed because of the machine. */
 static bool is_disturbed(const Value *kpi) {
         const Value *value = value_get(value_get_given(kpi, "profile"), "is_disturbed");
 

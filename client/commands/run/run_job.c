@@ -399,7 +399,7 @@ static void enclose(RunJob *run) {
                 message_print("isolation: %s", run->enclosed.text);
 }
 
-/* Whether the job has a cgroup of its own. */
+/* Returns true if the job has a cgroup of its own. */
 static bool has_group(const RunJob *run) {
         return run->enclosed.kind == ENCLOSURE_SCOPE || run->enclosed.kind == ENCLOSURE_CGROUP;
 }

@@ -203,7 +203,7 @@ static const char *write_limits(SpecRun *run) {
         return run->limits[0] ? run->limits : NULL;
 }
 
-/* False: there are too many. */
+/* Returns false if there are too many. */
 static bool name_variable(OptionTexts *environment, const char *name) {
         for (size_t i = 0; i < environment->n; i++)
                 if (strcmp(environment->items[i], name) == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Makes the clock synchronised or not, as the kernel says it. */
+/* Fakes the synchronisation state that adjtimex(2) reports, for the rest of the process. */
 
 #include "room_fixture.h"
 
@@ -10,7 +10,7 @@
 #include <sys/prctl.h>
 
 /* Makes adjtimex(2) return an error, or success with an unchanged, zeroed state, which means a synchronised clock. */
-static inline void answer_adjtimex(uint32_t error) {
+static inline void fake_adjtimex(uint32_t error) {
         struct sock_filter code[] = {
                 BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
                 BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_adjtimex, 0, 1),
