@@ -82,7 +82,8 @@ static int indicator_query_run(const CommandLine *line) {
         indicator_path_put_list(&path, "group_by", &options->group_by);
         indicator_path_put_list(&path, "stat", &options->stat);
         indicator_path_put(&path, "format", is_csv && !is_json ? "csv" : NULL);
-        indicator_path_put(&path, "limit", is_json ? GROUPS_LIMIT : NULL); /* a page reports truncation, but no user reads this in a pipe */
+        /* JSON goes to programs, which would not notice a truncated page. */
+        indicator_path_put(&path, "limit", is_json ? GROUPS_LIMIT : NULL);
         r = api_query_init(&query, &line->global);
         if (r != EXIT_DONE)
                 return r;
