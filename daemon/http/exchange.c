@@ -32,6 +32,7 @@ int exchange_error(Exchange *exchange, unsigned status, const char *format, ...)
         exchange->status = status;
         exchange->type = CONTENT_JSON;
         exchange->next[0] = '\0';
+        scrape_clear(&exchange->scrape);
         buffer_clear(exchange->body);
         json_object_begin(&json);
         json_put_object_begin(&json, "error");
@@ -45,6 +46,8 @@ int exchange_error(Exchange *exchange, unsigned status, const char *format, ...)
 int exchange_check_body(Exchange *exchange) {
         int r = buffer_error(exchange->body);
 
+        if (r == 0 && exchange->scrape.sum.n + exchange->body->n > ANSWER_BYTES_MAX)
+                r = -EFBIG;
         if (r == 0)
                 return 0;
         if (r == -EFBIG)

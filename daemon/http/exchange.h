@@ -15,6 +15,7 @@
 
 #include "http/http_stats.h"
 #include "http/privacy.h"
+#include "http/scrape.h"
 #include "shares/shares.h"
 #include "snapshot/snapshot.h"
 #include "store/reader.h"
@@ -24,7 +25,7 @@
 #define SEGMENTS_MAX 8U
 #define PARAMETERS_MAX 32U
 #define EXCHANGE_NEXT_MAX 352U
-#define ANSWER_BYTES_MAX (8U * 1024U * 1024U) /* of a body */
+#define ANSWER_BYTES_MAX (8U * 1024U * 1024U) /* before compression */
 
 typedef enum ContentType {
         CONTENT_JSON,
@@ -42,7 +43,6 @@ typedef struct Parameter {
 typedef struct Exchange {
         /* request */
         bool is_read;   /* GET or HEAD */
-        bool wants_openmetrics;
         char text[REQUEST_BYTES_MAX];
         size_t n_text;
         const char *segments[SEGMENTS_MAX]; /* of the path, decoded; point into text */
@@ -63,6 +63,7 @@ typedef struct Exchange {
         /* response */
         unsigned status;
         ContentType type;
+        Scrape scrape; /* formats that the client accepts, and the beginning of an answer of /metrics; the body follows */
         Buffer *body;
         char next[EXCHANGE_NEXT_MAX]; /* name of the following page, for a header; "": none */
 } Exchange;
@@ -89,10 +90,10 @@ void exchange_init(Exchange *exchange, Buffer *body);
 int exchange_set_path(Exchange *exchange, const char *path);
 int exchange_add_parameter(Exchange *exchange, const char *name, const char *value);
 
-/* Replaces the body by an error. Always EXCHANGE_ANSWERED. */
+/* Replaces the answer by an error. Always EXCHANGE_ANSWERED. */
 int exchange_error(Exchange *exchange, unsigned status, const char *format, ...)
                 __attribute__((format(printf, 3, 4)));
-/* Replaces a body that is not complete, because it is too large or memory is short, by an error. 0 or EXCHANGE_ANSWERED. */
+/* Replaces an answer that is not complete, because it is too large or memory is short, by an error. 0 or EXCHANGE_ANSWERED. */
 int exchange_check_body(Exchange *exchange);
 /* The error for an outcome of the reader other than 0 and READER_END. */
 int exchange_store_error(Exchange *exchange, int outcome);

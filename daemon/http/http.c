@@ -50,12 +50,12 @@ typedef struct Querier {
 struct Http {
         HttpListener *listeners; /* owned: that of the Unix socket, tcp, and retired ones */
         HttpListener *tcp;       /* NULL: off */
-        unsigned timeout_s;
         Publisher *publisher; /* borrowed, as is shares */
         Shares *shares;
         ConnectionLimits *limits;
+        ScrapeCache *scrapes;
         Hosts hosts;
-        uint64_t request_limit_ns, query_timeout_ns;
+        uint64_t timeout_ns, query_timeout_ns;
 
         Queries queries;
         Querier *queriers;
@@ -102,9 +102,14 @@ static LimitedConnection *find_connection(struct MHD_Connection *connection) {
         return info->socket_context;
 }
 
+/* Returns the value of a header of the request, or NULL. */
+static const char *find_header(const HttpRequest *request, const char *name) {
+        return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+}
+
 /* Refuses a request whose Host is not a name of this node. 0 or EXCHANGE_ANSWERED. */
 static int check_host(const Http *http, Exchange *exchange, const HttpRequest *request, const Caller *caller) {
-        const char *host = MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, "Host") ?: "";
+        const char *host = find_header(request, "Host") ?: "";
 
         if (caller->is_local || hosts_allow(&http->hosts, host))
                 return 0;
@@ -117,7 +122,7 @@ static int read_request(Exchange *exchange, const HttpRequest *request) {
         int r;
 
         exchange->is_read = is_read(request->method);
-        exchange->wants_openmetrics = negotiate_openmetrics(MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, "Accept"));
+        exchange->scrape.is_openmetrics = negotiate_openmetrics(find_header(request, "Accept"));
 
         r = exchange_set_path(exchange, request->path);
         if (r > 0)
@@ -127,8 +132,10 @@ static int read_request(Exchange *exchange, const HttpRequest *request) {
         return exchange->status == 200 ? 0 : EXCHANGE_ANSWERED;
 }
 
-static void prepare(Http *http, const Snapshot *snapshot, Worker *worker, Exchange *ret) {
+static void prepare(Http *http, const HttpRequest *request, const Snapshot *snapshot, Worker *worker, Exchange *ret) {
         exchange_init(ret, &worker->body);
+        ret->scrape.cache = http->scrapes;
+        ret->scrape.gzip = negotiate_gzip(find_header(request, "Accept-Encoding")) ? &worker->gzip : NULL;
         ret->snapshot = snapshot;
         ret->reader = worker->reader;
         ret->shares = http->shares;
@@ -140,14 +147,14 @@ static void prepare(Http *http, const Snapshot *snapshot, Worker *worker, Exchan
 /* Packs the answer and charges it to its user, or says that the share is used up. Returns the size. */
 static size_t pack_answer(const HttpRequest *request, Worker *worker, Exchange *exchange) {
         LimitedConnection *connection = find_connection(request->connection);
-        size_t n = worker_pack(worker, request->connection);
+        size_t n = worker_pack(worker, exchange);
         char reason[SHARES_REASON_MAX];
 
         if (connection_limits_charge_answer(connection, n) == 0)
                 return n;
         shares_explain(connection_limits_account(connection), RESOURCE_ANSWERS, reason);
         (void)exchange_error(exchange, 429, "%s", reason);
-        return worker_pack(worker, request->connection);
+        return worker_pack(worker, exchange);
 }
 
 static void make_response(Http *http, const HttpRequest *request, Worker *worker, Exchange *exchange, HttpResponse *ret) {
@@ -155,6 +162,7 @@ static void make_response(Http *http, const HttpRequest *request, Worker *worker
         atomic_fetch_add(&http->n_bytes_sent, pack_answer(request, worker, exchange));
         ret->response = worker_make_response(worker, exchange);
         ret->status = exchange->status;
+        scrape_clear(&exchange->scrape);
         worker_trim(worker);
 }
 
@@ -169,7 +177,7 @@ static int answer(Http *http, const HttpRequest *request, Worker *worker, HttpRe
         Exchange exchange;
         int r = 0;
 
-        prepare(http, snapshot, worker, &exchange);
+        prepare(http, request, snapshot, worker, &exchange);
         exchange.viewer = privacy_viewer(atomic_load(&http->privacy), &caller);
         if (check_host(http, &exchange, request, &caller) == 0 && read_request(&exchange, request) == 0)
                 r = routes_answer(&exchange);
@@ -186,7 +194,7 @@ static int answer(Http *http, const HttpRequest *request, Worker *worker, HttpRe
 static void answer_error(Http *http, const HttpRequest *request, Worker *worker, unsigned status, const char *reason, HttpResponse *ret) {
         Exchange exchange;
 
-        prepare(http, NULL, worker, &exchange);
+        prepare(http, request, NULL, worker, &exchange);
         (void)exchange_error(&exchange, status, "%s", reason);
         make_response(http, request, worker, &exchange, ret);
 }
@@ -380,7 +388,7 @@ static int start_listener(Http *http, int fd_owned, HttpListener **ret) {
                 return -errno;
 
         listener->http = http;
-        listener->daemon = start_daemon(listener, http->timeout_s, connection_limits_max(http->limits));
+        listener->daemon = start_daemon(listener, (unsigned)(http->timeout_ns / NS_PER_S), connection_limits_max(http->limits));
         if (!listener->daemon)
                 return -EIO;
         r = http_thread_start(&listener->thread, listener->daemon, TAKE_FD(fd), &parts);
@@ -445,8 +453,7 @@ int http_new(Http **ret, const HttpConfig *config, int unix_fd, const HttpSource
         if (!http)
                 return -ENOMEM;
 
-        http->timeout_s = (unsigned)(config->timeout_ns / NS_PER_S);
-        http->request_limit_ns = REQUEST_TIMEOUTS * config->timeout_ns;
+        http->timeout_ns = config->timeout_ns;
         http->query_timeout_ns = config->query_timeout_ns;
         http->publisher = sources->publisher;
         http->shares = sources->shares;
@@ -456,6 +463,8 @@ int http_new(Http **ret, const HttpConfig *config, int unix_fd, const HttpSource
         r = hosts_init(&http->hosts, config->hosts, sources->hostname, "/etc/resolv.conf");
         if (r >= 0)
                 r = connection_limits_new(&http->limits, sources->shares);
+        if (r >= 0)
+                r = scrape_cache_new(&http->scrapes);
         if (r >= 0)
                 r = start_queriers(http, config->n_threads + 1, sources);
         if (r >= 0)
@@ -492,6 +501,7 @@ Http *http_free(Http *http) {
         }
         queries_deinit(&http->queries);
         connection_limits_free(http->limits);
+        scrape_cache_free(http->scrapes);
         hosts_deinit(&http->hosts);
         free(http);
         return NULL;
@@ -503,11 +513,15 @@ void http_configure(Http *http, const HttpConfig *config) {
 }
 
 void http_tick(Http *http) {
-        uint64_t now_ns = clock_boottime_ns();
+        const Snapshot *snapshot = publisher_acquire(http->publisher);
+        uint64_t now_ns = clock_boottime_ns(), limit_ns = REQUEST_TIMEOUTS * http->timeout_ns;
 
+        if (snapshot)
+                scrape_cache_expire(http->scrapes, snapshot->serial);
+        publisher_release(http->publisher, snapshot);
         free_retired(http);
-        if (now_ns > http->request_limit_ns && http->request_limit_ns > 0)
-                connection_limits_close_slow(http->limits, now_ns - http->request_limit_ns);
+        if (now_ns > limit_ns && limit_ns > 0)
+                connection_limits_close_slow(http->limits, now_ns - limit_ns);
 }
 
 void http_set_ready(Http *http, bool ready) {

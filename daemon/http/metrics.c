@@ -54,18 +54,23 @@ static bool is_collector(const char *name) {
         return false;
 }
 
+/* Whether no collector before the i-th has its name. */
+static bool is_first_of_name(size_t i) {
+        const char *name = metrics_collector_at(i)->name;
+
+        for (size_t k = 0; k < i; k++)
+                if (strcmp(metrics_collector_at(k)->name, name) == 0)
+                        return false;
+        return true;
+}
+
 /* "node, percpu, self, jobs" */
 static void put_names(Buffer *out) {
         const Collector *collector;
 
-        for (size_t i = 0; (collector = metrics_collector_at(i)); i++) {
-                bool is_known = false;
-
-                for (size_t k = 0; k < i; k++)
-                        is_known = is_known || strcmp(metrics_collector_at(k)->name, collector->name) == 0;
-                if (!is_known)
+        for (size_t i = 0; (collector = metrics_collector_at(i)); i++)
+                if (is_first_of_name(i))
                         buffer_printf(out, "%s%s", i > 0 ? ", " : "", collector->name);
-        }
 }
 
 /* The only parameter of the route is collect[]. 0 or EXCHANGE_ANSWERED. */
@@ -83,26 +88,117 @@ static int check_names(Exchange *exchange) {
         return 0;
 }
 
-static bool is_chosen(const Exchange *exchange, const Collector *collector) {
+/* A text that scrapes share: of the collectors of a name, or of all that need not be named. */
+typedef struct MetricsTopic {
+        const char *name; /* NULL: all of them */
+        size_t place;     /* in the cache */
+} MetricsTopic;
+
+static bool is_about(const MetricsTopic *topic, const Collector *collector) {
+        return topic->name ? strcmp(collector->name, topic->name) == 0 : !collector->is_on_request;
+}
+
+/* Writes what the collectors have to say about the snapshot. */
+static int put_text(Exchange *exchange, const MetricsTopic *topic) {
+        const Collector *collector;
+        Exposition exposition;
+        int r = 0;
+
+        exposition_init(&exposition, exchange->body, exchange->scrape.is_openmetrics);
+        for (size_t i = 0; r == 0 && (collector = metrics_collector_at(i)); i++)
+                if (collector->collect && is_about(topic, collector))
+                        r = collector->collect(&exposition, exchange->snapshot);
+        return r < 0 ? r : buffer_error(exchange->body);
+}
+
+/* Moves the body, which is put_text()'s, into a text to share. */
+static int take_text(Exchange *exchange, ScrapeText *ret) {
+        scoped(buffer_deinit) Buffer packed = {};
+        Gzip *gzip = exchange->scrape.gzip;
+        Buffer *body = exchange->body;
+        GzipSum sum = { .n = body->n };
+        int r = 0;
+
+        if (gzip)
+                r = gzip_pack_part(gzip, body->text, body->n, &packed, &sum);
+        if (r < 0)
+                return r;
+
+        buffer_shrink(gzip ? &packed : body);
+        r = shared_text_new(&ret->text, gzip ? &packed : body);
+        ret->sum = sum;
+        buffer_clear(body);
+        body->n_max = ANSWER_BYTES_MAX;
+        return r;
+}
+
+/* Adds the text to the answer: that of an earlier scrape, or a new one. */
+static int add_text(Exchange *exchange, const MetricsTopic *topic) {
+        Scrape *scrape = &exchange->scrape;
+        const ScrapeKey key = { topic->place, scrape->is_openmetrics, scrape->gzip };
+        const uint64_t serial = exchange->snapshot->serial;
+        ScrapeText text;
+        int r;
+
+        if (!scrape->cache)
+                return put_text(exchange, topic);
+        if (!scrape_cache_find(scrape->cache, serial, &key, &text)) {
+                r = put_text(exchange, topic);
+                if (r == 0)
+                        r = take_text(exchange, &text);
+                if (r < 0)
+                        return r;
+                scrape_cache_keep(scrape->cache, serial, &key, &text);
+        }
+        scrape_add(scrape, &text);
+        return 0;
+}
+
+static bool is_named(const Exchange *exchange, const char *name) {
         for (size_t i = 0; i < exchange->n_parameters; i++)
-                if (strcmp(exchange->parameters[i].value, collector->name) == 0)
+                if (strcmp(exchange->parameters[i].value, name) == 0)
                         return true;
-        return exchange->n_parameters == 0 && !collector->is_on_request;
+        return false;
+}
+
+/* Adds the texts that scrapes share. */
+static int put_shared(Exchange *exchange) {
+        const Collector *collector;
+        int r = 0;
+
+        if (exchange->n_parameters == 0)
+                return add_text(exchange, &(MetricsTopic){});
+        for (size_t i = 0; r == 0 && (collector = metrics_collector_at(i)); i++)
+                if (is_named(exchange, collector->name) && is_first_of_name(i))
+                        r = add_text(exchange, &(MetricsTopic){ collector->name, i + 1 });
+        return r;
+}
+
+/* Writes what does not come from the snapshot. */
+static int put_now(Exchange *exchange) {
+        const Collector *collector;
+        Exposition exposition;
+        int r = 0;
+
+        exposition_init(&exposition, exchange->body, exchange->scrape.is_openmetrics);
+        for (size_t i = 0; r == 0 && (collector = metrics_collector_at(i)); i++)
+                if (collector->collect_now &&
+                    (exchange->n_parameters > 0 ? is_named(exchange, collector->name) : !collector->is_on_request))
+                        r = collector->collect_now(&exposition, exchange);
+        exposition_end(&exposition);
+        return r;
 }
 
 void metrics_answer(Exchange *exchange) {
-        const Collector *collector;
-        Exposition exposition;
+        int r;
 
         if (check_names(exchange) > 0)
                 return;
 
-        exchange->type = exchange->wants_openmetrics ? CONTENT_OPENMETRICS : CONTENT_METRICS_TEXT;
-        exposition_init(&exposition, exchange->body, exchange->wants_openmetrics);
-        for (size_t i = 0; (collector = metrics_collector_at(i)); i++)
-                if (is_chosen(exchange, collector) && collector->collect(&exposition, exchange) < 0) {
-                        (void)exchange_error(exchange, 503, "out of memory");
-                        return;
-                }
-        exposition_end(&exposition);
+        exchange->type = exchange->scrape.is_openmetrics ? CONTENT_OPENMETRICS : CONTENT_METRICS_TEXT;
+        r = put_shared(exchange);
+        if (r == 0)
+                r = put_now(exchange);
+        if (r < 0 && !exchange->body->is_full)
+                (void)exchange_error(exchange, 503, "out of memory");
 }

@@ -4,8 +4,8 @@
 /*
  * Metrics: the answer of /metrics
  *
- * Runs the collectors that the query chooses. The number of series depends on devices and exposed jobs, both of which are
- * limited; it depends on the number of CPUs only on request.
+ * Runs the collectors that the query chooses, unless an earlier scrape of the snapshot did (http/scrape.h). The number of series
+ * depends on devices and exposed jobs, both of which are limited; it depends on the number of CPUs only on request.
  */
 
 #include <stddef.h>

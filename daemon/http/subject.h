@@ -22,11 +22,12 @@ typedef struct Route {
         void (*answer)(Exchange *exchange);
 } Route;
 
-/* Writes metrics for a value of collect[]; several collectors may share a name. */
+/* Writes metrics for a value of collect[]; several collectors may share a name. Has one of the functions, which return 0 or -ENOMEM. */
 typedef struct Collector {
         const char *name;
         bool is_on_request; /* only if named in collect[] */
-        int (*collect)(Exposition *exposition, const Exchange *exchange); /* there is a snapshot; 0 or -ENOMEM */
+        int (*collect)(Exposition *exposition, const Snapshot *snapshot); /* scrapes share the text (http/scrape.h) */
+        int (*collect_now)(Exposition *exposition, const Exchange *exchange); /* for what is not in the snapshot; called for each scrape */
 } Collector;
 
 /* The last row of each table is empty. */

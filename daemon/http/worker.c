@@ -2,8 +2,7 @@
 #include "http/worker.h"
 
 #include <microhttpd.h>
-
-#include "http/negotiate.h"
+#include <stdlib.h>
 
 /* Smaller answers are not worth compressing. */
 #define GZIP_BYTES_MIN 1024U
@@ -57,21 +56,98 @@ static void add_headers(struct MHD_Response *response, const Exchange *exchange,
                 (void)MHD_add_response_header(response, "Retry-After", "1");
 }
 
-size_t worker_pack(Worker *worker, struct MHD_Connection *connection) {
-        const char *encodings = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept-Encoding");
+/* Compresses the body, and ends the answer that begins with the texts of the scrape. 0 or -ENOMEM. */
+static int pack_end(Worker *worker, const Exchange *exchange) {
+        GzipSum sum = exchange->scrape.sum, rest;
+        int r;
 
-        buffer_clear(&worker->packed);
-        worker->is_packed = worker->body.n > GZIP_BYTES_MIN && negotiate_gzip(encodings) &&
-                            gzip_pack(&worker->gzip, worker->body.text, worker->body.n, &worker->packed) == 0;
-        return worker->is_packed ? worker->packed.n : worker->body.n;
+        r = gzip_pack_part(&worker->gzip, worker->body.text, worker->body.n, &worker->packed, &rest);
+        if (r < 0)
+                return r;
+
+        gzip_sum_add(&sum, &rest);
+        gzip_put_end(&sum, &worker->packed);
+        return buffer_error(&worker->packed);
 }
 
-struct MHD_Response *worker_make_response(Worker *worker, const Exchange *exchange) {
+/* 0 or -ENOMEM. */
+static int pack_body(Worker *worker, const Exchange *exchange) {
+        if (exchange->scrape.n > 0)
+                return pack_end(worker, exchange);
+        return gzip_pack(&worker->gzip, worker->body.text, worker->body.n, &worker->packed);
+}
+
+size_t worker_pack(Worker *worker, Exchange *exchange) {
+        const Scrape *scrape = &exchange->scrape;
+        int r = 0;
+
+        buffer_clear(&worker->packed);
+        worker->is_packed = scrape->gzip && (scrape->n > 0 || worker->body.n > GZIP_BYTES_MIN);
+        if (worker->is_packed)
+                r = pack_body(worker, exchange);
+        if (r < 0 && scrape->n > 0)
+                (void)exchange_error(exchange, 503, "out of memory"); /* the texts are compressed: the body has to be */
+        if (r < 0)
+                worker->is_packed = false;
+        return scrape_size(scrape) + (worker->is_packed ? worker->packed.n : worker->body.n);
+}
+
+/* The pieces of a response with shared texts. */
+typedef struct Composition {
+        char *rest; /* owned; behind the texts */
+        Scrape scrape;
+} Composition;
+
+static void on_released(void *userdata) {
+        Composition *composition = userdata;
+
+        free(composition->rest);
+        scrape_clear(&composition->scrape);
+        free(composition);
+}
+
+static void add_piece(struct MHD_IoVec *pieces, unsigned *n, const void *bytes, size_t n_bytes) {
+        if (n_bytes > 0)
+                pieces[(*n)++] = (struct MHD_IoVec){ bytes, n_bytes };
+}
+
+/* Takes the texts and the rest of the answer. */
+static struct MHD_Response *compose(Scrape *scrape, bool is_packed, Buffer *rest) {
+        struct MHD_IoVec pieces[SCRAPE_TEXTS_MAX + 2];
+        Composition *composition = malloc(sizeof(*composition));
+        struct MHD_Response *response;
+        unsigned n = 0;
+
+        if (!composition)
+                return NULL;
+
+        if (is_packed)
+                add_piece(pieces, &n, gzip_head, sizeof(gzip_head));
+        for (size_t i = 0; i < scrape->n; i++) {
+                size_t n_bytes;
+                const char *text = shared_text_get(scrape->texts[i].text, &n_bytes);
+
+                add_piece(pieces, &n, text, n_bytes);
+        }
+        add_piece(pieces, &n, rest->text, rest->n);
+        *composition = (Composition){ TAKE(rest->text), *scrape };
+        scrape->n = 0;
+
+        response = MHD_create_response_from_iovec(pieces, n, on_released, composition);
+        if (!response)
+                on_released(composition);
+        return response;
+}
+
+struct MHD_Response *worker_make_response(Worker *worker, Exchange *exchange) {
         Buffer *body = worker->is_packed ? &worker->packed : &worker->body;
         struct MHD_Response *response;
 
         buffer_shrink(body);
-        response = MHD_create_response_from_buffer(body->n, body->text, MHD_RESPMEM_MUST_FREE);
+        if (exchange->scrape.n > 0)
+                response = compose(&exchange->scrape, worker->is_packed, body);
+        else
+                response = MHD_create_response_from_buffer(body->n, body->text, MHD_RESPMEM_MUST_FREE);
         if (!response)
                 return NULL;
 

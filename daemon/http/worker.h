@@ -8,13 +8,12 @@
 #include "store/reader.h"
 #include "util/buffer.h"
 
-struct MHD_Connection;
 struct MHD_Response;
 
 typedef struct Worker {
         Reader *reader; /* owned; NULL: the thread never reads the store */
         Buffer body, packed;
-        bool is_packed; /* the answer is in packed */
+        bool is_packed; /* packed has the body */
         Gzip gzip;
 } Worker;
 
@@ -22,7 +21,7 @@ void worker_deinit(Worker *worker);
 /* Releases the memory of a long answer. */
 void worker_trim(Worker *worker);
 
-/* Compresses worker->body if the client accepts that. Returns the size of the answer. */
-size_t worker_pack(Worker *worker, struct MHD_Connection *connection);
-/* Makes the response of an exchange, which takes the text of the answer. NULL: out of memory. */
-struct MHD_Response *worker_make_response(Worker *worker, const Exchange *exchange);
+/* Compresses the body of the exchange, worker->body, if the client accepts that. Returns the size of the answer. */
+size_t worker_pack(Worker *worker, Exchange *exchange);
+/* Makes the response of an exchange, which takes the texts of the answer. NULL: out of memory. */
+struct MHD_Response *worker_make_response(Worker *worker, Exchange *exchange);

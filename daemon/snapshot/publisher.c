@@ -20,6 +20,7 @@ struct Publisher {
         pthread_mutex_t mutex; /* protects all members below, and n_references */
         Edition *current;      /* NULL: no snapshot is published yet */
         Edition *free;
+        uint64_t serial;       /* of the last published snapshot */
 };
 
 int publisher_new(Publisher **ret) {
@@ -95,8 +96,10 @@ void publisher_publish(Publisher *publisher, Snapshot *snapshot) {
         LOCKED(&publisher->mutex);
         former = publisher->current;
         publisher->current = edition;
-        if (edition)
+        if (edition) {
                 edition->n_references = 1;
+                edition->snapshot.serial = ++publisher->serial;
+        }
         if (former)
                 drop_reference(publisher, former);
 }

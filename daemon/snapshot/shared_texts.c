@@ -33,9 +33,14 @@ int shared_text_new(SharedText **ret, Buffer *text) {
         return 0;
 }
 
-static SharedText *text_ref(SharedText *text) {
+SharedText *shared_text_ref(SharedText *text) {
         atomic_fetch_add(&text->n_refs, 1);
         return text;
+}
+
+const char *shared_text_get(const SharedText *text, size_t *ret_n) {
+        *ret_n = text->n;
+        return text->text;
 }
 
 SharedText *shared_text_unref(SharedText *text) {
@@ -52,14 +57,14 @@ int shared_texts_new(SharedTexts **ret, size_t n_max, SharedText *head, SharedTe
         if (!texts)
                 return -ENOMEM;
 
-        *texts = (SharedTexts){ .n_refs = 1, .n_max = n_max, .head = text_ref(head), .tail = text_ref(tail) };
+        *texts = (SharedTexts){ .n_refs = 1, .n_max = n_max, .head = shared_text_ref(head), .tail = shared_text_ref(tail) };
         *ret = texts;
         return 0;
 }
 
 void shared_texts_add(SharedTexts *texts, SharedText *part) {
         assert(texts->n < texts->n_max && atomic_load(&texts->n_refs) == 1);
-        texts->parts[texts->n++] = text_ref(part);
+        texts->parts[texts->n++] = shared_text_ref(part);
 }
 
 SharedTexts *shared_texts_ref(SharedTexts *texts) {

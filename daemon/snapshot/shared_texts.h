@@ -16,6 +16,9 @@
 typedef struct SharedText SharedText;
 /* Moves the text out of the buffer. 0 or -ENOMEM, which a buffer that has failed is as well. */
 int shared_text_new(SharedText **ret, Buffer *text);
+SharedText *shared_text_ref(SharedText *text);
+/* Returns the text, which is borrowed. */
+const char *shared_text_get(const SharedText *text, size_t *ret_n);
 /* Frees the text with its last reference; NULL: nothing happens. */
 SharedText *shared_text_unref(SharedText *text);
 DEFINE_SCOPED(SharedText, shared_text_unref);

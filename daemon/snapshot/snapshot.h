@@ -15,6 +15,7 @@
 #include "snapshot/stats.h"
 
 typedef struct Snapshot {
+        uint64_t serial; /* set by publisher_publish(): no other snapshot of the publisher has it */
         NodeSnapshot node;
         JobsSnapshot jobs;
         IndicatorsSnapshot indicators;

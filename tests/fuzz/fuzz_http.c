@@ -47,7 +47,7 @@ static void ask(char *question, const char *accept, const Snapshot *snapshot, Re
         exchange.snapshot = snapshot;
         exchange.reader = reader;
         exchange.shares = shares;
-        exchange.wants_openmetrics = negotiate_openmetrics(accept);
+        exchange.scrape.is_openmetrics = negotiate_openmetrics(accept);
         if (exchange_set_path(&exchange, path) == 0 && (!question || add_parameters(&exchange, question) == 0))
                 routes_answer(&exchange);
         check_answer(&exchange);

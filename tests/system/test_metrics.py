@@ -84,6 +84,25 @@ class Metrics(harness.TestCase):
         self.assertGreater(after["perfd_node_observed_seconds_total"], before["perfd_node_observed_seconds_total"])
         self.assertGreater(after["perfd_samples_total"], before["perfd_samples_total"])
 
+    def test_scrapes_between_two_samples_have_what_is_new(self):
+        """Scrapes share what one sample says; what perfd counts for each request is in the next answer."""
+        daemon = self.daemon("[sampling]\ninterval = 1min\n")
+        answered, held = 'perfd_http_requests_total{class="2xx"}', 'perfd_quota_held{resource="jobs"}'
+
+        def scrape(**headers):
+            return harness.parse_metrics(daemon.get("/metrics", headers=headers).text)
+
+        first = before = scrape()
+        with daemon.client() as client:
+            for headers in ({}, {"Accept": "application/openmetrics-text"}) * 2:
+                self.assert_status(client.begin(f"job-{before[answered]:.0f}"), "OK")
+                after = scrape(**headers)
+                self.assertGreater(after[held], before.get(held, 0))
+                self.assertEqual(after[answered], before[answered] + 1)
+                self.assertGreater(after["perfd_http_sent_bytes_total"], before["perfd_http_sent_bytes_total"])
+                before = after
+        self.assertEqual(before["perfd_samples_total"], first["perfd_samples_total"])
+
     def test_a_job_that_ended_long_enough_ago_vanishes(self):
         daemon = self.daemon_with_jobs(CONFIG + "[metrics]\nfinished_for = 0\n")
         metrics = wait_for(lambda: (m := daemon.metrics()) and not any('job="ended"' in s for s in m) and m, "the ended job's leave")

@@ -84,13 +84,20 @@ static void check_contiguous(Fixture *fixture) {
         }
 }
 
+static void run(Fixture *fixture, const Collector *collector) {
+        int r = collector->collect ? collector->collect(&fixture->exposition, &fixture->snapshot) :
+                                     collector->collect_now(&fixture->exposition, &fixture->exchange);
+
+        assert_int_equal(r, 0);
+}
+
 /* Runs the collectors with that name. */
 static void collect(Fixture *fixture, const char *name) {
         const Collector *collector;
 
         for (size_t i = 0; (collector = metrics_collector_at(i)); i++)
                 if (strcmp(collector->name, name) == 0)
-                        assert_int_equal(collector->collect(&fixture->exposition, &fixture->exchange), 0);
+                        run(fixture, collector);
 }
 
 /* Each family is written once, by one collector. */
@@ -99,7 +106,7 @@ static void no_family_is_written_twice(void **state) {
         const Collector *collector;
 
         for (size_t i = 0; (collector = metrics_collector_at(i)); i++)
-                assert_int_equal(collector->collect(&fixture->exposition, &fixture->exchange), 0);
+                run(fixture, collector);
         for (const char *p = fixture->out.text; (p = strstr(p, "# TYPE ")); p++) {
                 char line[160];
 
@@ -113,7 +120,7 @@ static void no_family_is_written_twice(void **state) {
 static void counters_of_the_kernel_come_in_base_units(void **state) {
         Fixture *fixture = *state;
 
-        assert_int_equal(node_subject_metrics(&fixture->exposition, &fixture->exchange), 0);
+        assert_int_equal(node_subject_metrics(&fixture->exposition, &fixture->snapshot), 0);
         assert_true(says(fixture, "\nperfd_node_cpu_seconds_total{mode=\"user\"} 123.45\n"));
         assert_true(says(fixture, "\nperfd_node_cpu_utilization_ratio{cpus=\"mean\"} 0.5\n"));
         assert_true(says(fixture, "\nperfd_node_observed_seconds_total 90\n"));
@@ -140,7 +147,7 @@ static void every_counter_of_a_device_is_exposed(void **state) {
 #define X(member, decimals, ...) sample->nets[1].member = scales[decimals] * ++n;
         NET_COUNTERS(X)
 #undef X
-        assert_int_equal(node_subject_metrics(&fixture->exposition, &fixture->exchange), 0);
+        assert_int_equal(node_subject_metrics(&fixture->exposition, &fixture->snapshot), 0);
         n = 1000;
 #define X(member, decimals, family, ...) assert_exposed(fixture, "perfd_node_" family "_total{device=\"disk1\",class=\"physical\"}", ++n);
         DISK_COUNTERS(X)
@@ -160,8 +167,8 @@ static void unread_values_are_absent_instead_of_zero(void **state) {
 
         fixture->snapshot.node.sample.have = 0;
         fixture->snapshot.node.observation.has_cpu = false;
-        assert_int_equal(node_subject_metrics(&fixture->exposition, &fixture->exchange), 0);
-        assert_int_equal(node_subject_metrics_percpu(&fixture->exposition, &fixture->exchange), 0);
+        assert_int_equal(node_subject_metrics(&fixture->exposition, &fixture->snapshot), 0);
+        assert_int_equal(node_subject_metrics_percpu(&fixture->exposition, &fixture->snapshot), 0);
         for (size_t i = 0; i < N_ELEMENTS(prefixes); i++)
                 assert_false(says(fixture, prefixes[i]));
         assert_true(says(fixture, "\nperfd_node_psi_available{resource=\"io\"} 0\n"));
@@ -171,7 +178,7 @@ static void before_the_first_sample_there_is_no_node(void **state) {
         Fixture *fixture = *state;
 
         fixture->snapshot.node.boottime_ns = 0;
-        assert_int_equal(node_subject_metrics(&fixture->exposition, &fixture->exchange), 0);
+        assert_int_equal(node_subject_metrics(&fixture->exposition, &fixture->snapshot), 0);
         assert_int_equal(fixture->out.n, 0);
 }
 
@@ -181,7 +188,7 @@ static void devices_beyond_the_limit_are_counted(void **state) {
 
         fixture_fill(&fixture->snapshot, &size);
         fixture->snapshot.node.sample.disks[DEVICES_MAX + 4].class = DISK_VIRTUAL; /* a separate class */
-        assert_int_equal(node_subject_metrics(&fixture->exposition, &fixture->exchange), 0);
+        assert_int_equal(node_subject_metrics(&fixture->exposition, &fixture->snapshot), 0);
         assert_int_equal(count(fixture, "\nperfd_node_disk_reads_total{"), DEVICES_MAX + 1);
         assert_int_equal(count(fixture, "\nperfd_node_network_sent_bytes_total{"), DEVICES_MAX);
         assert_true(says(fixture, "\nperfd_node_devices_not_exposed{kind=\"disk\"} 4\n"));
@@ -195,7 +202,7 @@ static void of_two_mounts_on_one_place_the_last_is_shown(void **state) {
 
         filesystems[1] = filesystems[0];
         filesystems[1].size_bytes = 2000;
-        assert_int_equal(node_subject_metrics(&fixture->exposition, &fixture->exchange), 0);
+        assert_int_equal(node_subject_metrics(&fixture->exposition, &fixture->snapshot), 0);
         assert_int_equal(count(fixture, "\nperfd_node_filesystem_size_bytes{"), 1);
         assert_true(says(fixture, "\nperfd_node_filesystem_size_bytes{mountpoint=\"/\",fstype=\"ext4\"} 2000\n"));
 }
@@ -205,16 +212,16 @@ static void the_number_of_series_does_not_depend_on_cpus(void **state) {
         Fixture *fixture = *state;
         size_t n_lines;
 
-        assert_int_equal(node_subject_metrics(&fixture->exposition, &fixture->exchange), 0);
+        assert_int_equal(node_subject_metrics(&fixture->exposition, &fixture->snapshot), 0);
         n_lines = count(fixture, "\n");
         buffer_clear(&fixture->out);
         fixture_fill(&fixture->snapshot, &size);
-        assert_int_equal(node_subject_metrics(&fixture->exposition, &fixture->exchange), 0);
+        assert_int_equal(node_subject_metrics(&fixture->exposition, &fixture->snapshot), 0);
         assert_int_equal(count(fixture, "\n"), n_lines);
 
         buffer_clear(&fixture->out);
         fixture->snapshot.node.sample.cpus[3].online = false;
-        assert_int_equal(node_subject_metrics_percpu(&fixture->exposition, &fixture->exchange), 0);
+        assert_int_equal(node_subject_metrics_percpu(&fixture->exposition, &fixture->snapshot), 0);
         assert_int_equal(count(fixture, "\nperfd_node_cpu_core_seconds_total{"), 255 * N_CPU_MODES);
         assert_false(says(fixture, "cpu=\"3\""));
 }
@@ -222,7 +229,7 @@ static void the_number_of_series_does_not_depend_on_cpus(void **state) {
 static void families_of_jobs_stand_together(void **state) {
         Fixture *fixture = *state;
 
-        assert_int_equal(jobs_subject_metrics(&fixture->exposition, &fixture->exchange), 0);
+        assert_int_equal(jobs_subject_metrics(&fixture->exposition, &fixture->snapshot), 0);
         assert_true(says(fixture, "\nperfd_job_begin_timestamp_seconds{job=\"job-0\"} 1763676000\n"));
         assert_true(says(fixture, "\nperfd_job_cpu_over_threshold_ratio{job=\"job-1\",scope=\"node\",cpus=\"any\",threshold=\"0.2\"} "));
         assert_int_equal(count(fixture, "# TYPE perfd_job_cpu_over_threshold_ratio gauge\n"), 1);
@@ -249,7 +256,7 @@ static void equal_metrics_of_node_and_job_share_a_family(void **state) {
         };
         Fixture *fixture = *state;
 
-        assert_int_equal(jobs_subject_metrics(&fixture->exposition, &fixture->exchange), 0);
+        assert_int_equal(jobs_subject_metrics(&fixture->exposition, &fixture->snapshot), 0);
         for (size_t i = 0; i < N_ELEMENTS(families); i++) {
                 char line[128];
 
@@ -288,7 +295,7 @@ static void names_are_on_the_info_alone_whatever_is_in_them(void **state) {
         info->name = "gr\xc3\xbcn \"1\"\n\\x \xff";
         info->enclosure = ENCLOSURE_SCOPE;
         info->node = 3;
-        assert_int_equal(jobs_subject_metrics(&fixture->exposition, &fixture->exchange), 0);
+        assert_int_equal(jobs_subject_metrics(&fixture->exposition, &fixture->snapshot), 0);
         assert_true(says(fixture, "\nperfd_job_info{job=\"job-1\",name=\"gr\xc3\xbcn \\\"1\\\"\\n\\\\x \xef\xbf\xbd\",user=\"ada\","
                                   "state=\"running\",enclosure=\"scope\",rank=\"1\",node=\"3\"} 1\n"));
         assert_true(says(fixture, "\nperfd_job_info{job=\"job-0\",name=\"training \\\"0\\\"\",user=\"ada\",state=\"running\","
@@ -305,7 +312,7 @@ static void an_absent_metric_of_a_job_has_no_sample(void **state) {
         fixture->snapshot.jobs.results[0].metrics.quality[METRIC_CPU_MAX] = QUALITY_TOO_SHORT;
         fixture->snapshot.jobs.results[1].metrics.quality[METRIC_CPU_MAX] = QUALITY_SAMPLED;
         fixture->snapshot.jobs.records[0].info.rank = -1;
-        assert_int_equal(jobs_subject_metrics(&fixture->exposition, &fixture->exchange), 0);
+        assert_int_equal(jobs_subject_metrics(&fixture->exposition, &fixture->snapshot), 0);
         assert_false(says(fixture, "perfd_job_disk_read_bytes_total{job=\"job-0\",scope=\"node\"}"));
         assert_true(says(fixture, "perfd_job_disk_read_bytes_total{job=\"job-0\",scope=\"job\"}"));
         assert_true(says(fixture, "perfd_job_disk_read_bytes_total{job=\"job-1\",scope=\"node\"} "));
@@ -319,7 +326,7 @@ static void a_job_without_a_group_has_the_nodes_numbers_alone(void **state) {
 
         for (size_t i = 0; i < fixture->snapshot.jobs.used.n_records; i++)
                 memset(fixture->snapshot.jobs.results[i].usage.quality, QUALITY_NO_GROUP, N_USAGES);
-        assert_int_equal(jobs_subject_metrics(&fixture->exposition, &fixture->exchange), 0);
+        assert_int_equal(jobs_subject_metrics(&fixture->exposition, &fixture->snapshot), 0);
         assert_false(says(fixture, "scope=\"job\""));
         assert_false(says(fixture, "perfd_job_cpus_given"));
         assert_int_equal(count(fixture, "scope=\"node\""), 2 * N_METRICS);
@@ -330,7 +337,7 @@ static void jobs_beyond_the_limit_are_counted(void **state) {
         Fixture *fixture = *state;
 
         fixture->snapshot.jobs.n_exposed_max = 1;
-        assert_int_equal(jobs_subject_metrics(&fixture->exposition, &fixture->exchange), 0);
+        assert_int_equal(jobs_subject_metrics(&fixture->exposition, &fixture->snapshot), 0);
         assert_false(says(fixture, "job=\"job-1\""));
         assert_true(says(fixture, "\nperfd_jobs_not_exposed 1\n"));
         assert_true(says(fixture, "\nperfd_jobs_running 2\n"));
@@ -388,6 +395,76 @@ static void samples_of_a_kpi_share_their_family(void **state) {
         check_contiguous(fixture);
 }
 
+/* --- shared texts ---------------------------------------------------------------------------------- */
+
+/* Answers a scrape; collect: value of collect[], or NULL. */
+static void scrape(Fixture *fixture, ScrapeCache *cache, const char *collect) {
+        Exchange *exchange = &fixture->exchange;
+        Shares *shares = exchange->shares;
+
+        scrape_clear(&exchange->scrape);
+        exchange_init(exchange, &fixture->out);
+        exchange->snapshot = &fixture->snapshot;
+        exchange->shares = shares;
+        exchange->scrape.cache = cache;
+        if (collect)
+                assert_int_equal(exchange_add_parameter(exchange, "collect[]", collect), 0);
+        metrics_answer(exchange);
+}
+
+static const SharedText *shared_part(const Fixture *fixture) {
+        return fixture->exchange.scrape.n == 1 ? fixture->exchange.scrape.texts[0].text : NULL;
+}
+
+static void scrapes_of_a_snapshot_share_what_it_says(void **state) {
+        scoped(scrape_cache_freep) ScrapeCache *cache = NULL;
+        Fixture *fixture = *state;
+        const SharedText *text;
+        size_t n;
+
+        assert_int_equal(scrape_cache_new(&cache), 0);
+        fixture->snapshot.serial = 1;
+        scrape(fixture, cache, NULL);
+        text = shared_part(fixture);
+        assert_non_null(text);
+        assert_non_null(strstr(shared_text_get(text, &n), "perfd_samples_total"));
+        assert_false(says(fixture, "perfd_samples_total"));
+
+        /* what is not in the snapshot is new in each answer */
+        assert_exposed(fixture, "perfd_http_sent_bytes_total", 0);
+        scrape(fixture, cache, NULL);
+        assert_ptr_equal(shared_part(fixture), text);
+        fixture->exchange.http.n_bytes_sent = 5;
+        buffer_clear(&fixture->out);
+        collect(fixture, "self");
+        assert_exposed(fixture, "perfd_http_sent_bytes_total", 5);
+
+        scrape(fixture, cache, "jobs");
+        assert_ptr_not_equal(shared_part(fixture), text);
+        assert_null(strstr(shared_text_get(shared_part(fixture), &n), "perfd_samples_total"));
+        assert_int_equal(fixture->out.n, 0);
+
+        fixture->snapshot.serial = 2;
+        fixture->snapshot.self.n_ticks = 4711;
+        scrape(fixture, cache, NULL);
+        assert_non_null(strstr(shared_text_get(shared_part(fixture), &n), "\nperfd_samples_total 4711\n"));
+        scrape_clear(&fixture->exchange.scrape);
+}
+
+static void an_answer_that_is_too_large_has_no_texts(void **state) {
+        scoped(scrape_cache_freep) ScrapeCache *cache = NULL;
+        Fixture *fixture = *state;
+
+        assert_int_equal(scrape_cache_new(&cache), 0);
+        fixture->snapshot.serial = 1;
+        scrape(fixture, cache, "node");
+        fixture->exchange.scrape.sum.n = ANSWER_BYTES_MAX + 1;
+        assert_int_equal(exchange_check_body(&fixture->exchange), EXCHANGE_ANSWERED);
+        assert_int_equal(fixture->exchange.status, 413);
+        assert_int_equal(fixture->exchange.scrape.n, 0);
+        assert_true(says(fixture, "the answer would have more than"));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(no_family_is_written_twice, setup, teardown),
@@ -407,6 +484,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(a_job_without_a_group_has_the_nodes_numbers_alone, setup, teardown),
                 cmocka_unit_test_setup_teardown(jobs_beyond_the_limit_are_counted, setup, teardown),
                 cmocka_unit_test_setup_teardown(perfd_exposes_its_own_metrics, setup, teardown),
+                cmocka_unit_test_setup_teardown(scrapes_of_a_snapshot_share_what_it_says, setup, teardown),
+                cmocka_unit_test_setup_teardown(an_answer_that_is_too_large_has_no_texts, setup, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

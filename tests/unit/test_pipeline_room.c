@@ -100,7 +100,6 @@ static void running_jobs_are_in_the_metrics_with_their_totals(void **state) {
         scoped(buffer_deinit) Buffer out = {};
         Snapshot snapshot = {};
         Exposition exposition;
-        Exchange exchange;
         Fixture *f = *state;
         PipelineRoom room;
 
@@ -111,11 +110,9 @@ static void running_jobs_are_in_the_metrics_with_their_totals(void **state) {
                 assert_int_equal(report(f, &room, "a", intervals, 2), STATUS_OK);
         }
         assert_int_equal(pipeline_room_publish(&room, &snapshot.pipelines), 0);
-        exchange_init(&exchange, &out);
-        exchange.snapshot = &snapshot;
         exposition_init(&exposition, &out, false);
-        assert_int_equal(pipelines_subject_metrics(&exposition, &exchange), 0);
-        assert_int_equal(pipelines_subject_metrics_counts(&exposition, &exchange), 0);
+        assert_int_equal(pipelines_subject_metrics(&exposition, &snapshot), 0);
+        assert_int_equal(pipelines_subject_metrics_counts(&exposition, &snapshot), 0);
         says(out.text, "perfd_job_pipeline_tasks_total{job=\"a\",pipeline_stage=\"0:1:a\"} 30\n");
         says(out.text, "perfd_job_pipeline_task_seconds_total{job=\"a\",pipeline_stage=\"0:1:a\"} 15\n");
         says(out.text, "perfd_job_pipeline_items_total{job=\"a\",pipeline_stage=\"0:1:a\"} 30\n");

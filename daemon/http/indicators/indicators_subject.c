@@ -18,7 +18,7 @@ static const Route routes[] = {
 };
 
 static const Collector collectors[] = {
-        { "self", false, indicators_subject_metrics },
+        { "self", false, indicators_subject_metrics, NULL },
         {},
 };
 

@@ -18,6 +18,6 @@ void indicators_subject_query(Exchange *exchange);
 void indicators_subject_rank(Exchange *exchange);
 void indicators_subject_batch(Exchange *exchange);
 
-int indicators_subject_metrics(Exposition *exposition, const Exchange *exchange);
+int indicators_subject_metrics(Exposition *exposition, const Snapshot *snapshot);
 
 extern const Subject indicators_subject;

@@ -29,8 +29,8 @@ static void put_counts(Exposition *exposition, const IndicatorCount *count) {
         }
 }
 
-int indicators_subject_metrics(Exposition *exposition, const Exchange *exchange) {
-        const IndicatorsSnapshot *indicators = &exchange->snapshot->indicators;
+int indicators_subject_metrics(Exposition *exposition, const Snapshot *snapshot) {
+        const IndicatorsSnapshot *indicators = &snapshot->indicators;
 
         metrics_scalars(exposition, &indicators->stats, scalars, N_ELEMENTS(scalars));
         exposition_family(exposition, "perfd_indicators", FAMILY_COUNTER, "",

@@ -270,8 +270,8 @@ static const Route routes[] = {
 };
 
 static const Collector collectors[] = {
-        { "jobs", false, jobs_subject_metrics },
-        { "self", false, jobs_subject_metrics_counts },
+        { "jobs", false, jobs_subject_metrics, NULL },
+        { "self", false, jobs_subject_metrics_counts, NULL },
         {},
 };
 

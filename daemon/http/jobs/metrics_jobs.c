@@ -195,8 +195,7 @@ static void put_totals(Exposition *exposition, const TotalsView *view) {
 
 /* --- all of it ------------------------------------------------------------------------------------ */
 
-int jobs_subject_metrics(Exposition *exposition, const Exchange *exchange) {
-        const Snapshot *snapshot = exchange->snapshot;
+int jobs_subject_metrics(Exposition *exposition, const Snapshot *snapshot) {
         const size_t n = jobs_snapshot_n_exposed(&snapshot->jobs);
         scoped(freep) ExposedJob *jobs = reallocarray(NULL, n + 1, sizeof(*jobs));
         scoped(buffer_deinit) Buffer labels = {};
@@ -245,8 +244,8 @@ static const Scalar finder_scalars[] = {
         SCALAR_COUNTER(FinderStats, n_not_watched, "perfd_cgroups_not_watched", "Cgroup directories that could not be watched"),
 };
 
-int jobs_subject_metrics_counts(Exposition *exposition, const Exchange *exchange) {
-        const JobsSnapshot *jobs = &exchange->snapshot->jobs;
+int jobs_subject_metrics_counts(Exposition *exposition, const Snapshot *snapshot) {
+        const JobsSnapshot *jobs = &snapshot->jobs;
 
         metrics_scalars(exposition, &jobs->stats, job_scalars, N_ELEMENTS(job_scalars));
         metrics_scalars(exposition, &jobs->finder, finder_scalars, N_ELEMENTS(finder_scalars));

@@ -8,8 +8,8 @@ static const Route routes[] = {
 };
 
 static const Collector collectors[] = {
-        { "kpis", false, kpis_subject_metrics },
-        { "self", false, kpis_subject_metrics_counts },
+        { "kpis", false, kpis_subject_metrics, NULL },
+        { "self", false, kpis_subject_metrics_counts, NULL },
         {},
 };
 

@@ -10,5 +10,5 @@ extern const Subject kpis_subject;
 void kpis_subject_regress(Exchange *exchange);
 void kpis_subject_accepted(Exchange *exchange);
 
-int kpis_subject_metrics(Exposition *exposition, const Exchange *exchange);
-int kpis_subject_metrics_counts(Exposition *exposition, const Exchange *exchange);
+int kpis_subject_metrics(Exposition *exposition, const Snapshot *snapshot);
+int kpis_subject_metrics_counts(Exposition *exposition, const Snapshot *snapshot);

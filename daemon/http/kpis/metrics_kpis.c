@@ -5,8 +5,8 @@
 #include "http/kpis/kpis_subject.h"
 #include "http/metrics.h"
 
-int kpis_subject_metrics(Exposition *exposition, const Exchange *exchange) {
-        const KpisSnapshot *kpis = &exchange->snapshot->indicators.kpis;
+int kpis_subject_metrics(Exposition *exposition, const Snapshot *snapshot) {
+        const KpisSnapshot *kpis = &snapshot->indicators.kpis;
 
         _Static_assert(KPIS_FAMILY_MAX < FAMILY_NAME_MAX, "the name of a KPI is the name of a family");
         for (size_t i = 0; i < kpis->n; i++) {
@@ -26,7 +26,7 @@ static const Scalar scalars[] = {
                      "Series of KPIs omitted because of the limit on their number, of long labels, or of names that clash"),
 };
 
-int kpis_subject_metrics_counts(Exposition *exposition, const Exchange *exchange) {
-        metrics_scalars(exposition, &exchange->snapshot->indicators.kpis, scalars, N_ELEMENTS(scalars));
+int kpis_subject_metrics_counts(Exposition *exposition, const Snapshot *snapshot) {
+        metrics_scalars(exposition, &snapshot->indicators.kpis, scalars, N_ELEMENTS(scalars));
         return 0;
 }

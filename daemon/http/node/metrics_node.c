@@ -155,8 +155,8 @@ static void put_devices(Exposition *exposition, const Sample *sample) {
                 exposition_sample_u64(exposition, "kind", kernel_device_kinds[i].name, n_omitted[i]);
 }
 
-int node_subject_metrics(Exposition *exposition, const Exchange *exchange) {
-        const NodeSnapshot *node = &exchange->snapshot->node;
+int node_subject_metrics(Exposition *exposition, const Snapshot *snapshot) {
+        const NodeSnapshot *node = &snapshot->node;
         const Sample *sample = &node->sample;
 
         if (node->boottime_ns == 0)
@@ -173,8 +173,8 @@ int node_subject_metrics(Exposition *exposition, const Exchange *exchange) {
         return 0;
 }
 
-int node_subject_metrics_percpu(Exposition *exposition, const Exchange *exchange) {
-        const Sample *sample = &exchange->snapshot->node.sample;
+int node_subject_metrics_percpu(Exposition *exposition, const Snapshot *snapshot) {
+        const Sample *sample = &snapshot->node.sample;
 
         if (!sample_has(sample, SOURCE_STAT))
                 return 0;
@@ -210,8 +210,8 @@ static void put_sources(Exposition *exposition, const NodeSnapshot *node) {
                 exposition_sample_u64(exposition, "source", sample_source_names[source], node->sampler.n_failures[source]);
 }
 
-int node_subject_metrics_sampling(Exposition *exposition, const Exchange *exchange) {
-        const NodeSnapshot *node = &exchange->snapshot->node;
+int node_subject_metrics_sampling(Exposition *exposition, const Snapshot *snapshot) {
+        const NodeSnapshot *node = &snapshot->node;
 
         metrics_scalars(exposition, node, sampling_scalars, N_ELEMENTS(sampling_scalars));
         put_sources(exposition, node);

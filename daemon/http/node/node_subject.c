@@ -250,9 +250,9 @@ static const Route routes[] = {
 };
 
 static const Collector collectors[] = {
-        { "node",   false, node_subject_metrics },
-        { "percpu", true,  node_subject_metrics_percpu },
-        { "self",   false, node_subject_metrics_sampling },
+        { "node",   false, node_subject_metrics, NULL },
+        { "percpu", true,  node_subject_metrics_percpu, NULL },
+        { "self",   false, node_subject_metrics_sampling, NULL },
         {},
 };
 

@@ -42,8 +42,8 @@ static void put_counter(Exposition *exposition, const PipelinesSnapshot *pipelin
         }
 }
 
-int pipelines_subject_metrics(Exposition *exposition, const Exchange *exchange) {
-        const PipelinesSnapshot *pipelines = &exchange->snapshot->pipelines;
+int pipelines_subject_metrics(Exposition *exposition, const Snapshot *snapshot) {
+        const PipelinesSnapshot *pipelines = &snapshot->pipelines;
 
         for (size_t i = 0; i < N_ELEMENTS(counters); i++)
                 put_counter(exposition, pipelines, &counters[i]);
@@ -60,7 +60,7 @@ static const Scalar scalars[] = {
                      "Parts of stages omitted because of the limit on their number; the JSON API has them"),
 };
 
-int pipelines_subject_metrics_counts(Exposition *exposition, const Exchange *exchange) {
-        metrics_scalars(exposition, &exchange->snapshot->pipelines.stats, scalars, N_ELEMENTS(scalars));
+int pipelines_subject_metrics_counts(Exposition *exposition, const Snapshot *snapshot) {
+        metrics_scalars(exposition, &snapshot->pipelines.stats, scalars, N_ELEMENTS(scalars));
         return 0;
 }

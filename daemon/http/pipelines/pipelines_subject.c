@@ -9,8 +9,8 @@ static const Route routes[] = {
 };
 
 static const Collector collectors[] = {
-        { "jobs", false, pipelines_subject_metrics },
-        { "self", false, pipelines_subject_metrics_counts },
+        { "jobs", false, pipelines_subject_metrics, NULL },
+        { "self", false, pipelines_subject_metrics_counts, NULL },
         {},
 };
 

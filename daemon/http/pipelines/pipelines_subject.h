@@ -11,5 +11,5 @@ void pipelines_subject_stages(Exchange *exchange);
 void pipelines_subject_intervals(Exchange *exchange);
 void pipelines_subject_events(Exchange *exchange);
 
-int pipelines_subject_metrics(Exposition *exposition, const Exchange *exchange);
-int pipelines_subject_metrics_counts(Exposition *exposition, const Exchange *exchange);
+int pipelines_subject_metrics(Exposition *exposition, const Snapshot *snapshot);
+int pipelines_subject_metrics_counts(Exposition *exposition, const Snapshot *snapshot);

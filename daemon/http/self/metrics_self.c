@@ -83,16 +83,13 @@ static void put_http_requests(Exposition *exposition, const HttpStats *http) {
                 exposition_sample_u64(exposition, "class", classes[i], http->n_requests_by_class[i]);
 }
 
-int self_subject_metrics(Exposition *exposition, const Exchange *exchange) {
-        const Snapshot *snapshot = exchange->snapshot;
+int self_subject_metrics(Exposition *exposition, const Snapshot *snapshot) {
 
         put_build(exposition);
         metrics_scalars(exposition, &snapshot->self, self_scalars, N_ELEMENTS(self_scalars));
         metrics_scalars(exposition, &snapshot->ingest, ingest_scalars, N_ELEMENTS(ingest_scalars));
         put_requests(exposition, &snapshot->ingest);
         metrics_scalars(exposition, &snapshot->store, store_scalars, N_ELEMENTS(store_scalars));
-        metrics_scalars(exposition, &exchange->http, http_scalars, N_ELEMENTS(http_scalars));
-        put_http_requests(exposition, &exchange->http);
         return 0;
 }
 
@@ -107,8 +104,11 @@ static void put_shares(Exposition *exposition, const char *name, FamilyType type
         }
 }
 
-int self_subject_metrics_shares(Exposition *exposition, const Exchange *exchange) {
+int self_subject_metrics_now(Exposition *exposition, const Exchange *exchange) {
         ResourceStats stats[N_RESOURCES];
+
+        metrics_scalars(exposition, &exchange->http, http_scalars, N_ELEMENTS(http_scalars));
+        put_http_requests(exposition, &exchange->http);
 
         shares_stats(exchange->shares, stats);
         put_shares(exposition, "perfd_quota_held", FAMILY_GAUGE, "Amount of a resource that users hold", stats,

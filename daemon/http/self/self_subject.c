@@ -49,8 +49,8 @@ static const Route routes[] = {
 };
 
 static const Collector collectors[] = {
-        { "self", false, self_subject_metrics },
-        { "self", false, self_subject_metrics_shares },
+        { "self", false, self_subject_metrics, NULL },
+        { "self", false, NULL, self_subject_metrics_now },
         {},
 };
 

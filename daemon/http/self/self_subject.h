@@ -7,7 +7,7 @@
 
 void self_subject_quota(Exchange *exchange);
 
-int self_subject_metrics(Exposition *exposition, const Exchange *exchange);
-int self_subject_metrics_shares(Exposition *exposition, const Exchange *exchange);
+int self_subject_metrics(Exposition *exposition, const Snapshot *snapshot);
+int self_subject_metrics_now(Exposition *exposition, const Exchange *exchange);
 
 extern const Subject self_subject;

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/scrape.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "util/lock.h"
+
+#define N_FORMS 4U
+
+struct ScrapeCache {
+        pthread_mutex_t mutex;
+        uint64_t serial; /* of the snapshot that the texts are about */
+        size_t n;
+        ScrapeText texts[SCRAPE_TEXTS_MAX * N_FORMS]; /* without text: not written yet */
+};
+
+int scrape_cache_new(ScrapeCache **ret) {
+        ScrapeCache *cache;
+
+        cache = calloc(1, sizeof(*cache));
+        if (!cache)
+                return -ENOMEM;
+
+        (void)pthread_mutex_init(&cache->mutex, NULL);
+        *ret = cache;
+        return 0;
+}
+
+/* Caller holds the mutex. */
+static void drop_texts(ScrapeCache *cache) {
+        for (size_t i = 0; cache->n > 0; i++) {
+                assert(i < N_ELEMENTS(cache->texts));
+                if (!cache->texts[i].text)
+                        continue;
+                cache->texts[i].text = shared_text_unref(cache->texts[i].text);
+                cache->n--;
+        }
+}
+
+ScrapeCache *scrape_cache_free(ScrapeCache *cache) {
+        if (!cache)
+                return NULL;
+
+        drop_texts(cache);
+        (void)pthread_mutex_destroy(&cache->mutex);
+        free(cache);
+        return NULL;
+}
+
+static ScrapeText *place(ScrapeCache *cache, const ScrapeKey *key) {
+        assert(key->place < SCRAPE_TEXTS_MAX);
+        return &cache->texts[key->place * N_FORMS + key->is_openmetrics * 2U + key->is_packed];
+}
+
+bool scrape_cache_find(ScrapeCache *cache, uint64_t serial, const ScrapeKey *key, ScrapeText *ret) {
+        const ScrapeText *found = place(cache, key);
+
+        LOCKED(&cache->mutex);
+        if (cache->serial != serial || !found->text)
+                return false;
+
+        *ret = *found;
+        (void)shared_text_ref(ret->text);
+        return true;
+}
+
+void scrape_cache_keep(ScrapeCache *cache, uint64_t serial, const ScrapeKey *key, const ScrapeText *text) {
+        ScrapeText *kept = place(cache, key);
+
+        LOCKED(&cache->mutex);
+        if (serial > cache->serial) {
+                drop_texts(cache);
+                cache->serial = serial;
+        }
+        if (cache->serial != serial || kept->text)
+                return;
+
+        *kept = *text;
+        (void)shared_text_ref(kept->text);
+        cache->n++;
+}
+
+void scrape_cache_expire(ScrapeCache *cache, uint64_t serial) {
+        if (pthread_mutex_trylock(&cache->mutex) != 0)
+                return;
+
+        if (cache->serial < serial)
+                drop_texts(cache);
+        pthread_mutex_unlock(&cache->mutex);
+}
+
+void scrape_add(Scrape *scrape, const ScrapeText *text) {
+        assert(scrape->n < SCRAPE_TEXTS_MAX);
+        scrape->texts[scrape->n++] = *text;
+        if (scrape->gzip)
+                gzip_sum_add(&scrape->sum, &text->sum);
+        else
+                scrape->sum.n += text->sum.n;
+}
+
+void scrape_clear(Scrape *scrape) {
+        while (scrape->n > 0)
+                shared_text_unref(scrape->texts[--scrape->n].text);
+        scrape->sum = (GzipSum){};
+}
+
+size_t scrape_size(const Scrape *scrape) {
+        size_t size = 0, n;
+
+        for (size_t i = 0; i < scrape->n; i++) {
+                (void)shared_text_get(scrape->texts[i].text, &n);
+                size += n;
+        }
+        return size;
+}
