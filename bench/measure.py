@@ -117,11 +117,12 @@ def series_in(exposition):
     return [line for line in exposition.decode().splitlines() if line and not line.startswith("#")]
 
 
-def scrape_cost(pid, connection, path, headers, n, idle_us_per_s):
-    """Returns the CPU time of the process for one scrape, minus its normal use in the same time."""
+def scrape_cost(pid, connection, path, headers, n, idle_us_per_s, pause_s=0):
+    """Returns the CPU time of the process for one scrape, minus its normal use in the same time. pause_s: before each scrape."""
     connection.get(path, headers)
     cpu, begin = cpu_us(pid), time.monotonic()
     for _ in range(n):
+        time.sleep(pause_s)
         connection.get(path, headers)
     return (cpu_us(pid) - cpu - idle_us_per_s * (time.monotonic() - begin)) / n
 
