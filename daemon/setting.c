@@ -148,7 +148,8 @@ static int parse_number(const Setting *setting, const char *text, uint64_t *ret)
 }
 
 static bool is_text(const Setting *setting) {
-        return setting->type == SETTING_PATH || setting->type == SETTING_LISTEN || setting->type == SETTING_HOSTS || setting->type == SETTING_LABEL ||
+        return setting->type == SETTING_PATH || setting->type == SETTING_LISTEN || setting->type == SETTING_HOSTS ||
+               setting->type == SETTING_LABEL ||
                setting_is_patterns(setting);
 }
 
