@@ -8,6 +8,7 @@
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
+#include "client/commands/delivery_failure.h"
 #include "client/deliver/deliver.h"
 #include "client/pipeline/pipeline_line.h"
 #include "client/spdl/spdl_file.h"
@@ -52,18 +53,14 @@ static void import_deinit(SpdlImport *import) {
 /* Sends all that waits. Returns an exit status, or < 0. */
 static int send_pending(SpdlImport *import) {
         while (!pipeline_pending_is_empty(&import->pending)) {
-                char reason[DELIVERY_TEXT_MAX];
                 Delivery delivery;
                 int r;
 
                 r = deliver_pipeline_pending(&import->courier, &import->job, &import->pending, &import->n_sent, &delivery);
                 if (r < 0)
                         return r;
-                if (r != 0) {
-                        delivery_explain(&delivery, &import->courier, reason);
-                        message_print("%s", reason);
-                        return r == DELIVERY_REFUSED ? EXIT_FAILED : EXIT_UNREACHABLE;
-                }
+                if (r != 0)
+                        return delivery_failure_print(&delivery, &import->courier, r);
                 if (delivery.remark[0] && !import->is_remarked)
                         message_print("%s: %s", import->file, delivery.remark);
                 import->is_remarked |= delivery.remark[0] != '\0';
