@@ -465,6 +465,26 @@ static void an_answer_that_is_too_large_has_no_texts(void **state) {
         assert_true(says(fixture, "the answer would have more than"));
 }
 
+/* A limit of [metrics] jobs that is too large for an answer must not cost all metrics. */
+static void jobs_beyond_the_size_of_an_answer_are_counted(void **state) {
+        const SnapshotSize size = { .n_cpus = 1, .n_jobs = 3000 };
+        Fixture *fixture = *state;
+        Snapshot snapshot = {};
+        size_t n;
+
+        fixture_fill(&snapshot, &size);
+        snapshot.jobs.n_exposed_max = 10000;
+        exposition_init(&fixture->exposition, &fixture->out, true);
+        assert_int_equal(jobs_subject_metrics(&fixture->exposition, &snapshot), 0);
+        assert_int_equal(buffer_error(&fixture->out), 0);
+        n = count(fixture, "\nperfd_job_info{");
+        assert_in_range(n, 200, 2999);
+        assert_exposed(fixture, "perfd_jobs_not_exposed", 3000 - n);
+        assert_int_equal(count(fixture, "\nperfd_job_begin_timestamp_seconds{"), n);
+        assert_true(fixture->out.n < ANSWER_BYTES_MAX);
+        snapshot_deinit(&snapshot);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(no_family_is_written_twice, setup, teardown),
@@ -486,6 +506,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(perfd_exposes_its_own_metrics, setup, teardown),
                 cmocka_unit_test_setup_teardown(scrapes_of_a_snapshot_share_what_it_says, setup, teardown),
                 cmocka_unit_test_setup_teardown(an_answer_that_is_too_large_has_no_texts, setup, teardown),
+                cmocka_unit_test_setup_teardown(jobs_beyond_the_size_of_an_answer_are_counted, setup, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

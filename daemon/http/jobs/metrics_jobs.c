@@ -195,6 +195,31 @@ static void put_totals(Exposition *exposition, const TotalsView *view) {
 
 /* --- all of it ------------------------------------------------------------------------------------ */
 
+#define JOBS_BYTES_MAX (4U * 1024U * 1024U) /* of the text of all jobs, so that an answer has the rest of ANSWER_BYTES_MAX */
+#define MEASURED_JOBS 64U
+
+static void put_jobs(Exposition *exposition, const ExposedJobs *exposed) {
+        put_info(exposition, exposed);
+        put_begin(exposition, exposed);
+        put_families(exposition, exposed);
+}
+
+/* Returns how many jobs are written: all of them, unless the size of the first indicates that the text would be too large. */
+static size_t count_fitting(const ExposedJobs *exposed, bool is_openmetrics) {
+        scoped(buffer_deinit) Buffer text = {};
+        ExposedJobs measured = *exposed;
+        Exposition exposition;
+        size_t n;
+
+        if (exposed->n <= MEASURED_JOBS)
+                return exposed->n;
+        measured.n = MEASURED_JOBS;
+        exposition_init(&exposition, &text, is_openmetrics);
+        put_jobs(&exposition, &measured);
+        n = text.n > 0 ? MEASURED_JOBS * (size_t)JOBS_BYTES_MAX / text.n : MEASURED_JOBS;
+        return n < exposed->n ? n : exposed->n;
+}
+
 int jobs_subject_metrics(Exposition *exposition, const Snapshot *snapshot) {
         const size_t n = jobs_snapshot_n_exposed(&snapshot->jobs);
         scoped(freep) ExposedJob *jobs = reallocarray(NULL, n + 1, sizeof(*jobs));
@@ -212,14 +237,13 @@ int jobs_subject_metrics(Exposition *exposition, const Snapshot *snapshot) {
                 return -ENOMEM;
 
         exposed.labels = labels.text;
+        exposed.n = count_fitting(&exposed, exposition->is_openmetrics);
         exposition_single(exposition, "perfd_jobs_running", FAMILY_GAUGE, "Running jobs", snapshot->jobs.n_running);
         exposition_single(exposition, "perfd_jobs_not_exposed", FAMILY_GAUGE,
-                          "Jobs omitted because of the limit on their number; the JSON API has them",
+                          "Jobs omitted because of the limits on their number and size; the JSON API has them",
                           snapshot->jobs.used.n_records - exposed.n + snapshot->jobs.n_left_out);
 
-        put_info(exposition, &exposed);
-        put_begin(exposition, &exposed);
-        put_families(exposition, &exposed);
+        put_jobs(exposition, &exposed);
         put_totals(exposition, &(TotalsView){ &snapshot->jobs.users, user_scalars, NULL, "uid", exposed.shows_created });
         if (snapshot->jobs.totals_label[0])
                 put_totals(exposition, &(TotalsView){ &snapshot->jobs.labels, label_scalars, snapshot->jobs.totals_label, "value",
