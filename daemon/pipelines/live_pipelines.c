@@ -60,6 +60,7 @@ static bool make_place(LivePipelines *live, uint32_t uid) {
         if (!victim)
                 return false;
         victim->series[i] = victim->series[--victim->n];
+        victim->is_cut = true;
         live->n_series--;
         return true;
 }
@@ -88,7 +89,6 @@ void live_pipelines_update(LivePipelines *live, const RowSet *stored, uint32_t u
         PipelineWalk walk = pipeline_rows_walk(stored);
         LiveJob *job = find_job(live, pipeline_rows_job(stored), uid);
         PipelineInterval interval;
-        size_t n_left_out = 0;
 
         for (; job && pipeline_rows_next(&walk, &interval); from++) {
                 LiveSeries *series = from->row > 0 ? find_series(live, job, from->row, interval.stage, interval.part) : NULL;
@@ -97,10 +97,12 @@ void live_pipelines_update(LivePipelines *live, const RowSet *stored, uint32_t u
                         series->total.sums = from->sums;
                         series->used = ++live->n_uses;
                 }
-                n_left_out += from->row > 0 && !series;
+                job->is_cut |= from->row > 0 && !series;
         }
-        if (job && n_left_out > job->n_left_out)
-                job->n_left_out = n_left_out;
+        if (job) {
+                job->n_stored = pipeline_rows_stored(stored)->n_series;
+                job->is_cut &= job->n < job->n_stored;
+        }
         live->version++;
 }
 
@@ -126,7 +128,8 @@ size_t live_pipelines_left_out(const LivePipelines *live) {
         size_t n = 0;
 
         for (size_t i = 0; i < live->n; i++)
-                n += live->jobs[i].n_left_out;
+                if (live->jobs[i].is_cut && live->jobs[i].n_stored > live->jobs[i].n)
+                        n += live->jobs[i].n_stored - live->jobs[i].n;
         return n;
 }
 

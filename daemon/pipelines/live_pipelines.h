@@ -26,7 +26,8 @@ typedef struct LiveJob {
         uint32_t uid; /* of its user */
         LiveSeries *series; /* owned */
         size_t n, n_allocated;
-        size_t n_left_out;
+        size_t n_stored; /* series in the store, at the last report */
+        bool is_cut;     /* a series has no place because of the limit */
 } LiveJob;
 
 typedef struct LivePipelines {

@@ -177,6 +177,7 @@ static void a_bounded_number_of_stages_is_shared_by_users(void **state) {
         assert_int_equal(pipeline_room_publish(&room, &snapshot), 0);
         assert_int_equal(count_of(&snapshot, "b"), LIVE_SERIES_MAX / 2);
         assert_int_equal(count_of(&snapshot, "a"), LIVE_SERIES_MAX / 2);
+        assert_int_equal(snapshot.stats.n_left_out, 2 * (LIVE_SERIES_MAX / 2 + 5));
 
         pipelines_snapshot_deinit(&snapshot);
         pipeline_room_deinit(&room);

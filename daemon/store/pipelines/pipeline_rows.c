@@ -378,10 +378,10 @@ static int add_part(RowSet *set, Database *database, ReportedJob *job, Unpack *f
         return r == 0 ? end_intervals(database, job) : r;
 }
 
-static void count_stored(RowSet *set) {
+static void count_stored(RowSet *set, const ReportedJob *job) {
         StoredReport *report = report_of(set);
 
-        *report = (StoredReport){};
+        *report = (StoredReport){ .n_series = (uint64_t)job->n_series };
         for (size_t i = 0; i < set->part.n_end; i++) {
                 const StoredSeries *series = &series_of(set)[i];
 
@@ -412,7 +412,7 @@ static int apply(RowSet *set, Database *database, void *state) {
 
         job.row = owner.row;
         r = add_part(set, database, &job, &from);
-        count_stored(set);
+        count_stored(set, &job);
         if (r != 0 || set->part.n_end < set->n_rows)
                 return r;
         return add_events(database, &job, &from, (size_t)head[HEAD_EVENTS].integer, head[HEAD_DESCRIPTION]);

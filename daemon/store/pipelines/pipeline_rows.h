@@ -37,6 +37,7 @@ typedef struct StoredReport {
         uint64_t n_new;      /* intervals */
         uint64_t n_again;    /* intervals that were stored before, or are older than the merged intervals */
         uint64_t n_rejected; /* intervals of stages beyond PIPELINE_JOB_SERIES_MAX */
+        uint64_t n_series;   /* of the job, after the report */
 } StoredReport;
 
 extern const RowKind pipeline_rows_kind;
