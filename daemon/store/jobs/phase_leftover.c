@@ -5,7 +5,7 @@
 
 #define LEFTOVER(n) "SELECT job, " n " FROM phase_leftover"
 STATEMENT leftover_remove = { LEFTOVER("?1") " ORDER BY job LIMIT 1", N_LEFTOVER_COLUMNS };
-/* The phases belong to nobody any more: whose rows would be removed, ?2, does not matter. */
+/* The phases have no user any more: ?2, the user, is ignored. */
 STATEMENT leftover_remove_of_user = { LEFTOVER("?1") " WHERE ?2 IS NOT NULL ORDER BY job LIMIT 1", N_LEFTOVER_COLUMNS };
 STATEMENT leftover_work = { LEFTOVER(PHASES_AT_ONCE) " ORDER BY job LIMIT 1", N_LEFTOVER_COLUMNS };
 STATEMENT leftover_first = { "SELECT ifnull(min(job), 0) FROM phase_leftover", 1 };
