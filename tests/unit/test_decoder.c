@@ -192,7 +192,7 @@ static int join_as_other(Fixture *f) {
         int fd;
 
         if (geteuid() != 0)
-                skip();
+                skip(); /* needs root, to act as several users */
         assert_int_equal(chmod(f->directory, 0755), 0);
         assert_int_equal(chmod(f->address.sun_path, 0666), 0);
         assert_int_equal(seteuid(65534), 0);
