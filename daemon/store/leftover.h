@@ -9,24 +9,43 @@
  */
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "store/database.h"
+#include "store/store_subject.h"
 
 typedef struct Leftover {
-        const Statement *first; /* a noted number, or 0: none */
-        const Statement *work;  /* a noted number and how many rows a step removes, as the columns of leftover_run() */
-        /* Remove up to ?2 rows of the number ?1, in this order; the last removes the note. */
-        const Statement *const *removals;
-        size_t n_removals;
+        const Statement *step;            /* a noted number, and how many of its rows a step removes */
+        const Statement *const *removals; /* remove up to ?2 rows of the number ?1, in this order; ends with NULL */
+        const Statement *done;            /* removes the note of the number ?1 */
 } Leftover;
 
-/* Checks whether rows remain to be removed. 0 or an outcome of database.h, as the next. */
-int leftover_find(const Leftover *leftover, Database *database, bool *ret_has_work);
-/* Removes some rows, inside a transaction. */
-int leftover_step(const Leftover *leftover, Database *database, bool *ret_has_more);
+/*
+ * Defines the StoreTable name_table, whose column `job` notes the numbers of removed jobs. The table has its own removal order; the removals
+ * are those of Leftover. A step removes n_step rows; a removal for space removes n_removal rows, an expression of ?1 of retention.
+ */
+#define LEFTOVER_SELECT(name, n_rows, where) { "SELECT job, " n_rows " FROM " #name where " ORDER BY job LIMIT 1", 2 }
+#define DEFINE_LEFTOVER(name_, order, list, n_step, n_removal)                                                             \
+        STATEMENT name_##_step = LEFTOVER_SELECT(name_, n_step, "");                                                       \
+        STATEMENT name_##_done = { "DELETE FROM " #name_ " WHERE job = ?1", 0 };                                           \
+        STATEMENT name_##_remove = LEFTOVER_SELECT(name_, n_removal, "");                                                  \
+        /* The rows have no user any more: ?2, the user, is ignored. */                                                    \
+        STATEMENT name_##_remove_of_user = LEFTOVER_SELECT(name_, n_removal, " WHERE ?2 IS NOT NULL");                     \
+        static const Leftover name_ = { &name_##_step, list, &name_##_done };                                              \
+        static const StoreTable name_##_table = {                                                                          \
+                .name = #name_,                                                                                            \
+                .schema = "CREATE TABLE " #name_ " (job INTEGER PRIMARY KEY) STRICT;",                                     \
+                .checks = { "SELECT count(*) FROM (SELECT * FROM " #name_ " LIMIT 1)" },                                   \
+                .removal_order = order,                                                                                    \
+                .remove = &name_##_remove,                                                                                 \
+                .remove_of_user = &name_##_remove_of_user,                                                                 \
+                .leftover = &name_,                                                                                        \
+        }
 
-/* Removes rows of the number at which the statement is, if there is one, and as many as its next column says at most. Counts them. */
-enum { LEFTOVER_NUMBER, LEFTOVER_ROWS, N_LEFTOVER_COLUMNS };
-int leftover_run(const Leftover *leftover, Database *database, Prepared *noted, int64_t *ret_n);
+/* Removes the rows that remove or remove_of_user of the table selected; counts them. 0 or an outcome of database.h, as for all functions here. */
+int leftover_remove(const Leftover *leftover, Database *database, Prepared *selected, int64_t *ret_n);
+
+/* Checks whether rows remain to be removed for any of the tables, which end with NULL. */
+int leftover_find(const StoreTable *const *tables, Database *database, bool *ret_has_work);
+/* Removes some rows for each of the tables, inside a transaction. */
+int leftover_step(const StoreTable *const *tables, Database *database, bool *ret_has_more);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "store/holders.h"
+#include "store/leftover.h"
 #include "store/store_subject.h"
 #include "util/clock.h"
 #include "util/clock_sync.h"
@@ -114,7 +115,7 @@ _Static_assert(N_ELEMENTS(((Removable *)NULL)->tables) == 8 * sizeof(((Retention
 static void add_table(Removable *removable, const StoreTable *table) {
         size_t i = removable->n++;
 
-        assert(i < N_ELEMENTS(removable->tables) && table->remove && table->run && !table->expire == !table->keep);
+        assert(i < N_ELEMENTS(removable->tables) && table->remove && !table->run == !!table->leftover && !table->expire == !table->keep);
         for (; i > 0 && removable->tables[i - 1]->removal_order > table->removal_order; i--)
                 removable->tables[i] = removable->tables[i - 1];
         assert(i == 0 || removable->tables[i - 1]->removal_order < table->removal_order);
@@ -140,10 +141,11 @@ static int remove_step(Retention *retention, Database *database, const Removable
                        int64_t *ret_n) {
         const StoreTable *table = removable->tables[i];
         const Field fields[] = { field_i64(removal->n_max), field_i64(removal->argument ? *removal->argument : 0) };
+        Prepared *prepared = database_prepare(database, removal->statement, fields, removal->argument ? 2 : 1);
         int64_t n = 0;
         int r;
 
-        r = table->run(database, database_prepare(database, removal->statement, fields, removal->argument ? 2 : 1), &n);
+        r = table->leftover ? leftover_remove(table->leftover, database, prepared, &n) : table->run(database, prepared, &n);
         if (r != 0)
                 return r;
 

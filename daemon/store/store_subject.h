@@ -18,6 +18,7 @@
 #include "store/store_types.h"
 
 typedef struct Database Database;
+typedef struct Leftover Leftover;
 
 #define TABLE_CHECKS_MAX 6
 
@@ -43,6 +44,7 @@ typedef struct StoreTable {
         const Statement *expire;  /* or NULL: as above, for rows from before ?2 only, in ms */
         const char *newest;       /* query of the time of the newest row by perfd's clock, in ms; NULL: clients provide the time */
         int (*run)(Database *database, Prepared *removal, int64_t *ret_n); /* runs one of them, and counts the removed rows */
+        const Leftover *leftover; /* or NULL, instead of run: the rows note removed rows, whose rows in other tables are removed in steps */
         int (*tidy)(Database *database); /* or NULL: runs after the last of several removals */
 
         /* Salvage (salvage.h): statements that run for a row of a damaged file, whose columns are ?1, ?2 and so on. NULL: none.

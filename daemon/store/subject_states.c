@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "store/leftover.h"
+
 struct SubjectStates {
         size_t n;
         void *items[]; /* owned; by the order of store_subject_list */
@@ -117,11 +119,25 @@ int subject_states_find_work(Database *database, bool *ret_has_work) {
         bool has_work = false;
         int r = 0;
 
-        for (size_t i = 0; r == 0 && !has_work && store_subject_list[i]; i++)
-                if (store_subject_list[i]->find_work)
-                        r = store_subject_list[i]->find_work(database, &has_work);
+        for (const StoreSubject *const *next = store_subject_list; r == 0 && !has_work && *next; next++) {
+                r = leftover_find((*next)->tables, database, &has_work);
+                if (r == 0 && !has_work && (*next)->find_work)
+                        r = (*next)->find_work(database, &has_work);
+        }
         if (r == 0)
                 *ret_has_work = has_work;
+        return r;
+}
+
+/* Makes a step of each kind of work of the subject. */
+static int work(const StoreSubject *subject, void *state, Database *database, bool *ret_has_more) {
+        bool has_more_leftovers = false, has_more = false;
+        int r;
+
+        r = leftover_step(subject->tables, database, &has_more_leftovers);
+        if (r == 0 && subject->work)
+                r = subject->work(state, database, &has_more);
+        *ret_has_more = has_more_leftovers || has_more;
         return r;
 }
 
@@ -129,13 +145,12 @@ int subject_states_work(SubjectStates *states, Database *database, bool *ret_has
         bool has_more = false;
         int r = 0;
 
-        for (size_t i = 0; r == 0 && i < states->n; i++)
-                if (store_subject_list[i]->work) {
-                        bool has_more_of_it = false;
+        for (size_t i = 0; r == 0 && i < states->n; i++) {
+                bool has_more_of_it = false;
 
-                        r = store_subject_list[i]->work(states->items[i], database, &has_more_of_it);
-                        has_more |= has_more_of_it;
-                }
+                r = work(store_subject_list[i], states->items[i], database, &has_more_of_it);
+                has_more |= has_more_of_it;
+        }
         if (r == 0)
                 *ret_has_more = has_more;
         return r;

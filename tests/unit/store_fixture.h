@@ -30,6 +30,7 @@
 #include "store/reader.h"
 #include "store/statement.h"
 #include "store/store.h"
+#include "store/store_subject.h"
 #include "util/clock.h"
 
 #define DEADLINE_MS 60000
@@ -239,6 +240,16 @@ static inline void assert_plan(const Place *place, const Statement *of, const ch
         explain_at(place, of, plan, sizeof(plan));
         if (!strstr(plan, step) || strstr(plan, "SCAN") || strstr(plan, "TEMP B-TREE"))
                 fail_msg("%s\nexpected: %s\nplan: %s", of->sql, step, plan);
+}
+
+/* Returns the row of a table of the subject. */
+static inline const StoreTable *store_table(const StoreSubject *subject, const char *name) {
+        const StoreTable *const *table = subject->tables;
+
+        while (*table && strcmp((*table)->name, name) != 0)
+                table++;
+        assert_non_null(*table);
+        return *table;
 }
 
 static inline void change_place(const Place *place, const char *sql) {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports of data pipelines in a real store, read back and as JSON. */
 /* tests: daemon/store/pipelines/pipeline_rows.c daemon/store/pipelines/pipeline_merge.c daemon/store/pipelines/pipeline_reader.c
-          daemon/store/pipelines/pipeline_leftover.c daemon/store/pipelines/store_pipelines.c daemon/http/pipelines/api_pipeline.c */
+          daemon/store/pipelines/store_pipelines.c daemon/http/pipelines/api_pipeline.c */
 #include "store_fixture.h"
 
 #include "http/routes.h"
+#include "store/leftover.h"
 #include "store/opening.h"
-#include "store/pipelines/pipeline_leftover.h"
 #include "store/pipelines/pipeline_merge.h"
 #include "store/pipelines/pipeline_reader.h"
 #include "store/pipelines/pipeline_rows.h"
+#include "store/pipelines/store_pipelines.h"
 
 #define UID     1000
 #define STAGE   "0:1:decode[4]"
@@ -385,6 +386,7 @@ static void rows_are_charged_to_the_later_user_of_their_job(void **state) {
 
 /* However many rows a removed job has, a step between batches removes a bounded number, and so does each removal for space. */
 static void rows_of_a_removed_job_are_removed_in_steps(void **state) {
+        const StoreTable *noted = store_table(&store_pipelines, "pipeline_leftover");
         Place *place = *state;
         char path[PATH_MAX];
         Database database;
@@ -398,15 +400,15 @@ static void rows_of_a_removed_job_are_removed_in_steps(void **state) {
                             "DELETE FROM job");
         place_path(place, "perfd.db", path);
         assert_int_equal(opening_open_file(path, &database), 0);
-        assert_int_equal(pipeline_leftover_find(&database, &has_more), 0);
+        assert_int_equal(leftover_find(store_pipelines.tables, &database, &has_more), 0);
         assert_true(has_more);
 
-        assert_int_equal(pipeline_leftover_table.run(&database, database_prepare(&database, pipeline_leftover_table.remove_of_user,
-                                                                                 FIELDS(field_i64(256), field_i64(7))), &n), 0);
+        assert_int_equal(leftover_remove(noted->leftover, &database, database_prepare(&database, noted->remove_of_user,
+                                                                                      FIELDS(field_i64(256), field_i64(7))), &n), 0);
         assert_int_equal(n, 1024);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM pipeline_interval"), 5000 - 1024);
         for (int64_t before = 5000 - 1024; has_more; before = n) {
-                assert_int_equal(pipeline_leftover_step(&database, &has_more), 0);
+                assert_int_equal(leftover_step(store_pipelines.tables, &database, &has_more), 0);
                 n = ask_place(place, "SELECT count(*) FROM pipeline_interval");
                 assert_in_range(before - n, has_more ? 1 : 0, 1024);
         }

@@ -85,7 +85,7 @@ static void every_table_is_checked_and_keeps_its_rows_by_a_limit_or_by_another_t
                         assert_non_null(strstr(table->checks[k], table->name));
                 assert_int_equal(table->removal_order > 0, table->remove != NULL);
                 assert_true(table->removal_order > 0 || !table->expire);
-                assert_int_equal(table->removal_order > 0, table->run != NULL);
+                assert_int_equal(table->removal_order > 0, (table->run != NULL) + (table->leftover != NULL));
                 assert_int_equal(table->expire != NULL, table->keep > 0);
                 for (size_t k = 0; k < i; k++)
                         assert_true(table->removal_order == 0 || table->removal_order != table_at(k)->removal_order);

@@ -2,7 +2,7 @@
 /* Jobs in the store: begun, ended, amended, and recovered at the start. */
 /* tests: daemon/store/jobs/job_rows.c daemon/store/jobs/job_amend.c daemon/store/jobs/job_parts.c
     daemon/store/jobs/job_recovery.c daemon/store/jobs/job_columns.c
-    daemon/store/jobs/store_jobs.c daemon/store/jobs/phase_leftover.c daemon/store/leftover.c daemon/store/subject_states.c */
+    daemon/store/jobs/store_jobs.c daemon/store/leftover.c daemon/store/subject_states.c */
 
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/result_reader.h"
@@ -11,8 +11,8 @@
 #include "store/jobs/job_recovery.h"
 #include "store/jobs/job_amend.h"
 #include "store/jobs/job_rows.h"
-#include "store/jobs/phase_leftover.h"
 #include "store/jobs/store_jobs.h"
+#include "store/leftover.h"
 #include "store/opening.h"
 #include "store_fixture.h"
 
@@ -339,6 +339,7 @@ static void a_begin_in_conflict_leaves_the_meter_alone(void **state) {
 
 /* However many phases a removed job had, each step removes a bounded number. */
 static void many_phases_of_a_removed_job_are_removed_in_steps(void **state) {
+        const StoreTable *job = store_table(&store_jobs, "job"), *noted = store_table(&store_jobs, "phase_leftover");
         Place *place = *state;
         char path[PATH_MAX];
         Database database;
@@ -356,19 +357,18 @@ static void many_phases_of_a_removed_job_are_removed_in_steps(void **state) {
         place_path(place, "perfd.db", path);
         assert_int_equal(opening_open_file(path, &database), 0);
         assert_int_equal(database_begin(&database), 0);
-        assert_int_equal(store_jobs.tables[0]->run(&database, database_prepare(&database, store_jobs.tables[0]->remove,
-                                                                                FIELDS(field_i64(1))), &n), 0);
+        assert_int_equal(job->run(&database, database_prepare(&database, job->remove, FIELDS(field_i64(1))), &n), 0);
         assert_int_equal(database_commit(&database), 0);
         assert_int_equal(n, 1);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM job WHERE id = 'many'"), 0);
         assert_int_equal(ask_place(place, N_PHASES("1")), 2000);
         assert_int_equal(ask_place(place, "SELECT n_bytes FROM holder") / 1024, 512 + 4); /* of the other job */
 
-        assert_int_equal(phase_leftover_table.run(&database, database_prepare(&database, phase_leftover_table.remove_of_user,
-                                                                              FIELDS(field_i64(100), field_i64(7))), &n), 0);
+        assert_int_equal(leftover_remove(noted->leftover, &database, database_prepare(&database, noted->remove_of_user,
+                                                                                      FIELDS(field_i64(100), field_i64(7))), &n), 0);
         assert_int_equal(n, 100);
         for (n = 0; has_more; n++) {
-                assert_int_equal(phase_leftover_step(&database, &has_more), 0);
+                assert_int_equal(leftover_step(store_jobs.tables, &database, &has_more), 0);
                 assert_in_range(ask_place(place, N_PHASES("1")), has_more ? 1900 - 512 * (n + 1) : 0, 1900);
         }
         assert_int_equal(n, 4);

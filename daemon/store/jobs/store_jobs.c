@@ -3,9 +3,22 @@
 
 #include "store/database.h"
 #include "store/jobs/job_rows.h"
-#include "store/jobs/phase_leftover.h"
+#include "store/leftover.h"
 
 /* --- removal ------------------------------------------------------------------------------------- */
+
+#define PHASES_AT_ONCE "512" /* phases of a job that are removed together with it; more are removed in steps */
+
+STATEMENT phases_remove = {
+        "DELETE FROM phase WHERE row IN (SELECT row FROM phase INDEXED BY phase_by_job WHERE job = ?1 LIMIT ?2)", 0,
+};
+static const Statement *const phase_removals[] = { &phases_remove, NULL };
+DEFINE_LEFTOVER(phase_leftover, 2, phase_removals, PHASES_AT_ONCE, "?1");
+
+/* SQL of the trigger that runs when the job old.row is removed. */
+#define PHASES_REMOVE                                                                                    \
+        " INSERT INTO phase_leftover SELECT old.row WHERE old.n_phases > " PHASES_AT_ONCE ";"             \
+        " DELETE FROM phase WHERE job = old.row AND old.n_phases <= " PHASES_AT_ONCE ";"
 
 /* Jobs are removed with their phases, unless these are many: as many of the oldest jobs as have ?1 rows, and at least one job.
  * Running jobs stay. */
@@ -137,7 +150,7 @@ static const StoreTable job_table = {
                 "CREATE INDEX job_by_uid ON job (uid);"
                 "CREATE TRIGGER job_removed AFTER DELETE ON job BEGIN"
                 " DELETE FROM timeline WHERE part BETWEEN 3 * old.row AND 3 * old.row + 2;"
-                PHASE_LEFTOVER_NOTE
+                PHASES_REMOVE
                 " UPDATE holder SET n_bytes = n_bytes - " JOB_SIZE("old") " WHERE uid = old.uid; END;"
                 "CREATE TRIGGER job_added AFTER INSERT ON job BEGIN"
                 " INSERT INTO holder (uid, n_bytes) VALUES (new.uid, " JOB_SIZE("new") ")"
@@ -243,16 +256,9 @@ static const StoreTable *const tables[] = {
         &job_table, &running_table, &timeline_table, &phase_table, &phase_leftover_table, &layout_table, &meter_table, &totals_table, NULL,
 };
 
-static int work(void *state, Database *database, bool *ret_has_more) {
-        (void)state;
-        return phase_leftover_step(database, ret_has_more);
-}
-
 const StoreSubject store_jobs = {
         .name = "jobs",
         .tables = tables,
         .kinds = job_rows_kinds,
         .interrupt = job_rows_interrupt,
-        .find_work = phase_leftover_find,
-        .work = work,
 };

@@ -1,9 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/pipelines/store_pipelines.h"
 
-#include "store/pipelines/pipeline_leftover.h"
+#include "store/leftover.h"
 #include "store/pipelines/pipeline_merge.h"
 #include "store/pipelines/pipeline_rows.h"
+
+/* --- removal -------------------------------------------------------------------------------------- */
+
+/* A job may have half a million intervals. ?1 of retention counts rows of the size of a result, with its indexes; an interval has no index. */
+STATEMENT intervals_remove = {
+        "DELETE FROM pipeline_interval WHERE (job, level, end_ms, series) IN"
+        " (SELECT job, level, end_ms, series FROM pipeline_interval WHERE job = ?1 LIMIT ?2)", 0,
+};
+STATEMENT series_remove = {
+        "DELETE FROM pipeline_series WHERE row IN"
+        " (SELECT row FROM pipeline_series INDEXED BY pipeline_series_by_job WHERE job = ?1 LIMIT ?2)", 0,
+};
+STATEMENT events_remove = {
+        "DELETE FROM pipeline_event WHERE (job, time_ms, name) IN"
+        " (SELECT job, time_ms, name FROM pipeline_event WHERE job = ?1 LIMIT ?2)", 0,
+};
+static const Statement *const pipeline_removals[] = { &intervals_remove, &series_remove, &events_remove, NULL };
+DEFINE_LEFTOVER(pipeline_leftover, 1, pipeline_removals, "1024", "4 * ?1");
+
+/* SQL of the trigger that runs when the job old.row is removed. */
+#define ROWS_REMOVE                                                                                      \
+        " INSERT INTO pipeline_leftover SELECT old.row WHERE EXISTS (SELECT 1 FROM pipeline WHERE job = old.row)" \
+        " OR EXISTS (SELECT 1 FROM pipeline_series WHERE job = old.row);"
 
 /* --- salvage -------------------------------------------------------------------------------------- */
 
@@ -106,7 +129,7 @@ static const StoreTable pipeline_table = {
                 " ON CONFLICT DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes; END;"
                 "CREATE TRIGGER pipeline_job_removed AFTER DELETE ON job BEGIN"
                 " UPDATE holder SET n_bytes = n_bytes - " SIZE_OF_JOB("old.row") " WHERE uid = old.uid;"
-                PIPELINE_LEFTOVER_NOTE " DELETE FROM pipeline WHERE job = old.row; END;",
+                ROWS_REMOVE " DELETE FROM pipeline WHERE job = old.row; END;",
         .checks = { "SELECT max(job) FROM pipeline" },
         .salvage_first = &pipeline_salvage,
         .salvage_before = &pipeline_recount,
@@ -119,15 +142,8 @@ static const StoreTable *const tables[] = {
 
 static const RowKind *const kinds[] = { &pipeline_rows_kind, NULL };
 
-static int work(void *state, Database *database, bool *ret_has_more) {
-        (void)state;
-        return pipeline_leftover_step(database, ret_has_more);
-}
-
 const StoreSubject store_pipelines = {
         .name = "pipelines",
         .tables = tables,
         .kinds = kinds,
-        .find_work = pipeline_leftover_find,
-        .work = work,
 };
