@@ -30,14 +30,21 @@ static LiveJob *find_job(LivePipelines *live, const char *id, uint32_t uid) {
         return &live->jobs[live->n++];
 }
 
-/* Returns the job with the least recently updated series of the user with the most. *ret: index of the series. NULL: that is this user. */
-static LiveJob *find_victim(LivePipelines *live, uint32_t uid, size_t *ret) {
+static size_t text_bytes(const char *job, const char *stage) {
+        return strlen(job) + strlen(stage);
+}
+
+/*
+ * Returns the job with the least recently updated series of the user with the most text, counting n_bytes for this user. *ret: index of the
+ * series. NULL: that is this user.
+ */
+static LiveJob *find_victim(LivePipelines *live, uint32_t uid, size_t n_bytes, size_t *ret) {
         UserCounts counts = {};
         LiveJob *victim = NULL;
 
-        user_counts_add(&counts, uid, 1);
+        user_counts_add(&counts, uid, (uint32_t)n_bytes);
         for (const LiveJob *job = live->jobs; job < live->jobs + live->n; job++)
-                user_counts_add(&counts, job->uid, (uint32_t)job->n);
+                user_counts_add(&counts, job->uid, (uint32_t)job->n_bytes);
         if (user_counts_get(&counts, uid) == counts.n_most)
                 return NULL;
         for (LiveJob *job = live->jobs; job < live->jobs + live->n; job++)
@@ -49,38 +56,49 @@ static LiveJob *find_victim(LivePipelines *live, uint32_t uid, size_t *ret) {
         return victim;
 }
 
-/* Returns false if no place is left for a series of this user. */
-static bool make_place(LivePipelines *live, uint32_t uid) {
-        LiveJob *victim;
-        size_t i = 0;
+static void remove_series(LivePipelines *live, LiveJob *job, size_t i) {
+        size_t n_bytes = text_bytes(job->id, job->series[i].total.stage);
 
-        if (live->n_series < LIVE_SERIES_MAX)
-                return true;
-        victim = find_victim(live, uid, &i);
-        if (!victim)
-                return false;
-        victim->series[i] = victim->series[--victim->n];
-        victim->is_cut = true;
+        assert(live->n_series > 0 && job->n_bytes >= n_bytes && live->n_bytes >= n_bytes);
+        job->series[i] = job->series[--job->n];
+        job->n_bytes -= n_bytes;
+        job->is_cut = true;
         live->n_series--;
+        live->n_bytes -= n_bytes;
+}
+
+/* Returns false if no place is left for a series of this user. */
+static bool make_place(LivePipelines *live, uint32_t uid, size_t n_bytes) {
+        while (live->n_series >= LIVE_SERIES_MAX || live->n_bytes + n_bytes > LIVE_TEXT_MAX) {
+                size_t i = 0;
+                LiveJob *victim = find_victim(live, uid, n_bytes, &i);
+
+                if (!victim)
+                        return false;
+                remove_series(live, victim, i);
+        }
         return true;
 }
 
 /* Returns the series, which is added if needed; NULL: out of memory, or the limit is reached. */
 static LiveSeries *find_series(LivePipelines *live, LiveJob *job, int64_t row, const char *label, PipelinePart part) {
+        size_t n_bytes = text_bytes(job->id, label);
         LiveSeries *series;
 
         for (size_t i = 0; i < job->n; i++)
                 if (job->series[i].row == row)
                         return &job->series[i];
 
-        if (!make_place(live, job->uid) || ARRAY_RESERVE(job->series, job->n_allocated, job->n + 1) < 0)
+        if (!make_place(live, job->uid, n_bytes) || ARRAY_RESERVE(job->series, job->n_allocated, job->n + 1) < 0)
                 return NULL;
 
         series = &job->series[job->n++];
         *series = (LiveSeries){ .row = row, .total = { .part = part } };
         (void)snprintf(series->total.job, sizeof(series->total.job), "%s", job->id);
         (void)snprintf(series->total.stage, sizeof(series->total.stage), "%s", label);
+        job->n_bytes += n_bytes;
         live->n_series++;
+        live->n_bytes += n_bytes;
         return series;
 }
 
@@ -116,8 +134,9 @@ void live_pipelines_forget(LivePipelines *live, bool (*is_shown)(const void *use
                         live->jobs[n++] = *job;
                         continue;
                 }
-                assert(live->n_series >= job->n);
+                assert(live->n_series >= job->n && live->n_bytes >= job->n_bytes);
                 live->n_series -= job->n;
+                live->n_bytes -= job->n_bytes;
                 live->version++;
                 free(job->series);
         }

@@ -147,7 +147,7 @@ static void a_bounded_number_of_stages_is_shared_by_users(void **state) {
         pipeline_room_init(&room, f->place.store, &f->jobs.identity, &f->jobs.jobs);
         assert_int_equal(begin_job(f, "a"), STATUS_OK);
         for (size_t i = 0; i < N_ELEMENTS(intervals); i++) {
-                (void)snprintf(labels[i], sizeof(labels[i]), "%zu:s", i);
+                (void)snprintf(labels[i], sizeof(labels[i]), "%03zu:s", i);
                 intervals[i] = interval_of(labels[i], PIPELINE_TASKS, 1000);
         }
         assert_int_equal(report(f, &room, "a", intervals, N_ELEMENTS(intervals)), STATUS_OK);
@@ -178,6 +178,43 @@ static void a_bounded_number_of_stages_is_shared_by_users(void **state) {
         assert_int_equal(count_of(&snapshot, "b"), LIVE_SERIES_MAX / 2);
         assert_int_equal(count_of(&snapshot, "a"), LIVE_SERIES_MAX / 2);
         assert_int_equal(snapshot.stats.n_left_out, 2 * (LIVE_SERIES_MAX / 2 + 5));
+
+        pipelines_snapshot_deinit(&snapshot);
+        pipeline_room_deinit(&room);
+}
+
+static size_t n_with_long_labels(const PipelinesSnapshot *snapshot, const char *job) {
+        assert_in_range(strlen(snapshot->totals[0].stage), PIPELINE_LABEL_MAX - 1, PIPELINE_LABEL_MAX);
+        return count_of(snapshot, job);
+}
+
+/* Long labels take the place of more than one short label: the text of all is limited, and users share it. */
+static void the_text_of_stages_is_shared_by_users(void **state) {
+        static PipelineInterval intervals[LIVE_SERIES_MAX];
+        static char labels[N_ELEMENTS(intervals)][PIPELINE_LABEL_MAX];
+        const size_t n_fitting = LIVE_TEXT_MAX / (PIPELINE_LABEL_MAX - 1 + 1);
+        PipelinesSnapshot snapshot = {};
+        Fixture *f = *state;
+        PipelineRoom room;
+
+        pipeline_room_init(&room, f->place.store, &f->jobs.identity, &f->jobs.jobs);
+        assert_int_equal(begin_job(f, "a"), STATUS_OK);
+        for (size_t i = 0; i < N_ELEMENTS(intervals); i++) {
+                (void)snprintf(labels[i], sizeof(labels[i]), "%03zu:%0*d", i, (int)PIPELINE_LABEL_MAX - 5, 0);
+                intervals[i] = interval_of(labels[i], PIPELINE_TASKS, 1000);
+        }
+        assert_int_equal(report(f, &room, "a", intervals, N_ELEMENTS(intervals)), STATUS_OK);
+        assert_int_equal(pipeline_room_publish(&room, &snapshot), 0);
+        assert_int_equal(n_with_long_labels(&snapshot, "a"), n_fitting);
+        assert_int_equal(snapshot.stats.n_left_out, LIVE_SERIES_MAX - n_fitting);
+
+        f->peer.uid = 1001;
+        f->connection++;
+        assert_int_equal(begin_job(f, "b"), STATUS_OK);
+        assert_int_equal(report(f, &room, "b", intervals, N_ELEMENTS(intervals)), STATUS_OK);
+        assert_int_equal(pipeline_room_publish(&room, &snapshot), 0);
+        assert_int_equal(n_with_long_labels(&snapshot, "b"), n_fitting / 2);
+        assert_int_equal(count_of(&snapshot, "a"), n_fitting - n_fitting / 2);
 
         pipelines_snapshot_deinit(&snapshot);
         pipeline_room_deinit(&room);
@@ -223,6 +260,7 @@ int main(void) {
                 ROOM_TEST(running_jobs_are_in_the_metrics_with_their_totals),
                 ROOM_TEST(a_time_far_ahead_is_not_believed),
                 ROOM_TEST(a_bounded_number_of_stages_is_shared_by_users),
+                ROOM_TEST(the_text_of_stages_is_shared_by_users),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
