@@ -18,9 +18,15 @@ uint64_t wal_checkpoint_log_bytes(const char *path) {
         return (uint64_t)st.st_size;
 }
 
-static void note_error(WalCheckpoint *wal, int error) {
-        wal->error = error;
-        wal->n_failures += error != 0;
+/* n_log_pages: length of the log now. */
+static void note_result(WalCheckpoint *wal, Database *database, const CheckpointResult *result, int n_log_pages) {
+        bool is_complete = n_log_pages >= 0 && result->n_done_pages == n_log_pages;
+
+        wal->error = result->error;
+        wal->n_failures += result->error != 0;
+        if (is_complete)
+                database->n_wal_pages = 0;
+        wal->n_pages_done = is_complete || result->n_done_pages < 0 ? 0 : result->n_done_pages;
 }
 
 /* Returns true if a checkpoint of the checkpointer has ended. */
@@ -30,10 +36,8 @@ static bool take_result(WalCheckpoint *wal, Database *database, bool waits) {
         if (!checkpointer_take(wal->checkpointer, waits, &result))
                 return false;
 
-        note_error(wal, result.error);
         /* The writer may have appended to the log meanwhile. */
-        if (result.n_done_pages == database->n_wal_pages)
-                database->n_wal_pages = 0;
+        note_result(wal, database, &result, database->n_wal_pages);
         return true;
 }
 
@@ -49,9 +53,7 @@ void wal_checkpoint_run(WalCheckpoint *wal, Database *database, int mode) {
 
         wal_checkpoint_wait(wal, database);
         result = checkpointer_run(database->db, mode);
-        note_error(wal, result.error);
-        if (result.n_log_pages >= 0 && result.n_done_pages == result.n_log_pages)
-                database->n_wal_pages = 0;
+        note_result(wal, database, &result, result.n_log_pages);
 }
 
 /* Waits only if the log has no room left; and, if another program reads continuously, once for each further n_wal_pages_max
@@ -83,16 +85,23 @@ bool wal_checkpoint_has_room(WalCheckpoint *wal, Database *database, const Reten
         return wal->error == 0;
 }
 
+/* Returns how many pages of the log the database file does not have. */
+static int count_pending(WalCheckpoint *wal, const Database *database) {
+        if (database->n_wal_pages < wal->n_pages_done)
+                wal->n_pages_done = 0; /* SQLite has restarted the log */
+        return database->n_wal_pages - wal->n_pages_done;
+}
+
 /*
  * A checkpoint beside the writer does not reach the end of a log that grows meanwhile, and if there is always a query, it never restarts
  * the log. At twice the length, the log is therefore restarted, just after such a checkpoint, which left little to write.
  */
 void wal_checkpoint_if_due(WalCheckpoint *wal, Database *database, const Retention *retention, bool is_idle) {
         bool has_ended = take_result(wal, database, false);
-        int n = database->n_wal_pages, n_max = retention->n_wal_pages_max;
+        int n = database->n_wal_pages, n_max = retention->n_wal_pages_max, n_pending = count_pending(wal, database);
 
         if (wal->is_barrier_closed || n >= retention->n_wal_pages_end || (n >= 2 * n_max && has_ended))
                 wal_checkpoint_restart(wal, database, retention, SQLITE_CHECKPOINT_RESTART);
-        else if (n >= n_max || (n >= IDLE_CHECKPOINT_PAGES && is_idle) || wal->is_requested)
+        else if (n_pending >= n_max || (n_pending >= IDLE_CHECKPOINT_PAGES && is_idle) || wal->is_requested)
                 wal->is_requested &= !checkpointer_begin(wal->checkpointer);
 }

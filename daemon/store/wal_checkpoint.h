@@ -22,6 +22,7 @@ typedef struct WalCheckpoint {
         Checkpointer *checkpointer;
         bool is_requested;      /* the next checkpoint begins as soon as none is running, for a log of any length */
         bool is_barrier_closed; /* barrier is closed until the log is restarted */
+        int n_pages_done;       /* pages at the begin of the log that the database file has */
         int n_pages_waited;     /* length of the log when waiting failed; 0: since the restart */
         uint64_t n_failures;    /* checkpoints that could not write or sync the database file */
         int error;              /* negative errno of the last checkpoint; 0: it succeeded, or waits for a query */

@@ -140,11 +140,10 @@ static int note_item(const Item *item, const IndexParts *parts, Database *databa
                 .n_bytes = HOLDER_RESULT_BYTES + item->document.n + (item->run.text ? item->run.n : 0),
         };
 
-        int r = catalog_add(catalog, database, entry, &result);
+        int r;
 
-        if (r != 0)
-                return r;
-        return series->id != 0 ? series_put_point(database, &point) : 0;
+        r = catalog_add(catalog, database, entry, &result);
+        return r == 0 && series->id != 0 ? series_put_point(database, &point) : r;
 }
 
 /* Completes a result that was stored before, and records the first difference. */
@@ -210,8 +209,12 @@ static int apply_item(RowSet *set, const Item *item, Sender *sender, IndexParts 
                 return r;
 
         *ret_is_new = database_changes(database) > 0;
-        return *ret_is_new ? note_item(item, parts, database, catalog, entry, &series)
-                           : apply_again(set, item, sender, database, catalog, stack, specification);
+        if (!*ret_is_new)
+                return apply_again(set, item, sender, database, catalog, stack, specification);
+        r = note_item(item, parts, database, catalog, entry, &series);
+        if (r == 0)
+                r = stack_rows_count(database, stack);
+        return r == 0 ? specification_rows_count(database, specification) : r;
 }
 
 static Unpack unpack_sender(const RowSet *set, Field ret[static N_SENDER_FIELDS]) {

@@ -65,6 +65,7 @@ void specification_rows_unpack(Unpack *from, SpecificationSet *ret) {
 
 STATEMENT find = { "SELECT id FROM specification WHERE digest = ?1", 1 };
 STATEMENT insert = { "INSERT INTO specification (digest, uid, n_results, document) VALUES (?1, ?2, 0, ?3) RETURNING id", 1 };
+STATEMENT count = { "UPDATE specification SET n_results = n_results + 1 WHERE id = ?1", 0 };
 STATEMENT drop = { "DELETE FROM specification WHERE id = ?1 AND n_results = 0", 0 };
 
 static int put(Database *database, Field document, uint32_t uid, int64_t *ret) {
@@ -87,6 +88,10 @@ int specification_rows_find(Database *database, SpecificationSet *set, size_t nu
         if (r == 0)
                 *ret = number > 0 ? set->ids[number - 1] : 0;
         return r;
+}
+
+int specification_rows_count(Database *database, int64_t specification) {
+        return specification != 0 ? database_run(database, &count, FIELDS(field_i64(specification))) : 0;
 }
 
 int specification_rows_drop_unused(Database *database, const SpecificationSet *set) {

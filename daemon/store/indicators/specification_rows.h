@@ -40,5 +40,7 @@ typedef struct SpecificationSet {
 void specification_rows_unpack(Unpack *from, SpecificationSet *ret);
 /* Finds the id of a specification (number: from 1; 0: *ret is 0), and stores it if it is new. 0 or an outcome of database.h. */
 int specification_rows_find(Database *database, SpecificationSet *set, size_t number, uint32_t uid, int64_t *ret);
+/* Counts a new result of the specification; 0: none. 0 or an outcome of database.h. */
+int specification_rows_count(Database *database, int64_t specification);
 /* Removes those specifications of the set that no result refers to. */
 int specification_rows_drop_unused(Database *database, const SpecificationSet *set);

@@ -192,6 +192,12 @@ int stack_rows_find(Database *database, StackSet *set, size_t number, uint32_t u
         return r;
 }
 
+STATEMENT stack_count = { "UPDATE stack SET n_results = n_results + 1 WHERE id = ?1", 0 };
+
+int stack_rows_count(Database *database, int64_t stack) {
+        return stack != 0 ? database_run(database, &stack_count, FIELDS(field_i64(stack))) : 0;
+}
+
 STATEMENT stack_drop = { "DELETE FROM stack WHERE id = ?1 AND n_results = 0", 0 };
 
 int stack_rows_drop_unused(Database *database, const StackSet *set) {

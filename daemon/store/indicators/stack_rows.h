@@ -42,6 +42,8 @@ typedef struct StackSet {
 void stack_rows_unpack(Unpack *from, StackSet *ret);
 /* Finds the id of a stack (number: from 1; 0: *ret is 0), and stores the stack if it is new. 0 or an outcome of database.h. */
 int stack_rows_find(Database *database, StackSet *set, size_t number, uint32_t uid, int64_t *ret);
+/* Counts a new result of the stack; 0: none. 0 or an outcome of database.h. */
+int stack_rows_count(Database *database, int64_t stack);
 /* Removes those stacks of the set that no result refers to. */
 int stack_rows_drop_unused(Database *database, const StackSet *set);
 

@@ -167,6 +167,8 @@ STATEMENT result_salvaged[] = {
           " ON CONFLICT DO UPDATE SET n_bytes = n_bytes + excluded.n_bytes", 0 },
         { "INSERT INTO holding (uid, block, n_rows) SELECT uid, row / " HOLDING_BLOCK_TEXT ", 1 FROM result WHERE row = ?1"
           " ON CONFLICT DO UPDATE SET n_rows = n_rows + 1", 0 },
+        { "UPDATE stack SET n_results = n_results + 1 WHERE id = (SELECT stack FROM result WHERE row = ?1)", 0 },
+        { "UPDATE specification SET n_results = n_results + 1 WHERE id = (SELECT specification FROM result WHERE row = ?1)", 0 },
         {},
 };
 
@@ -237,6 +239,8 @@ static const StoreTable indexing_table = {
  *
  * row is the rowid by name, so that indexes can hold it where pages of a list need it: newest first, then by row. The last column of an
  * index spares reading the table for rows that a filter drops. Long texts come last: SQLite reads a row from its begin.
+ *
+ * No trigger follows an insertion: SQLite would copy each page that the insertion changes. Who inserts a row counts it.
  */
 static const StoreTable result_table = {
         .name = "result",
@@ -254,13 +258,10 @@ static const StoreTable result_table = {
                 "CREATE INDEX result_by_batch ON result (batch, batch_index) WHERE batch IS NOT NULL;"
                 "CREATE TRIGGER result_removed AFTER DELETE ON result WHEN old.series IS NOT NULL BEGIN"
                 " DELETE FROM point WHERE series = old.series AND time_ms = old.time_ms AND row = old.row; END;"
-                "CREATE TRIGGER result_of_stack AFTER INSERT ON result WHEN new.stack IS NOT NULL BEGIN"
-                " UPDATE stack SET n_results = n_results + 1 WHERE id = new.stack; END;"
                 "CREATE TRIGGER result_gets_stack AFTER UPDATE OF stack ON result WHEN old.stack IS NULL AND new.stack IS NOT NULL BEGIN"
                 " UPDATE stack SET n_results = n_results + 1 WHERE id = new.stack; END;"
                 "CREATE TRIGGER result_leaves_stack AFTER DELETE ON result WHEN old.stack IS NOT NULL BEGIN"
                 " UPDATE stack SET n_results = n_results - 1 WHERE id = old.stack; END;"
-                COUNT_SPECIFICATION("result_of_specification AFTER INSERT", "new.specification IS NOT NULL", "+ 1 WHERE id = new")
                 COUNT_SPECIFICATION("result_gets_specification AFTER UPDATE OF specification",
                                     "old.specification IS NULL AND new.specification IS NOT NULL", "+ 1 WHERE id = new")
                 COUNT_SPECIFICATION("result_leaves_specification AFTER DELETE", "old.specification IS NOT NULL", "- 1 WHERE id = old"),
