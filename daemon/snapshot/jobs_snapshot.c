@@ -8,8 +8,8 @@
 
 #include "util/array.h"
 
-/* Memory that the arrays may keep between two publications. */
-#define KEPT_BYTES (64U * 1024U)
+/* Memory that the arrays may keep between two publications, for about a thousand jobs: allocating them again costs more than to fill them. */
+#define KEPT_BYTES (1024U * 1024U)
 
 static void free_arrays(JobsSnapshot *jobs) {
         assert(jobs->used.n_records <= jobs->allocated.n_records);

@@ -542,13 +542,16 @@ void result_rows_packer_note(ResultPacker *packer, const Submission *item) {
 }
 
 void result_rows_packer_begin(ResultPacker *packer, const Peer *sender) {
+        size_t n_bytes = n_stored_bytes(packer->n_items);
         Buffer *buffer = &packer->buffer;
+        char *stored;
 
         assert(buffer->n == 0);
 
         rowset_begin(buffer, NULL, 0);
-        for (size_t i = 0; i < n_stored_bytes(packer->n_items); i++)
-                buffer_putc(buffer, 0);
+        stored = buffer_extend(buffer, n_bytes);
+        if (stored)
+                memset(stored, 0, n_bytes);
         pack_fields(buffer, FIELDS(field_u64(sender->uid), field_i64(sender->is_admin || sender->is_vouched || sender->uid == 0),
                                    field_i64(sender->is_admin || sender->uid == 0)));
         stack_rows_pack(&packer->stacks, buffer);
