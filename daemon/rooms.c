@@ -61,19 +61,23 @@ int rooms_take_completions(Rooms *rooms) {
 }
 
 static int check_store(Rooms *rooms) {
-        StoreStats before = rooms->stored, *stats = &rooms->stored;
+        StoreStats *stats = &rooms->stored;
+        bool was_writable = stats->is_writable, had_sync_error = stats->sync_error[0];
+        uint64_t n_damaged_before = stats->damage.n_files;
+        char salvaged_before[sizeof(stats->damage.salvaged)];
 
+        memcpy(salvaged_before, stats->damage.salvaged, sizeof(salvaged_before));
         store_stats(rooms->store, stats);
-        if (stats->damage.n_files != before.damage.n_files)
+        if (stats->damage.n_files != n_damaged_before)
                 log_err("%s", stats->damage.found);
-        if (strcmp(stats->damage.salvaged, before.damage.salvaged) != 0)
+        if (strcmp(stats->damage.salvaged, salvaged_before) != 0)
                 log_notice("%s", stats->damage.salvaged);
-        if (stats->sync_error[0] && !before.sync_error[0])
+        if (stats->sync_error[0] && !had_sync_error)
                 log_err("Cannot write the log back into the database, trying again; rows are stored in the log up to its size limit: %s",
                         stats->sync_error);
-        if (!stats->sync_error[0] && before.sync_error[0])
+        if (!stats->sync_error[0] && had_sync_error)
                 log_notice("The log was written back into the database.");
-        if (stats->is_writable == before.is_writable)
+        if (stats->is_writable == was_writable)
                 return 0;
 
         if (!stats->is_writable) {
@@ -98,23 +102,22 @@ static void log_exhaustion(Rooms *rooms) {
 }
 
 static void log_expiry(Rooms *rooms) {
+        const ExpiryStats *stats = &rooms->stored.expiry;
         ExpiryStats *logged = &rooms->expiry;
-        StoreStats stats;
 
-        store_stats(rooms->store, &stats);
-        if (stats.expiry.clock_ahead_s != 0 && logged->clock_ahead_s == 0)
+        if (stats->clock_ahead_s != 0 && logged->clock_ahead_s == 0)
                 log_warning("The clock is not synchronised, and %.1f days ahead of the newest row of the store: "
                             "removing no rows because of their age until the clock is synchronised.",
-                            (double)stats.expiry.clock_ahead_s / 86400);
-        if (stats.expiry.clock_ahead_s == 0 && logged->clock_ahead_s != 0)
+                            (double)stats->clock_ahead_s / 86400);
+        if (stats->clock_ahead_s == 0 && logged->clock_ahead_s != 0)
                 log_notice("The clock is trusted again: removing rows because of their age.");
-        logged->clock_ahead_s = stats.expiry.clock_ahead_s;
+        logged->clock_ahead_s = stats->clock_ahead_s;
 
-        if (stats.expiry.n_rows == logged->n_rows || clock_boottime_ns() < rooms->expiry_logging_ns)
+        if (stats->n_rows == logged->n_rows || clock_boottime_ns() < rooms->expiry_logging_ns)
                 return;
         log_info("Removed %lu rows because of their age ([store] keep_samples, keep_jobs, keep_results); since start: %s.",
-                 (unsigned long)(stats.expiry.n_rows - logged->n_rows), stats.expiry.rows);
-        *logged = stats.expiry;
+                 (unsigned long)(stats->n_rows - logged->n_rows), stats->rows);
+        *logged = *stats;
         rooms->expiry_logging_ns = clock_boottime_ns() + 60 * NS_PER_S;
 }
 

@@ -144,6 +144,8 @@ bool self_note_ignored(Self *self, const char *settings) {
 }
 
 void self_note_edited(Self *self, const char *path) {
+        if (strcmp(self->stats.config_edited, path) == 0)
+                return;
         (void)snprintf(self->stats.config_edited, sizeof(self->stats.config_edited), "%s", path);
         judge_config(&self->stats);
 }

@@ -102,13 +102,18 @@ static int copy_level(const SampleLog *from, uint32_t i, SampleLog *to) {
         return 0;
 }
 
+/* A level changes only if the level below has got a group. */
+static bool has_changed(const SampleLog *from, uint32_t i, const SampleLog *to) {
+        return i == 0 ? from->n != to->n : n_groups(from, i - 1) != n_groups(to, i - 1);
+}
+
 int sample_log_copy(const SampleLog *from, SampleLog *to) {
         if (to->generation != from->generation) {
                 sample_log_deinit(to);
                 to->generation = from->generation;
         }
 
-        for (uint32_t i = 0; i < N_SAMPLE_LOG_LEVELS; i++)
+        for (uint32_t i = 0; i < N_SAMPLE_LOG_LEVELS && has_changed(from, i, to); i++)
                 if (copy_level(from, i, to) < 0) {
                         sample_log_deinit(to);
                         return -ENOMEM;

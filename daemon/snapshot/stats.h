@@ -61,7 +61,7 @@ typedef struct StoreStats {
         uint64_t size_bytes, size_max_bytes;
         ExpiryStats expiry;
         bool is_writable, is_volatile;
-        char directory[256];
+        const char *directory; /* borrowed until the store is closed */
         char error[160];  /* reason why the store is not writable; "" if it is writable */
         uint64_t n_sync_failures; /* checkpoints that could not write or sync the database file */
         char sync_error[96];      /* error of the last checkpoint, "ENOSPC: …"; "" if it succeeded */

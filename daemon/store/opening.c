@@ -20,6 +20,9 @@ static const Migrations migrations = {};
 int opening_init(Opening *opening, const char *directory, bool is_volatile) {
         *opening = (Opening){ .is_volatile = is_volatile, .lock_fd = -1 };
 
+        opening->directory = strdup(directory);
+        if (!opening->directory)
+                return -ENOMEM;
         if (asprintf(&opening->path, "%s/perfd.db", directory) < 0) {
                 opening->path = NULL;
                 return -ENOMEM;
@@ -33,6 +36,7 @@ int opening_init(Opening *opening, const char *directory, bool is_volatile) {
 
 void opening_deinit(Opening *opening) {
         closep(&opening->lock_fd);
+        free(opening->directory);
         free(opening->path);
         free(opening->lock_path);
         *opening = (Opening){ .lock_fd = -1 };

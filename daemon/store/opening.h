@@ -13,7 +13,7 @@
 #include "store/database.h"
 
 typedef struct Opening {
-        char *path, *lock_path; /* owned */
+        char *directory, *path, *lock_path; /* owned */
         bool is_volatile;
         int lock_fd; /* -1 until the directory is locked */
 } Opening;

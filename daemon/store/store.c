@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "store/database.h"
 #include "store/opening.h"
@@ -173,6 +172,5 @@ void store_stats(Store *store, StoreStats *ret) {
         ret->queue_rows = n_rows;
         ret->queue_bytes = n_bytes;
         ret->is_volatile = store->opening.is_volatile;
-        (void)snprintf(ret->directory, sizeof(ret->directory), "%.*s", (int)(strrchr(store_path(store), '/') - store_path(store)),
-                       store_path(store));
+        ret->directory = store->opening.directory;
 }

@@ -384,7 +384,8 @@ void meter_put(const Meter *meter, const char *boot_id, Buffer *out) {
                 .account = meter->account, /* borrowed */
         };
 
-        (void)snprintf(checkpoint.boot_id, sizeof(checkpoint.boot_id), "%s", boot_id);
+        assert(strlen(boot_id) < sizeof(checkpoint.boot_id));
+        memcpy(checkpoint.boot_id, boot_id, strlen(boot_id) + 1);
         record_put(&checkpoint_record, &checkpoint, out);
 }
 

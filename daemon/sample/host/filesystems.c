@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample/host/filesystems.h"
 
-#include <assert.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
@@ -67,14 +65,10 @@ int filesystems_update(Filesystems *filesystems, const char *text, const char *r
 }
 
 void filesystems_update_root(Filesystems *filesystems, const char *root) {
-        char path[PATH_MAX];
-
         if (filesystems->n == 0 || strcmp(filesystems->items[0].mount_point, "/") != 0)
                 return;
 
-        assert(strlen(root) + 1 < sizeof(path));
-        (void)snprintf(path, sizeof(path), "%s/", root);
-        if (query_sizes(path, &filesystems->items[0]))
+        if (query_sizes(root[0] ? root : "/", &filesystems->items[0]))
                 return;
         filesystems->n--;
         memmove(filesystems->items, filesystems->items + 1, filesystems->n * sizeof(*filesystems->items));
