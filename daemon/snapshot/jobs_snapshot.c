@@ -8,8 +8,11 @@
 
 #include "util/array.h"
 
-/* Memory that the arrays may keep between two publications, for about a thousand jobs: allocating them again costs more than to fill them. */
-#define KEPT_BYTES (1024U * 1024U)
+/*
+ * Memory that the arrays may keep between two publications, enough for about 600 jobs: allocating costs more than filling them. With more
+ * jobs, a copy that nobody reads would be a noticeable part of the memory.
+ */
+#define KEPT_BYTES (512U * 1024U)
 
 static void free_arrays(JobsSnapshot *jobs) {
         assert(jobs->used.n_records <= jobs->allocated.n_records);

@@ -21,8 +21,8 @@ typedef struct Leftover {
 } Leftover;
 
 /*
- * Defines the StoreTable name_table, whose column `job` notes the numbers of removed jobs. The table has its own removal order; the removals
- * are those of Leftover. A step removes n_step rows; a removal for space removes n_removal rows, an expression of ?1 of retention.
+ * Defines the StoreTable name_table, whose column `job` notes the numbers of removed jobs. list: removals of Leftover. A step removes
+ * n_step rows; a removal for space removes n_removal rows, an expression of ?1 of retention.
  */
 #define LEFTOVER_SELECT(name, n_rows, where) { "SELECT job, " n_rows " FROM " #name where " ORDER BY job LIMIT 1", 2 }
 #define DEFINE_LEFTOVER(name_, order, list, n_step, n_removal)                                                             \
@@ -42,7 +42,7 @@ typedef struct Leftover {
                 .leftover = &name_,                                                                                        \
         }
 
-/* Removes the rows that remove or remove_of_user of the table selected; counts them. 0 or an outcome of database.h, as for all functions here. */
+/* Removes the rows that a statement of the table selected, and counts them. 0 or an outcome of database.h, as for all functions here. */
 int leftover_remove(const Leftover *leftover, Database *database, Prepared *selected, int64_t *ret_n);
 
 /* Checks whether rows remain to be removed for any of the tables, which end with NULL. */

@@ -172,7 +172,7 @@ static void small_arrays_are_kept(void **state) {
         publisher_abandon(publisher, snapshot);
 }
 
-#define N_LARGE 200U /* windows, which are not kept */
+#define N_LARGE 1000U /* windows, which are not kept */
 
 typedef struct Race {
         Publisher *publisher;

@@ -7,7 +7,10 @@
 
 /* --- removal -------------------------------------------------------------------------------------- */
 
-/* A job may have half a million intervals. ?1 of retention counts rows of the size of a result, with its indexes; an interval has no index. */
+/*
+ * A job may have half a million intervals. ?1 of retention counts rows of the size of a result, with its indexes; an interval has no
+ * index.
+ */
 STATEMENT intervals_remove = {
         "DELETE FROM pipeline_interval WHERE (job, level, end_ms, series) IN"
         " (SELECT job, level, end_ms, series FROM pipeline_interval WHERE job = ?1 LIMIT ?2)", 0,
