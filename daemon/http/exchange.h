@@ -18,7 +18,7 @@
 #include "http/scrape.h"
 #include "shares/shares.h"
 #include "snapshot/snapshot.h"
-#include "store/reader.h"
+#include "store/read/reader.h"
 #include "util/buffer.h"
 
 #define REQUEST_BYTES_MAX 2048U /* path and query, decoded */

@@ -5,7 +5,7 @@
 
 #include "http/exchange.h"
 #include "http/gzip.h"
-#include "store/reader.h"
+#include "store/read/reader.h"
 #include "util/buffer.h"
 
 struct MHD_Response;

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "store/database.h"
+#include "store/database/database.h"
 
 typedef struct Opening {
         char *directory, *path, *lock_path; /* owned */

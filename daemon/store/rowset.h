@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "store/pack.h"
+#include "store/database/pack.h"
 #include "store/store_types.h"
 #include "util/buffer.h"
 #include "util/scoped.h"

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "store/database.h"
+#include "store/database/database.h"
 
 /* PRAGMA application_id of perfd's files, "prfd", by which file(1) and perfd recognize them. */
 #define SCHEMA_APPLICATION_ID 0x70726664

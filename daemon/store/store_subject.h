@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "store/rowset.h"
-#include "store/statement.h"
+#include "store/database/statement.h"
 #include "store/store_types.h"
 
 typedef struct Database Database;

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "store/leftover.h"
+#include "store/retention/leftover.h"
 
 struct SubjectStates {
         size_t n;

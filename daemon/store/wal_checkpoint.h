@@ -12,9 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "store/checkpointer.h"
-#include "store/database.h"
-#include "store/retention.h"
+#include "store/database/checkpointer.h"
+#include "store/database/database.h"
+#include "store/retention/retention.h"
 #include "store/wal_barrier.h"
 
 typedef struct WalCheckpoint {

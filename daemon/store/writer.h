@@ -12,13 +12,13 @@
 #include <stdbool.h>
 
 #include "store/batches.h"
-#include "store/checkpointer.h"
-#include "store/database.h"
-#include "store/holders.h"
+#include "store/database/checkpointer.h"
+#include "store/database/database.h"
+#include "store/retention/holders.h"
 #include "store/opening.h"
 #include "store/queue.h"
 #include "store/report.h"
-#include "store/retention.h"
+#include "store/retention/retention.h"
 #include "store/damage/salvage.h"
 #include "store/store_types.h"
 #include "store/subject_states.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows are stored while a checkpoint waits for the disk. */
-/* tests: daemon/store/checkpointer.c */
+/* tests: daemon/store/database/checkpointer.c */
 
 #include "store_fixture.h"
 #include "sync_fixture.h"
 
 #include <stdatomic.h>
 
-#include "store/checkpointer.h"
+#include "store/database/checkpointer.h"
 #include "store/wal_checkpoint.h"
 
 #define MIB (UINT64_C(1) << 20)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/compress.h"
+#include "store/database/compress.h"
 
 static void text_comes_back_as_it_was(void **state) {
         static const size_t lengths[] = { 0, 1, 2, 5000, 100000 };

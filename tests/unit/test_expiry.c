@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "store/expiry.h"
+#include "store/retention/expiry.h"
 
 #define DAY_NS (86400 * NS_PER_S)
 #define NOW_NS (20000 * DAY_NS)

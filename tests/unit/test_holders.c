@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The database space used by each user: counted, charged, limited, and evicted by share. */
-/* tests: daemon/store/holders.c daemon/store/retention.c daemon/store/indicators/catalog.c daemon/store/indicators/store_indicators.c */
+/* tests: daemon/store/retention/holders.c daemon/store/retention/retention.c daemon/store/indicators/catalog.c
+    daemon/store/indicators/store_indicators.c */
 
 #include "run_results_fixture.h"
 
 #include "shares/shares.h"
-#include "store/holders.h"
+#include "store/retention/holders.h"
 #include "store/jobs/job_rows.h"
 
 #define MIB (UINT64_C(1) << 20)

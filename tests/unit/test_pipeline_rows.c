@@ -5,7 +5,7 @@
 #include "store_fixture.h"
 
 #include "http/routes.h"
-#include "store/leftover.h"
+#include "store/retention/leftover.h"
 #include "store/opening.h"
 #include "store/pipelines/pipeline_merge.h"
 #include "store/pipelines/pipeline_reader.h"

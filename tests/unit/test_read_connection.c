@@ -4,7 +4,7 @@
 #include "store_fixture.h"
 
 #include "store/indicators/indicator_reader.h"
-#include "store/read_connection.h"
+#include "store/read/read_connection.h"
 
 static int64_t ask_pragma(ReadConnection *connection, const char *sql) {
         sqlite3_stmt *statement;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The schema: each table belongs to one subject, all statements are valid, and an older file is migrated in place. */
-/* tests: daemon/store/subject_states.c daemon/store/statement.c */
+/* tests: daemon/store/subject_states.c daemon/store/database/statement.c */
 
 #include "store_fixture.h"
 
-#include "store/database.h"
+#include "store/database/database.h"
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/points.h"
 #include "store/indicators/stored_models.h"

@@ -2,7 +2,7 @@
 /* Jobs in the store: begun, ended, amended, and recovered at the start. */
 /* tests: daemon/store/jobs/job_rows.c daemon/store/jobs/job_amend.c daemon/store/jobs/job_parts.c
     daemon/store/jobs/job_recovery.c daemon/store/jobs/job_columns.c
-    daemon/store/jobs/store_jobs.c daemon/store/leftover.c daemon/store/subject_states.c */
+    daemon/store/jobs/store_jobs.c daemon/store/retention/leftover.c daemon/store/subject_states.c */
 
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/result_reader.h"
@@ -12,7 +12,7 @@
 #include "store/jobs/job_amend.h"
 #include "store/jobs/job_rows.h"
 #include "store/jobs/store_jobs.h"
-#include "store/leftover.h"
+#include "store/retention/leftover.h"
 #include "store/opening.h"
 #include "store_fixture.h"
 

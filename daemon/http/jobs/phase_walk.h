@@ -9,7 +9,7 @@
  */
 
 #include "job/job.h"
-#include "store/reader.h"
+#include "store/read/reader.h"
 
 typedef struct PhaseWalk {
         Reader *reader;

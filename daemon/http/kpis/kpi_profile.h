@@ -4,7 +4,7 @@
 /* KPI profile: the state of the machine during the runs of a new level, and during the runs before. */
 
 #include "kpi/history.h"
-#include "store/reader.h"
+#include "store/read/reader.h"
 #include "util/buffer.h"
 
 #define KPI_PROFILES_MAX 200U /* of a request */

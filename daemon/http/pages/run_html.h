@@ -6,7 +6,7 @@
 #include "http/indicators/vocabulary.h"
 #include "http/privacy.h"
 #include "store/indicators/result_reader.h"
-#include "store/reader.h"
+#include "store/read/reader.h"
 #include "util/buffer.h"
 
 /* Writes component and version, time, results with the units of the vocabulary, job and batch, as far as the viewer may see

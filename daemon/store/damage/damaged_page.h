@@ -9,7 +9,7 @@
  */
 
 #include "store/damage/damaged_file.h"
-#include "store/pack.h"
+#include "store/database/pack.h"
 #include "util/buffer.h"
 
 /* First byte of a page of a tree. */

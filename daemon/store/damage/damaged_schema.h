@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "store/damage/damaged_page.h"
-#include "store/database.h"
+#include "store/database/database.h"
 
 #define DAMAGED_COLUMNS_MAX 32
 

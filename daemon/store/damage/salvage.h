@@ -14,7 +14,7 @@
 
 #include "store/damage/damaged_schema.h"
 #include "store/damage/damaged_tree.h"
-#include "store/database.h"
+#include "store/database/database.h"
 #include "store/store_subject.h"
 
 /* Renames the file with its write-ahead log. *ret_note: a message about it, also on failure; caller frees. 0 or a negative errno. */

@@ -9,7 +9,7 @@
 
 #include "base/hash.h"
 #include "document/indicator.h"
-#include "store/holders.h"
+#include "store/retention/holders.h"
 
 #define N_SLOTS 64
 

@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 #include "shares/shares.h"
-#include "store/database.h"
+#include "store/database/database.h"
 #include "store/indicators/series.h"
-#include "store/pack.h"
+#include "store/database/pack.h"
 #include "util/scoped.h"
 
 typedef struct Catalog Catalog;

@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "store/database.h"
+#include "store/database/database.h"
 #include "store/indicators/catalog.h"
 
 /* Checks whether results remain to be indexed. 0 or an outcome of database.h, as below. */

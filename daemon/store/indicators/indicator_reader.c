@@ -2,7 +2,7 @@
 #include "store/indicators/indicator_reader.h"
 
 #include "document/accepted_level.h"
-#include "store/read_connection.h"
+#include "store/read/read_connection.h"
 
 /* --- indicators ---------------------------------------------------------------------------------- */
 

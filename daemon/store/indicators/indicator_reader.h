@@ -3,7 +3,7 @@
 
 /* Indicator reader: indicators, their models and parameters. */
 
-#include "store/reader.h"
+#include "store/read/reader.h"
 #include "util/json_text.h"
 
 /* A name and component with the number of its results and the latest time. */

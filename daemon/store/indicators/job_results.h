@@ -9,7 +9,7 @@
  * transaction of the job's end, and again, with the same id, when a late report completes the end.
  */
 
-#include "store/database.h"
+#include "store/database/database.h"
 #include "store/indicators/catalog.h"
 #include "store/rowset.h"
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "store/database.h"
+#include "store/database/database.h"
 #include "store/indicators/catalog.h"
 #include "store/indicators/reshaping.h"
 #include "store/indicators/series.h"

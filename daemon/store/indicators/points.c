@@ -9,7 +9,7 @@
 #include <strings.h>
 
 #include "store/indicators/shape.h"
-#include "store/read_connection.h"
+#include "store/read/read_connection.h"
 #include "util/utf8.h"
 
 /* For each name, component and user: the series with their points, then the results that are not indexed. */

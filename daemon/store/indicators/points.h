@@ -16,7 +16,7 @@
 #include "document/condition.h"
 #include "document/derived.h"
 #include "store/indicators/stack_facts.h"
-#include "store/reader.h"
+#include "store/read/reader.h"
 #include "util/scoped.h"
 
 #define POINT_NUMBERS_MAX 16U

@@ -13,8 +13,8 @@
 #include <stddef.h>
 
 #include "document/indicator_model.h"
-#include "store/database.h"
-#include "store/pack.h"
+#include "store/database/database.h"
+#include "store/database/pack.h"
 #include "store/store_subject.h"
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/indicators/result_reader.h"
 
-#include "store/read_connection.h"
+#include "store/read/read_connection.h"
 
 /* --- results ------------------------------------------------------------------------------------- */
 

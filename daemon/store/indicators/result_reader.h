@@ -3,7 +3,7 @@
 
 /* Result reader: results as they were submitted. */
 
-#include "store/reader.h"
+#include "store/read/reader.h"
 #include "util/json_text.h"
 #include "util/sha256.h"
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/database.h"
-#include "store/holders.h"
+#include "store/database/database.h"
+#include "store/retention/holders.h"
 #include "store/indicators/catalog.h"
 #include "store/indicators/series.h"
 #include "store/indicators/shape.h"

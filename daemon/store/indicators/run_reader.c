@@ -2,7 +2,7 @@
 #include "store/indicators/run_reader.h"
 
 #include "store/jobs/job_text.h"
-#include "store/read_connection.h"
+#include "store/read/read_connection.h"
 
 typedef struct RunTexts {
         uint64_t duration_ms;

@@ -5,7 +5,7 @@
 
 #include "measure/metric.h"
 #include "measure/usage.h"
-#include "store/reader.h"
+#include "store/read/reader.h"
 
 /* Texts are borrowed until the next query. */
 typedef struct RunRow {

@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-#include "store/database.h"
-#include "store/pack.h"
+#include "store/database/database.h"
+#include "store/database/pack.h"
 
 typedef struct SeriesCache SeriesCache;
 

@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "request/request.h"
-#include "store/database.h"
-#include "store/pack.h"
+#include "store/database/database.h"
+#include "store/database/pack.h"
 #include "store/store_subject.h"
 
 extern const StoreTable specification_rows_table;

@@ -8,7 +8,7 @@
 
 #include "base/hash.h"
 #include "stack/stack.h"
-#include "store/read_connection.h"
+#include "store/read/read_connection.h"
 
 #define N_SLOTS 4096U
 #define PACKAGE_KEY "package."

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "store/indicators/stack_reader.h"
-#include "store/reader.h"
+#include "store/read/reader.h"
 #include "util/scoped.h"
 
 typedef struct StackFacts StackFacts;

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "stack/stack.h"
-#include "store/read_connection.h"
+#include "store/read/read_connection.h"
 
 static const StoreColumn stack_columns[] = {
         COLUMN(StackRow, id),

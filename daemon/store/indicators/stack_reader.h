@@ -3,7 +3,7 @@
 
 /* Stack reader: software stacks and their packages. */
 
-#include "store/reader.h"
+#include "store/read/reader.h"
 #include "util/json_text.h"
 
 #define STACK_DIGEST_DIGITS 64U

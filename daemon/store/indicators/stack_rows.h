@@ -11,10 +11,10 @@
 #include <stdint.h>
 
 #include "request/request.h"
-#include "store/database.h"
+#include "store/database/database.h"
 #include "store/indicators/series.h"
 #include "store/indicators/stored_again.h"
-#include "store/pack.h"
+#include "store/database/pack.h"
 #include "store/store_subject.h"
 
 extern const StoreTable stack_rows_table, stack_rows_package_table, stack_rows_list_table;

@@ -13,8 +13,8 @@
  */
 #include "store/indicators/store_indicators.h"
 
-#include "store/database.h"
-#include "store/holders.h"
+#include "store/database/database.h"
+#include "store/retention/holders.h"
 #include "store/indicators/catalog.h"
 #include "store/indicators/indexing.h"
 #include "store/indicators/job_results.h"

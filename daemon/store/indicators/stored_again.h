@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "store/database.h"
-#include "store/pack.h"
+#include "store/database/database.h"
+#include "store/database/pack.h"
 
 #define STORED_AGAIN_TEXT_MAX 256U
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "store/read_connection.h"
+#include "store/read/read_connection.h"
 #include "util/array.h"
 
 #define ATTEMPTS 3

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "job/late_end.h"
-#include "store/database.h"
+#include "store/database/database.h"
 #include "store/jobs/job_parts.h"
 #include "store/jobs/job_text.h"
 

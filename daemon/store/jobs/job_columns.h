@@ -4,7 +4,7 @@
 /* A row of the job table as a JobView: for readers and for recovery. */
 
 #include "snapshot/job_view.h"
-#include "store/statement.h"
+#include "store/database/statement.h"
 
 #define JOB_COLUMNS                                                                            \
         "row, id, name, user, command, uid, gid, pid, pid_start_ticks, rank, node, n_nodes, "   \

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "store/database.h"
+#include "store/database/database.h"
 
 /* --- layout -------------------------------------------------------------------------------------- */
 

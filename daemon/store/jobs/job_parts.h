@@ -5,7 +5,7 @@
 
 #include "job/job.h"
 #include "store/jobs/job_text.h"
-#include "store/pack.h"
+#include "store/database/pack.h"
 
 struct Database;
 

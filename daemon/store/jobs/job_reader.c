@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/compress.h"
+#include "store/database/compress.h"
 #include "store/jobs/job_columns.h"
 #include "store/jobs/job_rows.h"
 #include "store/jobs/job_text.h"
-#include "store/read_connection.h"
+#include "store/read/read_connection.h"
 
 /* --- state --------------------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
 /* Job reader: jobs and their phases. */
 
 #include "snapshot/job_view.h"
-#include "store/reader.h"
+#include "store/read/reader.h"
 
 typedef struct JobFilter {
         const char *name, *user, *state; /* NULL: any; state as job_state_name() */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "store/jobs/job_columns.h"
-#include "store/read_connection.h"
+#include "store/read/read_connection.h"
 #include "util/array.h"
 
 #define ATTEMPTS 3

@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "store/compress.h"
-#include "store/database.h"
+#include "store/database/compress.h"
+#include "store/database/database.h"
 #include "store/jobs/job_amend.h"
 #include "store/jobs/job_parts.h"
 #include "store/jobs/job_text.h"

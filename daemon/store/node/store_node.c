@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/node/store_node.h"
 
-#include "store/database.h"
-#include "store/read_connection.h"
+#include "store/database/database.h"
+#include "store/read/read_connection.h"
 
 /* --- writing ------------------------------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
 
 /* Node subject: the node's history, and the queries for this history. */
 
-#include "store/reader.h"
+#include "store/read/reader.h"
 #include "store/rowset.h"
 #include "store/store_subject.h"
 

@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "store/database.h"
+#include "store/database/database.h"
 
 /* An interval of the last level is 2^30 intervals. */
 #define LEVELS_MAX 30

@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#include "store/statement.h"
+#include "store/database/statement.h"
 
 struct Database;
 

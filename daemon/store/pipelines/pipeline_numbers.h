@@ -8,7 +8,7 @@
  */
 
 #include "pipeline/pipeline_stage.h"
-#include "store/database.h"
+#include "store/database/database.h"
 #include "util/json.h"
 
 /* Derived numbers are not computed for a job with more stages: the writer, and then the loop, would need seconds for its results. */

@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "store/read_connection.h"
+#include "store/read/read_connection.h"
 
 #define SUMS(Type, member)                                                                                              \
         COLUMN(Type, member.elapsed_s), COLUMN(Type, member.n), COLUMN(Type, member.n_failures), COLUMN(Type, member.time_s), \

@@ -4,8 +4,8 @@
 /* Pipeline reader: series, intervals and events of the data pipelines of a job. */
 
 #include "pipeline/pipeline_report.h"
-#include "store/reader.h"
-#include "store/statement.h"
+#include "store/read/reader.h"
+#include "store/database/statement.h"
 
 /* A part of a stage. Texts are borrowed until the next step. */
 typedef struct PipelineSeriesRow {

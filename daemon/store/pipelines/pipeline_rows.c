@@ -5,7 +5,7 @@
 #include <stdalign.h>
 #include <string.h>
 
-#include "store/database.h"
+#include "store/database/database.h"
 #include "store/jobs/job_parts.h"
 #include "store/pipelines/pipeline_merge.h"
 

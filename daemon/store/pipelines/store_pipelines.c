@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/pipelines/store_pipelines.h"
 
-#include "store/leftover.h"
+#include "store/retention/leftover.h"
 #include "store/pipelines/pipeline_merge.h"
 #include "store/pipelines/pipeline_rows.h"
 

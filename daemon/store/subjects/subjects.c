@@ -5,8 +5,8 @@
  * A new subject is a folder of store/ with a row here.
  */
 
-#include "store/expiry.h"
-#include "store/holders.h"
+#include "store/retention/expiry.h"
+#include "store/retention/holders.h"
 #include "store/indicators/store_indicators.h"
 #include "store/jobs/store_jobs.h"
 #include "store/node/store_node.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/echo/store_echo.h"
 
-#include "store/database.h"
-#include "store/read_connection.h"
+#include "store/database/database.h"
+#include "store/read/read_connection.h"
 
 STATEMENT echo_put = { "INSERT INTO echo (time_ms, text) VALUES (?1, ?2)", 0 };
 STATEMENT echo_list = { "SELECT text FROM echo ORDER BY row", 1 };

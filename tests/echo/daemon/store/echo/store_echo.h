@@ -3,7 +3,7 @@
 
 /* Echo subject: submitted texts. */
 
-#include "store/reader.h"
+#include "store/read/reader.h"
 #include "store/store_subject.h"
 
 extern const StoreSubject store_echo;

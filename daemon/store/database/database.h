@@ -13,8 +13,8 @@
 
 #include <sqlite3.h>
 
-#include "store/pack.h"
-#include "store/statement.h"
+#include "store/database/pack.h"
+#include "store/database/statement.h"
 
 typedef struct Database {
         sqlite3 *db; /* owned; NULL: closed */

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "snapshot/stats.h"
-#include "store/database.h"
+#include "store/database/database.h"
 #include "store/store_subject.h"
 #include "util/clock.h"
 

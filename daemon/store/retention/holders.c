@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/holders.h"
+#include "store/retention/holders.h"
 
 #include <assert.h>
 #include <errno.h>

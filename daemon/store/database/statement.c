@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/statement.h"
+#include "store/database/statement.h"
 
 #include <assert.h>
 #include <errno.h>

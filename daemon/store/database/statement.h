@@ -16,7 +16,7 @@
 
 #include <sqlite3.h>
 
-#include "store/pack.h"
+#include "store/database/pack.h"
 #include "util/json_text.h"
 
 typedef struct Statement {

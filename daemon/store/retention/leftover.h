@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "store/database.h"
+#include "store/database/database.h"
 #include "store/store_subject.h"
 
 typedef struct Leftover {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/checkpointer.h"
+#include "store/database/checkpointer.h"
 
 #include <assert.h>
 #include <errno.h>
 
-#include "store/database.h"
+#include "store/database/database.h"
 #include "util/lock.h"
 #include "util/thread.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/read_connection.h"
+#include "store/read/read_connection.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/reader.h"
+#include "store/read/reader.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
-#include "store/read_connection.h"
+#include "store/read/read_connection.h"
 
 #define STATES_MAX 4
 

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "shares/shares.h"
-#include "store/database.h"
+#include "store/database/database.h"
 #include "store/store_subject.h"
 
 extern const StoreSubject holders_subject;

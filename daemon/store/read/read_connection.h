@@ -12,7 +12,7 @@
 
 #include <sqlite3.h>
 
-#include "store/statement.h"
+#include "store/database/statement.h"
 #include "store/wal_barrier.h"
 
 typedef struct ReadConnection {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/database.h"
+#include "store/database/database.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/leftover.h"
+#include "store/retention/leftover.h"
 
 #include <assert.h>
 

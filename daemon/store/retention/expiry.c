@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/expiry.h"
+#include "store/retention/expiry.h"
 
 #include <assert.h>
 

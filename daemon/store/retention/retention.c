@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/retention.h"
+#include "store/retention/retention.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "store/holders.h"
-#include "store/leftover.h"
+#include "store/retention/holders.h"
+#include "store/retention/leftover.h"
 #include "store/store_subject.h"
 #include "util/clock.h"
 #include "util/clock_sync.h"

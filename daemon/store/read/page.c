@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/page.h"
+#include "store/read/page.h"
 
-#include "store/read_connection.h"
+#include "store/read/read_connection.h"
 
 /* `until` is a key, too: the key before all rows of that time. */
 void page_put_fields(uint64_t since_ms, uint64_t until_ms, const PageKey *before, Field *ret) {

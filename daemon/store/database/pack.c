@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/pack.h"
+#include "store/database/pack.h"
 
 #include <assert.h>
 #include <limits.h>

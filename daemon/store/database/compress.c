@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/compress.h"
+#include "store/database/compress.h"
 
 #include <errno.h>
 

@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #include "shares/shares.h"
-#include "store/database.h"
-#include "store/expiry.h"
+#include "store/database/database.h"
+#include "store/retention/expiry.h"
 #include "store/store_types.h"
 
 /* Sizes that follow from the configuration. */

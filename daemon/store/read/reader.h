@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "store/page.h"
+#include "store/read/page.h"
 #include "store/store_types.h"
 #include "util/scoped.h"
 
