@@ -143,8 +143,8 @@ void exposition_label(Exposition *exposition, const char *key, const char *value
 void exposition_label_i64(Exposition *exposition, const char *key, int64_t value) {
         put_separator(exposition);
         buffer_puts(exposition->out, key);
-        buffer_puts(exposition->out, value < 0 ? "=\"-" : "=\"");
-        buffer_put_u64(exposition->out, value < 0 ? -(uint64_t)value : (uint64_t)value);
+        buffer_puts(exposition->out, "=\"");
+        buffer_put_i64(exposition->out, value);
         buffer_putc(exposition->out, '"');
 }
 

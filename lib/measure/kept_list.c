@@ -62,12 +62,6 @@ static bool column_set(KeptSample *sample, size_t column, int64_t v) {
         return column > 0 || v != UNKNOWN;
 }
 
-static void put_i64(Buffer *out, int64_t v) {
-        if (v < 0)
-                buffer_putc(out, '-');
-        buffer_put_u64(out, v < 0 ? -(uint64_t)v : (uint64_t)v);
-}
-
 static void put_column(const KeptList *list, size_t column, Buffer *out) {
         int64_t before = 0;
 
@@ -80,7 +74,7 @@ static void put_column(const KeptList *list, size_t column, Buffer *out) {
                         buffer_putc(out, '?');
                         continue;
                 }
-                put_i64(out, v - before);
+                buffer_put_i64(out, v - before);
                 before = v;
         }
         buffer_putc(out, '\n');

@@ -144,6 +144,14 @@ void buffer_put_u64(Buffer *buffer, uint64_t v) {
         buffer_put(buffer, p, (size_t)(end - p));
 }
 
+void buffer_put_i64(Buffer *buffer, int64_t v) {
+        char digits[21], *end = digits + sizeof(digits), *p = digits_before(end, v < 0 ? -(uint64_t)v : (uint64_t)v);
+
+        if (v < 0)
+                *--p = '-';
+        buffer_put(buffer, p, (size_t)(end - p));
+}
+
 void buffer_put_decimal(Buffer *buffer, uint64_t v, unsigned n_decimals) {
         char digits[40], *end = digits + sizeof(digits), *p = end;
 

@@ -39,6 +39,7 @@ void buffer_put_encoded(Buffer *buffer, const char *text);
 void buffer_printf(Buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void buffer_vprintf(Buffer *buffer, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 void buffer_put_u64(Buffer *buffer, uint64_t v);
+void buffer_put_i64(Buffer *buffer, int64_t v);
 /* Appends v / 10^n_decimals exactly, without trailing zeros; n_decimals is at most 20. */
 void buffer_put_decimal(Buffer *buffer, uint64_t v, unsigned n_decimals);
 /* Appends the shortest decimal that parses to the same double; "NaN", "+Inf", "-Inf" as in OpenMetrics. */

@@ -107,9 +107,7 @@ void json_key(Json *json, const char *key) {
 
 void json_int(Json *json, int64_t v) {
         json_separate(json);
-        if (v < 0)
-                buffer_putc(json->out, '-');
-        buffer_put_u64(json->out, v < 0 ? -(uint64_t)v : (uint64_t)v);
+        buffer_put_i64(json->out, v);
 }
 
 void json_uint(Json *json, uint64_t v) {

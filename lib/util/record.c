@@ -57,12 +57,6 @@ static void put_key(const char *name, bool *is_first, Buffer *out) {
         *is_first = false;
 }
 
-static void put_i64(int64_t v, Buffer *out) {
-        if (v < 0)
-                buffer_putc(out, '-');
-        buffer_put_u64(out, v < 0 ? -(uint64_t)v : (uint64_t)v);
-}
-
 static void put_bits(const RecordField *field, uint32_t bits, Buffer *out) {
         char separator = '[';
 
@@ -144,13 +138,13 @@ static void put_value(const RecordField *field, const void *object, Buffer *out)
                 buffer_put_u64(out, *(const uint32_t *)value);
                 break;
         case RECORD_I32:
-                put_i64(*(const int32_t *)value, out);
+                buffer_put_i64(out, *(const int32_t *)value);
                 break;
         case RECORD_U64:
                 buffer_put_u64(out, *(const uint64_t *)value);
                 break;
         case RECORD_I64:
-                put_i64(*(const int64_t *)value, out);
+                buffer_put_i64(out, *(const int64_t *)value);
                 break;
         case RECORD_DOUBLE:
                 buffer_put_double(out, *(const double *)value);

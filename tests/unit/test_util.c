@@ -155,10 +155,17 @@ static void integers_of_any_length_are_written_as_printf_writes_them(void **stat
                         buffer_put_u64(&b, v);
                         (void)snprintf(expected, sizeof(expected), "%" PRIu64, v);
                         assert_string_equal(b.text, expected);
+                        buffer_clear(&b);
+                        buffer_put_i64(&b, (int64_t)-v);
+                        (void)snprintf(expected, sizeof(expected), "%" PRId64, (int64_t)-v);
+                        assert_string_equal(b.text, expected);
                 }
         buffer_clear(&b);
         buffer_put_u64(&b, UINT64_MAX);
         assert_string_equal(b.text, "18446744073709551615");
+        buffer_clear(&b);
+        buffer_put_i64(&b, INT64_MIN);
+        assert_string_equal(b.text, "-9223372036854775808");
 }
 
 static void decimals_have_no_zeros_at_their_end(void **state) {
