@@ -84,6 +84,17 @@ static void a_log_that_grows_meanwhile_is_restarted(void **state) {
         assert_int_equal(stats.n_sync_failures, 0);
 }
 
+/* A database with a table t, and its checkpointer. path: filled, and must stay. */
+static void start(Place *place, char path[static PATH_MAX], Database *database, Checkpointer *checkpointer) {
+        place_path(place, "perfd.db", path);
+        assert_int_equal(database_open(database, path), 0);
+        assert_int_equal(database_exec(database, "PRAGMA journal_mode = WAL"), 0);
+        database_watch(database);
+        assert_int_equal(database_exec(database, "CREATE TABLE t (x)"), 0);
+        checkpointer_init(checkpointer, path, false);
+        assert_int_equal(checkpointer_start(checkpointer), 0);
+}
+
 /* The checkpoint that is running lacks pages which were appended since. */
 static void a_checkpoint_that_is_requested_during_another_follows_it(void **state) {
         const Retention retention = { .n_wal_pages_max = 1000, .n_wal_pages_end = 2000 };
@@ -92,14 +103,7 @@ static void a_checkpoint_that_is_requested_during_another_follows_it(void **stat
         WalCheckpoint wal = { .checkpointer = &checkpointer, .is_requested = true };
         char path[PATH_MAX];
 
-        place_path(*state, "perfd.db", path);
-        assert_int_equal(database_open(&database, path), 0);
-        assert_int_equal(database_exec(&database, "PRAGMA journal_mode = WAL"), 0);
-        database_watch(&database);
-        assert_int_equal(database_exec(&database, "CREATE TABLE t (x)"), 0);
-        checkpointer_init(&checkpointer, path, false);
-        assert_int_equal(checkpointer_start(&checkpointer), 0);
-
+        start(*state, path, &database, &checkpointer);
         atomic_store(&is_held, true);
         wal_checkpoint_if_due(&wal, &database, &retention, false);
         assert_false(wal.is_requested);
@@ -113,6 +117,39 @@ static void a_checkpoint_that_is_requested_during_another_follows_it(void **stat
         EVENTUALLY((wal_checkpoint_if_due(&wal, &database, &retention, false), !wal.is_requested));
         wal_checkpoint_wait(&wal, &database);
         assert_int_equal(database.n_wal_pages, 0);
+        checkpointer_deinit(&checkpointer);
+}
+
+static void append_until(Database *database, int n_pages) {
+        while (database->n_wal_pages < n_pages)
+                assert_int_equal(database_exec(database, "INSERT INTO t VALUES (1)"), 0);
+}
+
+/* A log that grows while it is written back keeps its length: only the pages that were appended since count for the next checkpoint. */
+static void pages_that_were_written_back_begin_no_checkpoint(void **state) {
+        const Retention retention = { .n_wal_pages_max = 20, .n_wal_pages_end = 2000 };
+        scoped(database_close) Database database = {};
+        Checkpointer checkpointer;
+        WalCheckpoint wal = { .checkpointer = &checkpointer };
+        CheckpointResult result;
+        char path[PATH_MAX];
+
+        start(*state, path, &database, &checkpointer);
+        append_until(&database, retention.n_wal_pages_max);
+        atomic_store(&is_held, true);
+        wal_checkpoint_if_due(&wal, &database, &retention, false);
+        EVENTUALLY(atomic_load(&n_waiting) > 0);
+        append_until(&database, retention.n_wal_pages_max + 2);
+        atomic_store(&is_held, false);
+        wal_checkpoint_wait(&wal, &database);
+        assert_in_range(wal.n_pages_done, retention.n_wal_pages_max, database.n_wal_pages - 1);
+
+        wal_checkpoint_if_due(&wal, &database, &retention, false);
+        assert_false(checkpointer_take(&checkpointer, true, &result));
+        append_until(&database, wal.n_pages_done + retention.n_wal_pages_max);
+        wal_checkpoint_if_due(&wal, &database, &retention, false);
+        assert_true(checkpointer_take(&checkpointer, true, &result));
+        assert_int_equal(result.n_done_pages, database.n_wal_pages);
         checkpointer_deinit(&checkpointer);
 }
 
@@ -145,6 +182,7 @@ int main(void) {
                 TEST(rows_are_stored_while_a_checkpoint_waits_for_the_disk),
                 TEST(a_log_that_grows_meanwhile_is_restarted),
                 TEST(a_checkpoint_that_is_requested_during_another_follows_it),
+                TEST(pages_that_were_written_back_begin_no_checkpoint),
                 cmocka_unit_test(a_file_that_cannot_be_opened_is_an_error),
         };
 
