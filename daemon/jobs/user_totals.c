@@ -13,6 +13,7 @@
 
 static const RecordField total_fields[] = {
         RECORD_TEXT_OF(UsageTotal, key),
+        RECORD_VALUE(UsageTotal, uid),
         RECORD_VALUE(UsageTotal, begin_ms),
         RECORD_VALUE(UsageTotal, last_ms),
         RECORD_VALUE(UsageTotal, n_jobs),
@@ -170,17 +171,26 @@ static void keep(UserTotals *totals) {
 
 /* --- adding ------------------------------------------------------------------------------------- */
 
-/* Returns the entry of the key, which is that of all others if no place or no memory is left. */
-static UsageTotal *find(UsageTotals *totals, const char *key) {
+static bool may_have_place(const UsageTotals *totals, uint32_t uid) {
+        size_t n_own = 0;
+
+        for (size_t i = 0; i < totals->n; i++)
+                n_own += totals->entries[i].uid == uid;
+        assert(totals->n <= TOTALS_SHOWN_MAX);
+        return n_own < TOTALS_SHOWN_MAX - totals->n;
+}
+
+/* Returns the entry of the key, which is that of all others if no place or no memory is left for this user. */
+static UsageTotal *find(UsageTotals *totals, const char *key, uint32_t uid) {
         bool is_other = strlen(key) >= TOTAL_KEY_MAX || strcmp(key, "other") == 0;
         UsageTotal *total = &totals->others;
 
         for (size_t i = 0; i < totals->n; i++)
                 if (strcmp(totals->entries[i].key, key) == 0)
                         return &totals->entries[i];
-        if (!is_other && totals->n < TOTALS_SHOWN_MAX && ARRAY_RESERVE(totals->entries, totals->n_allocated, totals->n + 1) == 0) {
+        if (!is_other && may_have_place(totals, uid) && ARRAY_RESERVE(totals->entries, totals->n_allocated, totals->n + 1) == 0) {
                 total = &totals->entries[totals->n++];
-                *total = (UsageTotal){};
+                *total = (UsageTotal){ .uid = uid };
                 strcpy(total->key, key);
         }
         if (total->begin_ms == 0)
@@ -192,14 +202,14 @@ static UsageTotal *find_user(UserTotals *totals, uint32_t uid) {
         char key[16];
 
         (void)snprintf(key, sizeof(key), "%u", uid);
-        return find(&totals->users, uid == JOB_UID_UNKNOWN ? "unknown" : key);
+        return find(&totals->users, uid == JOB_UID_UNKNOWN ? "unknown" : key, uid);
 }
 
 static UsageTotal *find_label(UserTotals *totals, const JobDescription *job) {
         for (uint32_t i = 0; i < job->n_labels; i++)
                 if (strcmp(job->labels[i].key, totals->label) == 0)
-                        return find(&totals->labels, job->labels[i].value);
-        return find(&totals->labels, "");
+                        return find(&totals->labels, job->labels[i].value, job->uid);
+        return find(&totals->labels, "", job->uid);
 }
 
 void user_totals_note(UserTotals *totals, uint32_t uid) {

@@ -4,8 +4,9 @@
 /*
  * User totals: resources used by the ended jobs of each user, and by those with each value of a configured label
  *
- * Counters for scrapers, which do not see jobs that are shorter than the time between two scrapes. The first users have totals of their
- * own; the others share those of the last entry. They are kept in a file of the runtime directory, so that no end of perfd makes them
+ * Counters for scrapers, which do not see jobs that are shorter than the time between two scrapes. The first users and values have totals
+ * of their own; the others share those of the last entry. Of the places that are left for values, a user may take as many as the user
+ * leaves to others. The totals are kept in a file of the runtime directory, so that no end of perfd makes them
  * decrease, and in the store, from which they continue in the next boot.
  */
 

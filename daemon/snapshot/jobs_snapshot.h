@@ -65,7 +65,7 @@ typedef struct JobsSize {
 
 /* Size of a key of totals, and maximum number of keys; further and longer keys share one entry. */
 #define TOTAL_KEY_MAX 65U
-#define TOTALS_SHOWN_MAX 50U
+#define TOTALS_SHOWN_MAX 100U
 
 typedef struct JobsStats {
         uint64_t n_begun, n_finished, n_interrupted; /* since start */
@@ -75,6 +75,7 @@ typedef struct JobsStats {
 /* Use of resources by the ended jobs of a user, or by those with the same value of a label. */
 typedef struct UsageTotal {
         char key[TOTAL_KEY_MAX];  /* user id, "unknown", or the value of the label: "" if the jobs lack it */
+        uint32_t uid;             /* of the first of the jobs */
         uint64_t begin_ms;        /* Unix time at which the totals were 0; 0: unknown */
         uint64_t last_ms;         /* Unix time at which the last of the jobs ended */
         uint64_t n_jobs, cpu_us, read_bytes, written_bytes;

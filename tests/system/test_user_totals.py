@@ -112,11 +112,11 @@ class UserTotals(harness.TestCase):
             self.skipTest("only root begins jobs for other users")
         daemon = self.daemon(CONFIG)
         with daemon.client() as client:
-            for uid in range(1000, 1060):
+            for uid in range(1000, 1110):
                 self.assert_status(client.begin(f"of-{uid}", uid=uid), "OK")
                 self.assert_status(client.end(f"of-{uid}", 0), "OK")
         metrics = wait_for(lambda: (m := daemon.metrics())['perfd_user_jobs_ended_total{uid="other"}'] == 10 and m, "the other users")
-        self.assertEqual(sum(series.startswith("perfd_user_jobs_ended_total") for series in metrics), 51)
+        self.assertEqual(sum(series.startswith("perfd_user_jobs_ended_total") for series in metrics), 101)
 
     def test_jobs_beyond_the_limit_are_not_exposed(self):
         daemon = self.daemon(CONFIG)

@@ -142,8 +142,15 @@ static void jobs_are_added_up_by_a_label(void **state) {
                 (void)snprintf(value, sizeof(value), "value-%d", i);
                 add(&f->totals, 2, value, &usage);
         }
-        assert_int_equal(f->totals.labels.n, TOTALS_SHOWN_MAX);
-        assert_int_equal(f->totals.labels.others.n_jobs, 14);
+        /* Half of the places are those of user 2, with that of "". */
+        assert_int_equal(f->totals.labels.n, 1 + TOTALS_SHOWN_MAX / 2);
+        assert_int_equal(f->totals.labels.others.n_jobs, 2 + 60 - (TOTALS_SHOWN_MAX / 2 - 1));
+        add(&f->totals, 1, "chemistry", &usage);
+        add(&f->totals, 2, "biology", &usage);
+        reopen(f, "a-boot");
+        assert_int_equal(find_value(&f->totals, "chemistry")->n_jobs, 1);
+        assert_int_equal(find_value(&f->totals, "chemistry")->uid, 1);
+        assert_null(find_value(&f->totals, "biology"));
         user_totals_set_label(&f->totals, "project");
         assert_int_equal(f->totals.labels.n + f->totals.labels.others.n_jobs, 0);
 }
