@@ -181,22 +181,27 @@ def full_frames(target, counter):
     Pump(target.socket, 8, next_bytes).run()
 
 
-@way("intervals of 200 stages of a pipeline, 8 connections without waiting", "intervals")
-def pipeline_intervals(target, counter):
-    begin_ms = int(time.time() * 1000)
+def report_of_200_stages(begin_ms, name="stage"):
     request = wire.Request(sequence=1)
     report = request.pipeline_report
     report.job, report.producer = "piped", "flood 1.0"
     for i in range(200):
-        stage = report.stages.add(stage=f"0:{i}:stage[4]", time_ms=begin_ms)
+        stage = report.stages.add(stage=f"0:{i}:{name}[4]", time_ms=begin_ms)
         stage.tasks.elapsed, stage.tasks.num_tasks, stage.tasks.ave_time = 1, 100, 0.01
         stage.queue.elapsed, stage.queue.num_items, stage.queue.occupancy_rate = 1, 100, 0.5
+    return request
+
+
+@way("intervals of 200 stages of a pipeline, 8 connections without waiting", "intervals")
+def pipeline_intervals(target, counter):
+    begin_ms = int(time.time() * 1000)
+    request = report_of_200_stages(begin_ms)
 
     def next_bytes():
         frames = [] if counter.value else [body("job_begin", job="piped")]
         for _ in range(20):
             counter.value += 200
-            for stage in report.stages:
+            for stage in request.pipeline_report.stages:
                 stage.time_ms = begin_ms + counter.value // 200
             frames.append(harness.frame(request))
         return b"".join(frames)
@@ -341,6 +346,15 @@ def ask_64(target, counter):
 @way("64 askers of an expensive question, TCP", "answers", is_asking=True)
 def ask_64_tcp(target, counter):
     ask(("127.0.0.1", target.port), 64, counter)
+
+
+@way("64 askers of /metrics, with as much text of pipelines as fits", "answers")
+def ask_64_metrics(target, counter):
+    with target.client() as client:
+        for frame in body("job_begin", job="piped"), harness.frame(report_of_200_stages(int(time.time() * 1000), "s" * 140)):
+            client.send_bytes(frame)
+            assert client.receive().status == wire.OK
+    ask(target.http_socket, 64, counter, "/metrics")
 
 
 @way("600 idle connections, TCP", "connections")
