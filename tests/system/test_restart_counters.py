@@ -129,7 +129,7 @@ class RestartCounters(harness.TestCase):
         counters = self.scrape(daemon)
         self.assertEqual((counters[UNOBSERVED], counters["perfd_meter_gaps_total"]), (0, 0))
         self.assertEqual(counters['perfd_node_cpu_seconds_total{mode="user"}'], 0.03)
-        self.assertEqual(daemon.get("/api/v1/jobs/old").json["state"], "interrupted")
+        wait_for(lambda: daemon.get("/api/v1/jobs/old").json["state"] == "interrupted", "the end of the job to be stored")
 
     def test_a_second_perfd_leaves_the_file_alone(self):
         daemon = self.daemon(CONFIG)

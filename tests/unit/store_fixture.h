@@ -190,6 +190,8 @@ static inline void assert_held_as_stored(const Place *place) {
                                    "SELECT count(*) FROM (SELECT uid, sum(n) AS n FROM"
                                    " (SELECT uid, 256 + length(CAST(document AS BLOB)) + ifnull(length(CAST(run AS BLOB)), 0) AS n"
                                    " FROM result UNION ALL SELECT uid, 4096 + 1024 * n_phases FROM job UNION ALL"
+                                   " SELECT uid, n_bytes FROM stack UNION ALL"
+                                   " SELECT uid, length(CAST(document AS BLOB)) FROM specification UNION ALL"
                                    " SELECT uid, 400 * n_series + 100 * (n_rows + n_events) + ifnull(length(CAST(description AS BLOB)), 0)"
                                    " FROM pipeline JOIN job ON job.row = pipeline.job) GROUP BY uid) AS r"
                                    " FULL JOIN (SELECT * FROM holder WHERE n_bytes <> 0) AS h ON h.uid = r.uid WHERE h.n_bytes IS NOT r.n"),

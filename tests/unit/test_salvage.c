@@ -245,6 +245,9 @@ static void only_the_rows_of_damaged_pages_are_lost(void **state) {
         for (uint64_t n = 1; n <= n_left; n++)
                 assert_int_equal(put_number(place->store, n, n), STORE_DONE);
         place_close(place);
+        change_place(place, "INSERT INTO stack VALUES (7, x'07', 1000, 0, 0, 10, '{}');"
+                            "INSERT INTO specification VALUES (8, x'08', 1000, 0, '{}');"
+                            "UPDATE result SET stack = 7, specification = 8 WHERE row % 2 = 0");
         for (size_t i = 0; i < N_ELEMENTS(names); i++) {
                 scoped(freep) char *note = NULL;
 
@@ -262,6 +265,10 @@ static void only_the_rows_of_damaged_pages_are_lost(void **state) {
         assert_in_range(count_results(place->reader, &(ResultFilter){ .name = "PiMatmul" }), n_left - 50, n_left);
         assert_true(ask_place(place, "SELECT n_bytes FROM holder") > 0);
         assert_held_as_stored(place);
+        assert_in_range(ask_place(place, "SELECT n_results FROM stack"), n_left / 2 - 50, n_left / 2);
+        assert_int_equal(ask_place(place, "SELECT n_results FROM stack"), ask_place(place, "SELECT count(*) FROM result WHERE stack = 7"));
+        assert_int_equal(ask_place(place, "SELECT n_results FROM specification"),
+                         ask_place(place, "SELECT count(*) FROM result WHERE specification = 8"));
 }
 
 /* Gives the directory a name that has another meaning as a pattern. */
