@@ -351,7 +351,7 @@ def ask_64_tcp(target, counter):
 @way("64 askers of /metrics, with as much text of pipelines as fits", "answers")
 def ask_64_metrics(target, counter):
     with target.client() as client:
-        for frame in body("job_begin", job="piped"), harness.frame(report_of_200_stages(int(time.time() * 1000), "s" * 140)):
+        for frame in body("job_begin", job="piped"), harness.frame(report_of_200_stages(int(time.time() * 1000), "s" * 120)):
             client.send_bytes(frame)
             assert client.receive().status == wire.OK
     ask(target.http_socket, 64, counter, "/metrics")
