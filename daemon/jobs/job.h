@@ -15,6 +15,7 @@
 #include "shares/shares.h"
 #include "snapshot/jobs_snapshot.h"
 #include "snapshot/sample_log.h"
+#include "snapshot/shared_totals.h"
 #include "snapshot/window.h"
 
 typedef enum JobStage {
@@ -73,7 +74,8 @@ struct Job {
         JobStage stage;
         uint64_t cpu_interval_ns; /* between readings of the CPUs, as requested by the client; 0: not requested */
         uint64_t begin_realtime_ms;
-        Window window;
+        SharedTotals *begin; /* totals of the node at the begin; owned reference */
+        WindowPeaks peaks;   /* since the begin */
         Recording recording;
         SampleSpan samples;
         JobProcess process;

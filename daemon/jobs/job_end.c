@@ -20,7 +20,7 @@ void job_end_phase_view(const Job *job, const Node *node, PhaseView *ret) {
                 .end_realtime_ms = node_realtime_ms(node),
         };
         memcpy(ret->name, phase->name, sizeof(ret->name));
-        node_window_metrics(node, &phase->window, &ret->metrics);
+        node_window_metrics(node, &phase->window.begin, &phase->window.peaks, &ret->metrics);
         groups_phase_metrics(job, node, &ret->usage);
 }
 
@@ -32,7 +32,7 @@ static int format_samples(const Job *job, const Node *node, const SampleLog *sam
         scoped(buffer_deinit) Buffer text = {};
         int r;
 
-        r = sample_log_span_list(&job->samples, samples, &job->window.begin, meter_totals(node->meter), &list);
+        r = sample_log_span_list(&job->samples, samples, &job->begin->totals, meter_totals(node->meter), &list);
         if (r < 0 || list.n == 0)
                 return r;
 
@@ -43,13 +43,13 @@ static int format_samples(const Job *job, const Node *node, const SampleLog *sam
 
 static int fill(Job *job, const Node *node, const JobEnd *end, JobFinal *ret) {
         /* The sample of the end ends no observation if the last observation is recent. */
-        window_add_gauges(&job->window, &node->sample);
+        window_add_gauges(&job->peaks, &node->sample);
         if (job->phase)
-                window_add_gauges(&job->phase->window, &node->sample);
+                window_add_gauges(&job->phase->window.peaks, &node->sample);
 
         ret->realtime_ms = node_realtime_ms(node);
         ret->boottime_ns = node->sample.boottime_ns;
-        node_window_metrics(node, &job->window, &ret->result.metrics);
+        node_window_metrics(node, &job->begin->totals, &job->peaks, &ret->result.metrics);
         groups_metrics(job, node, end, &ret->result.usage);
         if (!job->phase)
                 return 0;
@@ -107,12 +107,12 @@ int job_end_make(Job *job, const Node *node, const SampleLog *samples, JobState 
 }
 
 /* The window ends at the totals; the counters of the group are final, but not the time at which they were. */
-static void measure_before(const Window *window, const Usage *usage, const Job *job, const Node *node, const Totals *last,
-                           MetricSet *ret_metrics, UsageSet *ret_usage) {
-        Window cut = *window;
+static void measure_before(const Job *job, const Totals *begin, const WindowPeaks *peaks, const Usage *usage, const Node *node,
+                           const Totals *last, MetricSet *ret_metrics, UsageSet *ret_usage) {
+        WindowPeaks cut = *peaks;
 
         cut.lost = true;
-        window_metrics(&cut, last, node_n_cpus(node), ret_metrics);
+        window_metrics(begin, &cut, last, node_n_cpus(node), ret_metrics);
         /* the compatible values of perf.py depend on the time of the report, which is unknown */
         memset(ret_metrics->has_compat, 0, sizeof(ret_metrics->has_compat));
         if (!usage) {
@@ -129,7 +129,7 @@ static void measure_before(const Window *window, const Usage *usage, const Job *
 static int fill_before(Job *job, const Node *node, const Totals *last, uint64_t realtime_ms, JobFinal *ret) {
         const Phase *phase = job->phase;
 
-        measure_before(&job->window, job->group.usage, job, node, last, &ret->result.metrics, &ret->result.usage);
+        measure_before(job, &job->begin->totals, &job->peaks, job->group.usage, node, last, &ret->result.metrics, &ret->result.usage);
         if (!phase)
                 return 0;
 
@@ -139,7 +139,8 @@ static int fill_before(Job *job, const Node *node, const Totals *last, uint64_t 
 
         *ret->phase = (PhaseView){ .index = phase->index, .begin_realtime_ms = phase->begin_realtime_ms, .end_realtime_ms = realtime_ms };
         memcpy(ret->phase->name, phase->name, sizeof(ret->phase->name));
-        measure_before(&phase->window, phase->has_usage ? &phase->usage : NULL, job, node, last, &ret->phase->metrics, &ret->phase->usage);
+        measure_before(job, &phase->window.begin, &phase->window.peaks, phase->has_usage ? &phase->usage : NULL, node, last,
+                       &ret->phase->metrics, &ret->phase->usage);
         return 0;
 }
 

@@ -46,7 +46,7 @@ static Job **group_bucket_of(const Jobs *jobs, const char *name) {
         return &jobs->group_buckets[hash_of(jobs, name)];
 }
 
-int jobs_add(Jobs *jobs, const JobInfo *info, Job **ret) {
+int jobs_add(Jobs *jobs, const JobInfo *info, const Totals *begin, Job **ret) {
         Job **bucket = bucket_of(jobs, info->id);
         JobInfo without_cgroup = *info;
         Job *job;
@@ -55,8 +55,9 @@ int jobs_add(Jobs *jobs, const JobInfo *info, Job **ret) {
         job = calloc(1, sizeof(*job));
         if (!job)
                 return -ENOMEM;
-        if (job_description_make(&without_cgroup, &job->info) < 0) {
-                free(job);
+        job->begin = shared_totals_new(begin);
+        if (!job->begin || job_description_make(&without_cgroup, &job->info) < 0) {
+                job_free(job);
                 return -ENOMEM;
         }
 
@@ -256,7 +257,7 @@ static JobsSize published_size(const Jobs *jobs) {
                 size.n_records++;
                 size.n_phases += job->phase != NULL;
                 size.n_results += job->final != NULL;
-                size.n_windows += !job->final;
+                size.n_peaks += !job->final;
                 size.n_heads += !job->final && job->samples.head;
                 size.n_usages += !job->final && job->group.usage;
         }
@@ -264,9 +265,8 @@ static JobsSize published_size(const Jobs *jobs) {
 }
 
 static void publish_running(const Job *job, JobsSnapshot *snapshot) {
-        JobRecord *record = jobs_snapshot_add(snapshot);
+        JobRecord *record = jobs_snapshot_add(snapshot, &job->info, job->final ? NULL : job->begin);
 
-        job_description_share(&job->info, &record->info);
         record->state = JOB_RUNNING;
         record->n_phases = job->n_phases;
         record->begin_realtime_ms = job->begin_realtime_ms;
@@ -279,15 +279,14 @@ static void publish_running(const Job *job, JobsSnapshot *snapshot) {
         }
 
         record->samples = jobs_snapshot_copy_span(snapshot, &job->samples);
-        record->window = jobs_snapshot_copy_window(snapshot, &job->window);
+        record->peaks = jobs_snapshot_copy_peaks(snapshot, &job->peaks);
         if (job->group.usage)
                 record->usage = jobs_snapshot_copy_usage(snapshot, job->group.usage);
 }
 
 static void publish_finished(const FinishedJob *finished, JobsSnapshot *snapshot) {
-        JobRecord *record = jobs_snapshot_add(snapshot);
+        JobRecord *record = jobs_snapshot_add(snapshot, &finished->info, NULL);
 
-        job_description_share(&finished->info, &record->info);
         record->state = finished->state;
         record->n_phases = finished->n_phases;
         record->begin_realtime_ms = finished->begin_realtime_ms;

@@ -244,7 +244,7 @@ static int make_job(Lifecycle *lifecycle, const JobInfo *info, JobOrigin *origin
 
         r = sampling_now(lifecycle->jobs, lifecycle->node);
         if (r == 0)
-                r = jobs_add(lifecycle->jobs, info, &job);
+                r = jobs_add(lifecycle->jobs, info, meter_totals(node->meter), &job);
         if (r < 0) {
                 shares_release(&origin->charge);
                 return r;
@@ -252,7 +252,7 @@ static int make_job(Lifecycle *lifecycle, const JobInfo *info, JobOrigin *origin
 
         job->origin = *origin;
         job->begin_realtime_ms = node_realtime_ms(node);
-        window_begin(&job->window, meter_totals(node->meter), &node->sample);
+        window_begin_peaks(&job->peaks, &node->sample);
         sample_log_span_begin(&job->samples, &lifecycle->jobs->samples, job->begin_realtime_ms);
         recording_init(&job->recording, node->sample.boottime_ns, node->sample.realtime_ns, node->config.interval_ns,
                        lifecycle->config->timeline_points);

@@ -76,7 +76,7 @@ static int begin_first(Job *job) {
                 return -ENOMEM;
 
         job->phase->begin_realtime_ms = job->begin_realtime_ms;
-        job->phase->window = job->window;
+        job->phase->window = (Window){ .begin = job->begin->totals, .peaks = job->peaks };
         job->phase->has_usage = job->group.usage;
         if (job->group.usage)
                 job->phase->usage = *job->group.usage;
@@ -129,8 +129,8 @@ static int mark_job(const Phases *phases, Job *job, const Request *request, Tick
                 return r;
 
         /* The next phase begins with this sample, and no phase may have a peak above the peak of its job. */
-        window_add_gauges(&job->window, &node->sample);
-        window_add_gauges(&job->phase->window, &node->sample);
+        window_add_gauges(&job->peaks, &node->sample);
+        window_add_gauges(&job->phase->window.peaks, &node->sample);
 
         job_end_phase_view(job, node, &ended);
         ended.has_wall_seconds = request->mark.has_wall_seconds;

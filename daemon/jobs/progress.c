@@ -29,7 +29,7 @@ static const Record progress_record = RECORD(Progress, progress_fields);
 
 int progress_format(const Job *job, const Phase *phase, uint32_t n_phases, char **ret) {
         Progress progress = {
-                .window = job->window,
+                .window = { .begin = job->begin->totals, .peaks = job->peaks },
                 .has_usage = job->group.usage,
                 .has_phase = phase,
                 .n_phases = n_phases,

@@ -36,7 +36,7 @@ static int restore_job(Lifecycle *lifecycle, const RecoveredJob *recovered, cons
         Job *job;
         int r;
 
-        r = jobs_add(lifecycle->jobs, &recovered->info, &job);
+        r = jobs_add(lifecycle->jobs, &recovered->info, &progress->window.begin, &job);
         if (r < 0)
                 return r;
         job->origin = (JobOrigin){ .uid = recovered->begun_by, .is_admin = recovered->is_by_admin || recovered->begun_by == 0 };
@@ -45,7 +45,7 @@ static int restore_job(Lifecycle *lifecycle, const RecoveredJob *recovered, cons
                 return r;
 
         job->stage = JOB_ACTIVE;
-        job->window = progress->window;
+        job->peaks = progress->window.peaks;
         job->begin_realtime_ms = recovered->begin_realtime_ms;
         job->is_announced = progress->is_announced;
         job->group.is_usage_cut = progress->is_usage_cut;
@@ -240,7 +240,7 @@ static int recover_job(Lifecycle *lifecycle, const RecoveredJob *recovered, cons
 
                 log_limited(&lifecycle->log_limits.unreadable, LOG_LEVEL_WARNING, fields,
                             "Job '%s' has an unreadable checkpoint, closing it as interrupted without numbers.", recovered->info.id);
-                progress = (Progress){ .window.lost = true };
+                progress = (Progress){ .window.peaks.lost = true };
         }
 
         if (!is_same_boot)

@@ -24,10 +24,10 @@ static void observe(Jobs *jobs, const Observation *observation, uint64_t realtim
                 sample_log_span_follow(&job->samples, &jobs->samples);
                 if (job->final)
                         continue;
-                window_observe(&job->window, observation, realtime_ns);
+                window_observe(&job->peaks, &job->begin->totals, observation, realtime_ns);
                 (void)recording_add(&job->recording, observation);
                 if (job->phase)
-                        window_observe(&job->phase->window, observation, realtime_ns);
+                        window_observe(&job->phase->window.peaks, &job->phase->window.begin, observation, realtime_ns);
         }
 }
 

@@ -117,7 +117,7 @@ static int account(Node *node) {
         if (r != METER_OBSERVED)
                 return 0;
 
-        window_observe(&node->window, &node->observation, node->sample.realtime_ns);
+        window_observe(&node->window.peaks, &node->window.begin, &node->observation, node->sample.realtime_ns);
         if (node->interval.length_ns > 0)
                 (void)recording_add(&node->interval.point, &node->observation);
         return NODE_OBSERVED;
@@ -224,8 +224,8 @@ uint64_t node_realtime_ms(const Node *node) {
         return node->sample.realtime_ns / NS_PER_MS;
 }
 
-void node_window_metrics(const Node *node, const Window *window, MetricSet *ret) {
-        window_metrics(window, meter_totals(node->meter), node_n_cpus(node), ret);
+void node_window_metrics(const Node *node, const Totals *begin, const WindowPeaks *peaks, MetricSet *ret) {
+        window_metrics(begin, peaks, meter_totals(node->meter), node_n_cpus(node), ret);
 }
 
 int node_publish(const Node *node, NodeSnapshot *ret) {

@@ -113,6 +113,6 @@ uint64_t node_memory_bytes(const Node *node);
 /* Returns the time of the latest sample, since the epoch. */
 uint64_t node_realtime_ms(const Node *node);
 /* Computes the metrics of a window up to the latest sample. */
-void node_window_metrics(const Node *node, const Window *window, MetricSet *ret);
+void node_window_metrics(const Node *node, const Totals *begin, const WindowPeaks *peaks, MetricSet *ret);
 /* Fills the node's part of a snapshot. Returns 0 or -ENOMEM. */
 int node_publish(const Node *node, NodeSnapshot *ret);

@@ -16,10 +16,12 @@
 
 static void free_arrays(JobsSnapshot *jobs) {
         assert(jobs->used.n_records <= jobs->allocated.n_records);
-        for (size_t i = 0; i < jobs->allocated.n_records; i++)
+        for (size_t i = 0; i < jobs->allocated.n_records; i++) {
                 job_description_deinit(&jobs->records[i].info);
+                shared_totals_unref(jobs->records[i].begin);
+        }
         free(TAKE(jobs->records));
-        free(TAKE(jobs->windows));
+        free(TAKE(jobs->peaks));
         free(TAKE(jobs->usages));
         free(TAKE(jobs->phases));
         free(TAKE(jobs->results));
@@ -31,7 +33,7 @@ static void free_arrays(JobsSnapshot *jobs) {
 void jobs_snapshot_trim(JobsSnapshot *jobs) {
         const JobsSize *n = &jobs->allocated;
 
-        if (n->n_records * sizeof(*jobs->records) + n->n_windows * sizeof(*jobs->windows) + n->n_usages * sizeof(*jobs->usages) +
+        if (n->n_records * sizeof(*jobs->records) + n->n_peaks * sizeof(*jobs->peaks) + n->n_usages * sizeof(*jobs->usages) +
                     n->n_phases * sizeof(*jobs->phases) + n->n_results * sizeof(*jobs->results) + n->n_heads * sizeof(*jobs->heads) >
             KEPT_BYTES)
                 free_arrays(jobs);
@@ -85,26 +87,29 @@ static int grow(void **array, size_t *n_allocated, size_t n, size_t n_bytes) {
 int jobs_snapshot_begin(JobsSnapshot *jobs, const JobsSize *size) {
         jobs->used = (JobsSize){};
         jobs->n_running = 0;
-        if (GROW(jobs, records, n_records) < 0 || GROW(jobs, windows, n_windows) < 0 || GROW(jobs, usages, n_usages) < 0 ||
+        if (GROW(jobs, records, n_records) < 0 || GROW(jobs, peaks, n_peaks) < 0 || GROW(jobs, usages, n_usages) < 0 ||
             GROW(jobs, phases, n_phases) < 0 || GROW(jobs, results, n_results) < 0 || GROW(jobs, heads, n_heads) < 0)
                 return -ENOMEM;
 
         return 0;
 }
 
-JobRecord *jobs_snapshot_add(JobsSnapshot *jobs) {
+JobRecord *jobs_snapshot_add(JobsSnapshot *jobs, const JobDescription *info, SharedTotals *begin) {
         JobRecord *record;
 
         assert(jobs->used.n_records < jobs->allocated.n_records);
         record = &jobs->records[jobs->used.n_records++];
-        *record = (JobRecord){ .info = record->info };
+        /* the place may have references from the previous publication, usually to the same job */
+        job_description_share(info, &record->info);
+        shared_totals_share(begin, &record->begin);
+        *record = (JobRecord){ .info = record->info, .begin = record->begin };
         return record;
 }
 
-const Window *jobs_snapshot_copy_window(JobsSnapshot *jobs, const Window *window) {
-        assert(jobs->used.n_windows < jobs->allocated.n_windows);
-        jobs->windows[jobs->used.n_windows] = *window;
-        return &jobs->windows[jobs->used.n_windows++];
+const WindowPeaks *jobs_snapshot_copy_peaks(JobsSnapshot *jobs, const WindowPeaks *peaks) {
+        assert(jobs->used.n_peaks < jobs->allocated.n_peaks);
+        jobs->peaks[jobs->used.n_peaks] = *peaks;
+        return &jobs->peaks[jobs->used.n_peaks++];
 }
 
 const Usage *jobs_snapshot_copy_usage(JobsSnapshot *jobs, const Usage *usage) {
@@ -148,14 +153,14 @@ size_t jobs_snapshot_n_exposed(const JobsSnapshot *jobs) {
 }
 
 void jobs_snapshot_record_metrics(const JobRecord *record, const NodeSnapshot *node, MetricSet *ret_metrics, UsageSet *ret_usage) {
-        assert(!record->window != !record->result);
+        assert(!record->peaks != !record->result);
         if (record->result) {
                 *ret_metrics = record->result->metrics;
                 *ret_usage = record->result->usage;
                 return;
         }
 
-        node_snapshot_window(node, record->window, ret_metrics);
+        node_snapshot_window(node, &record->begin->totals, record->peaks, ret_metrics);
         node_snapshot_usage(node, record->usage, ret_usage);
         if (record->usage && record->is_usage_cut)
                 usage_cut(ret_usage);
@@ -184,7 +189,7 @@ bool jobs_snapshot_record_phase(const JobRecord *record, const NodeSnapshot *nod
 
         *ret = (PhaseView){ .index = phase->index, .begin_realtime_ms = phase->begin_realtime_ms };
         memcpy(ret->name, phase->name, sizeof(ret->name));
-        node_snapshot_window(node, &phase->window, &ret->metrics);
+        node_snapshot_window(node, &phase->window.begin, &phase->window.peaks, &ret->metrics);
         node_snapshot_usage(node, phase->has_usage ? &phase->usage : NULL, &ret->usage);
         if (phase->has_usage && record->is_usage_cut)
                 usage_cut(&ret->usage);

@@ -19,6 +19,7 @@
 #include "snapshot/job_view.h"
 #include "snapshot/node_snapshot.h"
 #include "snapshot/sample_log.h"
+#include "snapshot/shared_totals.h"
 #include "snapshot/stats.h"
 #include "snapshot/window.h"
 
@@ -51,7 +52,8 @@ typedef struct JobRecord {
         uint32_t n_phases;
         uint64_t begin_realtime_ms, end_realtime_ms; /* end 0: the job is running */
         bool is_usage_cut;       /* the cgroup was removed before its last counters were read */
-        const Window *window;    /* NULL: the record has a result */
+        SharedTotals *begin;     /* totals of the node at the begin, shared with the loop's job; NULL: the record has a result */
+        const WindowPeaks *peaks; /* NULL: the record has a result */
         const Usage *usage;      /* NULL: the record has a result, or the job has no cgroup of its own */
         const Phase *phase;      /* the current phase; NULL: the job has no marks, or has ended */
         const JobResult *result; /* NULL: the counters still change */
@@ -60,7 +62,7 @@ typedef struct JobRecord {
 
 /* Numbers of elements of the arrays. */
 typedef struct JobsSize {
-        size_t n_records, n_windows, n_usages, n_phases, n_results, n_heads;
+        size_t n_records, n_peaks, n_usages, n_phases, n_results, n_heads;
 } JobsSize;
 
 /* Size of a key of totals, and maximum number of keys; further and longer keys share one entry. */
@@ -89,7 +91,7 @@ typedef struct UsageTotals {
 
 typedef struct JobsSnapshot {
         JobRecord *records; /* owned, like the arrays that the records point into; running jobs first */
-        Window *windows;
+        WindowPeaks *peaks;
         Usage *usages;
         Phase *phases;
         JobResult *results;
@@ -118,11 +120,12 @@ int jobs_snapshot_copy_totals(UsageTotals *to, const UsageTotals *from);
  */
 int jobs_snapshot_begin(JobsSnapshot *jobs, const JobsSize *size);
 /*
- * Returns the next record, empty except for a previous info, which the caller replaces with job_description_share().
+ * Adds a record that shares the description and the totals at the begin; begin: NULL if the record gets a result. The rest is
+ * empty.
  */
-JobRecord *jobs_snapshot_add(JobsSnapshot *jobs);
+JobRecord *jobs_snapshot_add(JobsSnapshot *jobs, const JobDescription *info, SharedTotals *begin);
 /* Copies an element into the snapshot and returns the copy. jobs_snapshot_begin() has allocated the array. */
-const Window *jobs_snapshot_copy_window(JobsSnapshot *jobs, const Window *window);
+const WindowPeaks *jobs_snapshot_copy_peaks(JobsSnapshot *jobs, const WindowPeaks *peaks);
 const Usage *jobs_snapshot_copy_usage(JobsSnapshot *jobs, const Usage *usage);
 const Phase *jobs_snapshot_copy_phase(JobsSnapshot *jobs, const Phase *phase);
 const JobResult *jobs_snapshot_copy_result(JobsSnapshot *jobs, const JobResult *result);

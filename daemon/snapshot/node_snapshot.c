@@ -19,8 +19,8 @@ static uint32_t n_cpus_at_least_one(const NodeSnapshot *node) {
         return node->sample.n_online > 0 ? node->sample.n_online : 1;
 }
 
-void node_snapshot_window(const NodeSnapshot *node, const Window *window, MetricSet *ret) {
-        window_metrics(window, &node->totals, n_cpus_at_least_one(node), ret);
+void node_snapshot_window(const NodeSnapshot *node, const Totals *begin, const WindowPeaks *peaks, MetricSet *ret) {
+        window_metrics(begin, peaks, &node->totals, n_cpus_at_least_one(node), ret);
 }
 
 void node_snapshot_usage(const NodeSnapshot *node, const Usage *usage, UsageSet *ret) {

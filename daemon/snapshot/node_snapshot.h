@@ -45,5 +45,5 @@ uint64_t node_snapshot_memory_bytes(const NodeSnapshot *node);
  * Compute the metrics of `window` and `usage` up to the snapshot's sample. usage NULL: the job has no cgroup of its
  * own.
  */
-void node_snapshot_window(const NodeSnapshot *node, const Window *window, MetricSet *ret);
+void node_snapshot_window(const NodeSnapshot *node, const Totals *begin, const WindowPeaks *peaks, MetricSet *ret);
 void node_snapshot_usage(const NodeSnapshot *node, const Usage *usage, UsageSet *ret);

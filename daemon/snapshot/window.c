@@ -10,50 +10,55 @@ static double max_of(double a, double b) {
         return a > b ? a : b;
 }
 
-static void include_memory(Window *window, double ratio) {
-        window->memory_max = max_of(window->memory_max, ratio);
-        window->has_memory = true;
+static void include_memory(WindowPeaks *peaks, double ratio) {
+        peaks->memory_max = max_of(peaks->memory_max, ratio);
+        peaks->has_memory = true;
 }
 
-static void include_root_filesystem(Window *window, double ratio) {
-        window->root_filesystem_max = max_of(window->root_filesystem_max, ratio);
-        window->has_root_filesystem = true;
+static void include_root_filesystem(WindowPeaks *peaks, double ratio) {
+        peaks->root_filesystem_max = max_of(peaks->root_filesystem_max, ratio);
+        peaks->has_root_filesystem = true;
 }
 
-void window_add_gauges(Window *window, const Sample *sample) {
+void window_add_gauges(WindowPeaks *peaks, const Sample *sample) {
         const SampleFilesystem *root = sample_has(sample, SOURCE_FILESYSTEMS) ? sample_root_filesystem(sample) : NULL;
 
         if (sample_has(sample, SOURCE_MEMINFO) && sample->memory.total_bytes > 0)
-                include_memory(window, sample_memory_ratio(sample));
+                include_memory(peaks, sample_memory_ratio(sample));
         if (root)
-                include_root_filesystem(window, sample_filesystem_used_ratio(root));
+                include_root_filesystem(peaks, sample_filesystem_used_ratio(root));
+}
+
+void window_begin_peaks(WindowPeaks *peaks, const Sample *sample) {
+        *peaks = (WindowPeaks){};
+        window_add_gauges(peaks, sample);
 }
 
 void window_begin(Window *window, const Totals *totals, const Sample *sample) {
-        *window = (Window){ .begin = *totals };
-        window_add_gauges(window, sample);
+        window->begin = *totals;
+        window_begin_peaks(&window->peaks, sample);
 }
 
-void window_observe(Window *window, const Observation *observation, uint64_t realtime_ns) {
+void window_observe(WindowPeaks *peaks, const Totals *begin, const Observation *observation, uint64_t realtime_ns) {
         PerfpySample sample;
 
-        if (observation->end_ns <= window->begin.boottime_ns)
+        if (observation->end_ns <= begin->boottime_ns)
                 return;
 
-        window->n_observations++;
+        peaks->n_observations++;
         if (observation->has_cpu) {
-                window->has_cpu = true;
-                window->cpu_max = max_of(window->cpu_max, observation->cpu_peak[CPU_ACROSS_MEAN]);
-                window->cpu_min_max = max_of(window->cpu_min_max, observation->cpu_peak[CPU_ACROSS_ALL]);
-                window->cpu_max_max = max_of(window->cpu_max_max, observation->cpu_peak[CPU_ACROSS_ANY]);
+                peaks->has_cpu = true;
+                peaks->cpu_max = max_of(peaks->cpu_max, observation->cpu_peak[CPU_ACROSS_MEAN]);
+                peaks->cpu_min_max = max_of(peaks->cpu_min_max, observation->cpu_peak[CPU_ACROSS_ALL]);
+                peaks->cpu_max_max = max_of(peaks->cpu_max_max, observation->cpu_peak[CPU_ACROSS_ANY]);
         }
         if (observation->has_memory)
-                include_memory(window, observation->memory);
+                include_memory(peaks, observation->memory);
         if (observation->has_root_filesystem)
-                include_root_filesystem(window, observation->root_filesystem);
+                include_root_filesystem(peaks, observation->root_filesystem);
 
         compat_sample(observation, realtime_ns, &sample);
-        compat_add(&window->compat, &sample);
+        compat_add(&peaks->compat, &sample);
 }
 
 /* --- metrics -------------------------------------------------------------------------------- */
@@ -89,17 +94,17 @@ static const Derivation derivations[N_METRICS] = {
 
 /* Arguments and result of window_metrics() for the functions below. */
 typedef struct WindowSpan {
-        const Window *window;
-        const Totals *end;
+        const WindowPeaks *peaks;
+        const Totals *begin, *end;
         MetricSet *metrics;
 } WindowSpan;
 
 static uint64_t counted(const WindowSpan *span, Total total) {
-        return span->end->value[total] - span->window->begin.value[total];
+        return span->end->value[total] - span->begin->value[total];
 }
 
 static bool has_source(const WindowSpan *span, Source source) {
-        return span->window->begin.have & span->end->have & (1U << source);
+        return span->begin->have & span->end->have & (1U << source);
 }
 
 static void put(const WindowSpan *span, Metric metric, double value, Quality quality) {
@@ -110,14 +115,14 @@ static void put(const WindowSpan *span, Metric metric, double value, Quality qua
 
 /* Sets a metric that comes from kernel counters. */
 static void put_counted(const WindowSpan *span, Metric metric, Source source, double value) {
-        Quality quality = span->window->lost ? QUALITY_SAMPLED : QUALITY_EXACT;
+        Quality quality = span->peaks->lost ? QUALITY_SAMPLED : QUALITY_EXACT;
 
         put(span, metric, value, has_source(span, source) ? quality : QUALITY_UNKNOWN_SOURCE);
 }
 
 /* Sets a metric that comes from observations only. */
 static void put_observed(const WindowSpan *span, Metric metric, Source source, bool has, double value) {
-        Quality why_not = has_source(span, source) && span->window->n_observations == 0 ? QUALITY_TOO_SHORT
+        Quality why_not = has_source(span, source) && span->peaks->n_observations == 0 ? QUALITY_TOO_SHORT
                                                                                        : QUALITY_UNKNOWN_SOURCE;
 
         put(span, metric, value, has ? QUALITY_SAMPLED : why_not);
@@ -156,7 +161,7 @@ static void put_derived(const WindowSpan *span) {
  * be slightly below the mean.
  */
 static void put_peaks(const WindowSpan *span) {
-        const Window *w = span->window;
+        const WindowPeaks *w = span->peaks;
         bool has_mean = quality_is_present(span->metrics->quality[METRIC_CPU_MEAN]);
         double mean = has_mean ? span->metrics->value[METRIC_CPU_MEAN] : 0;
 
@@ -191,8 +196,8 @@ static void put_cpu(const WindowSpan *span) {
 
 /* Sets the duration, which needs no source. */
 static void put_time(const WindowSpan *span) {
-        Quality quality = span->window->lost ? QUALITY_SAMPLED : QUALITY_EXACT;
-        uint64_t elapsed_ns = span->end->boottime_ns - span->window->begin.boottime_ns;
+        Quality quality = span->peaks->lost ? QUALITY_SAMPLED : QUALITY_EXACT;
+        uint64_t elapsed_ns = span->end->boottime_ns - span->begin->boottime_ns;
 
         put(span, METRIC_DURATION, (double)elapsed_ns / (double)NS_PER_S, quality);
         put(span, METRIC_UNOBSERVED, (double)counted(span, TOTAL_UNOBSERVED_NS) / (double)NS_PER_S, quality);
@@ -203,18 +208,18 @@ static void put_interval(const WindowSpan *span, Metric metric, uint64_t n) {
         double observed_s = (double)counted(span, TOTAL_OBSERVED_NS) / (double)NS_PER_S;
 
         put_observed(span, metric, SOURCE_STAT, n > 0 && observed_s > 0, n > 0 ? observed_s / (double)n : 0);
-        if (quality_is_present(span->metrics->quality[metric]) && !span->window->lost)
+        if (quality_is_present(span->metrics->quality[metric]) && !span->peaks->lost)
                 span->metrics->quality[metric] = QUALITY_EXACT; /* the readings are counted */
 }
 
-void window_metrics(const Window *window, const Totals *end, uint32_t n_cpus, MetricSet *ret) {
-        WindowSpan span = { .window = window, .end = end, .metrics = ret };
+void window_metrics(const Totals *begin, const WindowPeaks *peaks, const Totals *end, uint32_t n_cpus, MetricSet *ret) {
+        WindowSpan span = { .begin = begin, .peaks = peaks, .end = end, .metrics = ret };
 
         *ret = (MetricSet){};
-        compat_metrics(&window->compat, (double)end->realtime_ns / (double)NS_PER_S, n_cpus, ret->compat,
+        compat_metrics(&peaks->compat, (double)end->realtime_ns / (double)NS_PER_S, n_cpus, ret->compat,
                        ret->has_compat);
 
-        if (window->begin.boottime_ns == 0 || end->boottime_ns < window->begin.boottime_ns) {
+        if (begin->boottime_ns == 0 || end->boottime_ns < begin->boottime_ns) {
                 memset(ret->quality, QUALITY_LOST, sizeof(ret->quality));
                 return;
         }
@@ -223,25 +228,27 @@ void window_metrics(const Window *window, const Totals *end, uint32_t n_cpus, Me
         put_cpu(&span);
         put_peaks(&span);
         put_derived(&span);
-        put_interval(&span, METRIC_SAMPLE_INTERVAL, window->n_observations);
+        put_interval(&span, METRIC_SAMPLE_INTERVAL, peaks->n_observations);
         put_interval(&span, METRIC_CPU_INTERVAL, counted(&span, TOTAL_CPU_READINGS));
 }
 
 /* --- record ----------------------------------------------------------------------------------- */
 
+#define PEAK(member) RECORD_VALUE_AS(#member, Window, peaks.member)
+
 static const RecordField fields[] = {
         RECORD_STRUCT(Window, begin, &totals_record),
-        RECORD_VALUE(Window, lost),
-        RECORD_VALUE(Window, n_observations),
-        RECORD_VALUE(Window, has_cpu),
-        RECORD_VALUE(Window, cpu_max),
-        RECORD_VALUE(Window, cpu_min_max),
-        RECORD_VALUE(Window, cpu_max_max),
-        RECORD_VALUE(Window, has_memory),
-        RECORD_VALUE(Window, memory_max),
-        RECORD_VALUE(Window, has_root_filesystem),
-        RECORD_VALUE(Window, root_filesystem_max),
-        RECORD_STRUCT(Window, compat, &compat_record),
+        PEAK(lost),
+        PEAK(n_observations),
+        PEAK(has_cpu),
+        PEAK(cpu_max),
+        PEAK(cpu_min_max),
+        PEAK(cpu_max_max),
+        PEAK(has_memory),
+        PEAK(memory_max),
+        PEAK(has_root_filesystem),
+        PEAK(root_filesystem_max),
+        RECORD_STRUCT_AS("compat", Window, peaks.compat, &compat_record),
 };
 
 const Record window_record = RECORD(Window, fields);

@@ -78,7 +78,7 @@ static void fuzz_window(const char *text) {
         if (r != 0)
                 return;
 
-        window_metrics(&window, &end, 8, &metrics);
+        window_metrics(&window.begin, &window.peaks, &end, 8, &metrics);
         assert(record_format(&window_record, &window, &once) == 0);
         assert(record_parse(&window_record, once, &window) == 0);
         assert(record_format(&window_record, &window, &twice) == 0);

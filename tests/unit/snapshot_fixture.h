@@ -69,16 +69,17 @@ static inline void fixture_describe_job(JobDescription *ret, size_t i) {
 
         (void)snprintf(info.id, sizeof(info.id), "job-%zu", i);
         (void)snprintf(info.name, sizeof(info.name), "training \"%zu\"", i);
-        job_description_deinit(ret);
         assert(job_description_make(&info, ret) == 0);
 }
 
 /* Adds a running job with fixed metrics: snapshot->jobs.results[i]. */
 static inline void fixture_add_job(JobsSnapshot *jobs, size_t i) {
-        JobRecord *record = jobs_snapshot_add(jobs);
+        scoped(job_description_deinit) JobDescription info = {};
         JobResult result = {};
+        JobRecord *record;
 
-        fixture_describe_job(&record->info, i);
+        fixture_describe_job(&info, i);
+        record = jobs_snapshot_add(jobs, &info, NULL);
         fixture_fill_metrics(&result.metrics, &result.usage);
         record->state = JOB_RUNNING;
         record->begin_realtime_ms = 1763676000000;

@@ -275,10 +275,10 @@ static void samples_dropped_by_perf_pys_decimation_are_counted(void **state) {
                 next += is_kept;
                 fake_second(&now, is_kept ? 0 : 100);
                 assert_int_equal(meter_advance(meter, &now, &observation), METER_OBSERVED);
-                window_observe(&window, &observation, now.realtime_ns);
+                window_observe(&window.peaks, &window.begin, &observation, now.realtime_ns);
         }
 
-        window_metrics(&window, meter_totals(meter), 1, &metrics);
+        window_metrics(&window.begin, &window.peaks, meter_totals(meter), 1, &metrics);
         assert_true(metrics.value[METRIC_CPU_MAX] == 1);
         assert_true(fabs(metrics.value[METRIC_CPU_AT100] - busy_share) < 1e-12);
         assert_true(fabs(metrics.value[METRIC_CPU_MEAN] - busy_share) < 1e-12);

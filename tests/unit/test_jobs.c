@@ -11,11 +11,12 @@
 #include "jobs/jobs.h"
 
 static Job *add(Jobs *jobs, const char *id, uint32_t uid) {
+        const Totals begin = { .boottime_ns = 1 };
         JobInfo info = { .uid = uid };
         Job *job;
 
         (void)snprintf(info.id, sizeof(info.id), "%s", id);
-        assert_int_equal(jobs_add(jobs, &info, &job), 0);
+        assert_int_equal(jobs_add(jobs, &info, &begin, &job), 0);
         return job;
 }
 
@@ -67,7 +68,7 @@ static void an_ended_job_keeps_its_labels_for_exposition(void **state) {
 
         (void)state;
         assert_int_equal(jobs_init(&jobs), 0);
-        assert_int_equal(jobs_add(&jobs, &info, &job), 0);
+        assert_int_equal(jobs_add(&jobs, &info, &(Totals){}, &job), 0);
         retire(&jobs, "a", JOB_FINISHED, 100);
 
         assert_null(jobs_find(&jobs, "a"));
@@ -157,7 +158,9 @@ static void running_and_ended_jobs_are_published(void **state) {
         assert_int_equal(snapshot.used.n_records, 3);
         assert_null(jobs_snapshot_find(&snapshot, "beginning"));
         assert_string_equal(jobs_snapshot_find(&snapshot, "marked")->phase->name, "load");
-        assert_non_null(jobs_snapshot_find(&snapshot, "marked")->window);
+        assert_non_null(jobs_snapshot_find(&snapshot, "marked")->peaks);
+        assert_int_equal(jobs_snapshot_find(&snapshot, "marked")->begin->totals.boottime_ns, 1);
+        assert_null(jobs_snapshot_find(&snapshot, "over")->begin);
         assert_int_equal(jobs_snapshot_find(&snapshot, "over")->result->end.exit_status, 4);
         assert_int_equal(jobs_snapshot_find(&snapshot, "ended")->state, JOB_FINISHED);
         assert_int_equal(jobs_snapshot_n_exposed(&snapshot), 2);
@@ -165,9 +168,36 @@ static void running_and_ended_jobs_are_published(void **state) {
         jobs_deinit(&jobs);
 }
 
+static void totals_at_a_begin_are_freed_with_the_last_snapshot_of_the_job(void **state) {
+        JobsSnapshot snapshots[2] = {};
+        SharedTotals *begin = NULL;
+        Jobs jobs;
+        Job *job;
+
+        (void)state;
+        assert_int_equal(jobs_init(&jobs), 0);
+        job = add(&jobs, "a", 0);
+        job->stage = JOB_ACTIVE;
+        shared_totals_share(job->begin, &begin);
+        for (size_t i = 0; i < 4; i++)
+                assert_int_equal(jobs_publish(&jobs, 1, &snapshots[i % 2]), 0);
+        assert_int_equal(begin->n_references, 4); /* here, the job, and two snapshots */
+
+        jobs_remove(&jobs, job);
+        assert_int_equal(snapshots[0].records[0].begin->totals.boottime_ns, 1);
+        jobs_snapshot_deinit(&snapshots[0]);
+        add(&jobs, "b", 0)->stage = JOB_ACTIVE;
+        assert_int_equal(jobs_publish(&jobs, 1, &snapshots[1]), 0);
+        assert_int_equal(begin->n_references, 1);
+        assert_null(shared_totals_unref(begin));
+        jobs_snapshot_deinit(&snapshots[1]);
+        jobs_deinit(&jobs);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(running_and_ended_jobs_are_published),
+                cmocka_unit_test(totals_at_a_begin_are_freed_with_the_last_snapshot_of_the_job),
                 cmocka_unit_test(thousands_of_jobs_are_each_found_and_removed),
                 cmocka_unit_test(an_ended_job_keeps_its_labels_for_exposition),
                 cmocka_unit_test(ended_jobs_are_forgotten_by_age_and_by_number),

@@ -55,7 +55,7 @@ static Job *add(Fixture *f, const char *id, uint64_t begin_ms) {
         Job *job;
 
         (void)snprintf(info.id, sizeof(info.id), "%s", id);
-        assert_int_equal(jobs_add(&f->jobs, &info, &job), 0);
+        assert_int_equal(jobs_add(&f->jobs, &info, &(Totals){}, &job), 0);
         job->begin_realtime_ms = begin_ms;
         job->group.id = 77;
         job->group.usage = calloc(1, sizeof(*job->group.usage));

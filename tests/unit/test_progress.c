@@ -14,7 +14,7 @@
 #include "util/scoped.h"
 
 static void fill_window(Window *window, double cpu_max) {
-        *window = (Window){ .n_observations = 3, .has_cpu = true, .cpu_max = cpu_max };
+        *window = (Window){ .peaks = { .n_observations = 3, .has_cpu = true, .cpu_max = cpu_max } };
         window->begin.boottime_ns = 17;
 }
 
@@ -29,10 +29,14 @@ static void all_members_round_trip(void **state) {
         Job job = { .is_announced = false, .group.is_usage_cut = true, .group.id = UINT64_C(1) << 40 };
         Phase phase = { .index = 4, .begin_realtime_ms = 1763750000123, .name = "train = \"3\", \\\xc3\xa9poque", .has_usage = true };
         Progress progress;
+        Window window;
         Usage usage;
 
         (void)state;
-        fill_window(&job.window, 0.5);
+        fill_window(&window, 0.5);
+        job.begin = shared_totals_new(&window.begin);
+        assert_non_null(job.begin);
+        job.peaks = window.peaks;
         fill_usage(&usage, 1000);
         job.group.usage = &usage;
         fill_window(&phase.window, 0.25);
@@ -44,21 +48,24 @@ static void all_members_round_trip(void **state) {
         assert_true(progress.is_usage_cut);
         assert_true(progress.group_id == UINT64_C(1) << 40);
         assert_int_equal(progress.n_phases, 5);
-        assert_true(progress.window.cpu_max == 0.5);
+        assert_true(progress.window.peaks.cpu_max == 0.5);
         assert_true(progress.has_usage);
         assert_int_equal(progress.usage.last.usage_us, 1000);
         assert_true(progress.has_phase);
         assert_int_equal(progress.phase.index, 4);
         assert_int_equal(progress.phase.begin_realtime_ms, 1763750000123);
         assert_string_equal(progress.phase.name, "train = \"3\", \\\xc3\xa9poque");
-        assert_true(progress.phase.window.cpu_max == 0.25);
+        assert_true(progress.phase.window.peaks.cpu_max == 0.25);
         assert_true(progress.phase.has_usage);
         assert_int_equal(progress.phase.usage.last.usage_us, 2000);
+        assert_int_equal(progress.window.begin.boottime_ns, 17);
+        shared_totals_unref(job.begin);
 }
 
 static void a_job_without_group_and_phases_has_neither(void **state) {
         scoped(freep) char *text = NULL;
-        Job job = { .is_announced = true };
+        SharedTotals begin = { .n_references = 1 };
+        Job job = { .begin = &begin, .is_announced = true };
         Progress progress;
 
         (void)state;
@@ -72,7 +79,8 @@ static void a_job_without_group_and_phases_has_neither(void **state) {
 static void a_phase_without_a_name_round_trips(void **state) {
         scoped(freep) char *text = NULL;
         Phase phase = { .begin_realtime_ms = 5 };
-        Job job = {};
+        SharedTotals begin = { .n_references = 1 };
+        Job job = { .begin = &begin };
         Progress progress;
 
         (void)state;
@@ -85,7 +93,8 @@ static void a_phase_without_a_name_round_trips(void **state) {
 
 static void members_of_a_later_version_are_skipped(void **state) {
         scoped(freep) char *text = NULL, *longer = NULL;
-        Job job = { .is_announced = true };
+        SharedTotals begin = { .n_references = 1 };
+        Job job = { .begin = &begin, .is_announced = true };
         Progress progress;
 
         (void)state;
@@ -98,7 +107,8 @@ static void members_of_a_later_version_are_skipped(void **state) {
 static void truncated_or_garbled_text_is_refused(void **state) {
         scoped(freep) char *text = NULL;
         Phase phase = { .index = 1, .name = "load" };
-        Job job = {};
+        SharedTotals begin = { .n_references = 1 };
+        Job job = { .begin = &begin };
         Progress progress;
 
         (void)state;

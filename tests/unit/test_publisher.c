@@ -105,7 +105,7 @@ static Snapshot *begin_large(Publisher *publisher) {
         Snapshot *snapshot = publisher_begin(publisher);
 
         assert_non_null(snapshot);
-        assert_int_equal(jobs_snapshot_begin(&snapshot->jobs, &(JobsSize){ .n_windows = (1U << 20) / sizeof(Window) }), 0);
+        assert_int_equal(jobs_snapshot_begin(&snapshot->jobs, &(JobsSize){ .n_peaks = (1U << 20) / sizeof(WindowPeaks) }), 0);
         return snapshot;
 }
 
@@ -145,7 +145,7 @@ static void large_arrays_are_freed_unless_somebody_reads_them(void **state) {
         publisher_publish(publisher, begin_large(publisher));
         publisher_trim(publisher);
         assert_true(allocated_bytes() - before > 2000000);
-        assert_non_null(read->jobs.windows);
+        assert_non_null(read->jobs.peaks);
 
         publisher_release(publisher, read);
         publisher_trim(publisher);
@@ -157,18 +157,18 @@ static void large_arrays_are_freed_unless_somebody_reads_them(void **state) {
 
 static void small_arrays_are_kept(void **state) {
         scoped(publisher_freep) Publisher *publisher = NULL;
-        const Window *windows;
+        const WindowPeaks *peaks;
         Snapshot *snapshot;
 
         (void)state;
         assert_int_equal(publisher_new(&publisher), 0);
         snapshot = publisher_begin(publisher);
-        assert_int_equal(jobs_snapshot_begin(&snapshot->jobs, &(JobsSize){ .n_windows = 20 }), 0);
-        windows = snapshot->jobs.windows;
+        assert_int_equal(jobs_snapshot_begin(&snapshot->jobs, &(JobsSize){ .n_peaks = 20 }), 0);
+        peaks = snapshot->jobs.peaks;
         publisher_abandon(publisher, snapshot);
         publisher_trim(publisher);
         snapshot = publisher_begin(publisher);
-        assert_ptr_equal(snapshot->jobs.windows, windows);
+        assert_ptr_equal(snapshot->jobs.peaks, peaks);
         publisher_abandon(publisher, snapshot);
 }
 
@@ -192,7 +192,7 @@ static void *on_reader(void *userdata) {
                 if (!snapshot)
                         continue;
                 v = snapshot->node.realtime_ns;
-                if (snapshot->node.boottime_ns != v || snapshot->self.n_fds_max != v || snapshot->jobs.windows[0].n_observations != v)
+                if (snapshot->node.boottime_ns != v || snapshot->self.n_fds_max != v || snapshot->jobs.peaks[0].n_observations != v)
                         atomic_fetch_add(&race->n_torn, 1);
                 if (v < last)
                         atomic_fetch_add(&race->n_backwards, 1);
@@ -223,8 +223,8 @@ static void readers_see_whole_snapshots_in_order(void **state) {
                 snapshot->node.realtime_ns = v;
                 snapshot->node.boottime_ns = v;
                 snapshot->self.n_fds_max = v;
-                assert_int_equal(jobs_snapshot_begin(&snapshot->jobs, &(JobsSize){ .n_windows = v % 16 == 0 ? N_LARGE : 1 }), 0);
-                (void)jobs_snapshot_copy_window(&snapshot->jobs, &(Window){ .n_observations = v });
+                assert_int_equal(jobs_snapshot_begin(&snapshot->jobs, &(JobsSize){ .n_peaks = v % 16 == 0 ? N_LARGE : 1 }), 0);
+                (void)jobs_snapshot_copy_peaks(&snapshot->jobs, &(WindowPeaks){ .n_observations = v });
                 publisher_publish(publisher, snapshot);
                 if (v % 2 == 0)
                         publisher_trim(publisher);

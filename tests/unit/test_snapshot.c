@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/snapshot/shared_texts.c daemon/snapshot/node_snapshot.c daemon/snapshot/jobs_snapshot.c
+/* tests: daemon/snapshot/shared_texts.c daemon/snapshot/node_snapshot.c daemon/snapshot/jobs_snapshot.c daemon/snapshot/shared_totals.c
           daemon/snapshot/indicators_snapshot.c */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,6 +15,7 @@
 typedef struct Fixture {
         Snapshot snapshot;
         Window window;
+        SharedTotals *begin; /* of the window */
         Usage usage;
 } Fixture;
 
@@ -33,6 +34,8 @@ static int setup(void **state) {
         node->totals.value[TOTAL_CPU_IDLE] = 1600;
         fixture->window.begin.boottime_ns = 90 * NS_PER_S;
         fixture->window.begin.have = (1U << N_SOURCES) - 1;
+        fixture->begin = shared_totals_new(&fixture->window.begin);
+        assert_non_null(fixture->begin);
         usage_begin(&fixture->usage, &sample, true);
         *state = fixture;
         return 0;
@@ -42,6 +45,8 @@ static int teardown(void **state) {
         Fixture *fixture = *state;
 
         snapshot_deinit(&fixture->snapshot);
+        assert_int_equal(fixture->begin->n_references, 1);
+        shared_totals_unref(fixture->begin);
         free(fixture);
         return 0;
 }
@@ -63,8 +68,7 @@ static void a_nodes_metrics_are_those_of_its_window(void **state) {
         Fixture *fixture = *state;
         MetricSet metrics;
 
-        fixture->snapshot.node.window = fixture->window;
-        node_snapshot_window(&fixture->snapshot.node, &fixture->snapshot.node.window, &metrics);
+        node_snapshot_window(&fixture->snapshot.node, &fixture->window.begin, &fixture->window.peaks, &metrics);
         assert_int_equal(metrics.quality[METRIC_CPU_MEAN], QUALITY_EXACT);
         assert_true(metrics.value[METRIC_CPU_MEAN] > 0.19 && metrics.value[METRIC_CPU_MEAN] < 0.21);
         assert_true(metrics.value[METRIC_DURATION] > 9.9 && metrics.value[METRIC_DURATION] < 10.1);
@@ -73,24 +77,27 @@ static void a_nodes_metrics_are_those_of_its_window(void **state) {
 /* Adds jobs with a window; every second job has a cgroup of its own, the first a phase, and the last has ended. */
 static void fill_jobs(Fixture *fixture) {
         JobsSnapshot *jobs = &fixture->snapshot.jobs;
-        const JobsSize size = { .n_records = N_JOBS, .n_windows = N_JOBS - 1, .n_usages = N_JOBS / 2, .n_phases = 1, .n_results = 1 };
+        const JobsSize size = { .n_records = N_JOBS, .n_peaks = N_JOBS - 1, .n_usages = N_JOBS / 2, .n_phases = 1, .n_results = 1 };
         Phase phase = { .index = 3, .name = "train", .begin_realtime_ms = 5, .window = fixture->window };
         JobResult result = { .end = { .has_exit_status = true, .exit_status = 9 } };
 
         result.metrics.value[METRIC_DURATION] = 77;
         assert_int_equal(jobs_snapshot_begin(jobs, &size), 0);
         for (size_t i = 0; i < N_JOBS; i++) {
-                JobRecord *record = jobs_snapshot_add(jobs);
+                scoped(job_description_deinit) JobDescription info = {};
+                const bool has_ended = i == N_JOBS - 1;
+                JobRecord *record;
 
-                fixture_describe_job(&record->info, i);
+                fixture_describe_job(&info, i);
+                record = jobs_snapshot_add(jobs, &info, has_ended ? NULL : fixture->begin);
                 record->begin_realtime_ms = 1000;
-                record->state = i == N_JOBS - 1 ? JOB_FINISHED : JOB_RUNNING;
-                if (i == N_JOBS - 1) {
+                record->state = has_ended ? JOB_FINISHED : JOB_RUNNING;
+                if (has_ended) {
                         record->end_realtime_ms = 2000;
                         record->result = jobs_snapshot_copy_result(jobs, &result);
                         continue;
                 }
-                record->window = jobs_snapshot_copy_window(jobs, &fixture->window);
+                record->peaks = jobs_snapshot_copy_peaks(jobs, &fixture->window.peaks);
                 record->usage = i % 2 ? jobs_snapshot_copy_usage(jobs, &fixture->usage) : NULL;
                 record->phase = i == 0 ? jobs_snapshot_copy_phase(jobs, &phase) : NULL;
         }
@@ -163,13 +170,13 @@ static void a_cut_usage_is_not_exact(void **state) {
 static void the_arrays_are_reused(void **state) {
         Fixture *fixture = *state;
         JobsSnapshot *jobs = &fixture->snapshot.jobs;
-        const Window *windows;
+        const WindowPeaks *peaks;
 
         fill_jobs(fixture);
         assert_int_equal(jobs_snapshot_n_exposed(jobs), 7);
-        windows = jobs->windows;
+        peaks = jobs->peaks;
         fill_jobs(fixture);
-        assert_ptr_equal(jobs->windows, windows);
+        assert_ptr_equal(jobs->peaks, peaks);
         assert_int_equal(jobs->used.n_records, N_JOBS);
         assert_int_equal(jobs_snapshot_begin(jobs, &(JobsSize){}), 0);
         assert_int_equal(jobs->used.n_records, 0);

@@ -133,7 +133,7 @@ static void end_phase(Run *run, const Bench *bench) {
         run->phase.end_realtime_ms = bench->now.realtime_ns / MS;
         run->phase.has_wall_seconds = true;
         run->phase.wall_seconds = 119.983741;
-        window_metrics(&run->window, meter_totals(bench->meter), 4, &run->phase.metrics);
+        window_metrics(&run->window.begin, &run->window.peaks, meter_totals(bench->meter), 4, &run->phase.metrics);
         usage_metrics(&run->usage, 4, 16 * GIB, &run->phase.usage);
 }
 
@@ -168,7 +168,7 @@ static void put_end(Store *store, const Run *run, const Bench *bench) {
         };
         char *text;
 
-        window_metrics(&run->window, meter_totals(bench->meter), 4, &metrics);
+        window_metrics(&run->window.begin, &run->window.peaks, meter_totals(bench->meter), 4, &metrics);
         usage_metrics(&run->usage, 4, 16 * GIB, &usage);
         for (size_t i = 0; i < N_USAGES; i++)
                 assert_true(quality_is_present(usage.quality[i]));
@@ -236,7 +236,7 @@ static void run_some(Store *store, Bench *bench, unsigned first, Pass pass, unsi
                 pass(&bench->now, second, &seed);
                 assert_int_equal(look(bench), METER_OBSERVED);
                 for (unsigned i = 0; i < N_AT_ONCE; i++) {
-                        window_observe(&runs[i].window, &bench->observation, bench->now.realtime_ns);
+                        window_observe(&runs[i].window.peaks, &runs[i].window.begin, &bench->observation, bench->now.realtime_ns);
                         assert_int_equal(recording_add(&runs[i].recording, &bench->observation), 0);
                         pass_group_second(&runs[i].group, &seed);
                         usage_advance(&runs[i].usage, &runs[i].group);

@@ -38,7 +38,7 @@ static void look(Bench *bench) {
         Observation observation;
 
         if (meter_advance(bench->meter, &bench->now, &observation) == METER_OBSERVED)
-                window_observe(&bench->window, &observation, bench->now.realtime_ns);
+                window_observe(&bench->window.peaks, &bench->window.begin, &observation, bench->now.realtime_ns);
 }
 
 static void begin(Bench *bench) {
@@ -47,7 +47,7 @@ static void begin(Bench *bench) {
 }
 
 static void measure(Bench *bench) {
-        window_metrics(&bench->window, meter_totals(bench->meter), bench->now.n_online, &bench->metrics);
+        window_metrics(&bench->window.begin, &bench->window.peaks, meter_totals(bench->meter), bench->now.n_online, &bench->metrics);
 }
 
 static void assert_metric(const Bench *bench, Metric metric, double value, Quality quality) {
@@ -81,7 +81,7 @@ static bool has_metric(Total total) {
         window_begin(&window, &begin, &sample);
         sample_deinit(&sample);
         end.value[total] = 7919;
-        window_metrics(&window, &end, 1, &metrics);
+        window_metrics(&window.begin, &window.peaks, &end, 1, &metrics);
         for (Metric metric = 0; metric < N_METRICS; metric++)
                 n += metrics.value[metric] == 7919;
         return n == 1;
@@ -279,9 +279,9 @@ static void gauges_at_a_mark_are_included_without_an_observation(void **state) {
         measure(&b);
         assert_metric(&b, METRIC_MEM_MAX, 0.4, QUALITY_SAMPLED);
 
-        window_add_gauges(&b.window, &b.now);
+        window_add_gauges(&b.window.peaks, &b.now);
         b.now.memory.available_bytes = 5 * GIB;
-        window_add_gauges(&b.window, &b.now);
+        window_add_gauges(&b.window.peaks, &b.now);
         measure(&b);
         assert_metric(&b, METRIC_MEM_MAX, 0.9, QUALITY_SAMPLED);
         assert_metric(&b, METRIC_DISK_USAGE_MAX, 0.5, QUALITY_SAMPLED);
@@ -382,7 +382,7 @@ static void an_observation_that_ended_before_the_window_is_excluded(void **state
         (void)state;
         bench_begin(&b, 1);
         begin(&b);
-        window_observe(&b.window, &old, b.now.realtime_ns);
+        window_observe(&b.window.peaks, &b.window.begin, &old, b.now.realtime_ns);
         measure(&b);
         assert_absent(&b, METRIC_CPU_MAX, QUALITY_TOO_SHORT);
         bench_end(&b);
@@ -395,7 +395,7 @@ static void nothing_in_a_lost_window_is_exact(void **state) {
         bench_begin(&b, 1);
         begin(&b);
         run_three_seconds(&b);
-        b.window.lost = true;
+        b.window.peaks.lost = true;
         measure(&b);
         assert_metric(&b, METRIC_DURATION, 3, QUALITY_SAMPLED);
         assert_metric(&b, METRIC_CPU_USER, 1.5, QUALITY_SAMPLED);
@@ -428,7 +428,7 @@ static void a_window_that_never_began_has_no_numbers(void **state) {
         bench_begin(&b, 1);
         begin(&b);
         run_three_seconds(&b);
-        b.window = (Window){ .lost = true };
+        b.window = (Window){ .peaks.lost = true };
         measure(&b);
         for (Metric m = 0; m < N_METRICS; m++)
                 assert_absent(&b, m, QUALITY_LOST);
@@ -449,7 +449,7 @@ static void a_window_round_trips_as_text(void **state) {
         fake_pass(&b.now, SECOND);
         look(&b);
         run_three_seconds(&b);
-        b.window.lost = true;
+        b.window.peaks.lost = true;
         measure(&b);
         before = b.metrics;
 
@@ -475,8 +475,8 @@ static void a_window_of_another_version_is_read(void **state) {
         assert_int_equal(record_parse(&window_record,
                                       "{\"mood\":\"good\",\"n_observations\":3,\"has_cpu\":true,\"cpu_max\":0.5,\"future\":[]}", &window),
                          0);
-        assert_int_equal(window.n_observations, 3);
-        assert_true(window.has_cpu && window.cpu_max == 0.5);
+        assert_int_equal(window.peaks.n_observations, 3);
+        assert_true(window.peaks.has_cpu && window.peaks.cpu_max == 0.5);
         assert_int_equal(window.begin.boottime_ns, 0);
 }
 
@@ -492,12 +492,12 @@ static void an_invalid_window_is_refused(void **state) {
                 "{\"n_observations\":-3}",
                 "{\"begin\":{\"value\":{\"CPU_IDLE\":99999999999999999999}}}",
         };
-        Window window = { .n_observations = 42 };
+        Window window = { .peaks.n_observations = 42 };
 
         (void)state;
         for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
                 assert_int_equal(record_parse(&window_record, texts[i], &window), PARSE_MALFORMED);
-        assert_int_equal(window.n_observations, 42);
+        assert_int_equal(window.peaks.n_observations, 42);
 }
 
 /* A day of one-second samples with a single busy second: by then perf.py keeps every 128th sample. */
@@ -516,7 +516,7 @@ static void a_single_busy_second_of_a_day_is_not_lost(void **state) {
         assert_metric(&b, METRIC_CPU_MAX, 1, QUALITY_SAMPLED);
         assert_metric(&b, METRIC_CPU_AT100, 1.0 / day, QUALITY_SAMPLED);
         assert_metric(&b, METRIC_CPU_MEAN, 1.0 / day, QUALITY_EXACT);
-        assert_int_equal(b.window.compat.n, day);
+        assert_int_equal(b.window.peaks.compat.n, day);
         bench_end(&b);
 }
 
@@ -561,7 +561,7 @@ static void adjacent_windows_add_up(void **state) {
                         break;
         }
 
-        window_metrics(&whole, meter_totals(b.meter), 2, &all);
+        window_metrics(&whole.begin, &whole.peaks, meter_totals(b.meter), 2, &all);
         for (size_t k = 0; k < sizeof(additive) / sizeof(additive[0]); k++)
                 assert_true(fabs(sums[k] - all.value[additive[k]]) <= 1e-9 * all.value[additive[k]]);
         for (Total t = 0; t < N_TOTALS; t++)

@@ -9,8 +9,8 @@ static int list_samples(const Exchange *exchange, const FoundJob *job, KeptList 
         const Snapshot *snapshot = exchange->snapshot;
         int r;
 
-        if (job->record && job->record->window)
-                return sample_log_span_list(&job->record->samples, &snapshot->jobs.samples, &job->record->window->begin,
+        if (job->record && job->record->begin)
+                return sample_log_span_list(&job->record->samples, &snapshot->jobs.samples, &job->record->begin->totals,
                                         &snapshot->node.totals, ret);
         if (!job->row.samples)
                 return 0;

@@ -196,7 +196,7 @@ static void answer_state(Exchange *exchange) {
         MetricStamp stamp = { .time_ms = node->realtime_ns / NS_PER_MS };
         Json json = { .out = exchange->body };
 
-        node_snapshot_window(node, &node->window, &metrics);
+        node_snapshot_window(node, &node->window.begin, &node->window.peaks, &metrics);
         json_object_begin(&json);
         write_identity(&json, snapshot);
         write_latest(&json, node);
