@@ -29,6 +29,19 @@ typedef struct StoreIndex {
         const Statement *after;   /* or NULL: runs then, also for a row that was there */
 } StoreIndex;
 
+/*
+ * What a salvage (salvage.h) does with a table: statements that run for a row of a damaged file, whose columns are ?1, ?2 and so on.
+ * NULL: none. A table without any statement is rebuilt from the rows of other tables.
+ */
+typedef struct TableSalvage {
+        const Statement *first;        /* stores the row if it is needed before other rows are stored */
+        const Statement *before, *row; /* store any row */
+        const Statement *after;        /* run when the row was stored; an array that ends with {} */
+        const Statement *tidy;         /* runs after the first rows of all tables were stored */
+        bool keeps_rowids;             /* other tables refer to the rows, or their order matters */
+        const StoreIndex *indexes;     /* or NULL: an array that ends with {} */
+} TableSalvage;
+
 /* A table of the database. */
 typedef struct StoreTable {
         const char *name;
@@ -47,14 +60,7 @@ typedef struct StoreTable {
         const Leftover *leftover; /* or NULL, instead of run: the rows note removed rows, whose rows in other tables are removed in steps */
         int (*tidy)(Database *database); /* or NULL: runs after the last of several removals */
 
-        /* Salvage (salvage.h): statements that run for a row of a damaged file, whose columns are ?1, ?2 and so on. NULL: none.
-         * A table without any statement is rebuilt from the rows of other tables. */
-        const Statement *salvage_first; /* stores the row if it is needed before other rows are stored */
-        const Statement *salvage_before, *salvage; /* store any row */
-        const Statement *salvage_after; /* run when the row was stored; an array that ends with {} */
-        const Statement *salvage_tidy;  /* runs after the first rows of all tables were stored */
-        bool keeps_rowids;              /* other tables refer to the rows, or their order matters */
-        const StoreIndex *salvage_indexes; /* or NULL: an array that ends with {} */
+        TableSalvage salvage;
 } StoreTable;
 
 typedef struct StoreSubject {

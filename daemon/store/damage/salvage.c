@@ -156,7 +156,7 @@ typedef struct SalvagePlan {
 } SalvagePlan;
 
 static SalvagePlan plan_table(const StoreTable *table, const Statement *insert) {
-        return (SalvagePlan){ table->name, table->salvage_before, insert, table->salvage_after, NULL };
+        return (SalvagePlan){ table->name, table->salvage.before, insert, table->salvage.after, NULL };
 }
 
 static SalvagePlan plan_index(const StoreIndex *index) {
@@ -265,8 +265,8 @@ static int put_table(Salvage *salvage, Database *database, const StoreTable *tab
 static int put_small_table(Salvage *salvage, Database *database, const StoreTable *table) {
         int r;
 
-        r = put_table(salvage, database, table, table->salvage_first, SIZE_MAX);
-        for (const StoreIndex *index = table->salvage_indexes; r == 0 && index && index->name; index++) {
+        r = put_table(salvage, database, table, table->salvage.first, SIZE_MAX);
+        for (const StoreIndex *index = table->salvage.indexes; r == 0 && index && index->name; index++) {
                 SalvagePlan plan = plan_index(index);
 
                 r = put_all(salvage, database, &plan, SIZE_MAX);
@@ -280,21 +280,21 @@ static int put_first(Salvage *salvage, Database *database) {
 
         /* First come small tables, to which rows of others refer; then rows of other tables that are needed at once. */
         for (size_t i = 0; r == 0 && (table = nth_table(i)); i++)
-                if (table->salvage_first && !table->salvage)
+                if (table->salvage.first && !table->salvage.row)
                         r = put_small_table(salvage, database, table);
         for (size_t i = 0; r == 0 && (table = nth_table(i)); i++)
-                if (table->salvage_first && table->salvage)
-                        r = put_table(salvage, database, table, table->salvage_first, SIZE_MAX);
+                if (table->salvage.first && table->salvage.row)
+                        r = put_table(salvage, database, table, table->salvage.first, SIZE_MAX);
 
         /*
          * SQLite numbers new rows after the highest rowid: with the last row stored, no new row gets the number of an old row.
          */
         for (size_t i = 0; r == 0 && (table = nth_table(i)); i++)
-                if (table->keeps_rowids)
-                        r = put_table(salvage, database, table, table->salvage, 1);
+                if (table->salvage.keeps_rowids)
+                        r = put_table(salvage, database, table, table->salvage.row, 1);
         for (size_t i = 0; r == 0 && (table = nth_table(i)); i++)
-                if (table->salvage_tidy)
-                        r = database_run(database, table->salvage_tidy, NULL, 0);
+                if (table->salvage.tidy)
+                        r = database_run(database, table->salvage.tidy, NULL, 0);
         return r;
 }
 
@@ -315,12 +315,12 @@ int salvage_begin(Salvage *salvage, Database *database) {
 
 /* The plan of the table or index that is being read; false behind the last index of the table. */
 static bool find_plan(const Salvage *salvage, const StoreTable *table, SalvagePlan *ret) {
-        const StoreIndex *index = table->salvage_indexes;
+        const StoreIndex *index = table->salvage.indexes;
 
-        if (!table->salvage)
+        if (!table->salvage.row)
                 return false;
         if (salvage->index == 0) {
-                *ret = plan_table(table, table->salvage);
+                *ret = plan_table(table, table->salvage.row);
                 return true;
         }
         for (size_t i = 1; index && index->name && i < salvage->index; i++)

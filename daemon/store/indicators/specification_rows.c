@@ -23,8 +23,8 @@ const StoreTable specification_rows_table = {
                 "CREATE TRIGGER specification_removed AFTER DELETE ON specification BEGIN"
                 " UPDATE holder SET n_bytes = n_bytes - " SIZE_OF("old") " WHERE uid = old.uid; END;",
         .checks = { "SELECT max(id) FROM specification" },
-        .salvage_first = &salvage,
-        .keeps_rowids = true,
+        .salvage.first = &salvage,
+        .salvage.keeps_rowids = true,
 };
 
 /* --- packed specifications ----------------------------------------------------------------------- */

@@ -28,8 +28,8 @@ const StoreTable stack_rows_table = {
                 " DELETE FROM stack_package WHERE stack = old.id;"
                 " UPDATE holder SET n_bytes = n_bytes - old.n_bytes WHERE uid = old.uid; END;",
         .checks = { "SELECT max(id) FROM stack" },
-        .salvage_first = &stack_salvage,
-        .keeps_rowids = true,
+        .salvage.first = &stack_salvage,
+        .salvage.keeps_rowids = true,
 };
 
 /* Unknown texts are empty. digest: the first eight bytes of the SHA-256 of all texts. */
@@ -41,8 +41,8 @@ const StoreTable stack_rows_package_table = {
                 " source TEXT NOT NULL, hash TEXT NOT NULL, build TEXT NOT NULL) STRICT;"
                 "CREATE UNIQUE INDEX package_by_name ON package (name, digest);",
         .checks = { "SELECT max(id) FROM package" },
-        .salvage_first = &package_salvage,
-        .keeps_rowids = true,
+        .salvage.first = &package_salvage,
+        .salvage.keeps_rowids = true,
 };
 
 const StoreTable stack_rows_list_table = {
@@ -51,7 +51,7 @@ const StoreTable stack_rows_list_table = {
                 "CREATE TABLE stack_package ("
                 " stack INTEGER NOT NULL, package INTEGER NOT NULL, PRIMARY KEY (stack, package)) STRICT, WITHOUT ROWID;",
         .checks = { "SELECT max(stack) FROM stack_package" },
-        .salvage_first = &list_salvage,
+        .salvage.first = &list_salvage,
 };
 
 /* --- packed stacks ------------------------------------------------------------------------------- */

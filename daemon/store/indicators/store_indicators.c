@@ -279,10 +279,10 @@ static const StoreTable result_table = {
         .expire = &result_expire,
         .run = run_removal,
         .tidy = tidy,
-        .salvage_before = &terms_salvage,
-        .salvage = &result_salvage,
-        .salvage_after = result_salvaged,
-        .keeps_rowids = true,
+        .salvage.before = &terms_salvage,
+        .salvage.row = &result_salvage,
+        .salvage.after = result_salvaged,
+        .salvage.keeps_rowids = true,
 };
 
 /* Submissions of which the first parts are stored: the results of this user after this row. */
@@ -307,15 +307,15 @@ static const StoreTable model_table = {
                 "CREATE TRIGGER model_reshaped AFTER UPDATE OF shape ON model WHEN new.shape <> old.shape" DROP_SHAPE
                 "CREATE TRIGGER model_removed AFTER DELETE ON model" DROP_SHAPE,
         .checks = { "SELECT total(length(document)) FROM model" },
-        .salvage_first = &model_salvage,
+        .salvage.first = &model_salvage,
 };
 
 static const StoreTable shape_table = {
         .name = "shape",
         .schema = "CREATE TABLE shape (id INTEGER PRIMARY KEY, keys TEXT NOT NULL UNIQUE) STRICT;",
         .checks = { "SELECT max(id) FROM shape" },
-        .salvage_first = &shape_salvage,
-        .salvage_indexes = shape_indexes,
+        .salvage.first = &shape_salvage,
+        .salvage.indexes = shape_indexes,
 };
 
 static const StoreTable series_table = {

@@ -171,10 +171,10 @@ static const StoreTable job_table = {
         .expire = &job_expire,
         .newest = "SELECT max(begin_ms) FROM job INDEXED BY job_by_begin",
         .run = run_removal,
-        .salvage_first = &job_salvage_running,
-        .salvage = &job_salvage,
-        .salvage_indexes = job_indexes,
-        .keeps_rowids = true,
+        .salvage.first = &job_salvage_running,
+        .salvage.row = &job_salvage,
+        .salvage.indexes = job_indexes,
+        .salvage.keeps_rowids = true,
 };
 
 /* Separate from the job, because a row that was larger once leaves a hole that is not filled again. */
@@ -187,9 +187,9 @@ static const StoreTable running_table = {
                 "SELECT total(length(window)) FROM running",
                 "SELECT total(length(labels)) FROM running JOIN job ON job.row = running.job",
         },
-        .salvage_first = &running_salvage,
-        .salvage = &running_salvage,
-        .salvage_tidy = &running_tidy,
+        .salvage.first = &running_salvage,
+        .salvage.row = &running_salvage,
+        .salvage.tidy = &running_tidy,
 };
 
 /*
@@ -201,7 +201,7 @@ static const StoreTable timeline_table = {
         .name = "timeline",
         .schema = "CREATE TABLE timeline (part INTEGER PRIMARY KEY, bytes BLOB NOT NULL) STRICT;",
         .checks = { "SELECT max(part) FROM timeline" },
-        .salvage = &timeline_salvage,
+        .salvage.row = &timeline_salvage,
 };
 
 _Static_assert(N_TIMELINE_PARTS == 3, "the SQL of timelines has three parts");
@@ -219,9 +219,9 @@ static const StoreTable phase_table = {
                 "SELECT count(*) FROM (SELECT * FROM phase ORDER BY row DESC LIMIT 1)",
                 "SELECT max(job) FROM phase INDEXED BY phase_by_job",
         },
-        .salvage_first = &phase_salvage,
-        .salvage = &phase_salvage,
-        .salvage_after = phase_salvaged,
+        .salvage.first = &phase_salvage,
+        .salvage.row = &phase_salvage,
+        .salvage.after = phase_salvaged,
 };
 
 /* The keys of stored metrics and usage (job_text.h): a few rows, shared by all jobs and phases. */
@@ -229,8 +229,8 @@ static const StoreTable layout_table = {
         .name = "layout",
         .schema = "CREATE TABLE layout (id INTEGER PRIMARY KEY, keys TEXT NOT NULL UNIQUE) STRICT;",
         .checks = { "SELECT count(*) FROM (SELECT * FROM layout)" },
-        .salvage_first = &layout_salvage,
-        .salvage_indexes = layout_indexes,
+        .salvage.first = &layout_salvage,
+        .salvage.indexes = layout_indexes,
 };
 
 /* The node meter's account, from which the jobs' progress counts: one row. */
@@ -241,7 +241,7 @@ static const StoreTable meter_table = {
                 " only INTEGER PRIMARY KEY CHECK (only = 1), account TEXT NOT NULL, boot_id TEXT NOT NULL,"
                 " time_ms INTEGER NOT NULL) STRICT;",
         .checks = { "SELECT total(length(account)) FROM meter" },
-        .salvage_first = &meter_salvage,
+        .salvage.first = &meter_salvage,
 };
 
 /* The totals of ended jobs by user and by label: one row. */
@@ -249,7 +249,7 @@ static const StoreTable totals_table = {
         .name = "job_totals",
         .schema = "CREATE TABLE job_totals (only INTEGER PRIMARY KEY CHECK (only = 1), text TEXT NOT NULL) STRICT;",
         .checks = { "SELECT total(length(text)) FROM job_totals" },
-        .salvage_first = &totals_salvage,
+        .salvage.first = &totals_salvage,
 };
 
 static const StoreTable *const tables[] = {

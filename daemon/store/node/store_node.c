@@ -80,7 +80,7 @@ static const StoreTable sample_table = {
         .expire = &sample_expire,
         .newest = "SELECT max(begin_ms) FROM node_sample",
         .run = database_run_removal,
-        .salvage = &sample_salvage,
+        .salvage.row = &sample_salvage,
 };
 
 static const StoreTable *const tables[] = { &sample_table, NULL };

@@ -76,9 +76,9 @@ static const StoreTable series_table = {
                 "SELECT count(*) FROM (SELECT * FROM pipeline_series ORDER BY row DESC LIMIT 1)",
                 "SELECT max(job) FROM pipeline_series INDEXED BY pipeline_series_by_job",
         },
-        .salvage_first = &series_salvage,
-        .salvage = &series_salvage,
-        .keeps_rowids = true,
+        .salvage.first = &series_salvage,
+        .salvage.row = &series_salvage,
+        .salvage.keeps_rowids = true,
 };
 
 /*
@@ -99,7 +99,7 @@ static const StoreTable interval_table = {
         .remove = &pipeline_merge_any,
         .remove_of_user = &pipeline_merge_of_user,
         .run = pipeline_merge_run,
-        .salvage = &interval_salvage,
+        .salvage.row = &interval_salvage,
 };
 
 static const StoreTable event_table = {
@@ -109,7 +109,7 @@ static const StoreTable event_table = {
                 " job INTEGER NOT NULL, time_ms INTEGER NOT NULL, name TEXT NOT NULL, seconds REAL NOT NULL,"
                 " PRIMARY KEY (job, time_ms, name)) STRICT, WITHOUT ROWID;",
         .checks = { "SELECT count(*) FROM (SELECT * FROM pipeline_event LIMIT 1)" },
-        .salvage = &event_salvage,
+        .salvage.row = &event_salvage,
 };
 
 #define SIZE_OF(row) "(" PIPELINE_SIZE(row ".n_series", row ".n_rows") " + " PIPELINE_NOTED_SIZE(row) ")"
@@ -134,9 +134,9 @@ static const StoreTable pipeline_table = {
                 " UPDATE holder SET n_bytes = n_bytes - " SIZE_OF_JOB("old.row") " WHERE uid = old.uid;"
                 ROWS_REMOVE " DELETE FROM pipeline WHERE job = old.row; END;",
         .checks = { "SELECT max(job) FROM pipeline" },
-        .salvage_first = &pipeline_salvage,
-        .salvage_before = &pipeline_recount,
-        .salvage = &pipeline_salvage,
+        .salvage.first = &pipeline_salvage,
+        .salvage.before = &pipeline_recount,
+        .salvage.row = &pipeline_salvage,
 };
 
 static const StoreTable *const tables[] = {

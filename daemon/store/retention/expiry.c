@@ -16,7 +16,7 @@ static const StoreTable clock_table = {
         .name = "clock",
         .schema = "CREATE TABLE clock (only INTEGER PRIMARY KEY CHECK (only = 1), trusted_ms INTEGER NOT NULL) STRICT;",
         .checks = { "SELECT total(trusted_ms) FROM clock" },
-        .salvage_first = &clock_salvage,
+        .salvage.first = &clock_salvage,
 };
 
 static const StoreTable *const tables[] = { &clock_table, NULL };
