@@ -79,6 +79,20 @@ static RowBatch cut_others(Batches *batches, uint64_t user) {
         return batch;
 }
 
+RowBatch batches_join(Batches *batches, const RowSet *part) {
+        assert(!batches->partial && user_of(part) != 0);
+        return cut_others(batches, user_of(part));
+}
+
+void batches_give_back(Batches *batches, RowSet *sets) {
+        RowSet **end = &sets;
+
+        while (*end)
+                end = &(*end)->next;
+        *end = batches->waiting;
+        batches->waiting = sets;
+}
+
 /* A row of any size is stored at once: a part has an average row more than the limit. */
 static RowBatch take_part(Batches *batches, bool is_limited) {
         RowSet *set = TAKE(batches->partial);

@@ -64,7 +64,7 @@ DEFINE_SCOPED(RowSet, rowset_free);
 size_t rowset_part_end(const RowSet *set);
 
 /* Sets beyond these sizes are large. */
-#define ROWSET_SMALL_ROWS_MAX 128U
+#define ROWSET_SMALL_ROWS_MAX 64U
 #define ROWSET_SMALL_BYTES_MAX (128U * 1024U)
 bool rowset_is_small(size_t n_rows, size_t n_bytes);
 

@@ -9,6 +9,7 @@
 #include "store/opening.h"
 #include "store/queue.h"
 #include "store/writer.h"
+#include "store/writer_database.h"
 
 struct Store {
         Opening opening;
@@ -34,7 +35,7 @@ static int open_later(Store *store, char **note) {
 }
 
 static int open_database(Store *store, char **ret_note) {
-        int r = writer_open(&store->writer, ret_note);
+        int r = writer_database_open(&store->writer, ret_note);
 
         if (r == OPENING_LATER)
                 return open_later(store, ret_note);

@@ -30,8 +30,8 @@ typedef struct StoreIndex {
 } StoreIndex;
 
 /*
- * What a salvage (salvage.h) does with a table: statements that run for a row of a damaged file, whose columns are ?1, ?2 and so on.
- * NULL: none. A table without any statement is rebuilt from the rows of other tables.
+ * Statements of a salvage (salvage.h) for a table. They run for a row of a damaged file, whose columns are ?1, ?2 and so on. NULL: none.
+ * A table without any statement is rebuilt from the rows of other tables.
  */
 typedef struct TableSalvage {
         const Statement *first;        /* stores the row if it is needed before other rows are stored */

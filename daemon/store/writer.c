@@ -4,67 +4,23 @@
 #include <assert.h>
 #include <errno.h>
 #include <malloc.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "store/schema.h"
+#include "store/writer_database.h"
 #include "util/clock.h"
 #include "util/scoped.h"
 #include "util/thread.h"
 
-#define OPENING_INTERVAL_NS (2 * NS_PER_S)
 #define IDLE_WAIT_NS (2 * NS_PER_S)
 #define SETTLED_WAIT_NS (60 * NS_PER_S)
 #define REMOVAL_INTERVAL_NS (60 * NS_PER_S)
 #define WORK_INTERVAL_NS (1 * NS_PER_S) /* while rows keep arriving; a step takes some milliseconds */
-#define REPLACEMENT_INTERVAL_NS (60 * NS_PER_S) /* minimum time between two replaced files, for a disk that damages each new file */
 #define SALVAGE_INTERVAL_NS (NS_PER_S / 10)     /* while rows keep arriving */
 #define SALVAGE_BYTES (512 * 1024)              /* room that must exist for a step */
 #define WORK_BYTES (256 * 1024)         /* room that is made for a step */
-#define TRIM_BYTES (UINT64_C(1) << 20)
 
-/* --- reports ------------------------------------------------------------------------------------- */
-
-static void note_size(Writer *writer) {
-        const char *path = writer->opening->path;
-        struct stat st;
-        uint64_t n = stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
-
-        holders_charge(&writer->holders, &writer->database);
-        report_checkpoints(&writer->report, writer->wal.n_failures, writer->wal.error);
-        report_size(&writer->report, n + wal_checkpoint_log_bytes(path), writer->retention.config.size_max_bytes,
-                    writer->retention.n_removed);
-}
-
-/* Call directly after the call that failed, while the connection still has SQLite's message. */
-static void keep_failure(Writer *writer, int r, const char *explanation) {
-        const char *message = database_error(&writer->database);
-
-        if (explanation)
-                (void)snprintf(writer->failure, sizeof(writer->failure), "%s", explanation);
-        else if (r < 0 && r != -EIO)
-                (void)snprintf(writer->failure, sizeof(writer->failure), "%s: %s", message, strerror(-r));
-        else
-                (void)snprintf(writer->failure, sizeof(writer->failure), "%s", message);
-}
-
-static void note_failure(Writer *writer, int r) {
-        report_failure(&writer->report, writer->failure, r == DATABASE_REFUSED);
-}
-
-static void note_closed(Writer *writer, const char *why) {
-        (void)snprintf(writer->failure, sizeof(writer->failure), "%s", why);
-        report_closed(&writer->report, writer->failure);
-}
-
-/* The size is set first: a caller that sees an open database sees its size, too. */
-static void note_open(Writer *writer) {
-        writer->was_open = true;
-        note_size(writer);
-        report_open(&writer->report);
-}
+/* --- settings and statistics ---------------------------------------------------------------------- */
 
 void writer_stats(Writer *writer, StoreStats *ret) {
         report_read(&writer->report, ret);
@@ -86,159 +42,13 @@ static void take_config(Writer *writer) {
                 (void)retention_configure(&writer->retention, &writer->database, &config);
         writer->next.removal_ns = 0;
         writer->next.is_settled = false;
-        note_size(writer);
-}
-
-/* --- the database -------------------------------------------------------------------------------- */
-
-/* Moves rows on which others depend from a damaged file into the database, before any other row is stored. */
-static int begin_salvage(Writer *writer) {
-        int r;
-
-        salvage_close(&writer->salvage);
-        r = salvage_find(&writer->salvage, writer->opening->path);
-        if (r < 0 || !writer->salvage.path)
-                return r == -ENOMEM ? r : 0; /* a damaged file that cannot be opened stays where it is */
-        r = salvage_begin(&writer->salvage, &writer->database);
-        if (r == 0)
-                report_salvage(&writer->report, true, writer->salvage.n_rows, NULL);
-        else
-                salvage_close(&writer->salvage);
-        return r;
-}
-
-/* Counts and reports a file that was moved aside. */
-static void note_damage(Writer *writer, const char *note) {
-        writer->is_condemned = false;
-        if (note)
-                report_damage(&writer->report, note, false);
-}
-
-static int open_database(Writer *writer, char **ret_note) {
-        StoreConfig config = writer->retention.config;
-        int r;
-
-        assert(!writer->database.db);
-        *ret_note = NULL;
-        if (writer->is_condemned) {
-                r = salvage_put_aside(writer->opening->path, clock_realtime_ns(), writer->failure, ret_note);
-                if (r < 0)
-                        return r;
-                note_damage(writer, *ret_note);
-                free(TAKE(*ret_note));
-        }
-        r = opening_open(writer->opening, &writer->database, ret_note);
-        if (r != 0)
-                return r;
-        note_damage(writer, *ret_note);
-
-        writer->next.has_more_work = true; /* the first step reports the failure */
-        writer->next.n_bytes_unsettled = TRIM_BYTES; /* opening and starting free as much memory as a burst */
-        database_watch(&writer->database);
-        /* First the rows of a damaged file, because retention judges the clock by the newest row. */
-        r = begin_salvage(writer);
-        if (r == 0)
-                r = retention_configure(&writer->retention, &writer->database, &config);
-        if (r == 0)
-                return 0;
-
-        free(TAKE(*ret_note));
-        salvage_close(&writer->salvage);
-        database_close(&writer->database);
-        return r < 0 ? r : -EIO;
-}
-
-int writer_open(Writer *writer, char **ret_note) {
-        int r = open_database(writer, ret_note);
-
-        if (r == 0)
-                note_open(writer);
-        else
-                note_closed(writer, *ret_note ? *ret_note : strerror(-r));
-        return r;
-}
-
-/* If the database is opened late, running jobs of the former perfd were not resumed, and the database has no rows of this start
- * yet. Writes in any case, to check whether writing works. */
-static int interrupt(Writer *writer) {
-        int r;
-
-        r = database_begin(&writer->database);
-        if (r == 0 && !writer->was_open)
-                r = subject_states_interrupt(&writer->database);
-        if (r == 0)
-                r = schema_touch(&writer->database);
-        return r != 0 ? r : database_commit(&writer->database);
-}
-
-static void open_if_due(Writer *writer) {
-        scoped(freep) char *note = NULL;
-        int r;
-
-        if (writer->database.db || clock_boottime_ns() < writer->next.opening_ns)
-                return;
-
-        r = open_database(writer, &note);
-        if (r != 0)
-                note_closed(writer, note ? note : strerror(-r));
-        else if (interrupt(writer) == 0)
-                note_open(writer);
-        else {
-                note_closed(writer, database_error(&writer->database));
-                database_rollback(&writer->database);
-                database_close(&writer->database);
-        }
-        writer->next.opening_ns = clock_boottime_ns() + OPENING_INTERVAL_NS;
-}
-
-/*
- * Nothing more is stored in a damaged file. From here on a new file is used at once, unless the file before was damaged a moment ago.
- * Queries that wait, and queries to come, open the new file.
- */
-static void condemn(Writer *writer) {
-        uint64_t now_ns = clock_boottime_ns();
-
-        (void)wal_barrier_close(writer->wal.barrier);
-        salvage_close(&writer->salvage);
-        subject_states_forget(writer->states);
-        wal_checkpoint_wait(&writer->wal, &writer->database);
-        database_close(&writer->database);
-        writer->wal = (WalCheckpoint){ .barrier = writer->wal.barrier, .checkpointer = &writer->checkpointer,
-                                       .n_failures = writer->wal.n_failures };
-        writer->is_condemned = true;
-        writer->is_undo_due = false;
-        batches_begin_again(&writer->batches);
-        report_damage(&writer->report, writer->failure, true);
-        report_closed(&writer->report, writer->failure);
-
-        writer->next.opening_ns = writer->next.replacement_ns;
-        writer->next.replacement_ns = now_ns + REPLACEMENT_INTERVAL_NS;
-        open_if_due(writer);
-        wal_barrier_replace(writer->wal.barrier);
-}
-
-/* Call directly after the call that failed. */
-static void handle_failure(Writer *writer, int r) {
-        keep_failure(writer, r, NULL);
-        note_failure(writer, r);
-        if (r == DATABASE_CORRUPT)
-                condemn(writer);
-        else
-                database_rollback(&writer->database);
-}
-
-static void condemn_if_damaged(Writer *writer) {
-        if (!writer->database.db || !wal_barrier_is_damaged(writer->wal.barrier))
-                return;
-
-        (void)snprintf(writer->failure, sizeof(writer->failure), "a query found a damaged page");
-        condemn(writer);
+        writer_database_note_size(writer);
 }
 
 /* --- a batch ------------------------------------------------------------------------------------- */
 
-static int apply_all(Writer *writer, RowSet *batch) {
-        for (RowSet *set = batch; set; set = set->next) {
+static int apply(Writer *writer, RowSet *sets) {
+        for (RowSet *set = sets; set; set = set->next) {
                 int r;
 
                 if (set->is_refused)
@@ -250,11 +60,39 @@ static int apply_all(Writer *writer, RowSet *batch) {
                 if (r != 0)
                         return r;
         }
-        return subject_states_flush(writer->states, &writer->database);
+        return 0;
+}
+
+static void take_rows(Writer *writer, uint64_t wait_ns) {
+        batches_add(&writer->batches, queue_take(writer->queue, wait_ns, &writer->is_stopping), clock_boottime_ns());
+}
+
+/* Small sets that came while the part was stored join its transaction, so that their senders wait for one commit, not for two. */
+static int apply_joining(Writer *writer, RowBatch *batch) {
+        RowSet *last = batch->sets;
+        RowBatch joining;
+
+        take_rows(writer, 0);
+        joining = batches_join(&writer->batches, batch->sets);
+        while (last->next)
+                last = last->next;
+        last->next = joining.sets;
+        batch->n_rows += joining.n_rows;
+        batch->n_bytes += joining.n_bytes;
+        return apply(writer, joining.sets);
+}
+
+static int apply_all(Writer *writer, RowBatch *batch) {
+        int r;
+
+        r = apply(writer, batch->sets);
+        if (r == 0 && batch->is_part)
+                r = apply_joining(writer, batch);
+        return r != 0 ? r : subject_states_flush(writer->states, &writer->database);
 }
 
 /* One transaction: all of the batch is on disk, or nothing. Without a batch, writes a page to find out whether writing works. */
-static int commit_all(Writer *writer, RowSet *batch, size_t room_bytes, const char *explanation) {
+static int commit_all(Writer *writer, RowBatch *batch, size_t room_bytes, const char *explanation) {
         uint64_t n_removed = writer->retention.n_removed;
         int r;
 
@@ -273,7 +111,7 @@ static int commit_all(Writer *writer, RowSet *batch, size_t room_bytes, const ch
                 writer->is_undo_due = false;
                 return 0;
         }
-        keep_failure(writer, r, explanation);
+        writer_database_keep_failure(writer, r, explanation);
         writer->retention.n_removed = n_removed;
         subject_states_forget(writer->states);
         database_rollback(&writer->database);
@@ -281,50 +119,52 @@ static int commit_all(Writer *writer, RowSet *batch, size_t room_bytes, const ch
 }
 
 /* Commits a batch, again without a row set that cannot be stored. */
-static int commit_storable(Writer *writer, RowSet *batch, size_t n_bytes) {
+static int commit_storable(Writer *writer, RowBatch *batch) {
         int r;
 
         do {
-                r = commit_all(writer, batch, n_bytes, NULL);
+                r = commit_all(writer, batch, batch ? batch->n_bytes : 0, NULL);
                 if (r == DATABASE_REFUSED)
-                        note_failure(writer, r);
+                        writer_database_note_failure(writer, r);
         } while (r == DATABASE_REFUSED);
         return r;
 }
 
 /* Commits a batch: in a new file if the file is damaged, and once more if the file was full. Afterwards, a checkpoint lets the
  * log restart within its space, and at the size limit more rows can be removed. */
-static int commit_batch(Writer *writer, RowSet *batch, size_t n_bytes) {
+static int commit_batch(Writer *writer, RowBatch *batch) {
         bool is_at_limit;
         int r;
 
         if (!writer->database.db) {
-                note_failure(writer, -EIO);
+                writer_database_note_failure(writer, -EIO);
                 return -EIO;
         }
         /* The log must not grow beyond the size limit while no page of the log reaches the database file. */
         if (!wal_checkpoint_has_room(&writer->wal, &writer->database, &writer->retention)) {
-                keep_failure(writer, writer->wal.error, "the log is full and cannot be written back into the database");
-                note_failure(writer, writer->wal.error);
+                writer_database_keep_failure(writer, writer->wal.error, "the log is full and cannot be written back into the database");
+                writer_database_note_failure(writer, writer->wal.error);
                 return writer->wal.error;
         }
 
-        r = commit_storable(writer, batch, n_bytes);
+        r = commit_storable(writer, batch);
         if (r == DATABASE_CORRUPT) {
-                condemn(writer);
-                for (RowSet *set = batch; set; set = set->next)
+                writer_database_condemn(writer);
+                for (RowSet *set = batch ? batch->sets : NULL; set; set = set->next)
                         set->part = (RowPart){};
                 if (writer->database.db)
-                        r = commit_storable(writer, batch, n_bytes);
+                        r = commit_storable(writer, batch);
         }
         if (r == DATABASE_FULL) {
+                size_t n_bytes = batch ? batch->n_bytes : 0;
+
                 is_at_limit = retention_is_at_limit(&writer->database, &writer->retention, n_bytes);
                 wal_checkpoint_run(&writer->wal, &writer->database, SQLITE_CHECKPOINT_PASSIVE);
                 r = commit_all(writer, batch, is_at_limit ? 4 * n_bytes : n_bytes,
                                is_at_limit ? "store is full: limit [store] max_size reached" : NULL);
         }
         if (r != 0)
-                note_failure(writer, r);
+                writer_database_note_failure(writer, r);
         return r;
 }
 
@@ -338,17 +178,33 @@ static bool has_next_part(Writer *writer, RowSet *set) {
         }
         if (has_failed && set->part.n_done > 0) {
                 writer->is_undo_due = true;
-                (void)commit_batch(writer, NULL, 0);
+                (void)commit_batch(writer, NULL);
         }
         return false;
 }
 
-static void write_batch(Writer *writer, const RowBatch *batch) {
+/* Takes the sets of a batch that are stored or have failed. */
+static RowSet *take_done(Writer *writer, RowBatch *batch) {
+        RowSet *part = batch->sets, *joined;
+
+        if (!batch->is_part)
+                return part;
+        joined = TAKE(part->next);
+        if (has_next_part(writer, part))
+                return joined;
+        part->next = joined;
+        return part;
+}
+
+static void write_batch(Writer *writer, RowBatch *batch) {
         uint64_t begin_ns = clock_boottime_ns(), n_removed = writer->retention.n_removed;
         bool is_clean = true;
+        RowSet *done;
         int r;
 
-        r = commit_batch(writer, batch->sets, batch->n_bytes);
+        r = commit_batch(writer, batch);
+        if (r != 0 && batch->is_part) /* the part may have failed alone, for example because it does not fit */
+                batches_give_back(&writer->batches, TAKE(batch->sets->next));
         for (RowSet *set = batch->sets; set; set = set->next) {
                 if (r != 0 || set->is_refused)
                         set->outcome = STORE_FAILED;
@@ -357,9 +213,10 @@ static void write_batch(Writer *writer, const RowBatch *batch) {
 
         if (r == 0)
                 report_commit(&writer->report, clock_boottime_ns() - begin_ns, batch->n_rows, is_clean);
-        note_size(writer);
-        if (!batch->is_part || !has_next_part(writer, batch->sets))
-                queue_done(writer->queue, batch->sets);
+        writer_database_note_size(writer);
+        done = take_done(writer, batch);
+        if (done)
+                queue_done(writer->queue, done);
         writer->next.settling_ns = clock_boottime_ns() + IDLE_WAIT_NS;
         writer->next.n_bytes_unsettled += batch->n_bytes;
         writer->next.is_settled = false;
@@ -390,7 +247,7 @@ static void remove_some(Writer *writer) {
         writer->next.has_more_to_remove = false;
         r = retention_step(&writer->retention, &writer->database, clock_realtime_ns(), &writer->next.has_more_to_remove);
         if (r != 0)
-                handle_failure(writer, r);
+                writer_database_handle_failure(writer, r);
         report_expiry(&writer->report, &writer->retention.expiry.stats);
         subject_states_forget(writer->states);
         writer->next.has_more_work |= writer->retention.n_removed != n_removed;
@@ -399,7 +256,7 @@ static void remove_some(Writer *writer) {
         /* A checkpoint cuts the released space off the file. */
         writer->wal.is_requested |= was_removing && !writer->next.has_more_to_remove;
         checkpoint_if_due(writer);
-        note_size(writer);
+        writer_database_note_size(writer);
 }
 
 static int work_in_transaction(Writer *writer, bool *ret_has_more) {
@@ -427,7 +284,7 @@ static void work_some(Writer *writer) {
         if (r == 0 && has_work)
                 r = work_in_transaction(writer, &has_more);
         if (r != 0) {
-                handle_failure(writer, r);
+                writer_database_handle_failure(writer, r);
                 writer->retention.n_removed = n_removed;
         }
         subject_states_forget(writer->states);
@@ -435,7 +292,7 @@ static void work_some(Writer *writer) {
         writer->next.is_settled &= !has_more;
         writer->next.work_ns = clock_boottime_ns() + WORK_INTERVAL_NS;
         checkpoint_if_due(writer);
-        note_size(writer);
+        writer_database_note_size(writer);
 }
 
 /* At the size limit, the remaining rows are older than all rows of the database. */
@@ -448,7 +305,7 @@ static void end_salvage(Writer *writer) {
                 salvage_close(&writer->salvage);
         report_salvage(&writer->report, false, 0, note ? note : strerrordesc_np(-r));
         /* The next file, if there is another. */
-        (void)begin_salvage(writer);
+        (void)writer_database_begin_salvage(writer);
 }
 
 /* One step of moving rows out of a damaged file. After a failure, such as a full disk, the salvage starts again. */
@@ -469,15 +326,15 @@ static void salvage_some(Writer *writer) {
                 if (!has_more)
                         end_salvage(writer);
         } else {
-                handle_failure(writer, r);
+                writer_database_handle_failure(writer, r);
                 if (writer->database.db)
-                        (void)begin_salvage(writer);
+                        (void)writer_database_begin_salvage(writer);
                 writer->next.salvage_ns = now_ns + IDLE_WAIT_NS;
         }
         writer->next.has_more_work = true;
         writer->next.is_settled = false;
         checkpoint_if_due(writer);
-        note_size(writer);
+        writer_database_note_size(writer);
 }
 
 static bool is_writable(Writer *writer) {
@@ -493,7 +350,7 @@ static bool is_writable(Writer *writer) {
  */
 static void release_memory(Writer *writer) {
         (void)sqlite3_db_release_memory(writer->database.db);
-        if (writer->next.n_bytes_unsettled >= TRIM_BYTES)
+        if (writer->next.n_bytes_unsettled >= WRITER_TRIM_BYTES)
                 (void)malloc_trim(0);
         writer->next.n_bytes_unsettled = 0;
 }
@@ -508,13 +365,13 @@ static void settle(Writer *writer) {
         }
 
         /* While the store is reported as not writable, callers may put nothing: checks whether writing works again. */
-        if (!is_writable(writer) && commit_batch(writer, NULL, 0) == 0)
+        if (!is_writable(writer) && commit_batch(writer, NULL) == 0)
                 report_commit(&writer->report, 0, 0, true);
 
         /* Cuts a log that grew behind a reader, or while space was released, if no rows come. */
         if (writer->wal.is_barrier_closed || wal_checkpoint_log_bytes(writer->opening->path) > writer->retention.n_wal_bytes_max)
                 wal_checkpoint_restart(&writer->wal, &writer->database, &writer->retention, SQLITE_CHECKPOINT_TRUNCATE);
-        note_size(writer);
+        writer_database_note_size(writer);
         if (writer->database.db)
                 release_memory(writer);
         writer->next.is_settled = is_writable(writer);
@@ -532,25 +389,23 @@ static uint64_t wait_ns(const Writer *writer) {
 
 static void *on_start(void *userdata) {
         Writer *writer = userdata;
-        bool is_stopping = false;
 
         pthread_setname_np(pthread_self(), "perfd-store");
-        while (!is_stopping || !batches_are_empty(&writer->batches)) {
+        while (!writer->is_stopping || !batches_are_empty(&writer->batches)) {
                 RowBatch batch;
 
-                batches_add(&writer->batches, queue_take(writer->queue, wait_ns(writer), &is_stopping), clock_boottime_ns());
-
+                take_rows(writer, wait_ns(writer));
                 take_config(writer);
-                condemn_if_damaged(writer);
-                open_if_due(writer);
+                writer_database_condemn_if_damaged(writer);
+                writer_database_open_if_due(writer);
                 /* The rows of a salvage are inserted with their numbers, by which the parts of a set are found. */
                 batch = batches_next(&writer->batches, writer->retention.n_batch_bytes_max, !writer->salvage.path, clock_boottime_ns());
                 if (batch.sets) {
                         write_batch(writer, &batch);
                         checkpoint_if_due(writer);
-                } else if (!is_stopping && wait_ns(writer) > 0)
+                } else if (!writer->is_stopping && wait_ns(writer) > 0)
                         settle(writer);
-                if (!is_stopping) {
+                if (!writer->is_stopping) {
                         remove_some(writer);
                         salvage_some(writer);
                         work_some(writer);

@@ -11,6 +11,7 @@
 #include "store/batches.h"
 
 #define BYTES_MAX (1U << 20)
+#define PART ((size_t)ROWSET_SMALL_ROWS_MAX)
 
 /* Cuts sets of so many rows, with 100 bytes a row, into batches, and checks the numbers of sets in these. */
 static void check_cuts(const size_t *n_rows, size_t n, const size_t *expected) {
@@ -53,9 +54,9 @@ static void a_large_set_does_not_join_small_ones(void **state) {
         (void)state;
         CHECK_CUTS(ROWS(1, 1, 1000, 1000), 2, 2);
         CHECK_CUTS(ROWS(1000, 1, 1), 3); /* these wait for the first anyway */
-        CHECK_CUTS(ROWS(64, 63, 1, 200, 1), 3, 2);
-        CHECK_CUTS(ROWS(129, 200), 2);
-        CHECK_CUTS(ROWS(128, 129), 1, 1);
+        CHECK_CUTS(ROWS(PART / 2, PART / 2 - 1, 1, 2 * PART, 1), 3, 2);
+        CHECK_CUTS(ROWS(PART + 1, 2 * PART), 2);
+        CHECK_CUTS(ROWS(PART, PART + 1), 1, 1);
 }
 
 /* --- several users ------------------------------------------------------------------------------- */
@@ -94,15 +95,15 @@ static size_t take(Batches *batches, const RowSet *first, size_t n_rows, uint64_
 }
 
 static void small_sets_of_others_go_between_the_parts_of_a_large_set(void **state) {
-        RowSet sets[] = { set_of(1, &in_parts, 300), set_of(1, &in_parts, 1), set_of(2, &whole, 1), set_of(3, &in_parts, 2) };
+        RowSet sets[] = { set_of(1, &in_parts, 2 * PART + 44), set_of(1, &in_parts, 1), set_of(2, &whole, 1), set_of(3, &in_parts, 2) };
         RowSet later[] = { set_of(2, &whole, 5) };
         Batches batches = {};
 
         (void)state;
         add(&batches, sets, 4, 1);
         assert_int_equal(take(&batches, &sets[2], 3, 1), 2);
-        assert_int_equal(take(&batches, &sets[0], 128, 1), 1);
-        assert_int_equal(take(&batches, &sets[0], 128, 1), 1);
+        assert_int_equal(take(&batches, &sets[0], PART, 1), 1);
+        assert_int_equal(take(&batches, &sets[0], PART, 1), 1);
         add(&batches, later, 1, 1);
         assert_int_equal(take(&batches, &later[0], 5, 1), 1);
         assert_int_equal(take(&batches, &sets[0], 44, 1), 1);
@@ -111,16 +112,82 @@ static void small_sets_of_others_go_between_the_parts_of_a_large_set(void **stat
 }
 
 static void a_large_set_goes_on_while_others_always_wait(void **state) {
-        RowSet sets[] = { set_of(1, &in_parts, 256), set_of(2, &whole, 100), set_of(3, &whole, 100), set_of(2, &whole, 100) };
+        RowSet sets[] = { set_of(1, &in_parts, 2 * PART), set_of(2, &whole, 50), set_of(3, &whole, 50), set_of(2, &whole, 50) };
         Batches batches = {};
 
         (void)state;
         add(&batches, sets, 4, 1);
-        assert_int_equal(take(&batches, &sets[1], 100, 1), 1); /* one small batch at a time */
-        assert_int_equal(take(&batches, &sets[0], 128, 1), 1);
-        assert_int_equal(take(&batches, &sets[2], 100, 1), 1);
-        assert_int_equal(take(&batches, &sets[0], 128, 1), 1);
-        assert_int_equal(take(&batches, &sets[3], 100, 1), 1);
+        assert_int_equal(take(&batches, &sets[1], 50, 1), 1); /* one small batch at a time */
+        assert_int_equal(take(&batches, &sets[0], PART, 1), 1);
+        assert_int_equal(take(&batches, &sets[2], 50, 1), 1);
+        assert_int_equal(take(&batches, &sets[0], PART, 1), 1);
+        assert_int_equal(take(&batches, &sets[3], 50, 1), 1);
+}
+
+/* Takes a part of the set, joins what came meanwhile, and gives the rest of the set back. Returns the number of sets that join. */
+static size_t take_joining(Batches *batches, const RowSet *first, RowSet *later, size_t n_later, RowBatch *ret) {
+        RowBatch part = batches_next(batches, BYTES_MAX, true, 1);
+        size_t n = 0;
+
+        assert_ptr_equal(part.sets, first);
+        assert_true(part.is_part);
+        add(batches, later, n_later, 1);
+        *ret = batches_join(batches, part.sets);
+        for (const RowSet *set = ret->sets; set; set = set->next)
+                n++;
+        part.sets->part.n_end = part.sets->part.n_done + PART;
+        batches_continue(batches, part.sets);
+        return n;
+}
+
+static void small_sets_of_others_that_come_during_a_part_join_it(void **state) {
+        RowSet sets[] = { set_of(2, &whole, 1), set_of(1, &in_parts, 3 * PART) };
+        RowSet later[] = { set_of(1, &in_parts, 1), set_of(2, &whole, 5), set_of(3, &in_parts, 2), set_of(2, &in_parts, 2 * PART) };
+        Batches batches = {};
+        RowBatch joining;
+
+        (void)state;
+        add(&batches, sets, 2, 1);
+        assert_int_equal(take(&batches, &sets[0], 1, 1), 1);
+        assert_int_equal(take_joining(&batches, &sets[1], later, N_ELEMENTS(later), &joining), 2);
+        assert_ptr_equal(joining.sets, &later[1]);
+        assert_int_equal(joining.n_rows, 7);
+        assert_int_equal(joining.n_bytes, 700);
+        assert_int_equal(take(&batches, &sets[1], PART, 1), 1);
+        assert_int_equal(take(&batches, &sets[1], PART, 1), 1);
+        assert_int_equal(take(&batches, &later[0], 1, 1), 1);
+        assert_int_equal(take(&batches, &later[3], PART, 1), 1);
+}
+
+static void rows_on_which_others_may_depend_do_not_join(void **state) {
+        RowSet sets[] = { set_of(2, &whole, 1), set_of(1, &in_parts, 3 * PART) };
+        RowSet later[] = { set_of(2, &whole, 1), set_of(1, &whole, 1), set_of(2, &whole, 1) }, of_nobody[] = { set_of(0, &whole, 1) };
+        Batches batches = {};
+        RowBatch joining;
+
+        (void)state;
+        add(&batches, sets, 2, 1);
+        assert_int_equal(take(&batches, &sets[0], 1, 1), 1);
+        assert_int_equal(take_joining(&batches, &sets[1], later, N_ELEMENTS(later), &joining), 1);
+        assert_int_equal(take_joining(&batches, &sets[1], of_nobody, 1, &joining), 0);
+        assert_int_equal(take(&batches, &sets[1], PART, 1), 1);
+        assert_int_equal(take(&batches, &later[1], 3, 1), 3);
+}
+
+static void sets_that_could_not_join_are_the_first_again(void **state) {
+        RowSet sets[] = { set_of(2, &whole, 1), set_of(1, &in_parts, 2 * PART) };
+        RowSet later[] = { set_of(2, &whole, 1), set_of(3, &whole, 1), set_of(1, &in_parts, 1) };
+        Batches batches = {};
+        RowBatch joining;
+
+        (void)state;
+        add(&batches, sets, 2, 1);
+        assert_int_equal(take(&batches, &sets[0], 1, 1), 1);
+        assert_int_equal(take_joining(&batches, &sets[1], later, N_ELEMENTS(later), &joining), 2);
+        batches_give_back(&batches, joining.sets);
+        assert_int_equal(take(&batches, &later[0], 2, 1), 2);
+        assert_int_equal(take(&batches, &sets[1], PART, 1), 1);
+        assert_int_equal(take(&batches, &later[2], 1, 1), 1);
 }
 
 /* A report of events alone has no rows that could be cut. */
@@ -162,18 +229,18 @@ static void large_sets_of_a_user_who_is_alone_are_stored_together(void **state) 
 }
 
 static void rows_on_which_others_may_depend_keep_their_place(void **state) {
-        RowSet of_user[] = { set_of(1, &in_parts, 200), set_of(1, &whole, 1), set_of(2, &whole, 1) };
-        RowSet of_nobody[] = { set_of(1, &in_parts, 200), set_of(0, &whole, 1), set_of(2, &whole, 1) };
+        RowSet of_user[] = { set_of(1, &in_parts, PART + 7), set_of(1, &whole, 1), set_of(2, &whole, 1) };
+        RowSet of_nobody[] = { set_of(1, &in_parts, PART + 7), set_of(0, &whole, 1), set_of(2, &whole, 1) };
         Batches batches = {};
 
         (void)state;
         add(&batches, of_user, 3, 1);
-        assert_int_equal(take(&batches, &of_user[0], 128, 1), 1);
-        assert_int_equal(take(&batches, &of_user[0], 72, 1), 1);
+        assert_int_equal(take(&batches, &of_user[0], PART, 1), 1);
+        assert_int_equal(take(&batches, &of_user[0], 7, 1), 1);
         assert_int_equal(take(&batches, &of_user[1], 2, 1), 2);
         add(&batches, of_nobody, 3, 1);
-        assert_int_equal(take(&batches, &of_nobody[0], 128, 1), 1);
-        assert_int_equal(take(&batches, &of_nobody[0], 72, 1), 1);
+        assert_int_equal(take(&batches, &of_nobody[0], PART, 1), 1);
+        assert_int_equal(take(&batches, &of_nobody[0], 7, 1), 1);
         assert_int_equal(take(&batches, &of_nobody[1], 2, 1), 2);
 }
 
@@ -185,23 +252,23 @@ static void the_sets_of_a_user_who_is_alone_are_not_split(void **state) {
         add(&batches, other, 1, 1);
         assert_int_equal(take(&batches, &other[0], 1, 1), 1);
         add(&batches, large, 1, 2);
-        assert_int_equal(take(&batches, &large[0], 128, 2), 1);
-        assert_int_equal(take(&batches, &large[0], 872, 2 + BATCHES_SHARED_NS), 1); /* the rest at once */
+        assert_int_equal(take(&batches, &large[0], PART, 2), 1);
+        assert_int_equal(take(&batches, &large[0], 1000 - PART, 2 + BATCHES_SHARED_NS), 1); /* the rest at once */
         add(&batches, more, 1, 2 + BATCHES_SHARED_NS);
         assert_int_equal(take(&batches, &more[0], 1000, 2 + BATCHES_SHARED_NS), 1);
 }
 
 static void a_set_whose_parts_are_lost_begins_again(void **state) {
-        RowSet sets[] = { set_of(1, &in_parts, 300), set_of(2, &whole, 1) };
+        RowSet sets[] = { set_of(1, &in_parts, 2 * PART + 44), set_of(2, &whole, 1) };
         Batches batches = {};
 
         (void)state;
         add(&batches, sets, 2, 1);
         (void)take(&batches, &sets[1], 1, 1);
-        (void)take(&batches, &sets[0], 128, 1);
+        (void)take(&batches, &sets[0], PART, 1);
         batches_begin_again(&batches);
         assert_int_equal(sets[0].part.n_done, 0);
-        (void)take(&batches, &sets[0], 128, 1);
+        (void)take(&batches, &sets[0], PART, 1);
 }
 
 int main(void) {
@@ -210,6 +277,9 @@ int main(void) {
                 cmocka_unit_test(a_large_set_does_not_join_small_ones),
                 cmocka_unit_test(small_sets_of_others_go_between_the_parts_of_a_large_set),
                 cmocka_unit_test(a_large_set_goes_on_while_others_always_wait),
+                cmocka_unit_test(small_sets_of_others_that_come_during_a_part_join_it),
+                cmocka_unit_test(rows_on_which_others_may_depend_do_not_join),
+                cmocka_unit_test(sets_that_could_not_join_are_the_first_again),
                 cmocka_unit_test(a_large_set_without_rows_is_stored_at_once),
                 cmocka_unit_test(small_sets_of_others_go_before_large_ones_without_parts),
                 cmocka_unit_test(large_sets_of_a_user_who_is_alone_are_stored_together),

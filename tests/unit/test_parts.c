@@ -10,7 +10,7 @@
 #include "store/indicators/catalog.h"
 #include "store/opening.h"
 
-#define N_ITEMS 300
+#define N_ITEMS 300U
 #define LARGE_UID 1000U
 #define OTHER_UID 2000U
 
@@ -156,18 +156,43 @@ static void a_job_that_another_begins_meanwhile_gets_no_part(void **state) {
 
 /* --- the writer ---------------------------------------------------------------------------------- */
 
-/* Syncing the log fails with this error, after this many syncs; 0: succeeds. */
-static atomic_int sync_error, n_syncs_left;
+/* Syncing the log fails with this error, after this many syncs, so many times; 0: succeeds. */
+static atomic_int sync_error, n_syncs_left, n_errors_left;
 
 static int before_sync(void) {
         int e = atomic_load(&sync_error);
 
-        return e == 0 || atomic_fetch_sub(&n_syncs_left, 1) > 0 ? 0 : e;
+        if (e == 0 || atomic_fetch_sub(&n_syncs_left, 1) > 0)
+                return 0;
+        return atomic_fetch_sub(&n_errors_left, 1) > 0 ? e : 0;
+}
+
+/* Puts the set at the next insertion of a result, in the writer's thread: while a part is applied. */
+static struct {
+        Store *store;
+        _Atomic(RowSet *) set;
+} during_part;
+
+static void on_update(void *userdata, int operation, const char *database, const char *table, sqlite3_int64 row) {
+        RowSet *set;
+
+        (void)userdata, (void)database, (void)row;
+        if (operation != SQLITE_INSERT || strcmp(table, "result") != 0)
+                return;
+        set = atomic_exchange(&during_part.set, NULL);
+        if (set)
+                assert_int_equal(store_put(during_part.store, set), 0);
+}
+
+static int on_open(sqlite3 *db, char **message, const struct sqlite3_api_routines *routines) {
+        (void)message, (void)routines;
+        (void)sqlite3_update_hook(db, on_update, NULL);
+        return SQLITE_OK;
 }
 
 static int setup_group(void **state) {
         (void)state;
-        return sync_fixture_install(SQLITE_OPEN_WAL, before_sync);
+        return sqlite3_auto_extension((void (*)(void))on_open) ?: sync_fixture_install(SQLITE_OPEN_WAL, before_sync);
 }
 
 static int teardown(void **state) {
@@ -207,11 +232,59 @@ static void small_sets_of_others_are_answered_first(void **state) {
         assert_held_as_stored(place);
 }
 
+/* Puts a large set of one user, and a small set of another while the first part of the large set is applied. */
+static void put_during_part(Store *store) {
+        during_part.store = store;
+        atomic_store(&during_part.set, pack(OTHER_UID, 1000, 1, NULL));
+        assert_int_equal(store_put(store, pack(LARGE_UID, 1, N_ITEMS, NULL)), 0);
+}
+
+static void a_small_set_that_comes_during_a_part_joins_its_transaction(void **state) {
+        Place *place = *state;
+        StoreStats before, after;
+        StoreDone done;
+
+        share(place->store);
+        store_stats(place->store, &before);
+        put_during_part(place->store);
+        assert_true(wait_done(place->store, &done, DEADLINE_MS));
+        assert_int_equal(done.cookie.ticket.number, 1000);
+        assert_int_equal(done.outcome, STORE_DONE);
+        assert_true(wait_done(place->store, &done, DEADLINE_MS));
+        assert_int_equal(done.cookie.ticket.number, 1);
+        assert_int_equal(done.outcome, STORE_DONE);
+
+        store_stats(place->store, &after);
+        assert_int_equal(after.n_commits - before.n_commits, (N_ITEMS + ROWSET_SMALL_ROWS_MAX - 1) / ROWSET_SMALL_ROWS_MAX);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){}), N_ITEMS + 1 + 2);
+        assert_held_as_stored(place);
+}
+
+static void a_set_that_joined_a_part_that_fails_is_stored_alone(void **state) {
+        Place *place = *state;
+        StoreDone done;
+
+        share(place->store);
+        atomic_store(&n_syncs_left, 0);
+        atomic_store(&n_errors_left, 1);
+        atomic_store(&sync_error, EIO);
+        put_during_part(place->store);
+        assert_true(wait_done(place->store, &done, DEADLINE_MS));
+        assert_int_equal(done.cookie.ticket.number, 1);
+        assert_int_equal(done.outcome, STORE_FAILED);
+        assert_true(wait_done(place->store, &done, DEADLINE_MS));
+        assert_int_equal(done.cookie.ticket.number, 1000);
+        assert_int_equal(done.outcome, STORE_DONE);
+        assert_int_equal(count_results(place->reader, &(ResultFilter){}), 1 + 2);
+        assert_held_as_stored(place);
+}
+
 static void after_a_failure_no_part_stays(void **state) {
         Place *place = *state;
 
         share(place->store);
         atomic_store(&n_syncs_left, 1);
+        atomic_store(&n_errors_left, INT_MAX);
         atomic_store(&sync_error, EIO);
         assert_int_equal(store_put(place->store, pack(LARGE_UID, 1, N_ITEMS, NULL)), 0);
         assert_int_equal(outcome_of(place->store, 1), STORE_FAILED);
@@ -233,6 +306,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(the_parts_of_an_incomplete_set_are_removed_when_the_database_is_opened, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(a_job_that_another_begins_meanwhile_gets_no_part, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(small_sets_of_others_are_answered_first, place_setup, teardown),
+                cmocka_unit_test_setup_teardown(a_small_set_that_comes_during_a_part_joins_its_transaction, place_setup, teardown),
+                cmocka_unit_test_setup_teardown(a_set_that_joined_a_part_that_fails_is_stored_alone, place_setup, teardown),
                 cmocka_unit_test_setup_teardown(after_a_failure_no_part_stays, place_setup, teardown),
         };
 
