@@ -8,6 +8,7 @@
 
 #include "analysis/shift.h"
 #include "client/cli/text.h"
+#include "client/pipeline/interval_rows.h"
 #include "util/array.h"
 #include "util/scoped.h"
 
@@ -47,9 +48,9 @@ static int compare_places(const void *a, const void *b) {
         return by_label != 0 ? by_label : (x->end_ms > y->end_ms) - (x->end_ms < y->end_ms);
 }
 
-static int collect(ChangePlaces *places, const Value *list) {
-        for (size_t i = 0; i < list->n_items; i++) {
-                const Value *from = &list->items[i];
+static int collect(ChangePlaces *places, const IntervalRows *rows) {
+        for (size_t i = 0; i < rows->n; i++) {
+                const Value *from = rows->items[i];
                 ChangePlace place = { value_get_string(from, "stage"), number(from, "end_ms"), number(from, "elapsed_s"),
                                       number(from, "ave_time") };
 
@@ -114,14 +115,17 @@ static int find_in_stage(StageChanges *changes, const ChangePlace *places, size_
 }
 
 int stage_changes_find(StageChanges *ret, const Value *answer) {
-        const Value *list = value_get(answer, "intervals"), *cut = value_get(answer, "truncated");
+        const Value *cut = value_get(answer, "truncated");
+        scoped(interval_rows_deinit) IntervalRows rows = {};
         scoped(places_deinit) ChangePlaces places = {};
         int r;
 
         *ret = (StageChanges){ .is_cut = cut && cut->type == VALUE_BOOL && cut->boolean };
-        if (ret->is_cut || !list || list->type != VALUE_LIST)
+        if (ret->is_cut)
                 return 0;
-        r = collect(&places, list);
+        r = interval_rows_init(&rows, answer);
+        if (r == 0)
+                r = collect(&places, &rows);
         for (size_t begin = 0, end; r == 0 && begin < places.n; begin = end) {
                 for (end = begin + 1; end < places.n && strcmp(places.items[end].label, places.items[begin].label) == 0;)
                         end++;

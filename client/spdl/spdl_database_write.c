@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/pipeline/interval_rows.h"
 #include "client/spdl/sqlite_library.h"
 #include "util/scoped.h"
 
@@ -123,15 +124,21 @@ static int put_event(SpdlWriter *writer, const Value *event) {
 }
 
 static int put_all(SpdlWriter *writer, const SpdlRows *rows) {
-        const Value *intervals = value_get(rows->intervals, "intervals"), *events = value_get(rows->events, "events");
+        scoped(interval_rows_deinit) IntervalRows intervals = {};
+        const Value *events = value_get(rows->events, "events");
         int r;
 
+        r = interval_rows_init(&intervals, rows->intervals);
+        if (r < 0) {
+                (void)snprintf(writer->error, SPDL_DATABASE_ERROR_MAX, "out of memory");
+                return SPDL_DATABASE_INVALID;
+        }
         r = run(writer, "BEGIN");
         for (size_t i = 0; i < N_ELEMENTS(tables) && r == 0; i++) {
                 r = begin_rows(writer, tables[i].create, tables[i].insert);
-                for (size_t k = 0; intervals && k < intervals->n_items && r == 0; k++)
-                        if (strcmp(value_get_string(&intervals->items[k], "part") ?: "", tables[i].part) == 0)
-                                r = put_interval(writer, &tables[i], &intervals->items[k]);
+                for (size_t k = 0; k < intervals.n && r == 0; k++)
+                        if (strcmp(value_get_string(intervals.items[k], "part") ?: "", tables[i].part) == 0)
+                                r = put_interval(writer, &tables[i], intervals.items[k]);
         }
         if (r == 0)
                 r = begin_rows(writer, events_create, events_insert);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "client/cli/text.h"
+#include "client/pipeline/interval_rows.h"
 #include "util/scoped.h"
 
 #define MICROSECONDS_MAX 1e-4 /* longer times are written in ms, and from a second on in s */
@@ -72,17 +73,15 @@ static void put_line(Buffer *out, const Value *interval) {
 }
 
 int spdl_log_write(const Value *answer, Buffer *out, size_t *ret_n) {
-        const Value *list = value_get(answer, "intervals");
-        size_t n = list && list->type == VALUE_LIST ? list->n_items : 0;
-        scoped(freep) const Value **intervals = calloc(n + 1, sizeof(Value *));
+        scoped(interval_rows_deinit) IntervalRows rows = {};
+        int r;
 
-        if (!intervals)
-                return -ENOMEM;
-        for (size_t i = 0; i < n; i++)
-                intervals[i] = &list->items[i];
-        qsort(intervals, n, sizeof(Value *), compare_ends);
-        for (size_t i = 0; i < n; i++)
-                put_line(out, intervals[i]);
-        *ret_n = n;
+        r = interval_rows_init(&rows, answer);
+        if (r < 0)
+                return r;
+        qsort(rows.items, rows.n, sizeof(Value *), compare_ends);
+        for (size_t i = 0; i < rows.n; i++)
+                put_line(out, rows.items[i]);
+        *ret_n = rows.n;
         return buffer_error(out);
 }
