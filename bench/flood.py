@@ -124,7 +124,7 @@ def ask_all(target, seconds):
     def get(path, tcp):
         answer = target.get(path, tcp=tcp)
         return None if answer.status == 200 else f"{path}: {answer.status} {answer.text[:200]}"
-    for n in paced(0.03, seconds):
+    for n in paced(0.01, seconds):
         series["metrics" if n % 2 else "status"].measure(lambda: get("/metrics" if n % 2 else "/api/v1/node", tcp=n % 4 > 1))
     return series
 
@@ -145,7 +145,7 @@ def begin_jobs(target, seconds):
         with connect(target) as client:
             return (complain(client.begin(job, uid=BYSTANDER), harness.wire) or complain(client.end(job, exit_status=3), harness.wire) or
                     (None if target.get("/metrics").status == 200 else "/metrics"))
-    for n in paced(0.05, seconds):
+    for n in paced(0.02, seconds):
         job = f"root-{target.n_root_jobs + n}"
         series["root"].measure(lambda: begin(job), job)
     return series
