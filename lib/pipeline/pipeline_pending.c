@@ -56,17 +56,17 @@ static int compare_series(const void *a, const void *b) {
         return order ? order : x < y ? -1 : 1;
 }
 
-/* Merges each second interval of a series into the one before it. 0 or -ENOMEM. */
+/* Merges each second interval of a series that was in no report into the one before it. 0 or -ENOMEM. */
 static int merge_pairs(PipelinePending *pending) {
         PipelineInterval **list = calloc(pending->n_intervals + 1, sizeof(*list));
-        size_t n = 0;
+        size_t n_listed = 0, n = 0;
 
         if (!list)
                 return -ENOMEM;
-        for (size_t i = 0; i < pending->n_intervals; i++)
-                list[i] = &pending->intervals[i];
-        qsort(list, pending->n_intervals, sizeof(*list), compare_series);
-        for (size_t i = 0; i + 1 < pending->n_intervals; i++) {
+        for (size_t i = pending->n_reported; i < pending->n_intervals; i++)
+                list[n_listed++] = &pending->intervals[i];
+        qsort(list, n_listed, sizeof(*list), compare_series);
+        for (size_t i = 0; i + 1 < n_listed; i++) {
                 if (!is_same_series(list[i], list[i + 1]))
                         continue;
                 merge(list[i], list[i + 1]);
@@ -141,8 +141,8 @@ static size_t smaller(size_t a, size_t b) {
         return a < b ? a : b;
 }
 
-PipelineReport pipeline_pending_report(const PipelinePending *pending) {
-        return (PipelineReport){
+PipelineReport pipeline_pending_report(PipelinePending *pending) {
+        PipelineReport report = {
                 .job = "",
                 .producer = pending->producer,
                 .intervals = pending->intervals,
@@ -151,6 +151,10 @@ PipelineReport pipeline_pending_report(const PipelinePending *pending) {
                 .n_events = smaller(pending->n_events, PIPELINE_REPORT_EVENTS_MAX),
                 .description = json_text(pending->description, pending->description ? strlen(pending->description) : 0),
         };
+
+        if (pending->n_reported < report.n_intervals)
+                pending->n_reported = report.n_intervals;
+        return report;
 }
 
 void pipeline_pending_remove(PipelinePending *pending, const PipelineReport *sent) {
@@ -160,6 +164,7 @@ void pipeline_pending_remove(PipelinePending *pending, const PipelineReport *sen
         for (size_t i = 0; i < sent->n_events; i++)
                 drop_event(&pending->events[i]);
         pending->n_intervals -= sent->n_intervals;
+        pending->n_reported -= smaller(pending->n_reported, sent->n_intervals);
         pending->n_events -= sent->n_events;
         if (pending->n_intervals > 0)
                 memmove(pending->intervals, pending->intervals + sent->n_intervals, pending->n_intervals * sizeof(*pending->intervals));

@@ -4,8 +4,8 @@
 /*
  * Pipeline pending: intervals and events that wait to be sent
  *
- * While perfd cannot be reached, the number of intervals is bounded by merging the oldest intervals of each stage: resolution is lost, but
- * no count.
+ * While perfd cannot be reached, the number of intervals is bounded by merging intervals of each stage: resolution is lost, but no
+ * count. Intervals that were in a report are not merged: perfd would not recognize them if it has stored them.
  */
 
 #include "pipeline/pipeline_report.h"
@@ -15,6 +15,7 @@
 typedef struct PipelinePending {
         PipelineInterval *intervals; /* owned, with their labels; oldest first */
         size_t n_intervals, n_intervals_allocated;
+        size_t n_reported;           /* of the oldest intervals: were in a report, and may be stored although perfd did not answer */
         PipelineEvent *events;       /* owned, with their names */
         size_t n_events, n_events_allocated;
         char *description;           /* owned; NULL: none, or sent */
@@ -32,6 +33,6 @@ int pipeline_pending_describe(PipelinePending *pending, const char *producer, Js
 bool pipeline_pending_is_empty(const PipelinePending *pending);
 
 /* Returns the oldest that fit into one report, borrowed until the next change. The caller sets the job. */
-PipelineReport pipeline_pending_report(const PipelinePending *pending);
+PipelineReport pipeline_pending_report(PipelinePending *pending);
 /* Removes the intervals and events that a report contained. */
 void pipeline_pending_remove(PipelinePending *pending, const PipelineReport *sent);

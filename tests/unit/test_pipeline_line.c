@@ -229,6 +229,35 @@ static void what_waits_is_merged_and_no_count_is_lost(void **state) {
         pipeline_pending_deinit(&pending);
 }
 
+static void intervals_that_perfd_may_have_stored_are_not_merged(void **state) {
+        PipelinePending pending = {};
+        PipelineInterval interval = { .stage = "1:s", .part = PIPELINE_TASKS, .sums = { .n = 1, .elapsed_s = 1 } };
+        PipelineReport report;
+        size_t n_merged;
+
+        (void)state;
+        for (interval.end_ms = 0; interval.end_ms < 10; interval.end_ms++)
+                assert_int_equal(pipeline_pending_add_interval(&pending, &interval), 0);
+        assert_int_equal(pipeline_pending_report(&pending).n_intervals, 10);
+        for (; interval.end_ms < PIPELINE_PENDING_MAX + 100; interval.end_ms++)
+                assert_int_equal(pipeline_pending_add_interval(&pending, &interval), 0);
+        n_merged = pending.n_merged;
+        assert_true(n_merged > 0);
+        for (size_t i = 0; i < 10; i++)
+                assert_true(pending.intervals[i].end_ms == i && pending.intervals[i].sums.n == 1);
+        assert_true(pending.intervals[10].sums.n == 2);
+
+        /* After the answer, the next are the oldest: those of the next report. */
+        report = (PipelineReport){ .n_intervals = 10 };
+        pipeline_pending_remove(&pending, &report);
+        assert_int_equal(pending.intervals[0].end_ms, 11);
+        assert_int_equal(pipeline_pending_report(&pending).n_intervals, PIPELINE_REPORT_INTERVALS_MAX / N_PIPELINE_PARTS);
+        for (; pending.n_merged == n_merged; interval.end_ms++)
+                assert_int_equal(pipeline_pending_add_interval(&pending, &interval), 0);
+        assert_int_equal(pending.intervals[0].end_ms, 11);
+        pipeline_pending_deinit(&pending);
+}
+
 static void a_report_takes_events_and_the_description(void **state) {
         PipelinePending pending = {};
         PipelineReport report;
@@ -256,6 +285,7 @@ int main(void) {
                 cmocka_unit_test(limits_of_raw_events_are_named),
                 cmocka_unit_test(an_invalid_line_is_explained),
                 cmocka_unit_test(what_waits_is_merged_and_no_count_is_lost),
+                cmocka_unit_test(intervals_that_perfd_may_have_stored_are_not_merged),
                 cmocka_unit_test(a_report_takes_events_and_the_description),
         };
 
