@@ -229,7 +229,7 @@ static void series_of_a_job_are_bounded(void **state) {
         assert_int_equal(stored.n_rejected, 1);
 }
 
-#define PARTS_STAGES 300
+#define PARTS_STAGES (2 * ROWSET_SMALL_ROWS_MAX + 44)
 
 static RowSet *pack_large(bool has_times) {
         PipelineInterval intervals[PARTS_STAGES];
