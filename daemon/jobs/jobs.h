@@ -58,7 +58,10 @@ typedef struct Jobs {
 int jobs_init(Jobs *jobs);
 void jobs_deinit(Jobs *jobs);
 
-/* Adds a job at stage BEGINNING. info is copied except for its cgroup. 0 or -ENOMEM. *ret is owned by the table. */
+/*
+ * Adds a job at stage BEGINNING. info is copied except for its cgroup. begin: totals of the node at the begin, copied. 0 or -ENOMEM.
+ * *ret is owned by the table.
+ */
 int jobs_add(Jobs *jobs, const JobInfo *info, const Totals *begin, Job **ret);
 /* Returns the running job with this id, or NULL. */
 Job *jobs_find(const Jobs *jobs, const char *id);

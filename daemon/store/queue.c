@@ -71,9 +71,17 @@ int queue_push(Queue *queue, RowSet *set) {
         return 0;
 }
 
+/* Takes all sets. Caller holds the mutex. */
+static RowSet *take_all(Queue *queue) {
+        RowSet *sets = queue->head;
+
+        queue->head = NULL;
+        queue->tail = &queue->head;
+        return sets;
+}
+
 RowSet *queue_take(Queue *queue, uint64_t wait_ns, bool *ret_is_stopping) {
         struct timespec until = clock_monotonic_after(wait_ns);
-        RowSet *sets;
 
         LOCKED(&queue->mutex);
 
@@ -81,12 +89,14 @@ RowSet *queue_take(Queue *queue, uint64_t wait_ns, bool *ret_is_stopping) {
                 if (pthread_cond_timedwait(&queue->filled, &queue->mutex, &until) != 0)
                         break;
 
-        sets = queue->head;
-        queue->head = NULL;
-        queue->tail = &queue->head;
         queue->is_poked = false;
         *ret_is_stopping = queue->is_stopping;
-        return sets;
+        return take_all(queue);
+}
+
+RowSet *queue_take_at_once(Queue *queue) {
+        LOCKED(&queue->mutex);
+        return take_all(queue);
 }
 
 void queue_done(Queue *queue, RowSet *sets) {

@@ -46,6 +46,8 @@ int queue_push(Queue *queue, RowSet *set);
 /* For the writer: moves all waiting sets to the caller, oldest first; the caller passes them to queue_done(). Waits up to
  * wait_ns for a set; NULL if none came, or after queue_poke(). *ret_is_stopping: no further set will be pushed. */
 RowSet *queue_take(Queue *queue, uint64_t wait_ns, bool *ret_is_stopping);
+/* As queue_take() without waiting. A queue_poke() takes effect at the next queue_take(). */
+RowSet *queue_take_at_once(Queue *queue);
 /* Returns sets that are written or failed: a set with a cookie becomes a completion, the others are freed. */
 void queue_done(Queue *queue, RowSet *sets);
 void queue_poke(Queue *queue);

@@ -63,16 +63,12 @@ static int apply(Writer *writer, RowSet *sets) {
         return 0;
 }
 
-static void take_rows(Writer *writer, uint64_t wait_ns) {
-        batches_add(&writer->batches, queue_take(writer->queue, wait_ns, &writer->is_stopping), clock_boottime_ns());
-}
-
 /* Small sets that came while the part was stored join its transaction, so that their senders wait for one commit, not for two. */
 static int apply_joining(Writer *writer, RowBatch *batch) {
         RowSet *last = batch->sets;
         RowBatch joining;
 
-        take_rows(writer, 0);
+        batches_add(&writer->batches, queue_take_at_once(writer->queue), clock_boottime_ns());
         joining = batches_join(&writer->batches, batch->sets);
         while (last->next)
                 last = last->next;
@@ -389,12 +385,14 @@ static uint64_t wait_ns(const Writer *writer) {
 
 static void *on_start(void *userdata) {
         Writer *writer = userdata;
+        bool is_stopping = false;
 
         pthread_setname_np(pthread_self(), "perfd-store");
-        while (!writer->is_stopping || !batches_are_empty(&writer->batches)) {
+        while (!is_stopping || !batches_are_empty(&writer->batches)) {
                 RowBatch batch;
 
-                take_rows(writer, wait_ns(writer));
+                batches_add(&writer->batches, queue_take(writer->queue, wait_ns(writer), &is_stopping), clock_boottime_ns());
+
                 take_config(writer);
                 writer_database_condemn_if_damaged(writer);
                 writer_database_open_if_due(writer);
@@ -403,9 +401,9 @@ static void *on_start(void *userdata) {
                 if (batch.sets) {
                         write_batch(writer, &batch);
                         checkpoint_if_due(writer);
-                } else if (!writer->is_stopping && wait_ns(writer) > 0)
+                } else if (!is_stopping && wait_ns(writer) > 0)
                         settle(writer);
-                if (!writer->is_stopping) {
+                if (!is_stopping) {
                         remove_some(writer);
                         salvage_some(writer);
                         work_some(writer);

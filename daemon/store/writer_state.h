@@ -44,7 +44,6 @@ typedef struct Writer {
         bool was_open;     /* at any time since start */
         bool is_condemned; /* the file is damaged and must still be moved aside */
         WriterSchedule next;
-        bool is_stopping;  /* the queue is stopped */
         char failure[STORE_ERROR_MAX]; /* message of the last failure */
         Report report;
         pthread_t thread;

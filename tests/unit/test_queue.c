@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <poll.h>
+#include <stdlib.h>
+
+#include "store/queue.h"
+#include "util/clock.h"
+
+#define DEADLINE_NS (60 * NS_PER_S)
+#define ROW_BYTES 1000U
+
+static RowSet *push(Queue *queue, size_t n_rows) {
+        RowSet *set = calloc(1, sizeof(*set));
+
+        assert_non_null(set);
+        set->n_rows = n_rows;
+        set->n_bytes = ROW_BYTES * n_rows;
+        return queue_push(queue, set) == 0 ? set : NULL;
+}
+
+static int set_up(void **state) {
+        Queue *queue = calloc(1, sizeof(*queue));
+
+        assert_non_null(queue);
+        assert_int_equal(queue_init(queue), 0);
+        queue_configure(queue, 10, 100 * ROW_BYTES);
+        *state = queue;
+        return 0;
+}
+
+static int tear_down(void **state) {
+        queue_deinit(*state);
+        free(*state);
+        return 0;
+}
+
+static void sets_are_taken_in_their_order(void **state) {
+        Queue *queue = *state;
+        RowSet *first = push(queue, 1), *second = push(queue, 2), *sets;
+        bool is_stopping = true;
+        size_t n_rows, n_bytes;
+
+        sets = queue_take(queue, 0, &is_stopping);
+        assert_false(is_stopping);
+        assert_ptr_equal(sets, first);
+        assert_ptr_equal(sets->next, second);
+        assert_null(queue_take_at_once(queue));
+        queue_count(queue, &n_rows, &n_bytes); /* until they are done */
+        assert_int_equal(n_rows, 3);
+        assert_int_equal(n_bytes, 3 * ROW_BYTES);
+        queue_done(queue, sets);
+        queue_count(queue, &n_rows, &n_bytes);
+        assert_int_equal(n_rows, 0);
+        assert_int_equal(poll(&(struct pollfd){ .fd = queue->done_fd, .events = POLLIN }, 1, 0), 1);
+}
+
+/* The writer takes further sets while it works, and must still find out what it was poked for. */
+static void a_poke_stays_for_the_next_take_that_waits(void **state) {
+        Queue *queue = *state;
+        uint64_t begin_ns = clock_boottime_ns();
+        bool is_stopping;
+        RowSet *set = push(queue, 1);
+
+        queue_poke(queue);
+        assert_ptr_equal(queue_take_at_once(queue), set);
+        queue_done(queue, set);
+        assert_null(queue_take(queue, DEADLINE_NS, &is_stopping));
+        assert_true(clock_boottime_ns() - begin_ns < DEADLINE_NS);
+}
+
+static void a_full_queue_refuses_sets_unless_it_is_empty(void **state) {
+        Queue *queue = *state;
+        RowSet larger = { .n_rows = 20, .n_bytes = 20 * ROW_BYTES };
+
+        assert_non_null(push(queue, 15));
+        assert_int_equal(queue_push(queue, &larger), QUEUE_FULL);
+        assert_false(queue_has_room(queue, 1, 1));
+        queue_done(queue, queue_take_at_once(queue));
+        assert_true(queue_has_room(queue, 20, 1));
+}
+
+static void a_stopped_queue_says_so_and_does_not_wait(void **state) {
+        Queue *queue = *state;
+        bool is_stopping = false;
+
+        queue_stop(queue);
+        assert_null(queue_take(queue, DEADLINE_NS, &is_stopping));
+        assert_true(is_stopping);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        const struct CMUnitTest tests[] = {
+                TEST(sets_are_taken_in_their_order),
+                TEST(a_poke_stays_for_the_next_take_that_waits),
+                TEST(a_full_queue_refuses_sets_unless_it_is_empty),
+                TEST(a_stopped_queue_says_so_and_does_not_wait),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
