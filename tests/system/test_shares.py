@@ -137,9 +137,11 @@ class Queries(harness.TestCase):
         wait_for(lambda: daemon.metrics()['perfd_quota_refused_total{resource="http_connections"}'] > 0, "a refused connection")
         if os.getuid() == 0:
             self.assertEqual(Asker(daemon.port, "/metrics", uid=OTHER_UID).ask().wait(), 200)
-        refused = [asker for asker in idle if select.select([asker], [], [], 0)[0]]
-        self.assertGreater(len(refused), 30)
-        self.assertIn(b"[limits] http_connections = 64", refused[0].socket.recv(4096))
+
+        def refused():
+            return [asker for asker in idle if select.select([asker], [], [], 0)[0]]
+        wait_for(lambda: len(refused()) > 30, "answers to the refused connections")
+        self.assertIn(b"[limits] http_connections = 64", refused()[0].socket.recv(4096))
         for asker in idle:
             asker.socket.close()
         wait_for(lambda: daemon.metrics()['perfd_quota_held{resource="http_connections"}'] <= 1, "the end of the connections")
