@@ -4,7 +4,7 @@
  * pages.
  */
 /* tests: daemon/store/damage/salvage.c daemon/store/damage/damaged_schema.c daemon/store/damage/damaged_file.c
-    daemon/store/damage/damaged_page.c daemon/store/damage/damaged_tree.c */
+    daemon/store/damage/damaged_page.c daemon/store/damage/damaged_tree.c daemon/store/writer_database.c */
 
 #include "store/damage/damaged_schema.h"
 #include "store/damage/salvage.h"
