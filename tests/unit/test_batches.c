@@ -140,15 +140,22 @@ static size_t take_joining(Batches *batches, const RowSet *first, RowSet *later,
         return n;
 }
 
+/* Adds a small set of user 2, which is stored, and a large set of user 1, whose first part is the next batch. */
+static void begin_parts(Batches *batches, RowSet sets[static 2], size_t n_rows) {
+        sets[0] = set_of(2, &whole, 1);
+        sets[1] = set_of(1, &in_parts, n_rows);
+        add(batches, sets, 2, 1);
+        assert_int_equal(take(batches, &sets[0], 1, 1), 1);
+}
+
 static void small_sets_of_others_that_come_during_a_part_join_it(void **state) {
-        RowSet sets[] = { set_of(2, &whole, 1), set_of(1, &in_parts, 3 * PART) };
         RowSet later[] = { set_of(1, &in_parts, 1), set_of(2, &whole, 5), set_of(3, &in_parts, 2), set_of(2, &in_parts, 2 * PART) };
         Batches batches = {};
+        RowSet sets[2];
         RowBatch joining;
 
         (void)state;
-        add(&batches, sets, 2, 1);
-        assert_int_equal(take(&batches, &sets[0], 1, 1), 1);
+        begin_parts(&batches, sets, 3 * PART);
         assert_int_equal(take_joining(&batches, &sets[1], later, N_ELEMENTS(later), &joining), 2);
         assert_ptr_equal(joining.sets, &later[1]);
         assert_int_equal(joining.n_rows, 7);
@@ -160,14 +167,13 @@ static void small_sets_of_others_that_come_during_a_part_join_it(void **state) {
 }
 
 static void rows_on_which_others_may_depend_do_not_join(void **state) {
-        RowSet sets[] = { set_of(2, &whole, 1), set_of(1, &in_parts, 3 * PART) };
         RowSet later[] = { set_of(2, &whole, 1), set_of(1, &whole, 1), set_of(2, &whole, 1) }, of_nobody[] = { set_of(0, &whole, 1) };
         Batches batches = {};
+        RowSet sets[2];
         RowBatch joining;
 
         (void)state;
-        add(&batches, sets, 2, 1);
-        assert_int_equal(take(&batches, &sets[0], 1, 1), 1);
+        begin_parts(&batches, sets, 3 * PART);
         assert_int_equal(take_joining(&batches, &sets[1], later, N_ELEMENTS(later), &joining), 1);
         assert_int_equal(take_joining(&batches, &sets[1], of_nobody, 1, &joining), 0);
         assert_int_equal(take(&batches, &sets[1], PART, 1), 1);
@@ -175,14 +181,13 @@ static void rows_on_which_others_may_depend_do_not_join(void **state) {
 }
 
 static void sets_that_could_not_join_are_the_first_again(void **state) {
-        RowSet sets[] = { set_of(2, &whole, 1), set_of(1, &in_parts, 2 * PART) };
         RowSet later[] = { set_of(2, &whole, 1), set_of(3, &whole, 1), set_of(1, &in_parts, 1) };
         Batches batches = {};
+        RowSet sets[2];
         RowBatch joining;
 
         (void)state;
-        add(&batches, sets, 2, 1);
-        assert_int_equal(take(&batches, &sets[0], 1, 1), 1);
+        begin_parts(&batches, sets, 2 * PART);
         assert_int_equal(take_joining(&batches, &sets[1], later, N_ELEMENTS(later), &joining), 2);
         batches_give_back(&batches, joining.sets);
         assert_int_equal(take(&batches, &later[0], 2, 1), 2);

@@ -239,20 +239,23 @@ static void put_during_part(Store *store) {
         assert_int_equal(store_put(store, pack(LARGE_UID, 1, N_ITEMS, NULL)), 0);
 }
 
+static void assert_next_done(Store *store, uint64_t number, StoreOutcome outcome) {
+        StoreDone done;
+
+        assert_true(wait_done(store, &done, DEADLINE_MS));
+        assert_int_equal(done.cookie.ticket.number, number);
+        assert_int_equal(done.outcome, outcome);
+}
+
 static void a_small_set_that_comes_during_a_part_joins_its_transaction(void **state) {
         Place *place = *state;
         StoreStats before, after;
-        StoreDone done;
 
         share(place->store);
         store_stats(place->store, &before);
         put_during_part(place->store);
-        assert_true(wait_done(place->store, &done, DEADLINE_MS));
-        assert_int_equal(done.cookie.ticket.number, 1000);
-        assert_int_equal(done.outcome, STORE_DONE);
-        assert_true(wait_done(place->store, &done, DEADLINE_MS));
-        assert_int_equal(done.cookie.ticket.number, 1);
-        assert_int_equal(done.outcome, STORE_DONE);
+        assert_next_done(place->store, 1000, STORE_DONE);
+        assert_next_done(place->store, 1, STORE_DONE);
 
         store_stats(place->store, &after);
         assert_int_equal(after.n_commits - before.n_commits, (N_ITEMS + ROWSET_SMALL_ROWS_MAX - 1) / ROWSET_SMALL_ROWS_MAX);
@@ -262,19 +265,14 @@ static void a_small_set_that_comes_during_a_part_joins_its_transaction(void **st
 
 static void a_set_that_joined_a_part_that_fails_is_stored_alone(void **state) {
         Place *place = *state;
-        StoreDone done;
 
         share(place->store);
         atomic_store(&n_syncs_left, 0);
         atomic_store(&n_errors_left, 1);
         atomic_store(&sync_error, EIO);
         put_during_part(place->store);
-        assert_true(wait_done(place->store, &done, DEADLINE_MS));
-        assert_int_equal(done.cookie.ticket.number, 1);
-        assert_int_equal(done.outcome, STORE_FAILED);
-        assert_true(wait_done(place->store, &done, DEADLINE_MS));
-        assert_int_equal(done.cookie.ticket.number, 1000);
-        assert_int_equal(done.outcome, STORE_DONE);
+        assert_next_done(place->store, 1, STORE_FAILED);
+        assert_next_done(place->store, 1000, STORE_DONE);
         assert_int_equal(count_results(place->reader, &(ResultFilter){}), 1 + 2);
         assert_held_as_stored(place);
 }
