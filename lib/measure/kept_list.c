@@ -3,10 +3,11 @@
  * The samples of a job as text
  *
  *   1700000000000 1 20                  begin in ms, observations in each sample, number of samples
- *   1700000001003,1000,1001,…           the times in ms: the first, then the difference to the one before
- *   2500000,-1250,?,…                   a line for each ratio, for each counter since boot, and for each counter of the job
+ *   1700000001003,1000*12,1001,…        the times in ms: the first, then the difference to the one before
+ *   2500000,-1250,?,0*17                a line for each ratio, for each counter since boot, and for each counter of the job
  *
- * '?' is an unknown value; the next difference is to the last known one, at first 0.
+ * '?' is an unknown value; the next difference is to the last known one, at first 0. 0*17 is seventeen times 0: most counters of a
+ * quiet node do not change, and a short text is formatted and compressed sooner.
  */
 #include "measure/kept_list.h"
 
@@ -62,21 +63,44 @@ static bool column_set(KeptSample *sample, size_t column, int64_t v) {
         return column > 0 || v != UNKNOWN;
 }
 
+/* Equal words of a line that follow each other: UNKNOWN or a difference. */
+typedef struct Repeat {
+        int64_t word;
+        size_t n;
+} Repeat;
+
+static void put_repeat(const Repeat *repeat, Buffer *out) {
+        if (repeat->word == UNKNOWN)
+                buffer_putc(out, '?');
+        else
+                buffer_put_i64(out, repeat->word);
+        if (repeat->n > 1) {
+                buffer_putc(out, '*');
+                buffer_put_u64(out, repeat->n);
+        }
+}
+
 static void put_column(const KeptList *list, size_t column, Buffer *out) {
+        Repeat repeat = {};
         int64_t before = 0;
 
         for (size_t i = 0; i < list->n; i++) {
-                int64_t v = column_get(&list->samples[i], column);
+                int64_t v = column_get(&list->samples[i], column), word = v == UNKNOWN ? UNKNOWN : v - before;
 
-                if (i > 0)
-                        buffer_putc(out, ',');
-                if (v == UNKNOWN) {
-                        buffer_putc(out, '?');
+                if (v != UNKNOWN)
+                        before = v;
+                if (i > 0 && word == repeat.word) {
+                        repeat.n++;
                         continue;
                 }
-                buffer_put_i64(out, v - before);
-                before = v;
+                if (i > 0) {
+                        put_repeat(&repeat, out);
+                        buffer_putc(out, ',');
+                }
+                repeat = (Repeat){ word, 1 };
         }
+        if (list->n > 0)
+                put_repeat(&repeat, out);
         buffer_putc(out, '\n');
 }
 
@@ -92,53 +116,80 @@ void kept_list_format(const KeptList *list, Buffer *out) {
                 put_column(list, column, out);
 }
 
-/* Reads a number that ends at `end`, and moves behind it. */
-static bool take_number(const char **text, char end, int64_t *ret) {
+static bool take_char(const char **text, char c) {
+        if (**text != c)
+                return false;
+        (*text)++;
+        return true;
+}
+
+/* Reads a number, and moves behind it. */
+static bool take_number(const char **text, int64_t *ret) {
         char *rest;
 
         if (**text != '-' && (**text < '0' || **text > '9'))
                 return false;
         errno = 0;
         *ret = strtoll(*text, &rest, 10);
-        if (errno != 0 || rest == *text || *rest != end)
+        if (errno != 0 || rest == *text)
                 return false;
-        *text = rest + 1;
+        *text = rest;
         return true;
 }
 
+static bool take_repeat(const char **text, size_t n_max, Repeat *ret) {
+        int64_t n = 1;
+
+        if (take_char(text, '?'))
+                ret->word = UNKNOWN;
+        else if (!take_number(text, &ret->word) || ret->word == UNKNOWN)
+                return false;
+        if (take_char(text, '*') && !take_number(text, &n))
+                return false;
+        ret->n = (size_t)n;
+        return n >= 1 && ret->n <= n_max;
+}
+
 static bool read_column(const char **text, size_t column, KeptList *list) {
-        int64_t v = 0, difference;
+        int64_t v = 0;
 
-        for (size_t i = 0; i < list->n; i++) {
-                char end = i + 1 < list->n ? ',' : '\n';
+        for (size_t i = 0; i < list->n;) {
+                Repeat repeat;
 
-                if ((*text)[0] == '?' && (*text)[1] == end) {
-                        *text += 2;
-                        if (!column_set(&list->samples[i], column, UNKNOWN))
+                if (!take_repeat(text, list->n - i, &repeat))
+                        return false;
+                for (; repeat.n > 0; repeat.n--, i++) {
+                        bool is_known = repeat.word != UNKNOWN;
+
+                        if (is_known && __builtin_add_overflow(v, repeat.word, &v))
                                 return false;
-                        continue;
+                        if (!column_set(&list->samples[i], column, is_known ? v : UNKNOWN))
+                                return false;
                 }
-                if (!take_number(text, end, &difference) || __builtin_add_overflow(v, difference, &v) ||
-                    !column_set(&list->samples[i], column, v))
+                if (!take_char(text, i < list->n ? ',' : '\n'))
                         return false;
         }
         return true;
 }
 
-int kept_list_parse(const char *text, KeptList *ret) {
+static bool read_head(const char **text, KeptList *ret) {
         int64_t begin_ms, n_merged, n;
+
+        if (!take_number(text, &begin_ms) || !take_char(text, ' ') || !take_number(text, &n_merged) || !take_char(text, ' ') ||
+            !take_number(text, &n) || !take_char(text, '\n') || begin_ms < 0 || n_merged < 1 || n < 1 || n > KEPT_LIST_MAX)
+                return false;
+
+        *ret = (KeptList){ .begin_realtime_ms = (uint64_t)begin_ms, .n_merged = (uint64_t)n_merged, .n = (size_t)n };
+        return true;
+}
+
+int kept_list_parse(const char *text, KeptList *ret) {
         KeptList list;
 
-        if (!take_number(&text, ' ', &begin_ms) || !take_number(&text, ' ', &n_merged) || !take_number(&text, '\n', &n) || begin_ms < 0 ||
-            n_merged < 1 || n < 1 || n > KEPT_LIST_MAX)
+        if (!read_head(&text, &list))
                 return PARSE_MALFORMED;
 
-        list = (KeptList){
-                .begin_realtime_ms = (uint64_t)begin_ms,
-                .n_merged = (uint64_t)n_merged,
-                .n = (size_t)n,
-                .samples = calloc((size_t)n, sizeof(*list.samples)),
-        };
+        list.samples = calloc(list.n, sizeof(*list.samples));
         if (!list.samples)
                 return -ENOMEM;
 

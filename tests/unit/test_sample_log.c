@@ -161,6 +161,40 @@ static void a_text_restores_each_sample(void **state) {
         assert_string_equal(again.text, text.text);
 }
 
+/* Parses the text of two samples whose first ratio is `words`. */
+static int parse_ratio(const char *words, KeptList *ret) {
+        scoped(buffer_deinit) Buffer text = {};
+
+        buffer_printf(&text, "1700 1 2\n5*2\n%s\n", words);
+        for (size_t i = 1; i < N_KEPT_RATIOS; i++)
+                buffer_puts(&text, "?*2\n");
+        for (size_t i = 0; i < 2 * N_PERFPY_COUNTERS; i++)
+                buffer_puts(&text, "7,0\n");
+        return kept_list_parse(text.text, ret);
+}
+
+static void equal_differences_are_written_once(void **state) {
+        static const char *const wrong[] = { "5", "5*3", "5*0,5,5", "5*-1", "5*", "5*1", "5*2,", "5,5*2", "?*3", "*2", "5*2*1",
+                                             "-9223372036854775808*2" };
+        KeptList list;
+
+        (void)state;
+        assert_int_equal(parse_ratio("5*2", &list), 0);
+        assert_int_equal(list.samples[1].end_realtime_ms, 10);
+        assert_int_equal(list.samples[0].ratios[0], 5);
+        assert_int_equal(list.samples[1].ratios[0], 10);
+        assert_int_equal(list.samples[1].ratios[1], KEPT_RATIO_UNKNOWN);
+        assert_int_equal(list.samples[1].counted_bytes[N_PERFPY_COUNTERS - 1], 7);
+
+        scoped(buffer_deinit) Buffer text = {};
+
+        kept_list_format(&list, &text);
+        kept_list_deinit(&list);
+        assert_non_null(strstr(text.text, "1700 1 2\n5*2\n5*2\n?*2\n"));
+        for (size_t i = 0; i < N_ELEMENTS(wrong); i++)
+                assert_int_equal(parse_ratio(wrong[i], &list), PARSE_MALFORMED);
+}
+
 static void a_damaged_text_is_refused(void **state) {
         scoped(sample_log_deinit) SampleLog log = {};
         scoped(kept_list_deinit) KeptList list = {};
@@ -217,6 +251,7 @@ int main(void) {
                 cmocka_unit_test(merged_samples_keep_the_mean_and_the_maxima_of_the_job_alone),
                 cmocka_unit_test(a_copy_follows_and_begins_anew),
                 cmocka_unit_test(a_text_restores_each_sample),
+                cmocka_unit_test(equal_differences_are_written_once),
                 cmocka_unit_test(a_damaged_text_is_refused),
                 cmocka_unit_test(perf_py_rounds_and_counts_since_boot),
         };
