@@ -9,25 +9,34 @@ static double transform(const Scale *scale, double v) {
         return scale->is_logarithmic ? log1p(v) : v;
 }
 
-int scale_step(const Scale *scale, double v) {
-        double lo = transform(scale, scale->lo), hi = transform(scale, scale->hi), at;
+void scale_init(Scale *scale, bool is_logarithmic, double lo, double hi, unsigned levels) {
+        assert(0 <= lo && lo <= hi);
+        assert(levels >= 2);
 
-        if (!(hi > lo))
-                return 0;
+        *scale = (Scale){ .is_logarithmic = is_logarithmic, .lo = lo, .hi = hi, .levels = levels };
+        scale->begin = transform(scale, lo);
+        scale->length = transform(scale, hi) - scale->begin;
+}
+
+int scale_step(const Scale *scale, double v) {
+        double at;
 
         assert(scale->levels >= 2);
+        if (!(scale->length > 0))
+                return 0;
+
         /* The limits are rounded when printed, so a value can be slightly outside. */
-        at = (transform(scale, v) - lo) / (hi - lo) * (scale->levels - 1);
+        at = (transform(scale, v) - scale->begin) / scale->length * (scale->levels - 1);
         return (int)lrint(fmin(fmax(at, 0), scale->levels - 1));
 }
 
 float scale_value(const Scale *scale, int step) {
-        double lo = transform(scale, scale->lo), hi = transform(scale, scale->hi), v;
+        double v;
 
         if (step == 0)
                 return (float)scale->lo;
 
-        v = lo + (hi - lo) * step / (scale->levels - 1);
+        v = scale->begin + scale->length * step / (scale->levels - 1);
         return (float)(scale->is_logarithmic ? expm1(v) : v);
 }
 

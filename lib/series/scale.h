@@ -16,8 +16,12 @@ typedef struct Scale {
         bool is_logarithmic;
         double lo, hi;              /* 0 ≤ lo ≤ hi */
         unsigned levels;            /* number of steps, at least 2 */
+        double begin, length;       /* of the range on the axis, which is linear or logarithmic */
         unsigned about[DIGITS_BASE]; /* distance that each digit represents; set by scale_fill_about() */
 } Scale;
+
+/* 0 ≤ lo ≤ hi; levels is at least 2. */
+void scale_init(Scale *scale, bool is_logarithmic, double lo, double hi, unsigned levels);
 
 /* Return the step nearest to a value, and the value of a step. */
 int scale_step(const Scale *scale, double v);

@@ -126,12 +126,14 @@ typedef struct Steps {
 static double with_six_digits(double v) {
         char text[32];
 
+        if (v == 0)
+                return 0;
         (void)snprintf(text, sizeof(text), "%.6g", v);
         return strtod(text, NULL);
 }
 
-static Scale scale_of(const Timeline *timeline, Series series, unsigned levels) {
-        Scale scale = { .is_logarithmic = !series_is_ratio(series), .levels = levels };
+static void set_scale(const Timeline *timeline, Series series, unsigned levels, Scale *ret) {
+        double lo = 0, hi = 0;
         bool has = false;
 
         for (size_t i = 0; i < timeline->n; i++) {
@@ -139,21 +141,23 @@ static Scale scale_of(const Timeline *timeline, Series series, unsigned levels) 
 
                 if (timeline->points[i].observed_ns == 0 || isnan(v->mean))
                         continue;
-                scale.lo = has ? fmin(scale.lo, v->min) : v->min;
-                scale.hi = has ? fmax(scale.hi, v->max) : v->max;
+                lo = has ? fmin(lo, v->min) : v->min;
+                hi = has ? fmax(hi, v->max) : v->max;
                 has = true;
         }
 
-        scale.lo = with_six_digits(fmax(scale.lo, 0));
-        scale.hi = with_six_digits(fmax(scale.hi, scale.lo));
-        return scale;
+        lo = with_six_digits(fmax(lo, 0));
+        scale_init(ret, !series_is_ratio(series), lo, with_six_digits(fmax(hi, lo)), levels);
 }
 
 static Steps steps_of(const Scale *scale, const TimelineValue *value) {
+        int mean = scale_step(scale, value->mean);
+
+        /* Most points are those of one sample, or of equal samples. */
         return (Steps){
-                .mean = scale_step(scale, value->mean),
-                .min = scale_step(scale, value->min),
-                .max = scale_step(scale, value->max),
+                .mean = mean,
+                .min = value->min == value->mean ? mean : scale_step(scale, value->min),
+                .max = value->max == value->mean ? mean : scale_step(scale, value->max),
         };
 }
 
@@ -241,9 +245,10 @@ static void put_codes(const Timeline *timeline, Series series, const Coding *cod
 
 /* Returns 0 or -ENOMEM. */
 static int write_series(const Timeline *timeline, Series series, size_t precision, SeriesText *ret) {
-        Coding coding = { .scale = scale_of(timeline, series, precisions[precision].levels) };
         scoped(buffer_deinit) Buffer codes = {};
+        Coding coding = {};
 
+        set_scale(timeline, series, precisions[precision].levels, &coding.scale);
         record_deinit(&series_record, ret);
         *ret = (SeriesText){ .lo = coding.scale.lo };
         if (is_constant(timeline, series, &coding.scale))
@@ -491,10 +496,7 @@ static Detail detail_of(const SeriesText *text) {
 }
 
 static int read_series(const SeriesText *text, Series series, Timeline *timeline) {
-        Coding coding = {
-                .scale = { .is_logarithmic = !series_is_ratio(series), .lo = text->lo, .hi = text->hi, .levels = text->levels },
-                .detail = detail_of(text),
-        };
+        Coding coding = { .detail = detail_of(text) };
         DigitReader reader;
 
         if (text->lo < 0 || text->lo > VALUE_MAX)
@@ -507,6 +509,7 @@ static int read_series(const SeriesText *text, Series series, Timeline *timeline
         if (text->levels < 2 || text->levels > LEVELS_MAX || text->hi < text->lo || text->hi > VALUE_MAX)
                 return PARSE_MALFORMED;
 
+        scale_init(&coding.scale, !series_is_ratio(series), text->lo, text->hi, text->levels);
         if (coding.detail == DETAIL_ABOUT)
                 scale_fill_about(&coding.scale);
         reader = (DigitReader){ text->codes[coding.detail], strchr(text->codes[coding.detail], '\0') };

@@ -86,10 +86,11 @@ static void an_invalid_number_is_refused(void **state) {
 }
 
 static void a_step_is_within_half_a_step_of_its_value(void **state) {
-        const Scale linear = { .lo = 0.25, .hi = 0.75, .levels = 1001 };
-        const Scale logarithmic = { .is_logarithmic = true, .lo = 0, .hi = 1e9, .levels = 1000 };
+        Scale linear, logarithmic;
 
         (void)state;
+        scale_init(&linear, false, 0.25, 0.75, 1001);
+        scale_init(&logarithmic, true, 0, 1e9, 1000);
         for (unsigned i = 0; i <= 100; i++) {
                 double share = 0.25 + i * 0.005, rate = pow(10, i * 0.09);
 
@@ -102,9 +103,10 @@ static void a_step_is_within_half_a_step_of_its_value(void **state) {
 }
 
 static void a_distance_in_one_digit_is_exact_when_small_and_near_when_not(void **state) {
-        Scale scale = { .lo = 0, .hi = 1, .levels = 1000 };
+        Scale scale;
 
         (void)state;
+        scale_init(&scale, false, 0, 1, 1000);
         scale_fill_about(&scale);
         for (unsigned distance = 0; distance < 1000; distance++) {
                 double got = scale.about[scale_about(&scale, distance)];
