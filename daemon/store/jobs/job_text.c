@@ -71,10 +71,14 @@ static const LayoutTable tables[N_LAYOUT_KINDS] = {
 void job_text_write_layout(LayoutKind kind, Buffer *out) {
         const LayoutTable *table = &tables[kind];
 
-        for (size_t i = 0; i < table->n; i++)
-                buffer_printf(out, "%s%s", i > 0 ? " " : "", table->info[i].key);
-        for (size_t i = 0; i < table->n_compat; i++)
-                buffer_printf(out, " " COMPAT_PREFIX "%s", table->info[i].key);
+        for (size_t i = 0; i < table->n; i++) {
+                buffer_puts(out, i > 0 ? " " : "");
+                buffer_puts(out, table->info[i].key);
+        }
+        for (size_t i = 0; i < table->n_compat; i++) {
+                buffer_puts(out, " " COMPAT_PREFIX);
+                buffer_puts(out, table->info[i].key);
+        }
 }
 
 /* No number contains a capital letter, so that words need no separator. strtod() would read E and X as a part of the number. */
