@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/hash.h"
+#include "util/hash.h"
 
 #define CONFIG_FILES_MAX 64U /* files with a hash of their own; further files share the last one */
 #define CONFIG_PATH_MAX 256

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "base/hash.h"
+#include "util/hash.h"
 
 #define N_SLOTS 2U
 #define SLOT_BYTES_MIN 8192U
@@ -172,16 +172,21 @@ static bool has_traces(const KeptText *kept) {
         return kept->is_damaged;
 }
 
-int kept_text_read(const KeptText *kept, char **ret) {
+int kept_text_read(const KeptText *kept, char **ret, size_t *ret_n) {
         const Slot *slot = slot_at(&kept->mapping, kept->latest);
         char *text;
 
         if (kept->sequence == 0)
                 return has_traces(kept) ? KEPT_TEXT_DAMAGED : KEPT_TEXT_NONE;
 
-        text = strndup(slot->text, slot->n);
+        text = malloc(slot->n + 1);
         if (!text)
                 return -ENOMEM;
+
+        memcpy(text, slot->text, slot->n);
+        text[slot->n] = '\0';
+        if (ret_n)
+                *ret_n = slot->n;
         *ret = text;
         return 0;
 }

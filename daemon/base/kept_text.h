@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Kept text: a text in a file that survives the end of the process, even by SIGKILL
+ * Kept text: a text or other bytes in a file that survives the end of the process, even by SIGKILL
  *
  * The file is mapped, and has two slots. A text replaces the older of the two, so that a process that is killed while it writes
  * leaves the other one. Each slot has a sequence number and a checksum. Nothing is synced: the kernel has the text as soon as it is
@@ -28,14 +28,14 @@ KeptText *kept_text_free(KeptText *kept);
 DEFINE_SCOPED(KeptText, kept_text_free);
 
 /*
- * Copies the latest text; caller frees *ret. 0; KEPT_TEXT_NONE: nothing has been written; KEPT_TEXT_DAMAGED: no slot has a text as it
- * was written; -ENOMEM.
+ * Copies the latest text, followed by a NUL; caller frees *ret. ret_n: set to the size without the NUL; may be NULL. 0; KEPT_TEXT_NONE:
+ * nothing has been written; KEPT_TEXT_DAMAGED: no slot has a text as it was written; -ENOMEM.
  */
 enum {
         KEPT_TEXT_NONE = 1,
         KEPT_TEXT_DAMAGED,
 };
-int kept_text_read(const KeptText *kept, char **ret);
+int kept_text_read(const KeptText *kept, char **ret, size_t *ret_n);
 
 /*
  * Replaces the text, without waiting for a disk. A text that does not fit replaces the file by a larger one. 0, -EFBIG, or another

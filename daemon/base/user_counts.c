@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stddef.h>
 
-#include "base/hash.h"
+#include "util/hash.h"
 #include "util/scoped.h"
 
 /* Returns the place of a user, or the free place for it. */

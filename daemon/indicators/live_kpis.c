@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "util/hash.h"
 #include "base/user_counts.h"
 #include "document/expression.h"
 #include "util/array.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "util/hash.h"
 #include "base/user_counts.h"
 #include "util/buffer.h"
 #include "util/scoped.h"

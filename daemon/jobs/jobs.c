@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "util/hash.h"
 
 #define N_BUCKETS 1024U
 

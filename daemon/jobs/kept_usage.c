@@ -27,7 +27,7 @@ static int read_former(KeptUsage *kept) {
         size_t n = strlen(kept->boot_id);
         int r;
 
-        r = kept_text_read(kept->kept, &text);
+        r = kept_text_read(kept->kept, &text, NULL);
         if (r != 0)
                 return r < 0 ? r : 0;
         if (strncmp(text, kept->boot_id, n) == 0 && strncmp(text + n, columns, sizeof(columns) - 1) == 0)

@@ -112,7 +112,7 @@ int user_totals_open(UserTotals *totals, const char *path, const char *boot_id) 
         (void)snprintf(totals->boot_id, sizeof(totals->boot_id), "%s", boot_id);
         r = kept_text_open(&totals->kept, path);
         if (r == 0)
-                r = kept_text_read(totals->kept, &text);
+                r = kept_text_read(totals->kept, &text, NULL);
         if (r != 0)
                 return r < 0 ? r : 0;
         return restore(totals, text, false, &totals->is_restored);

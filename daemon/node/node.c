@@ -45,7 +45,7 @@ void node_deinit(Node *node) {
         sample_deinit(&node->sample);
         sample_deinit(&node->cpus);
         kept_text_free(node->account.kept);
-        buffer_deinit(&node->account.text);
+        buffer_deinit(&node->account.image);
         *node = (Node){};
 }
 
@@ -68,19 +68,20 @@ int node_open_account(Node *node, const char *path) {
 
 int node_restore_account(Node *node) {
         scoped(meter_freep) Meter *meter = NULL;
-        scoped(freep) char *text = NULL;
+        scoped(freep) char *image = NULL;
+        size_t n = 0;
         int r;
 
         assert(node->cost.n_samples == 0);
         if (!node->account.kept)
                 return NODE_ACCOUNT_NONE;
-        r = kept_text_read(node->account.kept, &text);
+        r = kept_text_read(node->account.kept, &image, &n);
         if (r != 0)
                 return r < 0 ? r : r == KEPT_TEXT_DAMAGED ? NODE_ACCOUNT_DAMAGED : NODE_ACCOUNT_NONE;
 
         r = meter_new(&meter, node->config.interval_ns);
         if (r == 0)
-                r = meter_restore(meter, text, node->boot_id);
+                r = meter_restore_image(meter, image, n, node->boot_id);
         if (r != 0)
                 return r < 0 ? r : r == METER_MALFORMED ? NODE_ACCOUNT_DAMAGED : NODE_ACCOUNT_NONE;
         if (meter_totals(meter)->boottime_ns < meter_totals(node->meter)->boottime_ns)
@@ -91,15 +92,15 @@ int node_restore_account(Node *node) {
         return 0;
 }
 
-/* Without room for the text, the account is that of the last checkpoint of the store. */
+/* Without room for the image, the account is that of the last checkpoint of the store. */
 static void keep_account(Node *node) {
         NodeAccount *account = &node->account;
 
         if (!account->kept)
                 return;
-        buffer_clear(&account->text);
-        meter_put(node->meter, node->boot_id, &account->text);
-        if (buffer_error(&account->text) < 0 || kept_text_put(account->kept, account->text.text, account->text.n) < 0)
+        buffer_clear(&account->image);
+        meter_put_image(node->meter, node->boot_id, &account->image);
+        if (buffer_error(&account->image) < 0 || kept_text_put(account->kept, account->image.text, account->image.n) < 0)
                 account->kept = kept_text_free(account->kept);
 }
 

@@ -36,7 +36,7 @@ typedef struct NodeCost {
 /* The meter as of the latest sample, in a file that outlives perfd. */
 typedef struct NodeAccount {
         KeptText *kept; /* owned; NULL: there is no directory for the file, or it failed */
-        Buffer text;
+        Buffer image; /* the last one, whose memory is used again */
 } NodeAccount;
 
 typedef struct Node {

@@ -11,6 +11,7 @@
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/record.h"
+#include "util/record_image.h"
 
 #define GAP_INTERVALS 3
 #define CLOCK_STEP_NS NS_PER_S
@@ -43,7 +44,35 @@ struct Meter {
         MeterEvents events;
         Base base;
         CpuLevels levels; /* since the base */
+        RecordImage image; /* of checkpoints */
 };
+
+/* --- checkpoint --------------------------------------------------------------------------------- */
+
+typedef struct Checkpoint {
+        char boot_id[64];
+        uint64_t base_ns;
+        MeterEvents events;
+        Account account; /* owned after parsing */
+} Checkpoint;
+
+static const RecordField fields[] = {
+        RECORD_TEXT_OF(Checkpoint, boot_id),
+        RECORD_VALUE(Checkpoint, base_ns),
+        RECORD_VALUE_AS("n_counter_resets", Checkpoint, events.n_counter_resets),
+        RECORD_VALUE_AS("n_cpu_changes", Checkpoint, events.n_cpu_changes),
+        RECORD_VALUE_AS("n_gaps", Checkpoint, events.n_gaps),
+        RECORD_VALUE_AS("n_clock_steps", Checkpoint, events.n_clock_steps),
+        RECORD_STRUCT(Checkpoint, account, &account_record),
+};
+
+static const Record checkpoint_record = RECORD(Checkpoint, fields);
+
+static void checkpoint_deinit(Checkpoint *checkpoint) {
+        account_deinit(&checkpoint->account);
+}
+
+/* --- life --------------------------------------------------------------------------------------- */
 
 int meter_new(Meter **ret, uint64_t interval_ns) {
         Meter *meter = calloc(1, sizeof(*meter));
@@ -52,6 +81,7 @@ int meter_new(Meter **ret, uint64_t interval_ns) {
                 return -ENOMEM;
 
         meter->interval_ns = interval_ns;
+        record_image_init(&meter->image, &checkpoint_record);
         *ret = meter;
         return 0;
 }
@@ -354,51 +384,33 @@ int meter_advance(Meter *meter, const Sample *sample, Observation *ret_observati
         return advance_started(meter, sample, gap, ret_observation);
 }
 
-/* --- checkpoints ------------------------------------------------------------------------------ */
+/* --- save and restore ------------------------------------------------------------------------- */
 
 #define TIME_MAX_NS (UINT64_C(1) << 62) /* the year 2116 */
 
-typedef struct Checkpoint {
-        char boot_id[64];
-        uint64_t base_ns;
-        MeterEvents events;
-        Account account; /* owned after parsing */
-} Checkpoint;
-
-static const RecordField fields[] = {
-        RECORD_TEXT_OF(Checkpoint, boot_id),
-        RECORD_VALUE(Checkpoint, base_ns),
-        RECORD_VALUE_AS("n_counter_resets", Checkpoint, events.n_counter_resets),
-        RECORD_VALUE_AS("n_cpu_changes", Checkpoint, events.n_cpu_changes),
-        RECORD_VALUE_AS("n_gaps", Checkpoint, events.n_gaps),
-        RECORD_VALUE_AS("n_clock_steps", Checkpoint, events.n_clock_steps),
-        RECORD_STRUCT(Checkpoint, account, &account_record),
-};
-
-static const Record checkpoint_record = RECORD(Checkpoint, fields);
-
-void meter_put(const Meter *meter, const char *boot_id, Buffer *out) {
-        Checkpoint checkpoint = {
+/* The checkpoint borrows the devices of the meter. */
+static void make_checkpoint(const Meter *meter, const char *boot_id, Checkpoint *ret) {
+        *ret = (Checkpoint){
                 .base_ns = meter->base.boottime_ns,
                 .events = meter->events,
-                .account = meter->account, /* borrowed */
+                .account = meter->account,
         };
-
-        assert(strlen(boot_id) < sizeof(checkpoint.boot_id));
-        memcpy(checkpoint.boot_id, boot_id, strlen(boot_id) + 1);
-        record_put(&checkpoint_record, &checkpoint, out);
+        assert(strlen(boot_id) < sizeof(ret->boot_id));
+        memcpy(ret->boot_id, boot_id, strlen(boot_id) + 1);
 }
 
 int meter_save(const Meter *meter, const char *boot_id, char **ret) {
-        scoped(buffer_deinit) Buffer out = {};
+        Checkpoint checkpoint;
 
-        meter_put(meter, boot_id, &out);
-        *ret = buffer_take(&out);
-        return *ret ? 0 : -ENOMEM;
+        make_checkpoint(meter, boot_id, &checkpoint);
+        return record_format(&checkpoint_record, &checkpoint, ret);
 }
 
-static void checkpoint_deinit(Checkpoint *checkpoint) {
-        account_deinit(&checkpoint->account);
+void meter_put_image(const Meter *meter, const char *boot_id, Buffer *out) {
+        Checkpoint checkpoint;
+
+        make_checkpoint(meter, boot_id, &checkpoint);
+        record_image_put(&meter->image, &checkpoint, out);
 }
 
 static bool has_names(const DeviceTable *table) {
@@ -416,36 +428,51 @@ static bool is_sane(const Checkpoint *checkpoint) {
                totals->realtime_ns <= TIME_MAX_NS && has_names(&checkpoint->account.disks) && has_names(&checkpoint->account.nets);
 }
 
-int meter_restore(Meter *meter, const char *text, const char *boot_id) {
-        scoped(checkpoint_deinit) Checkpoint checkpoint = {};
-        bool same_boot;
-        int r;
+/* Takes the devices of the checkpoint. */
+static int resume(Meter *meter, Checkpoint *checkpoint, const char *boot_id) {
+        bool same_boot = boot_id[0] && strcmp(checkpoint->boot_id, boot_id) == 0;
 
-        r = record_parse(&checkpoint_record, text, &checkpoint);
-        if (r < 0)
-                return r;
-        if (r > 0 || !is_sane(&checkpoint))
+        if (!is_sane(checkpoint))
                 return METER_MALFORMED;
 
-        same_boot = boot_id[0] && strcmp(checkpoint.boot_id, boot_id) == 0;
         if (!same_boot) {
                 /* the counters belong to the previous boot */
-                Totals totals = checkpoint.account.totals;
+                Totals totals = checkpoint->account.totals;
 
-                account_deinit(&checkpoint.account);
-                checkpoint.account.totals = totals;
+                account_deinit(&checkpoint->account);
+                checkpoint->account.totals = totals;
         }
 
         account_deinit(&meter->account);
-        meter->account = checkpoint.account;
-        meter->account.n_counter_resets = checkpoint.events.n_counter_resets;
-        checkpoint.account = (Account){};
+        meter->account = checkpoint->account;
+        meter->account.n_counter_resets = checkpoint->events.n_counter_resets;
+        checkpoint->account = (Account){};
 
-        meter->events = checkpoint.events;
+        meter->events = checkpoint->events;
         meter->is_started = same_boot && meter->account.totals.boottime_ns > 0;
         meter->is_resumed = meter->is_started;
-        meter->base.boottime_ns = checkpoint.base_ns;
+        meter->base.boottime_ns = checkpoint->base_ns;
         meter->base.have = 0;
         meter->base.n_cpus = 0;
         return same_boot ? 0 : METER_OTHER_BOOT;
+}
+
+int meter_restore(Meter *meter, const char *text, const char *boot_id) {
+        scoped(checkpoint_deinit) Checkpoint checkpoint = {};
+        int r;
+
+        r = record_parse(&checkpoint_record, text, &checkpoint);
+        if (r != 0)
+                return r < 0 ? r : METER_MALFORMED;
+        return resume(meter, &checkpoint, boot_id);
+}
+
+int meter_restore_image(Meter *meter, const char *bytes, size_t n, const char *boot_id) {
+        scoped(checkpoint_deinit) Checkpoint checkpoint = {};
+        int r;
+
+        r = record_image_parse(&meter->image, bytes, n, &checkpoint);
+        if (r != 0)
+                return r < 0 ? r : r == RECORD_IMAGE_OTHER ? METER_OTHER_PROGRAM : METER_MALFORMED;
+        return resume(meter, &checkpoint, boot_id);
 }

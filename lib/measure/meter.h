@@ -85,10 +85,16 @@ CpuTimes meter_cpu_times(const Meter *meter);
  * grow. Malformed text leaves the meter unchanged. Caller frees *ret.
  */
 int meter_save(const Meter *meter, const char *boot_id, char **ret);
-/* As meter_save(), appended to a buffer. */
-void meter_put(const Meter *meter, const char *boot_id, Buffer *out);
 enum {
         METER_OTHER_BOOT = 1, /* totals were restored, counters of the kernel restarted */
         METER_MALFORMED,
+        METER_OTHER_PROGRAM,
 };
 int meter_restore(Meter *meter, const char *text, const char *boot_id);
+
+/*
+ * As meter_save() and meter_restore(), as an image (record_image.h): cheap enough for each sample. METER_OTHER_PROGRAM: the image is of a
+ * program with another layout, and the meter is unchanged.
+ */
+void meter_put_image(const Meter *meter, const char *boot_id, Buffer *out);
+int meter_restore_image(Meter *meter, const char *bytes, size_t n, const char *boot_id);

@@ -40,6 +40,24 @@ static inline uint64_t total(const Bench *bench, Total t) {
         return meter_totals(bench->meter)->value[t];
 }
 
+/* Restores a meter from the image of another, and checks that it is the same as the one restored from the text. */
+static inline void check_image(const Meter *from, const Meter *restored, const char *boot_id, const char *boot_id_now, int outcome) {
+        Meter *meter = NULL;
+        Buffer image = {};
+        char *a = NULL, *b = NULL;
+
+        meter_put_image(from, boot_id, &image);
+        assert_int_equal(meter_new(&meter, SECOND), 0);
+        assert_int_equal(meter_restore_image(meter, image.text, image.n, boot_id_now), outcome);
+        assert_int_equal(meter_save(restored, boot_id, &a), 0);
+        assert_int_equal(meter_save(meter, boot_id, &b), 0);
+        assert_string_equal(a, b);
+        free(a);
+        free(b);
+        buffer_deinit(&image);
+        meter_free(meter);
+}
+
 /* Replaces the meter by a new one restored from its checkpoint. */
 static inline int restart(Bench *b, const char *boot_id, const char *boot_id_now) {
         Meter *meter = NULL;
@@ -49,6 +67,7 @@ static inline int restart(Bench *b, const char *boot_id, const char *boot_id_now
         assert_int_equal(meter_save(b->meter, boot_id, &text), 0);
         assert_int_equal(meter_new(&meter, SECOND), 0);
         r = meter_restore(meter, text, boot_id_now);
+        check_image(b->meter, meter, boot_id, boot_id_now, r);
         meter_free(b->meter);
         b->meter = meter;
         free(text);

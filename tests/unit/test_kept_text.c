@@ -58,14 +58,14 @@ static void reopen(Fixture *f) {
 static void assert_text(Fixture *f, const char *expected) {
         char *text = NULL;
 
-        assert_int_equal(kept_text_read(f->kept, &text), 0);
+        assert_int_equal(kept_text_read(f->kept, &text, NULL), 0);
         assert_string_equal(text, expected);
         free(text);
 }
 
 static int outcome(Fixture *f) {
         char *text = NULL;
-        int r = kept_text_read(f->kept, &text);
+        int r = kept_text_read(f->kept, &text, NULL);
 
         free(text);
         return r;
@@ -221,7 +221,7 @@ static void a_text_survives_a_kill(void **state) {
                 close(pipes[0]);
 
                 assert_int_equal(kept_text_open(&f->kept, f->path), 0);
-                assert_int_equal(kept_text_read(f->kept, &text), 0);
+                assert_int_equal(kept_text_read(f->kept, &text, NULL), 0);
                 assert_int_equal(sscanf(text, "%u ", &found), 1);
                 assert_true(found >= known && found <= known + 1);
                 free(text);

@@ -206,6 +206,24 @@ static void a_truncated_checkpoint_is_invalid(void **state) {
         bench_end(&b);
 }
 
+static void an_invalid_image_leaves_the_meter_unchanged(void **state) {
+        Bench b;
+        Totals before;
+        Buffer image = {};
+
+        (void)state;
+        fill_and_run(&b);
+        before = *meter_totals(b.meter);
+        meter_put_image(b.meter, BOOT, &image);
+        for (size_t n = 0; n < image.n; n++)
+                assert_int_equal(meter_restore_image(b.meter, image.text, n, BOOT), METER_MALFORMED);
+        image.text[0] ^= 1; /* of the fingerprint */
+        assert_int_equal(meter_restore_image(b.meter, image.text, image.n, BOOT), METER_OTHER_PROGRAM);
+        assert_memory_equal(meter_totals(b.meter), &before, sizeof(before));
+        buffer_deinit(&image);
+        bench_end(&b);
+}
+
 /* --- totals --------------------------------------------------------------------------------- */
 
 static void totals_of_any_size_go_through_text(void **state) {
@@ -237,6 +255,7 @@ int main(void) {
                 cmocka_unit_test(a_checkpoint_of_a_later_version_is_read),
                 cmocka_unit_test(an_invalid_checkpoint_leaves_the_meter_unchanged),
                 cmocka_unit_test(a_truncated_checkpoint_is_invalid),
+                cmocka_unit_test(an_invalid_image_leaves_the_meter_unchanged),
                 cmocka_unit_test(totals_of_any_size_go_through_text),
         };
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "util/hash.h"
 
 static struct FinderBucket *bucket_of_name(const FinderTree *tree, const FinderNode *parent, const char *name) {
         uint64_t hash = hash_text(HASH_BEGIN ^ (uintptr_t)parent, name);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "util/hash.h"
 #include "document/indicator.h"
 #include "store/retention/holders.h"
 

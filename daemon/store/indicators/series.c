@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "util/hash.h"
 #include "request/request.h"
 #include "util/json_text.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "util/hash.h"
 #include "stack/stack.h"
 #include "store/read/read_connection.h"
 
