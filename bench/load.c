@@ -24,11 +24,11 @@
 #include <sys/un.h>
 
 #include "client/wire/codec.h"
-#include "document/value_parse.h"
 #include "proto/frame.h"
 #include "util/clock.h"
 #include "util/parse.h"
 #include "util/scoped.h"
+#include "value/value_parse.h"
 
 #define CONNECTIONS_MAX 1024U
 #define WINDOW_MAX 1024U

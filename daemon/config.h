@@ -15,7 +15,7 @@
 #include "http/http.h"
 #include "indicators/models.h"
 #include "ingest/ingest.h"
-#include "jobs/jobs.h"
+#include "jobs/table/jobs.h"
 #include "node/node.h"
 #include "sample/detection/finder_rules.h"
 #include "shares/shares.h"

@@ -9,10 +9,10 @@
 #include <string.h>
 #include <strings.h>
 
-#include "document/value_parse.h"
 #include "util/arena.h"
 #include "util/array.h"
 #include "util/parse.h"
+#include "value/value_parse.h"
 
 void series_input_deinit(SeriesInput *input) {
         for (size_t i = 0; i < input->n; i++)

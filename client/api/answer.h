@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "client/cli/text.h"
-#include "document/value.h"
+#include "value/value.h"
 
 /* Returns NAN if the member is missing or not a number: the value is unknown or not yet available. */
 double answer_number(const Value *from, const char *key);

@@ -9,8 +9,8 @@
 #include "client/cli/output.h"
 #include "client/wire/user.h"
 #include "client/wire/wire.h"
-#include "document/value_parse.h"
 #include "util/clock.h"
+#include "value/value_parse.h"
 
 #define REQUEST_TIMEOUT_NS (10 * NS_PER_S)
 

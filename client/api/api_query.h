@@ -12,8 +12,8 @@
 #include "client/api/answer.h"
 #include "client/api/http_client.h"
 #include "client/cli/common_options.h"
-#include "document/value.h"
 #include "util/arena.h"
+#include "value/value.h"
 
 typedef struct ApiQuery {
         HttpClient *client;

@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "text/openmetrics.h"
 #include "util/clock.h"
-#include "util/openmetrics.h"
 #include "util/scoped.h"
 
 /* --- samples -------------------------------------------------------------------------------------- */

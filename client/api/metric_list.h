@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "document/value.h"
 #include "util/buffer.h"
+#include "value/value.h"
 
 typedef struct MetricListStyle {
         bool is_compat;     /* write perf.py's eighteen metrics, with values as perf.py computes them */

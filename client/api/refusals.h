@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "document/value.h"
 #include "util/buffer.h"
+#include "value/value.h"
 
 /*
  * Returns the next user in the list, starting at *i, with a refusal in the last 10 minutes, and sets *i to the

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "document/value.h"
+#include "value/value.h"
 
 /* Reads a finite quantity that is not negative from a string or a number. False if the value is none. */
 bool quantity_read(const Value *value, double *ret);

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "client/cli/message.h"
-#include "document/value_parse.h"
 #include "text/yaml.h"
+#include "value/value_parse.h"
 
 /*
  * Tries to parse the text as one complete JSON document; all other texts are left to the YAML parser, which reports

@@ -9,9 +9,9 @@
 
 #include <stddef.h>
 
-#include "document/value.h"
 #include "util/arena.h"
 #include "util/buffer.h"
+#include "value/value.h"
 
 enum {
         DOCUMENT_WRONG = 1, /* an error was printed with file, line and column */

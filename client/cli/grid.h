@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "client/cli/screen.h"
-#include "document/value.h"
+#include "value/value.h"
 
 #define GRID_COLUMNS_MAX 64U
 

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "client/wire/codec.h"
-#include "document/shorten.h"
-#include "document/value_parse.h"
 #include "util/array.h"
+#include "value/shorten.h"
+#include "value/value_parse.h"
 
 #define TEXT_BYTES_FIRST 16384U
 #define TEXT_BYTES_LEAST 256U

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 
 #include "client/wire/id.h"
-#include "document/value_parse.h"
 #include "util/file.h"
+#include "value/value_parse.h"
 
 #define SUFFIX ".jsonl"
 

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "document/value.h"
+#include "value/value.h"
 
 typedef enum CheckState {
         CHECK_OK,

@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
-#include "document/value.h"
 #include "util/buffer.h"
+#include "value/value.h"
 
 bool build_info_is_key(const char *key);
 /* Writes a word for the build information of a package in the document, such as buildinfo:0123456789ab, the first digits of its

@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "document/value.h"
 #include "util/arena.h"
+#include "value/value.h"
 
 typedef struct ObjectBuilder {
         Arena *arena; /* borrowed */

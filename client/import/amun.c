@@ -9,7 +9,7 @@
 #include "client/import/amun_stack.h"
 #include "client/run/capture.h"
 #include "client/facts/object_builder.h"
-#include "document/value_parse.h"
+#include "value/value_parse.h"
 #include "util/nearest.h"
 #include "util/utf8.h"
 

@@ -13,7 +13,7 @@
 #include "client/cli/input.h"
 #include "client/cli/message.h"
 #include "util/sha256.h"
-#include "document/value_parse.h"
+#include "value/value_parse.h"
 #include "util/array.h"
 #include "util/beneath.h"
 #include "util/file.h"

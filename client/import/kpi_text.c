@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "client/facts/object_builder.h"
+#include "json/json_text.h"
 #include "util/clock.h"
-#include "util/json_text.h"
 #include "util/parse.h"
 
 #define MEMBERS_MAX (KPI_LABELS_MAX + 4) /* unit, help, value, @timestamp */

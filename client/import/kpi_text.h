@@ -11,8 +11,8 @@
 
 #include <stddef.h>
 
-#include "document/value.h"
 #include "util/arena.h"
+#include "value/value.h"
 
 #define KPIS_MAX 20000U     /* KPIs of a file */
 #define KPI_LABELS_MAX 128U /* labels of a KPI */

@@ -3,8 +3,8 @@
 
 #include <errno.h>
 
+#include "analysis/statistics.h"
 #include "util/scoped.h"
-#include "util/statistics.h"
 
 #define US_PER_S 1e6
 

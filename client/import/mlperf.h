@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "document/value.h"
+#include "value/value.h"
 
 #define MLPERF_RANKS_MAX 100000U
 #define MLPERF_BLOCK_MAX 32U

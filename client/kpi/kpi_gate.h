@@ -11,7 +11,7 @@
 
 #include "analysis/judge.h"
 #include "client/cli/options.h"
-#include "document/value.h"
+#include "value/value.h"
 
 typedef struct KpiGate {
         const char *fail_on;        /* regression,no-verdict; as kpi_gate_check() accepts it */

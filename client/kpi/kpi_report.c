@@ -8,7 +8,7 @@
 #include "client/api/answer.h"
 #include "client/kpi/profile_report.h"
 #include "client/wire/user.h"
-#include "util/json.h"
+#include "json/json.h"
 
 /* --- text ----------------------------------------------------------------------------------------- */
 

@@ -4,8 +4,8 @@
 /* KPI report: verdicts about KPIs, as text for people and as files for programs */
 
 #include "client/cli/text.h"
-#include "document/value.h"
 #include "util/buffer.h"
+#include "value/value.h"
 
 /* Writes "serving model=llama3 users=4": the component and the parameters of the KPI. */
 void kpi_report_put_labels(const Value *kpi, Buffer *out);

@@ -10,8 +10,8 @@
 #include "client/cli/command.h"
 #include "client/cli/message.h"
 #include "client/kpi/kpi_report.h"
+#include "json/json.h"
 #include "util/file.h"
-#include "util/json.h"
 
 /* The original calls a set of parameters an entry. */
 typedef struct SettingsEntry {

@@ -3,8 +3,8 @@
 
 /* Profile report: the state of the machine during the runs of a KPI, as text. */
 
-#include "document/value.h"
 #include "util/buffer.h"
+#include "value/value.h"
 
 /* Writes "; the machine was disturbed: the node was stalled for I/O 60 % of the time (2 % before)"; nothing if it was not. */
 void profile_report_put_disturbance(const Value *kpi, Buffer *out);

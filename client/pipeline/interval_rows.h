@@ -10,8 +10,8 @@
 
 #include <stddef.h>
 
-#include "document/value.h"
 #include "util/scoped.h"
+#include "value/value.h"
 
 typedef struct IntervalRows {
         const Value **items; /* owned; the rows are borrowed from the answer */

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "document/value_parse.h"
 #include "util/clock.h"
 #include "util/parse.h"
 #include "util/utf8.h"
+#include "value/value_parse.h"
 
 #define QUEUE_SUFFIX "_queue"
 #define TIME_S_MAX   9e9 /* in the year 2255 */

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "document/value_parse.h"
 #include "util/parse.h"
+#include "value/value_parse.h"
 
 #define PART_MIN       3    /* intervals of a part */
 #define ONE_RANK_SHARE 0.75 /* of the parts with a straggler: if one rank is the straggler of so many, the slow rank does not change */

@@ -11,10 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "document/value.h"
+#include "json/json.h"
 #include "pipeline/pipeline_stage.h"
 #include "util/buffer.h"
-#include "util/json.h"
+#include "value/value.h"
 
 typedef struct StageChange {
         PipelineStage stage;         /* without statistics */

@@ -4,7 +4,7 @@
 /* Stored stages: the stages of a job's data pipelines from the answer of /api/v1/jobs/{id}/pipeline */
 
 #include "client/pipeline/stage_set.h"
-#include "document/value.h"
+#include "value/value.h"
 
 /*
  * Reads the stages in the order of pipeline and position. Of a part with three or more intervals, the first does not count: the queues fill

@@ -5,9 +5,9 @@
 
 #include <stddef.h>
 
+#include "json/json.h"
 #include "pipeline/pipeline_ranks.h"
 #include "pipeline/pipeline_stage.h"
-#include "util/json.h"
 
 typedef struct RankFile {
         const char *name;            /* borrowed */

@@ -7,8 +7,8 @@
 
 #include "client/cli/grid.h"
 #include "client/pipeline/stage_set.h"
+#include "json/json.h"
 #include "pipeline/pipeline_diagnosis.h"
-#include "util/json.h"
 
 typedef struct VerdictPipeline {
         const PipelineStage *stages; /* borrowed; of one pipeline, in order */

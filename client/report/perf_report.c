@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "client/api/answer.h"
-#include "document/value_parse.h"
 #include "util/array.h"
 #include "util/parse.h"
+#include "value/value_parse.h"
 
 void perf_report_deinit(PerfReport *report) {
         for (size_t i = 0; i < report->n_ranks; i++)

@@ -12,9 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "document/value.h"
 #include "measure/compat.h"
 #include "util/buffer.h"
+#include "value/value.h"
 
 typedef struct PerfReportRank {
         int64_t rank;

@@ -12,7 +12,7 @@
 #include "client/cli/screen.h"
 #include "client/report/report_results.h"
 #include "client/report/sheet.h"
-#include "document/value.h"
+#include "value/value.h"
 
 /* job: answer to /api/v1/jobs/ID. node: answer to /api/v1/node, or NULL. results: of the job, or NULL. */
 void report_write(Screen *screen, const Value *job, const Value *node, const ReportResults *results);

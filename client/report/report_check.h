@@ -8,8 +8,8 @@
  * silently change a sum; it is reported for this reason.
  */
 
-#include "document/value.h"
 #include "util/buffer.h"
+#include "value/value.h"
 
 /* Appends "rank, on.cpus, metrics[3].value and 5 more". Returns the number of invalid members. */
 size_t report_check(const Value *report, Buffer *ret);

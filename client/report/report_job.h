@@ -4,7 +4,7 @@
 /* Report job: prints the report of a job */
 
 #include "client/cli/common_options.h"
-#include "document/value.h"
+#include "value/value.h"
 
 /* Prints the report of a job, which the HTTP API has returned, to a descriptor. EXIT_DONE, or EXIT_FAILED after a message. */
 int report_job_print(const GlobalOptions *global, const Value *job, int fd);

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "document/indicator.h"
-#include "document/value_parse.h"
 #include "util/array.h"
+#include "value/value_parse.h"
 
 /*
  * Ranks without a common id or name belong to one run only if their times overlap, with this tolerance for clock

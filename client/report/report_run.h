@@ -13,9 +13,9 @@
 #include <stdint.h>
 
 #include "client/report/sheet.h"
-#include "document/value.h"
+#include "json/json.h"
 #include "util/arena.h"
-#include "util/json.h"
+#include "value/value.h"
 
 /* All pointers are borrowed: from the run's arenas; `file` from the caller. */
 typedef struct RankReport {

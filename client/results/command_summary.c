@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/statistics.h"
 #include "client/cli/text.h"
 #include "client/results/command_result.h"
-#include "util/statistics.h"
 
 #define SHORT_S 0.005      /* a process starts and ends in a time of this order */
 #define SLOW_FIRST_RATIO 1.1

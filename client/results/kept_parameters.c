@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "client/facts/build_info.h"
-#include "document/value_parse.h"
+#include "value/value_parse.h"
 
 void kept_parameters_deinit(KeptParameters *kept) {
         buffer_deinit(&kept->text);

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/statistics.h"
 #include "client/cli/text.h"
 #include "client/results/command_result.h"
 #include "util/array.h"
-#include "util/statistics.h"
 
 void summary_deinit(Summary *summary) {
         for (size_t i = 0; i < summary->n; i++) {

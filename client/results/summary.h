@@ -8,8 +8,8 @@
 #include <stddef.h>
 
 #include "document/indicator.h"
-#include "document/value.h"
 #include "util/buffer.h"
+#include "value/value.h"
 
 #define SUMMARY_SERIES_MAX 64U
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/statistics.h"
 #include "client/cli/text.h"
-#include "util/json.h"
-#include "util/statistics.h"
+#include "json/json.h"
 
 typedef struct ExportRow {
         const SummarySeries *series;

@@ -10,10 +10,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "document/value.h"
-#include "document/value_parse.h"
 #include "util/arena.h"
 #include "util/buffer.h"
+#include "value/value.h"
+#include "value/value_parse.h"
 
 #define CAPTURE_BYTES_MAX (1024U * 1024U)
 #define CAPTURE_DOCUMENTS_MAX 256U

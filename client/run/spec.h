@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include "client/cgroup/limits.h"
-#include "document/value.h"
 #include "util/buffer.h"
+#include "value/value.h"
 
 #define SPEC_BATCH_MAX 10000
 #define SPEC_PATH_MAX 1000U /* bytes, below the directory of the run */

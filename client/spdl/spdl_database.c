@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "client/spdl/sqlite_library.h"
-#include "util/json.h"
+#include "json/json.h"
 
 #define GC_START "gc_start"
 #define GC_STOP  "gc_stop"

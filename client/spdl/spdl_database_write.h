@@ -4,7 +4,7 @@
 /* SPDL database write: the intervals and events of a job as the SQLite file of SPDL's example of a statistics logger */
 
 #include "client/spdl/spdl_database.h"
-#include "document/value.h"
+#include "value/value.h"
 
 #define SPDL_DATABASE_EVENTS_PATH "/pipeline/events"
 

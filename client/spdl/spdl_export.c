@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "document/value_parse.h"
+#include "analysis/statistics.h"
 #include "util/arena.h"
 #include "util/array.h"
 #include "util/parse.h"
-#include "util/statistics.h"
+#include "value/value_parse.h"
 
 typedef enum SpdlColumn {
         COLUMN_TASKS,

@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-#include "document/value.h"
 #include "util/buffer.h"
+#include "value/value.h"
 
 /* Maximum number of requested intervals. */
 #define SPDL_LOG_INTERVALS_MAX 200000U

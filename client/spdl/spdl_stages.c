@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "client/pipeline/pipeline_line.h"
-#include "document/value_parse.h"
 #include "util/array.h"
+#include "value/value_parse.h"
 
 #define LINE_BYTES_MAX 65536U
 #define INTERVALS_MIN  3

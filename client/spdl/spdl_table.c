@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json/json.h"
 #include "util/array.h"
-#include "util/json.h"
 
 static const char *const names[N_PIPELINE_PARTS][N_SPDL_VALUES] = {
         [PIPELINE_TASKS] = {

@@ -11,9 +11,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "document/value.h"
 #include "pipeline/pipeline_report.h"
 #include "util/buffer.h"
+#include "value/value.h"
 
 typedef enum SpdlValue {
         SPDL_ELAPSED,

@@ -8,8 +8,8 @@
  * conda-lock.yml; poetry.lock and uv.lock; a stack document. The form is found by the content, not by the name of the file.
  */
 
-#include "document/value.h"
 #include "util/arena.h"
+#include "value/value.h"
 
 enum {
         LOCK_FILE_WRONG = 1, /* an error was printed with file and, if known, line */

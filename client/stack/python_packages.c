@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include "client/stack/stack_cache.h"
-#include "document/value_parse.h"
 #include "stack/stack.h"
 #include "util/array.h"
 #include "util/file.h"
 #include "util/sha256.h"
+#include "value/value_parse.h"
 
 #define HEAD_BYTES 8192U /* of METADATA: names and versions come first, before a description */
 #define RECORD_BYTES_MAX (64U << 20)

@@ -11,8 +11,8 @@
 #include <stddef.h>
 
 #include "document/indicator.h"
-#include "document/value.h"
 #include "util/arena.h"
+#include "value/value.h"
 
 #define STACK_BUILDER_HASHES_MAX 1024U /* of a package; further ones are left out */
 

@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-#include "document/value.h"
 #include "util/arena.h"
+#include "value/value.h"
 
 /* Memory that stack_builds_add() takes in the arena at most. */
 size_t stack_builds_size(const Value *stack);

@@ -11,10 +11,10 @@
 #include "client/stack/package_database.h"
 #include "client/stack/python_packages.h"
 #include "client/stack/stack_cache.h"
-#include "document/value_parse.h"
 #include "stack/stack.h"
 #include "util/file.h"
 #include "util/utf8.h"
+#include "value/value_parse.h"
 
 #define JSON_BYTES_MAX (4U << 20)
 

@@ -13,8 +13,8 @@
 #include <stddef.h>
 
 #include "client/sweep/sweep_types.h"
-#include "document/value.h"
 #include "util/arena.h"
+#include "value/value.h"
 
 typedef struct SweepError {
         char text[512]; /* "settings.x: is an empty list: …" */

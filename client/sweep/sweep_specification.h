@@ -10,8 +10,8 @@
  */
 
 #include "client/sweep/sweep_text.h"
-#include "document/value.h"
 #include "util/buffer.h"
+#include "value/value.h"
 
 typedef enum SweepUse {
         SWEEP_USE_NONE,    /* the specification has no object for the field */

@@ -7,8 +7,8 @@
 
 #include <stddef.h>
 
-#include "document/value.h"
 #include "util/buffer.h"
+#include "value/value.h"
 
 #define SWEEP_SETTINGS_MAX 256U /* of a point */
 

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "document/value.h"
 #include "util/buffer.h"
+#include "value/value.h"
 
 #define SWEEP_POINTS_MAX 100000U
 #define SWEEP_EXTRA_MAX 1000U

@@ -20,10 +20,10 @@
 #include "client/wire/id.h"
 #include "client/wire/user.h"
 #include "client/wire/wire.h"
-#include "document/value_parse.h"
 #include "util/clock.h"
 #include "util/lock.h"
 #include "util/utf8.h"
+#include "value/value_parse.h"
 
 #define TIMEOUT_MS_DEFAULT 5000U
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json/json.h"
 #include "util/clock.h"
-#include "util/json.h"
 #include "util/parse.h"
 
 void exchange_init(Exchange *exchange, Buffer *body) {

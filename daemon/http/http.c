@@ -13,9 +13,9 @@
 
 #include "http/connection_limits.h"
 #include "http/exchange.h"
+#include "http/format/negotiate.h"
 #include "http/hosts.h"
 #include "http/http_thread.h"
-#include "http/negotiate.h"
 #include "http/queries.h"
 #include "http/routes.h"
 #include "http/worker.h"

@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-#include "http/exposition.h"
+#include "http/format/exposition.h"
 #include "http/subject.h"
 
 /* Devices or file systems of one class beyond this number are counted, not shown. */

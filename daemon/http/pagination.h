@@ -9,7 +9,7 @@
  */
 
 #include "http/exchange.h"
-#include "util/json.h"
+#include "json/json.h"
 
 #define PAGINATION_ROWS_MAX 1000U
 #define PAGINATION_ROWS_DEFAULT 100U

@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #include "http/caller.h"
-#include "util/json.h"
-#include "util/json_text.h"
+#include "json/json.h"
+#include "json/json_text.h"
 
 typedef enum Privacy {
         PRIVACY_OWN,

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "http/gzip.h"
+#include "http/format/gzip.h"
 #include "snapshot/shared_texts.h"
 #include "util/scoped.h"
 

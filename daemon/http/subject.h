@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #include "http/exchange.h"
-#include "http/exposition.h"
+#include "http/format/exposition.h"
 
 /* Path and the function that answers it. */
 typedef struct Route {

@@ -4,7 +4,7 @@
 /* Worker: buffers of one thread, which answers one request at a time and makes the responses of the HTTP library. */
 
 #include "http/exchange.h"
-#include "http/gzip.h"
+#include "http/format/gzip.h"
 #include "store/read/reader.h"
 #include "util/buffer.h"
 

@@ -11,9 +11,9 @@
 #include "util/hash.h"
 #include "base/user_counts.h"
 #include "document/expression.h"
+#include "text/openmetrics.h"
 #include "util/array.h"
 #include "util/buffer.h"
-#include "util/openmetrics.h"
 #include "util/scoped.h"
 #include "util/utf8.h"
 

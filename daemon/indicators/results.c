@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "desk/future_time.h"
-#include "document/value_parse.h"
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/utf8.h"
+#include "value/value_parse.h"
 
 enum {
         OF_NAMED_JOB,

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "ingest/codec.h"
+#include "ingest/codec/codec.h"
 
 #define DECODER_BYTES_MIN 65536U
 

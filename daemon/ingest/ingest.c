@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <sys/eventfd.h>
 
-#include "ingest/codec.h"
+#include "ingest/codec/codec.h"
 #include "ingest/ingest_accept.h"
 #include "ingest/ingest_parent.h"
 #include "ingest/ingest_reply.h"

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "ingest/codec.h"
+#include "ingest/codec/codec.h"
 #include "util/clock.h"
 
 void ingest_reply_set_unsent(IngestClient *client, bool is_unsent) {

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
-#include "ingest/codec.h"
+#include "ingest/codec/codec.h"
 #include "ingest/peer.h"
 #include "util/scoped.h"
 #include "util/utf8.h"

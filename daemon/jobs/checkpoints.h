@@ -8,7 +8,7 @@
  * once would block the loop. The next part is put when the store has written rows, so that few parts are queued.
  */
 
-#include "jobs/jobs.h"
+#include "jobs/table/jobs.h"
 #include "node/node.h"
 #include "store/store.h"
 

@@ -9,7 +9,7 @@
  */
 
 #include "base/log.h"
-#include "jobs/jobs.h"
+#include "jobs/table/jobs.h"
 #include "node/node.h"
 
 /* Size of a buffer for a JobInfo.cgroup. */

@@ -8,7 +8,7 @@
  * to a running job. The cgroup is looked up once for each connection, when a request first needs the job.
  */
 
-#include "jobs/jobs.h"
+#include "jobs/table/jobs.h"
 #include "request/request.h"
 
 typedef struct IdentityEntry IdentityEntry;

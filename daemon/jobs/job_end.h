@@ -6,7 +6,7 @@
  */
 
 #include "desk/desk.h"
-#include "jobs/jobs.h"
+#include "jobs/table/jobs.h"
 #include "node/node.h"
 
 /*

@@ -8,7 +8,7 @@
  * only an end request ends such a job. Administrators and detected jobs are refused only when the table is full of their own jobs.
  */
 
-#include "jobs/jobs.h"
+#include "jobs/table/jobs.h"
 
 /* Detected jobs are begun by perfd itself, for the system. */
 #define JOB_ORIGIN_SYSTEM ((JobOrigin){ .uid = 0, .is_admin = true })

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "jobs/progress.h"
 
-#include "util/record.h"
+#include "json/record.h"
 
 static const RecordField phase_fields[] = {
         RECORD_VALUE(Phase, index),

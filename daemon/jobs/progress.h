@@ -7,7 +7,7 @@
  * After a restart, perfd resumes the job from its window, its own usage and its current phase.
  */
 
-#include "jobs/jobs.h"
+#include "jobs/table/jobs.h"
 
 typedef struct Progress {
         Window window;

@@ -5,7 +5,7 @@
  * Sampling: takes samples of the node and adds them to every running job
  */
 
-#include "jobs/jobs.h"
+#include "jobs/table/jobs.h"
 #include "node/node.h"
 
 /* Takes a sample at each tick. 0 or < 0. */

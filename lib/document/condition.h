@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "document/indicator.h"
-#include "util/json_text.h"
+#include "json/json_text.h"
 
 #define CONDITIONS_MAX 16U
 /* Prefix for the key of a parameter that has the name of another field: @parameters.version. */

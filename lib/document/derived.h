@@ -9,8 +9,8 @@
  */
 
 #include "document/expression.h"
-#include "util/json.h"
-#include "util/json_text.h"
+#include "json/json.h"
+#include "json/json_text.h"
 
 typedef struct DerivedNumber {
         char *name, *from; /* owned */

@@ -10,8 +10,8 @@
 
 #include <stdbool.h>
 
-#include "document/value.h"
 #include "util/buffer.h"
+#include "value/value.h"
 
 typedef struct Display {
         const char *format;       /* borrowed; NULL: not declared */

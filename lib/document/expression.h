@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "util/json_text.h"
+#include "json/json_text.h"
 
 #define EXPRESSION_BYTES_MAX 1024U
 #define EXPRESSION_NODES_MAX 128U

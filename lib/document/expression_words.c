@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/statistics.h"
 #include "util/scoped.h"
-#include "util/statistics.h"
 
 /* <= precedes <, of which it begins with. */
 static const struct {

@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "document/value.h"
 #include "util/arena.h"
+#include "value/value.h"
 
 #define NAME_MAX_BYTES 128U       /* length of a name, of [A-Za-z0-9_.:-] */
 #define COMPONENT_MAX_BYTES 256U

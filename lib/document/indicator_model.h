@@ -15,8 +15,8 @@
 #include "document/indicator.h"
 #include "document/model_jobs.h"
 #include "document/property.h"
-#include "document/value.h"
 #include "util/arena.h"
+#include "value/value.h"
 
 #define MODEL_PROPERTIES_MAX 256U
 #define MODEL_ENTRIES_MAX 64U /* values in ignore_entries */

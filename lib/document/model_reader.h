@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 #include "document/indicator.h"
-#include "document/value.h"
+#include "value/value.h"
 
 #define MODEL_NAMES_MAX 32U /* names in a list, such as compare_by */
 

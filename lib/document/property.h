@@ -11,7 +11,7 @@
 
 #include "document/display.h"
 #include "document/model_reader.h"
-#include "document/value.h"
+#include "value/value.h"
 
 #define HELP_MAX_BYTES 4096U
 

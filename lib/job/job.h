@@ -12,9 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "json/json.h"
 #include "measure/metric.h"
 #include "measure/usage.h"
-#include "util/json.h"
 
 #define JOB_ID_MAX 129     /* with NUL; [A-Za-z0-9_.:-]{1,128} */
 #define JOB_TEXT_MAX 257   /* name, label value; with NUL */

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/statistics.h"
 #include "document/semver.h"
 #include "util/parse.h"
 #include "util/scoped.h"
-#include "util/statistics.h"
 
 #define SIDE_MAX 30U /* runs of each side of a change for its interval */
 #define NORMAL_95 1.959963984540054

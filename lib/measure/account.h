@@ -14,10 +14,10 @@
 
 #include <stdint.h>
 
+#include "json/record.h"
 #include "measure/device.h"
 #include "measure/sample.h"
 #include "measure/totals.h"
-#include "util/record.h"
 
 /* Maximum decrease of CPU time that is not a counter reset. */
 #define ACCOUNT_CPU_RESET_TICKS (3 * TICKS_PER_S)

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "util/record.h"
+#include "json/record.h"
 
 /* One bit each in CgroupSample.have. */
 typedef enum CgroupPart {

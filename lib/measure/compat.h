@@ -13,9 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "json/record.h"
 #include "measure/meter.h"
 #include "measure/metric.h"
-#include "util/record.h"
 
 /* How a counter of perf.py is measured. */
 typedef struct PerfpyCounterInfo {

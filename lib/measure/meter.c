@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json/record.h"
+#include "json/record_image.h"
 #include "measure/account.h"
 #include "util/array.h"
 #include "util/clock.h"
-#include "util/record.h"
-#include "util/record_image.h"
 
 #define GAP_INTERVALS 3
 #define CLOCK_STEP_NS NS_PER_S

@@ -11,8 +11,8 @@
 
 #include <stdint.h>
 
+#include "json/record.h"
 #include "measure/sample.h"
-#include "util/record.h"
 
 /*
  * Integers in the kernel's own units, to preserve precision. The kernel's counters come first: a Total has the number

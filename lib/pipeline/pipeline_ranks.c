@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "analysis/statistics.h"
 #include "util/scoped.h"
-#include "util/statistics.h"
 
 #define READINESS_LESS 0.2 /* than the median */
 #define TIME_RATIO     2.0 /* to the median: the rule of SPDL's documentation */

@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "json/json_text.h"
 #include "pipeline/pipeline_stage.h"
-#include "util/json_text.h"
 
 #define PIPELINE_LABEL_MAX 160U          /* bytes of a stage's label: position, name and concurrency */
 #define PIPELINE_EVENT_NAME_MAX 64U      /* bytes */

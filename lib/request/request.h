@@ -14,9 +14,9 @@
 #include "document/indicator.h"
 #include "document/indicator_model.h"
 #include "job/job.h"
+#include "json/json_text.h"
 #include "pipeline/pipeline_report.h"
 #include "stack/stack.h"
-#include "util/json_text.h"
 
 /* Numbers as in the protocol. */
 typedef enum Status {

@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "json/record.h"
 #include "series/digits.h"
 #include "util/parse.h"
-#include "util/record.h"
 
 /* Range of values with logarithmic steps; smaller values are 0, which is step 0. */
 #define VALUE_MIN 1e-9

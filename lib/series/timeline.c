@@ -6,9 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "json/json.h"
 #include "util/array.h"
 #include "util/clock.h"
-#include "util/json.h"
 
 static const struct {
         const char *name;

@@ -31,12 +31,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "json/json_text.h"
+#include "json/record.h"
 #include "series/digits.h"
 #include "series/point_text.h"
 #include "series/scale.h"
-#include "util/json_text.h"
 #include "util/parse.h"
-#include "util/record.h"
 
 /* Precisions from fine to coarse: number of distinct values in a series, and whether min is exact. */
 static const struct {

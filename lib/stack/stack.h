@@ -20,11 +20,11 @@
 #include <stdint.h>
 
 #include "document/indicator.h"
-#include "document/value.h"
+#include "json/json.h"
 #include "util/arena.h"
 #include "util/buffer.h"
-#include "util/json.h"
 #include "util/sha256.h"
+#include "value/value.h"
 
 #define STACK_PACKAGES_MAX 50000U
 #define STACK_BYTES_MAX (16U << 20) /* of the canonical form */

@@ -12,8 +12,8 @@
 
 #include <stddef.h>
 
-#include "document/value.h"
 #include "util/arena.h"
+#include "value/value.h"
 
 #define YAML_ERROR_TEXT_MAX 256
 #define YAML_KEYS_MAX 4096U /* in one mapping */

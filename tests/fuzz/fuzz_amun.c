@@ -13,10 +13,10 @@
 
 #include "client/import/amun.h"
 #include "client/wire/codec.h"
-#include "document/value_parse.h"
-#include "ingest/codec.h"
+#include "ingest/codec/codec.h"
 #include "util/scoped.h"
 #include "util/utf8.h"
+#include "value/value_parse.h"
 
 #define TEXT_MAX 16384U
 #define FRAME_MAX_BYTES 1048576U

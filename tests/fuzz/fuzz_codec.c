@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ingest/codec.h"
+#include "ingest/codec/codec.h"
 #include "util/utf8.h"
 
 #define FRAME_MAX_BYTES 16384U

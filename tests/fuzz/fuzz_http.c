@@ -9,7 +9,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "http/negotiate.h"
+#include "http/format/negotiate.h"
 #include "http/routes.h"
 #include "tests/unit/snapshot_fixture.h"
 

@@ -13,8 +13,8 @@
 
 #include "client/pipeline/pipeline_line.h"
 #include "client/pipeline/raw_feed.h"
-#include "document/value_parse.h"
 #include "util/scoped.h"
+#include "value/value_parse.h"
 
 #define LINE_MAX_BYTES 4096U
 #define NOW_NS UINT64_C(1764000000000000000)

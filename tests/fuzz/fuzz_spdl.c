@@ -15,7 +15,7 @@
 #include "client/pipeline/pipeline_line.h"
 #include "client/spdl/spdl_export.h"
 #include "client/spdl/spdl_log.h"
-#include "document/value_parse.h"
+#include "value/value_parse.h"
 
 #define LINE_MAX_BYTES 4096U
 

@@ -25,9 +25,9 @@ ROWS = [
     ("lib/request/request.h", "        N_REQUEST_KINDS,", "        REQUEST_ECHO,\n"),
     ("lib/request/request.h", "+                } unregister_model;\n",
      "                struct {\n                        const char *text;\n                } echo;\n"),
-    ("daemon/ingest/codec.c", "+REQUEST_UNREGISTER, codec_decode_unregister },\n",
+    ("daemon/ingest/codec/codec.c", "+REQUEST_UNREGISTER, codec_decode_unregister },\n",
      "        { PERFD__V1__REQUEST__BODY_ECHO, REQUEST_ECHO, codec_decode_echo },\n"),
-    ("daemon/ingest/codec.c", '#include "ingest/refuse.h"', '#include "ingest/codec_echo.h"\n'),
+    ("daemon/ingest/codec/codec.c", '#include "ingest/codec/refuse.h"', '#include "ingest/codec/codec_echo.h"\n'),
     ("daemon/rooms.c", "                DESK_ROW(results_kinds,", "                DESK_ROW(echo_room_kinds, rooms->store),\n"),
     ("daemon/rooms.c", '#include "http_port.h"', '#include "echo/echo.h"\n'),
     ("daemon/store/subjects/subjects.c", "        &holders_subject,", "        &store_echo,\n"),
@@ -43,7 +43,7 @@ ROWS = [
 # program.
 COMPILED = {
     "lib/request/request.h": "build/daemon/echo/echo.o",
-    "daemon/ingest/codec.c": "build/daemon/ingest/codec.o",
+    "daemon/ingest/codec/codec.c": "build/daemon/ingest/codec/codec.o",
     "proto/perfd.proto": "build/client/wire/codec_echo.o",
 }
 USED = {

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "ingest/codec.h"
+#include "ingest/codec/codec.h"
 #include "wire.h"
 
 #define FRAME_MAX_BYTES 1048576U

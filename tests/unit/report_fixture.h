@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "client/report/report.h"
-#include "document/value_parse.h"
 #include "util/file.h"
+#include "value/value_parse.h"
 
 #define REPORTS "tests/data/reports/"
 

@@ -15,7 +15,7 @@
 
 #include "client/api/api_query.h"
 #include "client/report/report_run.h"
-#include "document/value_parse.h"
+#include "value/value_parse.h"
 
 typedef struct Fixture {
         ReportRun run;

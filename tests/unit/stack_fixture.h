@@ -5,7 +5,7 @@
 
 #include "run_results_fixture.h"
 
-#include "document/value_parse.h"
+#include "value/value_parse.h"
 
 /* Reads a stack as the daemon does. The arena holds it. */
 static inline SubmissionStack stack_of(Arena *arena, const char *text) {

@@ -10,8 +10,8 @@
 
 #include "client/import/amun.h"
 #include "client/import/inspection.h"
-#include "document/value_parse.h"
 #include "util/buffer.h"
+#include "value/value_parse.h"
 
 #define PRINTED "{\"@parameters\":{},\"@result\":{\"rate\":2.5},\"name\":\"PiMatmul\",\"component\":\"tf\"}"
 

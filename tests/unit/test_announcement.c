@@ -13,7 +13,7 @@
 #include <sys/un.h>
 
 #include "client/run/announcement.h"
-#include "ingest/codec.h"
+#include "ingest/codec/codec.h"
 #include "util/clock.h"
 
 /* The peer is a socket that listens, and answers when the test requests it. */

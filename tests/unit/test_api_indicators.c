@@ -4,14 +4,14 @@
           daemon/store/indicators/indicator_reader.c */
 /* tests: daemon/http/indicators/explain_empty.c daemon/http/indicators/grouping.c daemon/http/indicators/ranking_json.c */
 /* tests: daemon/http/indicators/result_groups.c daemon/http/indicators/selection.c daemon/http/indicators/vocabulary.c */
-/* tests: daemon/http/pagination.c daemon/http/csv.c daemon/http/routes.c */
+/* tests: daemon/http/pagination.c daemon/http/format/csv.c daemon/http/routes.c */
 
 #include "run_results_fixture.h"
 
-#include "document/value_parse.h"
 #include "http/indicators/result_groups.h"
 #include "http/routes.h"
 #include "store/indicators/model_rows.h"
+#include "value/value_parse.h"
 
 #define N_RESULTS 181U /* numbered from 1; every tenth run failed */
 

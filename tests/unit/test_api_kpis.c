@@ -8,11 +8,11 @@
 
 #include <math.h>
 
-#include "document/value_parse.h"
 #include "http/kpis/judged_kpis.h"
 #include "http/kpis/kpi_table.h"
 #include "http/routes.h"
 #include "store/indicators/model_rows.h"
+#include "value/value_parse.h"
 
 typedef struct Fixture {
         Place *place;

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "client/doctor/checks.h"
-#include "document/value_parse.h"
+#include "value/value_parse.h"
 
 #define STORE(writable, size)                                                                   \
         "\"store\":{\"writable\":" writable ",\"error\":\"disk\\u001b full\",\"volatile\":false,"  \

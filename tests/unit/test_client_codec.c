@@ -10,8 +10,8 @@
 
 /* The daemon decodes what the client encodes, and the reverse; the two codecs are independent. */
 #include "client/wire/codec.h"
-#include "document/value_parse.h"
-#include "ingest/codec.h"
+#include "ingest/codec/codec.h"
+#include "value/value_parse.h"
 
 #define FRAME_MAX_BYTES 1048576U
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/ingest/codec_indicators.c daemon/ingest/refuse.c */
+/* tests: daemon/ingest/codec/codec_indicators.c daemon/ingest/codec/refuse.c */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "codec_fixture.h"
-#include "ingest/codec_decode.h"
+#include "ingest/codec/codec_decode.h"
 #include "proto/perfd.pb-c.h"
 
 /* --- valid requests ------------------------------------------------------------------------------ */

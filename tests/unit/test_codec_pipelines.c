@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/ingest/codec_pipelines.c */
+/* tests: daemon/ingest/codec/codec_pipelines.c */
 #include "codec_fixture.h"
 
 #include <math.h>

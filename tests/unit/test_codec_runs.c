@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/ingest/codec_indicators.c daemon/ingest/codec_models.c daemon/ingest/refuse.c */
+/* tests: daemon/ingest/codec/codec_indicators.c daemon/ingest/codec/codec_models.c daemon/ingest/codec/refuse.c */
 /* Decodes run records, failed runs, and models. */
 
 #include <math.h>

@@ -14,7 +14,7 @@
 #include <sys/un.h>
 
 #include "client/deliver/deliver.h"
-#include "ingest/codec.h"
+#include "ingest/codec/codec.h"
 #include "util/clock.h"
 
 /*

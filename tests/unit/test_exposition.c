@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "http/exposition.h"
+#include "http/format/exposition.h"
 
 static void check(Exposition *exposition, const char *expected) {
         exposition_end(exposition);

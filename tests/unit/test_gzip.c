@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http/gzip.h"
+#include "http/format/gzip.h"
 
 #define UNPACKED_MAX (1U << 20)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The database space used by each user: counted, charged, limited, and evicted by share. */
-/* tests: daemon/store/retention/holders.c daemon/store/retention/retention.c daemon/store/indicators/catalog.c
+/* tests: daemon/store/retention/holders.c daemon/store/retention/retention.c daemon/store/catalog/catalog.c
     daemon/store/indicators/store_indicators.c */
 
 #include "run_results_fixture.h"

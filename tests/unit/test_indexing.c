@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The work of registering a model is that of the results of its name: counted in steps of SQLite's virtual machine. */
-/* tests: daemon/store/indicators/indexing.c daemon/store/indicators/model_rows.c daemon/store/indicators/reshaping.c */
+/* tests: daemon/store/catalog/indexing.c daemon/store/indicators/model_rows.c daemon/store/catalog/reshaping.c */
 
 #include "run_results_fixture.h"
 
-#include "store/indicators/catalog.h"
-#include "store/indicators/indexing.h"
+#include "store/catalog/catalog.h"
+#include "store/catalog/indexing.h"
 #include "store/indicators/model_rows.h"
 #include "store/opening.h"
 

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "client/pipeline/interval_rows.h"
-#include "document/value_parse.h"
 #include "util/buffer.h"
+#include "value/value_parse.h"
 
 /* Checks which of the rows, by their numbers in the answer, are listed. */
 static void check(const char *rows_text, const size_t *expected, size_t n) {

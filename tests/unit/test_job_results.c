@@ -4,13 +4,13 @@
 #include "store_fixture.h"
 
 #include "document/model_jobs.h"
-#include "document/value_parse.h"
 #include "measure/metric.h"
 #include "store/indicators/job_results.h"
 #include "store/indicators/model_rows.h"
 #include "store/jobs/job_rows.h"
 #include "store/pipelines/pipeline_numbers.h"
 #include "store/pipelines/pipeline_rows.h"
+#include "value/value_parse.h"
 
 #define UID      1000
 #define BEGIN_MS UINT64_C(1764000000000)

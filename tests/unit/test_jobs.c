@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "jobs/jobs.h"
+#include "jobs/table/jobs.h"
 
 static Job *add(Jobs *jobs, const char *id, uint32_t uid) {
         const Totals begin = { .boottime_ns = 1 };

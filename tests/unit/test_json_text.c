@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "util/json_text.h"
+#include "json/json_text.h"
 
 static JsonText text(const char *t) {
         return json_text(t, strlen(t));

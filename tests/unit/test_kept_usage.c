@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/jobs/kept_usage.c */
+/* tests: daemon/jobs/table/kept_usage.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,9 +9,9 @@
 
 #include <string.h>
 
-#include "jobs/jobs.h"
-#include "jobs/kept_usage.h"
-#include "util/record.h"
+#include "jobs/table/jobs.h"
+#include "jobs/table/kept_usage.h"
+#include "json/record.h"
 
 typedef struct Fixture {
         char directory[64], path[96];

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "client/import/kpi_documents.h"
-#include "document/value_parse.h"
 #include "util/scoped.h"
+#include "value/value_parse.h"
 
 static int set_up(void **state) {
         static Arena arena;

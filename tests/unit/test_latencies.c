@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "client/import/latencies.h"
-#include "document/value_parse.h"
 #include "util/buffer.h"
+#include "value/value_parse.h"
 
 typedef struct Made {
         Arena arena;

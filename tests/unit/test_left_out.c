@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/jobs/left_out.c */
+/* tests: daemon/jobs/table/left_out.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "jobs/left_out.h"
+#include "jobs/table/left_out.h"
 
 #define SECOND UINT64_C(1000000000)
 #define KEEP (600 * SECOND)

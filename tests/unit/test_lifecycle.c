@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/jobs/lifecycle.c daemon/jobs/job_end.c daemon/jobs/job.c daemon/jobs/job_room.c daemon/jobs/sampling.c */
+/* tests: daemon/jobs/lifecycle.c daemon/jobs/job_end.c daemon/jobs/table/job.c daemon/jobs/job_room.c daemon/jobs/sampling.c */
 #include "room_fixture.h"
 
 #include "jobs/job_end.h"

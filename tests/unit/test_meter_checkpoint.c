@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "fake_meter.h"
-#include "util/record.h"
+#include "json/record.h"
 
 /* --- save and restore ----------------------------------------------------------------------- */
 

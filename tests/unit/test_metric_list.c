@@ -19,10 +19,10 @@
 #undef json_null
 
 #include "client/api/metric_list.h"
-#include "document/value_parse.h"
 #include "measure/compat.h"
 #include "measure/metric.h"
 #include "measure/usage.h"
+#include "value/value_parse.h"
 
 typedef struct List {
         Arena arena;

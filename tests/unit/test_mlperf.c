@@ -11,8 +11,8 @@
 
 #include "client/cli/command.h"
 #include "client/import/mlperf.h"
-#include "document/value_parse.h"
 #include "util/arena.h"
+#include "value/value_parse.h"
 
 #define RUN "tests/data/mlperf-storage"
 

@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-#include "document/value_parse.h"
 #include "indicators/models.h"
 #include "util/file.h"
+#include "value/value_parse.h"
 
 #define SHIPPED "conf/indicators.d"
 

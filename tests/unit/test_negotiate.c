@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "http/negotiate.h"
+#include "http/format/negotiate.h"
 
 static void prometheus_gets_openmetrics(void **state) {
         (void)state;

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "util/openmetrics.h"
+#include "text/openmetrics.h"
 #include "util/scoped.h"
 
 static void a_name_has_letters_digits_and_underscores(void **state) {

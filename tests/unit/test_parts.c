@@ -7,7 +7,7 @@
 
 #include <stdatomic.h>
 
-#include "store/indicators/catalog.h"
+#include "store/catalog/catalog.h"
 #include "store/opening.h"
 
 #define N_ITEMS 300U

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "client/report/perf_report.h"
-#include "document/value_parse.h"
+#include "value/value_parse.h"
 
 /* A report of one rank. */
 static char *write_samples(int64_t rank, PerfpySample *samples, size_t n) {

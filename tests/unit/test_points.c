@@ -2,8 +2,8 @@
 /* Selection of numbers by conditions: with an index, without, and while the index is built. */
 /* tests: daemon/store/indicators/result_reader.c daemon/store/indicators/indicator_reader.c
     daemon/store/indicators/stored_models.c daemon/store/indicators/model_rows.c daemon/store/indicators/result_rows.c
-    daemon/store/indicators/series.c daemon/store/indicators/catalog.c daemon/store/indicators/indexing.c
-    daemon/store/indicators/shape.c daemon/store/indicators/store_indicators.c */
+    daemon/store/catalog/series.c daemon/store/catalog/catalog.c daemon/store/catalog/indexing.c
+    daemon/store/catalog/shape.c daemon/store/indicators/store_indicators.c */
 
 #include "run_results_fixture.h"
 

@@ -2,7 +2,7 @@
 /* Queries: filters, pages, time limits, and the indexes used. */
 /* tests: daemon/store/read/page.c daemon/store/database/statement.c daemon/store/read/read_connection.c daemon/store/jobs/job_reader.c
     daemon/store/node/store_node.c daemon/store/indicators/result_reader.c
-    daemon/store/indicators/indicator_reader.c daemon/store/indicators/catalog.c */
+    daemon/store/indicators/indicator_reader.c daemon/store/catalog/catalog.c */
 
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/result_reader.h"

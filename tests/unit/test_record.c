@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json/record.h"
 #include "util/parse.h"
-#include "util/record.h"
 
 typedef struct Inner {
         uint64_t v;

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "ingest/scan.h"
+#include "ingest/codec/scan.h"
 #include "proto/perfd.pb-c.h"
 #include "wire.h"
 

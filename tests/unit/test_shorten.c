@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "document/shorten.h"
+#include "value/shorten.h"
 
 static int set_up(void **state) {
         static Arena arena;

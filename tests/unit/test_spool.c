@@ -13,8 +13,8 @@
 
 #include "client/deliver/spool.h"
 #include "client/wire/id.h"
-#include "document/value_parse.h"
 #include "util/file.h"
+#include "value/value_parse.h"
 
 typedef struct Fixture {
         char directory[PATH_MAX];

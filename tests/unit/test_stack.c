@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "document/value_parse.h"
 #include "stack/stack.h"
+#include "value/value_parse.h"
 
 #define ARENA_BYTES (64U << 20)
 

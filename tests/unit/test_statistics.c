@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "document/value_parse.h"
+#include "analysis/statistics.h"
 #include "util/scoped.h"
-#include "util/statistics.h"
+#include "value/value_parse.h"
 
 static void assert_near(double a, double b) {
         assert_true(fabs(a - b) <= 1e-9 * (1 + fabs(b)));

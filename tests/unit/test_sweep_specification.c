@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "document/value_parse.h"
 #include "util/scoped.h"
+#include "value/value_parse.h"
 
 static const Value *parse(Arena *arena, const char *text) {
         const Value *value;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/jobs/user_totals.c */
+/* tests: daemon/jobs/table/user_totals.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "jobs/user_totals.h"
+#include "jobs/table/user_totals.h"
 
 typedef struct Fixture {
         char directory[64], path[96];

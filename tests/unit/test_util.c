@@ -17,12 +17,12 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "json/json.h"
 #include "util/arena.h"
 #include "util/array.h"
 #include "util/buffer.h"
 #include "util/clock.h"
 #include "util/file.h"
-#include "util/json.h"
 #include "util/parse.h"
 #include "util/scan.h"
 #include "util/utf8.h"

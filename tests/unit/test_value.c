@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "document/value.h"
 #include "util/scoped.h"
+#include "value/value.h"
 
 static const Member members[] = {
         { "text", { .type = VALUE_STRING, .string = "x" } },

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "document/indicator.h"
-#include "document/value_parse.h"
+#include "value/value_parse.h"
 
 #define ARENA_BYTES (1U << 20)
 

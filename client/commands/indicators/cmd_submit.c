@@ -15,9 +15,9 @@
 #include "client/import/latencies.h"
 #include "client/kpi/kpi_judge.h"
 #include "client/wire/id.h"
-#include "document/value_parse.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "value/value_parse.h"
 
 #define COMPLAINTS_MAX 20U
 

@@ -9,7 +9,7 @@
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
-#include "util/json.h"
+#include "json/json.h"
 #include "util/parse.h"
 
 #define POINTS_MAX 20000U /* perfd's method takes n^2 steps */

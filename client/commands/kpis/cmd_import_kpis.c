@@ -11,9 +11,9 @@
 #include "client/deliver/deliver.h"
 #include "client/import/kpi_documents.h"
 #include "client/wire/id.h"
-#include "document/value_parse.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "value/value_parse.h"
 
 typedef struct ImportKpisOptions {
         const char *name;

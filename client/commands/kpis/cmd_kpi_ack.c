@@ -13,8 +13,8 @@
 #include "client/deliver/deliver.h"
 #include "client/kpi/kpi_report.h"
 #include "document/accepted_level.h"
-#include "document/value_parse.h"
 #include "util/sha256.h"
+#include "value/value_parse.h"
 
 #define LEVELS_PATH "/api/v1/kpis/accepted"
 #define KEY_DIGITS 32U

@@ -8,8 +8,8 @@
 #include "client/deliver/deliver.h"
 #include "client/import/kpi_documents.h"
 #include "client/wire/id.h"
-#include "document/value_parse.h"
 #include "util/clock.h"
+#include "value/value_parse.h"
 
 #define ARENA_BYTES (1U << 20)
 

@@ -13,8 +13,8 @@
 #include "client/pipeline/pipeline_line.h"
 #include "client/spdl/spdl_file.h"
 #include "client/spdl/spdl_time.h"
-#include "document/value_parse.h"
 #include "pipeline/pipeline_pending.h"
+#include "value/value_parse.h"
 
 #define LINE_BYTES_MAX 65536U
 #define COMPLAINTS_MAX 20U

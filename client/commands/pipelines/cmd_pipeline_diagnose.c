@@ -16,7 +16,7 @@
 #include "client/pipeline/verdict.h"
 #include "client/spdl/spdl_stages.h"
 #include "document/indicator.h"
-#include "util/json.h"
+#include "json/json.h"
 #include "util/parse.h"
 
 typedef struct PipelineDiagnoseOptions {

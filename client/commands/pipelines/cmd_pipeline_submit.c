@@ -13,9 +13,9 @@
 #include "client/deliver/deliver.h"
 #include "client/pipeline/pipeline_line.h"
 #include "client/pipeline/raw_feed.h"
-#include "document/value_parse.h"
 #include "pipeline/pipeline_pending.h"
 #include "util/clock.h"
+#include "value/value_parse.h"
 
 #define LINE_BYTES_MAX   (1U << 20)
 #define COMPLAINTS_MAX   20U

@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/statistics.h"
 #include "http/indicators/grouping.h"
 #include "http/indicators/indicators_subject.h"
 #include "http/indicators/vocabulary.h"
 #include "store/indicators/points.h"
 #include "store/indicators/result_reader.h"
 #include "util/parse.h"
-#include "util/statistics.h"
 
 #define COLUMNS_MAX 1024U
 #define BATCH_ID_BYTES 16U

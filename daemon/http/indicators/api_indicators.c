@@ -10,9 +10,9 @@
 #include "http/indicators/selection.h"
 #include "http/indicators/vocabulary.h"
 #include "http/pagination.h"
+#include "store/catalog/shape.h"
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/result_reader.h"
-#include "store/indicators/shape.h"
 #include "util/parse.h"
 
 void indicators_subject_list(Exchange *exchange) {

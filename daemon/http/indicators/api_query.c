@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "http/csv.h"
+#include "http/format/csv.h"
 #include "http/indicators/indicators_subject.h"
 #include "http/indicators/explain_empty.h"
 #include "http/indicators/result_groups.h"

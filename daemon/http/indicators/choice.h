@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "analysis/statistics.h"
 #include "document/indicator.h"
-#include "util/statistics.h"
 
 /* A member of Statistics: n, which comes first, or a double. */
 typedef struct ChoiceField {

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "util/hash.h"
+#include "json/json.h"
 #include "util/array.h"
-#include "util/json.h"
 
 #define N_SLOTS 32768U /* more than three for each possible group */
 

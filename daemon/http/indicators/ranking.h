@@ -28,7 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "util/statistics.h"
+#include "analysis/statistics.h"
 
 /* Verdict on the difference from the best alternative. */
 typedef enum Verdict {

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #include "http/kpis/accepted_levels.h"
+#include "json/json.h"
 #include "kpi/history.h"
-#include "util/json.h"
 
 /* Limits of a request. */
 #define JUDGED_KPIS_MAX 5000U

@@ -5,10 +5,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "json/json.h"
+#include "json/json_text.h"
 #include "kpi/run_profile.h"
 #include "store/indicators/run_reader.h"
-#include "util/json.h"
-#include "util/json_text.h"
 #include "util/scoped.h"
 
 #define RUNS_MAX        8U  /* newest runs of the new level */

@@ -9,7 +9,7 @@
  */
 
 #include "http/measure/metric_scope.h"
-#include "util/json.h"
+#include "json/json.h"
 
 /* Members that accompany each value. */
 typedef struct MetricStamp {

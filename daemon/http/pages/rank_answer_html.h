@@ -3,7 +3,7 @@
 
 /* Rank answer HTML: the answer of /api/v1/indicators/NAME/rank as tables, with the other differences between software stacks */
 
-#include "util/json_text.h"
+#include "json/json_text.h"
 
 /* Appends a table for each ranking, at most 20. answer: the JSON text. */
 void rank_answer_html(Buffer *out, JsonText answer);

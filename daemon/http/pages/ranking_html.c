@@ -6,9 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "analysis/statistics.h"
 #include "http/indicators/ranking.h"
 #include "http/pages/html.h"
-#include "util/statistics.h"
 
 #define TABLES_MAX 20U       /* the JSON API has all of them */
 #define ROWS_MAX 50U         /* rows of one table */

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http/csv.h"
+#include "http/format/csv.h"
 #include "http/jobs/job_lookup.h"
 #include "http/pipelines/pipelines_subject.h"
+#include "json/json.h"
 #include "store/pipelines/pipeline_reader.h"
 #include "util/array.h"
-#include "util/json.h"
 
 /* A page ends early at this number of rows, which are kept in memory for their order, or bytes. */
 #define PAGE_ROWS_MAX  10000U

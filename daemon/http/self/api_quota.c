@@ -2,7 +2,7 @@
 #include <assert.h>
 
 #include "http/self/self_subject.h"
-#include "util/json.h"
+#include "json/json.h"
 
 #define USERS_MAX 256U
 

@@ -16,8 +16,8 @@
 
 #include <sqlite3.h>
 
+#include "json/json_text.h"
 #include "store/database/pack.h"
-#include "util/json_text.h"
 
 typedef struct Statement {
         const char *sql; /* NULL: a gap between the statements of two files */

@@ -3,8 +3,8 @@
 
 /* Indicator reader: indicators, their models and parameters. */
 
+#include "json/json_text.h"
 #include "store/read/reader.h"
-#include "util/json_text.h"
 
 /* A name and component with the number of its results and the latest time. */
 typedef struct IndicatorRow {

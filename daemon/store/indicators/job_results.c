@@ -7,7 +7,6 @@
 
 #include "document/expression.h"
 #include "document/indicator_model.h"
-#include "document/value_parse.h"
 #include "measure/metric.h"
 #include "measure/usage.h"
 #include "store/indicators/result_rows.h"
@@ -15,6 +14,7 @@
 #include "store/pipelines/pipeline_numbers.h"
 #include "util/parse.h"
 #include "util/sha256.h"
+#include "value/value_parse.h"
 
 /* --- the job -------------------------------------------------------------------------------------- */
 

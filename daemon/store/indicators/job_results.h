@@ -9,8 +9,8 @@
  * transaction of the job's end, and again, with the same id, when a late report completes the end.
  */
 
+#include "store/catalog/catalog.h"
 #include "store/database/database.h"
-#include "store/indicators/catalog.h"
 #include "store/rowset.h"
 
 #define JOB_RESULTS_COMPONENT "job" /* of a model without a component */

@@ -3,11 +3,11 @@
 
 #include <string.h>
 
+#include "store/catalog/catalog.h"
+#include "store/catalog/reshaping.h"
+#include "store/catalog/series.h"
+#include "store/catalog/shape.h"
 #include "store/database/database.h"
-#include "store/indicators/catalog.h"
-#include "store/indicators/reshaping.h"
-#include "store/indicators/series.h"
-#include "store/indicators/shape.h"
 
 /* --- in the writer's thread -------------------------------------------------------------------- */
 

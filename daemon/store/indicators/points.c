@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "store/indicators/shape.h"
+#include "store/catalog/shape.h"
 #include "store/read/read_connection.h"
 #include "util/utf8.h"
 

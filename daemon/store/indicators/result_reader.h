@@ -3,8 +3,8 @@
 
 /* Result reader: results as they were submitted. */
 
+#include "json/json_text.h"
 #include "store/read/reader.h"
-#include "util/json_text.h"
 #include "util/sha256.h"
 
 /* A filter by job alone gives all results that were submitted for the job, of any name. */

@@ -9,12 +9,12 @@
 
 #include "store/database/database.h"
 #include "store/retention/holders.h"
-#include "store/indicators/catalog.h"
-#include "store/indicators/series.h"
-#include "store/indicators/shape.h"
+#include "store/catalog/catalog.h"
+#include "store/catalog/series.h"
+#include "store/catalog/shape.h"
 #include "store/indicators/specification_rows.h"
 #include "store/indicators/stack_rows.h"
-#include "store/indicators/stored_again.h"
+#include "store/catalog/stored_again.h"
 #include "store/jobs/job_parts.h"
 
 /* The body of a row set begins with the outcome of its results, which the writer fills in. */

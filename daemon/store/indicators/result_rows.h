@@ -5,7 +5,7 @@
 
 #include "request/request.h"
 #include "shares/resource.h"
-#include "store/indicators/stored_again.h"
+#include "store/catalog/stored_again.h"
 #include "store/rowset.h"
 
 /*

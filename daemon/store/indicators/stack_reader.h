@@ -3,8 +3,8 @@
 
 /* Stack reader: software stacks and their packages. */
 
+#include "json/json_text.h"
 #include "store/read/reader.h"
-#include "util/json_text.h"
 
 #define STACK_DIGEST_DIGITS 64U
 

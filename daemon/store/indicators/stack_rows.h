@@ -12,8 +12,8 @@
 
 #include "request/request.h"
 #include "store/database/database.h"
-#include "store/indicators/series.h"
-#include "store/indicators/stored_again.h"
+#include "store/catalog/series.h"
+#include "store/catalog/stored_again.h"
 #include "store/database/pack.h"
 #include "store/store_subject.h"
 

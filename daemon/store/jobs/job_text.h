@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 #include "job/job.h"
+#include "json/record.h"
 #include "measure/metric.h"
 #include "util/buffer.h"
-#include "util/record.h"
 
 extern const Record job_labels_record; /* the labels of a JobInfo, and nothing else of it */
 extern const Record job_rusage_record; /* a JobRusage */

@@ -7,9 +7,9 @@
  * A pipeline is an object with its stages by name: {"decode": {"busy_share": 0.97, …}, "sink": {"wait_share": 0.17, …}}. For the writer.
  */
 
+#include "json/json.h"
 #include "pipeline/pipeline_stage.h"
 #include "store/database/database.h"
-#include "util/json.h"
 
 /* Derived numbers are not computed for a job with more stages: the writer, and then the loop, would need seconds for its results. */
 #define PIPELINE_NUMBERS_STAGES_MAX 200

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/echo/echo_subject.h"
 
+#include "json/json.h"
 #include "store/echo/store_echo.h"
-#include "util/json.h"
 
 static void answer_echoes(Exchange *exchange) {
         const char *text;

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "jobs/table/job.h"
+
+Job *job_free(Job *job) {
+        if (!job)
+                return NULL;
+
+        sd_event_source_disable_unref(job->process.source);
+        sd_event_source_disable_unref(job->group.events);
+        cgroup_free(job->group.cgroup);
+        free(job->group.usage);
+        free(job->phase);
+        shared_totals_unref(job->begin);
+        job_drop_final(job);
+        recording_deinit(&job->recording);
+        sample_log_span_deinit(&job->samples);
+        job_description_deinit(&job->info);
+        shares_release(&job->origin.charge);
+        free(job);
+        return NULL;
+}
+
+void job_set_note(Job *job, const char *text) {
+        (void)job_description_set_note(&job->info, text);
+}
+
+void job_drop_final(Job *job) {
+        if (job->final) {
+                free(job->final->phase);
+                free(job->final->samples);
+        }
+        free(TAKE(job->final));
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "jobs/table/jobs.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "util/hash.h"
+
+#define N_BUCKETS 1024U
+
+int jobs_init(Jobs *jobs) {
+        *jobs = (Jobs){ .n_buckets = N_BUCKETS };
+        jobs->buckets = calloc(jobs->n_buckets, sizeof(*jobs->buckets));
+        jobs->group_buckets = calloc(jobs->n_buckets, sizeof(*jobs->group_buckets));
+        return jobs->buckets && jobs->group_buckets ? 0 : -ENOMEM;
+}
+
+static void finished_free(FinishedJob *finished) {
+        job_description_deinit(&finished->info);
+        free(finished);
+}
+
+void jobs_deinit(Jobs *jobs) {
+        while (jobs->first)
+                jobs_remove(jobs, jobs->first);
+        jobs_forget_finished(jobs, UINT64_MAX, 0, 0);
+        sample_log_deinit(&jobs->samples);
+        free(jobs->buckets);
+        free(jobs->group_buckets);
+        user_totals_deinit(&jobs->totals);
+        kept_usage_deinit(&jobs->kept_usage);
+        *jobs = (Jobs){};
+}
+
+/* Clients choose the ids, but the table has at most [limits] jobs entries: a long chain costs little. */
+static size_t hash_of(const Jobs *jobs, const char *name) {
+        return hash_text(HASH_BEGIN, name) % jobs->n_buckets;
+}
+
+static Job **bucket_of(const Jobs *jobs, const char *id) {
+        return &jobs->buckets[hash_of(jobs, id)];
+}
+
+static Job **group_bucket_of(const Jobs *jobs, const char *name) {
+        return &jobs->group_buckets[hash_of(jobs, name)];
+}
+
+int jobs_add(Jobs *jobs, const JobInfo *info, const Totals *begin, Job **ret) {
+        Job **bucket = bucket_of(jobs, info->id);
+        JobInfo without_cgroup = *info;
+        Job *job;
+
+        without_cgroup.cgroup = NULL;
+        job = calloc(1, sizeof(*job));
+        if (!job)
+                return -ENOMEM;
+        job->begin = shared_totals_new(begin);
+        if (!job->begin || job_description_make(&without_cgroup, &job->info) < 0) {
+                job_free(job);
+                return -ENOMEM;
+        }
+
+        assert(!jobs->last == (jobs->n == 0));
+        assert(!jobs->last || !jobs->last->links.next);
+        job->links.next_in_bucket = *bucket;
+        *bucket = job;
+        job->links.previous = jobs->last;
+        *(jobs->last ? &jobs->last->links.next : &jobs->first) = job;
+        jobs->last = job;
+        jobs->n++;
+        *ret = job;
+        return 0;
+}
+
+Job *jobs_find(const Jobs *jobs, const char *id) {
+        for (Job *job = *bucket_of(jobs, id); job; job = job->links.next_in_bucket)
+                if (strcmp(job->info.id, id) == 0)
+                        return job;
+        return NULL;
+}
+
+static void unlink_group(Jobs *jobs, Job *job) {
+        Job **link;
+
+        if (!job->info.cgroup)
+                return;
+
+        link = group_bucket_of(jobs, job->info.cgroup);
+        while (*link != job) {
+                assert(*link);
+                link = &(*link)->links.next_in_group_bucket;
+        }
+        *link = job->links.next_in_group_bucket;
+        assert(jobs->stats.n_with_cgroup > 0);
+        jobs->stats.n_with_cgroup--;
+}
+
+int jobs_set_group(Jobs *jobs, Job *job, const char *name) {
+        Job **bucket = group_bucket_of(jobs, name);
+        JobDescription renamed = {};
+        int r;
+
+        if (job->info.cgroup && strcmp(job->info.cgroup, name) == 0)
+                return 0;
+        if (jobs_find_group(jobs, name))
+                return JOBS_TAKEN;
+
+        job_description_share(&job->info, &renamed);
+        r = job_description_set_cgroup(&renamed, name);
+        if (r < 0) {
+                job_description_deinit(&renamed);
+                return r;
+        }
+
+        unlink_group(jobs, job);
+        job_description_deinit(&job->info);
+        job->info = renamed;
+        job->links.next_in_group_bucket = *bucket;
+        *bucket = job;
+        jobs->stats.n_with_cgroup++;
+        return 0;
+}
+
+Job *jobs_find_group(const Jobs *jobs, const char *name) {
+        for (Job *job = *group_bucket_of(jobs, name); job; job = job->links.next_in_group_bucket)
+                if (strcmp(job->info.cgroup, name) == 0)
+                        return job;
+        return NULL;
+}
+
+static void unlink_id(Jobs *jobs, Job *job) {
+        Job **link = bucket_of(jobs, job->info.id);
+
+        while (*link != job) {
+                assert(*link);
+                link = &(*link)->links.next_in_bucket;
+        }
+        *link = job->links.next_in_bucket;
+}
+
+int jobs_rename(Jobs *jobs, Job *job, const char *id) {
+        Job **bucket = bucket_of(jobs, id);
+        JobDescription renamed = {};
+        int r;
+
+        assert(!jobs_find(jobs, id));
+        job_description_share(&job->info, &renamed);
+        r = job_description_set_id(&renamed, id);
+        if (r < 0) {
+                job_description_deinit(&renamed);
+                return r;
+        }
+
+        unlink_id(jobs, job);
+        job_description_deinit(&job->info);
+        job->info = renamed;
+        job->links.next_in_bucket = *bucket;
+        *bucket = job;
+        return 0;
+}
+
+void jobs_remove(Jobs *jobs, Job *job) {
+        unlink_id(jobs, job);
+        unlink_group(jobs, job);
+
+        assert(job->links.previous ? job->links.previous->links.next == job : jobs->first == job);
+        assert(job->links.next ? job->links.next->links.previous == job : jobs->last == job);
+        *(job->links.previous ? &job->links.previous->links.next : &jobs->first) = job->links.next;
+        *(job->links.next ? &job->links.next->links.previous : &jobs->last) = job->links.previous;
+        assert(jobs->n > 0);
+        jobs->n--;
+        job_free(job);
+}
+
+static FinishedJob *finished_new(const Job *job) {
+        const JobFinal *final = job->final;
+        FinishedJob *finished = calloc(1, sizeof(*finished));
+
+        if (!finished)
+                return NULL;
+
+        job_description_share(&job->info, &finished->info);
+        finished->state = final->state;
+        finished->n_phases = job->n_phases;
+        finished->begin_realtime_ms = job->begin_realtime_ms;
+        finished->end_realtime_ms = final->realtime_ms;
+        finished->result = final->result;
+        return finished;
+}
+
+void jobs_retire(Jobs *jobs, Job *job, uint64_t now_boottime_ns) {
+        FinishedJob *finished;
+
+        assert(job->final);
+        finished = finished_new(job);
+        user_totals_add(&jobs->totals, &job->info, &job->final->result.usage);
+        jobs->stats.n_finished += job->final->state == JOB_FINISHED;
+        jobs->stats.n_interrupted += job->final->state == JOB_INTERRUPTED;
+        assert(!jobs->finished.last || jobs->finished.last->ended_boottime_ns <= now_boottime_ns);
+        if (finished) {
+                finished->ended_boottime_ns = now_boottime_ns;
+                *(jobs->finished.last ? &jobs->finished.last->next : &jobs->finished.first) = finished;
+                jobs->finished.last = finished;
+                jobs->finished.n++;
+        }
+
+        jobs_remove(jobs, job);
+}
+
+void jobs_forget_finished(Jobs *jobs, uint64_t before_boottime_ns, size_t n_max, uint64_t keep_ns) {
+        while (jobs->finished.first &&
+               (jobs->finished.n > n_max || jobs->finished.first->ended_boottime_ns < before_boottime_ns)) {
+                FinishedJob *oldest = jobs->finished.first;
+
+                if (oldest->ended_boottime_ns >= before_boottime_ns)
+                        left_out_add(&jobs->finished.left_out, oldest->ended_boottime_ns, keep_ns);
+                jobs->finished.first = oldest->next;
+                if (!jobs->finished.first)
+                        jobs->finished.last = NULL;
+                assert(jobs->finished.n > 0);
+                jobs->finished.n--;
+                finished_free(oldest);
+        }
+}
+
+void jobs_forget_finished_id(Jobs *jobs, const char *id) {
+        FinishedJob *previous = NULL, *next;
+
+        for (FinishedJob *finished = jobs->finished.first; finished; finished = next) {
+                next = finished->next;
+                if (strcmp(finished->info.id, id) != 0) {
+                        previous = finished;
+                        continue;
+                }
+                *(previous ? &previous->next : &jobs->finished.first) = next;
+                if (!next)
+                        jobs->finished.last = previous;
+                jobs->finished.n--;
+                finished_free(finished);
+        }
+}
+
+/* --- publishing ------------------------------------------------------------------------------- */
+
+/* Returns false for jobs whose begin is not stored yet. */
+static bool is_published(const Job *job) {
+        return job->stage != JOB_BEGINNING;
+}
+
+static JobsSize published_size(const Jobs *jobs) {
+        JobsSize size = { .n_records = jobs->finished.n, .n_results = jobs->finished.n };
+
+        for (const Job *job = jobs->first; job; job = job->links.next) {
+                if (!is_published(job))
+                        continue;
+                size.n_records++;
+                size.n_phases += job->phase != NULL;
+                size.n_results += job->final != NULL;
+                size.n_peaks += !job->final;
+                size.n_heads += !job->final && job->samples.head;
+                size.n_usages += !job->final && job->group.usage;
+        }
+        return size;
+}
+
+static void publish_running(const Job *job, JobsSnapshot *snapshot) {
+        JobRecord *record = jobs_snapshot_add(snapshot, &job->info, job->final ? NULL : job->begin);
+
+        record->state = JOB_RUNNING;
+        record->n_phases = job->n_phases;
+        record->begin_realtime_ms = job->begin_realtime_ms;
+        record->is_usage_cut = job->group.is_usage_cut;
+        if (job->phase)
+                record->phase = jobs_snapshot_copy_phase(snapshot, job->phase);
+        if (job->final) { /* the metrics are final; the end request is missing */
+                record->result = jobs_snapshot_copy_result(snapshot, &job->final->result);
+                return;
+        }
+
+        record->samples = jobs_snapshot_copy_span(snapshot, &job->samples);
+        record->peaks = jobs_snapshot_copy_peaks(snapshot, &job->peaks);
+        if (job->group.usage)
+                record->usage = jobs_snapshot_copy_usage(snapshot, job->group.usage);
+}
+
+static void publish_finished(const FinishedJob *finished, JobsSnapshot *snapshot) {
+        JobRecord *record = jobs_snapshot_add(snapshot, &finished->info, NULL);
+
+        record->state = finished->state;
+        record->n_phases = finished->n_phases;
+        record->begin_realtime_ms = finished->begin_realtime_ms;
+        record->end_realtime_ms = finished->end_realtime_ms;
+        record->result = jobs_snapshot_copy_result(snapshot, &finished->result);
+}
+
+int jobs_publish(const Jobs *jobs, size_t n_exposed_max, JobsSnapshot *ret) {
+        JobsSize size = published_size(jobs);
+        int r;
+
+        r = jobs_snapshot_begin(ret, &size);
+        if (r == 0)
+                r = sample_log_copy(&jobs->samples, &ret->samples);
+        if (r >= 0)
+                r = jobs_snapshot_copy_totals(&ret->users, &jobs->totals.users);
+        if (r >= 0)
+                r = jobs_snapshot_copy_totals(&ret->labels, &jobs->totals.labels);
+        if (r < 0)
+                return r;
+
+        for (const Job *job = jobs->first; job; job = job->links.next)
+                if (is_published(job))
+                        publish_running(job, ret);
+        ret->n_running = ret->used.n_records;
+        for (const FinishedJob *finished = jobs->finished.first; finished; finished = finished->next)
+                publish_finished(finished, ret);
+
+        assert(memcmp(&ret->used, &size, sizeof(size)) == 0);
+        ret->n_exposed_max = n_exposed_max;
+        ret->stats = jobs->stats;
+        memcpy(ret->totals_label, jobs->totals.label, sizeof(ret->totals_label));
+        return 0;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "jobs/table/kept_usage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobs/table/job.h"
+#include "util/buffer.h"
+
+/* Numbers of a usage and of a sample in the order of the file. Those of a usage are followed by the samples `begin` and `last`. */
+#define USAGE_NUMBERS(X) X(is_fresh) X(unseen_us) X(seen) X(memory_max_bytes) X(pids_max)
+#define SAMPLE_NUMBERS(X) X(boottime_ns) X(have) X(n_cpus) CGROUP_VALUES(X)
+
+#define X(member, ...) " " #member
+static const char columns[] = " job begin_ms cgroup is_cut" USAGE_NUMBERS(X) " begin:" SAMPLE_NUMBERS(X) " last:" SAMPLE_NUMBERS(X) "\n";
+#undef X
+
+void kept_usage_deinit(KeptUsage *kept) {
+        kept_text_free(kept->kept);
+        free(kept->former);
+        *kept = (KeptUsage){};
+}
+
+/* Texts of another boot or version, and damaged ones, are left. */
+static int read_former(KeptUsage *kept) {
+        scoped(freep) char *text = NULL;
+        size_t n = strlen(kept->boot_id);
+        int r;
+
+        r = kept_text_read(kept->kept, &text, NULL);
+        if (r != 0)
+                return r < 0 ? r : 0;
+        if (strncmp(text, kept->boot_id, n) == 0 && strncmp(text + n, columns, sizeof(columns) - 1) == 0)
+                kept->former = TAKE(text);
+        return 0;
+}
+
+int kept_usage_open(KeptUsage *kept, const char *path, const char *boot_id) {
+        int r;
+
+        (void)snprintf(kept->boot_id, sizeof(kept->boot_id), "%s", boot_id);
+        r = kept_text_open(&kept->kept, path);
+        return r < 0 ? r : read_former(kept);
+}
+
+void kept_usage_forget(KeptUsage *kept) {
+        free(TAKE(kept->former));
+}
+
+/* --- reading ------------------------------------------------------------------------------------ */
+
+/* The checksum shows that a line was written completely: a missing number is 0. */
+static uint64_t take_u64(const char **at) {
+        char *end;
+        uint64_t value = strtoull(*at, &end, 10);
+
+        *at = end;
+        return value;
+}
+
+static void take_sample(const char **at, CgroupSample *ret) {
+#define X(member, ...) ret->member = (__typeof__(ret->member))take_u64(at);
+        SAMPLE_NUMBERS(X)
+#undef X
+}
+
+static void take_group(const char *at, KeptGroup *ret) {
+        *ret = (KeptGroup){ .id = take_u64(&at) };
+        ret->is_usage_cut = take_u64(&at);
+#define X(member) ret->usage.member = (__typeof__(ret->usage.member))take_u64(&at);
+        USAGE_NUMBERS(X)
+#undef X
+        take_sample(&at, &ret->usage.begin);
+        take_sample(&at, &ret->usage.last);
+}
+
+bool kept_usage_find(const KeptUsage *kept, const char *id, uint64_t begin_realtime_ms, KeptGroup *ret) {
+        const char *line = kept->former ? strchr(kept->former, '\n') : NULL;
+        size_t n = strlen(id);
+
+        for (; line; line = strchr(line, '\n')) {
+                line++;
+                if (strncmp(line, id, n) != 0 || line[n] != ' ')
+                        continue;
+                line += n;
+                if (take_u64(&line) != begin_realtime_ms)
+                        continue;
+                take_group(line, ret);
+                return true;
+        }
+        return false;
+}
+
+/* --- writing ------------------------------------------------------------------------------------ */
+
+static void put_u64(Buffer *text, uint64_t value) {
+        buffer_putc(text, ' ');
+        buffer_put_u64(text, value);
+}
+
+static void put_sample(Buffer *text, const CgroupSample *sample) {
+#define X(member, ...) put_u64(text, sample->member);
+        SAMPLE_NUMBERS(X)
+#undef X
+}
+
+static void put_job(Buffer *text, const Job *job) {
+        const Usage *usage = job->group.usage;
+
+        buffer_puts(text, job->info.id);
+        put_u64(text, job->begin_realtime_ms);
+        put_u64(text, job->group.id);
+        put_u64(text, job->group.is_usage_cut);
+#define X(member) put_u64(text, usage->member);
+        USAGE_NUMBERS(X)
+#undef X
+        put_sample(text, &usage->begin);
+        put_sample(text, &usage->last);
+        buffer_putc(text, '\n');
+}
+
+/* Without room for the text, a restart continues with the checkpoints of the store. */
+void kept_usage_put(KeptUsage *kept, const Job *first) {
+        scoped(buffer_deinit) Buffer text = {};
+        bool had_jobs = kept->has_jobs;
+
+        if (!kept->kept)
+                return;
+        kept->has_jobs = false;
+        for (const Job *job = first; job; job = job->links.next) {
+                if (!job->group.usage)
+                        continue;
+                if (!kept->has_jobs) {
+                        buffer_puts(&text, kept->boot_id);
+                        buffer_puts(&text, columns);
+                }
+                kept->has_jobs = true;
+                put_job(&text, job);
+        }
+        if (!kept->has_jobs && !had_jobs)
+                return;
+        if (buffer_error(&text) < 0 || kept_text_put(kept->kept, text.text ?: "", text.n) < 0)
+                kept->kept = kept_text_free(kept->kept);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Value parser: parses the JSON text of a document into a tree of Values, in one pass
+ *
+ * perfd parses one object (value_parse()) and checks only its syntax by RFC 8259, except that NaN, Infinity and -Infinity are
+ * numbers. indicator_from_value() and indicator_check_object() check the rules for documents (UTF-8, sizes, number of keys,
+ * duplicate keys, finite numbers) and name the place. One of them must be called before the tree is used: an object or list
+ * that is nested deeper than VALUE_DEPTH_MAX is left empty by the parser, and refused by these functions.
+ *
+ * The client reads any number of values, one after the other (value_parse_next()), on one line each or not. The parser is
+ * strict then: a violation of the rules is an error, too, with its line and column.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "util/arena.h"
+#include "value/value.h"
+#include "value/value_error.h"
+
+enum {
+        VALUE_MALFORMED = 1, /* the error has the text and the place */
+        VALUE_NO_ROOM,       /* the arena is full */
+        VALUE_END,           /* only blanks are left */
+};
+
+/*
+ * Parses the only object in a text. Everything in *ret lives in the arena. *ret_is_canonical: the text equals, byte for byte,
+ * the text that value_write_json() makes of the tree, and can be stored unchanged; false also if that is uncertain. 0, or an
+ * outcome.
+ */
+int value_parse(const char *text, size_t n, Arena *arena, const Value **ret, bool *ret_is_canonical, ValueError *ret_error);
+
+typedef struct ValueReader {
+        const char *text; /* borrowed */
+        size_t n;
+        size_t at;                         /* bytes read so far */
+        unsigned line, column;             /* position of `at`, from 1; columns count characters */
+        unsigned begin_line, begin_column; /* position of the value that was read last */
+        char *strings;                     /* borrowed from the arena */
+        size_t n_strings;
+} ValueReader;
+
+void value_parse_begin(ValueReader *reader, const char *text, size_t n);
+/* Reads the next value of a text. All values of a text live in one arena, which must not be reset between them. 0 or an
+ * outcome; after VALUE_MALFORMED, the reader stays at the value, and the arena is as before. */
+int value_parse_next(ValueReader *reader, Arena *arena, const Value **ret, ValueError *ret_error);
+
+/* Returns the maximum arena bytes for parsing a text of n bytes: "[0,0,…" takes the most. */
+#define VALUE_PARSE_FACTOR 30U
+size_t value_parse_arena_size(size_t n);

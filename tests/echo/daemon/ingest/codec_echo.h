@@ -1,8 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#pragma once
-
-/* Decodes echoes, for the table in codec.c. */
-
-#include "ingest/codec_decode.h"
-
-int codec_decode_echo(Decoded *decoded, const DecodeContext *context, const ProtobufCMessage *message);
