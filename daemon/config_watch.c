@@ -7,7 +7,7 @@
 
 #include "util/scoped.h"
 
-#define INTERVAL_S 5
+#define INTERVAL_S 15
 
 /* Waits for the interval, the end, or a reload. */
 static void wait_for_turn(ConfigWatch *watch) {

@@ -228,7 +228,7 @@ class Reload(harness.TestCase):
         daemon.config_d.mkdir()
         drop_in = daemon.config_d / "50-site.conf"
         drop_in.write_text("[metrics]\njobs = 7\n")
-        harness.wait_for(lambda: daemon.metrics()["perfd_config_in_force"] == 0, "the edited file to be noticed")
+        harness.wait_for(lambda: daemon.metrics()["perfd_config_in_force"] == 0, "the edited file to be noticed", timeout_s=60)
         expected = f"{drop_in} was edited and not reloaded"
         self.assertEqual(daemon.get("/-/healthy").text, f"ok\nconfiguration: not in force: {expected}\n")
         self.assertEqual(daemon.get("/api/v1/node").json["configuration"]["edited"], str(drop_in))
