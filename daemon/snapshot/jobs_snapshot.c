@@ -64,7 +64,7 @@ int jobs_snapshot_copy_totals(UsageTotals *to, const UsageTotals *from) {
 /* Number of elements by which an array grows. */
 #define GROWTH_STEP 16U
 
-/* Grows `*array` to at least n elements of n_bytes; new elements are zero. */
+/* Grows `*array` to at least n elements of n_bytes. New elements are not initialized. */
 static int grow(void **array, size_t *n_allocated, size_t n, size_t n_bytes) {
         size_t n_new = (n + GROWTH_STEP - 1) / GROWTH_STEP * GROWTH_STEP;
         void *grown;
@@ -76,7 +76,6 @@ static int grow(void **array, size_t *n_allocated, size_t n, size_t n_bytes) {
         if (!grown)
                 return -ENOMEM;
 
-        memset((char *)grown + *n_allocated * n_bytes, 0, (n_new - *n_allocated) * n_bytes);
         *array = grown;
         *n_allocated = n_new;
         return 0;
@@ -85,12 +84,18 @@ static int grow(void **array, size_t *n_allocated, size_t n, size_t n_bytes) {
 #define GROW(jobs, array, n) grow((void **)&(jobs)->array, &(jobs)->allocated.n, size->n, sizeof(*(jobs)->array))
 
 int jobs_snapshot_begin(JobsSnapshot *jobs, const JobsSize *size) {
+        size_t n_records = jobs->allocated.n_records;
+
         jobs->used = (JobsSize){};
         jobs->n_running = 0;
-        if (GROW(jobs, records, n_records) < 0 || GROW(jobs, peaks, n_peaks) < 0 || GROW(jobs, usages, n_usages) < 0 ||
-            GROW(jobs, phases, n_phases) < 0 || GROW(jobs, results, n_results) < 0 || GROW(jobs, heads, n_heads) < 0)
+        if (GROW(jobs, records, n_records) < 0)
                 return -ENOMEM;
+        for (; n_records < jobs->allocated.n_records; n_records++)
+                jobs->records[n_records] = (JobRecord){}; /* without references */
 
+        if (GROW(jobs, peaks, n_peaks) < 0 || GROW(jobs, usages, n_usages) < 0 || GROW(jobs, phases, n_phases) < 0 ||
+            GROW(jobs, results, n_results) < 0 || GROW(jobs, heads, n_heads) < 0)
+                return -ENOMEM;
         return 0;
 }
 

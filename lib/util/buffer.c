@@ -19,8 +19,7 @@ void buffer_clear(Buffer *buffer) {
                 buffer->text[0] = '\0';
 }
 
-/* Makes space for n more bytes and the NUL. */
-static bool buffer_reserve(Buffer *buffer, size_t n) {
+bool buffer_reserve(Buffer *buffer, size_t n) {
         size_t n_wanted, n_new;
         char *text;
 
@@ -138,14 +137,22 @@ static char *digits_before(char *end, uint64_t v) {
         return end;
 }
 
+char *buffer_write_u64(char *p, uint64_t v) {
+        char digits[BUFFER_U64_MAX], *end = digits + sizeof(digits), *begin;
+
+        begin = digits_before(end, v);
+        memcpy(p, begin, (size_t)(end - begin));
+        return p + (end - begin);
+}
+
 void buffer_put_u64(Buffer *buffer, uint64_t v) {
-        char digits[20], *end = digits + sizeof(digits), *p = digits_before(end, v);
+        char digits[BUFFER_U64_MAX], *end = digits + sizeof(digits), *p = digits_before(end, v);
 
         buffer_put(buffer, p, (size_t)(end - p));
 }
 
 void buffer_put_i64(Buffer *buffer, int64_t v) {
-        char digits[21], *end = digits + sizeof(digits), *p = digits_before(end, v < 0 ? -(uint64_t)v : (uint64_t)v);
+        char digits[BUFFER_U64_MAX + 1], *end = digits + sizeof(digits), *p = digits_before(end, v < 0 ? -(uint64_t)v : (uint64_t)v);
 
         if (v < 0)
                 *--p = '-';

@@ -26,6 +26,8 @@ typedef struct Buffer {
 void buffer_deinit(Buffer *buffer);
 void buffer_clear(Buffer *buffer); /* keeps the allocated memory */
 
+/* Makes space for n more bytes and the NUL, so that appending them cannot fail. Returns false if out of memory or beyond n_max. */
+bool buffer_reserve(Buffer *buffer, size_t n);
 void buffer_put(Buffer *buffer, const void *bytes, size_t n);
 /* Appends n uninitialized bytes, which the caller must write at once; NULL if out of memory. */
 char *buffer_extend(Buffer *buffer, size_t n);
@@ -40,6 +42,12 @@ void buffer_printf(Buffer *buffer, const char *format, ...) __attribute__((forma
 void buffer_vprintf(Buffer *buffer, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 void buffer_put_u64(Buffer *buffer, uint64_t v);
 void buffer_put_i64(Buffer *buffer, int64_t v);
+/*
+ * Writes a number to p, which has space for BUFFER_U64_MAX characters, without a NUL, and returns the end of the number. For lines of many
+ * numbers, which are then put into a buffer as a whole.
+ */
+#define BUFFER_U64_MAX 20U
+char *buffer_write_u64(char *p, uint64_t v);
 /* Appends v / 10^n_decimals exactly, without trailing zeros; n_decimals is at most 20. */
 void buffer_put_decimal(Buffer *buffer, uint64_t v, unsigned n_decimals);
 /* Appends the shortest decimal that parses to the same double; "NaN", "+Inf", "-Inf" as in OpenMetrics. */

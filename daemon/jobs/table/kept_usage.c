@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "jobs/table/kept_usage.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,52 +94,64 @@ bool kept_usage_find(const KeptUsage *kept, const char *id, uint64_t begin_realt
 
 /* --- writing ------------------------------------------------------------------------------------ */
 
-static void put_u64(Buffer *text, uint64_t value) {
-        buffer_putc(text, ' ');
-        buffer_put_u64(text, value);
+#define X(...) +1
+enum { N_NUMBERS = 3 USAGE_NUMBERS(X) + 2 * (0 SAMPLE_NUMBERS(X)) };
+#undef X
+
+static char *put_u64(char *p, uint64_t value) {
+        *p++ = ' ';
+        if (value >= 10)
+                return buffer_write_u64(p, value);
+        *p = (char)('0' + value); /* most numbers are 0 */
+        return p + 1;
 }
 
-static void put_sample(Buffer *text, const CgroupSample *sample) {
-#define X(member, ...) put_u64(text, sample->member);
+static char *put_sample(char *p, const CgroupSample *sample) {
+#define X(member, ...) p = put_u64(p, sample->member);
         SAMPLE_NUMBERS(X)
 #undef X
+        return p;
 }
 
 static void put_job(Buffer *text, const Job *job) {
+        char line[N_NUMBERS * (1 + BUFFER_U64_MAX) + 1], *p = line;
         const Usage *usage = job->group.usage;
 
-        buffer_puts(text, job->info.id);
-        put_u64(text, job->begin_realtime_ms);
-        put_u64(text, job->group.id);
-        put_u64(text, job->group.is_usage_cut);
-#define X(member) put_u64(text, usage->member);
+        p = put_u64(p, job->begin_realtime_ms);
+        p = put_u64(p, job->group.id);
+        p = put_u64(p, job->group.is_usage_cut);
+#define X(member) p = put_u64(p, usage->member);
         USAGE_NUMBERS(X)
 #undef X
-        put_sample(text, &usage->begin);
-        put_sample(text, &usage->last);
-        buffer_putc(text, '\n');
+        p = put_sample(p, &usage->begin);
+        p = put_sample(p, &usage->last);
+        *p++ = '\n';
+        assert(p <= line + sizeof(line));
+
+        buffer_puts(text, job->info.id);
+        buffer_put(text, line, (size_t)(p - line));
 }
 
 /* Without room for the text, a restart continues with the checkpoints of the store. */
 void kept_usage_put(KeptUsage *kept, const Job *first) {
         scoped(buffer_deinit) Buffer text = {};
-        bool had_jobs = kept->has_jobs;
 
         if (!kept->kept)
                 return;
-        kept->has_jobs = false;
+        if (kept->n_text > 0)
+                (void)buffer_reserve(&text, kept->n_text); /* growing step by step would copy the text several times */
         for (const Job *job = first; job; job = job->links.next) {
                 if (!job->group.usage)
                         continue;
-                if (!kept->has_jobs) {
+                if (text.n == 0) {
                         buffer_puts(&text, kept->boot_id);
                         buffer_puts(&text, columns);
                 }
-                kept->has_jobs = true;
                 put_job(&text, job);
         }
-        if (!kept->has_jobs && !had_jobs)
+        if (text.n == 0 && kept->n_text == 0)
                 return;
+        kept->n_text = text.n;
         if (buffer_error(&text) < 0 || kept_text_put(kept->kept, text.text ?: "", text.n) < 0)
                 kept->kept = kept_text_free(kept->kept);
 }

@@ -18,7 +18,7 @@ typedef struct KeptUsage {
         KeptText *kept; /* owned; NULL: there is no directory for the file, or it failed */
         char *former;   /* owned; text that the former perfd of this boot wrote; NULL: none */
         char boot_id[64];
-        bool has_jobs; /* the file has jobs */
+        size_t n_text; /* size of the latest text, put by this perfd */
 } KeptUsage;
 
 /* The cgroup of a job, and its counters. */
