@@ -146,7 +146,7 @@ static void fast_formatting_of_doubles_equals_printf(void **state) {
 static void integers_of_any_length_are_written_as_printf_writes_them(void **state) {
         scoped(buffer_deinit) Buffer b = {};
         uint64_t power = 1;
-        char expected[24];
+        char expected[24], written[BUFFER_U64_MAX + 1];
 
         (void)state;
         for (int i = 0; i < 20; i++, power *= 10)
@@ -155,6 +155,8 @@ static void integers_of_any_length_are_written_as_printf_writes_them(void **stat
                         buffer_put_u64(&b, v);
                         (void)snprintf(expected, sizeof(expected), "%" PRIu64, v);
                         assert_string_equal(b.text, expected);
+                        *buffer_write_u64(written, v) = '\0';
+                        assert_string_equal(written, expected);
                         buffer_clear(&b);
                         buffer_put_i64(&b, (int64_t)-v);
                         (void)snprintf(expected, sizeof(expected), "%" PRId64, (int64_t)-v);
@@ -163,6 +165,8 @@ static void integers_of_any_length_are_written_as_printf_writes_them(void **stat
         buffer_clear(&b);
         buffer_put_u64(&b, UINT64_MAX);
         assert_string_equal(b.text, "18446744073709551615");
+        *buffer_write_u64(written, UINT64_MAX) = '\0';
+        assert_string_equal(written, "18446744073709551615");
         buffer_clear(&b);
         buffer_put_i64(&b, INT64_MIN);
         assert_string_equal(b.text, "-9223372036854775808");
