@@ -82,7 +82,7 @@ LIB_SRC    := $(filter client/wire/%,$(CLIENT_SRC))
 # Code that runs for requests only. Its objects are linked last, so that the code of each sample and scrape is contiguous and fewer pages
 # of the program are resident.
 REQUEST_SRC := $(filter-out $(wildcard daemon/http/*/metrics_*.c daemon/http/*/*_subject.c), \
-                   $(foreach folder,indicators jobs kpis measure pages pipelines,$(wildcard daemon/http/$(folder)/*.c))) \
+                   $(foreach folder,indicators jobs kpis measure pages pipelines selection,$(wildcard daemon/http/$(folder)/*.c))) \
                $(foreach folder,analysis document job kpi pipeline stack value,$(wildcard lib/$(folder)/*.c))
 
 CORE_OBJ   := $(CORE_SRC:%.c=$(B)/%.o) $(PROTO_C:.c=.o)

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "document/condition.h"
-#include "http/indicators/choice.h"
+#include "http/selection/choice.h"
 #include "util/scoped.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

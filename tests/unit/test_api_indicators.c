@@ -2,14 +2,14 @@
 /* Routes of the indicators on a real store. */
 /* tests: daemon/http/indicators/api_query.c daemon/http/indicators/api_rank.c daemon/http/indicators/api_batch.c
           daemon/store/indicators/indicator_reader.c */
-/* tests: daemon/http/indicators/explain_empty.c daemon/http/indicators/grouping.c daemon/http/indicators/ranking_json.c */
-/* tests: daemon/http/indicators/result_groups.c daemon/http/indicators/selection.c daemon/http/indicators/vocabulary.c */
+/* tests: daemon/http/indicators/explain_empty.c daemon/http/selection/grouping.c daemon/http/indicators/ranking_json.c */
+/* tests: daemon/http/selection/result_groups.c daemon/http/selection/selection.c daemon/http/indicators/vocabulary.c */
 /* tests: daemon/http/pagination.c daemon/http/format/csv.c daemon/http/routes.c */
 
 #include "run_results_fixture.h"
 
-#include "http/indicators/result_groups.h"
 #include "http/routes.h"
+#include "http/selection/result_groups.h"
 #include "store/indicators/model_rows.h"
 #include "value/value_parse.h"
 

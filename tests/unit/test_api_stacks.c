@@ -4,8 +4,8 @@
 
 #include "stack_fixture.h"
 
-#include "http/indicators/grouping.h"
 #include "http/routes.h"
+#include "http/selection/grouping.h"
 
 typedef struct Fixture {
         Place *place;

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "http/indicators/choice.h"
+#include "http/selection/choice.h"
 #include "util/scoped.h"
 
 static int parse(const char *text, Choice *ret) {

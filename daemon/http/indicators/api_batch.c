@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "analysis/statistics.h"
-#include "http/indicators/grouping.h"
 #include "http/indicators/indicators_subject.h"
 #include "http/indicators/vocabulary.h"
+#include "http/selection/grouping.h"
 #include "store/indicators/points.h"
 #include "store/indicators/result_reader.h"
 #include "util/parse.h"

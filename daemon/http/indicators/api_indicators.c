@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "http/indicators/latest_rows.h"
-#include "http/indicators/selection.h"
 #include "http/indicators/vocabulary.h"
 #include "http/pagination.h"
+#include "http/selection/selection.h"
 #include "store/catalog/shape.h"
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/result_reader.h"

@@ -7,7 +7,7 @@
 #include "http/format/csv.h"
 #include "http/indicators/indicators_subject.h"
 #include "http/indicators/explain_empty.h"
-#include "http/indicators/result_groups.h"
+#include "http/selection/result_groups.h"
 #include "http/indicators/vocabulary.h"
 
 #define LIMIT_DEFAULT 1000U

@@ -14,8 +14,8 @@
 #include "http/indicators/explain_empty.h"
 #include "http/indicators/indicators_subject.h"
 #include "http/indicators/ranking_json.h"
-#include "http/indicators/result_groups.h"
 #include "http/indicators/vocabulary.h"
+#include "http/selection/result_groups.h"
 #include "util/parse.h"
 
 #define CONFIDENCE_DEFAULT 0.95

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "http/indicators/indicators_subject.h"
-#include "http/indicators/result_groups.h"
 #include "http/indicators/stack_diff.h"
 #include "http/indicators/vocabulary.h"
 #include "http/pagination.h"
+#include "http/selection/result_groups.h"
 #include "store/indicators/stack_reader.h"
 
 #define PREFIX_MIN 4U

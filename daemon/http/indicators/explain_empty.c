@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "http/indicators/result_groups.h"
+#include "http/selection/result_groups.h"
 #include "store/indicators/indicator_reader.h"
 #include "util/clock.h"
 

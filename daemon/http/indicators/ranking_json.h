@@ -4,8 +4,8 @@
 /* Compares the alternatives of each set of groups and writes the rankings as JSON. api_rank.c parses the request. */
 
 #include "http/indicators/ranking.h"
-#include "http/indicators/result_groups.h"
 #include "http/indicators/vocabulary.h"
+#include "http/selection/result_groups.h"
 
 typedef enum Factor {
         FACTOR_PARAMETERS,

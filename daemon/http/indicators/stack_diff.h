@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "http/exchange.h"
-#include "http/indicators/grouping.h"
+#include "http/selection/grouping.h"
 
 #define STACK_DIFF_FACTS_MAX 200000U /* packages and other facts of all stacks together */
 

@@ -10,7 +10,7 @@
 
 #include "http/indicators/declaration.h"
 #include "http/indicators/package_check.h"
-#include "http/indicators/result_groups.h"
+#include "http/selection/result_groups.h"
 #include "snapshot/shared_texts.h"
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/result_reader.h"

@@ -9,7 +9,7 @@
  */
 
 #include "http/exchange.h"
-#include "http/indicators/selection.h"
+#include "http/selection/selection.h"
 
 typedef struct Vocabulary Vocabulary;
 

@@ -14,7 +14,6 @@
 #include "http/pages/pages_subject.h"
 #include "document/property.h"
 #include "http/indicators/indicators_subject.h"
-#include "http/indicators/result_groups.h"
 #include "http/indicators/vocabulary.h"
 #include "http/pages/html.h"
 #include "http/pages/page_assets.h"
@@ -22,6 +21,7 @@
 #include "http/pages/ranking_html.h"
 #include "http/pages/run_html.h"
 #include "http/pages/template.h"
+#include "http/selection/result_groups.h"
 #include "store/indicators/result_reader.h"
 #include "util/clock.h"
 

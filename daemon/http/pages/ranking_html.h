@@ -9,7 +9,7 @@
  */
 
 #include "document/indicator_model.h"
-#include "http/indicators/grouping.h"
+#include "http/selection/grouping.h"
 #include "util/buffer.h"
 
 #define RANKING_RESULTS_MAX 4U

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "http/indicators/selection.h"
+#include "http/selection/selection.h"
 
 #include <assert.h>
 #include <string.h>

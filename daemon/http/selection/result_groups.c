@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "http/indicators/result_groups.h"
+#include "http/selection/result_groups.h"
 
 static int say_many(Exchange *exchange, int outcome) {
         if (outcome == GROUPING_MANY_GROUPS)

@@ -9,7 +9,7 @@
  */
 
 #include "http/exchange.h"
-#include "http/indicators/choice.h"
+#include "http/selection/choice.h"
 #include "store/indicators/points.h"
 
 #define STATS_MAX 32U

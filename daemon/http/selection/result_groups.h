@@ -4,8 +4,8 @@
 /* Reads the selected results into groups, for the routes query and rank. */
 
 #include "http/exchange.h"
-#include "http/indicators/grouping.h"
-#include "http/indicators/selection.h"
+#include "http/selection/grouping.h"
+#include "http/selection/selection.h"
 
 /* 0 or EXCHANGE_ANSWERED; then *ret is NULL. */
 int result_groups_read(Exchange *exchange, const Selection *selection, const GroupFields *fields, Grouping **ret, uint64_t *ret_n_scanned);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "http/indicators/grouping.h"
+#include "http/selection/grouping.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "http/indicators/choice.h"
+#include "http/selection/choice.h"
 
 #include <string.h>
 
