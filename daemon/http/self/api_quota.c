@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
+#include <stdlib.h>
 
 #include "http/self/self_subject.h"
 #include "json/json.h"
+#include "util/scoped.h"
 
 #define USERS_MAX 256U
 
@@ -58,15 +60,8 @@ static void put_user(Json *json, const AccountReport *report) {
         json_object_end(json);
 }
 
-static void put_users(Json *json, Shares *shares, uint64_t uid) {
-        AccountReport reports[USERS_MAX];
-        size_t n = 1;
-
-        if (uid < UINT32_MAX)
-                shares_report_user(shares, (uint32_t)uid, &reports[0]);
-        else
-                n = shares_report(shares, reports, N_ELEMENTS(reports));
-
+/* reports: of n accounts */
+static void put_users(Json *json, const AccountReport *reports, size_t n) {
         json_put_array_begin(json, "users");
         for (size_t i = 0; i < n; i++)
                 put_user(json, &reports[i]);
@@ -74,15 +69,27 @@ static void put_users(Json *json, Shares *shares, uint64_t uid) {
 }
 
 void self_subject_quota(Exchange *exchange) {
+        scoped(freep) AccountReport *reports = NULL; /* of all users, too large for a stack that stays resident */
         uint64_t uid;
+        size_t n = 1;
         Json json = { .out = exchange->body };
 
         assert(exchange->shares);
         if (exchange_parameter_u64(exchange, "uid", 0, UINT32_MAX - 1, UINT32_MAX, &uid) != 0)
                 return;
 
+        reports = calloc(uid < UINT32_MAX ? 1 : USERS_MAX, sizeof(*reports));
+        if (!reports) {
+                (void)exchange_error(exchange, 503, "out of memory");
+                return;
+        }
+        if (uid < UINT32_MAX)
+                shares_report_user(exchange->shares, (uint32_t)uid, reports);
+        else
+                n = shares_report(exchange->shares, reports, USERS_MAX);
+
         json_object_begin(&json);
         put_totals(&json, exchange->shares);
-        put_users(&json, exchange->shares, uid);
+        put_users(&json, reports, n);
         json_object_end(&json);
 }
