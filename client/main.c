@@ -2,9 +2,6 @@
 #include "client/commands/perfctl.h"
 
 #include <fcntl.h>
-#include <langinfo.h>
-#include <locale.h>
-#include <string.h>
 #include <unistd.h>
 
 /*
@@ -22,14 +19,7 @@ static void hold_standard_descriptors(void) {
                 (void)close(fd);
 }
 
-/* Widths of characters come from the locale; our text is UTF-8 whatever the user's locale is. */
-static void set_character_type(void) {
-        if (!setlocale(LC_CTYPE, "") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
-                (void)setlocale(LC_CTYPE, "C.UTF-8");
-}
-
 int main(int argc, char **argv) {
         hold_standard_descriptors();
-        set_character_type();
         return perfctl_main(argc, argv);
 }

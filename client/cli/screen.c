@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/cli/screen.h"
 
+#include <langinfo.h>
+#include <locale.h>
 #include <math.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -56,10 +58,27 @@ void screen_init(Screen *screen, Buffer *out, int fd, bool no_color) {
         };
 }
 
-/* Returns the width of a character that is not a control character; 1 if the locale does not know the character. */
-static size_t columns_of(uint32_t c) {
-        int n = wcwidth((wchar_t)c);
+/* Loads the locale, which has the widths of characters. The text is UTF-8 whatever the user's locale is. */
+static void load_locale(void) {
+        if (strcmp(setlocale(LC_CTYPE, NULL), "C") != 0)
+                return;
 
+        if (!setlocale(LC_CTYPE, "") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+                (void)setlocale(LC_CTYPE, "C.UTF-8");
+}
+
+/*
+ * Returns the width of a character that is not a control character; 1 if the locale does not know the character. ASCII
+ * needs no locale: loading one takes a tenth of the time in which perfctl starts.
+ */
+static size_t columns_of(uint32_t c) {
+        int n;
+
+        if (c < 0x80)
+                return 1;
+
+        load_locale();
+        n = wcwidth((wchar_t)c);
         return n < 0 ? 1 : (size_t)n;
 }
 
