@@ -17,20 +17,16 @@ const char *input_name(const char *file) {
 }
 
 int input_read_fd(int fd, Buffer *ret) {
-        char chunk[65536];
         ssize_t k;
 
-        while ((k = read(fd, chunk, sizeof(chunk))) != 0) {
-                if (k < 0 && errno == EINTR)
-                        continue;
-                if (k < 0)
-                        return -errno;
-                if (ret->n + (size_t)k > INPUT_BYTES_MAX)
+        while ((k = buffer_read(ret, fd)) != 0) {
+                if (k < 0 && k != -EINTR)
+                        return (int)k;
+                if (ret->n > INPUT_BYTES_MAX)
                         return -EFBIG;
-                buffer_put(ret, chunk, (size_t)k);
         }
 
-        return buffer_error(ret);
+        return 0;
 }
 
 int input_read(const char *file, Buffer *ret) {

@@ -76,7 +76,6 @@ static int start(const char *directory, Listing *listing) {
 /* Reads the output until its end. 0 or a negative errno; -ETIME after the deadline. */
 static int read_output(Listing *listing) {
         uint64_t deadline_ns = clock_boottime_ns() + DEADLINE_NS;
-        char chunk[65536];
 
         for (;;) {
                 uint64_t now_ns = clock_boottime_ns();
@@ -87,14 +86,13 @@ static int read_output(Listing *listing) {
                         return -ETIME;
                 if (poll(&pollfd, 1, (int)((deadline_ns - now_ns) / NS_PER_MS) + 1) <= 0)
                         continue;
-                n = read(listing->out_fd, chunk, sizeof(chunk));
-                if (n < 0 && errno == EINTR)
+                n = buffer_read(&listing->text, listing->out_fd);
+                if (n == -EINTR)
                         continue;
                 if (n <= 0)
-                        return n < 0 ? -errno : buffer_error(&listing->text);
-                if (listing->text.n + (size_t)n > OUTPUT_BYTES_MAX)
+                        return (int)n;
+                if (listing->text.n > OUTPUT_BYTES_MAX)
                         return -EFBIG;
-                buffer_put(&listing->text, chunk, (size_t)n);
         }
 }
 

@@ -6,6 +6,9 @@
 #include <float.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
+
+#define READ_BYTES_MIN 16384U /* of a read(2) that is not at the end of its file */
 
 void buffer_deinit(Buffer *buffer) {
         free(buffer->text);
@@ -68,6 +71,21 @@ void buffer_put(Buffer *buffer, const void *bytes, size_t n) {
 
         if (p && n > 0)
                 memcpy(p, bytes, n);
+}
+
+ssize_t buffer_read(Buffer *buffer, int fd) {
+        ssize_t n;
+
+        if (!buffer_reserve(buffer, READ_BYTES_MIN))
+                return buffer_error(buffer);
+
+        n = read(fd, buffer->text + buffer->n, buffer->n_allocated - buffer->n - 1);
+        if (n < 0)
+                return -errno;
+
+        buffer->n += (size_t)n;
+        buffer->text[buffer->n] = '\0';
+        return n;
 }
 
 void buffer_puts(Buffer *buffer, const char *text) {

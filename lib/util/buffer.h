@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "util/scoped.h"
 
@@ -31,6 +32,11 @@ bool buffer_reserve(Buffer *buffer, size_t n);
 void buffer_put(Buffer *buffer, const void *bytes, size_t n);
 /* Appends n uninitialized bytes, which the caller must write at once; NULL if out of memory. */
 char *buffer_extend(Buffer *buffer, size_t n);
+/*
+ * Appends the bytes of one read(2), whose size grows with the buffer. Returns their number, 0 at the end of the file,
+ * or a negative errno.
+ */
+ssize_t buffer_read(Buffer *buffer, int fd);
 void buffer_puts(Buffer *buffer, const char *text);
 void buffer_putc(Buffer *buffer, char c);
 /*

@@ -123,6 +123,34 @@ static double some_double(unsigned i, uint64_t *state) {
         return digits & 2 ? -v : v;
 }
 
+static void a_file_is_read_to_its_end(void **state) {
+        char path[] = "/tmp/perfd-read-XXXXXX", written[100000];
+        int fd = mkstemp(path);
+        Buffer b = {};
+        ssize_t n;
+
+        (void)state;
+        assert_true(fd >= 0);
+        assert_int_equal(unlink(path), 0);
+        for (size_t i = 0; i < sizeof(written); i++)
+                written[i] = (char)('a' + i % 23);
+        assert_int_equal(file_write_all(fd, written, sizeof(written)), 0);
+        assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+
+        buffer_puts(&b, "before ");
+        while ((n = buffer_read(&b, fd)) > 0)
+                assert_int_equal(b.text[b.n], '\0');
+        assert_int_equal(n, 0);
+        assert_int_equal(b.n, strlen("before ") + sizeof(written));
+        assert_memory_equal(b.text + strlen("before "), written, sizeof(written));
+        close(fd);
+
+        assert_int_equal(buffer_read(&b, fd), -EBADF);
+        b.n_max = b.n + 1;
+        assert_int_equal(buffer_read(&b, STDIN_FILENO), -EFBIG);
+        buffer_deinit(&b);
+}
+
 static void fast_formatting_of_doubles_equals_printf(void **state) {
         scoped(buffer_deinit) Buffer b = {};
         uint64_t random = 1;
@@ -465,6 +493,7 @@ int main(void) {
                 cmocka_unit_test(an_arena_refuses_when_full_and_serves_again_after_reset),
                 cmocka_unit_test(arena_memory_is_zero_and_aligned_even_when_used_before),
                 cmocka_unit_test(doubles_are_written_short_and_read_back_the_same),
+                cmocka_unit_test(a_file_is_read_to_its_end),
                 cmocka_unit_test(fast_formatting_of_doubles_equals_printf),
                 cmocka_unit_test(integers_of_any_length_are_written_as_printf_writes_them),
                 cmocka_unit_test(decimals_have_no_zeros_at_their_end),

@@ -170,14 +170,11 @@ static int take_lines(Feed *feed, bool is_end) {
 
 /* Returns 0, < 0, or 1 at the end of the input. */
 static int read_some(Feed *feed) {
-        char bytes[65536];
-        ssize_t n = read(feed->fd, bytes, sizeof(bytes));
+        ssize_t n = buffer_read(&feed->text, feed->fd);
 
         if (n < 0)
-                return errno == EINTR || errno == EAGAIN ? 0 : -errno;
-        buffer_put(&feed->text, bytes, (size_t)n);
-        if (buffer_error(&feed->text) < 0)
-                return buffer_error(&feed->text);
+                return n == -EINTR || n == -EAGAIN ? 0 : (int)n;
+
         return n == 0;
 }
 
