@@ -16,10 +16,8 @@
         COMMAND(cmd_mark)                \
         COMMAND(cmd_time)                \
         COMMAND(cmd_submit)              \
-        COMMAND(cmd_import_inspection)   \
-        COMMAND(cmd_import_mlperf_storage) \
-        COMMAND(cmd_import_spdl)         \
-        COMMAND(cmd_import_kpis)         \
+        COMMAND(cmd_kpi_submit)          \
+        COMMAND(cmd_pipeline_submit)     \
         HEADING("Examine jobs and the node") \
         COMMAND(cmd_report)              \
         COMMAND(cmd_metrics)             \
@@ -28,13 +26,9 @@
         COMMAND(cmd_job_show)            \
         COMMAND(cmd_job_wait)            \
         COMMAND(cmd_job_groups)          \
-        COMMAND(cmd_export_perf_report)  \
-        COMMAND(cmd_export_spdl_log)     \
-        COMMAND(cmd_export_spdl_sqlite)  \
-        COMMAND(cmd_pipeline_submit)     \
         COMMAND(cmd_pipeline_show)       \
         COMMAND(cmd_pipeline_diagnose)   \
-        HEADING("Compare indicators")    \
+        HEADING("Compare indicators and KPIs") \
         COMMAND(cmd_indicator_list)      \
         COMMAND(cmd_indicator_show)      \
         COMMAND(cmd_indicator_query)     \
@@ -45,12 +39,19 @@
         COMMAND(cmd_indicator_schema)    \
         COMMAND(cmd_indicator_register)  \
         COMMAND(cmd_indicator_unregister) \
+        COMMAND(cmd_kpi_list)            \
+        COMMAND(cmd_kpi_show)            \
         COMMAND(cmd_kpi_regress)         \
         COMMAND(cmd_kpi_ack)             \
         COMMAND(cmd_analyze_series)      \
-        COMMAND(cmd_kpi_submit)          \
-        COMMAND(cmd_kpi_list)            \
-        COMMAND(cmd_kpi_show)            \
+        HEADING("Import and export")     \
+        COMMAND(cmd_import_inspection)   \
+        COMMAND(cmd_import_kpis)         \
+        COMMAND(cmd_import_mlperf_storage) \
+        COMMAND(cmd_import_spdl)         \
+        COMMAND(cmd_export_perf_report)  \
+        COMMAND(cmd_export_spdl_log)     \
+        COMMAND(cmd_export_spdl_sqlite)  \
         HEADING("Begin and end jobs by hand") \
         COMMAND(cmd_job_begin)           \
         COMMAND(cmd_job_end)             \
