@@ -46,7 +46,8 @@ class JobResults(TestCase):
 
     def results(self, name="training"):
         answer = self.running.get(f"/api/v1/indicators/{name}/results")
-        return answer.json["results"] if answer.status == 200 else []
+        self.assertEqual(answer.status, 200, answer.text)
+        return answer.json["results"]
 
     def test_a_result_has_the_metrics_and_labels_of_its_job(self):
         self.register(MODEL)

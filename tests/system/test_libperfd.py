@@ -206,7 +206,8 @@ class Behaviour(TestCase):
 
     def count(self, daemon, name="demo"):
         answer = daemon.get(f"/api/v1/indicators/{name}/results?limit=1000")
-        return len(answer.json["results"]) if answer.status == 200 else 0
+        self.assertEqual(answer.status, 200, answer.text)
+        return len(answer.json["results"])
 
     def test_jobs_begin_and_end_once(self):
         client = self.open(self.daemon().socket)
