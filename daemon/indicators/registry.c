@@ -190,12 +190,12 @@ bool registry_has_changed(const Registry *registry, uint32_t uid, uint64_t n_cha
         return false;
 }
 
-int registry_check(const Registry *registry, uint32_t uid, Submission *item, size_t *ret_n_odd, Complaint *ret_complaint) {
+int registry_check(const Registry *registry, uint32_t uid, Submission *item, size_t *ret_n_deviations, Complaint *ret_complaint) {
         const Indicator *indicator = &item->indicator;
         ModelPolicy policy = registry->config->policy;
         const Model *model = models_find(&registry->models, uid, indicator->name, indicator->component);
 
-        *ret_n_odd = 0;
+        *ret_n_deviations = 0;
         item->model = model ? &model->model : NULL;
         if (!model && policy == MODEL_STRICT) {
                 (void)indicator_complain(ret_complaint, "name",
@@ -206,7 +206,7 @@ int registry_check(const Registry *registry, uint32_t uid, Submission *item, siz
         if (!model || submission_has_failed(item))
                 return 0;
 
-        return indicator_model_judge(item->model, indicator, policy, ret_n_odd, ret_complaint) != 0 ? REGISTRY_REFUSED : 0;
+        return indicator_model_judge(item->model, indicator, policy, ret_n_deviations, ret_complaint) != 0 ? REGISTRY_REFUSED : 0;
 }
 
 void registry_publish(const Registry *registry, IndicatorsSnapshot *ret) {

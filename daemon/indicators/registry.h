@@ -67,7 +67,7 @@ bool registry_is_busy_with(const Registry *registry, uint32_t uid, const Indicat
 enum {
         REGISTRY_REFUSED = 1,
 };
-int registry_check(const Registry *registry, uint32_t uid, Submission *item, size_t *ret_n_odd, Complaint *ret_complaint);
+int registry_check(const Registry *registry, uint32_t uid, Submission *item, size_t *ret_n_deviations, Complaint *ret_complaint);
 
 /* Returns true if models that may apply to a user's results have changed since there were n_changes changes. */
 bool registry_has_changed(const Registry *registry, uint32_t uid, uint64_t n_changes);

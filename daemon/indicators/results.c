@@ -144,13 +144,13 @@ static int pack_item(Results *results, const Request *request, size_t i, Answer 
         ResultsPlacing *placing = results->placing;
         Submission *item = &request->submit.items[i];
         Complaint complaint;
-        size_t n_odd;
+        size_t n_deviations;
 
         if (registry_is_busy_with(results->registry, request->peer.uid, &item->indicator))
                 return ITEM_WAITS;
-        if (registry_check(results->registry, request->peer.uid, item, &n_odd, &complaint) != 0)
+        if (registry_check(results->registry, request->peer.uid, item, &n_deviations, &complaint) != 0)
                 return refuse_item(results, request, i, complaint.path, complaint.text, ret);
-        placing->n_odd += n_odd;
+        placing->n_deviations += n_deviations;
         if (i == 0) {
                 Peer sender = request->peer;
 
@@ -193,7 +193,7 @@ static void restart(Results *results) {
 
         placing->packer = result_rows_packer_free(placing->packer);
         live_kpis_deinit(&placing->kpis);
-        placing->pass = placing->i = placing->n_odd = 0;
+        placing->pass = placing->i = placing->n_deviations = 0;
         placing->is_unvouched = false;
         placing->now_ns = clock_realtime_ns();
         placing->n_changes = results->registry->changes.n;
@@ -257,7 +257,7 @@ static int put(Results *results, size_t n_items) {
 
         r = store_put(results->store, result_rows_packer_finish(TAKE(placing->packer), cookie));
         if (r == 0) {
-                results->tally.stats.n_odd_keys += placing->n_odd;
+                results->tally.stats.n_deviations += placing->n_deviations;
                 live_kpis_note_left_out(&results->kpis, kpi_queue_put(&results->queued_kpis, placing->ticket, &placing->kpis));
         }
         end(results);

@@ -30,7 +30,7 @@ typedef struct ResultsPlacing {
         size_t n_work;        /* items passed, and KPIs added, in this turn */
         uint64_t now_ns;      /* CLOCK_REALTIME at the begin */
         uint64_t n_changes;   /* of the models at the begin */
-        size_t n_odd;         /* keys that are missing from the models */
+        size_t n_deviations;  /* keys that do not conform to the models */
         ResultPacker *packer; /* owned; NULL: no item was passed */
         LiveKpis kpis;        /* of the packed items */
 } ResultsPlacing;

@@ -130,7 +130,7 @@ static int answer_stored(PipelineRoom *room, const StoreDone *done, Answer *ret)
         char remark[COMPLAINT_TEXT_MAX] = "";
 
         room->stats.n_intervals += stored->n_new;
-        room->stats.n_again += stored->n_again;
+        room->stats.n_repeated += stored->n_repeated;
         room->stats.n_rejected += stored->n_rejected;
         if (stored->n_new > 0)
                 show(room, done->rows);
@@ -138,10 +138,11 @@ static int answer_stored(PipelineRoom *room, const StoreDone *done, Answer *ret)
         if (stored->n_rejected > 0)
                 (void)snprintf(remark, sizeof(remark), "%lu intervals are not stored: a job may have up to %u stages",
                                (unsigned long)stored->n_rejected, PIPELINE_JOB_STAGES_MAX);
-        else if (stored->n_again > 0)
+        else if (stored->n_repeated > 0)
                 (void)snprintf(remark, sizeof(remark), "%lu of %lu intervals were stored before, or are older than the merged intervals",
-                               (unsigned long)stored->n_again, (unsigned long)(stored->n_again + stored->n_new));
-        return desk_answer(ret, stored->n_again > 0 && stored->n_new + stored->n_rejected == 0 ? STATUS_DUPLICATE : STATUS_OK, "", remark);
+                               (unsigned long)stored->n_repeated, (unsigned long)(stored->n_repeated + stored->n_new));
+        return desk_answer(ret, stored->n_repeated > 0 && stored->n_new + stored->n_rejected == 0 ? STATUS_DUPLICATE : STATUS_OK, "",
+                           remark);
 }
 
 static int complete(void *state, const StoreDone *done, Answer *ret) {

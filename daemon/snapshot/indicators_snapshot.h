@@ -26,7 +26,7 @@ typedef struct IndicatorCount {
 /* Counters since start. */
 typedef struct IndicatorsStats {
         uint64_t n_stored;
-        uint64_t n_odd_keys; /* keys of results that are missing from the model or have another type */
+        uint64_t n_deviations; /* keys of stored results that do not conform to the model */
 } IndicatorsStats;
 
 typedef struct IndicatorsSnapshot {

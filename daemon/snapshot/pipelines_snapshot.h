@@ -19,8 +19,8 @@ typedef struct PipelineTotal {
 
 /* Counters since start, except for the last. */
 typedef struct PipelinesStats {
-        uint64_t n_intervals, n_again, n_rejected; /* stored; sent again; of stages beyond the limit of a job */
-        uint64_t n_left_out;                       /* parts of stages that are not in /metrics now */
+        uint64_t n_intervals, n_repeated, n_rejected; /* stored; sent again; of stages beyond the limit of a job */
+        uint64_t n_left_out;                          /* parts of stages that are not in /metrics now */
 } PipelinesStats;
 
 typedef struct PipelinesSnapshot {

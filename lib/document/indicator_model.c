@@ -284,7 +284,7 @@ const Property *indicator_model_find(const IndicatorModel *model, const char *na
 typedef struct Judgement {
         const IndicatorModel *model;
         Complaint *complaint;
-        size_t n_odd;
+        size_t n_deviations;
         bool seen[MODEL_PROPERTIES_MAX]; /* by index in by_name */
 } Judgement;
 
@@ -294,11 +294,11 @@ static const char *list_of(bool is_result) {
 
 /* Only the first deviation is described. */
 static void __attribute__((format(printf, 4, 5)))
-odd(Judgement *judgement, bool is_result, const char *key, const char *format, ...) {
+add_deviation(Judgement *judgement, bool is_result, const char *key, const char *format, ...) {
         char path[COMPLAINT_PATH_MAX + 16], text[4 * COMPLAINT_TEXT_MAX];
         va_list args;
 
-        if (judgement->n_odd++ > 0)
+        if (judgement->n_deviations++ > 0)
                 return;
         (void)snprintf(path, sizeof(path), "%s.%.*s", list_of(is_result), (int)utf8_cut(key, COMPLAINT_PATH_MAX), key);
         va_start(args, format);
@@ -326,23 +326,24 @@ static void judge_member(Judgement *judgement, const Member *member, bool is_res
 
         property = find(model, member->key, &i);
         if (!property || property->is_result != is_result) {
-                odd(judgement, is_result, member->key, "is %s that the model of %s does not declare: declare it, or leave it out",
-                    is_result ? "a result" : "a parameter", model->name);
+                add_deviation(judgement, is_result, member->key, "is %s that the model of %s does not declare: declare it, or leave it out",
+                              is_result ? "a result" : "a parameter", model->name);
                 return;
         }
 
         judgement->seen[i] = true;
         if (property->from) {
-                odd(judgement, is_result, member->key, "is computed by the model of %s: leave it out", model->name);
+                add_deviation(judgement, is_result, member->key, "is computed by the model of %s: leave it out", model->name);
                 return;
         }
         if (value->type == VALUE_NULL && property->is_optional)
                 return;
         if (property->types && !property_is_of_types(value, property->types)) {
                 property_types_text(property->types, wanted);
-                odd(judgement, is_result, member->key, "is %s, and the model of %s says %s", value_type_text(value), model->name, wanted);
+                add_deviation(judgement, is_result, member->key, "is %s, and the model of %s declares %s", value_type_text(value),
+                              model->name, wanted);
         } else if (property->allowed && !is_allowed(value, property->allowed))
-                odd(judgement, is_result, member->key, "is not one of the values that the model of %s lists", model->name);
+                add_deviation(judgement, is_result, member->key, "is not one of the values that the model of %s lists", model->name);
 }
 
 static void judge_missing(Judgement *judgement) {
@@ -350,11 +351,11 @@ static void judge_missing(Judgement *judgement) {
 
         for (size_t i = 0; i < model->n_properties; i++)
                 if (!judgement->seen[i] && !model->by_name[i]->is_optional && !model->by_name[i]->from)
-                        odd(judgement, model->by_name[i]->is_result, model->by_name[i]->name,
-                            "missing: the model of %s declares it", model->name);
+                        add_deviation(judgement, model->by_name[i]->is_result, model->by_name[i]->name,
+                                      "missing: the model of %s declares it", model->name);
 }
 
-int indicator_model_judge(const IndicatorModel *model, const Indicator *indicator, ModelPolicy policy, size_t *ret_n_odd,
+int indicator_model_judge(const IndicatorModel *model, const Indicator *indicator, ModelPolicy policy, size_t *ret_n_deviations,
                           Complaint *ret_complaint) {
         Complaint first;
         Judgement judgement = { .model = model, .complaint = &first };
@@ -365,8 +366,8 @@ int indicator_model_judge(const IndicatorModel *model, const Indicator *indicato
                 judge_member(&judgement, &indicator->result->members[i], true);
         judge_missing(&judgement);
 
-        *ret_n_odd = judgement.n_odd;
-        if (policy == MODEL_ACCEPT || judgement.n_odd == 0)
+        *ret_n_deviations = judgement.n_deviations;
+        if (policy == MODEL_ACCEPT || judgement.n_deviations == 0)
                 return 0;
 
         *ret_complaint = first;

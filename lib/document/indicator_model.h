@@ -58,7 +58,7 @@ typedef enum ModelPolicy {
         MODEL_STRICT, /* deviations are refused, with the key */
 } ModelPolicy;
 
-/* Checks whether an indicator conforms to its model. *ret_n_odd: number of keys that are unknown, missing though not optional,
+/* Checks whether an indicator conforms to its model. *ret_n_deviations: number of keys that are unknown, missing though not optional,
  * or of another type. 0, or MODEL_INVALID with the first complaint (strict only). */
-int indicator_model_judge(const IndicatorModel *model, const Indicator *indicator, ModelPolicy policy, size_t *ret_n_odd,
+int indicator_model_judge(const IndicatorModel *model, const Indicator *indicator, ModelPolicy policy, size_t *ret_n_deviations,
                           Complaint *ret_complaint);

@@ -159,7 +159,7 @@ static size_t put_in_compat_order(HistoryRun *runs, size_t n, const HistoryRun *
         for (size_t i = 0; i < n; i++)
                 if (!is_same(runs[i].version, last.version) && (n_kept == 0 || !is_same(runs[i].version, runs[n_kept - 1].version)))
                         runs[n_kept++] = runs[i];
-        verdict->left_out.n_again = n - n_kept - 1;
+        verdict->left_out.n_repeated = n - n_kept - 1;
         if (n_kept >= HISTORY_RUNS_MAX) {
                 verdict->left_out.n_older = n_kept - (HISTORY_RUNS_MAX - 1);
                 n_kept = HISTORY_RUNS_MAX - 1;

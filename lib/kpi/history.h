@@ -50,7 +50,7 @@ typedef struct HistoryQuestion {
 typedef struct HistoryLeftOut {
         size_t n_later;    /* of later versions */
         size_t n_older;    /* beyond HISTORY_RUNS_MAX */
-        size_t n_again;    /* further runs of a version; only with is_compat */
+        size_t n_repeated; /* further runs of a version; only with is_compat */
         size_t n_batched;  /* that count with others of their batch, by the median */
         size_t n_accepted; /* before an accepted level */
 } HistoryLeftOut;

@@ -24,7 +24,7 @@ static void check_model(const IndicatorModel *model) {
         const Value none = { .type = VALUE_OBJECT };
         const Indicator indicator = { .name = model->name, .parameters = &none, .result = &none };
         Complaint complaint;
-        size_t n_odd;
+        size_t n_deviations;
 
         for (size_t i = 0; i < model->n_properties; i++) {
                 const Property *property = &model->properties[i];
@@ -32,8 +32,8 @@ static void check_model(const IndicatorModel *model) {
                 assert(indicator_model_find(model, property->name, property->is_result) == property);
                 assert(!indicator_model_find(model, property->name, !property->is_result));
         }
-        assert(indicator_model_judge(model, &indicator, MODEL_STRICT, &n_odd, &complaint) == MODEL_INVALID);
-        assert(n_odd == model->n_properties);
+        assert(indicator_model_judge(model, &indicator, MODEL_STRICT, &n_deviations, &complaint) == MODEL_INVALID);
+        assert(n_deviations == model->n_properties);
 }
 
 /* True: it was taken, and *ret_json is it once more. */

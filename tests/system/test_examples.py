@@ -45,7 +45,7 @@ class Examples(harness.TestCase):
                 self.assertTrue(all(value >= 0 for value in document["@result"].values()), document)
 
         # Results with a model conform to the model.
-        self.assertEqual(daemon.metrics()["perfd_indicator_odd_keys_total"], 0)
+        self.assertEqual(daemon.metrics()["perfd_indicator_deviations_total"], 0)
 
     def test_wrong_settings_are_named(self):
         for program in ("matmul", "bandwidth"):

@@ -308,13 +308,14 @@ class IndicatorQuery(TestCase):
         self.submit(*(matmul(rate=100 - 10 * k + i, version=f"1.{k}") for k in range(5) for i in range(5)))
         two = self.ask(path, where=["version!=1.2", "version!=1.3", "version!=1.4"], **words)["rankings"][0]
         five = self.ask(path, **words)["rankings"][0]
-        self.assertEqual([(a["difference"], a["chance"]) for a in two["alternatives"]], [("best", None), ("real", 2 / 252)])
+        self.assertEqual([(a["difference"], a["chance"]) for a in two["alternatives"]], [("best", None), ("significant", 2 / 252)])
         self.assertEqual([(a["difference"], a["rank"]) for a in five["alternatives"]], [("best", 1)] + [("too few runs", 1)] * 4)
         self.assertAlmostEqual(five["alternatives"][1]["chance"], 10 * 2 / 252)
         self.assertEqual((two["runs_needed"], five["runs_needed"]), (4, 6))
         self.submit(*(matmul(rate=99.5 - 10 * k, version=f"1.{k}") for k in range(5)))
         five = self.ask(path, **words)["rankings"][0]
-        self.assertEqual([(a["difference"], a["rank"]) for a in five["alternatives"]], [("best", 1)] + [("real", k) for k in range(2, 6)])
+        self.assertEqual([(a["difference"], a["rank"]) for a in five["alternatives"]],
+                         [("best", 1)] + [("significant", k) for k in range(2, 6)])
 
     def test_versions_are_sorted_numerically(self):
         versions = ["1.2", "1.9", "1.9.1", "1.10", "1.10-rc1", "2.0", "10.0", "v9", "v10"]

@@ -149,7 +149,7 @@ class Judged(WithModels):
         results = self.running.get("/api/v1/indicators/PiMatmul/results").json["results"]
         self.assertEqual(results[0]["document"], document)
         metrics = self.running.wait_tick()
-        self.assertEqual(metrics["perfd_indicator_odd_keys_total"], 2)
+        self.assertEqual(metrics["perfd_indicator_deviations_total"], 2)
         self.assertEqual(count_of(metrics, "PiMatmul", "stored"), 1)
         self.assertEqual(count_of(metrics, "Unknown", "stored"), 1)
 
@@ -171,7 +171,7 @@ class Judged(WithModels):
             self.assert_refused(client.submit(MATMUL, with_parameters(minibatch=40)), "submit.indicators[1].@parameters.minibatch",
                                 "is a parameter that the model of PiMatmul does not declare: declare it, or leave it out")
             self.assert_refused(client.submit(with_parameters(matrix_size="512")), "submit.indicators[0].@parameters.matrix_size",
-                                "is a string, and the model of PiMatmul says int")
+                                "is a string, and the model of PiMatmul declares int")
             self.assert_refused(client.submit({**MATMUL, "name": "PiImport"}), "submit.indicators[0].name",
                                 "'PiImport' of 'tensorflow' has no model here, and [indicators] policy is strict")
             self.assert_status(client.submit(MATMUL), "OK")
@@ -184,8 +184,9 @@ class Judged(WithModels):
         self.start(policy="strict")
         with self.running.client() as client:
             self.assert_status(client.submit(MATMUL, with_parameters(mini_batch=40)), "OK")
-            self.assert_refused(client.submit(with_parameters(mini_batch="40")), "submit.indicators[0].@parameters.mini_batch", "says int")
-        self.assertEqual(self.running.wait_tick()["perfd_indicator_odd_keys_total"], 0)
+            self.assert_refused(client.submit(with_parameters(mini_batch="40")), "submit.indicators[0].@parameters.mini_batch",
+                                "declares int")
+        self.assertEqual(self.running.wait_tick()["perfd_indicator_deviations_total"], 0)
 
     def test_padding_is_a_number_or_a_word(self):
         self.start(policy="strict")
@@ -197,7 +198,7 @@ class Judged(WithModels):
                 document = {**conv, "@parameters": {**conv["@parameters"], "padding": padding}}
                 self.assert_status(client.submit(document), "OK")
             document = {**conv, "@parameters": {**conv["@parameters"], "padding": 1.5}}
-            self.assert_refused(client.submit(document), "submit.indicators[0].@parameters.padding", "says str or int")
+            self.assert_refused(client.submit(document), "submit.indicators[0].@parameters.padding", "declares str or int")
 
     def test_errors_of_perfctl_name_the_file_and_the_key(self):
         self.start(policy="strict")
@@ -285,7 +286,7 @@ class Registered(WithModels):
             self.assert_status(client.submit(document), "OK")
         self.assertEqual(self.models()["Hostile", name]["declaration"], model)
         self.assertEqual(self.running.get("/api/v1/results").json["results"][0]["document"], document)
-        self.assertEqual(self.running.wait_tick()["perfd_indicator_odd_keys_total"], 0)
+        self.assertEqual(self.running.wait_tick()["perfd_indicator_deviations_total"], 0)
         self.running.restart()
         self.assertEqual(self.models()["Hostile", name]["declaration"], model)
 
@@ -488,9 +489,9 @@ class OfUsers(WithModels):
             self.assert_status(self.as_nobody(lambda other: other.submit({**document, "@parameters": {"odd": 1}})), "OK")
             self.assertIn("no model of Shared declares", rank().body.decode())
             # Keys missing from the other user's model are not counted for these results.
-            odd = self.counted("perfd_indicator_odd_keys_total")
+            deviations = self.counted("perfd_indicator_deviations_total")
             self.assert_status(client.submit({**document, "@parameters": {"other": 1}}), "OK")
-            self.assertEqual(self.counted("perfd_indicator_odd_keys_total"), odd)
+            self.assertEqual(self.counted("perfd_indicator_deviations_total"), deviations)
             self.assertEqual(self.models()["Shared", None]["applies_to_uid"], NOBODY)
             self.assertIn(f"registered by user {NOBODY}, own results only", self.running.perfctl("indicator", "models").stdout)
 

@@ -51,7 +51,7 @@ class Stacks(TestCase):
         ranking, = self.ask(*words)["rankings"]
         best, other = ranking["alternatives"]
         self.assertEqual(best["key"]["package.tensorflow.build"], "2.2.0 https://avx2/simple sha256:avx2")
-        self.assertEqual((best["n"], other["n"], other["difference"]), (8, 4, "real"))
+        self.assertEqual((best["n"], other["n"], other["difference"]), (8, 4, "significant"))
         self.assertEqual(ranking["also_differ"], [{"key": "package.numpy", "values": [
             {"value": "1.18.5", "results": 8, "failed": 0}, {"value": "1.21.0", "results": 4, "failed": 0}]}])
         self.assertIn("Also differ: package.numpy 1.18.5/1.21.0 in 4 of 12 runs", self.perfctl("indicator", *words).stdout)

@@ -136,7 +136,7 @@ static void the_status_of_the_original_is_told(void **state) {
 
         check(fixture, PATH ".rate/regress?compat=1&method=hunter", 200, "\"compat\":{\"accepted\":true");
         check(fixture, PATH ".rate/regress?compat=1&method=zscore", 200, "\"description\":\"z-score ");
-        check(fixture, PATH ".rate/regress?compat=1&method=zscore", 200, "\"again\":23");
+        check(fixture, PATH ".rate/regress?compat=1&method=zscore", 200, "\"repeated\":23");
         check(fixture, PATH ".rate/regress?compat=2", 400, "'compat'");
 }
 

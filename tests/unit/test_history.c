@@ -182,7 +182,7 @@ static void versions_are_selected_as_the_original_does(void **state) {
         add(&runs, "2.2.0", 1, 130);
         add(&runs, "2.2.0", 1, 70);
         verdict = judge(&runs, &question);
-        assert_true(verdict.n == 11 && verdict.left_out.n_again == 11 && verdict.left_out.n_later == 0);
+        assert_true(verdict.n == 11 && verdict.left_out.n_repeated == 11 && verdict.left_out.n_later == 0);
         assert_string_equal(verdict.status.description, "Regression");
         assert_true(verdict.status.is_accepted == BASELINE_FALSE && verdict.status.is_improved == BASELINE_FALSE);
         assert_int_equal(verdict.verdict, JUDGE_REGRESSION);

@@ -243,14 +243,14 @@ static void a_derived_number_is_not_missing_and_odd_if_given(void **state) {
         static const char model[] = "{name: PiMatmul, results: {x: int, r: {from: 2 * x}}}";
         Fixture *f = *state;
         Indicator indicator = {};
-        size_t n_odd;
+        size_t n_deviations;
 
         assert_int_equal(declare(f, model), 0);
         indicator.parameters = parse(f, "{}");
         indicator.result = parse(f, "{x: 1}");
-        assert_int_equal(indicator_model_judge(&f->model, &indicator, MODEL_STRICT, &n_odd, &f->complaint), 0);
+        assert_int_equal(indicator_model_judge(&f->model, &indicator, MODEL_STRICT, &n_deviations, &f->complaint), 0);
         indicator.result = parse(f, "{x: 1, r: 2}");
-        assert_int_equal(indicator_model_judge(&f->model, &indicator, MODEL_STRICT, &n_odd, &f->complaint), MODEL_INVALID);
+        assert_int_equal(indicator_model_judge(&f->model, &indicator, MODEL_STRICT, &n_deviations, &f->complaint), MODEL_INVALID);
         assert_string_equal(f->complaint.path, "@result.r");
         assert_non_null(strstr(f->complaint.text, "is computed by the model"));
 }
@@ -317,12 +317,12 @@ static void a_model_has_a_limited_number_of_properties(void **state) {
 
 static size_t judge(Fixture *f, const char *parameters, const char *result, ModelPolicy policy, int expected) {
         Indicator indicator = { .name = "PiMatmul", .parameters = parse(f, parameters), .result = parse(f, result) };
-        size_t n_odd = 99;
+        size_t n_deviations = 99;
 
         f->complaint = (Complaint){};
         assert_int_equal(declare(f, matmul), 0);
-        assert_int_equal(indicator_model_judge(&f->model, &indicator, policy, &n_odd, &f->complaint), expected);
-        return n_odd;
+        assert_int_equal(indicator_model_judge(&f->model, &indicator, policy, &n_deviations, &f->complaint), expected);
+        return n_deviations;
 }
 
 static void assert_odd(Fixture *f, const char *parameters, const char *result, const char *path, const char *words) {
@@ -352,9 +352,9 @@ static void a_nonconforming_result_is_counted_or_refused_with_its_key(void **sta
                    "is a result that the model");
         assert_odd(f, "{device: tpu, matrix_size: 1, padding: 1, reps: 1}", GOOD_RESULT, "@parameters.device", "is not one of the values");
         assert_odd(f, "{device: cpu, matrix_size: '512', padding: 1, reps: 1}", GOOD_RESULT, "@parameters.matrix_size",
-                   "is a string, and the model of PiMatmul says int");
+                   "is a string, and the model of PiMatmul declares int");
         assert_odd(f, "{device: cpu, matrix_size: 1.5, padding: 1, reps: 1}", GOOD_RESULT, "@parameters.matrix_size", "is a number, and");
-        assert_odd(f, "{device: cpu, matrix_size: 1, padding: 1.5, reps: 1}", GOOD_RESULT, "@parameters.padding", "says str or int");
+        assert_odd(f, "{device: cpu, matrix_size: 1, padding: 1.5, reps: 1}", GOOD_RESULT, "@parameters.padding", "declares str or int");
         assert_odd(f, "{" GOOD_PARAMETERS "}", "{elapsed: null, rate: 2, extra: 3}", "@result.elapsed", "is null, and");
         assert_odd(f, "{device: cpu, matrix_size: 1, padding: 1}", GOOD_RESULT, "@parameters.reps",
                    "missing: the model of PiMatmul declares it");
@@ -372,7 +372,7 @@ static void kinds_of_values_are_checked(void **state) {
                 "{name: a, parameters: {v: {type: semver, optional: true}, t: time, m: map}, results: {r: [float, list]}}";
         static const struct {
                 const char *parameters, *result;
-                size_t n_odd;
+                size_t n_deviations;
         } cases[] = {
                 { "{v: 2.13.0-rc1+2024-09-02, t: '2024-11-11T10:20:30.123456+00:00', m: {CI: x}}", "{r: [1, -1]}", 0 },
                 { "{v: null, t: '2024-11-11T10:20:30Z', m: {}}", "{r: -1}", 0 },
@@ -384,10 +384,10 @@ static void kinds_of_values_are_checked(void **state) {
         assert_int_equal(declare(f, model), 0);
         for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
                 Indicator indicator = { .name = "a", .parameters = parse(f, cases[i].parameters), .result = parse(f, cases[i].result) };
-                size_t n_odd = 99;
+                size_t n_deviations = 99;
 
-                assert_int_equal(indicator_model_judge(&f->model, &indicator, MODEL_ACCEPT, &n_odd, &f->complaint), 0);
-                assert_int_equal(n_odd, cases[i].n_odd);
+                assert_int_equal(indicator_model_judge(&f->model, &indicator, MODEL_ACCEPT, &n_deviations, &f->complaint), 0);
+                assert_int_equal(n_deviations, cases[i].n_deviations);
         }
 }
 

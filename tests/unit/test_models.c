@@ -120,7 +120,7 @@ static void judge_fixture(const Models *models, const char *directory, const cha
         const Model *model;
         ValueReader reader;
         ValueError error;
-        size_t n, n_odd;
+        size_t n, n_deviations;
 
         (void)snprintf(path, sizeof(path), "%s/%s", directory, name);
         assert_int_equal(file_read_at(AT_FDCWD, path, 1U << 20, &text, &n), 0);
@@ -132,8 +132,8 @@ static void judge_fixture(const Models *models, const char *directory, const cha
         if (!model)
                 fail_msg("no model of %s", indicator.name);
 
-        if (indicator_model_judge(&model->model, &indicator, MODEL_STRICT, &n_odd, &complaint) != 0)
-                fail_msg("%s: %zu odd keys: %s: %s", name, n_odd, complaint.path, complaint.text);
+        if (indicator_model_judge(&model->model, &indicator, MODEL_STRICT, &n_deviations, &complaint) != 0)
+                fail_msg("%s: %zu deviations: %s: %s", name, n_deviations, complaint.path, complaint.text);
 }
 
 /*

@@ -60,7 +60,7 @@ static void a_report_is_for_a_job_that_the_sender_may_act_for(void **state) {
         interval.end_ms = 3000;
         assert_int_equal(report(f, &room, "a", &interval, 1), STATUS_DENIED);
         assert_int_equal(room.stats.n_intervals, 2);
-        assert_int_equal(room.stats.n_again, 1);
+        assert_int_equal(room.stats.n_repeated, 1);
         pipeline_room_deinit(&room);
 }
 

@@ -99,10 +99,10 @@ static void an_interval_is_stored_once(void **state) {
         Place *place = *state;
 
         assert_int_equal(stored.n_new, 2);
-        assert_int_equal(stored.n_again, 1);
+        assert_int_equal(stored.n_repeated, 1);
         stored = put_intervals(place, intervals, 3, NULL);
         assert_int_equal(stored.n_new, 0);
-        assert_int_equal(stored.n_again, 3);
+        assert_int_equal(stored.n_repeated, 3);
 
         /* The clock was set back, or another process has the stage. */
         stored = put_intervals(place, &late, 1, NULL);
@@ -153,7 +153,7 @@ static void the_oldest_intervals_of_a_long_run_are_merged(void **state) {
         /* All of the run has about the same resolution, and the newest is as received. */
         assert_in_range(ask_place(place, "SELECT max(elapsed_s) FROM pipeline_interval"), 60 * 8, 60 * 16);
         assert_int_equal(ask_place(place, "SELECT level FROM pipeline_interval ORDER BY end_ms DESC LIMIT 1"), 0);
-        assert_int_equal(put_intervals(place, &again, 1, NULL).n_again, 1);
+        assert_int_equal(put_intervals(place, &again, 1, NULL).n_repeated, 1);
 }
 
 /* The second page, after a merge, has the last interval of the first page again, in the sum with the next. */
@@ -201,7 +201,7 @@ static void totals_that_were_lost_are_counted_again(void **state) {
         change_place(place, "DELETE FROM pipeline; UPDATE holder SET n_bytes = 4096");
 
         assert_int_equal(put_intervals(place, &next, 1, NULL).n_new, 1);
-        assert_int_equal(put_intervals(place, &intervals[1], 1, NULL).n_again, 1);
+        assert_int_equal(put_intervals(place, &intervals[1], 1, NULL).n_repeated, 1);
         assert_int_equal(ask_place(place, "SELECT count(*) FROM pipeline WHERE n_series = 1"
                                           " AND n_rows = (SELECT count(*) FROM pipeline_interval)"
                                           " AND merged_ms = (SELECT max(end_ms) FROM pipeline_interval WHERE level > 0)"), 1);
@@ -261,7 +261,7 @@ static size_t put_part(Database *database, RowSet *set) {
         }
         assert_int_equal(database_commit(database), 0);
         assert_int_equal(set->outcome, STORE_DONE);
-        assert_int_equal(pipeline_rows_stored(set)->n_new + pipeline_rows_stored(set)->n_again, set->part.n_end);
+        assert_int_equal(pipeline_rows_stored(set)->n_new + pipeline_rows_stored(set)->n_repeated, set->part.n_end);
         return set->part.n_end;
 }
 
@@ -282,7 +282,7 @@ static void a_large_report_is_stored_in_parts(void **state) {
 
         again = pack_large(true);
         assert_int_equal(put_part(&database, again), ROWSET_SMALL_ROWS_MAX);
-        assert_int_equal(pipeline_rows_stored(again)->n_again, ROWSET_SMALL_ROWS_MAX);
+        assert_int_equal(pipeline_rows_stored(again)->n_repeated, ROWSET_SMALL_ROWS_MAX);
         assert_int_equal(put_part(&database, again), 2 * ROWSET_SMALL_ROWS_MAX);
         assert_int_equal(put_part(&database, again), PARTS_STAGES);
         assert_int_equal(pipeline_rows_stored(again)->n_new, PARTS_STAGES - ROWSET_SMALL_ROWS_MAX);

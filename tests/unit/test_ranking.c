@@ -97,7 +97,7 @@ static void each_difference_to_the_best_is_judged(void **state) {
         assert_int_equal(ranking_make(a, 3, &lower), 0);
         assert_int_equal(a[0].verdict, VERDICT_BEST);
         assert_int_equal(a[1].verdict, VERDICT_NOISE);
-        assert_int_equal(a[2].verdict, VERDICT_REAL);
+        assert_int_equal(a[2].verdict, VERDICT_SIGNIFICANT);
 
         /* Two of the twenty ways to distribute six values separate them as far: not significant at 95 %. */
         assert_int_equal(ranking_make(b, 2, &lower), 0);
@@ -105,7 +105,7 @@ static void each_difference_to_the_best_is_judged(void **state) {
         assert_true(b[0].is_tied && b[1].is_tied && b[1].rank == 1);
         unsure.confidence = 0.9;
         assert_int_equal(ranking_make(b, 2, &unsure), 0);
-        assert_int_equal(b[1].verdict, VERDICT_REAL);
+        assert_int_equal(b[1].verdict, VERDICT_SIGNIFICANT);
         assert_int_equal(b[1].rank, 2);
         assert_string_equal(ranking_verdict_name(VERDICT_FEW), "too few runs");
 }
@@ -151,7 +151,7 @@ static Outcome rank_often(unsigned n_trials, size_t k, size_t n, size_t n_fast, 
                 assert_int_equal(ranking_make(a, k, &config), 0);
 
                 for (size_t i = 1; i < k; i++) {
-                        bool is_slow = a[i].values >= values + n_fast * n, is_told = a[i].verdict == VERDICT_REAL || a[i].rank != 1;
+                        bool is_slow = a[i].values >= values + n_fast * n, is_told = a[i].verdict == VERDICT_SIGNIFICANT || a[i].rank != 1;
 
                         n_slow += is_slow;
                         n_found += is_slow && is_told;
@@ -214,8 +214,8 @@ static void a_chance_is_corrected_for_all_pairs_and_steps_down(void **state) {
         assert_true(isnan(three[0].chance));
         assert_true(fabs(three[1].chance - 3 * 2.0 / 252) < 1e-12);
         assert_true(fabs(three[2].chance - 3 * 2.0 / 252) < 1e-12);
-        assert_int_equal(three[1].verdict, VERDICT_REAL);
-        assert_int_equal(three[2].verdict, VERDICT_REAL);
+        assert_int_equal(three[1].verdict, VERDICT_SIGNIFICANT);
+        assert_int_equal(three[2].verdict, VERDICT_SIGNIFICANT);
         assert_int_equal(three[2].rank, 3);
 
         /* 2/252 × 5 × 4 / 2 exceeds 0.05, whatever the values. */
@@ -240,7 +240,7 @@ static void each_separated_alternative_weakens_the_correction(void **state) {
         (void)state;
         assert_int_equal(ranking_make(among_far, 5, &lower), 0);
         assert_ptr_equal(among_far[1].values, near);
-        assert_int_equal(among_far[1].verdict, VERDICT_REAL);
+        assert_int_equal(among_far[1].verdict, VERDICT_SIGNIFICANT);
         assert_true(fabs(among_far[1].chance - 2.5 * 14 / 924) < 1e-12);
         assert_true(fabs(among_far[4].chance - 10.0 * 2 / 924) < 1e-12);
 
@@ -266,7 +266,7 @@ static void the_number_of_values_needed_suffices_to_separate_two(void **state) {
                 a[i] = run_of(values[i], 6, (double)i);
         assert_int_equal(ranking_make(a, 5, &lower), 0);
         for (size_t i = 1; i < 5; i++)
-                assert_true(a[i].verdict == VERDICT_REAL && a[i].rank == i + 1 && !a[i].is_tied);
+                assert_true(a[i].verdict == VERDICT_SIGNIFICANT && a[i].rank == i + 1 && !a[i].is_tied);
 }
 
 int main(void) {

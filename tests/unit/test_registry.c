@@ -353,7 +353,7 @@ static void a_strict_policy_refuses_undeclared_keys(void **state) {
         const Value none = { .type = VALUE_OBJECT };
         Complaint complaint;
         Item items[2];
-        size_t n_odd;
+        size_t n_deviations;
 
         assert_int_equal(indicator_room_start(&f->indicators), 0);
         assert_int_equal(register_model(f, TEXT("A", "s")), STATUS_OK);
@@ -362,12 +362,12 @@ static void a_strict_policy_refuses_undeclared_keys(void **state) {
         items[0].submission.indicator.parameters = &none;
         set_policy(f, MODEL_ACCEPT);
         for (size_t i = 0; i < N_ELEMENTS(items); i++)
-                assert_int_equal(registry_check(&f->indicators.registry, 1000, &items[i].submission, &n_odd, &complaint), 0);
+                assert_int_equal(registry_check(&f->indicators.registry, 1000, &items[i].submission, &n_deviations, &complaint), 0);
         assert_non_null(items[0].submission.model);
         assert_null(items[1].submission.model);
         set_policy(f, MODEL_STRICT);
-        assert_int_equal(registry_check(&f->indicators.registry, 1000, &items[0].submission, &n_odd, &complaint), 0);
-        assert_int_equal(registry_check(&f->indicators.registry, 1000, &items[1].submission, &n_odd, &complaint), REGISTRY_REFUSED);
+        assert_int_equal(registry_check(&f->indicators.registry, 1000, &items[0].submission, &n_deviations, &complaint), 0);
+        assert_int_equal(registry_check(&f->indicators.registry, 1000, &items[1].submission, &n_deviations, &complaint), REGISTRY_REFUSED);
         assert_string_equal(complaint.path, "name");
 }
 

@@ -96,20 +96,19 @@ static void write_common(Screen *screen, const Value *ranking) {
 /* Writes the difference of the medians to the best alternative, and whether it is significant: "49.5 % lower, significant". */
 static void put_difference(Grid *grid, const Value *alternative, double best) {
         const char *difference = answer_text(alternative, "difference");
-        const char *verdict = strcmp(difference, "real") == 0 ? "significant" : difference;
         double ratio = answer_number(alternative, "ratio"), median = answer_number(alternative, "median");
         char text[TEXT_MAX];
 
         if (strcmp(difference, "best") == 0)
                 snprintf(text, sizeof(text), "best");
         else if (!isfinite(ratio))
-                snprintf(text, sizeof(text), "- %.30s", verdict);
+                snprintf(text, sizeof(text), "- %.30s", difference);
         else if (ratio == 1)
-                snprintf(text, sizeof(text), "equal, %.30s", verdict);
+                snprintf(text, sizeof(text), "equal, %.30s", difference);
         else if (ratio >= 2 && median > 0)
-                snprintf(text, sizeof(text), "%.3g times as high, %.30s", ratio, verdict);
+                snprintf(text, sizeof(text), "%.3g times as high, %.30s", ratio, difference);
         else
-                snprintf(text, sizeof(text), "%.3g %% %s, %.30s", 100 * fabs(ratio - 1), median < best ? "lower" : "higher", verdict);
+                snprintf(text, sizeof(text), "%.3g %% %s, %.30s", 100 * fabs(ratio - 1), median < best ? "lower" : "higher", difference);
         grid_right(grid, text);
 }
 
@@ -342,7 +341,7 @@ static void write_legend(Screen *screen, const Value *answer) {
         double percent = 100 * answer_number_or_zero(answer, "confidence");
         scoped(buffer_deinit) Buffer text = {};
 
-        if (has_difference(answer, "real"))
+        if (has_difference(answer, "significant"))
                 buffer_printf(&text, "significant: the difference from the best is not chance (%g %%, corrected for all comparisons in "
                               "the table). ", percent);
         if (has_difference(answer, "noise"))

@@ -42,7 +42,7 @@ static double median_of(const Alternative *alternative, double *room) {
 const char *ranking_verdict_name(Verdict verdict) {
         static const char *const names[] = {
                 [VERDICT_BEST] = "best",
-                [VERDICT_REAL] = "real",
+                [VERDICT_SIGNIFICANT] = "significant",
                 [VERDICT_NOISE] = "noise",
                 [VERDICT_FEW] = "too few runs",
         };
@@ -245,7 +245,7 @@ static void step_down(const Ranking *ranking, Beside *besides, size_t n) {
                 chance = fmax(chance, correct(besides[i].probability, n_judged, n_told));
                 alternative->chance = chance;
                 if (is_enough(chance, confidence) && besides[i].are_medians_apart) {
-                        alternative->verdict = VERDICT_REAL;
+                        alternative->verdict = VERDICT_SIGNIFICANT;
                         n_told++;
                 } else if (is_enough(correct(besides[i].least, n_judged, n_told), confidence))
                         alternative->verdict = VERDICT_NOISE;
@@ -309,7 +309,7 @@ static int give_ranks(Ranking *ranking) {
         alternatives[0].rank = 1;
         alternatives[0].is_tied = false;
         for (size_t i = 1; i < ranking->n; i++) {
-                bool is_apart = alternatives[i].verdict == VERDICT_REAL;
+                bool is_apart = alternatives[i].verdict == VERDICT_SIGNIFICANT;
 
                 if (is_apart && best > 0)
                         r = is_below(ranking, best, n_told, i, &is_apart);

@@ -33,7 +33,7 @@
 /* Verdict on the difference from the best alternative. */
 typedef enum Verdict {
         VERDICT_BEST,
-        VERDICT_REAL,
+        VERDICT_SIGNIFICANT,
         VERDICT_NOISE,
         VERDICT_FEW, /* too few values for any difference to be significant among so many alternatives */
 } Verdict;
@@ -63,7 +63,7 @@ typedef struct RankingConfig {
         uint64_t seed;
 } RankingConfig;
 
-const char *ranking_verdict_name(Verdict verdict); /* Returns "best", "real", "noise" or "too few runs". */
+const char *ranking_verdict_name(Verdict verdict); /* Returns "best", "significant", "noise" or "too few runs". */
 
 /* Returns how many values each of n >= 2 alternatives needs so that any two can be distinguished. */
 size_t ranking_values_needed(size_t n, double confidence);

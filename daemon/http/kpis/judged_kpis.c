@@ -92,7 +92,7 @@ static void write_left_out(Json *json, const JudgedKpi *kpi) {
         json_put_object_begin(json, "left_out");
         json_put_uint(json, "later", kpi->verdict.left_out.n_later);
         json_put_uint(json, "older", kpi->verdict.left_out.n_older);
-        json_put_uint(json, "again", kpi->verdict.left_out.n_again);
+        json_put_uint(json, "repeated", kpi->verdict.left_out.n_repeated);
         json_put_uint(json, "batched", kpi->verdict.left_out.n_batched);
         json_put_uint(json, "failed", kpi->n_failed);
         json_put_uint(json, "accepted", kpi->verdict.left_out.n_accepted);

@@ -123,7 +123,7 @@ static void put_rank(Buffer *out, const Row *row) {
         buffer_printf(out, "<td>%s%u</td><td>", alternative->is_tied ? "=" : "", alternative->rank);
         if (isfinite(alternative->ratio))
                 buffer_printf(out, "%.3f ", alternative->ratio);
-        buffer_printf(out, "%s</td>", alternative->verdict == VERDICT_REAL ? "significant" : ranking_verdict_name(alternative->verdict));
+        buffer_printf(out, "%s</td>", ranking_verdict_name(alternative->verdict));
 }
 
 static void put_interval(Buffer *out, const Alternative *alternative) {

@@ -52,7 +52,7 @@ int pipelines_subject_metrics(Exposition *exposition, const Snapshot *snapshot) 
 
 static const Scalar scalars[] = {
         SCALAR_COUNTER(PipelinesStats, n_intervals, "perfd_pipeline_intervals", "Intervals of stages of data pipelines that were stored"),
-        SCALAR_COUNTER(PipelinesStats, n_again, "perfd_pipeline_intervals_repeated",
+        SCALAR_COUNTER(PipelinesStats, n_repeated, "perfd_pipeline_intervals_repeated",
                        "Intervals that were received again, or after older intervals of their time were merged"),
         SCALAR_COUNTER(PipelinesStats, n_rejected, "perfd_pipeline_intervals_rejected",
                        "Intervals of stages beyond the limit of a job, which are not stored"),

@@ -387,7 +387,7 @@ static void count_stored(RowSet *set, const ReportedJob *job) {
 
                 report->n_new += series->row != 0;
                 report->n_rejected += series->is_rejected;
-                report->n_again += series->row == 0 && !series->is_rejected;
+                report->n_repeated += series->row == 0 && !series->is_rejected;
         }
 }
 

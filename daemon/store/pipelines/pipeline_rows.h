@@ -35,7 +35,7 @@ typedef struct StoredSeries {
 /* Outcome of a report. */
 typedef struct StoredReport {
         uint64_t n_new;      /* intervals */
-        uint64_t n_again;    /* intervals that were stored before, or are older than the merged intervals */
+        uint64_t n_repeated; /* intervals that were stored before, or are older than the merged intervals */
         uint64_t n_rejected; /* intervals of stages beyond PIPELINE_JOB_SERIES_MAX */
         uint64_t n_series;   /* of the job, after the report */
 } StoredReport;
