@@ -19,14 +19,12 @@ const char *input_name(const char *file) {
 int input_read_fd(int fd, Buffer *ret) {
         ssize_t k;
 
-        while ((k = buffer_read(ret, fd)) != 0) {
-                if (k < 0 && k != -EINTR)
-                        return (int)k;
-                if (ret->n > INPUT_BYTES_MAX)
-                        return -EFBIG;
-        }
-
-        return 0;
+        ret->n_max = INPUT_BYTES_MAX;
+        do
+                k = buffer_read(ret, fd);
+        while (k > 0 || k == -EINTR);
+        ret->n_max = 0;
+        return (int)k;
 }
 
 int input_read(const char *file, Buffer *ret) {
@@ -38,6 +36,9 @@ int input_read(const char *file, Buffer *ret) {
         if (r == 0)
                 return EXIT_DONE;
 
-        message_print("cannot read %s: %s", input_name(file), strerrordesc_np(-r));
+        if (r == -EFBIG)
+                message_print("cannot read %s: more than %u MiB; split it", input_name(file), INPUT_BYTES_MAX >> 20);
+        else
+                message_print("cannot read %s: %s", input_name(file), strerrordesc_np(-r));
         return EXIT_FAILED;
 }

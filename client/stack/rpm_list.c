@@ -91,8 +91,6 @@ static int read_output(Listing *listing) {
                         continue;
                 if (n <= 0)
                         return (int)n;
-                if (listing->text.n > OUTPUT_BYTES_MAX)
-                        return -EFBIG;
         }
 }
 
@@ -137,7 +135,7 @@ static void add_packages(const char *text, StackBuilder *stack) {
 }
 
 int rpm_list_read(const char *directory, StackBuilder *stack) {
-        scoped(listing_deinit) Listing listing = { .out_fd = -1, .error_fd = -1 };
+        scoped(listing_deinit) Listing listing = { .out_fd = -1, .error_fd = -1, .text.n_max = OUTPUT_BYTES_MAX };
         char reason[REASON_BYTES_MAX];
         int r;
 

@@ -20,7 +20,7 @@ static int hex4(const char *p, size_t n) {
         return v;
 }
 
-/* p: after "\u". */
+/* Reads four digits, or a surrogate pair. p: after "\u". */
 static size_t read_unicode(const char *p, size_t n, uint32_t *ret) {
         int high = hex4(p, n), low = -1;
 

@@ -56,6 +56,8 @@ static int compare_series(const void *a, const void *b) {
         return order ? order : x < y ? -1 : 1;
 }
 
+#define MERGED_MIN (PIPELINE_PENDING_MAX / 16) /* free places for which all intervals are sorted */
+
 /* Merges each second interval of a series that was in no report into the one before it. 0 or -ENOMEM. */
 static int merge_pairs(PipelinePending *pending) {
         PipelineInterval **list = calloc(pending->n_intervals + 1, sizeof(*list));
@@ -81,6 +83,7 @@ static int merge_pairs(PipelinePending *pending) {
                 if (pending->intervals[i].stage)
                         pending->intervals[n++] = pending->intervals[i];
         pending->n_intervals = n;
+        pending->is_merged = n > PIPELINE_PENDING_MAX - MERGED_MIN;
         return 0;
 }
 
@@ -90,8 +93,12 @@ int pipeline_pending_add_interval(PipelinePending *pending, const PipelineInterv
         PipelineInterval copy = *interval;
         int r = 0;
 
-        if (pending->n_intervals >= PIPELINE_PENDING_MAX)
+        if (pending->n_intervals >= PIPELINE_PENDING_MAX && !pending->is_merged)
                 r = merge_pairs(pending);
+        if (r == 0 && pending->n_intervals >= PIPELINE_PENDING_MAX) {
+                pending->n_dropped++;
+                return 0;
+        }
         if (r == 0)
                 r = ARRAY_RESERVE(pending->intervals, pending->n_intervals_allocated, pending->n_intervals + 1);
         if (r < 0)
@@ -164,6 +171,7 @@ void pipeline_pending_remove(PipelinePending *pending, const PipelineReport *sen
         for (size_t i = 0; i < sent->n_events; i++)
                 drop_event(&pending->events[i]);
         pending->n_intervals -= sent->n_intervals;
+        pending->is_merged = pending->is_merged && sent->n_intervals == 0;
         pending->n_reported -= smaller(pending->n_reported, sent->n_intervals);
         pending->n_events -= sent->n_events;
         if (pending->n_intervals > 0)

@@ -5,12 +5,13 @@
  * Pipeline pending: intervals and events that wait to be sent
  *
  * While perfd cannot be reached, the number of intervals is bounded by merging intervals of each stage: resolution is lost, but no
- * count. Intervals that were in a report are not merged: perfd would not recognize them if it has stored them.
+ * count. Further intervals are dropped only if there are thousands of stages. Intervals that were in a report are not merged: perfd
+ * would not recognize them if it has stored them.
  */
 
 #include "pipeline/pipeline_report.h"
 
-#define PIPELINE_PENDING_MAX 20000U /* intervals; events beyond it are dropped */
+#define PIPELINE_PENDING_MAX 20000U /* intervals, and events; further ones are dropped if merging frees too few places */
 
 typedef struct PipelinePending {
         PipelineInterval *intervals; /* owned, with their labels; oldest first */
@@ -20,7 +21,8 @@ typedef struct PipelinePending {
         size_t n_events, n_events_allocated;
         char *description;           /* owned; NULL: none, or sent */
         char producer[PIPELINE_PRODUCER_MAX + 1];
-        size_t n_merged, n_dropped;  /* intervals merged into another, and events dropped */
+        size_t n_merged, n_dropped;  /* intervals merged into another; intervals and events dropped */
+        bool is_merged;              /* merging again before a report is sent would free too few places */
 } PipelinePending;
 
 void pipeline_pending_deinit(PipelinePending *pending);

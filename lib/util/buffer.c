@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define READ_BYTES_MIN 16384U /* of a read(2) that is not at the end of its file */
+#define READ_BYTES_MIN 16384U /* free space before a read(2) */
 
 void buffer_deinit(Buffer *buffer) {
         free(buffer->text);
@@ -73,13 +73,29 @@ void buffer_put(Buffer *buffer, const void *bytes, size_t n) {
                 memcpy(p, bytes, n);
 }
 
+/* For a buffer that has n_max bytes: returns 0 at the end of the file, otherwise an error. */
+static ssize_t read_beyond(Buffer *buffer, int fd) {
+        char byte;
+        ssize_t n = read(fd, &byte, 1);
+
+        if (n <= 0)
+                return n < 0 ? -errno : 0;
+
+        buffer->failed = buffer->is_full = true;
+        return buffer_error(buffer);
+}
+
 ssize_t buffer_read(Buffer *buffer, int fd) {
+        size_t n_left = buffer->n_max > 0 ? buffer->n_max - buffer->n : SIZE_MAX, n_free;
         ssize_t n;
 
-        if (!buffer_reserve(buffer, READ_BYTES_MIN))
+        if (n_left == 0 && !buffer->failed)
+                return read_beyond(buffer, fd);
+        if (!buffer_reserve(buffer, n_left < READ_BYTES_MIN ? n_left : READ_BYTES_MIN))
                 return buffer_error(buffer);
 
-        n = read(fd, buffer->text + buffer->n, buffer->n_allocated - buffer->n - 1);
+        n_free = buffer->n_allocated - buffer->n - 1;
+        n = read(fd, buffer->text + buffer->n, n_free < n_left ? n_free : n_left);
         if (n < 0)
                 return -errno;
 

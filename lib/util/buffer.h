@@ -30,11 +30,11 @@ void buffer_clear(Buffer *buffer); /* keeps the allocated memory */
 /* Makes space for n more bytes and the NUL, so that appending them cannot fail. Returns false if out of memory or beyond n_max. */
 bool buffer_reserve(Buffer *buffer, size_t n);
 void buffer_put(Buffer *buffer, const void *bytes, size_t n);
-/* Appends n uninitialized bytes, which the caller must write at once; NULL if out of memory. */
+/* Appends n uninitialized bytes, which the caller must write at once; NULL if out of memory or beyond n_max. */
 char *buffer_extend(Buffer *buffer, size_t n);
 /*
  * Appends the bytes of one read(2), whose size grows with the buffer. Returns their number, 0 at the end of the file,
- * or a negative errno.
+ * -EFBIG if there are more bytes than n_max, or another negative errno, among them -EINTR and -EAGAIN.
  */
 ssize_t buffer_read(Buffer *buffer, int fd);
 void buffer_puts(Buffer *buffer, const char *text);

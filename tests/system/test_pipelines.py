@@ -330,6 +330,14 @@ class Pipelines(harness.TestCase):
             self.assertIn(words, done.stderr)
         self.assertEqual(self.stage(daemon)["tasks"]["num_tasks"], 2400)
 
+    def test_a_line_that_is_too_long_is_reported_once(self):
+        """The second is complete and longer than the limit; the first does not fit into memory at once."""
+        daemon = self.begun()
+        long = '{"stage": "1:a", "text": "' + "x" * 1_500_000 + '"}\n'
+        done = self.perfctl(daemon, "submit", "--job", "train", stdin="z" * 8_000_000 + "\n" + long + text_of(lines(1)), status=1)
+        self.assertEqual(done.stdout, "3 sent\n")
+        self.assertEqual(done.stderr.splitlines(), [f"perfctl: standard input:{i}: the line has more than 1 MiB" for i in (1, 2)])
+
     def test_raw_events_become_statistics(self):
         """A stall from 5 s to 35 s, in intervals of 10 s: SPDL 0.6 reads 100 %, 100 %, 100 % and 0 %."""
         daemon = self.begun()

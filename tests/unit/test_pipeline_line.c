@@ -229,6 +229,29 @@ static void what_waits_is_merged_and_no_count_is_lost(void **state) {
         pipeline_pending_deinit(&pending);
 }
 
+static void intervals_of_too_many_stages_are_dropped_and_counted(void **state) {
+        PipelinePending pending = {};
+        PipelineReport report;
+        char label[16];
+
+        (void)state;
+        for (unsigned i = 0; i < PIPELINE_PENDING_MAX + 1000; i++) {
+                const PipelineInterval interval = { .stage = label, .part = PIPELINE_TASKS, .end_ms = i, .sums = { .n = 1 } };
+
+                (void)snprintf(label, sizeof(label), "1:%u", i);
+                assert_int_equal(pipeline_pending_add_interval(&pending, &interval), 0);
+        }
+        assert_int_equal(pending.n_intervals, PIPELINE_PENDING_MAX);
+        assert_int_equal(pending.n_dropped, 1000);
+        assert_int_equal(pending.n_merged, 0);
+
+        report = pipeline_pending_report(&pending);
+        pipeline_pending_remove(&pending, &report);
+        assert_int_equal(pipeline_pending_add_interval(&pending, &(PipelineInterval){ .stage = "1:s", .part = PIPELINE_TASKS }), 0);
+        assert_int_equal(pending.n_dropped, 1000);
+        pipeline_pending_deinit(&pending);
+}
+
 static void intervals_that_perfd_may_have_stored_are_not_merged(void **state) {
         PipelinePending pending = {};
         PipelineInterval interval = { .stage = "1:s", .part = PIPELINE_TASKS, .sums = { .n = 1, .elapsed_s = 1 } };
@@ -285,6 +308,7 @@ int main(void) {
                 cmocka_unit_test(limits_of_raw_events_are_named),
                 cmocka_unit_test(an_invalid_line_is_explained),
                 cmocka_unit_test(what_waits_is_merged_and_no_count_is_lost),
+                cmocka_unit_test(intervals_of_too_many_stages_are_dropped_and_counted),
                 cmocka_unit_test(intervals_that_perfd_may_have_stored_are_not_merged),
                 cmocka_unit_test(a_report_takes_events_and_the_description),
         };

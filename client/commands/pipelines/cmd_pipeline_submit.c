@@ -18,6 +18,7 @@
 #include "value/value_parse.h"
 
 #define LINE_BYTES_MAX   (1U << 20)
+#define TOO_LONG         "the line has more than 1 MiB"
 #define COMPLAINTS_MAX   20U
 #define SEND_INTERVAL_MS 1000U
 /* The pipe's writer is a training run: a slow perfd must not stop it for long. */
@@ -128,6 +129,10 @@ static int take_line(Feed *feed, const char *text, size_t n) {
                 feed->is_skipping = false;
                 return 0;
         }
+        if (n > LINE_BYTES_MAX) {
+                complain(feed, TOO_LONG);
+                return 0;
+        }
         if (strspn(text, " \t\r\n") >= n)
                 return 0;
         arena_reset(&feed->arena);
@@ -160,9 +165,11 @@ static int take_lines(Feed *feed, bool is_end) {
         if (feed->text.n <= LINE_BYTES_MAX)
                 return r;
 
-        feed->n_lines++;
-        complain(feed, "the line has more than 1 MiB");
-        feed->n_lines--;
+        if (!feed->is_skipping) {
+                feed->n_lines++;
+                complain(feed, TOO_LONG);
+                feed->n_lines--;
+        }
         feed->is_skipping = true;
         buffer_clear(&feed->text);
         return r;
@@ -270,7 +277,7 @@ static int print_sent(const Feed *feed) {
         if (feed->pending.n_merged > 0)
                 message_print("perfd was unreachable for a long time: %zu intervals were merged into others", feed->pending.n_merged);
         if (feed->pending.n_dropped > 0)
-                message_print("perfd was unreachable for a long time: %zu events were dropped", feed->pending.n_dropped);
+                message_print("perfd was unreachable for a long time: %zu intervals and events were dropped", feed->pending.n_dropped);
         if (n_left > 0)
                 message_print("%zu intervals and events are lost: perfd did not accept them", n_left);
         if (feed->options->json)
@@ -314,7 +321,7 @@ static int pipeline_submit_run(const CommandLine *line) {
                 (void)stpncpy(feed.pending.producer, options->producer, PIPELINE_PRODUCER_MAX);
         feed.counts_open_periods = pipeline_report_counts_open_periods(feed.pending.producer);
 
-        r = arena_init(&feed.arena, value_parse_arena_size(LINE_BYTES_MAX + 65536));
+        r = arena_init(&feed.arena, value_parse_arena_size(LINE_BYTES_MAX));
         if (r == 0)
                 r = run_feed(&feed);
         if (r < 0) {
