@@ -118,13 +118,15 @@ static int finish(const char *partial, const char *target, Buffer *text) {
         return 0;
 }
 
-static int copy(sqlite3 *db, const char *path, const char *partial, Buffer *text) {
+static int copy(sqlite3 *db, const char *path, const char *target, const char *partial, Buffer *text) {
         scoped(statement_finalizep) sqlite3_stmt *vacuum = NULL;
 
         if (sqlite3_prepare_v2(db, "VACUUM INTO ?1", -1, &vacuum, NULL) != SQLITE_OK)
                 return fail_of(text, path, db);
         sqlite3_bind_text(vacuum, 1, partial, -1, SQLITE_STATIC);
-        return sqlite3_step(vacuum) == SQLITE_DONE ? 0 : fail_of(text, path, db);
+        if (sqlite3_step(vacuum) == SQLITE_DONE)
+                return 0;
+        return fail_of(text, (sqlite3_errcode(db) & 0xff) == SQLITE_CANTOPEN ? target : path, db);
 }
 
 int maintenance_backup(const char *path, const char *target, Buffer *text) {
@@ -143,7 +145,7 @@ int maintenance_backup(const char *path, const char *target, Buffer *text) {
         }
 
         (void)unlink(partial);
-        r = copy(db, path, partial, text);
+        r = copy(db, path, target, partial, text);
         if (r == 0)
                 r = finish(partial, target, text);
         if (r != 0) {
@@ -199,6 +201,10 @@ int maintenance_salvage(const char *damaged, const char *target, Buffer *text) {
         r = salvage_open(&salvage, damaged);
         if (r < 0)
                 return fail(text, damaged, strerrordesc_np(-r));
+        if (salvage.file.n_pages == 0) {
+                salvage_close(&salvage);
+                return fail(text, damaged, "not a database of perfd, or nothing of it can be read");
+        }
         r = opening_open_file(target, &database);
         if (r == 0)
                 r = move_rows(&salvage, &database);

@@ -182,6 +182,13 @@ class Damage(harness.TestCase):
         copy.write_bytes(data)
         done = daemon.perfctl("db", "check", copy)
         self.assertEqual(done.returncode, 1, done.stdout)
+        copy.write_text("no database\n" * 1000)
+        done = self.perfd_db("salvage", copy, copy.with_suffix(".new"))
+        self.assertEqual((done.returncode, copy.with_suffix(".new").exists()), (1, False))
+        self.assertIn("not a database of perfd", done.stderr)
+        missing = copy.parent / "missing" / "copy.db"
+        done = daemon.perfctl("db", "backup", missing)
+        self.assertEqual((done.returncode, done.stderr), (1, f"{missing}: No such file or directory\n"))
         done = daemon.perfctl("db", "salvage", daemon.state / "perfd.db", copy.with_suffix(".new"))
         self.assertEqual(done.returncode, 1)
         self.assertIn("perfd is using this file", done.stderr)

@@ -161,7 +161,7 @@ static int begin(Shares *shares, int64_t uid, HolderCharges *ret) {
 
 /* Makes the list of users equal to the table's: both are sorted by uid. */
 static int charge_row(Holders *holders, size_t i, int64_t uid, HolderCounts counts) {
-        HolderCharges *items;
+        HolderCharges *items, begun;
         int r;
 
         assert(i <= holders->n);
@@ -176,12 +176,12 @@ static int charge_row(Holders *holders, size_t i, int64_t uid, HolderCounts coun
                 if (!items)
                         return -ENOMEM;
                 holders->items = items;
-                memmove(&items[i + 1], &items[i], (holders->n - i) * sizeof(*items));
-                items[i] = (HolderCharges){ .uid = uid };
-                holders->n++;
-                r = begin(holders->shares, uid, &items[i]);
+                r = begin(holders->shares, uid, &begun);
                 if (r != 0)
                         return r;
+                memmove(&items[i + 1], &items[i], (holders->n - i) * sizeof(*items));
+                items[i] = begun;
+                holders->n++;
         }
 
         shares_set(&holders->items[i].bytes, (uint64_t)counts.n_bytes);
