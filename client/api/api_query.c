@@ -124,6 +124,17 @@ int api_query_open(ApiQuery *query, const GlobalOptions *global, const char *pat
         return r == EXIT_DONE ? api_query_ask(query, path) : r;
 }
 
+int api_query_ask_path(ApiQuery *query, const Buffer *path) {
+        return buffer_error(path) < 0 ? command_fail(-ENOMEM) : api_query_ask(query, path->text);
+}
+
+int api_query_open_path(ApiQuery *query, const GlobalOptions *global, const Buffer *path) {
+        int r;
+
+        r = api_query_init(query, global);
+        return r == EXIT_DONE ? api_query_ask_path(query, path) : r;
+}
+
 int api_query_check_job_id(const char *id) {
         if (indicator_name_is_valid(id, JOB_ID_MAX - 1))
                 return EXIT_DONE;
@@ -141,7 +152,7 @@ static int find_newest(ApiQuery *query, const char *key, const char *value, char
         ret[0] = '\0';
         buffer_printf(&path, "/api/v1/jobs?limit=1&%s=", key);
         buffer_put_encoded(&path, value);
-        r = buffer_error(&path) < 0 ? command_fail(-ENOMEM) : api_query_ask(query, path.text);
+        r = api_query_ask_path(query, &path);
         jobs = r == EXIT_DONE ? value_get(query->answer, "jobs") : NULL;
         if (answer_length(jobs) > 0)
                 (void)snprintf(ret, JOB_ID_MAX, "%s", answer_text(&jobs->items[0], "id"));
@@ -159,9 +170,7 @@ static int find_last(ApiQuery *query, char ret[static JOB_ID_MAX]) {
                 return EXIT_DONE;
         }
 
-        user_name_find(geteuid(), user, sizeof(user));
-        if (!user[0])
-                (void)snprintf(user, sizeof(user), "%u", geteuid());
+        user_name_or_number(geteuid(), user, sizeof(user));
         r = find_newest(query, "user", user, ret);
         if (r == EXIT_DONE && !ret[0]) {
                 message_print("no job of user %s; specify a job (perfctl job list)", user);
@@ -229,7 +238,7 @@ static int add_page(ApiQuery *query, Buffer *rows) {
         int r;
 
         buffer_printf(&path, "%s?page=%s", query->path.text, answer_text(query->answer, "next"));
-        r = buffer_error(&path) < 0 ? command_fail(-ENOMEM) : api_query_ask(query, path.text);
+        r = api_query_ask_path(query, &path);
         if (r != EXIT_DONE)
                 return r;
         begin = memchr(query->body.text, '[', query->body.n);

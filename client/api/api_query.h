@@ -34,6 +34,9 @@ void api_query_deinit(ApiQuery *query);
 int api_query_ask(ApiQuery *query, const char *path);
 /* Calls api_query_init(), then api_query_ask(). */
 int api_query_open(ApiQuery *query, const GlobalOptions *global, const char *path);
+/* As the two functions above, for a path that was put together in a buffer. */
+int api_query_ask_path(ApiQuery *query, const Buffer *path);
+int api_query_open_path(ApiQuery *query, const GlobalOptions *global, const Buffer *path);
 /*
  * As api_query_open() for the path of a job, with `below` appended, for example "/samples". job: the id of a job; or a
  * name, for the newest job of this name; or NULL, for $PERFD_JOB, otherwise the newest job of this user.

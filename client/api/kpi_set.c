@@ -48,7 +48,7 @@ static int read_results(KpiIndicator *indicator, const GlobalOptions *global, si
         (void)snprintf(limit, sizeof(limit), "?limit=%zu", n_results);
         indicator_path_begin(&path, indicator->name, "results");
         buffer_puts(&path, limit);
-        r = api_query_open(&indicator->query, global, path.text ?: "/");
+        r = api_query_open_path(&indicator->query, global, &path);
         indicator->results = value_get(indicator->query.answer, "results");
         return r;
 }

@@ -77,7 +77,7 @@ static int judge_indicator(ApiQuery *query, const Indicator *indicator, const Su
         buffer_put_encoded(&path, indicator->name);
         buffer_puts(&path, "/regress");
         indicator_path_put(&path, "component", indicator->component);
-        r = api_query_ask(query, path.text ?: "/");
+        r = api_query_ask_path(query, &path);
         if (r != EXIT_DONE)
                 return r;
         kpis = value_get(query->answer, "kpis");
@@ -130,11 +130,13 @@ int kpi_judge_job(const GlobalOptions *global, const KpiGate *gate, const char *
 
         buffer_printf(&path, "/api/v1/results?limit=%u", KPI_JUDGE_RESULTS_MAX);
         indicator_path_put(&path, "job", job);
-        r = api_query_open(&query, global, path.text ?: "/");
+        r = api_query_open_path(&query, global, &path);
         if (r != EXIT_DONE)
                 return r;
         results = value_get(query.answer, "results");
         n = answer_length(results);
+        if (n == KPI_JUDGE_RESULTS_MAX)
+                message_print("judged the newest %u results of the job; perfctl kpi regress judges all", KPI_JUDGE_RESULTS_MAX);
         items = calloc(n + 1, sizeof(*items));
         if (!items) {
                 message_print("cannot judge the results: out of memory");

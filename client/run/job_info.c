@@ -121,6 +121,6 @@ int job_info_fill(JobInfo *info, const JobOptions *options, const Launch *launch
         if (command)
                 job_info_format_command(command, info->command);
         info->uid = options->uid.is_given ? (uint32_t)options->uid.value : geteuid();
-        user_name_find(info->uid, info->user, sizeof(info->user));
+        user_name_or_number(info->uid, info->user, sizeof(info->user));
         return fill_labels(info, &options->labels);
 }

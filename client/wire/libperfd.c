@@ -240,7 +240,7 @@ static int set_info(PerfdClient *client, JobInfo *info, const char *id, const Pe
 
         strcpy(info->id, id);
         info->uid = job && job->has_uid ? job->uid : geteuid();
-        user_name_find(info->uid, info->user, sizeof(info->user));
+        user_name_or_number(info->uid, info->user, sizeof(info->user));
         info->rank = info->node = -1;
         if (!job)
                 return 0;

@@ -2,6 +2,7 @@
 #include "client/wire/user.h"
 
 #include <pwd.h>
+#include <stdio.h>
 
 #include "util/scoped.h"
 #include "util/utf8.h"
@@ -22,4 +23,10 @@ void user_name_find(uid_t uid, char *ret, size_t n_ret) {
         if (!name || !utf8_is_line(name))
                 name = "";
         utf8_copy(ret, n_ret, name);
+}
+
+void user_name_or_number(uid_t uid, char *ret, size_t n_ret) {
+        user_name_find(uid, ret, n_ret);
+        if (!ret[0])
+                (void)snprintf(ret, n_ret, "%u", uid);
 }

@@ -9,3 +9,5 @@
 #include <sys/types.h>
 
 void user_name_find(uid_t uid, char *ret, size_t n_ret);
+/* As above, with the number of a user without a name. */
+void user_name_or_number(uid_t uid, char *ret, size_t n_ret);

@@ -9,6 +9,7 @@ import re
 import select
 import signal
 import subprocess
+import unittest
 
 from harness import BUILD, IS_SANITIZED, PERFCTL, ROOT, TIMEOUT_S, TestCase, calm_s, wait_for
 
@@ -113,6 +114,17 @@ class Questions(WithJobs):
             self.assertEqual([job["id"] for job in listed], ids, options)
         self.assertEqual(self.running.get("/api/v1/jobs?label=set").status, 400)
         self.assertEqual(self.running.get("/api/v1/jobs?failed=x").status, 400)
+
+    @unittest.skipUnless(os.geteuid() == 0, "changing the user requires root")
+    def test_a_user_without_a_name_has_a_number(self):
+        environment = {**os.environ, "PERFD_SOCKET": str(self.running.socket), "PERFD_SPOOL": str(self.temporary_directory())}
+        environment.pop("USER", None)
+        for words, expected in ((("run", "--quiet", "--job", "nameless", "--", "true"), ""), (("job", "show"), "Job nameless "),
+                                (("job", "list", "--user", "61234"), " 61234 "), (("report",), "Job nameless ")):
+            done = subprocess.run([str(PERFCTL), *words], env=environment, user=61234, group=61234, extra_groups=[], text=True,
+                                  capture_output=True, timeout=TIMEOUT_S)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(expected, done.stdout)
 
     def test_waiting_for_a_job_ends_with_the_job(self):
         self.assertEqual(self.running.perfctl("job", "begin", "waited").returncode, 0)

@@ -48,7 +48,7 @@ static int indicator_batch_run(const CommandLine *line) {
         int r;
 
         indicator_path_batch(&path, line->arguments[0]);
-        r = api_query_open(&query, &line->global, path.text ? path.text : "/");
+        r = api_query_open_path(&query, &line->global, &path);
         if (r != EXIT_DONE)
                 return r;
         if (options->json)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -88,7 +89,9 @@ static int indicator_query_run(const CommandLine *line) {
         if (r != EXIT_DONE)
                 return r;
 
-        r = is_csv ? api_query_ask_text(&query, path.text ? path.text : "/") : api_query_ask(&query, path.text ? path.text : "/");
+        if (buffer_error(&path) < 0)
+                return command_fail(-ENOMEM);
+        r = is_csv ? api_query_ask_text(&query, path.text) : api_query_ask(&query, path.text);
         if (r != EXIT_DONE)
                 return r;
         if (is_csv)

@@ -424,7 +424,7 @@ static int indicator_rank_run(const CommandLine *line) {
         for (size_t i = 0; i < options->hold.n; i++)
                 put_hold(&path, options->hold.items[i], &held);
         indicator_path_put(&path, "hold", held.text);
-        r = api_query_open(&query, &line->global, path.text ? path.text : "/");
+        r = api_query_open_path(&query, &line->global, &path);
         if (r != EXIT_DONE)
                 return r;
         if (options->json)

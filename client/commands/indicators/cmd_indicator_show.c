@@ -138,7 +138,7 @@ static int show_latest(const CommandLine *line, ApiQuery *query, const Value *mo
 
         indicator_path_begin(&path, name, "results");
         buffer_puts(&path, "?limit=1");
-        r = api_query_ask(query, path.text ? path.text : "/");
+        r = api_query_ask_path(query, &path);
         results = value_get(query->answer, "results");
         if (r != EXIT_DONE || answer_length(results) == 0)
                 return r;
@@ -169,7 +169,7 @@ static int indicator_show_run(const CommandLine *line) {
 
         indicator_path_begin(&path, name, "query");
         buffer_puts(&path, "?group_by=component,version");
-        r = api_query_open(&query, &line->global, path.text ? path.text : "/");
+        r = api_query_open_path(&query, &line->global, &path);
         if (r != EXIT_DONE)
                 return r;
         if (options->json)

@@ -97,7 +97,7 @@ static int job_list_run(const CommandLine *line) {
         int r;
 
         put_path(options, &path);
-        r = buffer_error(&path) < 0 ? EXIT_FAILED : api_query_open(&query, &line->global, path.text);
+        r = api_query_open_path(&query, &line->global, &path);
         if (r != EXIT_DONE)
                 return r;
         if (options->json)

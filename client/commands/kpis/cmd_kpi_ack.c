@@ -166,7 +166,7 @@ static int accept(const CommandLine *line) {
         buffer_put_encoded(&path, line->arguments[0]);
         buffer_puts(&path, "/regress");
         indicator_path_select(&path, &(SelectionOptions){ .where = options->where });
-        r = api_query_open(&query, &line->global, path.text ?: "/");
+        r = api_query_open_path(&query, &line->global, &path);
         if (r != EXIT_DONE)
                 return r;
         kpis = value_get(query.answer, "kpis");

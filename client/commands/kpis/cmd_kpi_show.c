@@ -105,7 +105,7 @@ static int kpi_show_run(const CommandLine *line) {
         buffer_puts(&path, "/api/v1/kpis/");
         buffer_put_encoded(&path, line->arguments[0]);
         buffer_puts(&path, "/regress");
-        r = api_query_open(&query, &line->global, path.text ?: "/");
+        r = api_query_open_path(&query, &line->global, &path);
         if (r != EXIT_DONE)
                 return r;
         return options->json ? api_query_print_json(&query) : print(line, query.answer);
