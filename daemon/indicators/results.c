@@ -207,7 +207,7 @@ static void end(Results *results) {
 
 /* Returns the progress of a request that was placed before, or else a free one. The desk has at most one other request. */
 static ResultsPlacing *find_placing(Results *results, Ticket ticket) {
-        ResultsPlacing *free = NULL;
+        ResultsPlacing *unused = NULL;
 
         for (size_t i = 0; i < N_ELEMENTS(results->placings); i++) {
                 ResultsPlacing *placing = &results->placings[i];
@@ -215,10 +215,10 @@ static ResultsPlacing *find_placing(Results *results, Ticket ticket) {
                 if (ticket_is_same(placing->ticket, ticket))
                         return placing;
                 if (!ticket_is_set(placing->ticket))
-                        free = placing;
+                        unused = placing;
         }
-        assert(free);
-        return free;
+        assert(unused);
+        return unused;
 }
 
 /* Continues a request, from its first item on if the user's models have changed since the last turn. */
@@ -282,7 +282,7 @@ static int place(void *state, const Request *request, Ticket ticket, Answer *ret
 }
 
 /* Writes the first difference from results that were stored before, otherwise the members that were added. "": neither. */
-static void explain_again(const ResultsStored *stored, char ret[static COMPLAINT_TEXT_MAX]) {
+static void explain_repeated(const ResultsStored *stored, char ret[static COMPLAINT_TEXT_MAX]) {
         bool other_stack = stored->has_other_stack, other_specification = stored->has_other_specification;
         bool filled = stored->has_filled, stack = stored->has_completed_stack, specification = stored->has_completed_specification;
 
@@ -303,8 +303,8 @@ static void explain_again(const ResultsStored *stored, char ret[static COMPLAINT
 static int answer_duplicate(const StoreDone *done, Answer *ret) {
         char text[COMPLAINT_TEXT_MAX];
 
-        explain_again(result_rows_stored(done->rows), text);
-        return desk_answer(ret, STATUS_DUPLICATE, "", text[0] ? text : "already stored: nothing changed");
+        explain_repeated(result_rows_stored(done->rows), text);
+        return desk_answer(ret, STATUS_DUPLICATE, "", text);
 }
 
 static int answer_stored(Results *results, const StoreDone *done, Answer *ret) {
@@ -316,7 +316,7 @@ static int answer_stored(Results *results, const StoreDone *done, Answer *ret) {
         else if (result_rows_stored(done->rows)->has_left_job)
                 (void)snprintf(remark, sizeof(remark), "the job that $PERFD_JOB names has ended: recorded without a job");
         else
-                explain_again(result_rows_stored(done->rows), remark);
+                explain_repeated(result_rows_stored(done->rows), remark);
         return desk_answer(ret, STATUS_OK, "", remark);
 }
 

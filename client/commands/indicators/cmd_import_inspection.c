@@ -72,7 +72,7 @@ static int deliver_run(Import *import, const InspectionRun *run, ImportCount *co
         }
 
         /* names the completed members, or the first difference from the stored result */
-        if (delivery.n_duplicate > 0 && !strstr(delivery.reply.complaint.text, "nothing changed"))
+        if (delivery.n_duplicate > 0 && delivery.reply.complaint.text[0])
                 message_print("%s: %s", run->file, delivery.reply.complaint.text);
         count->n_stored += delivery.n_stored;
         count->n_duplicate += delivery.n_duplicate;

@@ -55,7 +55,7 @@ static int refuse_json(const KpiImport *import, const char *text) {
 /* Reads the only value of a file. Returns an exit status, or a negative errno. */
 static int read_json(KpiImport *import, const Buffer *text) {
         const char *complaint = NULL;
-        const Value *payload;
+        const Value *payload, *further;
         ValueReader reader;
         ValueError error;
         int r;
@@ -68,6 +68,8 @@ static int read_json(KpiImport *import, const Buffer *text) {
         }
         if (r == VALUE_NO_ROOM)
                 return -ENOMEM;
+        if (r == 0 && value_parse_next(&reader, &import->arena, &further, &error) != VALUE_END)
+                return refuse_json(import, "has text after the JSON value: give each value a file of its own");
         r = r == 0 ? kpi_documents_read(payload, &import->arena, &import->kpis, &import->n_kpis, &complaint) : 0;
         return r == KPI_MALFORMED ? refuse_json(import, complaint) : r < 0 ? r : EXIT_DONE;
 }
@@ -85,7 +87,8 @@ static int read_text(KpiImport *import, const Buffer *text) {
 }
 
 static int read_kpis(KpiImport *import, const Buffer *text) {
-        bool is_json = text->n > 0 && strchr("{[", text->text[strspn(text->text, " \t\r\n")]);
+        char first = text->n > 0 ? text->text[strspn(text->text, " \t\r\n")] : '\0';
+        bool is_json = first == '{' || first == '[';
         int r;
 
         r = arena_init(&import->arena, value_parse_arena_size(text->n) + kpi_text_arena_size(text->n));
@@ -218,7 +221,7 @@ static int send_items(const KpiImport *import, Courier *courier) {
                 return delivery_failure_print(&delivery, courier, r);
 
         /* names the completed or replaced members, or the first difference from the stored result */
-        if (delivery.n_duplicate > 0 && !strstr(delivery.reply.complaint.text, "nothing changed"))
+        if (delivery.n_duplicate > 0 && delivery.reply.complaint.text[0])
                 message_print("%s: %s", import->file, delivery.reply.complaint.text);
         if (import->options->json)
                 buffer_printf(&out, "{\"kpis\":%zu,\"stored\":%zu,\"duplicate\":%zu}\n", import->n_kpis, delivery.n_stored,
