@@ -193,8 +193,12 @@ static int option_scan_unknown(OptionScan *scan, const char *word, size_t n) {
                 nearest = nearest_word(name, names, scan->table->n);
         }
 
-        snprintf(scan->error, OPTION_ERROR_MAX, "unknown option '%.*s' for '%s'%s%s%s", n < 60 ? (int)n : 60, word, scan->command,
-                 nearest ? "; did you mean '--" : "", nearest ? nearest : "", nearest ? "'?" : "");
+        if (word[1] >= '0' && word[1] <= '9')
+                snprintf(scan->error, OPTION_ERROR_MAX, "unknown option '%.*s' for '%s'; write -- before the first argument if it is a "
+                         "negative number", n < 60 ? (int)n : 60, word, scan->command);
+        else
+                snprintf(scan->error, OPTION_ERROR_MAX, "unknown option '%.*s' for '%s'%s%s%s", n < 60 ? (int)n : 60, word, scan->command,
+                         nearest ? "; did you mean '--" : "", nearest ? nearest : "", nearest ? "'?" : "");
         return OPTION_WRONG;
 }
 

@@ -387,7 +387,9 @@ void delivery_explain(const Delivery *delivery, const Courier *courier, char ret
 
         if (delivery->refused != DELIVERY_WHOLE)
                 snprintf(which, sizeof(which), "indicator %zu: ", delivery->refused + 1);
-        if (delivery->error < 0)
+        if (delivery->error == -ETIMEDOUT && wire_is_connected(&courier->wire))
+                snprintf(ret, DELIVERY_TEXT_MAX, "perfd did not answer in time: the request may still be carried out");
+        else if (delivery->error < 0)
                 wire_explain(courier->path, delivery->error, ret);
         else
                 snprintf(ret, DELIVERY_TEXT_MAX, "%s%s%s%s", which, complaint->path, complaint->path[0] ? ": " : "",

@@ -183,14 +183,14 @@ static int parse_end(const Value *line, Batch *ret) {
         JobEnd end = {};
         int64_t v;
 
-        if (!value_get_string(line, "job") || !value_get_int(line, "signal", &v) || v < 0 || v > 127)
+        if (ret->ended_job || !value_get_string(line, "job") || !value_get_int(line, "signal", &v) || v < 0 || v > 127)
                 return SPOOL_MALFORMED;
         end.signal = (int32_t)v;
 
-        if (value_get_int(line, "exit_status", &v) && v >= 0 && v <= 255) {
-                end.has_exit_status = true;
-                end.exit_status = (int32_t)v;
-        }
+        end.has_exit_status = value_get_int(line, "exit_status", &v);
+        if (end.has_exit_status && (v < 0 || v > 255))
+                return SPOOL_MALFORMED;
+        end.exit_status = end.has_exit_status ? (int32_t)v : 0;
         if (value_get_int(line, "time_ms", &v) && v > 0)
                 end.realtime_ms = (uint64_t)v;
         end.has_rusage = parse_rusage(value_get(line, "rusage"), &end.rusage);

@@ -209,6 +209,16 @@ static void write_labels(Screen *screen, const Value *job) {
         sheet_row_end(&row);
 }
 
+static void write_note(Screen *screen, const char *note) {
+        SheetRow row;
+
+        if (!*note)
+                return;
+        sheet_row_begin(&row, screen, "note");
+        sheet_row_put_words_styled(&row, STYLE_WARN, note);
+        sheet_row_end(&row);
+}
+
 void report_write_head(Screen *screen, const Value *job, const Value *node) {
         Sheet sheet;
 
@@ -223,6 +233,5 @@ void report_write_head(Screen *screen, const Value *job, const Value *node) {
         if (!report_has_own(job))
                 write_usage(screen, job);
         write_labels(screen, job);
-        if (*answer_text(job, "note"))
-                sheet_row_write(screen, "note", &(Style){ STYLE_WARN }, answer_text(job, "note"));
+        write_note(screen, answer_text(job, "note"));
 }

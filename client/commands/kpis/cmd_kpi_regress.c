@@ -241,6 +241,8 @@ static int kpi_regress_run(const CommandLine *line) {
         bool is_judged = false;
         int r;
 
+        if (options->json && strcmp(options->format, "table") != 0 && strcmp(options->format, "json") != 0)
+                return command_refuse(line->command->name, "--json and --format %s cannot be combined", options->format);
         r = kpi_gate_check(&options->gate, line->command->name);
         if (r != EXIT_DONE)
                 return r;

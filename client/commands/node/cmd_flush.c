@@ -20,8 +20,8 @@ static void write_counts(Buffer *out, const Flush *flush) {
                 { flush->n_duplicate, "already stored" },
                 { flush->n_ends, "ends of jobs" },
                 { flush->n_unknown, "ends of unknown jobs" },
-                { flush->n_rejected, "files rejected" },
-                { flush->n_left, "files left" },
+                { flush->n_rejected, flush->n_rejected == 1 ? "file rejected" : "files rejected" },
+                { flush->n_left, flush->n_left == 1 ? "file left" : "files left" },
         };
         const char *separator = "";
 

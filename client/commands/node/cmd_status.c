@@ -224,7 +224,8 @@ static int print_text(const CommandLine *line, const Health *health, const ApiQu
                 write_node(&screen, health->node);
         write_users_at_limit(&screen, health->users);
         if (health->n_spooled > 0)
-                write_field(&screen, "spool", "%zu files in %s; send them with 'perfctl flush'", health->n_spooled, health->spool);
+                write_field(&screen, "spool", "%zu file%s in %s; 'perfctl flush' sends the results", health->n_spooled,
+                            health->n_spooled == 1 ? "" : "s", health->spool);
 
         return output_print(&out) == EXIT_DONE ? exit_status_of(health) : EXIT_FAILED;
 }

@@ -33,7 +33,7 @@ static const Option options_table[] = {
         { "indicator", 'i', "WHEN", "Submit indicators in the output",
           OPTION_CHOICE(RunOptions, indicator, "auto", "yes", "no"), .initial = "auto" },
         OPTION_INCLUDE(RunOptions, failed, FailedRunOptions, failed_run_options),
-        { "repeat", 0, "N", "Run it N times, as a batch", OPTION_COUNT(RunOptions, batch.repeat, 1, REPEAT_MAX) },
+        { "repeat", 0, "N", "Run the command N times, as a batch", OPTION_COUNT(RunOptions, batch.repeat, 1, REPEAT_MAX) },
         { "warmup", 0, "K", "K warm-up runs first, discarded", OPTION_COUNT(RunOptions, batch.warmup, 0, REPEAT_MAX) },
         { "export", 0, "FILE", "Write the statistics of the batch to FILE, " EXPORT_ENDINGS, OPTION_TEXT(RunOptions, batch.export),
           .value = OPTION_VALUE_FILE },
