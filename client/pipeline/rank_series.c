@@ -95,6 +95,8 @@ int rank_series_read(RankSeries *series, const char *name, const Buffer *text) {
                 (void)snprintf(series->error, sizeof(series->error), "%s:%u:%u: %s", name, error.line, error.column, error.text);
                 return RANK_SERIES_INVALID;
         }
+        if (r == VALUE_NO_ROOM)
+                return -ENOMEM;
         if (r != 0 || document->type != VALUE_OBJECT)
                 return refuse(series, name, "expected one JSON object with a list for each rank");
 

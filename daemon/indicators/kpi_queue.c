@@ -71,7 +71,7 @@ size_t kpi_queue_put(KpiQueue *queue, Ticket ticket, LiveKpis *kpis) {
                 return 0;
         queued = malloc(sizeof(*queued));
         if (!queued) {
-                n_dropped = kpis->n;
+                n_dropped = kpis->n + (size_t)kpis->n_left_out;
                 live_kpis_deinit(kpis);
                 return n_dropped;
         }

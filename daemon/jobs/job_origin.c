@@ -13,7 +13,7 @@ static uint64_t weight_of(bool is_watched) {
         return is_watched ? 1 : 2;
 }
 
-/* Users hold at most the limit, so that administrators find as many places again. */
+/* The jobs of users are at most the limit, and those of administrators have as many places of their own. */
 static bool is_exempt(Shares *shares, const Jobs *jobs, const JobOrigin *origin) {
         return origin->is_admin && jobs->n < 2 * shares_limit(shares, RESOURCE_JOBS);
 }

@@ -37,7 +37,7 @@ static int close_job(Lifecycle *lifecycle, Job *job) {
         return r < 0 ? r : 0;
 }
 
-/* True while a client may still report how the job ended. */
+/* Returns true while a client may still report how the job ended. */
 static bool is_waited_for(const Lifecycle *lifecycle, const Job *job) {
         if (job->info.pid != 0)
                 return !job->process.is_gone;
@@ -139,13 +139,12 @@ static int on_process_gone(sd_event_source *source, int fd, uint32_t events, voi
 /* --- watching --------------------------------------------------------------------------------- */
 
 /* Limits the rate of the message, because clients can cause any number of failures. */
-static int log_unwatched(Lifecycle *lifecycle, const Job *job, const char *what, int error) {
+static void log_unwatched(Lifecycle *lifecycle, const Job *job, const char *what, int error) {
         const LogField fields[] = { LOG_TEXT("PERFD_JOB", job->info.id),
                                     LOG_NUMBER("PERFD_UID", job->info.uid), LOG_NUMBER("ERRNO", error), {} };
 
         log_limited(&lifecycle->log_limits.unwatched, LOG_LEVEL_WARNING, fields,
                     "Cannot watch the %s of job '%s', checking it at each tick instead: %s", what, job->info.id, strerror(error));
-        return 0;
 }
 
 int job_watch_start_group(Lifecycle *lifecycle, Job *job) {
@@ -156,8 +155,10 @@ int job_watch_start_group(Lifecycle *lifecycle, Job *job) {
                 return 0;
 
         r = sd_event_add_io(lifecycle->event, &job->group.events, fd, EPOLLPRI, on_group_event, lifecycle);
-        if (r < 0)
-                return log_unwatched(lifecycle, job, "cgroup", -r);
+        if (r < 0) {
+                log_unwatched(lifecycle, job, "cgroup", -r);
+                return 0;
+        }
 
         (void)sd_event_source_set_exit_on_failure(job->group.events, true);
         r = sd_event_source_set_priority(job->group.events, SD_EVENT_PRIORITY_IMPORTANT);
@@ -179,8 +180,10 @@ static int watch_process(Lifecycle *lifecycle, Job *job) {
                 return JOB_WATCH_GONE;
         if (r == 0)
                 r = sd_event_add_io(lifecycle->event, &job->process.source, fd, EPOLLIN, on_process_gone, lifecycle);
-        if (r < 0)
-                return log_unwatched(lifecycle, job, "process", -r);
+        if (r < 0) {
+                log_unwatched(lifecycle, job, "process", -r);
+                return 0;
+        }
         (void)sd_event_source_set_exit_on_failure(job->process.source, true);
         (void)sd_event_source_set_io_fd_own(job->process.source, true);
         (void)TAKE_FD(fd);

@@ -55,10 +55,10 @@ int model_reader_check_keys(ModelReader *reader, const Value *object, const char
 /* YAML treats U+2028 and U+2029 as line breaks, and U+FEFF, U+FFFE and U+FFFF as invalid, quoted or not: a declaration that is
  * kept as JSON would be read back differently. */
 static bool is_yaml(const char *text) {
-        static const char *const odd[] = { "\xe2\x80\xa8", "\xe2\x80\xa9", "\xef\xbb\xbf", "\xef\xbf\xbe", "\xef\xbf\xbf" };
+        static const char *const special[] = { "\xe2\x80\xa8", "\xe2\x80\xa9", "\xef\xbb\xbf", "\xef\xbf\xbe", "\xef\xbf\xbf" };
 
-        for (size_t i = 0; i < N_ELEMENTS(odd); i++)
-                if (strstr(text, odd[i]))
+        for (size_t i = 0; i < N_ELEMENTS(special); i++)
+                if (strstr(text, special[i]))
                         return false;
         return true;
 }
