@@ -187,6 +187,13 @@ static int move_rows(Salvage *salvage, Database *database) {
         return r;
 }
 
+/* Removes the new database, which would look like the result of a salvage. */
+static int refuse_empty(const char *damaged, const char *target, Database *database, Buffer *text) {
+        database_close(database);
+        (void)unlink(target);
+        return fail(text, damaged, "not a database of perfd, or no row of it can be read");
+}
+
 int maintenance_salvage(const char *damaged, const char *target, Buffer *text) {
         scoped(database_close) Database database = {};
         Salvage salvage;
@@ -201,17 +208,15 @@ int maintenance_salvage(const char *damaged, const char *target, Buffer *text) {
         r = salvage_open(&salvage, damaged);
         if (r < 0)
                 return fail(text, damaged, strerrordesc_np(-r));
-        if (salvage.file.n_pages == 0) {
-                salvage_close(&salvage);
-                return fail(text, damaged, "not a database of perfd, or nothing of it can be read");
-        }
         r = opening_open_file(target, &database);
         if (r == 0)
                 r = move_rows(&salvage, &database);
-        if (r == 0)
-                buffer_printf(text, "%s: %lu rows copied to %s\n", damaged, (unsigned long)salvage.n_rows, target);
-        else
+        if (r != 0)
                 r = fail_of(text, target, database.db);
+        else if (salvage.n_rows == 0)
+                r = refuse_empty(damaged, target, &database, text);
+        else
+                buffer_printf(text, "%s: %lu rows copied to %s\n", damaged, (unsigned long)salvage.n_rows, target);
         salvage_close(&salvage);
         return r;
 }
