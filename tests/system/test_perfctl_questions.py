@@ -117,6 +117,7 @@ class Questions(WithJobs):
 
     @unittest.skipUnless(os.geteuid() == 0, "changing the user requires root")
     def test_a_user_without_a_name_has_a_number(self):
+        self.running.directory.chmod(0o755)
         environment = {**os.environ, "PERFD_SOCKET": str(self.running.socket), "PERFD_SPOOL": str(self.temporary_directory())}
         environment.pop("USER", None)
         for words, expected in ((("run", "--quiet", "--job", "nameless", "--", "true"), ""), (("job", "show"), "Job nameless "),

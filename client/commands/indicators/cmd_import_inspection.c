@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/cli/message.h"
 #include "client/cli/output.h"
@@ -150,7 +151,7 @@ static int import_inspection(Import *import, const char *directory) {
                 return r;
         if (r < 0) {
                 message_print("cannot import %s: %s; an inspection has results/0/result, results/1/result and so on", directory,
-                    r == -ENODATA ? "no results" : strerrordesc_np(-r));
+                              r == -ENODATA || (r == -ENOENT && access(directory, F_OK) == 0) ? "no results" : strerrordesc_np(-r));
                 import->n_troubled++;
                 return 0;
         }

@@ -289,7 +289,8 @@ static int remove_all(const CommandLine *line) {
                 return r;
         r = remove_named(line, &courier, value_get(query.answer, "accepted"), &out);
         if (r == EXIT_DONE && out.n == 0) {
-                message_print("no level of %s is accepted; perfctl kpi ack --list shows all", line->arguments[0]);
+                message_print("no level of %s%s is accepted; perfctl kpi ack --list shows all", line->arguments[0],
+                              options->where.n > 0 ? " for these conditions" : "");
                 return EXIT_FAILED;
         }
         printed = output_print(&out);

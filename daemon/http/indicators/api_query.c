@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "http/format/csv.h"
-#include "http/indicators/indicators_subject.h"
 #include "http/indicators/explain_empty.h"
-#include "http/selection/result_groups.h"
+#include "http/indicators/indicators_subject.h"
 #include "http/indicators/vocabulary.h"
+#include "http/selection/result_groups.h"
 
 #define LIMIT_DEFAULT 1000U
 

@@ -125,7 +125,7 @@ int selection_parse_fields(Exchange *exchange, const char *parameter, const char
                         return exchange_error(exchange, 400, "query parameter '%s' has more than %u items", parameter, FIELDS_MAX);
                 if (condition_read_key(text, n, ret->names[ret->n]) != 0)
                         return exchange_error(exchange, 400, "query parameter '%s' must be a list of component, version, hardware and "
-                                                             "names of parameters, not '%s'", parameter, text);
+                                                             "names of parameters, not '%.*s'", parameter, (int)n, text);
                 for (size_t i = 0; i < ret->n; i++)
                         if (strcmp(ret->names[i], ret->names[ret->n]) == 0)
                                 return exchange_error(exchange, 400, "query parameter '%s' names '%.*s' twice", parameter,
