@@ -23,7 +23,6 @@
         COMMAND(cmd_metrics)             \
         COMMAND(cmd_watch)               \
         COMMAND(cmd_job_list)            \
-        COMMAND(cmd_job_show)            \
         COMMAND(cmd_job_wait)            \
         COMMAND(cmd_job_groups)          \
         COMMAND(cmd_pipeline_show)       \

@@ -17,7 +17,7 @@
 /* job: answer to /api/v1/jobs/ID. node: answer to /api/v1/node, or NULL. results: of the job, or NULL. */
 void report_write(Screen *screen, const Value *job, const Value *node, const ReportResults *results);
 
-/* --- parts, also used by `job show` and by the report of a run ------------------------------------ */
+/* --- parts, also used by `report --brief` and by the report of a run ------------------------------------ */
 
 void report_write_head(Screen *screen, const Value *job, const Value *node);
 

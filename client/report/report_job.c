@@ -42,7 +42,7 @@ static void write_pipelines(Screen *screen, const GlobalOptions *global, const V
         }
 }
 
-int report_job_print(const GlobalOptions *global, const Value *job, int fd) {
+int report_job_print(const GlobalOptions *global, const Value *job, bool is_brief, int fd) {
         scoped(api_query_deinit) ApiQuery of_node = {}, of_indicators = {}, of_results = {};
         scoped(buffer_deinit) Buffer out = {};
         const Value *node = NULL;
@@ -52,11 +52,15 @@ int report_job_print(const GlobalOptions *global, const Value *job, int fd) {
         /* Host name, clock and results are shown where perfd returns them. */
         if (api_query_init(&of_node, global) == EXIT_DONE)
                 node = api_query_node(&of_node, job);
-        if (api_query_init(&of_indicators, global) == EXIT_DONE && api_query_init(&of_results, global) == EXIT_DONE)
+        if (!is_brief && api_query_init(&of_indicators, global) == EXIT_DONE && api_query_init(&of_results, global) == EXIT_DONE)
                 report_results_ask(&of_indicators, &of_results, job, &results);
 
         screen_init(&screen, &out, fd, global->no_color);
-        report_write(&screen, job, node, &results);
-        write_pipelines(&screen, global, job);
+        if (is_brief)
+                report_write_head(&screen, job, node);
+        else {
+                report_write(&screen, job, node, &results);
+                write_pipelines(&screen, global, job);
+        }
         return output_print_to(fd, &out);
 }

@@ -328,7 +328,7 @@ class IndicatorQuery(TestCase):
         self.assertEqual([group["key"]["dtype"] for group in self.query(group_by="dtype", where="version=x")["groups"]], mixed)
 
     def test_an_empty_name_is_reported(self):
-        for words in (["indicator", "query"], ["indicator", "show"], ["indicator", "rank"], ["indicator", "batch"], ["job", "show"],
+        for words in (["indicator", "query"], ["indicator", "show"], ["indicator", "rank"], ["indicator", "batch"], ["report", "--brief"],
                       ["report"], ["indicator", "schema"], ["submit"]):
             done = self.running.perfctl(*words, "")
             self.assertEqual((done.returncode, done.stdout), (2, ""), words)

@@ -13,7 +13,7 @@ import unittest
 
 from harness import BUILD, IS_SANITIZED, PERFCTL, ROOT, TIMEOUT_S, TestCase, calm_s, wait_for
 
-COMMANDS = ["run", "submit", "report", "metrics", "watch", "sweep", "job list", "job show", "job wait", "job groups", "job begin",
+COMMANDS = ["run", "submit", "report", "metrics", "watch", "sweep", "job list", "job wait", "job groups", "job begin",
             "job end",
             "status", "doctor", "mark", "time", "export perf-report", "flush", "import inspection",
             "indicator list", "indicator show", "indicator query", "indicator rank", "indicator batch",
@@ -97,7 +97,7 @@ class Questions(WithJobs):
             self.assertEqual(self.running.perfctl("run", "--quiet", "--job", job, "--name", "a name", "--", "true").returncode, 0)
         self.assertIn("Job named-2 ", self.ask("report", "a name"))
         self.assertIn("Job named-2 ", self.ask("report"))
-        self.assertIn("Job named-2 ", self.ask("job", "show"))
+        self.assertIn("Job named-2 ", self.ask("report", "--brief"))
         self.assertIn("Job named-1 ", self.running.perfctl("report", environment={"PERFD_JOB": "named-1"}).stdout)
 
     def test_jobs_are_listed_by_what_is_known_of_them(self):
@@ -120,7 +120,7 @@ class Questions(WithJobs):
         self.running.directory.chmod(0o755)
         environment = {**os.environ, "PERFD_SOCKET": str(self.running.socket), "PERFD_SPOOL": str(self.temporary_directory())}
         environment.pop("USER", None)
-        for words, expected in ((("run", "--quiet", "--job", "nameless", "--", "true"), ""), (("job", "show"), "Job nameless "),
+        for words, expected in ((("run", "--quiet", "--job", "nameless", "--", "true"), ""), (("report", "--brief"), "Job nameless "),
                                 (("job", "list", "--user", "61234"), " 61234 "), (("report",), "Job nameless ")):
             done = subprocess.run([str(PERFCTL), *words], env=environment, user=61234, group=61234, extra_groups=[], text=True,
                                   capture_output=True, timeout=TIMEOUT_S)
@@ -138,7 +138,7 @@ class Questions(WithJobs):
         self.assertEqual(self.running.perfctl("job", "wait", "absent").returncode, 1)
 
     def test_a_word_that_is_no_id_is_a_name(self):
-        for command in (("report", "../node"), ("job", "show", "a b")):
+        for command in (("report", "../node"), ("report", "--brief", "a b")):
             result = self.running.perfctl(*command)
             self.assertEqual(result.returncode, 1)
             self.assertIn(f"no job '{command[-1]}' on this node", result.stderr)
@@ -172,7 +172,7 @@ class Questions(WithJobs):
             self.assertLessEqual(max(map(len, lines)), columns)
 
     def test_a_job_is_shown(self):
-        text = self.ask("job", "show", "done")
+        text = self.ask("report", "--brief", "done")
         self.assertIn("python3 train.py", text)
         self.assertNotIn("CPUs of the node", text)
 
@@ -260,7 +260,7 @@ class Terminal(WithJobs):
             self.assertNotIn("\x1b", text)
 
     def test_text_of_a_job_is_escaped_on_the_terminal(self):
-        for words in (("report", "evil"), ("job", "show", "evil"), ("job", "list"), ("report", "--json", "evil")):
+        for words in (("report", "evil"), ("report", "--brief", "evil"), ("job", "list"), ("report", "--json", "evil")):
             text = ESCAPES.sub("", self.on_terminal(*words)[1]) if "--json" not in words else self.on_terminal(*words)[1]
             for character in ("\x1b", "\x07", "\x9b", "\x7f"):
                 self.assertNotIn(character, text)
@@ -278,7 +278,7 @@ class Unreachable(TestCase):
                               env={**os.environ, "PERFD_SOCKET": "/nonexistent/perfd.sock", **environment})
 
     def test_every_question_ends_with_three(self):
-        for words in (["report", "j"], ["metrics"], ["watch"], ["job", "list"], ["job", "show", "j"], ["status"],
+        for words in (["report", "j"], ["metrics"], ["watch"], ["job", "list"], ["report", "--brief", "j"], ["status"],
                       ["job", "begin", "--timeout", "0", "j"], ["job", "end", "--timeout", "0", "j"]):
             result = self.perfctl(*words)
             self.assertEqual(result.returncode, 3, words)
@@ -320,7 +320,7 @@ class CommandLine(TestCase):
 
     def test_wrong_usage_is_two_with_a_suggestion(self):
         for words, text in ((["sumbit"], "did you mean 'submit'?"), (["job", "lst"], "did you mean 'job list'?"),
-                            (["job"], "list, show, wait, groups, begin or end"),
+                            (["job"], "list, wait, groups, begin or end"),
                             (["submit", "--tiemout", "3"], "did you mean '--timeout'?"),
                             (["report", "--all-nodes"], "--all-nodes requires files"), (["report", "a", "b"], "unexpected argument 'b'"),
                             (["--sokcet"], "did you mean '--socket'?"), (["run"], "missing argument COMMAND; usage: perfctl run "),

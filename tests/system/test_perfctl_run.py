@@ -479,7 +479,7 @@ class Recording(RunTestCase):
 
     def test_what_runs_at_the_end_finds_the_numbers_final(self):
         daemon = self.daemon()
-        done = daemon.perfctl("run", "--quiet", "--job", "j", "--report", "--at-end", f"{PERFCTL} job show $PERFD_JOB; exit 3", "--",
+        done = daemon.perfctl("run", "--quiet", "--job", "j", "--report", "--at-end", f"{PERFCTL} report --brief $PERFD_JOB; exit 3", "--",
                               "true")
         self.assertEqual(done.returncode, 0)
         self.assertIn("Job j  finished: exit 0", done.stdout)

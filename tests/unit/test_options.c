@@ -287,7 +287,7 @@ static void a_mistyped_command_gets_a_suggestion(void **state) {
                 const char *first, *second, *meant;
         } cases[] = {
                 { "sumbit", "", "submit" }, { "raport", "", "report" }, { "stauts", "", "status" }, { "rn", "", "run" },
-                { "job", "lsit", "job list" }, { "jobs", "show", "job show" }, { "xyzzy", "", NULL }, { "rnu", "file.json", "run" },
+                { "job", "lsit", "job list" }, { "jobs", "wait", "job wait" }, { "xyzzy", "", NULL }, { "rnu", "file.json", "run" },
         };
 
         (void)state;

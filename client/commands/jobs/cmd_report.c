@@ -12,11 +12,12 @@
 #include "client/report/report_run.h"
 
 typedef struct ReportOptions {
-        bool all_nodes, json;
+        bool all_nodes, brief, json;
 } ReportOptions;
 
 static const Option options_table[] = {
         { "all-nodes", 0, NULL, "Merge reports of a run, printed with --json", OPTION_FLAG(ReportOptions, all_nodes), .value = OPTION_VALUE_FILE },
+        { "brief", 0, NULL, "Print the description of the job, without its metrics", OPTION_FLAG(ReportOptions, brief) },
         OPTION_ROW_JSON(ReportOptions, json),
         {},
 };
@@ -34,7 +35,9 @@ static int report_job(const CommandLine *line) {
         if (r != EXIT_DONE)
                 return r;
 
-        return options->json ? api_query_print_json(&query) : report_job_print(&line->global, query.answer, STDOUT_FILENO);
+        if (options->json)
+                return api_query_print_json(&query);
+        return report_job_print(&line->global, query.answer, options->brief, STDOUT_FILENO);
 }
 
 /* --- the reports of several nodes ----------------------------------------------------------------- */
@@ -134,6 +137,8 @@ static int merge(const CommandLine *line) {
 static int report_run(const CommandLine *line) {
         const ReportOptions *options = line->options;
 
+        if (options->brief && (options->all_nodes || options->json))
+                return command_refuse(line->command->name, "--brief cannot be combined with %s", options->json ? "--json" : "--all-nodes");
         if (!options->all_nodes)
                 return report_job(line);
         if (line->n_arguments == 0)
@@ -143,7 +148,7 @@ static int report_run(const CommandLine *line) {
 
 const Command cmd_report = {
         .name = "report",
-        .arguments = "{[JOB] | --all-nodes FILE…}",
+        .arguments = "{[--brief] [JOB] | --all-nodes FILE…}",
         .summary = "Show a report of a job on one screen",
         .help = "What ran, where and how it ended; allocated and used resources; phases; the node during the job; advice. A "
                 "number marked with ~ comes from samples; the others are exact. JOB is an id or a name; default: $PERFD_JOB, else the "

@@ -15,7 +15,7 @@ void run_end_print_report(const GlobalOptions *global, const char *job) {
         scoped(api_query_deinit) ApiQuery query = {};
 
         if (api_query_open_job(&query, global, job, "") == EXIT_DONE)
-                (void)report_job_print(global, query.answer, STDERR_FILENO);
+                (void)report_job_print(global, query.answer, false, STDERR_FILENO);
 }
 
 void run_end_execute(const char *command) {
