@@ -24,7 +24,6 @@
         COMMAND(cmd_watch)               \
         COMMAND(cmd_job_list)            \
         COMMAND(cmd_job_wait)            \
-        COMMAND(cmd_job_groups)          \
         COMMAND(cmd_pipeline_show)       \
         COMMAND(cmd_pipeline_diagnose)   \
         HEADING("Compare indicators and KPIs") \

@@ -13,8 +13,7 @@ import unittest
 
 from harness import BUILD, IS_SANITIZED, PERFCTL, ROOT, TIMEOUT_S, TestCase, calm_s, wait_for
 
-COMMANDS = ["run", "submit", "report", "metrics", "watch", "sweep", "job list", "job wait", "job groups", "job begin",
-            "job end",
+COMMANDS = ["run", "submit", "report", "metrics", "watch", "sweep", "job list", "job wait", "job begin", "job end",
             "status", "doctor", "mark", "time", "export perf-report", "flush", "import inspection",
             "indicator list", "indicator show", "indicator query", "indicator rank", "indicator batch",
             "indicator register", "indicator unregister", "indicator models", "indicator schema"]
@@ -320,7 +319,7 @@ class CommandLine(TestCase):
 
     def test_wrong_usage_is_two_with_a_suggestion(self):
         for words, text in ((["sumbit"], "did you mean 'submit'?"), (["job", "lst"], "did you mean 'job list'?"),
-                            (["job"], "list, wait, groups, begin or end"),
+                            (["job"], "list, wait, begin or end"),
                             (["submit", "--tiemout", "3"], "did you mean '--timeout'?"),
                             (["report", "--all-nodes"], "--all-nodes requires files"), (["report", "a", "b"], "unexpected argument 'b'"),
                             (["--sokcet"], "did you mean '--socket'?"), (["run"], "missing argument COMMAND; usage: perfctl run "),
