@@ -93,7 +93,7 @@ class Stacks(TestCase):
                              ("run.runtime.python=3.8", 8)):
             group, = self.ask("query", "PiMatmul", "-w", condition, "-s", "median:rate")["groups"]
             self.assertEqual(group["n"], n, condition)
-        self.assertIn("no result of PiMatmul has package.numpy=1", self.perfctl("indicator", "query", "PiMatmul", "-w",
+        self.assertIn("no result of PiMatmul matches package.numpy=1", self.perfctl("indicator", "query", "PiMatmul", "-w",
                                                                                 "package.numpy=1", "-s", "median:rate").stderr)
         for words in (("-w", "package.tensorflw=1"), ("-g", "package.tensorflw.build")):
             self.assertIn("no software stack has the package 'tensorflw': did you mean tensorflow? Packages: numpy, tensorflow",

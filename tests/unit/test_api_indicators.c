@@ -2,7 +2,7 @@
 /* Routes of the indicators on a real store. */
 /* tests: daemon/http/indicators/api_query.c daemon/http/indicators/api_rank.c daemon/http/indicators/api_batch.c
           daemon/store/indicators/indicator_reader.c */
-/* tests: daemon/http/indicators/explain_empty.c daemon/http/selection/grouping.c daemon/http/indicators/ranking_json.c */
+/* tests: daemon/http/selection/grouping.c daemon/http/indicators/ranking_json.c */
 /* tests: daemon/http/selection/result_groups.c daemon/http/selection/selection.c daemon/http/indicators/vocabulary.c */
 /* tests: daemon/http/pagination.c daemon/http/format/csv.c daemon/http/routes.c */
 
@@ -159,12 +159,14 @@ static void an_unknown_key_is_explained(void **state) {
 static void an_empty_answer_has_a_reason(void **state) {
         Fixture *fixture = *state;
 
-        check(fixture, PATH "/query?where=matrix_size>4096", 200, "no result of PiMatmul has matrix_size>4096");
-        check(fixture, PATH "/query?where=component=jax", 200, "Available: ");
-        check(fixture, PATH "/query?component=jax", 200, "no result of PiMatmul has component=jax");
-        check(fixture, PATH "/query?version=9", 200, "no result of PiMatmul has version=9");
-        check(fixture, PATH "/query?since_ms=5000000", 200, "no result of PiMatmul is in that time range");
-        check(fixture, PATH "/query?where=matrix_size=256&where=matrix_size=512", 200, "meets all of these conditions");
+        check(fixture, PATH "/query?where=matrix_size>4096", 200,
+              "no result of PiMatmul matches matrix_size>4096; existing keys: component, version, hardware, ");
+        check(fixture, PATH "/query?where=component=jax", 200, "no result of PiMatmul matches component=jax; existing keys: ");
+        check(fixture, PATH "/query?component=jax", 200, "no result of PiMatmul matches component=jax; existing keys: ");
+        check(fixture, PATH "/query?version=9", 200, "no result of PiMatmul matches version=9; existing keys: ");
+        check(fixture, PATH "/query?since_ms=5000000", 200, "no result of PiMatmul matches the time range; existing keys: ");
+        check(fixture, PATH "/query?where=matrix_size=256&where=matrix_size=512", 200,
+              "matches matrix_size=256 and matrix_size=512; existing keys: ");
 }
 
 static void alternatives_are_ranked(void **state) {
@@ -180,7 +182,7 @@ static void alternatives_are_ranked(void **state) {
         check(fixture, PATH "/rank?by=component&objective=rate&confidence=2", 400, "0.5 to 0.999");
         check(fixture, PATH "/rank?by=component&objective=rate", 400, "direction=higher or");
         check(fixture, PATH "/rank?by=component&objective=rate&direction=lower&component=jax",
-               200, "no result of PiMatmul has component=jax");
+               200, "no result of PiMatmul matches component=jax; existing keys: ");
         check(fixture, PATH "/rank?by=component", 400, "objective");
 }
 
@@ -213,7 +215,8 @@ static void a_model_declares_units_and_directions(void **state) {
         check(fixture, PATH "/rank?by=component&objective=rate", 200, "\"direction\":\"higher\"");
         check(fixture, PATH "/rank?by=component&objective=elapsed", 200, "\"direction\":\"lower\"");
         check(fixture, PATH "/results?where=matrix_size=512&limit=5", 200, "\"matrix_size\":512");
-        check(fixture, PATH "/query?where=matrix_size>4096", 200, "no result of PiMatmul has matrix_size>4096");
+        check(fixture, PATH "/query?where=matrix_size>4096", 200,
+              "no result of PiMatmul matches matrix_size>4096; existing keys: component, version, hardware, ");
         check(fixture, "/api/v1/batches/abababababababababababababababab", 200, "\"rate\"");
         check(fixture, "/api/v1/models", 503, "out of memory");
         set_models(&fixture->snapshot.indicators);
@@ -268,7 +271,7 @@ static void a_value_that_the_model_does_not_allow_is_refused(void **state) {
         check(fixture, PATH "/query?where=matrix_size=abc", 400, "'matrix_size' cannot be 'abc': its model declares it as int");
         check(fixture, PATH "/query?where=dtype>5", 400, "< and > compare numbers, versions and times");
         check(fixture, PATH "/results?where=dtype=flaot32", 400, "'dtype' cannot be 'flaot32'");
-        check(fixture, PATH "/query?where=dtype=float64", 200, "no result of PiMatmul has dtype=float64");
+        check(fixture, PATH "/query?where=dtype=float64", 200, "no result of PiMatmul matches dtype=float64; existing keys: ");
         /* stored before the model was registered */
         check(fixture, PATH "/results?where=dtype=512&limit=3", 200, "\"dtype\":\"512\"");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Routes of the software stacks on a real store. */
-/* tests: daemon/http/indicators/api_stacks.c daemon/http/indicators/stack_diff.c daemon/http/indicators/package_check.c */
+/* tests: daemon/http/indicators/api_stacks.c daemon/http/indicators/stack_diff.c */
 
 #include "stack_fixture.h"
 

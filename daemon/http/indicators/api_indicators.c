@@ -168,7 +168,8 @@ static int write_met(Exchange *exchange, const PointFilter *filter, Pagination *
 
 static bool is_met(const ResultRow *row, const Selection *selection, StackFacts *stacks) {
         scoped(buffer_deinit) Buffer hardware = {};
-        PointRow point = { .component = row->component, .version = row->version, .stack = row->stack, .stacks = stacks };
+        PointRow point = { .component = row->component, .version = row->version, .stack = row->stack, .stacks = stacks,
+                           .with_labels = selection->filter.with_labels };
         char batch[2 * 16 + 1];
 
         if (selection->filter.n_conditions == 0)

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "http/format/csv.h"
-#include "http/indicators/explain_empty.h"
 #include "http/indicators/indicators_subject.h"
 #include "http/indicators/vocabulary.h"
 #include "http/selection/result_groups.h"
@@ -214,7 +213,8 @@ void indicators_subject_query(Exchange *exchange) {
         if (vocabulary_check(query.vocabulary, exchange, &query.selection) > 0 || find_units(exchange, &query) > 0 ||
             result_groups_read(exchange, &query.selection, &query.fields, &grouping, &query.n_scanned) > 0)
                 return;
-        if (query.n_scanned == 0 && !query.is_csv && explain_empty(exchange, &query.selection.filter, &query.note) > 0)
+        if (query.n_scanned == 0 && !query.is_csv &&
+            vocabulary_explain_empty(query.vocabulary, exchange, &query.selection, &query.note) > 0)
                 return;
 
         groups = grouping_sorted(grouping, &n);

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "document/property.h"
-#include "http/indicators/explain_empty.h"
 #include "http/indicators/indicators_subject.h"
 #include "http/indicators/ranking_json.h"
 #include "http/indicators/vocabulary.h"
@@ -224,7 +223,7 @@ void indicators_subject_rank(Exchange *exchange) {
         groups = grouping_sorted(grouping, &n);
         if (count_sets(exchange, &rank, groups, n) > 0)
                 return;
-        if (n == 0 && explain_empty(exchange, &rank.selection.filter, &rank.note) > 0)
+        if (n == 0 && vocabulary_explain_empty(rank.vocabulary, exchange, &rank.selection, &rank.note) > 0)
                 return;
         ranking_json_write(exchange, &rank, groups, n);
 }

@@ -1,28 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/indicators/vocabulary.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "http/indicators/declaration.h"
-#include "http/indicators/package_check.h"
 #include "http/selection/result_groups.h"
 #include "snapshot/shared_texts.h"
 #include "store/indicators/indicator_reader.h"
 #include "store/indicators/result_reader.h"
-#include "util/clock.h"
+#include "store/indicators/stack_facts.h"
 #include "util/nearest.h"
 
 #define NAMES_MAX 256U           /* keys listed in a message */
 #define LISTED_BYTES_MAX 400U    /* bytes of such a list */
-#define NAMED_DOCUMENTS_MAX 256U /* documents whose keys are listed */
-#define SEARCH_NS (200 * NS_PER_MS) /* time limit of a search in documents */
 #define SCORE_KEY "overall_score"
-#define ASKED_MAX (CONDITIONS_MAX + 3 * FIELDS_MAX + POINT_NUMBERS_MAX)
 
 typedef struct VocabularyModel {
         char *component; /* owned; component of the model, NULL: any */
@@ -50,16 +45,7 @@ struct Vocabulary {
         DerivedModels derived; /* owned */
         size_t n_declared; /* number of results that models declare */
         Names names[N_KINDS];
-        uint64_t n_documents; /* documents searched */
-        bool is_cut;          /* more documents exist than were searched */
 };
-
-typedef struct Asked {
-        const char *key;
-        PropertyKind kind;
-        bool is_known, is_label;
-        char *field; /* borrowed; the key in the selection, if it may name a label as well; NULL: it may not */
-} Asked;
 
 /* --- names --------------------------------------------------------------------------------------- */
 
@@ -320,166 +306,186 @@ bool vocabulary_declares_result(const Vocabulary *vocabulary, const char *name) 
         return declares(vocabulary, KIND_RESULT, name);
 }
 
-static void find_in_models(const Vocabulary *vocabulary, Asked *asked, size_t n) {
-        for (size_t i = 0; i < n; i++) {
-                asked[i].is_known = asked[i].kind == KIND_RESULT && strcmp(asked[i].key, SCORE_KEY) == 0;
-                for (size_t k = 0; !asked[i].is_known && k < vocabulary->n_models; k++)
-                        asked[i].is_known = declaration_of(&vocabulary->models[k], asked[i].kind, asked[i].key).text;
-        }
-}
-
-/* Lists the members of one object, @parameters or @result. */
-static void find_in_object(Asked *asked, size_t n, PropertyKind kind, JsonText object) {
-        for (size_t i = 0; i < n; i++)
-                if (!asked[i].is_known && asked[i].kind == kind)
-                        asked[i].is_known = json_text_find_path(object, asked[i].key).text;
-}
-
-/* A label of the document, or else of the run, can be named without a prefix if no parameter has its name. */
-static void find_in_labels(Asked *asked, size_t n, const ResultRow *row) {
-        JsonText given = json_text_find(text_of(row->document), "@labels");
-        JsonText of_run = json_text_find(row->run ? text_of(row->run) : (JsonText){}, "labels");
-
-        for (size_t i = 0; i < n; i++)
-                if (!asked[i].is_known && asked[i].field)
-                        asked[i].is_known = asked[i].is_label = json_text_find_path(given, asked[i].key).text ||
-                                                                json_text_find_path(of_run, asked[i].key).text;
-}
-
-/* kind N_KINDS: any kind. */
-static bool has_unknown(const Asked *asked, size_t n, PropertyKind kind) {
-        for (size_t i = 0; i < n; i++)
-                if (!asked[i].is_known && (asked[i].kind == kind || kind == N_KINDS))
-                        return true;
-        return false;
-}
-
-static int find_in_series(Vocabulary *vocabulary, Exchange *exchange, Asked *asked, size_t n) {
+/* Sets *ret to whether a series has the parameter, and notes the names of all parameters up to it. */
+static int find_parameter(Vocabulary *vocabulary, Exchange *exchange, const char *key, bool *ret) {
         JsonText parameters;
-        size_t n_read = 0;
         int r;
 
+        *ret = false;
         r = indicator_reader_list_parameters(exchange->reader, vocabulary->filter.name);
-        while (r == 0 && has_unknown(asked, n, KIND_PARAMETER) &&
-               (r = indicator_reader_next_parameters(exchange->reader, &parameters)) == 0) {
-                find_in_object(asked, n, KIND_PARAMETER, parameters);
-                if (n_read++ < NAMED_DOCUMENTS_MAX)
-                        names_add_members(&vocabulary->names[KIND_PARAMETER], parameters);
+        while (r == 0 && !*ret && (r = indicator_reader_next_parameters(exchange->reader, &parameters)) == 0) {
+                *ret = json_text_find_path(parameters, key).text;
+                names_add_members(&vocabulary->names[KIND_PARAMETER], parameters);
         }
+        reader_reset(exchange->reader);
         return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
 }
 
-/* Limits the time of the search. */
-static int find_in_documents(Vocabulary *vocabulary, Exchange *exchange, Asked *asked, size_t n, const ResultFilter *filter) {
-        uint64_t end_ns = clock_boottime_ns() + SEARCH_NS;
+/* Results without a model are in no series: the newest of them has their names. */
+static int add_names_of_newest(Vocabulary *vocabulary, Exchange *exchange) {
         ResultRow row;
         int r;
 
-        vocabulary->n_documents = 0;
-        r = result_reader_list(exchange->reader, filter);
-        while (r == 0 && has_unknown(asked, n, N_KINDS) && (r = result_reader_next(exchange->reader, &row)) == 0) {
-                bool is_named = vocabulary->n_documents++ < NAMED_DOCUMENTS_MAX;
-
-                for (PropertyKind kind = 0; kind < N_KINDS; kind++) {
-                        JsonText object = json_text_find(text_of(row.document), places[kind]);
-
-                        find_in_object(asked, n, kind, object);
-                        if (is_named)
-                                names_add_members(&vocabulary->names[kind], object);
-                }
-                find_in_labels(asked, n, &row);
-                vocabulary->is_cut = !is_named && clock_boottime_ns() >= end_ns;
-                if (vocabulary->is_cut)
-                        break;
-        }
+        r = result_reader_list(exchange->reader, &(ResultFilter){ .name = vocabulary->filter.name });
+        if (r == 0)
+                r = result_reader_next(exchange->reader, &row);
+        for (PropertyKind kind = 0; r == 0 && kind < N_KINDS; kind++)
+                names_add_members(&vocabulary->names[kind], json_text_find(text_of(row.document), places[kind]));
+        reader_reset(exchange->reader);
         return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
 }
 
-/* Searches the newest selected results, then the newest of all: a result with the key may have another time or component. */
-static int find_in_newest(Vocabulary *vocabulary, Exchange *exchange, Asked *asked, size_t n) {
-        const PointFilter *of = &vocabulary->filter;
-        ResultFilter filter = { .name = of->name, .component = of->component, .since_ms = of->since_ms, .until_ms = of->until_ms };
-        int r = 0;
-
-        if (filter.component || filter.since_ms > 0 || filter.until_ms > 0)
-                r = find_in_documents(vocabulary, exchange, asked, n, &filter);
-        if (r == 0 && has_unknown(asked, n, N_KINDS))
-                r = find_in_documents(vocabulary, exchange, asked, n, &(ResultFilter){ .name = of->name });
-        return r;
-}
-
 int vocabulary_list_results(Vocabulary *vocabulary, Exchange *exchange, const char *but, Buffer *out) {
-        const ResultFilter filter = { .name = vocabulary->filter.name };
-        Asked nothing = { .key = "", .kind = KIND_RESULT };
         int r = 0;
 
         if (vocabulary->n_declared == 0)
-                r = find_in_documents(vocabulary, exchange, &nothing, 1, &filter);
+                r = add_names_of_newest(vocabulary, exchange);
         if (r == 0)
                 names_list(&vocabulary->names[KIND_RESULT], but, out);
         return r;
 }
 
-static int say_unknown(const Vocabulary *vocabulary, Exchange *exchange, const Asked *asked) {
-        const Names *names = &vocabulary->names[asked->kind];
-        const char *nearest = nearest_word(asked->key, (const char *const *)names->items, names->n);
-        const char *what = asked->kind == KIND_RESULT ? "result" : "parameter", *name = vocabulary->filter.name;
-        PropertyKind other = asked->kind == KIND_RESULT ? KIND_PARAMETER : KIND_RESULT;
-        scoped(buffer_deinit) Buffer list = {}, holder = {};
+static bool has_key(const PointRow *row, PropertyKind kind, const char *key) {
+        const char *text;
+        JsonText json;
 
-        names_list(names, "", &list);
-        if (vocabulary->is_cut)
-                buffer_printf(&holder, "none of the newest %" PRIu64 " results", vocabulary->n_documents);
-        else
-                buffer_puts(&holder, "no result");
-        if (name)
-                buffer_printf(&holder, " of %s", name);
-        if (buffer_error(&list) < 0 || buffer_error(&holder) < 0)
-                return exchange_store_error(exchange, -ENOMEM);
-
-        if (names_has(&vocabulary->names[other], asked->key))
-                return exchange_error(exchange, 400, "%s has a %s '%s', which is a %s. Available: %s", holder.text, what, asked->key,
-                                      other == KIND_RESULT ? "result" : "parameter", list.text);
-        return exchange_error(exchange, 400, "%s has a %s '%s'%s%s%s Available: %s", holder.text, what, asked->key,
-                              nearest ? ": did you mean " : ".", nearest ?: "", nearest ? "?" : "", list.text);
+        if (kind == KIND_RESULT)
+                return !isnan(row->numbers[0]);
+        point_find(row, key, &json, &text);
+        return json.text || text;
 }
 
-static int check_keys(Vocabulary *vocabulary, Exchange *exchange, Asked *asked, size_t n) {
+/* Sets *ret to whether any result has the parameter or label, or the number. */
+static int find_in_results(const Vocabulary *vocabulary, Exchange *exchange, PropertyKind kind, const char *key, bool *ret) {
+        const PointFilter filter = { .name = vocabulary->filter.name, .derived = &vocabulary->derived, .numbers = &key,
+                                     .n_numbers = kind == KIND_RESULT, .with_labels = kind == KIND_PARAMETER };
+        scoped(points_freep) Points *points = NULL;
+        PointRow row;
+        int r;
+
+        *ret = false;
+        r = points_new(&points, exchange->reader, &filter);
+        while (r == 0 && !*ret && (r = points_next(points, &row)) == 0)
+                *ret = has_key(&row, kind, key);
+        return r == 0 || r == READER_END ? 0 : exchange_store_error(exchange, r);
+}
+
+static int say_unknown(Vocabulary *vocabulary, Exchange *exchange, PropertyKind kind, const char *key) {
+        static const char *const words[N_KINDS] = { [KIND_PARAMETER] = "parameter", [KIND_RESULT] = "result" };
+        PropertyKind other = kind == KIND_RESULT ? KIND_PARAMETER : KIND_RESULT;
+        const Names *names = &vocabulary->names[kind];
+        const char *name = vocabulary->filter.name, *nearest;
+        scoped(buffer_deinit) Buffer list = {};
+
+        if (add_names_of_newest(vocabulary, exchange) > 0)
+                return EXCHANGE_ANSWERED;
+        nearest = nearest_word(key, (const char *const *)names->items, names->n);
+        names_list(names, "", &list);
+        if (buffer_error(&list) < 0)
+                return exchange_store_error(exchange, -ENOMEM);
+        if (names_has(&vocabulary->names[other], key))
+                return exchange_error(exchange, 400, "no result%s%s has a %s '%s', which is a %s; existing keys: %s", name ? " of " : "",
+                                      name ?: "", words[kind], key, words[other], list.text);
+        return exchange_error(exchange, 400, "no result%s%s has a %s '%s'%s%s%s existing keys: %s", name ? " of " : "", name ?: "",
+                              words[kind], key, nearest ? ": did you mean " : ";", nearest ?: "", nearest ? "?" : "", list.text);
+}
+
+/* --- packages -------------------------------------------------------------------------------------- */
+
+/* Names of packages, for a message. */
+typedef struct Known {
+        char nearest[NEAREST_WORD_MAX + 1]; /* "": none is similar */
+        Buffer list;
+        size_t n_unlisted;
+} Known;
+
+static void known_deinit(Known *known) {
+        buffer_deinit(&known->list);
+}
+
+static void add_name(Known *known, const char *asked, const char *name) {
+        const char *const words[] = { name, known->nearest };
+        const char *nearest = strlen(name) <= NEAREST_WORD_MAX ? nearest_word(asked, words, known->nearest[0] ? 2 : 1) : NULL;
+
+        if (nearest == name)
+                strcpy(known->nearest, name);
+        if (known->list.n + strlen(name) < LISTED_BYTES_MAX)
+                buffer_printf(&known->list, "%s%s", known->list.n > 0 ? ", " : "", name);
+        else
+                known->n_unlisted++;
+}
+
+static int say_unknown_package(Exchange *exchange, const char *name) {
+        scoped(known_deinit) Known known = {};
+        const char *other;
+        int r;
+
+        r = stack_reader_list_names(exchange->reader, NULL);
+        while (r == 0 && (r = stack_reader_next_name(exchange->reader, &other)) == 0)
+                add_name(&known, name, other);
+        if (r != READER_END)
+                return exchange_store_error(exchange, r);
+        if (known.list.n == 0)
+                return exchange_error(exchange, 400, "no result has a software stack with packages: see perfctl run --stack");
+        if (known.n_unlisted > 0)
+                buffer_printf(&known.list, " and %zu more", known.n_unlisted);
+        if (buffer_error(&known.list) < 0)
+                return exchange_store_error(exchange, -ENOMEM);
+        return exchange_error(exchange, 400, "no software stack has the package '%.100s'%s%s%s Packages: %s", name,
+                              known.nearest[0] ? ": did you mean " : ".", known.nearest, known.nearest[0] ? "?" : "", known.list.text);
+}
+
+/* Checks the package of the keys package.NAME and package.NAME.build. */
+static int check_package(Exchange *exchange, const char *key) {
+        scoped(buffer_deinit) Buffer name = {};
+        const char *found;
+        int r;
+
+        if (!stack_facts_read_package(key, &name))
+                return 0;
+        if (buffer_error(&name) < 0)
+                return exchange_store_error(exchange, -ENOMEM);
+
+        r = stack_reader_list_names(exchange->reader, name.text);
+        if (r == 0)
+                r = stack_reader_next_name(exchange->reader, &found);
+        reader_reset(exchange->reader);
+        if (r == READER_END)
+                return say_unknown_package(exchange, name.text);
+        return r == 0 ? 0 : exchange_store_error(exchange, r);
+}
+
+/* --- selections ------------------------------------------------------------------------------------ */
+
+/* A key that is not in the catalog may be a label, or in results that are not indexed. */
+static int check_key(Vocabulary *vocabulary, Exchange *exchange, PropertyKind kind, const char *key, Selection *selection) {
+        const char *name = kind == KIND_PARAMETER ? point_parameter_key(key) : key;
+        bool is_known = declares(vocabulary, kind, name) || (kind == KIND_RESULT && strcmp(key, SCORE_KEY) == 0);
         int r = 0;
 
-        find_in_models(vocabulary, asked, n);
-        if (has_unknown(asked, n, KIND_PARAMETER))
-                r = find_in_series(vocabulary, exchange, asked, n);
-        if (r == 0 && has_unknown(asked, n, N_KINDS))
-                r = find_in_newest(vocabulary, exchange, asked, n);
-        for (size_t i = 0; r == 0 && i < n; i++)
-                if (!asked[i].is_known)
-                        r = say_unknown(vocabulary, exchange, &asked[i]);
+        if (!is_known && kind == KIND_PARAMETER)
+                r = find_parameter(vocabulary, exchange, name, &is_known);
+        if (r != 0 || is_known)
+                return r;
+        r = find_in_results(vocabulary, exchange, kind, key, &is_known);
+        if (r == 0 && !is_known)
+                return say_unknown(vocabulary, exchange, kind, name);
+        selection->filter.with_labels |= kind == KIND_PARAMETER && name == key;
         return r;
 }
 
-static void ask_parameter(Asked *asked, size_t *n, char *key) {
-        const char *parameter = point_parameter_key(key);
-
-        if (parameter && strcmp(key, "batch") != 0)
-                asked[(*n)++] = (Asked){ .key = parameter, .kind = KIND_PARAMETER, .field = parameter == key ? key : NULL };
+static int check_parameter(Vocabulary *vocabulary, Exchange *exchange, const char *key, Selection *selection) {
+        if (!point_parameter_key(key))
+                return check_package(exchange, key);
+        return strcmp(key, "batch") == 0 ? 0 : check_key(vocabulary, exchange, KIND_PARAMETER, key, selection);
 }
 
-static void ask_parameters(Asked *asked, size_t *n, FieldList *fields) {
-        for (size_t i = 0; i < fields->n; i++)
-                ask_parameter(asked, n, fields->names[i]);
-}
+static int check_parameters(Vocabulary *vocabulary, Exchange *exchange, const FieldList *fields, Selection *selection) {
+        int r = 0;
 
-/* Writes the keys of labels with their prefix. */
-static void name_labels(Asked *asked, size_t n) {
-        const size_t n_prefix = strlen(POINT_LABEL);
-
-        _Static_assert(sizeof(POINT_LABEL) <= sizeof(CONDITION_PARAMETERS), "a key has space for the prefix");
-        for (size_t i = 0; i < n; i++)
-                if (asked[i].is_label) {
-                        memmove(asked[i].field + n_prefix, asked[i].field, strlen(asked[i].field) + 1);
-                        memcpy(asked[i].field, POINT_LABEL, n_prefix);
-                }
+        for (size_t i = 0; r == 0 && i < fields->n; i++)
+                r = check_parameter(vocabulary, exchange, fields->names[i], selection);
+        return r;
 }
 
 /* --- values -------------------------------------------------------------------------------------- */
@@ -548,37 +554,63 @@ static int check_value(const Vocabulary *vocabulary, Exchange *exchange, const C
         return r != 0 || is_there ? r : say_refused(exchange, condition, refusal);
 }
 
-static int check_packages(Exchange *exchange, const FieldList *fields) {
+int vocabulary_check(Vocabulary *vocabulary, Exchange *exchange, Selection *selection) {
+        const PointFilter *filter = &selection->filter;
         int r = 0;
 
-        for (size_t i = 0; r == 0 && i < fields->n; i++)
-                r = package_check(exchange, fields->names[i]);
+        for (size_t i = 0; r == 0 && i < filter->n_conditions; i++)
+                r = check_parameter(vocabulary, exchange, filter->conditions[i].key, selection);
+        if (r == 0)
+                r = check_parameters(vocabulary, exchange, &selection->fields, selection);
+        if (r == 0)
+                r = check_parameters(vocabulary, exchange, &selection->hold, selection);
+        if (r == 0)
+                r = check_parameters(vocabulary, exchange, &selection->across, selection);
+        for (size_t i = 0; r == 0 && i < filter->n_numbers; i++)
+                r = check_key(vocabulary, exchange, KIND_RESULT, filter->numbers[i], selection);
+        for (size_t i = 0; r == 0 && i < filter->n_conditions; i++)
+                r = check_value(vocabulary, exchange, &filter->conditions[i]);
         return r;
 }
 
-int vocabulary_check(Vocabulary *vocabulary, Exchange *exchange, Selection *selection) {
+/* --- empty answers -------------------------------------------------------------------------------- */
+
+static void add_condition(Buffer *out, const char *key, ConditionRelation relation, const char *value) {
+        static const char *const relations[] = {
+                [CONDITION_EQUAL] = "=", [CONDITION_NOT_EQUAL] = "!=", [CONDITION_LESS] = "<",
+                [CONDITION_LESS_EQUAL] = "<=", [CONDITION_GREATER] = ">", [CONDITION_GREATER_EQUAL] = ">=",
+        };
+
+        if (value)
+                buffer_printf(out, "%s%s%s%s", out->n > 0 ? " and " : "", key, relations[relation], value);
+}
+
+int vocabulary_explain_empty(Vocabulary *vocabulary, Exchange *exchange, const Selection *selection, Buffer *out) {
         const PointFilter *filter = &selection->filter;
-        Asked asked[ASKED_MAX];
-        size_t n = 0;
+        scoped(buffer_deinit) Buffer conditions = {};
+        bool is_there = false;
         int r;
 
-        for (size_t i = 0; i < filter->n_conditions; i++)
-                ask_parameter(asked, &n, selection->conditions[i].key);
-        ask_parameters(asked, &n, &selection->fields);
-        ask_parameters(asked, &n, &selection->hold);
-        ask_parameters(asked, &n, &selection->across);
-        for (size_t i = 0; i < filter->n_numbers; i++)
-                asked[n++] = (Asked){ .key = filter->numbers[i], .kind = KIND_RESULT };
+        r = result_groups_any(exchange, &(PointFilter){ .name = filter->name }, &is_there);
+        if (r != 0)
+                return r;
+        if (!is_there) {
+                buffer_printf(out, "no results of %s yet", filter->name);
+                return 0;
+        }
 
-        assert(filter->n_conditions == 0 || filter->conditions == selection->conditions);
-        r = check_keys(vocabulary, exchange, asked, n);
+        for (size_t i = 0; i < filter->n_conditions; i++)
+                add_condition(&conditions, filter->conditions[i].key, filter->conditions[i].relation, filter->conditions[i].value);
+        add_condition(&conditions, "component", CONDITION_EQUAL, exchange_parameter(exchange, "component"));
+        add_condition(&conditions, "version", CONDITION_EQUAL, filter->version);
+        if (filter->since_ms > 0 || filter->until_ms > 0)
+                buffer_printf(&conditions, "%sthe time range", conditions.n > 0 ? " and " : "");
+        r = find_parameter(vocabulary, exchange, "", &is_there);
         if (r == 0)
-                name_labels(asked, n);
-        for (size_t i = 0; r == 0 && i < filter->n_conditions; i++)
-                r = check_value(vocabulary, exchange, &filter->conditions[i]);
-        for (size_t i = 0; r == 0 && i < filter->n_conditions; i++)
-                r = package_check(exchange, filter->conditions[i].key);
-        if (r == 0)
-                r = check_packages(exchange, &selection->fields);
-        return r == 0 ? check_packages(exchange, &selection->hold) : r;
+                r = add_names_of_newest(vocabulary, exchange);
+        if (r != 0)
+                return r;
+        buffer_printf(out, "no result of %s matches %s; existing keys: ", filter->name, conditions.text ?: "the request");
+        names_list(&vocabulary->names[KIND_PARAMETER], "", out);
+        return 0;
 }

@@ -4,8 +4,8 @@
 /*
  * Vocabulary: keys of the results of an indicator, and their declarations in its models
  *
- * A misspelt key or value would match no result. Therefore each key of a request is looked up: in the models, in the parameters
- * of indexed results, and finally, for a limited time, in the newest documents.
+ * A misspelt key or value would match no result. Therefore each key of a request is looked up: in the models, in the catalog, which has
+ * the parameters of indexed results, and else in the results.
  */
 
 #include "http/exchange.h"
@@ -21,8 +21,8 @@ Vocabulary *vocabulary_free(Vocabulary *vocabulary);
 DEFINE_SCOPED(Vocabulary, vocabulary_free);
 
 /*
- * Checks that each key of the selection is known, and that each value is possible for its key. A key that no parameter has, but a label,
- * gets the prefix of labels. 0 or EXCHANGE_ANSWERED.
+ * Checks that each key of the selection exists, and that each value is possible for its key. Sets with_labels of the filter for a key that
+ * is not in the catalog. 0 or EXCHANGE_ANSWERED.
  */
 int vocabulary_check(Vocabulary *vocabulary, Exchange *exchange, Selection *selection);
 
@@ -44,6 +44,8 @@ bool vocabulary_declares_result(const Vocabulary *vocabulary, const char *name);
 const char *vocabulary_declared_result(const Vocabulary *vocabulary, size_t i);
 /* Returns the numbers that models derive, for PointFilter.derived. Borrowed. */
 const DerivedModels *vocabulary_derived(const Vocabulary *vocabulary);
-/* Appends "elapsed, rate": results that models declare, else results of the newest documents, without `but`. 0 or
+/* Appends "elapsed, rate": results that models declare, else results of the newest result, without `but`. 0 or
  * EXCHANGE_ANSWERED. */
 int vocabulary_list_results(Vocabulary *vocabulary, Exchange *exchange, const char *but, Buffer *out);
+/* Explains why no result of the filter's name is selected. 0 or EXCHANGE_ANSWERED. */
+int vocabulary_explain_empty(Vocabulary *vocabulary, Exchange *exchange, const Selection *selection, Buffer *out);

@@ -40,13 +40,9 @@ static void take_list(JsonText list, KpiNames *ret) {
         }
 }
 
-static bool is_undeclared(const Vocabulary *vocabulary, const char *key) {
-        return point_parameter_key(key) == key && !vocabulary_declares_parameter(vocabulary, key);
-}
-
-static void note_undeclared(const Vocabulary *vocabulary, KpiNames *names) {
-        for (size_t i = 0; i < names->n; i++)
-                names->is_undeclared[i] = is_undeclared(vocabulary, names->items[i]);
+/* A name that the model lists, but does not declare, may be a label. */
+static void note_undeclared(KpiRules *rules, const char *key) {
+        rules->has_undeclared |= point_parameter_key(key) == key && !vocabulary_declares_parameter(rules->vocabulary, key);
 }
 
 /* The names of the request take precedence over the names of the model. */
@@ -60,10 +56,8 @@ static int take_names(Exchange *exchange, const Vocabulary *vocabulary, const ch
                 return r;
         if (text)
                 take_fields(fields, ret);
-        else {
+        else
                 take_list(vocabulary_model_member(vocabulary, name), ret);
-                note_undeclared(vocabulary, ret);
-        }
         return 0;
 }
 
@@ -136,14 +130,6 @@ static int add_declared(Exchange *exchange, KpiRules *rules, JsonText key, JsonT
         return add_entry(exchange, rules, name.text ?: "", name.n, text.text ?: "", text.n);
 }
 
-/* The entries so far are from the model. */
-static void note_undeclared_entries(KpiRules *rules) {
-        for (size_t i = 0; i < rules->n_entries; i++) {
-                rules->is_entry_undeclared[i] = is_undeclared(rules->vocabulary, rules->entries[i].key);
-                rules->has_undeclared |= rules->is_entry_undeclared[i];
-        }
-}
-
 static int add_all_declared(Exchange *exchange, KpiRules *rules) {
         JsonWalk walk = json_text_walk(vocabulary_model_member(rules->vocabulary, "ignore_entries")), items;
         JsonText key, value, unused, item;
@@ -161,55 +147,15 @@ static int add_all_declared(Exchange *exchange, KpiRules *rules) {
         return r;
 }
 
-/* Writes the key of the label with this name. False: no label has so long a name. */
-static bool put_label_key(const char *name, char ret[static CONDITION_KEY_MAX + 1]) {
-        int n = snprintf(ret, CONDITION_KEY_MAX + 1, POINT_LABEL "%s", name);
-
-        return n > 0 && n <= (int)CONDITION_KEY_MAX;
-}
-
-/* A parameter of the document takes precedence over a label. */
-static bool is_entry_met(const KpiRules *rules, size_t i, const PointRow *row) {
-        Condition entry = rules->entries[i];
-
-        if (rules->is_entry_undeclared[i] && !json_text_find_path(row->parameters, entry.key).text &&
-            !put_label_key(rules->entries[i].key, entry.key))
-                return false;
-        return point_meets(row, &entry, 1);
-}
-
 bool kpi_rules_skips(const KpiRules *rules, const PointRow *row) {
         for (size_t i = 0; i < rules->n_entries; i++)
-                if (is_entry_met(rules, i, row))
+                if (point_meets(row, &rules->entries[i], 1))
                         return true;
         return false;
 }
 
 void kpi_rules_find(const KpiRules *rules, size_t i, const PointRow *row, JsonText *ret_json, const char **ret_text) {
-        char label[CONDITION_KEY_MAX + 1];
-
         point_find(row, rules->compared.items[i], ret_json, ret_text);
-        if (!ret_json->text && !*ret_text && rules->compared.is_undeclared[i] && put_label_key(rules->compared.items[i], label))
-                point_find(row, label, ret_json, ret_text);
-}
-
-/* --- labels --------------------------------------------------------------------------------------- */
-
-static void follow(char key[static CONDITION_KEY_MAX + 1], const FieldList *checked) {
-        const size_t n_prefix = strlen(POINT_LABEL);
-
-        for (size_t i = 0; i < checked->n; i++)
-                if (strncmp(checked->names[i], POINT_LABEL, n_prefix) == 0 && strcmp(checked->names[i] + n_prefix, key) == 0)
-                        memcpy(key, checked->names[i], sizeof(checked->names[i]));
-}
-
-void kpi_rules_follow(KpiRules *rules, const Selection *checked) {
-        for (size_t i = 0; i < rules->compared.n; i++)
-                follow(rules->compared.items[i], &checked->fields);
-        for (size_t i = 0; i < rules->ignored.n; i++)
-                follow(rules->ignored.items[i], &checked->across);
-        for (size_t i = 0; i < rules->n_entries; i++)
-                follow(rules->entries[i].key, &checked->hold);
 }
 
 /* --- all ------------------------------------------------------------------------------------------ */
@@ -238,8 +184,8 @@ int kpi_rules_read(Exchange *exchange, const Vocabulary *vocabulary, Selection *
                 ret->compared.n = 1;
         }
         ret->has_undeclared = false;
-        for (size_t i = 0; i < ret->compared.n; i++)
-                ret->has_undeclared |= ret->compared.is_undeclared[i];
+        for (size_t i = 0; i < ret->compared.n && !exchange_parameter(exchange, "compare_by"); i++)
+                note_undeclared(ret, ret->compared.items[i]);
         if (r == 0)
                 r = take_names(exchange, vocabulary, "ignore", &selection->across, &ret->ignored);
         take_list(vocabulary_model_member(vocabulary, "sort_by"), &ret->sorted_by);
@@ -247,7 +193,8 @@ int kpi_rules_read(Exchange *exchange, const Vocabulary *vocabulary, Selection *
                 r = read_across(exchange, ret);
         if (r == 0)
                 r = add_all_declared(exchange, ret);
-        note_undeclared_entries(ret);
+        for (size_t i = 0; i < ret->n_entries; i++)
+                note_undeclared(ret, ret->entries[i].key);
         for (size_t i = 0; r == 0 && i < exchange->n_parameters; i++)
                 if (strcmp(exchange->parameters[i].name, "ignore_entry") == 0)
                         r = add_given(exchange, ret, exchange->parameters[i].value, &selection->hold);

@@ -20,7 +20,6 @@
 
 typedef struct KpiNames {
         char items[KPI_NAMES_MAX][CONDITION_KEY_MAX + 1];
-        bool is_undeclared[KPI_NAMES_MAX]; /* the model lists the name, but declares no such parameter: it may be a label */
         size_t n;
 } KpiNames;
 
@@ -30,19 +29,16 @@ typedef struct KpiRules {
         KpiNames sorted_by; /* order of the series */
         Condition entries[KPI_ENTRIES_MAX]; /* a result that meets one is not judged; their values point to the texts */
         char *texts[KPI_ENTRIES_MAX]; /* owned */
-        bool is_entry_undeclared[KPI_ENTRIES_MAX];
         size_t n_entries;
         const Vocabulary *vocabulary; /* borrowed */
         bool is_across_hardware;
-        bool has_undeclared; /* the labels of the results must be read */
+        bool has_undeclared; /* the model lists a name that it does not declare as a parameter: it may be a label */
 } KpiRules;
 
 /* Reads the query parameters compare_by, ignore, ignore_entry and across. Names in the request are added to the lists of
  * `selection`, which vocabulary_check() checks. Call kpi_rules_deinit() in any case. 0 or EXCHANGE_ANSWERED. */
 int kpi_rules_read(Exchange *exchange, const Vocabulary *vocabulary, Selection *selection, KpiRules *ret);
 void kpi_rules_deinit(KpiRules *rules);
-/* Takes the keys as vocabulary_check() wrote them, which may have been labels without a prefix. */
-void kpi_rules_follow(KpiRules *rules, const Selection *checked);
 
 /* True if results that differ in the parameter have different histories. */
 bool kpi_rules_divides(const KpiRules *rules, JsonText parameter);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http/indicators/explain_empty.h"
 #include "http/kpis/kpi_profile.h"
 #include "http/kpis/kpi_table.h"
 #include "util/clock.h"
@@ -216,7 +215,6 @@ static int judge_numbers(Exchange *exchange, Pass *pass) {
         r = vocabulary_check(pass->vocabulary, exchange, &pass->selection);
         if (r != 0)
                 return r;
-        kpi_rules_follow(&pass->rules, &pass->selection);
         r = kpi_table_new(&table, &pass->rules, n_numbers);
         if (r < 0)
                 return exchange_store_error(exchange, r);
@@ -258,15 +256,14 @@ static void add_fields(Pass *pass, const char **fields) {
                 fields[n++] = pass->rules.compared.items[i];
         for (size_t i = 0; i < pass->rules.n_entries; i++)
                 fields[n++] = pass->rules.entries[i].key;
-        if (pass->rules.has_undeclared)
-                fields[n++] = POINT_LABEL "*"; /* any label: all labels of a result are read together */
+        pass->selection.filter.with_labels |= pass->rules.has_undeclared;
         pass->selection.filter.fields = fields;
         pass->selection.filter.n_fields = n;
 }
 
 int regress_pass(Exchange *exchange, RegressRequest *request, const char *name, const char *component) {
         scoped(pass_freep) Pass *pass = calloc(1, sizeof(*pass));
-        const char *fields[KPI_NAMES_MAX + KPI_ENTRIES_MAX + 1];
+        const char *fields[KPI_NAMES_MAX + KPI_ENTRIES_MAX];
         int r;
 
         if (!pass)
@@ -281,7 +278,7 @@ int regress_pass(Exchange *exchange, RegressRequest *request, const char *name, 
         if (r != 0 || pass->has_results || request->pattern || request->note.n > 0)
                 return r;
         if (pass->has_numbers)
-                r = explain_empty(exchange, &pass->selection.filter, &request->note);
+                r = vocabulary_explain_empty(pass->vocabulary, exchange, &pass->selection, &request->note);
         else
                 buffer_printf(&request->note, "the models of %s declare no result that is judged; name one as %s.RESULT", name, name);
         return r;

@@ -97,6 +97,8 @@ void point_find(const PointRow *row, const char *key, JsonText *ret_json, const 
         *ret_text = NULL;
         if (parameter) {
                 *ret_json = json_text_find_path(row->parameters, parameter);
+                if (!ret_json->text && row->with_labels && parameter == key)
+                        *ret_json = find_label(row, key);
                 if (!ret_json->text && strcmp(key, BATCH_KEY) == 0)
                         *ret_text = row->batch;
         } else if (is_run_key(key))
@@ -149,6 +151,8 @@ static bool needs_run(const char *key, JsonText keys) {
 }
 
 static bool filter_needs_run(const PointFilter *filter, JsonText keys) {
+        if (filter->with_labels)
+                return true;
         for (size_t i = 0; i < filter->n_conditions; i++)
                 if (needs_run(filter->conditions[i].key, keys))
                         return true;
@@ -476,6 +480,7 @@ static int read_document(Points *points) {
                 .stacks = points->stacks,
                 .run = run,
                 .labels = json_text_find(document, LABELS_KEY),
+                .with_labels = points->filter.with_labels,
                 .batch = points->batch[0] ? points->batch : NULL,
         };
         return take_numbers_of_document(points, document);

@@ -27,7 +27,8 @@
 
 /*
  * Conditions name parameters, or the fields component, version and hardware, a fact of the software stack (stack_facts.h), a fact of the
- * run, a label, or the batch; @parameters.version is the parameter of that name. `batch` is the parameter where results have one.
+ * run, a label, or the batch; @parameters.version is the parameter of that name. `batch` is the parameter where results have one. With
+ * with_labels, which reads every document, a key is the label of its name where a result has no such parameter.
  * Everything is borrowed while the Points live.
  */
 typedef struct PointFilter {
@@ -42,6 +43,7 @@ typedef struct PointFilter {
         const char *const *fields;  /* keys that will be read from the rows, beside the parameters */
         size_t n_fields;
         bool with_batches;          /* reads PointRow.batch, also of indexed results */
+        bool with_labels;
         PageKey before;             /* only results before this key; {}: all */
 } PointFilter;
 
@@ -56,6 +58,7 @@ typedef struct PointRow {
         int64_t stack;         /* 0: unknown */
         StackFacts *stacks;    /* borrowed; facts of the stack */
         JsonText run, labels;  /* read only if a key of the filter requires it */
+        bool with_labels;      /* of the filter */
         const char *batch;     /* as above; 32 hexadecimal digits, or NULL */
 } PointRow;
 
