@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/api/model_schema.h"
 
-#include <search.h>
 #include <string.h>
 
 /* --- JSON ----------------------------------------------------------------------------------------- */
@@ -98,13 +97,13 @@ static void put_comment_text(Buffer *out, const char *text) {
 }
 
 /* Writes "# rate: GFLOP/s, higher is better; …", or nothing if the property has no description. */
-static void put_comment(Buffer *out, const char *mark, const Property *property) {
+static void put_comment(Buffer *out, const Property *property) {
         const char *separator = ": ";
         const char *direction = property->direction == DIRECTION_NONE ? NULL : property_direction_text(property->direction);
 
         if (!property->unit && !direction && !property->from && !property->help)
                 return;
-        buffer_printf(out, "%s ", mark);
+        buffer_puts(out, "        # ");
         put_comment_text(out, property->name);
         if (property->unit) {
                 buffer_puts(out, separator);
@@ -128,8 +127,8 @@ static void put_comment(Buffer *out, const char *mark, const Property *property)
         buffer_putc(out, '\n');
 }
 
-static void put_head(Buffer *out, const char *mark, const IndicatorModel *model) {
-        buffer_printf(out, "%s %s", mark, model->name);
+static void put_head(Buffer *out, const IndicatorModel *model) {
+        buffer_printf(out, "# %s", model->name);
         if (model->component) {
                 buffer_puts(out, " of ");
                 put_comment_text(out, model->component);
@@ -247,170 +246,16 @@ void model_schema_write_rdf(const IndicatorModel *models, size_t n, Buffer *out)
 
         for (size_t i = 0; i < n; i++) {
                 buffer_putc(out, '\n');
-                put_head(out, "#", &models[i]);
+                put_head(out, &models[i]);
                 buffer_puts(out, "type ");
                 put_type_name(out, &models[i]);
                 buffer_puts(out, " {\n");
                 for (size_t k = 0; k < models[i].n_properties; k++) {
-                        put_comment(out, "        #", &models[i].properties[k]);
+                        put_comment(out, &models[i].properties[k]);
                         buffer_puts(out, "        ");
                         put_predicate(out, models[i].properties[k].name);
                         buffer_putc(out, '\n');
                 }
                 buffer_puts(out, "}\n");
         }
-}
-
-/* --- SQL ------------------------------------------------------------------------------------------ */
-
-static void put_quoted(Buffer *out, char quote, const char *text) {
-        buffer_putc(out, quote);
-        for (; *text; text++) {
-                if (*text == quote)
-                        buffer_putc(out, quote);
-                buffer_putc(out, *text);
-        }
-        buffer_putc(out, quote);
-}
-
-/*
- * Set of table or column names. SQLite treats "PiMatmul" and "pimatmul" as equal, quoted or not: the first name is
- * used unchanged, and later ones get a number.
- */
-typedef struct NameSet {
-        void *tree; /* owned, root of tsearch(3) */
-        bool has_failed;
-} NameSet;
-
-static void name_set_deinit(NameSet *set) {
-        tdestroy(set->tree, free);
-}
-
-static int compare_names(const void *a, const void *b) {
-        return strcasecmp(a, b);
-}
-
-/* The returned name is borrowed until the set is released. */
-__attribute__((format(printf, 2, 3))) static const char *name_set_add(NameSet *set, const char *format, ...) {
-        scoped(freep) char *wanted = NULL;
-        char **found = NULL;
-        va_list args;
-
-        va_start(args, format);
-        set->has_failed |= vasprintf(&wanted, format, args) < 0;
-        va_end(args);
-        for (size_t i = 1; !set->has_failed; i++) {
-                scoped(freep) char *text = NULL;
-
-                if ((i == 1 ? asprintf(&text, "%s", wanted) : asprintf(&text, "%s~%zu", wanted, i)) >= 0)
-                        found = tsearch(text, &set->tree, compare_names);
-                if (found && *found == text)
-                        return TAKE(text);
-                set->has_failed = !found;
-        }
-        return "";
-}
-
-static const char *sql_type(unsigned types) {
-        switch (types) {
-        case PROPERTY_INT:
-                return "BIGINT";
-        case PROPERTY_FLOAT:
-        case PROPERTY_INT | PROPERTY_FLOAT:
-                return "DOUBLE PRECISION";
-        case PROPERTY_BOOL:
-                return "BOOLEAN";
-        default:
-                return "TEXT";
-        }
-}
-
-/* Columns of every result table. */
-static const struct {
-        const char *name, *type;
-} base[] = {
-        { "@id", "TEXT PRIMARY KEY" }, { "@time_ms", "BIGINT NOT NULL" },          { "@component", "TEXT NOT NULL" },
-        { "@version", "TEXT" },        { "@overall_score", "DOUBLE PRECISION" }, { "@exit_status", "INTEGER" },
-};
-
-static void put_literal(Buffer *out, const Value *value) {
-        if (value->type == VALUE_STRING) {
-                put_quoted(out, '\'', value->string);
-                return;
-        }
-        value_write_json(value, &(Json){ .out = out });
-}
-
-/* In a column of type TEXT for values of several types, the allowed values are written as text. */
-static void put_check(Buffer *out, const Property *property, const char *column) {
-        bool is_text = strcmp(sql_type(property->types), "TEXT") == 0;
-
-        if (!property->allowed)
-                return;
-        buffer_puts(out, " CHECK (");
-        put_quoted(out, '"', column);
-        buffer_puts(out, " IN (");
-        for (size_t k = 0; k < property->allowed->n_items; k++) {
-                const Value *value = &property->allowed->items[k];
-                const char *quote = is_text && value->type != VALUE_STRING ? "'" : "";
-
-                buffer_printf(out, "%s%s", k > 0 ? ", " : "", quote);
-                put_literal(out, value);
-                buffer_puts(out, quote);
-        }
-        buffer_puts(out, "))");
-}
-
-static void put_column(Buffer *out, const Property *property, const char *column) {
-        buffer_puts(out, ",\n        ");
-        put_quoted(out, '"', column);
-        buffer_printf(out, " %s", sql_type(property->types));
-        put_check(out, property, column);
-}
-
-static void put_index(Buffer *out, const char *index, const char *table, const char *column) {
-        buffer_puts(out, "CREATE INDEX ");
-        put_quoted(out, '"', index);
-        buffer_puts(out, " ON ");
-        put_quoted(out, '"', table);
-        buffer_puts(out, " (");
-        put_quoted(out, '"', column);
-        buffer_puts(out, ");\n");
-}
-
-static void put_table(Buffer *out, const IndicatorModel *model, const char *table, NameSet *names) {
-        scoped(freep) const char **columns = calloc(model->n_properties + 1, sizeof(*columns));
-        scoped(name_set_deinit) NameSet own = { .has_failed = !columns };
-
-        put_head(out, "--", model);
-        for (size_t k = 0; k < model->n_properties; k++)
-                put_comment(out, "--", &model->properties[k]);
-        buffer_puts(out, "CREATE TABLE ");
-        put_quoted(out, '"', table);
-        for (size_t i = 0; i < N_ELEMENTS(base); i++)
-                buffer_printf(out, "%s        \"%s\" %s", i > 0 ? ",\n" : " (\n", name_set_add(&own, "%s", base[i].name), base[i].type);
-        for (size_t k = 0; k < model->n_properties && !own.has_failed; k++) {
-                columns[k] = name_set_add(&own, "%s", model->properties[k].name);
-                put_column(out, &model->properties[k], columns[k]);
-        }
-        buffer_puts(out, "\n);\n");
-        for (size_t k = 0; k < model->n_properties && !own.has_failed; k++)
-                if (model->properties[k].index != INDEX_NONE)
-                        put_index(out, name_set_add(names, "%s by %s", table, model->properties[k].name), table, columns[k]);
-        names->has_failed |= own.has_failed;
-}
-
-/* Names that begin with "sqlite_" are reserved by SQLite. */
-void model_schema_write_sql(const IndicatorModel *models, size_t n, Buffer *out) {
-        scoped(freep) const char **tables = calloc(n + 1, sizeof(*tables));
-        scoped(name_set_deinit) NameSet names = { .has_failed = !tables };
-
-        for (size_t i = 0; i < n && !names.has_failed; i++)
-                tables[i] = name_set_add(&names, "%s%s%s%s", strncasecmp(models[i].name, "sqlite_", strlen("sqlite_")) == 0 ? "_" : "",
-                                         models[i].name, models[i].component ? "@" : "", models[i].component ?: "");
-        for (size_t i = 0; i < n && !names.has_failed; i++) {
-                buffer_puts(out, i > 0 ? "\n" : "");
-                put_table(out, &models[i], tables[i], &names);
-        }
-        out->failed |= names.has_failed;
 }

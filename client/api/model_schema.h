@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Schemas: indicator models as JSON, RDF and SQL
+ * Schemas: indicator models as JSON and RDF
  *
- * Names, units and help texts are escaped, so that they cannot end the quotes or the comment around them.
+ * Names, units and help texts are escaped, so that they cannot end the comment around them.
  */
 
 #include "document/indicator_model.h"
@@ -17,8 +17,3 @@
 void model_schema_write_json(const IndicatorModel *models, size_t n, Buffer *out);
 /* Writes a Dgraph schema: the definition of each predicate, then a type for each model. */
 void model_schema_write_rdf(const IndicatorModel *models, size_t n, Buffer *out);
-/*
- * Writes a table for each model, and an index for each indexed parameter; for SQLite, PostgreSQL and similar
- * databases.
- */
-void model_schema_write_sql(const IndicatorModel *models, size_t n, Buffer *out);

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import socket
-import sqlite3
 import subprocess
 import tempfile
 import unittest
@@ -697,52 +696,6 @@ class Perfctl(WithModels):
             comment = of_type[of_type.index("        elapsed") - 1]
             self.assertTrue(comment.startswith(f"        # elapsed: {unit}, lower is better"), comment)
 
-    def test_an_sql_schema_can_be_used(self):
-        self.start()
-        name = "x'; drop table \"pimatmul\"; --\""
-        with self.running.client() as client:
-            model = {"name": "Hostile", "component": name, "help": "one\ntwo; DROP TABLE x",
-                     "parameters": {name: {"type": "str", "index": "exact", "values": [name]}, "Rate": "int", "@id": "int",
-                                    "rate~2": "int", "mixed": {"type": ["int", "str"], "values": [1, "a"]}},
-                     "results": {"rate": {"unit": "1/s; --", "help": "three\nfour"}, "RATE": "float"}}
-            self.assert_status(self.register(client, model), "OK")
-        self.running.wait_tick()
-        done = self.running.perfctl("indicator", "schema", "--format", "sql")
-        database = sqlite3.connect(":memory:")
-        database.executescript(done.stdout)
-        columns = {row[1]: row[2] for row in database.execute("PRAGMA table_info(PiMatmul)")}
-        self.assertEqual((columns["matrix_size"], columns["rate"], columns["device"]), ("BIGINT", "DOUBLE PRECISION", "TEXT"))
-        self.assertIn("PiMatmul by matrix_size", [row[1] for row in database.execute("PRAGMA index_list(PiMatmul)")])
-        tables = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
-        self.assertEqual(tables, ["*@command", f"Hostile@{name}", "PiConv1D", "PiConv2D", "PiMatmul", "PiPyBench"])
-        quoted = '"' + tables[1].replace('"', '""') + '"'
-        self.assertEqual(len(list(database.execute(f"PRAGMA table_info({quoted})"))), 6 + 7)
-        with self.assertRaises(sqlite3.IntegrityError):
-            database.execute(f"INSERT INTO {quoted} (\"@id\", \"@time_ms\", \"@component\", mixed) VALUES ('1', 1, 'c', 'b')")
-
-    def test_an_sql_schema_distinguishes_names_that_sql_treats_as_equal(self):
-        directory = self.temporary_directory()
-        names = ["PiMatmul", "pimatmul", "PIMATMUL", "_sqlite_x", "sqlite_master", "Sqlite_x"]
-        for i, name in enumerate(names):
-            model = {"name": name, "parameters": {"n": {"type": "int", "index": "int"}, "N": {"type": "int", "index": "int"}},
-                     "results": {"rate": {"type": "float"}}}
-            (directory / f"{i}.yaml").write_text(json.dumps(model))
-        (directory / "x.yaml").write_text(json.dumps({"name": "pimatmul", "component": "c by n", "results": {"rate": None}}))
-        (directory / "y.yaml").write_text(json.dumps({"name": "PiMatmul", "component": "c", "results": {"rate": None},
-                                                      "parameters": {"n": {"type": "int", "index": "int"}}}))
-        files = sorted(str(file) for file in directory.iterdir())
-        done = subprocess.run([harness.PERFCTL, "indicator", "schema", "--format", "sql", *files], capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        database = sqlite3.connect(":memory:")
-        database.executescript(done.stdout)
-        made = {kind: [row[0] for row in database.execute("SELECT name FROM sqlite_schema WHERE type = ? AND sql IS NOT NULL", [kind])]
-                for kind in ("table", "index")}
-        self.assertEqual((len(made["table"]), len(made["index"])), (len(names) + 2, 2 * len(names) + 1))
-        self.assertEqual(len({name.lower() for name in made["table"] + made["index"]}), len(made["table"] + made["index"]))
-        self.assertIn("_sqlite_master", made["table"])
-        for table in made["table"]:
-            database.execute(f'INSERT INTO "{table}" ("@id", "@time_ms", "@component", rate) VALUES (\'1\', 1, \'c\', 2.5)')
-
     def test_help_of_the_group_lists_its_commands_and_options_stand_in_a_column(self):
         for words in (("indicator", "--help"), ("help", "indicator")):
             done = subprocess.run([harness.PERFCTL, *words], capture_output=True, text=True)
@@ -759,7 +712,7 @@ class Perfctl(WithModels):
     def test_another_format_is_wrong_usage(self):
         done = subprocess.run([harness.PERFCTL, "indicator", "schema", "--format", "xml"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("--format expects json, rdf or sql, not 'xml'", done.stderr)
+        self.assertIn("--format expects json or rdf, not 'xml'", done.stderr)
 
 
 if __name__ == "__main__":

@@ -12,14 +12,12 @@ typedef struct IndicatorSchemaOptions {
 } IndicatorSchemaOptions;
 
 static const Option options_table[] = {
-        OPTION_ROW_FORMAT(IndicatorSchemaOptions, format, "json", "rdf", "sql"),
+        OPTION_ROW_FORMAT(IndicatorSchemaOptions, format, "json", "rdf"),
         {},
 };
 
 static void write_schema(const char *format, const ModelSet *set, Buffer *out) {
-        if (strcmp(format, "sql") == 0)
-                model_schema_write_sql(set->models, set->n, out);
-        else if (strcmp(format, "rdf") == 0)
+        if (strcmp(format, "rdf") == 0)
                 model_schema_write_rdf(set->models, set->n, out);
         else
                 model_schema_write_json(set->models, set->n, out);
@@ -50,11 +48,10 @@ static int indicator_schema_run(const CommandLine *line) {
 const Command cmd_indicator_schema = {
         .name = "indicator schema",
         .arguments = "[FILE]…",
-        .summary = "Print models as a JSON, RDF or SQL schema",
+        .summary = "Print models as a JSON or RDF schema",
         .help = "Prints all models that perfd knows or, without asking perfd, those of the files. The format json has all members in "
-                "their long form, rdf is a schema for the graph database Dgraph, and sql has a table for each model.",
-        .examples = { "perfctl indicator schema", "perfctl indicator schema --format sql | sqlite3 results.db",
-                      "perfctl indicator schema --format rdf membw.yaml" },
+                "their long form, and rdf is a schema for the graph database Dgraph.",
+        .examples = { "perfctl indicator schema", "perfctl indicator schema --format rdf membw.yaml" },
         COMMAND_OPTIONS(IndicatorSchemaOptions, options_table),
         .n_arguments_max = COMMAND_MANY,
         .value = OPTION_VALUE_FILE,
