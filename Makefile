@@ -153,9 +153,9 @@ $(B)/examples/%: examples/indicators/%.c examples/indicators/example.h
 	@mkdir -p $(@D)
 	$(CC) -O2 $(WARNINGS) -D_GNU_SOURCE -o $@ $<
 
-$(B)/examples/loader: examples/pipelines/loader.c $(B)/libperfd.a
+$(B)/examples/loader: examples/pipelines/loader.c examples/pipelines/stage_sums.h $(B)/libperfd.a
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -Iclient/wire -D_GNU_SOURCE $(LDFLAGS) -o $@ $^ $(CLIENT_LIBS)
+	$(CC) $(CFLAGS) -Iclient/wire -D_GNU_SOURCE $(LDFLAGS) -o $@ $(filter-out %.h,$^) $(CLIENT_LIBS)
 
 # tests/fuzz/run builds these, with CC=clang and SANITIZE=address,undefined,fuzzer-no-link.
 $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(B)/libclient.a $(B)/libdaemon.a $(B)/libcore.a

@@ -15,7 +15,7 @@
 
 #include "client/deliver/spool.h"
 #include "client/wire/wire.h"
-#include "pipeline/pipeline_pending.h"
+#include "client/deliver/pipeline_pending.h"
 
 typedef struct Courier {
         Wire wire;

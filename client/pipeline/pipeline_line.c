@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "util/clock.h"
 #include "util/parse.h"
 #include "util/utf8.h"
 #include "value/value_parse.h"
@@ -62,22 +61,14 @@ static int take_numbers(const LineReader *reader, const NumberMember *members, s
 }
 
 /* Reads "time", or "timestamp" as in SPDL's exports: Unix time in seconds. */
-static int take_time_ns(const LineReader *reader, uint64_t *ret_ns) {
+static int take_time(const LineReader *reader, uint64_t *ret_ms) {
         double time_s = 0;
         int r;
 
         r = take_number(reader, "time", TIME_S_MAX, &time_s);
         if (r == 0 && time_s == 0)
                 r = take_number(reader, "timestamp", TIME_S_MAX, &time_s);
-        *ret_ns = (uint64_t)(time_s * 1e9 + 0.5);
-        return r;
-}
-
-static int take_time(const LineReader *reader, uint64_t *ret_ms) {
-        uint64_t time_ns = 0;
-        int r = take_time_ns(reader, &time_ns);
-
-        *ret_ms = (time_ns + NS_PER_MS / 2) / NS_PER_MS;
+        *ret_ms = (uint64_t)(time_s * 1e3 + 0.5);
         return r;
 }
 
@@ -152,7 +143,7 @@ static int take_interval(const LineReader *reader, bool counts_open_periods, Are
         if (!label)
                 return invalid(reader, "\"stage\" is %s, expected a text", value_type_text(value_get(reader->object, "stage")));
         if (is_tasks == is_queue)
-                return invalid(reader, "expected either \"num_tasks\", for its tasks, or \"num_items\", for its queue, or \"event\"");
+                return invalid(reader, "expected either \"num_tasks\", for the tasks of the stage, or \"num_items\", for its queue");
         *ret = (PipelineInterval){};
         r = take_label(reader, arena, label, &ret->stage);
         if (r == 0)
@@ -160,80 +151,6 @@ static int take_interval(const LineReader *reader, bool counts_open_periods, Are
         if (r == 0)
                 r = is_tasks ? take_tasks(reader, ret) : take_queue(reader, counts_open_periods, ret);
         return r;
-}
-
-/* --- raw events ----------------------------------------------------------------------------------- */
-
-static const char *const raw_names[N_PIPELINE_RAW_KINDS] = {
-        [PIPELINE_RAW_LEVEL] = "level", [PIPELINE_RAW_PUT] = "put", [PIPELINE_RAW_GET] = "get", [PIPELINE_RAW_TASK] = "task",
-        [PIPELINE_RAW_END] = "end",
-};
-
-static int take_raw_kind(const LineReader *reader, PipelineRawKind *ret) {
-        const char *name = value_get_string(reader->object, "event");
-
-        for (PipelineRawKind kind = 0; name && kind < N_PIPELINE_RAW_KINDS; kind++)
-                if (raw_names[kind] && strcmp(name, raw_names[kind]) == 0) {
-                        *ret = kind;
-                        return 0;
-                }
-        return invalid(reader, "\"event\" is \"%.60s\", expected put, get, task, level or end for an event of a stage",
-                       name ?: value_type_text(value_get(reader->object, "event")));
-}
-
-/* Reads "failed", true or false, or 1 or 0. */
-static int take_failed(const LineReader *reader, PipelineRawKind *ret) {
-        const Value *value = value_get_given(reader->object, "failed");
-        double failed = 0;
-        int r = 0;
-
-        if (value && value->type == VALUE_BOOL)
-                failed = value->boolean;
-        else
-                r = take_number(reader, "failed", 1, &failed);
-        if (failed > 0)
-                *ret = PIPELINE_RAW_FAILED_TASK;
-        return r;
-}
-
-static int take_raw(const LineReader *reader, Arena *arena, PipelineRawEvent *ret) {
-        bool has_duration, has_items;
-        double items = 0, buffer_size = 0;
-        const NumberMember members[] = {
-                { "seconds", PIPELINE_RAW_SECONDS_MAX, &ret->seconds }, { "items", PIPELINE_RAW_ITEMS_MAX, &items },
-                { "buffer_size", UINT32_MAX, &buffer_size },
-        };
-        const char *label = value_get_string(reader->object, "stage");
-        int r;
-
-        *ret = (PipelineRawEvent){};
-        if (!label)
-                return invalid(reader, "\"stage\" is %s, expected a text", value_type_text(value_get(reader->object, "stage")));
-        r = take_raw_kind(reader, &ret->kind);
-        if (r == 0)
-                r = take_label(reader, arena, label, &ret->stage);
-        if (r == 0)
-                r = take_time_ns(reader, &ret->time_ns);
-        if (r == 0)
-                r = take_numbers(reader, members, N_ELEMENTS(members));
-        if (r == 0 && ret->kind == PIPELINE_RAW_TASK)
-                r = take_failed(reader, &ret->kind);
-        if (r != 0)
-                return r;
-
-        has_duration = value_get_given(reader->object, "seconds");
-        has_items = value_get_given(reader->object, "items");
-        if (!has_duration && ret->kind != PIPELINE_RAW_LEVEL && ret->kind != PIPELINE_RAW_END)
-                return invalid(reader, "a put, get or task needs \"seconds\", its duration");
-        if (!has_items && ret->kind == PIPELINE_RAW_LEVEL)
-                return invalid(reader, "a level needs \"items\", the number of items in the queue");
-        ret->n_items = (uint32_t)items;
-        ret->buffer_size = (uint32_t)buffer_size;
-        return 0;
-}
-
-static bool is_raw(const Value *object) {
-        return value_get_given(object, "event") && !value_get_given(object, "num_tasks") && !value_get_given(object, "num_items");
 }
 
 static int take_event(const LineReader *reader, PipelineEvent *ret) {
@@ -268,10 +185,6 @@ int pipeline_line_read(const char *text, size_t n, bool counts_open_periods, Are
         if (strspn(text + values.at, " \t\r") < n - values.at)
                 return invalid(&reader, "expected one JSON object on the line, found more after it");
 
-        if (value_get(reader.object, "stage") && is_raw(reader.object)) {
-                ret->kind = PIPELINE_LINE_RAW;
-                return take_raw(&reader, arena, &ret->raw);
-        }
         if (value_get(reader.object, "stage")) {
                 ret->kind = PIPELINE_LINE_INTERVAL;
                 return take_interval(&reader, counts_open_periods, arena, &ret->interval);

@@ -8,20 +8,15 @@
  *
  *   {"stage": "0:1:decode[4]", "time": 1764000060.0, "num_tasks": 100, "num_failures": 1, "ave_time": 0.02}
  *   {"stage": "0:1:decode[4]_queue", "elapsed": 60, "num_items": 99, "ave_put_time": 0, "ave_get_time": 0.1, "occupancy_rate": 0.4}
- *   {"stage": "0:1:decode[4]", "event": "task", "time": 1764000001.25, "seconds": 0.02, "failed": true}
- *   {"stage": "0:1:decode[4]", "event": "put", "time": 1764000001.5, "seconds": 0.001}, likewise "get"
- *   {"stage": "0:1:decode[4]", "event": "level", "time": 1764000000, "items": 2}; {"stage": "0:1:decode[4]", "event": "end"}
  *   {"event": "gc", "time": 1764000061.5, "seconds": 0.2}
  *   {"producer": "spdl 0.8.0", "threads": 12}
  */
 
-#include "pipeline/pipeline_raw.h"
 #include "pipeline/pipeline_report.h"
 #include "util/arena.h"
 
 typedef enum PipelineLineKind {
         PIPELINE_LINE_INTERVAL,
-        PIPELINE_LINE_RAW,
         PIPELINE_LINE_EVENT,
         PIPELINE_LINE_DESCRIPTION, /* any other object that names its producer or lists its stages */
 } PipelineLineKind;
@@ -30,7 +25,6 @@ typedef enum PipelineLineKind {
 typedef struct PipelineLine {
         PipelineLineKind kind;
         PipelineInterval interval; /* end_ms 0: without a time */
-        PipelineRawEvent raw;      /* time_ns 0: without a time */
         PipelineEvent event;
         const char *producer;      /* of a description; NULL: not given */
         JsonText description;

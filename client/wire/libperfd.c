@@ -7,7 +7,7 @@
  * repeats them when the connection is lost.
  */
 
-#include "client/wire/libperfd.h"
+#include "client/wire/perfd.h"
 
 #include <errno.h>
 #include <math.h>
@@ -384,17 +384,13 @@ int perfd_submit_json(PerfdClient *client, const char *job, const char *json) {
 
 /* --- data pipelines ------------------------------------------------------------------------------- */
 
-bool libperfd_label_is_valid(const char *label) {
+static bool label_is_valid(const char *label) {
         PipelineStage stage;
 
         return label && strlen(label) <= PIPELINE_LABEL_MAX && utf8_is_line(label) && pipeline_stage_parse(&stage, label, strlen(label));
 }
 
-uint64_t libperfd_timeout_ns(const PerfdClient *client) {
-        return client->timeout_ns;
-}
-
-int libperfd_send_report(PerfdClient *client, const char *job, PipelineReport *report) {
+static int send_report(PerfdClient *client, const char *job, PipelineReport *report) {
         scoped(buffer_deinit) Buffer frame = {};
         uint64_t sequence;
         JobRef named;
@@ -465,7 +461,7 @@ static const char *set_queue(const PerfdQueueStats *queue, PipelineInterval *ret
 static const char *set_interval(const PerfdInterval *from, uint64_t now_ms, PipelineInterval *list, size_t *n) {
         const char *error = NULL;
 
-        if (!libperfd_label_is_valid(from->stage))
+        if (!label_is_valid(from->stage))
                 return ".stage: expected PIPELINE:POSITION:NAME[CONCURRENCY] or POSITION:NAME, of up to 160 bytes";
         if (!from->tasks && !from->queue)
                 return ": expected tasks or queue";
@@ -500,5 +496,5 @@ int perfd_submit_intervals(PerfdClient *client, const char *job, const char *pro
                         return refuse_interval(client, i, error);
         }
         report.intervals = list;
-        return libperfd_send_report(client, job, &report);
+        return send_report(client, job, &report);
 }

@@ -152,41 +152,6 @@ typedef struct PerfdInterval {
 PERFD_API int perfd_submit_intervals(PerfdClient *client, const char *job, const char *producer,
                                      const PerfdInterval *intervals, size_t n);
 
-/*
- * Recorder of single calls and tasks of a data pipeline, from which intervals are computed and sent: occupancy that
- * includes empty time that has not ended yet, and percentiles with a relative error of at most 1 % (1 us to 10^6 s;
- * shorter times count as 0). Several threads may use one recorder. A call sends at most one report, which takes no
- * longer than the client's timeout; while perfd cannot be reached, no more than a tenth of the time is spent on
- * sending. Other threads do not wait for the report. Intervals that could not be sent are kept, and merged if there are
- * many.
- */
-typedef struct PerfdPipeline PerfdPipeline;
-
-/*
- * Creates a recorder. client: must outlive the recorder. job: as above; copied. interval_s: 0.1 to 3600 seconds; 0 means 5.
- * Returns 0, PERFD_INVALID or -ENOMEM.
- */
-PERFD_API int perfd_pipeline_open(PerfdPipeline **ret, PerfdClient *client, const char *job, double interval_s);
-
-/*
- * Record an operation that has just ended, with its duration in seconds, 0 to 10^6: a put into the queue of the stage,
- * a get out of this queue, or a task. At most 1000 stages. Return 0, PERFD_INVALID, PERFD_QUOTA for too many stages, or
- * -ENOMEM; only perfd_pipeline_send() and perfd_pipeline_close() report whether intervals could be sent.
- */
-PERFD_API int perfd_pipeline_put(PerfdPipeline *pipeline, const char *stage, double seconds);
-PERFD_API int perfd_pipeline_get(PerfdPipeline *pipeline, const char *stage, double seconds);
-PERFD_API int perfd_pipeline_task(PerfdPipeline *pipeline, const char *stage, double seconds, int failed);
-/* States the number of items in the queue now, for example when it is created, and its size; buffer_size 0: unknown. */
-PERFD_API int perfd_pipeline_level(PerfdPipeline *pipeline, const char *stage, uint32_t items, uint32_t buffer_size);
-
-/* Sends the intervals that have ended, for a separate thread or for an idle loop. Returns as other calls. */
-PERFD_API int perfd_pipeline_send(PerfdPipeline *pipeline);
-/*
- * Ends the last interval, sends the remaining intervals, and releases the recorder, which may be NULL. Takes up to twice
- * the client's timeout. Returns as other calls; not 0: intervals are lost, and perfd_client_error() has the reason.
- */
-PERFD_API int perfd_pipeline_close(PerfdPipeline *pipeline);
-
 /* Returns the version of the library, for example "0.1.0". */
 PERFD_API const char *perfd_version(void);
 

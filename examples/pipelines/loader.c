@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records a data pipeline with libperfd: two threads decode images into a queue, from which the training loop takes them.
+ * Reports a data pipeline with libperfd: two threads decode images into a queue, from which the training loop takes them, and one more
+ * submits the statistics, so that no other waits for perfd.
  *
- * Usage: perfctl run -- loader; then perfctl pipeline show. LOADER_ITEMS is the number of images. Prints what was recorded as JSON.
+ * Usage: perfctl run -- loader; then perfctl pipeline show. LOADER_ITEMS is the number of images. Prints what was counted as JSON.
  */
 
 #include <perfd.h>
@@ -11,11 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "stage_sums.h"
 
 #define N_WORKERS 2
 #define N_PLACES  4
 #define STAGE     "0:0:decode[2]"
+#define PRODUCER  "loader 1"
+#define INTERVAL_NS 100000000
 
 /* Numbers that the program knows itself. */
 typedef struct Totals {
@@ -24,18 +28,18 @@ typedef struct Totals {
 } Totals;
 
 typedef struct Loader {
-        PerfdPipeline *pipeline;
-        pthread_mutex_t lock;
-        pthread_cond_t changed;
-        unsigned n_left, n_queued, n_working; /* images to decode, in the queue, and workers */
+        PerfdClient *client;
+        pthread_mutex_t lock; /* of all members below but `status` */
+        pthread_cond_t changed, done;
+        unsigned n_left, n_working; /* images to decode, and workers */
+        int is_done;
+        int status;                 /* of the last submission */
+        StageSums sums;
         Totals totals;
 } Loader;
 
 static double now_s(void) {
-        struct timespec time;
-
-        clock_gettime(CLOCK_MONOTONIC, &time);
-        return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+        return stage_sums_now_s(CLOCK_MONOTONIC);
 }
 
 /* Returns false for an image that cannot be decoded. */
@@ -47,17 +51,14 @@ static int decode(unsigned image) {
         return image % 10 != 0;
 }
 
-/* Puts an image into the queue. What is recorded may be sent in the same call: never hold a lock. */
+/* Puts an image into the queue. The caller holds the lock. */
 static void put(Loader *loader) {
         double begin_s = now_s();
 
-        pthread_mutex_lock(&loader->lock);
-        while (loader->n_queued == N_PLACES)
+        while (loader->sums.n_queued == N_PLACES)
                 pthread_cond_wait(&loader->changed, &loader->lock);
-        loader->n_queued++;
+        stage_sums_add_put(&loader->sums, now_s() - begin_s);
         pthread_cond_broadcast(&loader->changed);
-        pthread_mutex_unlock(&loader->lock);
-        perfd_pipeline_put(loader->pipeline, STAGE, now_s() - begin_s);
 }
 
 static void *run_worker(void *argument) {
@@ -73,11 +74,11 @@ static void *run_worker(void *argument) {
                 begin_s = now_s();
                 is_decoded = decode(image);
                 seconds = now_s() - begin_s;
-                perfd_pipeline_task(loader->pipeline, STAGE, seconds, !is_decoded);
-                if (is_decoded)
-                        put(loader);
 
                 pthread_mutex_lock(&loader->lock);
+                stage_sums_add_task(&loader->sums, seconds, !is_decoded);
+                if (is_decoded)
+                        put(loader);
                 loader->totals.n_tasks++;
                 loader->totals.n_failures += !is_decoded;
                 loader->totals.task_s += is_decoded ? seconds : 0;
@@ -94,26 +95,46 @@ static int get(Loader *loader) {
         int is_taken;
 
         pthread_mutex_lock(&loader->lock);
-        while (loader->n_queued == 0 && loader->n_working > 0)
+        while (loader->sums.n_queued == 0 && loader->n_working > 0)
                 pthread_cond_wait(&loader->changed, &loader->lock);
-        is_taken = loader->n_queued > 0;
-        if (is_taken)
-                loader->n_queued--;
+        seconds = now_s() - begin_s;
+        is_taken = loader->sums.n_queued > 0;
+        if (is_taken) {
+                stage_sums_add_get(&loader->sums, seconds);
+                loader->totals.n_gets++;
+                loader->totals.get_s += seconds;
+        }
         pthread_cond_broadcast(&loader->changed);
         pthread_mutex_unlock(&loader->lock);
-        if (!is_taken)
-                return 0;
+        return is_taken;
+}
 
-        seconds = now_s() - begin_s;
-        perfd_pipeline_get(loader->pipeline, STAGE, seconds);
-        loader->totals.n_gets++;
-        loader->totals.get_s += seconds;
-        return 1;
+/* Submits the statistics of each interval, and in the end the rest. */
+static void *run_reporter(void *argument) {
+        Loader *loader = argument;
+        struct timespec next;
+        int is_last;
+
+        do {
+                clock_gettime(CLOCK_REALTIME, &next);
+                next.tv_nsec += INTERVAL_NS;
+                next.tv_sec += next.tv_nsec / 1000000000;
+                next.tv_nsec %= 1000000000;
+                pthread_mutex_lock(&loader->lock);
+                while (!loader->is_done && pthread_cond_timedwait(&loader->done, &loader->lock, &next) == 0)
+                        ;
+                is_last = loader->is_done;
+                pthread_mutex_unlock(&loader->lock);
+                loader->status = stage_sums_submit(&loader->sums, loader->client, NULL, PRODUCER);
+        } while (!is_last);
+        return NULL;
 }
 
 static void train(Loader *loader) {
-        pthread_t workers[N_WORKERS];
+        pthread_t workers[N_WORKERS], reporter;
 
+        if (pthread_create(&reporter, NULL, run_reporter, loader) != 0)
+                abort();
         for (int i = 0; i < N_WORKERS; i++)
                 if (pthread_create(&workers[i], NULL, run_worker, loader) != 0)
                         abort();
@@ -121,24 +142,26 @@ static void train(Loader *loader) {
                 ;
         for (int i = 0; i < N_WORKERS; i++)
                 pthread_join(workers[i], NULL);
+        pthread_mutex_lock(&loader->lock);
+        loader->is_done = 1;
+        pthread_cond_signal(&loader->done);
+        pthread_mutex_unlock(&loader->lock);
+        pthread_join(reporter, NULL);
 }
 
 int main(void) {
         const char *items = getenv("LOADER_ITEMS");
-        Loader loader = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .n_working = N_WORKERS };
-        PerfdClient *client;
-        int r;
+        Loader loader = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER,
+                          .n_working = N_WORKERS };
 
         loader.n_left = items ? (unsigned)strtoul(items, NULL, 10) : 2000;
-        if (perfd_client_open(&client, NULL, 1000) < 0 || perfd_pipeline_open(&loader.pipeline, client, NULL, 0.1) != 0)
+        if (perfd_client_open(&loader.client, NULL, 1000) < 0)
                 return EXIT_FAILURE;
-        perfd_pipeline_level(loader.pipeline, STAGE, 0, N_PLACES);
+        stage_sums_init(&loader.sums, &loader.lock, STAGE, N_PLACES);
         train(&loader);
-
-        r = perfd_pipeline_close(loader.pipeline);
-        if (r != 0) /* the training is not less worth without its statistics */
-                fprintf(stderr, "No statistics: %s\n", perfd_client_error(client));
-        perfd_client_close(client);
+        if (loader.status != 0) /* the training is not less worth without its statistics */
+                fprintf(stderr, "No statistics: %s\n", perfd_client_error(loader.client));
+        perfd_client_close(loader.client);
         printf("{\"num_tasks\": %u, \"num_failures\": %u, \"success_s\": %.9f, \"num_items\": %u, \"get_wait_s\": %.9f}\n",
                loader.totals.n_tasks, loader.totals.n_failures, loader.totals.task_s, loader.totals.n_gets, loader.totals.get_s);
         return EXIT_SUCCESS;

@@ -1,6 +1,5 @@
 """Checks libperfd: the program of its manual page, static and shared linking, and failures."""
 
-import contextlib
 import ctypes
 import errno
 import json
@@ -17,8 +16,7 @@ import unittest
 from harness import BUILD, IS_SANITIZED, ROOT, TIMEOUT_S, TestCase, frame, indicator, wait_for, wire
 
 SHARED = BUILD / "libperfd.so.0"
-OK, DUPLICATE, INVALID, QUOTA, NOT_FOUND = 0, 1, 2, 4, 7
-VERSION = (ROOT / "VERSION").read_text().strip()
+OK, DUPLICATE, INVALID, NOT_FOUND = 0, 1, 2, 7
 LOADER = BUILD / "examples" / "loader"
 
 
@@ -107,7 +105,7 @@ class Program(TestCase):
         got = {**stage["tasks"], **stage["queue"]}
         for key, value in expected.items():
             self.assertAlmostEqual(got[key], value, places=6)
-        self.assertEqual((stage["name"], stage["concurrency"], stage["producer"]), ("decode", 2, f"libperfd {VERSION}"))
+        self.assertEqual((stage["name"], stage["concurrency"], stage["producer"]), ("decode", 2, "loader 1"))
         self.assertLess(stage["queue"]["readiness_measured_s"], stage["queue"]["elapsed_s"] + 0.001)
         self.assertIn("decode (2)", daemon.perfctl("pipeline", "show", "j").stdout)
 
@@ -116,6 +114,21 @@ class Program(TestCase):
                               env={**os.environ, "PERFD_SOCKET": str(self.directory / "absent.sock"), "LOADER_ITEMS": "20"})
         self.assertEqual((done.returncode, json.loads(done.stdout)["num_items"]), (0, 18))
         self.assertIn("No statistics: perfd is not running", done.stderr)
+
+    def test_the_example_of_a_pipeline_loses_no_count_while_perfd_is_away(self):
+        daemon = self.daemon()
+        with daemon.client() as client:
+            client.begin("j")
+        daemon.stop()
+        with subprocess.Popen([LOADER], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env={**os.environ, "PERFD_SOCKET": str(daemon.socket), "PERFD_JOB": "j", "LOADER_ITEMS": "6000"}) as process:
+            daemon.start()
+            output, errors = process.communicate(timeout=TIMEOUT_S)
+        self.assertEqual((process.returncode, errors), (0, ""))
+        stage, = daemon.get("/api/v1/jobs/j/pipeline").json["stages"]
+        got = {**stage["tasks"], **stage["queue"]}
+        for key, value in json.loads(output).items():
+            self.assertAlmostEqual(got[key], value, places=6)
 
     def test_the_header_is_cplusplus_as_well(self):
         if not shutil.which("g++"):
@@ -183,12 +196,6 @@ class Behaviour(TestCase):
         self.library.perfd_job_end.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int]
         self.library.perfd_mark.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
         self.library.perfd_submit_intervals.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t]
-        self.library.perfd_pipeline_open.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_double]
-        for name in ("put", "get"):
-            getattr(self.library, f"perfd_pipeline_{name}").argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_double]
-        self.library.perfd_pipeline_task.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_double, ctypes.c_int]
-        for name in ("send", "close"):
-            getattr(self.library, f"perfd_pipeline_{name}").argtypes = [ctypes.c_void_p]
         self.library.perfd_submit_json.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
 
     def open(self, path, timeout_ms=0):
@@ -259,70 +266,6 @@ class Behaviour(TestCase):
         self.assertEqual(self.library.perfd_submit_intervals(client, b"j", None, ctypes.byref(intervals[1]), 1), OK)
         stage = next(s for s in daemon.get("/api/v1/jobs/j/pipeline").json["stages"] if s["name"] == "sink")
         self.assertEqual(stage["queue"]["readiness_measured_s"], 60)
-
-    def recorder(self, client, job=b"j", interval_s=0.1):
-        recorder = ctypes.c_void_p()
-        self.assertEqual(self.library.perfd_pipeline_open(ctypes.byref(recorder), client, job, interval_s), OK)
-        return recorder
-
-    def queue(self, daemon, stage="a"):
-        return next((s["queue"] for s in daemon.get("/api/v1/jobs/j/pipeline").json["stages"] if s["name"] == stage), None)
-
-    def test_a_recorder_keeps_what_perfd_cannot_take(self):
-        daemon = self.daemon()
-        client = self.open(daemon.socket, 300)
-        self.assertEqual(self.library.perfd_job_begin(client, b"j", None), OK)
-        recorder = self.recorder(client)
-        self.assertEqual(self.library.perfd_pipeline_put(recorder, b"0:1:a", 0), OK)
-        daemon.stop()
-        wait_for(lambda: self.library.perfd_pipeline_send(recorder) < 0, "an attempt to send")
-        began = time.monotonic()
-        for _ in range(100):  # no call waits for perfd, which is away
-            self.assertEqual(self.library.perfd_pipeline_put(recorder, b"0:1:a", 0.5), OK)
-            self.assertEqual(self.library.perfd_pipeline_get(recorder, b"0:1:a", 0.25), OK)
-        self.assertLess(time.monotonic() - began, TIMEOUT_S / 4)
-        daemon.start()
-        self.assertEqual(self.library.perfd_pipeline_send(recorder), OK)
-        self.assertEqual(self.library.perfd_pipeline_close(recorder), OK)
-        queue = self.queue(daemon)
-        self.assertEqual(queue["num_items"], 100)
-        self.assertAlmostEqual(queue["get_wait_s"], 25)
-        self.assertAlmostEqual(queue["readiness_measured_s"], queue["ready_s"], places=2)  # one item stays in the queue
-
-    def test_a_slow_perfd_costs_a_recorder_a_tenth_of_the_time(self):
-        """The socket accepts connections and never answers."""
-        path = self.temporary_directory() / "deaf.sock"
-        with socket.socket(socket.AF_UNIX) as deaf:
-            deaf.bind(str(path))
-            deaf.listen()
-            client = self.open(path, 200)
-            recorder = self.recorder(client)
-            deaf.setblocking(False)
-            began = time.monotonic()
-            while time.monotonic() - began < 4:
-                self.assertEqual(self.library.perfd_pipeline_task(recorder, b"0:1:a", 0.001, 0), OK)
-            attempts = 0
-            with contextlib.suppress(BlockingIOError):
-                while True:
-                    deaf.accept()[0].close()
-                    attempts += 1
-            self.assertTrue(1 <= attempts <= 3, attempts)  # each takes 0.2 s, with a pause of at least 1.8 s after it
-            self.assertLess(self.library.perfd_pipeline_close(recorder), 0)
-
-    def test_wrong_events_are_refused(self):
-        client = self.open(self.daemon().socket)
-        recorder = ctypes.c_void_p()
-        for interval_s in (-1, 0.01, 4000, float("nan")):
-            self.assertEqual(self.library.perfd_pipeline_open(ctypes.byref(recorder), client, b"j", interval_s), INVALID)
-        self.assertEqual(self.library.perfd_pipeline_close(None), OK)
-        recorder = self.recorder(client)
-        for stage, seconds in ((None, 1), (b"a", 1), (b"0:1:" + b"x" * 200, 1), (b"0:1:a", -1), (b"0:1:a", float("nan")), (b"0:1:a", 1e7)):
-            self.assertEqual(self.library.perfd_pipeline_put(recorder, stage, seconds), INVALID)
-        for i in range(1000):
-            self.assertEqual(self.library.perfd_pipeline_put(recorder, b"0:%d:a" % i, 0), OK)
-        self.assertEqual(self.library.perfd_pipeline_put(recorder, b"0:1000:a", 0), QUOTA)
-        self.assertEqual(self.library.perfd_pipeline_close(recorder), NOT_FOUND)
-        self.assertIn("no such job", self.error(client))
 
     def test_all_members_of_a_job_arrive(self):
         daemon = self.daemon()

@@ -4,9 +4,7 @@ import contextlib
 import csv
 import io
 import json
-import math
 import os
-import random
 import re
 import signal
 import sqlite3
@@ -337,75 +335,6 @@ class Pipelines(harness.TestCase):
         done = self.perfctl(daemon, "submit", "--job", "train", stdin="z" * 8_000_000 + "\n" + long + text_of(lines(1)), status=1)
         self.assertEqual(done.stdout, "3 sent\n")
         self.assertEqual(done.stderr.splitlines(), [f"perfctl: standard input:{i}: the line has more than 1 MiB" for i in (1, 2)])
-
-    def test_raw_events_become_statistics(self):
-        """A stall from 5 s to 35 s, in intervals of 10 s: SPDL 0.6 reads 100 %, 100 %, 100 % and 0 %."""
-        daemon = self.begun()
-        events = [{"stage": STAGE + "_queue", "event": name, "time": BEGIN_S + time, "seconds": seconds, "buffer_size": 2}
-                  for time, name, seconds in ((0, "put", 0), (5, "get", 0.25), (35, "put", 0.5), (36, "get", 30))]
-        rng = random.Random(14)
-        tasks = [(rng.uniform(0.1, 40), rng.lognormvariate(-4, 1), rng.random() < 0.1) for _ in range(3000)]
-        events += [{"stage": STAGE, "event": "task", "time": BEGIN_S + t, "seconds": str(s), "failed": f} for t, s, f in tasks]
-        events.sort(key=lambda event: event["time"] + rng.uniform(0, 0.9) * (event["event"] == "task"))  # late by less than 1 s
-        lines = [json.dumps(event) for event in events]
-        lines[100:100] = ['{"stage": "1:a", "event": "peek", "seconds": 1}', json.dumps({**events[0], "seconds": -1})]
-        lines.append(json.dumps({**events[0], "time": BEGIN_S}))
-        lines.append(json.dumps({"stage": "0:0:src", "event": "level", "items": 0, "time": BEGIN_S + 40}))
-        done = self.perfctl(daemon, "submit", "--job", "train", "--lap", "10", "--producer", "spdl=0.6", stdin="\n".join(lines), status=1)
-        for words in ('standard input:101: "event" is "peek", expected put, get, task', 'standard input:102: "seconds" is -1',
-                      'standard input:3007: "time" is 39.9'):
-            self.assertIn(words, done.stderr)
-        self.assertEqual(len(done.stderr.splitlines()), 3, done.stderr)
-
-        path = f"/api/v1/jobs/train/pipeline/intervals?stage={urllib.parse.quote(STAGE)}"
-        intervals = {part: [i for i in daemon.get(path).json["intervals"] if i["part"] == part] for part in ("tasks", "queue")}
-        self.assertEqual([i["end_ms"] for i in intervals["queue"]], [1000 * (BEGIN_S + s) for s in (10, 20, 30, 40)])
-        for interval, ready, items, wait in zip(intervals["queue"], (5, 0, 0, 1), (1, 0, 0, 1), (0.25, 0, 0, 30)):
-            self.assertAlmostEqual(interval["occupancy_rate"], ready / 10, places=6)
-            self.assertAlmostEqual(interval["empty_s"], 10 - ready, places=6)
-            self.assertAlmostEqual(interval["empty_rate"], 1 - ready / 10, places=6)
-            self.assertEqual(interval["begin_ms"], interval["end_ms"] - 10000)
-            self.assertEqual((interval["elapsed_s"], interval["num_items"], interval["ave_get_time"] or 0), (10, items, wait))
-        first_s = min(t - s for t, s, _ in tasks)
-        for k, interval in enumerate(intervals["tasks"]):
-            inside = [(s, f) for t, s, f in tasks if 10 * k < t <= 10 * k + 10]
-            times = sorted(s for s, failed in inside if not failed)
-            self.assertEqual((interval["num_tasks"], interval["num_failures"]), (len(inside), len(inside) - len(times)))
-            self.assertAlmostEqual(interval["ave_time"], sum(times) / len(times), places=9)
-            for name, share in (("p90_time", 0.9), ("p99_time", 0.99)):
-                exact = times[math.ceil(share * len(times)) - 1]
-                self.assertLess(abs(interval[name] / exact - 1), 0.01001)
-        self.assertAlmostEqual(sum(i["elapsed_s"] for i in intervals["tasks"]), 40 - max(first_s, 0), places=2)
-
-        self.assertIn("decode (4)", self.perfctl(daemon, "show", "train", LC_ALL="C.UTF-8").stdout)
-        pipeline, = json.loads(self.perfctl(daemon, "show", "--json", "train").stdout)["pipelines"]
-        shown = next(stage for stage in pipeline["stages"] if stage["name"] == "decode")
-        self.assertAlmostEqual(shown["readiness"], 1 / 30, places=6)  # without the first interval, in which queues fill
-        self.assertAlmostEqual(self.stage(daemon)["queue"]["ready_s"], 6, places=5)
-
-    def test_an_interval_of_a_live_pipe_ends_while_nothing_comes(self):
-        daemon = self.begun()
-        process = subprocess.Popen([str(PERFCTL), "--socket", str(daemon.socket), "pipeline", "submit", "--job", "train", "--lap",
-                                    "0.2"], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        try:
-            process.stdin.write(text_of([{"stage": STAGE, "event": "put", "seconds": 0}, {"stage": STAGE, "event": "get", "seconds": 0},
-                                         {"stage": STAGE, "event": "task", "seconds": 0}]))
-            process.stdin.flush()
-            wait_for(lambda: any(s["queue"] and s["queue"]["readiness_measured_s"] > 1
-                                 for s in daemon.get("/api/v1/jobs/train/pipeline").json["stages"]), "intervals of a stalled pipeline")
-            before = self.stage(daemon)
-            output, errors = process.communicate('{"stage": "' + STAGE + '", "event": "get", "seconds": 3}\n{"stage": "x', timeout=60)
-        finally:
-            process.kill()
-            process.wait()
-        self.assertEqual(process.returncode, 1, errors)
-        self.assertIn("standard input:5: ", errors)
-        self.assertEqual(before["queue"]["num_items"], 1)
-        after = self.stage(daemon)
-        self.assertEqual((after["queue"]["num_items"], after["tasks"]["num_tasks"]), (2, 1))  # the last interval is kept
-        self.assertAlmostEqual(after["queue"]["get_wait_s"], 3)
-        self.assertLess(after["queue"]["ready_s"], 0.1)
-        self.assertIn("perfctl", json.dumps(daemon.get("/api/v1/jobs/train/pipeline").json))
 
     def test_a_job_that_is_missing_or_of_another_user_is_refused(self):
         daemon = self.begun()

@@ -10,8 +10,7 @@
 #include <cmocka.h>
 
 #include "client/pipeline/pipeline_line.h"
-#include "client/pipeline/raw_feed.h"
-#include "pipeline/pipeline_pending.h"
+#include "client/deliver/pipeline_pending.h"
 
 static Arena arena;
 static char error[PIPELINE_LINE_ERROR_MAX];
@@ -65,100 +64,6 @@ static void a_line_has_an_event_or_a_description(void **state) {
         assert_string_equal(line.producer, "spdl 0.8.0");
 }
 
-static void a_line_has_a_raw_event_of_a_stage(void **state) {
-        PipelineLine line;
-
-        (void)state;
-        assert_int_equal(read_line("{\"stage\":\"0:1:decode[4]_queue\",\"event\":\"put\",\"time\":1764000060.000001,\"seconds\":\"0.5\","
-                                   "\"buffer_size\":\"3\"}", &line), 0);
-        assert_true(line.kind == PIPELINE_LINE_RAW && line.raw.kind == PIPELINE_RAW_PUT && line.raw.seconds == 0.5);
-        assert_string_equal(line.raw.stage, "0:1:decode[4]");
-        assert_true(line.raw.time_ns / 1000 == 1764000060000001 && line.raw.buffer_size == 3);
-        assert_int_equal(read_line("{\"stage\":\"1:a\",\"event\":\"get\",\"seconds\":0}", &line), 0);
-        assert_true(line.raw.kind == PIPELINE_RAW_GET && line.raw.time_ns == 0);
-        assert_int_equal(read_line("{\"stage\":\"1:a\",\"event\":\"task\",\"seconds\":1}", &line), 0);
-        assert_int_equal(line.raw.kind, PIPELINE_RAW_TASK);
-        assert_int_equal(read_line("{\"stage\":\"1:a\",\"event\":\"task\",\"seconds\":1,\"failed\":\"1\"}", &line), 0);
-        assert_int_equal(line.raw.kind, PIPELINE_RAW_FAILED_TASK);
-        assert_int_equal(read_line("{\"stage\":\"1:a\",\"event\":\"task\",\"seconds\":1,\"failed\":true}", &line), 0);
-        assert_int_equal(line.raw.kind, PIPELINE_RAW_FAILED_TASK);
-        assert_int_equal(read_line("{\"stage\":\"1:a\",\"event\":\"level\",\"items\":7}", &line), 0);
-        assert_true(line.raw.kind == PIPELINE_RAW_LEVEL && line.raw.n_items == 7);
-        assert_int_equal(read_line("{\"stage\":\"1:a\",\"event\":\"end\"}", &line), 0);
-        assert_int_equal(line.raw.kind, PIPELINE_RAW_END);
-}
-
-static void raw_events_become_intervals_that_wait(void **state) {
-        const uint64_t zero_ns = UINT64_C(1764000000000000000);
-        const PipelineRawEvent late = { .stage = "1:a", .kind = PIPELINE_RAW_TASK, .time_ns = zero_ns };
-        RawFeed feed = { .interval_ns = UINT64_C(2000000000) };
-        PipelinePending pending = {};
-        PipelineRawEvent event = late;
-        char text[RAW_FEED_ERROR_MAX];
-
-        (void)state;
-        assert_int_equal(raw_feed_advance(&feed, zero_ns, &pending), 0);
-        event.time_ns = zero_ns + UINT64_C(61000000000);
-        assert_int_equal(raw_feed_add(&feed, &event, zero_ns, &pending, text), RAW_FEED_REFUSED);
-        assert_non_null(strstr(text, "61 s ahead of this machine"));
-
-        /* The events are 3 s behind this clock, so that the first interval is over 5 s later, and not before 4 s. */
-        event.time_ns = zero_ns + 1;
-        assert_int_equal(raw_feed_add(&feed, &event, zero_ns + UINT64_C(3000000001), &pending, text), 0);
-        assert_int_equal(raw_feed_advance(&feed, zero_ns + UINT64_C(6900000000), &pending), 0);
-        assert_int_equal(pending.n_intervals, 0);
-        assert_int_equal(raw_feed_advance(&feed, zero_ns + UINT64_C(7100000000), &pending), 0);
-        assert_int_equal(pending.n_intervals, 1);
-
-        event.time_ns = zero_ns + UINT64_C(10000000000);
-        assert_int_equal(raw_feed_add(&feed, &event, event.time_ns, &pending, text), 0);
-        assert_int_equal(raw_feed_add(&feed, &late, event.time_ns, &pending, text), RAW_FEED_REFUSED);
-        assert_non_null(strstr(text, "10.000 s before that of the newest"));
-        assert_false(raw_feed_doubt(&feed, text));
-        for (unsigned i = 0; i < PIPELINE_RAW_LATE_MAX; i++)
-                (void)raw_feed_add(&feed, &late, event.time_ns, &pending, text);
-        assert_true(raw_feed_doubt(&feed, text) && strstr(text, "set back"));
-        assert_false(raw_feed_doubt(&feed, text));
-        assert_int_equal(raw_feed_finish(&feed, event.time_ns, &pending), 0);
-        assert_true(pending.intervals[pending.n_intervals - 1].sums.n == 3);
-        raw_feed_deinit(&feed);
-
-        /* A recording passes with its events. */
-        feed.interval_ns = UINT64_C(2000000000);
-        pipeline_pending_deinit(&pending);
-        assert_int_equal(raw_feed_add(&feed, &late, zero_ns + UINT64_C(90000000000), &pending, text), 0);
-        assert_int_equal(raw_feed_advance(&feed, zero_ns + UINT64_C(190000000000), &pending), 0);
-        assert_int_equal(raw_feed_finish(&feed, zero_ns + UINT64_C(190000000000), &pending), 0);
-        assert_int_equal(pending.n_intervals, 1);
-        raw_feed_deinit(&feed);
-        pipeline_pending_deinit(&pending);
-}
-
-static void limits_of_raw_events_are_named(void **state) {
-        const uint64_t zero_ns = UINT64_C(1764000000000000000);
-        RawFeed feed = { .interval_ns = UINT64_C(100000000) };
-        PipelinePending pending = {};
-        char text[RAW_FEED_ERROR_MAX], label[16];
-        PipelineRawEvent event = { .stage = label, .kind = PIPELINE_RAW_PUT, .time_ns = zero_ns };
-
-        (void)state;
-        for (unsigned i = 0; i <= PIPELINE_RAW_STAGES_MAX; i++) {
-                (void)snprintf(label, sizeof(label), "%u:s", i);
-                assert_int_equal(raw_feed_add(&feed, &event, zero_ns, &pending, text), i < PIPELINE_RAW_STAGES_MAX ? 0 : RAW_FEED_REFUSED);
-        }
-        assert_non_null(strstr(text, "more than 1000 stages"));
-
-        event = (PipelineRawEvent){ .stage = "0:s", .kind = PIPELINE_RAW_GET, .time_ns = zero_ns };
-        for (unsigned i = 0; i < 5; i++, event.time_ns += UINT64_C(2000000000))
-                assert_int_equal(raw_feed_add(&feed, &event, event.time_ns, &pending, text), 0);
-        assert_true(raw_feed_doubt(&feed, text) && strstr(text, "was taken from the queue of 0:s and never put"));
-        event.time_ns += UINT64_C(200000000000);
-        assert_int_equal(raw_feed_add(&feed, &event, event.time_ns, &pending, text), 0);
-        assert_true(raw_feed_doubt(&feed, text) && strstr(text, "no event for more than 1000 intervals"));
-        raw_feed_deinit(&feed);
-        pipeline_pending_deinit(&pending);
-}
-
 static void an_invalid_line_is_explained(void **state) {
         const struct {
                 const char *text, *words;
@@ -169,6 +74,7 @@ static void an_invalid_line_is_explained(void **state) {
                 { "{\"a\":1}", "expected \"stage\"" },
                 { "{\"stage\":\"decode\",\"num_tasks\":1}", "POSITION:NAME" },
                 { "{\"stage\":3,\"num_tasks\":1}", "an integer, expected a text" },
+                { "{\"stage\":\"1:a\",\"event\":\"put\",\"seconds\":1}", "either \"num_tasks\"" },
                 { "{\"stage\":\"1:a\"}", "either \"num_tasks\"" },
                 { "{\"stage\":\"1:a\",\"num_tasks\":1,\"num_items\":1}", "either \"num_tasks\"" },
                 { "{\"stage\":\"1:a\",\"num_tasks\":1,\"num_failures\":2}", "2 of 1 tasks" },
@@ -176,16 +82,7 @@ static void an_invalid_line_is_explained(void **state) {
                 { "{\"stage\":\"1:a\",\"num_tasks\":\"x\"}", "a string, expected a number" },
                 { "{\"stage\":\"1:a\",\"num_items\":1}", "needs \"elapsed\"" },
                 { "{\"stage\":\"1:a\",\"num_items\":1,\"elapsed\":1,\"occupancy_rate\":1.5}", "expected 0 to 1" },
-                { "{\"stage\":\"1:a\",\"event\":\"peek\",\"seconds\":1}", "\"peek\", expected put, get, task" },
-                { "{\"stage\":\"1:a\",\"event\":3,\"seconds\":1}", "an integer" },
-                { "{\"stage\":1,\"event\":\"put\",\"seconds\":1}", "expected a text" },
-                { "{\"stage\":\"a\",\"event\":\"put\",\"seconds\":1}", "POSITION:NAME" },
-                { "{\"stage\":\"1:a\",\"event\":\"put\"}", "needs \"seconds\"" },
-                { "{\"stage\":\"1:a\",\"event\":\"put\",\"seconds\":-0.5}", "\"seconds\" is -0.5" },
-                { "{\"stage\":\"1:a\",\"event\":\"put\",\"seconds\":1e7}", "expected 0 to 1e+06" },
-                { "{\"stage\":\"1:a\",\"event\":\"task\",\"seconds\":1,\"failed\":\"no\"}", "\"failed\" is a string" },
-                { "{\"stage\":\"1:a\",\"event\":\"level\"}", "needs \"items\"" },
-                { "{\"stage\":\"1:a\",\"event\":\"get\",\"time\":-1,\"seconds\":1}", "\"time\" is -1" },
+                { "{\"event\":\"gc\",\"time\":-1,\"seconds\":1}", "\"time\" is -1" },
                 { "{\"event\":\"gc\"}", "needs \"seconds\"" },
                 { "{\"event\":\"\",\"seconds\":1}", "a name of 1 to 64" },
         };
@@ -303,9 +200,6 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_line_has_tasks_or_a_queue),
                 cmocka_unit_test(a_line_has_an_event_or_a_description),
-                cmocka_unit_test(a_line_has_a_raw_event_of_a_stage),
-                cmocka_unit_test(raw_events_become_intervals_that_wait),
-                cmocka_unit_test(limits_of_raw_events_are_named),
                 cmocka_unit_test(an_invalid_line_is_explained),
                 cmocka_unit_test(what_waits_is_merged_and_no_count_is_lost),
                 cmocka_unit_test(intervals_of_too_many_stages_are_dropped_and_counted),

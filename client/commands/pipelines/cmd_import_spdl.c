@@ -13,7 +13,7 @@
 #include "client/pipeline/pipeline_line.h"
 #include "client/spdl/spdl_file.h"
 #include "client/spdl/spdl_time.h"
-#include "pipeline/pipeline_pending.h"
+#include "client/deliver/pipeline_pending.h"
 #include "value/value_parse.h"
 
 #define LINE_BYTES_MAX 65536U

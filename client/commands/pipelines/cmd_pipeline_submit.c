@@ -12,8 +12,7 @@
 #include "client/commands/commands.h"
 #include "client/deliver/deliver.h"
 #include "client/pipeline/pipeline_line.h"
-#include "client/pipeline/raw_feed.h"
-#include "pipeline/pipeline_pending.h"
+#include "client/deliver/pipeline_pending.h"
 #include "util/clock.h"
 #include "value/value_parse.h"
 
@@ -26,15 +25,13 @@
 
 typedef struct PipelineSubmitOptions {
         const char *job, *producer;
-        uint64_t timeout_ns, lap_ns;
+        uint64_t timeout_ns;
         bool json;
 } PipelineSubmitOptions;
 
 static const Option options_table[] = {
         OPTION_ROW_JOB(PipelineSubmitOptions, job),
         OPTION_ROW_PRODUCER(PipelineSubmitOptions, producer),
-        { "lap", 0, "SECONDS", "Length of the intervals of put, get and task events",
-          OPTION_DURATION(PipelineSubmitOptions, lap_ns, PIPELINE_RAW_INTERVAL_MIN_NS), .initial = "5" },
         OPTION_ROW_TIMEOUT(PipelineSubmitOptions, timeout_ns),
         OPTION_ROW_JSON(PipelineSubmitOptions, json),
         {},
@@ -47,7 +44,6 @@ typedef struct Feed {
         JobRef job;
         Courier courier;
         PipelinePending pending;
-        RawFeed raw;
         Buffer text; /* begins with the line that is not complete */
         Arena arena;
         uint64_t n_lines, n_sent, n_complaints;
@@ -63,7 +59,6 @@ static void feed_deinit(Feed *feed) {
                 (void)close(feed->fd);
         deliver_courier_deinit(&feed->courier);
         pipeline_pending_deinit(&feed->pending);
-        raw_feed_deinit(&feed->raw);
         buffer_deinit(&feed->text);
         arena_deinit(&feed->arena);
 }
@@ -77,22 +72,6 @@ static void complain(Feed *feed, const char *error) {
                 message_print("%s: further errors are not printed", feed->name);
 }
 
-static int take_raw(Feed *feed, const PipelineRawEvent *event) {
-        char text[RAW_FEED_ERROR_MAX];
-        int r;
-
-        if (!pipeline_report_counts_open_periods(feed->pending.producer)) /* the statistics computed here do */
-                (void)stpcpy(feed->pending.producer, "perfctl " PERFD_VERSION);
-        r = raw_feed_add(&feed->raw, event, clock_realtime_ns(), &feed->pending, text);
-        if (r == RAW_FEED_REFUSED) {
-                complain(feed, text);
-                return 0;
-        }
-        if (r == 0 && raw_feed_doubt(&feed->raw, text))
-                message_print("%s:%lu: %s", feed->name, (unsigned long)feed->n_lines, text);
-        return r;
-}
-
 /* An interval without a time gets that of its arrival here, so that a repeated report has the same. */
 static int take_parsed(Feed *feed, PipelineLine *line) {
         uint64_t now_ms = clock_realtime_ns() / NS_PER_MS;
@@ -102,9 +81,6 @@ static int take_parsed(Feed *feed, PipelineLine *line) {
         case PIPELINE_LINE_INTERVAL:
                 line->interval.end_ms = line->interval.end_ms ?: now_ms;
                 r = pipeline_pending_add_interval(&feed->pending, &line->interval);
-                break;
-        case PIPELINE_LINE_RAW:
-                r = take_raw(feed, &line->raw);
                 break;
         case PIPELINE_LINE_EVENT:
                 line->event.begin_ms = line->event.begin_ms ?: now_ms - (uint64_t)(line->event.seconds * 1000);
@@ -236,9 +212,9 @@ static int send_pending(Feed *feed, uint64_t timeout_ns) {
 static int time_to_wait(const Feed *feed) {
         uint64_t now_ns = clock_boottime_ns();
 
-        if (!pipeline_pending_is_empty(&feed->pending))
-                return now_ns >= feed->sending_ns ? 0 : (int)((feed->sending_ns - now_ns) / NS_PER_MS + 1);
-        return feed->raw.is_live ? (int)SEND_INTERVAL_MS : -1;
+        if (pipeline_pending_is_empty(&feed->pending))
+                return -1;
+        return now_ns >= feed->sending_ns ? 0 : (int)((feed->sending_ns - now_ns) / NS_PER_MS + 1);
 }
 
 /* Reads to the end of the input, and sends about once a second. */
@@ -257,13 +233,9 @@ static int run_feed(Feed *feed) {
 
                         r = taken < 0 ? taken : r;
                 }
-                if (r == 0)
-                        r = raw_feed_advance(&feed->raw, clock_realtime_ns(), &feed->pending);
                 if (r == 0 && !pipeline_pending_is_empty(&feed->pending) && clock_boottime_ns() >= feed->sending_ns)
                         r = send_pending(feed, SEND_TIMEOUT_NS);
         }
-        if (r > 0)
-                r = raw_feed_finish(&feed->raw, clock_realtime_ns(), &feed->pending);
         if (r < 0)
                 return r;
         feed->courier.is_patient = true;
@@ -308,10 +280,6 @@ static int pipeline_submit_run(const CommandLine *line) {
         feed.courier.is_patient = false;
         if (options->producer && strlen(options->producer) > PIPELINE_PRODUCER_MAX)
                 return command_refuse(line->command->name, "--producer may have up to %u bytes", PIPELINE_PRODUCER_MAX);
-        if (options->lap_ns > PIPELINE_RAW_INTERVAL_MAX_NS)
-                return command_refuse(line->command->name, "--lap may be up to %lu seconds",
-                                      (unsigned long)(PIPELINE_RAW_INTERVAL_MAX_NS / NS_PER_S));
-        feed.raw.interval_ns = options->lap_ns;
         if (!job_ref_find(options->job, &feed.job))
                 return EXIT_USAGE;
         r = open_input(line, &feed);
@@ -340,9 +308,8 @@ const Command cmd_pipeline_submit = {
         .summary = "Submit statistics of the stages of a data pipeline",
         .help = "Reads a JSON object from each line of a file, or of a pipe that stays open, and sends the objects about once a second. A "
                 "line has the statistics of the tasks of a stage or of its queue over an interval, with the names of SPDL's TaskPerfStats "
-                "and QueuePerfStats; a single put, get or task of a stage, from which the statistics of each --lap are computed; an event; "
-                "or a description of the pipeline. The job is --job, else $PERFD_JOB, else the job whose control group this process is in. "
-                "An invalid line is reported, and the other lines are sent.",
+                "and QueuePerfStats; an event; or a description of the pipeline. The job is --job, else $PERFD_JOB, else the job whose "
+                "control group this process is in. An invalid line is reported, and the other lines are sent.",
         .examples = { "perfctl pipeline submit --job train-17 stats.jsonl",
                       "./train.py | perfctl pipeline submit --producer spdl=0.8" },
         COMMAND_OPTIONS(PipelineSubmitOptions, options_table),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/pipeline_pending.h"
+#include "client/deliver/pipeline_pending.h"
 
 #include <assert.h>
 #include <errno.h>
