@@ -2,31 +2,55 @@
 #pragma once
 
 /*
- * Report of a job, on one screen
+ * Report of a run, on one screen; the report of a job is that of a run of one rank
  *
- * Shows what ran, allocated and used resources, phases, the node during the job, results, and advice. Written from
- * the answer to /api/v1/jobs/ID. Metrics that are missing, because perfd is older or the job has no cgroup of its
- * own, are omitted or reported as unavailable.
+ * Shows what ran, allocated and used resources, phases, the node during the run, results, and advice. Written from
+ * answers to /api/v1/jobs/ID. Metrics that are missing, because perfd is older or a job has no cgroup of its own, are
+ * omitted or reported as unavailable.
  */
 
+#include "client/api/api_query.h"
 #include "client/cli/screen.h"
-#include "client/report/report_results.h"
+#include "client/report/report_run.h"
 #include "client/report/sheet.h"
 #include "value/value.h"
 
-/* job: answer to /api/v1/jobs/ID. node: answer to /api/v1/node, or NULL. results: of the job, or NULL. */
-void report_write(Screen *screen, const Value *job, const Value *node, const ReportResults *results);
-
-/* --- parts, also used by `report --brief` and by the report of a run ------------------------------------ */
-
-void report_write_head(Screen *screen, const Value *job, const Value *node);
-
-#define REPORT_EXIT_MAX 96U
 /*
- * Formats the end of a job: "finished: exit 3", "finished: Killed (signal 9)", "running". Returns false if the job
- * failed.
+ * Results of a job: the indicators measured in the job. Each is represented by its latest result: the score, or the
+ * first numbers of its @result.
  */
-bool report_exit_format(const Value *job, char ret[static REPORT_EXIT_MAX]);
+
+#define JOB_RESULTS_MAX 6U
+#define JOB_RESULT_TEXT_MAX 256U
+
+typedef struct ReportResult {
+        char title[JOB_RESULT_TEXT_MAX]; /* "Copy (dd)" */
+        char text[JOB_RESULT_TEXT_MAX];  /* "score 8123.5", "rate_mib_per_s 8123.5, n 12" */
+} ReportResult;
+
+typedef struct ReportResults {
+        ReportResult items[JOB_RESULTS_MAX];
+        size_t n;
+        bool has_more;
+} ReportResults;
+
+/* Summarises a result of /api/v1/indicators/NAME/results. */
+void report_results_format(const Value *result, ReportResult *ret);
+
+/* results: of the job, or NULL. is_whole: list all ranks. */
+void report_write(Screen *screen, const ReportRun *run, const ReportResults *results, bool is_whole);
+/* The run of one job. job: answer to /api/v1/jobs/ID. node: answer to /api/v1/node, or NULL. */
+void report_write_job(Screen *screen, const Value *job, const Value *node, const ReportResults *results);
+/*
+ * Asks perfd for the node, the results and the pipelines of a job, and prints its report to a descriptor. is_brief: its
+ * description only. EXIT_DONE, or EXIT_FAILED after a message.
+ */
+int report_print_job(const GlobalOptions *global, const Value *job, bool is_brief, int fd);
+
+/* --- parts ---------------------------------------------------------------------------------------- */
+
+/* Writes the description of a job. node: answer to /api/v1/node, or NULL. */
+void report_write_head(Screen *screen, const Value *job, const Value *node);
 /* Returns "KILL" for 9; NULL if the number is not a signal. */
 const char *report_signal_name(int64_t signal);
 /* Writes "time  1 h 23 min, … to …". end_ms 0: the job is running. now_ms 0: unknown. */
@@ -34,13 +58,9 @@ void report_write_time(Screen *screen, uint64_t begin_ms, uint64_t end_ms, uint6
 
 /* Returns true if the job has metrics of its own cgroup. */
 bool report_has_own(const Value *job);
-/* Writes the job's own metrics: allocated and used resources, pressure, I/O. */
-void report_write_own(Sheet *sheet);
+/* Writes allocated and used resources, pressure and I/O of all ranks together, and their spread. */
+void report_write_usage(Sheet *sheet, const ReportRun *run);
 /* Writes a table of the phases; nothing if the job has no marks. */
 void report_write_phases(Sheet *sheet);
-/* Writes the node during the job: in four lines, or in full if the job has no metrics of its own. */
-void report_write_node(Sheet *sheet, bool is_brief);
-/* Writes paragraphs of advice. words: text after each paragraph, the rule or the ranks. */
-void report_write_advice(Screen *screen, const char *text, const char *words);
-/* Writes the legend of ~ if the report contains a ~. */
-void report_write_legend(const Sheet *sheet);
+/* Writes the nodes during the run, each counted once: in four lines, or in full for a job without a cgroup. */
+void report_write_node(Sheet *sheet, const ReportRun *run);

@@ -6,6 +6,7 @@
 #include "util/clock.h"
 
 #define NAME_COLUMNS_MIN 12U
+#define EXIT_MAX 96U
 #define SHELL_SIGNALS 128 /* a shell reports a signal as 128 plus its number */
 
 /* --- exit status ---------------------------------------------------------------------------------- */
@@ -27,30 +28,34 @@ static const char *status_words(int64_t status) {
         return status > SHELL_SIGNALS ? signal_words(status - SHELL_SIGNALS) : NULL;
 }
 
-bool report_exit_format(const Value *job, char ret[static REPORT_EXIT_MAX]) {
+/*
+ * Formats the end of a job: "finished: exit 3", "finished: Killed (signal 9)", "running". Returns false if the job
+ * failed.
+ */
+static bool format_exit(const Value *job, char ret[static EXIT_MAX]) {
         const char *state = answer_text(job, "state"), *words;
         const Value *exit = value_get(job, "exit");
         int64_t status = 0, signal = 0;
 
         if (!value_get_int(exit, "status", &status)) {
-                snprintf(ret, REPORT_EXIT_MAX, "%s", state);
+                snprintf(ret, EXIT_MAX, "%s", state);
                 return strcmp(state, "interrupted") != 0;
         }
 
         (void)value_get_int(exit, "signal", &signal);
         words = signal > 0 ? signal_words(signal) : status_words(status);
         if (signal > 0 && words)
-                snprintf(ret, REPORT_EXIT_MAX, "%.20s: %s (signal %jd)", state, words, (intmax_t)signal);
+                snprintf(ret, EXIT_MAX, "%.20s: %s (signal %jd)", state, words, (intmax_t)signal);
         else
-                snprintf(ret, REPORT_EXIT_MAX, "%.20s: exit %jd%s%s%s", state, (intmax_t)status, words ? " (" : "", words ? words : "",
+                snprintf(ret, EXIT_MAX, "%.20s: exit %jd%s%s%s", state, (intmax_t)status, words ? " (" : "", words ? words : "",
                          words ? ")" : "");
         return status == 0 && signal == 0;
 }
 
 static void write_title(Screen *screen, const Value *job) {
         const char *name = answer_text(job, "name"), *state = answer_text(job, "state");
-        char exit[REPORT_EXIT_MAX];
-        bool is_good = report_exit_format(job, exit), is_open = strcmp(state, "interrupted") == 0;
+        char exit[EXIT_MAX];
+        bool is_good = format_exit(job, exit), is_open = strcmp(state, "interrupted") == 0;
         size_t n_taken = strlen("Job  ()  ") + strlen(answer_text(job, "id")) + strlen(exit);
         size_t n_name = screen->width > n_taken + NAME_COLUMNS_MIN ? screen->width - n_taken : NAME_COLUMNS_MIN;
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "client/report/report.h"
+#include "client/report/report_total.h"
 
 #define LABEL_COLUMNS 22U
 #define VALUE_COLUMNS 10U
@@ -11,44 +12,87 @@
 
 /* --- brief ---------------------------------------------------------------------------------------- */
 
+typedef enum PieceKind {
+        PIECE_BUSY, /* the mean of a host, or the used part of the CPU time of all hosts */
+        PIECE_PEAK, /* the maximum, with its host */
+        PIECE_SUM,
+} PieceKind;
+
 static const struct {
         const char *label;
         struct {
                 const char *key, *before, *after;
+                PieceKind kind;
         } pieces[3];
 } brief_rows[] = {
-        { "CPUs", { { "cpu_avg_utilization_pct", "", " busy" }, { "max_t_cpu_pct_per_cpu_avg", "", " peak" },
-                    { "max_t_cpu_pct_per_cpu_max", "busiest ", "" } } },
-        { "memory", { { "max_t_mem_percent", "", " peak" }, { "max_t_disk_usage_percent", "file system / ", " full" } } },
-        { "disks", { { "total_disk_io_read_mb", "", " read" }, { "total_disk_io_write_mb", "", " written" } } },
-        { "network", { { "total_net_io_ext_recv_mb", "", " received" }, { "total_net_io_ext_sent_mb", "", " sent" } } },
+        { "CPUs", { { "cpu_avg_utilization_pct", "", " busy", PIECE_BUSY }, { "max_t_cpu_pct_per_cpu_avg", "", " peak", PIECE_PEAK },
+                    { "max_t_cpu_pct_per_cpu_max", "busiest ", "", PIECE_PEAK } } },
+        { "memory", { { "max_t_mem_percent", "", " peak", PIECE_PEAK }, { "max_t_disk_usage_percent", "file system / ", " full", PIECE_PEAK } } },
+        { "disks", { { "total_disk_io_read_mb", "", " read", PIECE_SUM }, { "total_disk_io_write_mb", "", " written", PIECE_SUM } } },
+        { "network", { { "total_net_io_ext_recv_mb", "", " received", PIECE_SUM }, { "total_net_io_ext_sent_mb", "", " sent", PIECE_SUM } } },
 };
 
-static void write_brief_row(Sheet *sheet, size_t i) {
+static bool find_busy(const ReportRun *run, const char *key, ReportTotal *ret) {
+        ReportTotal capacity;
+
+        if (run->n_hosts == 1)
+                return report_total_max(run, TOTAL_OF_HOSTS, key, ret);
+        if (!report_total_sum(run, TOTAL_OF_HOSTS, "node_cpu_hours", &capacity) || !(capacity.value > 0) ||
+            !report_total_sum(run, TOTAL_OF_HOSTS, "node_unused_cpu_hours", ret))
+                return false;
+
+        ret->value = 100 * (1 - ret->value / capacity.value);
+        ret->unit = "%";
+        return true;
+}
+
+static bool find_piece(const ReportRun *run, PieceKind kind, const char *key, ReportTotal *ret) {
+        switch (kind) {
+        case PIECE_BUSY:
+                return find_busy(run, key, ret);
+        case PIECE_PEAK:
+                return report_total_max(run, TOTAL_OF_HOSTS, key, ret);
+        case PIECE_SUM:
+                return report_total_sum(run, TOTAL_OF_HOSTS, key, ret);
+        }
+        return false;
+}
+
+static void write_brief_row(Sheet *sheet, const ReportRun *run, size_t i) {
         char text[TEXT_MAX], reason[TEXT_MAX];
         SheetRow row;
 
         sheet_row_begin(&row, sheet->screen, brief_rows[i].label);
-        for (size_t k = 0; k < N_ELEMENTS(brief_rows[i].pieces) && brief_rows[i].pieces[k].key; k++)
-                if (sheet_text_get(sheet, brief_rows[i].pieces[k].key, text))
-                        sheet_row_printf(&row, "%s%s%s", brief_rows[i].pieces[k].before, text, brief_rows[i].pieces[k].after);
+        for (size_t k = 0; k < N_ELEMENTS(brief_rows[i].pieces) && brief_rows[i].pieces[k].key; k++) {
+                const char *before = brief_rows[i].pieces[k].before, *after = brief_rows[i].pieces[k].after;
+                bool has_host = brief_rows[i].pieces[k].kind == PIECE_PEAK && run->n_hosts > 1;
+                ReportTotal total;
+
+                if (!find_piece(run, brief_rows[i].pieces[k].kind, brief_rows[i].pieces[k].key, &total))
+                        continue;
+                report_total_format(sheet, &total, text);
+                sheet_row_printf(&row, "%s%s%s%s%s", before, text, after, has_host ? " on " : "",
+                                 !has_host ? "" : *total.at->hostname ? total.at->hostname : "a node");
+        }
         if (!row.has_pieces)
                 sheet_row_put_styled(&row, STYLE_DIM, sheet_absence(sheet, brief_rows[i].pieces[0].key, reason) ?: "not known yet");
         sheet_row_end(&row);
 }
 
-static void write_brief(Sheet *sheet) {
+static void write_brief(Sheet *sheet, const ReportRun *run) {
         char words[2 * TEXT_MAX] = "", memory[TEXT_MAX];
         int64_t cpus, n_bytes;
 
-        if (value_get_int(sheet->on, "cpus", &cpus) && value_get_int(sheet->on, "memory_bytes", &n_bytes)) {
+        if (run->n_hosts > 1)
+                snprintf(words, sizeof(words), ", %zu hosts", run->n_hosts);
+        else if (value_get_int(sheet->on, "cpus", &cpus) && value_get_int(sheet->on, "memory_bytes", &n_bytes)) {
                 text_mib((double)n_bytes / 1048576, memory);
                 snprintf(words, sizeof(words), ", %jd CPUs and %s", (intmax_t)cpus, memory);
         }
 
-        sheet_heading(sheet->screen, "Node during the job", words);
+        sheet_heading(sheet->screen, run->n_hosts > 1 ? "Nodes during the run" : "Node during the job", words);
         for (size_t i = 0; i < N_ELEMENTS(brief_rows); i++)
-                write_brief_row(sheet, i);
+                write_brief_row(sheet, run, i);
 }
 
 /* --- full ----------------------------------------------------------------------------------------- */
@@ -184,9 +228,9 @@ static void write_whole(Sheet *sheet) {
                 write_pair_line(sheet, i);
 }
 
-void report_write_node(Sheet *sheet, bool is_brief) {
-        if (is_brief)
-                write_brief(sheet);
-        else
+void report_write_node(Sheet *sheet, const ReportRun *run) {
+        if (run->n_reports == 1 && !*answer_text(sheet->job, "cgroup"))
                 write_whole(sheet);
+        else if (run->n_hosts > 0)
+                write_brief(sheet, run);
 }

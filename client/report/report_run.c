@@ -64,9 +64,26 @@ static int64_t index_get(const Value *document, const char *key) {
         return value_get_int(document, key, &v) && v >= 0 ? v : -1;
 }
 
+static RankReport make_report(const Value *job, const Value *node) {
+        const Value *on = value_get(job, "on");
+
+        on = on && on->type == VALUE_OBJECT ? on : node;
+        return (RankReport){
+                .job = job,
+                .on = on,
+                .id = answer_text(job, "id"),
+                .hostname = answer_text(on, "hostname"),
+                .rank = index_get(job, "rank"),
+                .node = index_get(job, "node_index"),
+                .begin_ms = answer_time(job, "begin_ms"),
+                .end_ms = answer_time(job, "end_ms"),
+                .counts = true,
+        };
+}
+
 static int add_report(ReportRun *run, const char *file, unsigned line, const Value *document) {
         const char *fault = find_fault(document), *message = answer_text(value_get(document, "error"), "message");
-        const Value *on = value_get(document, "on");
+        RankReport *report;
         int r;
 
         if (fault && *message)
@@ -78,18 +95,10 @@ static int add_report(ReportRun *run, const char *file, unsigned line, const Val
         if (r < 0)
                 return r;
 
-        run->reports[run->n_reports++] = (RankReport){
-                .file = file,
-                .line = line,
-                .job = document,
-                .on = on && on->type == VALUE_OBJECT ? on : NULL,
-                .id = answer_text(document, "id"),
-                .hostname = answer_text(on, "hostname"),
-                .rank = index_get(document, "rank"),
-                .node = index_get(document, "node_index"),
-                .begin_ms = answer_time(document, "begin_ms"),
-                .end_ms = answer_time(document, "end_ms"),
-        };
+        report = &run->reports[run->n_reports++];
+        *report = make_report(document, NULL);
+        report->file = file;
+        report->line = line;
         return 0;
 }
 
@@ -383,7 +392,7 @@ static int find_hosts(ReportRun *run) {
                 RunHost *host;
 
                 report->host = SIZE_MAX;
-                if (!*report->hostname && report->node < 0)
+                if (!*report->hostname && report->node < 0 && run->n_reports > 1)
                         continue;
                 host = find_host(run, report);
                 host_add_report(host, report);
@@ -405,6 +414,13 @@ static bool is_first_of_group(const ReportRun *run, const RankReport *report) {
                 if (other->host == report->host && strcmp(answer_text(other->job, "cgroup"), cgroup) == 0)
                         return false;
         return true;
+}
+
+void report_run_of_job(ReportRun *run, RankReport *report, RunHost *host, const Value *job, const Value *node) {
+        *report = make_report(job, node);
+        *host = (RunHost){ .name = report->hostname, .node = report->node };
+        host_add_report(host, report);
+        *run = (ReportRun){ .reports = report, .n_reports = 1, .hosts = host, .n_hosts = 1 };
 }
 
 int report_run_join(ReportRun *run) {
@@ -464,4 +480,102 @@ RunTimes report_run_times(const ReportRun *run) {
                 times.last_ms = last_ms > times.last_ms ? last_ms : times.last_ms;
         }
         return times;
+}
+
+/* --- lists of ranks ------------------------------------------------------------------------------- */
+
+/* List of ranges, in the format of the kernel's CPU lists. */
+typedef struct Ranges {
+        Buffer *out;
+        int64_t first, last; /* the current range; first -1: none */
+} Ranges;
+
+static void ranges_end(Ranges *ranges) {
+        if (ranges->first < 0)
+                return;
+
+        buffer_printf(ranges->out, "%s%" PRId64, ranges->out->n > 0 ? "," : "", ranges->first);
+        if (ranges->last > ranges->first)
+                buffer_printf(ranges->out, "-%" PRId64, ranges->last);
+        ranges->first = -1;
+}
+
+static void ranges_add(Ranges *ranges, int64_t first, int64_t last) {
+        if (ranges->first >= 0 && first == ranges->last + 1) {
+                ranges->last = last;
+                return;
+        }
+
+        ranges_end(ranges);
+        ranges->first = first;
+        ranges->last = last;
+}
+
+void report_run_missing_ranks(const ReportRun *run, Buffer *ret) {
+        Ranges ranges = { .out = ret, .first = -1 };
+        int64_t next = 0;
+
+        if (run->n_ranks == 0 || run->reports[0].rank < 0)
+                return;
+
+        for (size_t i = 0; i < run->n_reports && run->reports[i].rank >= 0; i++) {
+                if (run->reports[i].rank > next)
+                        ranges_add(&ranges, next, run->reports[i].rank - 1);
+                next = run->reports[i].rank + 1;
+        }
+        if (next < run->n_ranks)
+                ranges_add(&ranges, next, run->n_ranks - 1);
+        ranges_end(&ranges);
+}
+
+static bool is_of_kind(const RankReport *report, RankKind kind) {
+        switch (kind) {
+        case RANKS_FAILED:
+                return !report_run_rank_is_good(report);
+        case RANKS_RUNNING:
+                return report_run_rank_is_running(report);
+        case RANKS_ALL:
+                return true;
+        }
+        return false;
+}
+
+void report_run_ranks(const ReportRun *run, RankKind kind, Buffer *ret, size_t *ret_n) {
+        Ranges ranges = { .out = ret, .first = -1 };
+        size_t n = 0;
+
+        for (size_t i = 0; i < run->n_reports; i++) {
+                const RankReport *report = &run->reports[i];
+
+                if (!is_of_kind(report, kind))
+                        continue;
+                n++;
+                if (report->rank >= 0)
+                        ranges_add(&ranges, report->rank, report->rank);
+        }
+
+        ranges_end(&ranges);
+        *ret_n = n;
+}
+
+const char *report_run_rank_advice(const RankReport *report, const char *rule) {
+        const Value *advice = answer_find(value_get(report->job, "advice"), "rule", rule);
+
+        return advice ? answer_text(advice, "text") : NULL;
+}
+
+void report_run_advised_ranks(const ReportRun *run, const char *rule, Buffer *ret) {
+        Ranges ranges = { .out = ret, .first = -1 };
+
+        for (size_t i = 0; i < run->n_reports; i++)
+                if (run->reports[i].rank >= 0 && report_run_rank_advice(&run->reports[i], rule))
+                        ranges_add(&ranges, run->reports[i].rank, run->reports[i].rank);
+        ranges_end(&ranges);
+}
+
+void report_run_rank_name(const RankReport *report, Buffer *ret) {
+        if (report->rank >= 0)
+                buffer_printf(ret, "rank %" PRId64, report->rank);
+        else
+                buffer_puts(ret, *report->hostname ? report->hostname : report->id);
 }

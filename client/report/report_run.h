@@ -66,6 +66,14 @@ int report_run_add(ReportRun *run, const char *file, const char *text, size_t n)
  * negative errno.
  */
 int report_run_join(ReportRun *run);
+/* The run of one job, whose report and host are the caller's. Needs no report_run_deinit(). node: answer to /api/v1/node, or NULL. */
+void report_run_of_job(ReportRun *run, RankReport *report, RunHost *host, const Value *job, const Value *node);
+
+/*
+ * Finds members of a report whose type is not what perfd writes. A damaged or edited file may have some: each is treated as
+ * missing, which would silently change a sum. Appends "rank, on.cpus, metrics[3].value and 5 more". Returns their number.
+ */
+size_t report_run_check(const Value *report, Buffer *ret);
 
 /* Returns the end of the job; for a running job, the time of the report. */
 uint64_t report_run_rank_end_ms(const RankReport *report);
@@ -104,16 +112,5 @@ void report_run_advised_ranks(const ReportRun *run, const char *rule, Buffer *re
 /* Writes "rank 3", or the host if the rank is unknown. */
 void report_run_rank_name(const RankReport *report, Buffer *ret);
 
-/* Writes the report for a terminal. is_whole: list all ranks. */
-void report_run_write(Screen *screen, const ReportRun *run, bool is_whole);
 /* Writes the report as one document, described in perfctl-report(1). */
 void report_run_write_json(const ReportRun *run, Json *json);
-
-/* --- parts of the screen about all ranks ---------------------------------------------------------- */
-
-/* Writes sums and maxima over the ranks, and their spread. Writes nothing if no rank has metrics of its own. */
-void report_run_write_together(Sheet *sheet, const ReportRun *run);
-/* Writes the nodes during the run, each counted once. */
-void report_run_write_nodes(Sheet *sheet, const ReportRun *run);
-/* Writes each advice once, with its ranks. */
-void report_run_write_advice(Screen *screen, const ReportRun *run);

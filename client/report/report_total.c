@@ -24,6 +24,7 @@ bool report_total_sum(const ReportRun *run, TotalOf of, const char *key, ReportT
                 if (!find_part(run, of, i, key, &value))
                         continue;
                 ret->value += value.value;
+                ret->unit = value.unit;
                 ret->is_exact &= value.is_exact;
                 ret->n++;
         }
@@ -44,18 +45,34 @@ bool report_total_max(const ReportRun *run, TotalOf of, const char *key, ReportT
                 if (ret->at && value.value <= ret->value)
                         continue;
                 ret->value = value.value;
+                ret->unit = value.unit;
                 ret->at = report;
         }
         return ret->n > 0;
 }
 
+void report_total_format(Sheet *sheet, const ReportTotal *total, char ret[static TEXT_MAX]) {
+        sheet_format(sheet, &(AnswerMetric){ .value = total->value, .unit = total->unit, .is_exact = total->is_exact }, ret);
+}
+
 /* --- allocated resources -------------------------------------------------------------------------- */
+
+/* Finds the CPUs that a rank was allowed to use: as measured, or its own limit, else all CPUs of the node. */
+static bool find_cpus(const ReportRun *run, size_t i, AnswerMetric *ret) {
+        const RankReport *report = &run->reports[i];
+
+        if (find_part(run, TOTAL_OF_RANKS, i, "job_cpus_given", ret))
+                return true;
+        return find_part(run, TOTAL_OF_RANKS, i, "job_cpus_used", ret) &&
+               (value_get_double(value_get(report->job, "limits"), "cpus", &ret->value) ||
+                value_get_double(report->on, "cpus", &ret->value));
+}
 
 static bool find_given(const ReportRun *run, size_t i, bool is_seconds, AnswerMetric *ret) {
         AnswerMetric unused;
 
         if (!is_seconds)
-                return find_part(run, TOTAL_OF_RANKS, i, "job_cpus_given", ret) != NULL;
+                return find_cpus(run, i, ret);
         if (!find_part(run, TOTAL_OF_RANKS, i, "job_cpu_seconds", ret) ||
             !find_part(run, TOTAL_OF_RANKS, i, "job_cpu_unused_seconds", &unused))
                 return false;

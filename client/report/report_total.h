@@ -11,7 +11,8 @@
 #include "client/report/report_run.h"
 
 typedef struct ReportTotal {
-        double value;
+        double value;         /* in `unit` */
+        const char *unit;
         bool is_exact;        /* all parts are exact */
         size_t n;             /* number of reports or hosts with the metric */
         const RankReport *at; /* of a maximum: the report that has it */
@@ -25,6 +26,9 @@ typedef enum TotalOf {
 /* Return false if no report has the metric. */
 bool report_total_sum(const ReportRun *run, TotalOf of, const char *key, ReportTotal *ret);
 bool report_total_max(const ReportRun *run, TotalOf of, const char *key, ReportTotal *ret);
+
+/* Formats as sheet_format(). */
+void report_total_format(Sheet *sheet, const ReportTotal *total, char ret[static TEXT_MAX]);
 
 /* Computes the CPUs or CPU seconds allocated to the ranks, limited on each host to the CPUs of the host. */
 bool report_total_given(const ReportRun *run, bool is_seconds, ReportTotal *ret);

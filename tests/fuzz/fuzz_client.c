@@ -134,7 +134,7 @@ static void try_answer(const uint8_t *data, size_t size) {
 
         try_export(answer);
         report_results_format(answer, &results.items[0]);
-        report_write(&screen, answer, answer, &results);
+        report_write_job(&screen, answer, answer, &results);
         for (size_t i = 0; i < out.n; i++)
                 assert((unsigned char)out.text[i] >= 0x20 || out.text[i] == '\n');
 }

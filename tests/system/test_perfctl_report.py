@@ -190,7 +190,7 @@ class AllNodes(ReportTest):
         path = self.run_rank(0, 0)
         for node in self.nodes:
             node.stop()
-        self.assertIn("1 of 3 ranks", self.merge(path))
+        self.assertIn("missing   ranks 1-2 of 3\n", self.merge(path))
 
     def test_a_report_of_a_running_rank_is_replaced_by_a_later_one(self):
         group = self.group()
@@ -198,11 +198,11 @@ class AllNodes(ReportTest):
             self.assert_status(self.begin(client, "solve-17.0", group.start(), rank=0, ranks=1), "OK")
             self.nodes[0].wait_tick()
             early = self.report(self.nodes[0], "--json", "solve-17.0")
-            self.assertRegex(self.merge("-", stdin=early), "1 of 1 running")
+            self.assertRegex(self.merge("-", stdin=early), r"^Job solve-17.0  running\n")
             self.assert_status(client.end("solve-17.0", 3), "OK")
         late = self.report(self.nodes[0], "--json", "solve-17.0")
         result = self.nodes[0].perfctl("report", "--all-nodes", "-", stdin=late + early)
-        self.assertRegex(result.stdout, r"^Run solve-17.0  1 of 1 failed\n")
+        self.assertRegex(result.stdout, r"^Job solve-17.0  finished: exit 3\n")
         self.assertIn("each job counts once", result.stderr)
 
     def test_reports_of_two_runs_are_refused(self):
@@ -232,7 +232,7 @@ class AllNodes(ReportTest):
         result = self.nodes[0].perfctl("report", "--all-nodes", path)
         self.assertEqual(result.returncode, 1)
         self.assertEqual(result.stderr, f"perfctl: {path}:1: ignoring members that differ from those of perfd: rank, metrics[1].value\n")
-        self.assertIn("Run solve-17", result.stdout)
+        self.assertIn("Job solve-17.0 (solve)", result.stdout)
         report["phases"], report["advice"], report["note"], report["uid"], report["ranks"] = {}, [3], 7, -1, 1.5
         path.write_text(json.dumps(report))
         result = self.nodes[0].perfctl("report", "--all-nodes", "--json", path)

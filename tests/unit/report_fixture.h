@@ -70,7 +70,7 @@ static inline const Value *read_document(Fixture *f, const char *name) {
 /* Writes the report of a document in tests/data/reports. */
 static inline const char *report_of(Fixture *f, const Value *job, const ReportResults *results) {
         buffer_clear(&f->out);
-        report_write(&f->screen, job, NULL, results);
+        report_write_job(&f->screen, job, NULL, results);
         assert_int_equal(buffer_error(&f->out), 0);
         return f->out.text;
 }

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "client/api/api_query.h"
-#include "client/report/report_run.h"
+#include "client/report/report.h"
 #include "value/value_parse.h"
 
 typedef struct Fixture {
@@ -129,7 +129,7 @@ static inline void assert_says(const char *text, const char *words) {
 
 static inline const char *screen_of(Fixture *f, bool is_whole) {
         buffer_clear(&f->out);
-        report_run_write(&f->screen, &f->run, is_whole);
+        report_write(&f->screen, &f->run, NULL, is_whole);
         assert_int_equal(buffer_error(&f->out), 0);
         return f->out.text;
 }

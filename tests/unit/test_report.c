@@ -22,7 +22,7 @@ static const char *report(Fixture *f, const char *note, int status, int signal, 
 
         buffer_printf(&text, job_json, note, status, signal);
         buffer_clear(&f->out);
-        report_write(&f->screen, read_value(f, text.text), has_node ? read_value(f, node_json) : NULL, NULL);
+        report_write_job(&f->screen, read_value(f, text.text), has_node ? read_value(f, node_json) : NULL, NULL);
         assert_int_equal(buffer_error(&f->out), 0);
         return f->out.text;
 }
@@ -106,7 +106,7 @@ static void answers_with_missing_members_are_harmless(void **state) {
 
         for (size_t i = 0; i < N_ELEMENTS(answers); i++) {
                 buffer_clear(&f->out);
-                report_write(&f->screen, read_value(f, answers[i]), read_value(f, answers[i]), NULL);
+                report_write_job(&f->screen, read_value(f, answers[i]), read_value(f, answers[i]), NULL);
                 assert_int_equal(buffer_error(&f->out), 0);
         }
 }
@@ -183,7 +183,7 @@ static void an_answer_of_an_older_perfd_is_a_report(void **state) {
         Fixture *f = *state;
 
         buffer_clear(&f->out);
-        report_write(&f->screen, read_document(f, "older"), read_value(f, node_json), NULL);
+        report_write_job(&f->screen, read_document(f, "older"), read_value(f, node_json), NULL);
         assert_says(f->out.text, "n17, 64 CPUs, rank 3, process 4242, by alice");
         assert_says(f->out.text, "CPUs of the node during the job");
         assert_says(f->out.text, "~ from samples every 1 s");

@@ -79,7 +79,7 @@ static void waiting_is_that_of_the_rank_that_waited_most(void **state) {
 
         make_four(ranks);
         assert_int_equal(join(f, ranks, 4), 0);
-        assert_says(screen_of(f, true), "waited    I/O 30 % of the time in rank 3\n");
+        assert_says(screen_of(f, true), "waited    for I/O 30 % of the time in rank 3\n");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

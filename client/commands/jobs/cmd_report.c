@@ -7,9 +7,6 @@
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
 #include "client/report/report.h"
-#include "client/report/report_check.h"
-#include "client/report/report_job.h"
-#include "client/report/report_run.h"
 
 typedef struct ReportOptions {
         bool all_nodes, brief, json;
@@ -37,7 +34,7 @@ static int report_job(const CommandLine *line) {
 
         if (options->json)
                 return api_query_print_json(&query);
-        return report_job_print(&line->global, query.answer, options->brief, STDOUT_FILENO);
+        return report_print_job(&line->global, query.answer, options->brief, STDOUT_FILENO);
 }
 
 /* --- the reports of several nodes ----------------------------------------------------------------- */
@@ -64,7 +61,7 @@ static bool check_reports(const ReportRun *run, size_t first) {
                 scoped(buffer_deinit) Buffer names = {};
                 const RankReport *report = &run->reports[i];
 
-                if (report_check(report->job, &names) == 0)
+                if (report_run_check(report->job, &names) == 0)
                         continue;
                 message_print("%s:%u: ignoring members that differ from those of perfd: %s", report->file, report->line,
                               names.text ? names.text : "");
@@ -113,7 +110,7 @@ static int print_run(const CommandLine *line, const ReportRun *run) {
         }
 
         screen_init(&screen, &out, STDOUT_FILENO, line->global.no_color);
-        report_run_write(&screen, run, isatty(STDOUT_FILENO) != 1);
+        report_write(&screen, run, NULL, isatty(STDOUT_FILENO) != 1);
         return output_print(&out);
 }
 

@@ -9,13 +9,13 @@
 #include "client/api/api_query.h"
 #include "client/cli/command.h"
 #include "client/cli/message.h"
-#include "client/report/report_job.h"
+#include "client/report/report.h"
 
 void run_end_print_report(const GlobalOptions *global, const char *job) {
         scoped(api_query_deinit) ApiQuery query = {};
 
         if (api_query_open_job(&query, global, job, "") == EXIT_DONE)
-                (void)report_job_print(global, query.answer, false, STDERR_FILENO);
+                (void)report_print_job(global, query.answer, false, STDERR_FILENO);
 }
 
 void run_end_execute(const char *command) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/report/report_check.h"
+#include "client/report/report_run.h"
 
 #include <string.h>
 
@@ -126,7 +126,7 @@ static void check_list(ReportCheck *check, const Value *report, const char *key,
         }
 }
 
-size_t report_check(const Value *report, Buffer *ret) {
+size_t report_run_check(const Value *report, Buffer *ret) {
         ReportCheck check = { .names = ret };
 
         check_object(&check, report, "", of_report, N_ELEMENTS(of_report));
