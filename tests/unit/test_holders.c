@@ -209,12 +209,12 @@ static void ids_that_a_user_has_used_up_are_free_again(void **state) {
 
         open_with(f, 1 * MIB, 1 << 20, 1 << 20);
         assert_int_equal(use_up(f, 1000, "victims"), STORE_DONE);
-        for (int i = 0; i < 6000; i++) {
+        for (int i = 0; i < 3500; i++) {
                 (void)snprintf(id, sizeof(id), "%d", i);
                 assert_int_equal(use_up(f, 1001, id), STORE_DONE);
         }
-        assert_in_range(ask_place(&f->place, "SELECT count(*) FROM job WHERE uid = 1001"), 50, 5900);
-        assert_int_equal(use_up(f, 1002, "5999"), STORE_CONFLICT);
+        assert_in_range(ask_place(&f->place, "SELECT count(*) FROM job WHERE uid = 1001"), 50, 3400);
+        assert_int_equal(use_up(f, 1002, "3499"), STORE_CONFLICT);
         assert_int_equal(use_up(f, 1002, "0"), STORE_DONE);
         assert_int_equal(use_up(f, 1001, "victims"), STORE_CONFLICT);
         assert_held_as_stored(&f->place);
