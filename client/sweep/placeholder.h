@@ -12,7 +12,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "util/arena.h"
 #include "util/buffer.h"
 
 #define PLACEHOLDER_NAME_MAX 65 /* with NUL */
@@ -45,9 +44,3 @@ bool placeholder_name_is_valid(const char *name);
 int placeholder_fill(const char *word, Bindings *bindings, Buffer *out, PlaceholderError *ret_error);
 /* Appends a script for sh. 0, PLACEHOLDER_WRONG or a negative errno. */
 int placeholder_fill_script(const char *script, Bindings *bindings, Buffer *out, PlaceholderError *ret_error);
-
-/*
- * Splits a text into words as a shell does: at blanks that are not within '…' or "…". A backslash quotes the next character; within
- * "…", only a " or a backslash. Nothing is expanded. The words live in the arena. 0, PLACEHOLDER_WRONG or -ENOMEM.
- */
-int placeholder_split(const char *text, Arena *arena, const char *const **ret, size_t *ret_n, PlaceholderError *ret_error);

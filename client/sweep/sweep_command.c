@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "client/cli/text.h"
-#include "client/sweep/sweep_point.h"
 #include "client/sweep/sweep_tree.h"
 #include "client/wire/id.h"
 #include "util/array.h"
@@ -87,7 +86,7 @@ static void add_labels(SweepCommand *command, const SweepPlan *plan, const Sweep
 
         add_label(command, "sweep", plan->name);
         for (size_t i = 0; i < block->n; i++) {
-                const char *key = block->settings[i].key, *text = sweep_point_text(plan, point, i);
+                const char *key = block->settings[i].key, *text = sweep_plan_text(plan, point, i);
 
                 key += *key == '@';
                 if (n == JOB_LABELS_MAX || !fits_label(text) || is_taken(block, i, key)) {
@@ -144,17 +143,16 @@ static void add_script(SweepCommand *command, const char *script, Bindings *bind
         add(command, buffer_take(&filled));
 }
 
-int sweep_command_make(SweepCommand *ret, const SweepPlan *plan, const SweepPoint *point, size_t number, const char *node,
-                       const char *directory, const SweepRecorder *recorder) {
+int sweep_command_make(SweepCommand *ret, const SweepPlan *plan, const SweepPoint *point, size_t number, const char *directory,
+                       const SweepRecorder *recorder) {
         scoped(sweep_command_deinit) SweepCommand command = {};
-        Binding all[SWEEP_SETTINGS_MAX + 2];
+        Binding all[SWEEP_SETTINGS_MAX + 1];
         Bindings bindings;
         int r = recorder ? make_job(plan, number, command.job) : 0;
 
         if (r < 0)
                 return r;
-        sweep_point_bind(plan, point, node, directory, all, &bindings);
-        add_filled(&command, plan->launcher, plan->n_launcher, &bindings);
+        sweep_plan_bind(plan, point, directory, all, &bindings);
         if (recorder)
                 add_run(&command, plan, point, recorder);
         else if (plan->specification)

@@ -4,7 +4,7 @@
 /*
  * Sweep command: the argument vector of a point
  *
- * Consists of the launcher, `perfctl run` with the point's job and labels, and the command.
+ * Consists of `perfctl run` with the point's job and labels, and the command.
  */
 
 #include <stdbool.h>
@@ -29,9 +29,9 @@ typedef struct SweepRecorder {
         const char *socket, *spool; /* options of `perfctl run`; NULL: its defaults */
 } SweepRecorder;
 
-/* *ret must own nothing. number: of the point, from 1. node: NULL: none. recorder: NULL: the point is not a job. 0 or a negative errno. */
-int sweep_command_make(SweepCommand *ret, const SweepPlan *plan, const SweepPoint *point, size_t number, const char *node,
-                       const char *directory, const SweepRecorder *recorder);
+/* *ret must own nothing. number: of the point, from 1. recorder: NULL: the point is not a job. 0 or a negative errno. */
+int sweep_command_make(SweepCommand *ret, const SweepPlan *plan, const SweepPoint *point, size_t number, const char *directory,
+                       const SweepRecorder *recorder);
 
 /* Writes the command as typed into a shell. */
 void sweep_command_put(const SweepCommand *command, Buffer *out);

@@ -7,15 +7,13 @@
 #include <string.h>
 
 #include "client/run/spec.h"
-#include "client/sweep/sweep_point.h"
 #include "client/sweep/sweep_specification.h"
-#include "client/sweep/sweep_text.h"
 #include "util/nearest.h"
 #include "util/utf8.h"
 
 typedef struct PlanReader {
         const Value *file;
-        const SweepGiven *given;
+        const Value *specification; /* of the file that the file names */
         Arena *arena;
         SweepPlan *plan;
         SweepError *error;
@@ -28,6 +26,49 @@ void sweep_plan_deinit(SweepPlan *plan) {
 }
 
 #define refuse(reader, ...) (utf8_format((reader)->error->text, sizeof((reader)->error->text), __VA_ARGS__), SWEEP_WRONG)
+
+/* --- points ----------------------------------------------------------------------------------------- */
+
+/* Returns the index of the point's value of setting i. */
+static size_t point_choice(const SweepPlan *plan, const SweepPoint *point, size_t i) {
+        const SweepBlock *block = &plan->blocks[point->block];
+        size_t ordinal = point->ordinal;
+
+        assert(point->block < plan->n_blocks && i < block->n);
+        for (size_t k = block->n - 1; k > i; k--)
+                ordinal /= block->settings[k].n;
+        return ordinal % block->settings[i].n;
+}
+
+const char *sweep_plan_text(const SweepPlan *plan, const SweepPoint *point, size_t i) {
+        return plan->blocks[point->block].settings[i].texts[point_choice(plan, point, i)];
+}
+
+Value sweep_plan_settings(const SweepPlan *plan, const SweepPoint *point, Member all[static SWEEP_SETTINGS_MAX]) {
+        const SweepBlock *block = &plan->blocks[point->block];
+
+        for (size_t i = 0; i < block->n; i++)
+                all[i] = (Member){ block->settings[i].key, block->settings[i].values[point_choice(plan, point, i)] };
+        return (Value){ .type = VALUE_OBJECT, .members = all, .n_members = block->n };
+}
+
+void sweep_plan_put_point(const SweepPlan *plan, const SweepPoint *point, Buffer *out) {
+        const SweepBlock *block = &plan->blocks[point->block];
+
+        for (size_t i = 0; i < block->n; i++)
+                buffer_printf(out, "%s%s=%s", i > 0 ? " " : "", block->settings[i].key, sweep_plan_text(plan, point, i));
+}
+
+void sweep_plan_bind(const SweepPlan *plan, const SweepPoint *point, const char *directory, Binding all[static SWEEP_SETTINGS_MAX + 1],
+                      Bindings *ret) {
+        const SweepBlock *block = &plan->blocks[point->block];
+        size_t n = 0;
+
+        for (; n < block->n; n++)
+                all[n] = (Binding){ .name = block->settings[n].key, .text = sweep_plan_text(plan, point, n) };
+        all[n++] = (Binding){ .name = SWEEP_DIRECTORY, .text = directory };
+        *ret = (Bindings){ .all = all, .n = n };
+}
 
 /* --- settings ------------------------------------------------------------------------------------- */
 
@@ -86,9 +127,9 @@ static int take_setting(const PlanReader *reader, const char *where, const Membe
         if (!placeholder_name_is_valid(member->key))
                 return refuse(reader, "%s.%.80s: is not a valid name: use 1 to 64 characters of [A-Za-z0-9_.:-], "
                               "optionally after an @", where, member->key);
-        if (strcmp(member->key, SWEEP_DIRECTORY) == 0 || (strcmp(member->key, SWEEP_NODE) == 0 && reader->plan->n_nodes > 0))
-                return refuse(reader, "%s.%s: {%s} stands for %s: give the setting another name", where, member->key, member->key,
-                              strcmp(member->key, SWEEP_NODE) == 0 ? "the node" : "the directory of a point");
+        if (strcmp(member->key, SWEEP_DIRECTORY) == 0)
+                return refuse(reader, "%s.%s: {%s} stands for the directory of a point: give the setting another name", where, member->key,
+                              member->key);
         if (n == 0)
                 return refuse(reader, "%s.%s: is an empty list: give it a value, or remove it", where, member->key);
         if (n > SWEEP_POINTS_MAX)
@@ -221,7 +262,7 @@ static bool matches(const SweepPlan *plan, const SweepPoint *point, const SweepB
         for (size_t k = 0; k < some->n; k++) {
                 const SweepSetting *setting = find_setting(block, some->settings[k].key);
 
-                if (!setting || !has_text(&some->settings[k], sweep_point_text(plan, point, (size_t)(setting - block->settings))))
+                if (!setting || !has_text(&some->settings[k], sweep_plan_text(plan, point, (size_t)(setting - block->settings))))
                         return false;
         }
         return true;
@@ -271,7 +312,7 @@ static int check_unique(const PlanReader *reader, const SweepPoint *point) {
 
                 if (plan->blocks[b].n != plan->blocks[point->block].n || !matches(plan, point, &plan->blocks[b]))
                         continue;
-                sweep_point_put(plan, point, &text);
+                sweep_plan_put_point(plan, point, &text);
                 return refuse(reader, "extra: the point %.200s is given twice: remove it from extra", text.text);
         }
         return 0;
@@ -314,28 +355,28 @@ static int take_points(const PlanReader *reader) {
 
 /* --- the command ---------------------------------------------------------------------------------- */
 
-static int take_words(const PlanReader *reader, const char *key, const Value *list, const char *const **ret, size_t *ret_n) {
+static int take_words(const PlanReader *reader, const Value *list) {
         const char **words = arena_alloc(reader->arena, (list->n_items + 1) * sizeof(*words));
 
         if (!words)
                 return -ENOMEM;
         for (size_t i = 0; i < list->n_items; i++) {
                 if (list->items[i].type == VALUE_LIST || list->items[i].type == VALUE_OBJECT || list->items[i].type == VALUE_NULL)
-                        return refuse(reader, "%s[%zu]: is %s: expected a word; quote a word that begins with a brace: '{threads}'", key, i,
+                        return refuse(reader, "command[%zu]: is %s: expected a word; quote a word that begins with a brace: '{threads}'", i,
                                       value_type_text(&list->items[i]));
                 words[i] = text_of(reader, &list->items[i]);
                 if (!words[i])
                         return -ENOMEM;
         }
 
-        *ret = words;
-        *ret_n = list->n_items;
+        reader->plan->words = words;
+        reader->plan->n_words = list->n_items;
         return 0;
 }
 
 static int take_specification(const PlanReader *reader, const Value *specification) {
-        if (reader->given->specification)
-                specification = reader->given->specification;
+        if (reader->specification)
+                specification = reader->specification;
         if (specification->type != VALUE_OBJECT)
                 return refuse(reader, "specification: is %s: expected the path of a file, or a mapping", value_type_text(specification));
         if (value_get(reader->file, "command"))
@@ -358,68 +399,11 @@ static int take_command(const PlanReader *reader) {
                 return 0;
         }
         if (command && command->type == VALUE_LIST && command->n_items > 0)
-                return take_words(reader, "command", command, &reader->plan->words, &reader->plan->n_words);
+                return take_words(reader, command);
 
         return refuse(reader, "command: %s%s: give a list of words, such as [./bench, --threads, '{threads}'], or a script for sh",
                       command ? "is " : "missing", !command ? "" : command->type == VALUE_STRING || command->type == VALUE_LIST ?
                       "empty" : value_type_text(command));
-}
-
-static int split(const PlanReader *reader, const char *where, const char *text, const char *const **ret, size_t *ret_n) {
-        PlaceholderError error;
-        int r;
-
-        r = placeholder_split(text, reader->arena, ret, ret_n, &error);
-        return r == PLACEHOLDER_WRONG ? refuse(reader, "%s: %s", where, error.text) : r;
-}
-
-static int take_launcher(const PlanReader *reader, const char *launcher) {
-        const Value *value = value_get(reader->file, "launcher");
-        SweepPlan *plan = reader->plan;
-
-        if (launcher)
-                return split(reader, "--launcher", launcher, &plan->launcher, &plan->n_launcher);
-        if (!value || value->type == VALUE_NULL)
-                return 0;
-        if (value->type == VALUE_LIST)
-                return take_words(reader, "launcher", value, &plan->launcher, &plan->n_launcher);
-        if (value->type != VALUE_STRING)
-                return refuse(reader, "launcher: is %s: expected words, such as 'srun -N1 -w {node}'", value_type_text(value));
-        return split(reader, "launcher", value->string, &plan->launcher, &plan->n_launcher);
-}
-
-/* "a,b,c" */
-static int take_named_nodes(const PlanReader *reader, const char *nodes) {
-        SweepPlan *plan = reader->plan;
-        const char **all = arena_alloc(reader->arena, (strlen(nodes) + 1) * sizeof(*all));
-
-        if (!all)
-                return -ENOMEM;
-        for (const char *p = nodes;; p++) {
-                size_t n = strcspn(p, ",");
-
-                if (n == 0)
-                        return refuse(reader, "--nodes: empty name in '%.80s': separate names with single commas", nodes);
-                all[plan->n_nodes] = arena_strndup(reader->arena, p, n);
-                if (!all[plan->n_nodes++])
-                        return -ENOMEM;
-                p += n;
-                if (!*p)
-                        break;
-        }
-
-        plan->nodes = all;
-        return 0;
-}
-
-static int take_nodes(const PlanReader *reader, const char *nodes) {
-        const Value *list;
-        int r;
-
-        r = nodes ? take_named_nodes(reader, nodes) : get_list(reader, "nodes", SWEEP_NODES_MAX, &list);
-        if (r != 0 || nodes)
-                return r;
-        return take_words(reader, "nodes", list, &reader->plan->nodes, &reader->plan->n_nodes);
 }
 
 /* Checks the specification, and that each setting is one of its fields. */
@@ -435,7 +419,7 @@ static int check_fields(const PlanReader *reader) {
         if (r != 0)
                 return r == SPEC_WRONG ? refuse(reader, "specification: %s", error.text) : r;
         for (uint32_t b = 0; b < plan->n_blocks; b++) {
-                const Value settings = sweep_point_settings(plan, &(SweepPoint){ .block = b }, all);
+                const Value settings = sweep_plan_settings(plan, &(SweepPoint){ .block = b }, all);
                 scoped(buffer_deinit) Buffer out = {};
 
                 if (sweep_specification_write(plan->specification, &settings, &out, uses) < 0)
@@ -455,25 +439,19 @@ static int try_block(const PlanReader *reader, uint32_t b, Binding *all, Binding
         const SweepPlan *plan = reader->plan;
         scoped(buffer_deinit) Buffer out = {};
         PlaceholderError error;
-        const char *where = "launcher";
         int r = 0;
 
-        sweep_point_bind(plan, &(SweepPoint){ .block = b }, plan->n_nodes > 0 ? plan->nodes[0] : NULL, "", all, bindings);
-        for (size_t i = 0; i < plan->n_launcher && r == 0; i++)
-                r = placeholder_fill(plan->launcher[i], bindings, &out, &error);
-        if (r == 0) {
-                where = "command";
-                if (plan->script)
-                        r = placeholder_fill_script(plan->script, bindings, &out, &error);
-                for (size_t i = 0; i < plan->n_words && r == 0; i++)
-                        r = placeholder_fill(plan->words[i], bindings, &out, &error);
-        }
-        return r == PLACEHOLDER_WRONG ? refuse(reader, "%s: %s", where, error.text) : r;
+        sweep_plan_bind(plan, &(SweepPoint){ .block = b }, "", all, bindings);
+        if (plan->script)
+                r = placeholder_fill_script(plan->script, bindings, &out, &error);
+        for (size_t i = 0; i < plan->n_words && r == 0; i++)
+                r = placeholder_fill(plan->words[i], bindings, &out, &error);
+        return r == PLACEHOLDER_WRONG ? refuse(reader, "command: %s", error.text) : r;
 }
 
 /* Settings that begin with @ number repetitions, and need not be used. */
 static int check_templates(const PlanReader *reader) {
-        Binding all[SWEEP_SETTINGS_MAX + 2];
+        Binding all[SWEEP_SETTINGS_MAX + 1];
         Bindings bindings;
         int r = 0;
 
@@ -490,8 +468,7 @@ static int check_templates(const PlanReader *reader) {
 /* --- the file ------------------------------------------------------------------------------------- */
 
 static int check_keys(const PlanReader *reader) {
-        static const char *const keys[] = { "command", "specification", "script", "settings", "extra", "exclude", "name", "output",
-                                            "launcher", "nodes" };
+        static const char *const keys[] = { "command", "specification", "script", "settings", "extra", "exclude", "name", "output" };
 
         if (reader->file->type != VALUE_OBJECT)
                 return refuse(reader, "is %s: expected a mapping with 'command' and 'settings'", value_type_text(reader->file));
@@ -500,7 +477,7 @@ static int check_keys(const PlanReader *reader) {
 
                 if (!nearest_is_among(key, keys, N_ELEMENTS(keys)))
                         return refuse(reader, "%.80s: unknown key%s%s%s; expected command, specification, script, settings, "
-                                      "extra, exclude, name, output, launcher and nodes", key, nearest ? ": did you mean '" : "",
+                                      "extra, exclude, name and output", key, nearest ? ": did you mean '" : "",
                                       nearest ?: "", nearest ? "'?" : "");
         }
         return 0;
@@ -517,9 +494,9 @@ static int take_line(const PlanReader *reader, const char *key, size_t n_max, co
         return 0;
 }
 
-int sweep_plan_read(const Value *file, const SweepGiven *given, Arena *arena, SweepPlan *ret, SweepError *ret_error) {
+int sweep_plan_read(const Value *file, const Value *specification, Arena *arena, SweepPlan *ret, SweepError *ret_error) {
         scoped(sweep_plan_deinit) SweepPlan plan = {};
-        const PlanReader reader = { .file = file, .given = given, .arena = arena, .plan = &plan, .error = ret_error };
+        const PlanReader reader = { .file = file, .specification = specification, .arena = arena, .plan = &plan, .error = ret_error };
         int r;
 
         r = check_keys(&reader);
@@ -529,10 +506,6 @@ int sweep_plan_read(const Value *file, const SweepGiven *given, Arena *arena, Sw
                 r = take_line(&reader, "output", 4000, &plan.output);
         if (r == 0)
                 r = take_command(&reader);
-        if (r == 0)
-                r = take_launcher(&reader, given->launcher);
-        if (r == 0)
-                r = take_nodes(&reader, given->nodes);
         if (r == 0)
                 r = take_blocks(&reader);
         if (r == 0)

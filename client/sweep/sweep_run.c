@@ -7,24 +7,20 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "client/cli/command.h"
 #include "client/cli/message.h"
 #include "client/cli/screen.h"
 #include "client/cli/text.h"
 #include "client/run/child.h"
-#include "client/sweep/sweep_point.h"
 #include "client/sweep/sweep_specification.h"
 #include "util/clock.h"
 #include "util/file.h"
-
-typedef struct SweepSlot {
-        pid_t pid; /* of the point and its group; 0: free */
-        char *path; /* of the point's directory; owned */
-        size_t i_node;
-        uint64_t begin_ns;
-} SweepSlot;
 
 typedef struct SweepCounts {
         size_t n_recorded, n_done, n_failed; /* done: all points that succeeded, recorded ones included */
@@ -34,10 +30,10 @@ typedef struct SweepCounts {
 
 typedef struct Sweep {
         const SweepOrder *order;
-        SweepSlot *slots;
-        size_t n_slots, n_running;
-        size_t *n_on_node; /* points running on each node; without nodes, on the first */
-        size_t i_next_node, i_next_point;
+        size_t i_next_point;
+        pid_t pid;  /* of the running point and its group; 0: none */
+        char *path; /* of its directory; owned */
+        uint64_t begin_ns;
         SweepCounts counts;
         sigset_t signals;
         ChildSignals inherited;
@@ -46,17 +42,21 @@ typedef struct Sweep {
         bool is_stopping; /* no further point is started */
         bool is_broken;   /* a point could not be started or recorded */
         bool has_warned_of_labels;
-        SweepGuard guard;
+        pid_t guard_pid; /* 0: none */
+        pid_t *group;    /* of the running point, in memory shared with the guard; 0: none */
         Screen screen; /* standard error */
         Buffer line;
 } Sweep;
 
 static void sweep_deinit(Sweep *sweep) {
-        for (size_t i = 0; i < sweep->n_slots; i++)
-                free(sweep->slots[i].path);
-        sweep_guard_deinit(&sweep->guard);
-        free(sweep->slots);
-        free(sweep->n_on_node);
+        if (sweep->guard_pid > 0) {
+                (void)kill(sweep->guard_pid, SIGKILL);
+                while (waitpid(sweep->guard_pid, NULL, 0) < 0 && errno == EINTR)
+                        ;
+        }
+        if (sweep->group)
+                (void)munmap(sweep->group, sizeof(*sweep->group));
+        free(sweep->path);
         buffer_deinit(&sweep->line);
 }
 
@@ -68,38 +68,23 @@ bool sweep_run_is_recorded(const SweepOrder *order, size_t i) {
 
 /* --- progress ------------------------------------------------------------------------------------- */
 
-/* Estimates the remaining time from the average of finished points, less the elapsed time of running points. 0: unknown. */
-static uint64_t estimate_ns(const Sweep *sweep, size_t n_left, uint64_t now_ns) {
-        uint64_t each_ns = sweep->counts.n_timed > 0 ? sweep->counts.timed_ns / sweep->counts.n_timed : 0, behind_ns = 0;
-        size_t n_lanes = n_left < sweep->n_slots ? n_left : sweep->n_slots;
+/* Estimates the remaining time from the average of finished points, less the elapsed time of the running point. 0: unknown. */
+static uint64_t estimate_ns(const Sweep *sweep, size_t n_left, uint64_t for_ns) {
+        uint64_t each_ns = sweep->counts.n_timed > 0 ? sweep->counts.timed_ns / sweep->counts.n_timed : 0;
 
-        for (size_t i = 0; i < sweep->n_slots; i++) {
-                uint64_t for_ns = sweep->slots[i].pid > 0 ? now_ns - sweep->slots[i].begin_ns : 0;
-
-                behind_ns += for_ns < each_ns ? for_ns : each_ns;
-        }
-        return n_lanes > 0 ? (each_ns * n_left - behind_ns) / n_lanes : 0;
-}
-
-static uint64_t longest_ns(const Sweep *sweep, uint64_t now_ns) {
-        uint64_t begin_ns = now_ns;
-
-        for (size_t i = 0; i < sweep->n_slots; i++)
-                if (sweep->slots[i].pid > 0 && sweep->slots[i].begin_ns < begin_ns)
-                        begin_ns = sweep->slots[i].begin_ns;
-        return now_ns - begin_ns;
+        return each_ns * n_left - (for_ns < each_ns ? for_ns : each_ns);
 }
 
 static void put_progress(const Sweep *sweep, Buffer *out) {
         size_t n_points = sweep->order->plan->n_points, n_left = n_points - sweep->counts.n_done - sweep->counts.n_failed;
-        uint64_t now_ns = clock_boottime_ns(), left_ns = estimate_ns(sweep, n_left, now_ns), for_ns = longest_ns(sweep, now_ns);
+        uint64_t for_ns = sweep->pid > 0 ? clock_boottime_ns() - sweep->begin_ns : 0, left_ns;
         char text[TEXT_MAX];
 
         buffer_printf(out, "%zu of %zu points: %zu done, %zu failed, %zu left", sweep->counts.n_done + sweep->counts.n_failed, n_points,
-                      sweep->counts.n_done,
-                      sweep->counts.n_failed, n_left);
+                      sweep->counts.n_done, sweep->counts.n_failed, n_left);
         if (n_left == 0 || sweep->is_stopping)
                 return;
+        left_ns = estimate_ns(sweep, n_left, for_ns);
         text_duration(left_ns > 0 ? left_ns : for_ns, text);
         if (left_ns > 0)
                 buffer_printf(out, ", about %s", text);
@@ -129,15 +114,15 @@ static void show_progress(Sweep *sweep) {
         (void)file_write_all(STDERR_FILENO, sweep->line.text, sweep->line.n);
 }
 
-static void tell_end(Sweep *sweep, const SweepSlot *slot, int status) {
-        const char *name = strrchr(slot->path, '/') + 1;
+static void tell_end(Sweep *sweep, int status) {
+        const char *name = strrchr(sweep->path, '/') + 1;
         scoped(buffer_deinit) Buffer line = {};
         char took[TEXT_MAX];
 
         if (status == 0 && sweep->screen.can_move)
                 return; /* the progress line shows the same */
 
-        text_duration(clock_boottime_ns() - slot->begin_ns, took);
+        text_duration(clock_boottime_ns() - sweep->begin_ns, took);
         if (status == 0)
                 buffer_printf(&line, "%s: done in %s", name, took);
         else
@@ -159,17 +144,65 @@ static const int end_signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
 static void pass_on(Sweep *sweep, int signal) {
         int passed = sweep->n_told == 0 ? signal : sweep->n_told == 1 ? SIGTERM : SIGKILL;
 
-        if (sweep->n_told == 0 && sweep->n_running > 0) {
+        if (sweep->n_told == 0) {
                 hide_progress(sweep);
-                message_print("interrupted: terminating %zu running %s, to be repeated by the next start", sweep->n_running,
-                              sweep->n_running == 1 ? "point" : "points");
+                message_print("interrupted: terminating the running point, to be repeated by the next start");
         }
         sweep->n_told++;
         sweep->signal = sweep->signal ?: signal;
         sweep->is_stopping = true;
-        for (size_t i = 0; i < sweep->n_slots; i++)
-                if (sweep->slots[i].pid > 0)
-                        (void)kill(-sweep->slots[i].pid, passed);
+        (void)kill(-sweep->pid, passed);
+}
+
+/* --- the guard ------------------------------------------------------------------------------------ */
+
+#define GUARD_PATIENCE_NS (5 * NS_PER_S)
+#define GUARD_LOOK_NS (20 * NS_PER_MS)
+
+static void end_group(pid_t group) {
+        const struct timespec look = { .tv_nsec = (long)GUARD_LOOK_NS };
+        uint64_t begin_ns = clock_boottime_ns();
+
+        (void)kill(-group, SIGTERM);
+        (void)kill(-group, SIGCONT); /* a stopped process does not end otherwise */
+        while (kill(-group, 0) == 0 && clock_boottime_ns() - begin_ns < GUARD_PATIENCE_NS)
+                (void)nanosleep(&look, NULL);
+        (void)kill(-group, SIGKILL);
+}
+
+/* Runs in the guard's process. The kernel sends SIGUSR1 when the sweep has ended. The directory stays locked until the guard ends. */
+__attribute__((noreturn))
+static void guard(const pid_t *group, int directory_fd, pid_t sweep) {
+        sigset_t all, end;
+        int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+        (void)setsid();
+        (void)prctl(PR_SET_NAME, "perfctl-guard");
+        sigfillset(&all);
+        (void)sigprocmask(SIG_SETMASK, &all, NULL);
+        for (int i = 0; i < 3; i++)
+                (void)dup2(null, i);
+        file_close_others(directory_fd, directory_fd);
+
+        sigemptyset(&end);
+        sigaddset(&end, SIGUSR1);
+        if (prctl(PR_SET_PDEATHSIG, SIGUSR1) == 0 && getppid() == sweep)
+                (void)sigwaitinfo(&end, NULL);
+        if (*group > 0)
+                end_group(*group);
+        _exit(0);
+}
+
+static int start_guard(Sweep *sweep) {
+        pid_t *group = mmap(NULL, sizeof(*group), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), parent = getpid();
+
+        if (group == MAP_FAILED)
+                return -errno;
+        sweep->group = group;
+        sweep->guard_pid = fork();
+        if (sweep->guard_pid == 0)
+                guard(group, sweep->order->tree->fd, parent);
+        return sweep->guard_pid > 0 ? 0 : -errno;
 }
 
 /* --- begin ---------------------------------------------------------------------------------------- */
@@ -183,13 +216,13 @@ static void redirect(const char *directory, const char *name, int to) {
                 _exit(125);
 }
 
-/* Runs in the point's process until exec. The guard ends its group even if the sweep is killed, so that no point runs twice. */
+/* Runs in the point's process until exec. The guard reads the group after the sweep has ended: one of the two sees the other. */
 __attribute__((noreturn))
 static void become(const Sweep *sweep, const char *directory, const SweepCommand *command, pid_t parent) {
         int null = open("/dev/null", O_RDONLY | O_CLOEXEC), error;
 
         (void)setpgid(0, 0);
-        sweep_guard_tell(&sweep->guard, getpid());
+        *sweep->group = getpid();
         if (getppid() != parent)
                 _exit(125);
         if (null >= 0)
@@ -203,24 +236,6 @@ static void become(const Sweep *sweep, const char *directory, const SweepCommand
         error = errno;
         child_print_exec_error(command->words[0], error);
         _exit(error == ENOENT ? 127 : 126);
-}
-
-/* Returns the node with the fewest running points; equal nodes take turns. */
-static const char *take_node(Sweep *sweep, SweepSlot *slot) {
-        const SweepPlan *plan = sweep->order->plan;
-
-        if (plan->n_nodes == 0)
-                return NULL;
-        assert(sweep->i_next_node < plan->n_nodes);
-        slot->i_node = sweep->i_next_node;
-        for (size_t k = 1; k < plan->n_nodes; k++) {
-                size_t i = (sweep->i_next_node + k) % plan->n_nodes;
-
-                if (sweep->n_on_node[i] < sweep->n_on_node[slot->i_node])
-                        slot->i_node = i;
-        }
-        sweep->i_next_node = (slot->i_node + 1) % plan->n_nodes;
-        return plan->nodes[slot->i_node];
 }
 
 static int write_job(const char *directory, const char *job) {
@@ -238,7 +253,7 @@ static int write_specification(const SweepPlan *plan, const SweepPoint *point, c
 
         if (!plan->specification)
                 return 0;
-        settings = sweep_point_settings(plan, point, all);
+        settings = sweep_plan_settings(plan, point, all);
         if (sweep_specification_write(plan->specification, &settings, &text, uses) < 0)
                 return -ENOMEM;
         return sweep_tree_write(directory, SWEEP_FILE_SPECIFICATION, text.text, false);
@@ -253,18 +268,17 @@ static void warn_of_labels(Sweep *sweep, const SweepCommand *command) {
             SWEEP_FILE_SETTINGS " has all settings", command->left_out, JOB_LABELS_MAX, JOB_TEXT_MAX - 1);
 }
 
-static int begin_point(Sweep *sweep, SweepSlot *slot, size_t i) {
+static int begin_point(Sweep *sweep, size_t i) {
         const SweepOrder *order = sweep->order;
         scoped(sweep_command_deinit) SweepCommand command = {};
         scoped(freep) char *path = NULL;
         pid_t parent = getpid();
         int r;
 
-        assert(slot->pid == 0 && !slot->path && i < order->plan->n_points);
+        assert(sweep->pid == 0 && !sweep->path && i < order->plan->n_points);
         r = sweep_tree_begin(order->tree, order->plan, &order->plan->points[i], i + 1, order->records[i], &path);
         if (r == 0)
-                r = sweep_command_make(&command, order->plan, &order->plan->points[i], i + 1, take_node(sweep, slot), path,
-                                       order->recorder);
+                r = sweep_command_make(&command, order->plan, &order->plan->points[i], i + 1, path, order->recorder);
         if (r == 0)
                 r = write_specification(order->plan, &order->plan->points[i], path);
         if (r == 0)
@@ -273,83 +287,62 @@ static int begin_point(Sweep *sweep, SweepSlot *slot, size_t i) {
                 return r;
         warn_of_labels(sweep, &command);
 
-        slot->pid = fork();
-        if (slot->pid < 0) {
-                slot->pid = 0;
+        sweep->pid = fork();
+        if (sweep->pid < 0) {
+                sweep->pid = 0;
                 return -errno;
         }
-        if (slot->pid == 0)
+        if (sweep->pid == 0)
                 become(sweep, path, &command, parent);
 
-        (void)setpgid(slot->pid, slot->pid); /* parent and child both call this, since either may run first */
-        slot->begin_ns = clock_boottime_ns();
-        slot->path = TAKE(path);
-        sweep->n_running++;
-        sweep->n_on_node[slot->i_node]++;
+        (void)setpgid(sweep->pid, sweep->pid); /* parent and child both call this, since either may run first */
+        sweep->begin_ns = clock_boottime_ns();
+        sweep->path = TAKE(path);
         return 0;
 }
 
 /* --- end ------------------------------------------------------------------------------------------ */
 
-static void end_point(Sweep *sweep, SweepSlot *slot, int wait_status) {
-        int status = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status), r;
+static void record_end(Sweep *sweep, int status) {
+        int r;
 
-        assert(slot->pid > 0 && slot->path && sweep->n_running > 0);
-        assert(sweep->n_on_node[slot->i_node] > 0);
-        sweep_guard_tell(&sweep->guard, -slot->pid);
-        slot->pid = 0;
-        sweep->n_running--;
-        sweep->n_on_node[slot->i_node]--;
-        if (sweep->n_told > 0)
-                return;
-
-        r = sweep_tree_end(slot->path, status);
+        r = sweep_tree_end(sweep->path, status);
         if (r < 0) {
                 hide_progress(sweep);
-                message_print("cannot write %s/" SWEEP_FILE_EXIT_CODE ": %s; no further point is started", slot->path, strerrordesc_np(-r));
+                message_print("cannot write %s/" SWEEP_FILE_EXIT_CODE ": %s; no further point is started", sweep->path,
+                              strerrordesc_np(-r));
                 sweep->is_stopping = sweep->is_broken = true;
                 return;
         }
 
         sweep->counts.n_timed++;
-        sweep->counts.timed_ns += clock_boottime_ns() - slot->begin_ns;
+        sweep->counts.timed_ns += clock_boottime_ns() - sweep->begin_ns;
         sweep->counts.n_done += status == 0;
         sweep->counts.n_failed += status != 0;
-        if (status != 0 && !sweep->order->keeps_going)
+        if (status != 0 && sweep->order->stops_on_failure)
                 sweep->is_stopping = true;
-        tell_end(sweep, slot, status);
+        tell_end(sweep, status);
 }
 
+/* An interrupted point is not recorded. */
 static void reap(Sweep *sweep) {
-        for (size_t i = 0; i < sweep->n_slots; i++) {
-                SweepSlot *slot = &sweep->slots[i];
-                int status;
+        int status;
 
-                if (slot->pid <= 0 || waitpid(slot->pid, &status, WNOHANG) <= 0)
-                        continue;
-                end_point(sweep, slot, status);
-                free(slot->path);
-                slot->path = NULL;
-        }
+        if (waitpid(sweep->pid, &status, WNOHANG) <= 0)
+                return;
+        sweep->pid = *sweep->group = 0;
+        if (sweep->n_told == 0)
+                record_end(sweep, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+        free(sweep->path);
+        sweep->path = NULL;
 }
 
 /* --- the loop ------------------------------------------------------------------------------------- */
 
-static int fill_slots(Sweep *sweep) {
-        for (size_t k = 0; k < sweep->n_slots && !sweep->is_stopping; k++) {
-                int r;
-
-                if (sweep->slots[k].pid > 0)
-                        continue;
-                while (sweep->i_next_point < sweep->order->plan->n_points && sweep_run_is_recorded(sweep->order, sweep->i_next_point))
-                        sweep->i_next_point++;
-                if (sweep->i_next_point == sweep->order->plan->n_points)
-                        return 0;
-                r = begin_point(sweep, &sweep->slots[k], sweep->i_next_point++);
-                if (r < 0)
-                        return r;
-        }
-        return 0;
+static int begin_next(Sweep *sweep) {
+        while (sweep->i_next_point < sweep->order->plan->n_points && sweep_run_is_recorded(sweep->order, sweep->i_next_point))
+                sweep->i_next_point++;
+        return sweep->i_next_point < sweep->order->plan->n_points ? begin_point(sweep, sweep->i_next_point++) : 0;
 }
 
 /* Waits at most a second on a terminal, since the progress shows times. */
@@ -360,22 +353,21 @@ static int wait_for_signal(const Sweep *sweep) {
 
 static void work(Sweep *sweep) {
         for (;;) {
-                int r = fill_slots(sweep), signal;
+                int r = sweep->pid == 0 && !sweep->is_stopping ? begin_next(sweep) : 0, signal;
 
                 if (r < 0) {
                         hide_progress(sweep);
                         message_print("cannot start point %zu in %s: %s; no further point is started", sweep->i_next_point,
-                                      sweep->order->tree->path,
-                            strerrordesc_np(-r));
+                                      sweep->order->tree->path, strerrordesc_np(-r));
                         sweep->is_stopping = sweep->is_broken = true;
                 }
                 show_progress(sweep);
-                if (sweep->n_running == 0)
+                if (sweep->pid == 0)
                         return;
 
                 signal = wait_for_signal(sweep);
-                reap(sweep); /* before signals are passed on, so that points that have already ended are recorded */
-                if (signal > 0 && signal != SIGCHLD)
+                reap(sweep); /* before a signal is passed on, so that a point that has already ended is recorded */
+                if (signal > 0 && signal != SIGCHLD && sweep->pid > 0)
                         pass_on(sweep, signal);
         }
 }
@@ -390,22 +382,15 @@ static void count_recorded(Sweep *sweep) {
 }
 
 static int prepare(Sweep *sweep) {
-        const SweepOrder *order = sweep->order;
         int r;
 
-        sweep->slots = calloc(order->n_jobs, sizeof(*sweep->slots));
-        sweep->n_on_node = calloc(order->plan->n_nodes + 1, sizeof(*sweep->n_on_node));
-        if (!sweep->slots || !sweep->n_on_node)
-                return -ENOMEM;
-        sweep->n_slots = order->n_jobs;
-
         count_recorded(sweep);
-        r = sweep_guard_start(&sweep->guard, order->tree->fd);
-        return r == 0 ? child_signals_take(end_signals, N_ELEMENTS(end_signals), &sweep->signals, &sweep->inherited) : r;
+        r = child_signals_take(end_signals, N_ELEMENTS(end_signals), &sweep->signals, &sweep->inherited);
+        return r == 0 ? start_guard(sweep) : r;
 }
 
 int sweep_run(const SweepOrder *order) {
-        scoped(sweep_deinit) Sweep sweep = { .order = order, .guard = SWEEP_GUARD_NONE };
+        scoped(sweep_deinit) Sweep sweep = { .order = order };
         scoped(buffer_deinit) Buffer progress = {};
         int r;
 
@@ -417,8 +402,7 @@ int sweep_run(const SweepOrder *order) {
         }
         if (sweep.counts.n_recorded > 0)
                 message_print("%zu of %zu points are already recorded in %s%s", sweep.counts.n_recorded, order->plan->n_points,
-                              order->tree->path,
-                    sweep.counts.n_failed > 0 ? "; use --retry-failed to run failed points again" : "");
+                              order->tree->path, sweep.counts.n_failed > 0 ? "; use --retry-failed to run failed points again" : "");
 
         work(&sweep);
         put_progress(&sweep, &progress);

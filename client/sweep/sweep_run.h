@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Sweep run: runs the points of a plan, one after the other or several at once
+ * Sweep run: runs the points of a plan, one after the other
  *
  * Each point is a process group of its own: a signal for the sweep reaches a point when the sweep passes the signal on, and then
  * reaches all processes of the point.
@@ -12,7 +12,6 @@
 #include <stddef.h>
 
 #include "client/sweep/sweep_command.h"
-#include "client/sweep/sweep_guard.h"
 #include "client/sweep/sweep_plan.h"
 #include "client/sweep/sweep_tree.h"
 
@@ -23,8 +22,7 @@ typedef struct SweepOrder {
         const SweepRecord *const *records; /* of each point; NULL without a record */
         const SweepRecorder *recorder; /* NULL: points are not recorded as jobs */
         bool no_color;
-        size_t n_jobs;       /* at once */
-        bool keeps_going;    /* after a point that failed */
+        bool stops_on_failure;
         bool retries_failed; /* of those recorded */
 } SweepOrder;
 

@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 
 #include "client/cli/message.h"
-#include "client/sweep/sweep_point.h"
 #include "client/sweep/sweep_text.h"
 #include "text/yaml.h"
 #include "util/array.h"
@@ -187,7 +186,7 @@ int sweep_tree_match(const SweepTree *tree, const SweepPlan *plan, const SweepRe
         Member all[SWEEP_SETTINGS_MAX];
 
         for (size_t i = 0; records && tree->n_records > 0 && i < plan->n_points; i++) {
-                const Value settings = sweep_point_settings(plan, &plan->points[i], all);
+                const Value settings = sweep_plan_settings(plan, &plan->points[i], all);
 
                 buffer_clear(&identity);
                 if (sweep_text_identify(&settings, &identity) < 0)
@@ -229,7 +228,7 @@ void sweep_tree_put_directory(Buffer *out, const SweepPlan *plan, const SweepPoi
                 put_safe(out, block->settings[i].key, n_max);
                 if (out->n < n_max)
                         buffer_putc(out, '=');
-                put_safe(out, sweep_point_text(plan, point, i), n_max);
+                put_safe(out, sweep_plan_text(plan, point, i), n_max);
         }
 }
 
@@ -281,7 +280,7 @@ int sweep_tree_begin(const SweepTree *tree, const SweepPlan *plan, const SweepPo
                      char **ret_path) {
         scoped(buffer_deinit) Buffer path = {}, file = {}, text = {};
         Member all[SWEEP_SETTINGS_MAX];
-        const Value settings = sweep_point_settings(plan, point, all);
+        const Value settings = sweep_plan_settings(plan, point, all);
         int r = 0;
 
         buffer_printf(&path, "%s/", tree->path);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/sweep/sweep_point.h"
+#include "client/sweep/sweep_plan.h"
 #include "client/sweep/sweep_tree.h"
 #include "text/yaml.h"
 #include "util/scoped.h"
@@ -38,7 +38,7 @@ static void check_settings(const SweepPlan *plan, const SweepPoint *point) {
         const Value *value;
         Member all[SWEEP_SETTINGS_MAX];
         YamlError error;
-        const Value of_point = sweep_point_settings(plan, point, all);
+        const Value of_point = sweep_plan_settings(plan, point, all);
 
         for (size_t i = 0; i < of_point.n_members; i++)
                 sweep_text_put_yaml(&settings, of_point.members[i].key, &of_point.members[i].value);
@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (yaml_read((const char *)data, size, &arena, &file, &error) != 0)
                 return 0;
 
-        r = sweep_plan_read(file, &(SweepGiven){}, &arena, &plan, &sweep_error);
+        r = sweep_plan_read(file, NULL, &arena, &plan, &sweep_error);
         assert(r == 0 || r == SWEEP_WRONG);
         if (r != 0) {
                 assert(sweep_error.text[0] && utf8_is_valid(sweep_error.text, strlen(sweep_error.text)));

@@ -76,7 +76,8 @@ class SweepTestCase(TestCase):
 
 class Points(SweepTestCase):
     def test_each_point_has_settings_output_and_exit_code(self):
-        self.write(command="echo {a}-{b}; echo to stderr >&2; exit {b}", settings={"a": ["x", "y"], "b": [0, 3]})
+        self.write(command="echo {a}-{b}; test {directory} = $PERFD_SWEEP_DIRECTORY || exit 9; echo to stderr >&2; exit {b}",
+                   settings={"a": ["x", "y"], "b": [0, 3]})
         said = self.sweep(status=1)
         self.assertEqual(self.points(), ["001__a=x__b=0", "002__a=x__b=3", "003__a=y__b=0", "004__a=y__b=3"])
         self.assertEqual(self.read("002__a=x__b=3"), "x-3\n")
@@ -146,15 +147,15 @@ class Points(SweepTestCase):
     def test_a_dry_run_says_which_points_are_recorded_and_fits_a_terminal(self):
         settings = {"size": [1, 20], "dataset": ["criteo-of-a-week-in-a-rather-long-spelling", "higgs"],
                     "solver": ["gradient-boosting-hist", "x"]}
-        self.write(command=["true"], settings=settings, nodes=["node-of-the-cluster-1", "n2"])
+        self.write(command=["true"], settings=settings)
         self.sweep("--no-perfd")
-        self.write(command=["true"], settings={**settings, "size": [1, 20, 300]}, nodes=["node-of-the-cluster-1", "n2"])
+        self.write(command=["true"], settings={**settings, "size": [1, 20, 300]})
         lines = self.lines_on_terminal(80, "--dry-run")
         self.assertLessEqual(max(map(len, lines)), 80)
         self.assertEqual(lines[-1], "12 points: 8 recorded, 4 to run")
         table = lines[lines.index("") + 1:-2]
-        self.assertRegex(table[0], "^POINT  size  dataset +solver +NODE +STATE$")
-        self.assertEqual([line.split()[:2] + [line.split("  ")[-1]] for line in table[1:] if "higgs" in line and " x " in line],
+        self.assertRegex(table[0], "^POINT  size  dataset +solver +STATE$")
+        self.assertEqual([line.split()[:2] + [line.split("  ")[-1].strip()] for line in table[1:] if "higgs" in line and " x " in line],
                          [["004", "1", "recorded"], ["008", "20", "recorded"], ["012", "300", "to run"]])
 
     def test_a_dry_run_of_points_with_different_settings(self):
@@ -175,7 +176,7 @@ class Points(SweepTestCase):
 
     def test_a_sweep_can_stop_at_the_first_failure(self):
         self.write(command="exit {a}", settings={"a": [0, 5, 6]})
-        said = self.sweep("--keep-going", "no", "--no-perfd", status=1)
+        said = self.sweep("--stop-on-failure", "--no-perfd", status=1)
         self.assertEqual(self.points(), ["001__a=0", "002__a=5"])
         self.assertIn("2 of 3 points: 1 done, 1 failed, 1 left in ", said)
 
@@ -207,14 +208,7 @@ class Points(SweepTestCase):
         self.assertEqual(read, [{"s": s, "n": n, "yes": y} for s in HOSTILE for n in settings["n"] for y in settings["yes"]])
 
 
-class Several(SweepTestCase):
-    def test_two_points_run_at_once(self):
-        # Each point waits for the start of the other.
-        os.mkfifo(self.directory / "fifo")
-        self.write(command="case {a} in 1) echo x > fifo;; 2) read x < fifo;; esac", settings={"a": [1, 2]})
-        self.sweep("--jobs", "2", "--no-perfd")
-        self.assertEqual([self.read(point, "exit_code") for point in self.points()], ["0\n", "0\n"])
-
+class Terminal(SweepTestCase):
     def watch(self, columns, until, *options):
         """Returns the output on a terminal with this width, up to the given bytes and after them."""
         self.write(command="read x < fifo; : {a}", settings={"a": [1]})
@@ -244,20 +238,6 @@ class Several(SweepTestCase):
         self.assertNotIn(b"\n", seen)
         self.assertTrue(rest.endswith(f"1 of 1 points: 1 done, 0 failed, 0 left in {self.out}\r\n".encode()), rest)
 
-    def test_a_launcher_gets_nodes_in_turn(self):
-        self.write(command="echo $NODE in $PERFD_SWEEP_DIRECTORY {directory} {a}", settings={"a": [1, 2, 3, 4]},
-                   launcher="env 'NODE={node}'", nodes=["n1"])
-        self.sweep("--nodelist", "n 1,n2", "--jobs", "1")
-        self.assertEqual([self.read(point) for point in self.points()],
-                         [f"{node} in {self.out}/{point} {self.out}/{point} {a}\n"
-                          for a, (node, point) in enumerate(zip(["n 1", "n2"] * 2, self.points()), 1)])
-
-    def test_points_are_distributed_evenly_over_nodes(self):
-        self.write(command="echo {node}; case {a} in 1) read x < fifo;; 4) echo x > fifo;; esac", settings={"a": [1, 2, 3, 4]})
-        os.mkfifo(self.directory / "fifo")
-        self.sweep("--nodelist", "n1,n2", "--no-perfd")
-        self.assertEqual([self.read(point) for point in self.points()], ["n1\n", "n2\n", "n2\n", "n2\n"])
-
 
 class Interrupted(SweepTestCase):
     def interrupt(self, *options, command="echo began > began-{a}; exec sleep 1000", number=signal.SIGINT):
@@ -279,9 +259,9 @@ class Interrupted(SweepTestCase):
                 for path in self.directory.glob("began-*"):
                     path.unlink()
                 (self.directory / "go").unlink(missing_ok=True)
-                options = (*options, "--output-dir", self.out)
+                options = (*options, "--output", self.out)
                 said = self.interrupt(*options)
-                self.assertIn("terminating 1 running point", said)
+                self.assertIn("terminating the running point", said)
                 self.assertIn("1 of 3 points: 1 done, 0 failed, 2 left", said)
                 self.assertEqual(self.points(), ["001__a=1", "002__a=2"])
                 self.assertEqual([self.read(point, "exit_code") for point in self.points()], ["0\n", None])
@@ -302,7 +282,7 @@ class Interrupted(SweepTestCase):
         process = self.start("--no-perfd")
         wait_for((self.directory / "began").exists, "the point to begin")
         process.send_signal(signal.SIGINT)
-        self.assertIn("terminating 1 running point", process.stderr.readline())
+        self.assertIn("terminating the running point", process.stderr.readline())
         process.send_signal(signal.SIGINT)
         wait_for((self.directory / "asked").exists, "the point to be asked")
         process.send_signal(signal.SIGINT)

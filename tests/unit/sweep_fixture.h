@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "client/sweep/sweep_plan.h"
-#include "client/sweep/sweep_text.h"
 #include "text/yaml.h"
 
 typedef struct Planned {
@@ -20,11 +19,11 @@ static inline void planned_deinit(Planned *planned) {
         arena_deinit(&planned->arena);
 }
 
-static inline int planned_read(Planned *ret, const char *text, const char *launcher, const char *nodes) {
+static inline int planned_read(Planned *ret, const char *text) {
         const Value *file;
         YamlError error;
 
-        assert_int_equal(arena_init(&ret->arena, yaml_arena_size(strlen(text)) + sweep_plan_arena_size(strlen(text) + 4096)), 0);
+        assert_int_equal(arena_init(&ret->arena, yaml_arena_size(strlen(text)) + sweep_plan_arena_size(strlen(text))), 0);
         assert_int_equal(yaml_read(text, strlen(text), &ret->arena, &file, &error), 0);
-        return sweep_plan_read(file, &(SweepGiven){ launcher, nodes, NULL }, &ret->arena, &ret->plan, &ret->error);
+        return sweep_plan_read(file, NULL, &ret->arena, &ret->plan, &ret->error);
 }

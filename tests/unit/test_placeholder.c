@@ -120,40 +120,6 @@ static void every_value_is_quoted_for_a_shell(void **state) {
         assert_string_equal(got, HOSTILE);
 }
 
-static void assert_split(const char *text, size_t n, const char *const *words) {
-        scoped(arena_deinit) Arena arena = {};
-        const char *const *got;
-        PlaceholderError error;
-        size_t n_got;
-
-        assert_int_equal(arena_init(&arena, 4096), 0);
-        assert_int_equal(placeholder_split(text, &arena, &got, &n_got, &error), 0);
-        assert_int_equal(n_got, n);
-        for (size_t i = 0; i < n; i++)
-                assert_string_equal(got[i], words[i]);
-}
-
-static void words_are_those_of_a_shell(void **state) {
-        (void)state;
-        assert_split("", 0, NULL);
-        assert_split(" \t\n", 0, NULL);
-        assert_split("srun  -N1 -w {node}\n", 4, (const char *const[]){ "srun", "-N1", "-w", "{node}" });
-        assert_split("a'b c'\"d e\"f '' \"\"", 3, (const char *const[]){ "ab cd ef", "", "" });
-        assert_split("a\\ b \"\\\"\\\\\\n$x\" '\\' \\", 4, (const char *const[]){ "a b", "\"\\\\n$x", "\\", "\\" });
-}
-
-static void an_open_quote_is_refused(void **state) {
-        scoped(arena_deinit) Arena arena = {};
-        const char *const *got;
-        PlaceholderError error;
-        size_t n;
-
-        (void)state;
-        assert_int_equal(arena_init(&arena, 4096), 0);
-        assert_int_equal(placeholder_split("env 'A=1", &arena, &got, &n, &error), PLACEHOLDER_WRONG);
-        assert_string_equal(error.text, "the quote ' is not closed: close it, or put a backslash before it");
-}
-
 static void names_are_short_words(void **state) {
         char name[TEXT_OF_65 + 1];
 
@@ -176,8 +142,6 @@ int main(void) {
                 cmocka_unit_test(a_script_gets_variables),
                 cmocka_unit_test(single_quotes_have_no_values_in_them),
                 cmocka_unit_test(every_value_is_quoted_for_a_shell),
-                cmocka_unit_test(words_are_those_of_a_shell),
-                cmocka_unit_test(an_open_quote_is_refused),
                 cmocka_unit_test(names_are_short_words),
         };
 

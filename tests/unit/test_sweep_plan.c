@@ -10,7 +10,6 @@
 
 #include <stdio.h>
 
-#include "client/sweep/sweep_point.h"
 #include "sweep_fixture.h"
 #include "util/utf8.h"
 
@@ -19,12 +18,12 @@
 static void assert_points(const char *text, const char *points) {
         scoped(planned_deinit) Planned planned = {};
         scoped(buffer_deinit) Buffer out = {};
-        int r = planned_read(&planned, text, NULL, NULL);
+        int r = planned_read(&planned, text);
 
         if (r != 0)
                 fail_msg("%s", planned.error.text);
         for (size_t i = 0; i < planned.plan.n_points; i++) {
-                sweep_point_put(&planned.plan, &planned.plan.points[i], &out);
+                sweep_plan_put_point(&planned.plan, &planned.plan.points[i], &out);
                 buffer_putc(&out, '|');
         }
         assert_string_equal(out.text, points);
@@ -60,7 +59,7 @@ static void exclude_removes_points_that_match_completely(void **state) {
 static void assert_wrong(const char *text, const char *complaint) {
         scoped(planned_deinit) Planned planned = {};
 
-        assert_int_equal(planned_read(&planned, text, NULL, NULL), SWEEP_WRONG);
+        assert_int_equal(planned_read(&planned, text), SWEEP_WRONG);
         if (!strstr(planned.error.text, complaint))
                 fail_msg("'%s' instead of '%s'", planned.error.text, complaint);
         assert_true(utf8_is_valid(planned.error.text, strlen(planned.error.text)));
@@ -84,11 +83,8 @@ static void errors_are_reported_with_the_key_and_a_fix(void **state) {
         assert_wrong(COMMAND "settings: {a: [1, '1'], b: 1}", "settings.a: the value '1' is given twice");
         assert_wrong(COMMAND "settings: {a/b: 1}", "settings.a/b: is not a valid name");
         assert_wrong(COMMAND "settings: {directory: 1}", "settings.directory: {directory} stands for the directory of a point: give");
-        assert_wrong(COMMAND "nodes: [n1]\nsettings: {node: 1}", "settings.node: {node} stands for the node: give");
         assert_wrong(COMMAND "settings: {a: 1}", "command: {b} is not a setting: add it to settings");
         assert_wrong(COMMAND "extra: [{a: 1, b: 1}, {a: 2}]", "command: {b} is not a setting");
-        assert_wrong(COMMAND "launcher: run {node}\nsettings: {a: 1, b: 2}", "launcher: {node} is not a setting");
-        assert_wrong(COMMAND "launcher: run 'x\nsettings: {a: 1, b: 2}", "launcher: the quote ' is not closed");
         assert_wrong(COMMAND "settings: {a: 1, b: 2}\nextra: []", "extra: is an empty list: remove it");
         assert_wrong(COMMAND "settings: {a: 1, b: 2}\nextra: {a: 3}", "extra: is an object: expected a list");
         assert_wrong(COMMAND "settings: {a: 1, b: 2}\nextra: [{}]", "extra[0]: is an empty mapping: name the settings that differ");
@@ -122,7 +118,7 @@ static void suspicious_settings_are_a_warning(void **state) {
         scoped(planned_deinit) Planned planned = {};
 
         (void)state;
-        assert_int_equal(planned_read(&planned, COMMAND "settings: {a: 1, b: 2, c: 3, '@n': [1, 2]}\nexclude: [{a: 7}]", NULL, NULL), 0);
+        assert_int_equal(planned_read(&planned, COMMAND "settings: {a: 1, b: 2, c: 3, '@n': [1, 2]}\nexclude: [{a: 7}]"), 0);
         assert_string_equal(planned.plan.warnings.text,
                             "exclude[0]: matches no point\nsettings.c: the command does not use {c}\n");
 }
@@ -134,7 +130,7 @@ static void settings_of_a_specification_are_its_fields(void **state) {
 
         (void)state;
         assert_int_equal(planned_read(&planned, SPECIFICATION
-                                      "settings: {run.requests.cpu: [1, 2], environment.A: c, '@i': [1, 2], base: d}", NULL, NULL), 0);
+                                      "settings: {run.requests.cpu: [1, 2], environment.A: c, '@i': [1, 2], base: d}"), 0);
         assert_non_null(planned.plan.specification);
         assert_int_equal(planned.plan.n_points, 4);
         assert_string_equal(planned.plan.warnings.text, "settings.base: no field of the specification: added\n");
@@ -147,21 +143,6 @@ static void settings_of_a_specification_are_its_fields(void **state) {
         assert_wrong(COMMAND "script: a.sh\nsettings: {a: 1, b: 2}", "script: requires a specification");
 }
 
-static void the_command_line_replaces_launcher_and_nodes(void **state) {
-        scoped(planned_deinit) Planned planned = {}, wrong = {};
-        const char *text = COMMAND "launcher: a {node}\nnodes: [n1]\nsettings: {a: 1, b: 2}";
-
-        (void)state;
-        assert_int_equal(planned_read(&planned, text, "srun -w '{node}'", "n2,n3"), 0);
-        assert_int_equal(planned.plan.n_launcher, 3);
-        assert_string_equal(planned.plan.launcher[0], "srun");
-        assert_int_equal(planned.plan.n_nodes, 2);
-        assert_string_equal(planned.plan.nodes[1], "n3");
-
-        assert_int_equal(planned_read(&wrong, text, NULL, "n2,,n3"), SWEEP_WRONG);
-        assert_non_null(strstr(wrong.error.text, "--nodes: empty name"));
-}
-
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(the_last_setting_changes_fastest),
@@ -172,7 +153,6 @@ int main(void) {
                 cmocka_unit_test(too_many_points_are_refused_with_the_limit),
                 cmocka_unit_test(suspicious_settings_are_a_warning),
                 cmocka_unit_test(settings_of_a_specification_are_its_fields),
-                cmocka_unit_test(the_command_line_replaces_launcher_and_nodes),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "client/sweep/sweep_point.h"
 #include "client/sweep/sweep_tree.h"
 #include "sweep_fixture.h"
 #include "util/file.h"
@@ -106,7 +105,7 @@ static void a_point_begins_with_its_settings_and_no_exit_code(void **state) {
         scoped(freep) char *path = NULL, *text = NULL, *next = NULL;
 
         (void)state;
-        assert_int_equal(planned_read(&planned, FILE_TEXT, NULL, NULL), 0);
+        assert_int_equal(planned_read(&planned, FILE_TEXT), 0);
         put(root, "009__a=2", "a: 2\n", "1\n");
         assert_int_equal(sweep_tree_open(&tree, root, true), 0);
 
@@ -131,7 +130,7 @@ static void another_points_directory_is_left_alone(void **state) {
         scoped(freep) char *path = NULL, *empty = NULL;
 
         (void)state;
-        assert_int_equal(planned_read(&planned, FILE_TEXT, NULL, NULL), 0);
+        assert_int_equal(planned_read(&planned, FILE_TEXT), 0);
         put(root, "001__a=1", "a: 1.5\n", "0\n");
         put(root, "002__a=2", NULL, NULL); /* as left by a process that was killed immediately */
         assert_int_equal(sweep_tree_open(&tree, root, true), 0);
@@ -158,7 +157,7 @@ static void settings_of_a_point_identify_as_the_point(void **state) {
         scoped(planned_deinit) Planned planned = {};
 
         (void)state;
-        assert_int_equal(planned_read(&planned, "command: x\nsettings: {b: [1, 1.5, \"a\\nb\"], a: [true, null, 'null ']}", NULL, NULL), 0);
+        assert_int_equal(planned_read(&planned, "command: x\nsettings: {b: [1, 1.5, \"a\\nb\"], a: [true, null, 'null ']}"), 0);
         for (size_t i = 0; i < planned.plan.n_points; i++) {
                 scoped(buffer_deinit) Buffer file = {}, of_point = {}, of_file = {};
                 scoped(arena_deinit) Arena arena = {};
@@ -167,7 +166,7 @@ static void settings_of_a_point_identify_as_the_point(void **state) {
                 YamlError error;
                 Value settings;
 
-                settings = sweep_point_settings(&planned.plan, &planned.plan.points[i], all);
+                settings = sweep_plan_settings(&planned.plan, &planned.plan.points[i], all);
                 for (size_t k = 0; k < settings.n_members; k++)
                         sweep_text_put_yaml(&file, settings.members[k].key, &settings.members[k].value);
                 assert_int_equal(arena_init(&arena, yaml_arena_size(file.n)), 0);
@@ -182,7 +181,7 @@ static void assert_directory(const char *text, size_t number, const char *name) 
         scoped(planned_deinit) Planned planned = {};
         scoped(buffer_deinit) Buffer out = {};
 
-        assert_int_equal(planned_read(&planned, text, NULL, NULL), 0);
+        assert_int_equal(planned_read(&planned, text), 0);
         sweep_tree_put_directory(&out, &planned.plan, &planned.plan.points[0], number);
         assert_string_equal(out.text, name);
 }
@@ -209,7 +208,7 @@ static void names_of_directories_have_a_bounded_length(void **state) {
         for (int i = 0; i < 200; i++)
                 buffer_printf(&text, "key%d: some_value, ", i);
         buffer_puts(&text, "z: 1}");
-        assert_int_equal(planned_read(&planned, text.text, NULL, NULL), 0);
+        assert_int_equal(planned_read(&planned, text.text), 0);
         sweep_tree_put_directory(&out, &planned.plan, &planned.plan.points[0], 1);
         assert_in_range(out.n, SWEEP_DIRECTORY_MAX - 3, SWEEP_DIRECTORY_MAX);
 }

@@ -23,7 +23,7 @@ typedef struct ExportPerfReportOptions {
 static const Option options_table[] = {
         OPTION_ROW_COMPAT(ExportPerfReportOptions, compat),
         { "renumber", 0, NULL, "Number the ranks in the order of the arguments", OPTION_FLAG(ExportPerfReportOptions, renumber) },
-        { "output", 0, "FILE", "Write to a file instead of standard output", OPTION_TEXT(ExportPerfReportOptions, output),
+        { "output", 0, "PATH", "Write to a file instead of standard output", OPTION_TEXT(ExportPerfReportOptions, output),
           .value = OPTION_VALUE_FILE },
         {},
 };

@@ -15,28 +15,21 @@
 #include "client/commands/commands.h"
 #include "client/sweep/sweep_command.h"
 #include "client/sweep/sweep_plan.h"
-#include "client/sweep/sweep_point.h"
 #include "client/sweep/sweep_run.h"
 #include "client/sweep/sweep_text.h"
 #include "util/utf8.h"
 
 typedef struct SweepOptions {
-        const char *output_dir, *launcher, *nodelist, *keep_going, *name, *spool;
-        uint64_t n_jobs; /* 0: not given */
-        bool dry_run, retry_failed, no_perfd;
+        const char *output, *name, *spool;
+        bool dry_run, stop_on_failure, retry_failed, no_perfd;
 } SweepOptions;
 
 static const Option options_table[] = {
-        { "output-dir", 0, "DIRECTORY", "Output directory, with a subdirectory for each point", OPTION_TEXT(SweepOptions, output_dir),
+        { "output", 0, "PATH", "Output directory, with a subdirectory for each point", OPTION_TEXT(SweepOptions, output),
           .value = OPTION_VALUE_DIRECTORY },
         { "dry-run", 0, NULL, "List the points without running them", OPTION_FLAG(SweepOptions, dry_run) },
-        { "keep-going", 0, "WHEN", "Continue after a failed point", OPTION_CHOICE(SweepOptions, keep_going, "yes", "no"), .initial = "yes" },
+        { "stop-on-failure", 0, NULL, "Start no further point after a failed one", OPTION_FLAG(SweepOptions, stop_on_failure) },
         { "retry-failed", 0, NULL, "Run failed points again", OPTION_FLAG(SweepOptions, retry_failed) },
-        { "jobs", 0, "N", "Points to run at the same time (default 1, or one for each node)",
-          OPTION_COUNT(SweepOptions, n_jobs, 1, SWEEP_JOBS_MAX) },
-        { "launcher", 0, "COMMAND", "Prefix of each command, such as 'srun -N1 -w {node}'", OPTION_TEXT(SweepOptions, launcher),
-          .value = OPTION_VALUE_PROGRAM },
-        { "nodelist", 0, "NAME,…", "Values of {node}, used in turn", OPTION_TEXT(SweepOptions, nodelist) },
         { "no-perfd", 0, NULL, "Do not record points as jobs", OPTION_FLAG(SweepOptions, no_perfd) },
         OPTION_ROW_NAME(SweepOptions, name),
         OPTION_ROW_SPOOL(SweepOptions, spool),
@@ -68,10 +61,6 @@ static void sweep_input_deinit(SweepInput *input) {
 
 /* --- the file ------------------------------------------------------------------------------------- */
 
-static size_t length_or_zero(const char *text) {
-        return text ? strlen(text) : 0;
-}
-
 /* Reads the file that the plan names as its specification; *ret stays NULL if it names none. Returns an exit status. */
 static int read_specification(SweepInput *input, const Value *file, const Value **ret) {
         const char *path = value_get_string(file, "specification");
@@ -91,20 +80,19 @@ static int read_specification(SweepInput *input, const Value *file, const Value 
 }
 
 static int read_plan(SweepInput *input) {
-        SweepGiven given = { .launcher = input->options->launcher, .nodes = input->options->nodelist };
-        size_t n = input->text.n + length_or_zero(given.launcher) + length_or_zero(given.nodes);
+        const Value *specification = NULL;
         SweepError error;
         const Value *file;
         int r, status;
 
-        r = arena_init(&input->arena, document_arena_size(input->text.n) + sweep_plan_arena_size(n));
+        r = arena_init(&input->arena, document_arena_size(input->text.n) + sweep_plan_arena_size(input->text.n));
         if (r < 0)
                 return command_fail(r);
         r = document_parse(&input->text, input->file, &input->arena, &file);
-        if (r == 0 && (status = read_specification(input, file, &given.specification)) != EXIT_DONE)
+        if (r == 0 && (status = read_specification(input, file, &specification)) != EXIT_DONE)
                 return status;
         if (r == 0) {
-                r = sweep_plan_read(file, &given, &input->arena, &input->plan, &error);
+                r = sweep_plan_read(file, specification, &input->arena, &input->plan, &error);
                 if (r == SWEEP_WRONG)
                         message_print("%s: %s", input->file, error.text);
                 if (r == 0)
@@ -149,23 +137,19 @@ static int read_file(SweepInput *input) {
 
         print_warnings(input);
         set_name(input);
-        if (input->options->output_dir)
-                input->plan.output = input->options->output_dir;
+        if (input->options->output)
+                input->plan.output = input->options->output;
         if (input->plan.specification && input->options->no_perfd)
                 return command_refuse("sweep", "%s", "--no-perfd: perfctl run runs the points of a specification, as jobs");
         if (input->plan.output)
                 return EXIT_DONE;
-        message_print("%s: missing output directory; add 'output: DIRECTORY' or use --output-dir DIRECTORY", input->file);
+        message_print("%s: missing output directory; add 'output: DIRECTORY' or use --output DIRECTORY", input->file);
         return EXIT_USAGE;
 }
 
 /* --- --dry-run ------------------------------------------------------------------------------------ */
 
-#define COLUMNS_BESIDE 3U /* point, node, state */
-
-static const char *node_of(const SweepPlan *plan, size_t i) {
-        return plan->n_nodes > 0 ? plan->nodes[i % plan->n_nodes] : NULL;
-}
+#define COLUMNS_BESIDE 2U /* point, state */
 
 /* Returns whether each setting has a column. Points that differ in their settings, or have very many, are written as one text. */
 static bool has_columns(const SweepPlan *plan) {
@@ -194,8 +178,6 @@ static void add_heads(Grid *grid, const SweepPlan *plan) {
                 add_setting(grid, &plan->blocks[0].settings[k], plan->blocks[0].settings[k].key);
         if (!has_columns(plan))
                 grid_text(grid, "SETTINGS");
-        if (plan->n_nodes > 0)
-                grid_text(grid, "NODE");
         grid_text(grid, "STATE");
 }
 
@@ -203,7 +185,7 @@ static int add_settings(Grid *grid, const SweepPlan *plan, const SweepPoint *poi
         scoped(buffer_deinit) Buffer text = {};
 
         if (!has_columns(plan)) {
-                sweep_point_put(plan, point, &text);
+                sweep_plan_put_point(plan, point, &text);
                 if (buffer_error(&text) < 0)
                         return -ENOMEM;
                 grid_text(grid, text.text ?: "");
@@ -211,7 +193,7 @@ static int add_settings(Grid *grid, const SweepPlan *plan, const SweepPoint *poi
         }
 
         for (size_t k = 0; k < plan->blocks[0].n; k++)
-                add_setting(grid, &plan->blocks[0].settings[k], sweep_point_text(plan, point, k));
+                add_setting(grid, &plan->blocks[0].settings[k], sweep_plan_text(plan, point, k));
         return 0;
 }
 
@@ -223,8 +205,6 @@ static int add_point(Grid *grid, const SweepOrder *order, size_t i) {
         (void)snprintf(number, sizeof(number), "%03zu", i + 1);
         grid_whole(grid, number);
         r = add_settings(grid, plan, &plan->points[i]);
-        if (plan->n_nodes > 0)
-                grid_text(grid, node_of(plan, i));
         grid_whole(grid, sweep_run_is_recorded(order, i) ? "recorded" : "to run");
         return r;
 }
@@ -242,7 +222,7 @@ static int put_command(const SweepOrder *order, size_t i, Screen *screen) {
                 sweep_tree_put_directory(&path, order->plan, &order->plan->points[i], i + 1);
         if (buffer_error(&path) < 0)
                 return -ENOMEM;
-        r = sweep_command_make(&command, order->plan, &order->plan->points[i], i + 1, node_of(order->plan, i), path.text, NULL);
+        r = sweep_command_make(&command, order->plan, &order->plan->points[i], i + 1, path.text, NULL);
         if (r < 0)
                 return r;
         sweep_command_put(&command, &words);
@@ -260,7 +240,7 @@ static int put_points(const SweepOrder *order, size_t first, Screen *screen) {
         scoped(grid_deinit) Grid grid = {};
         int r = put_command(order, first, screen);
 
-        grid_init(&grid, (has_columns(plan) ? plan->blocks[0].n : 1) + (plan->n_nodes > 0 ? 3 : 2), 1);
+        grid_init(&grid, (has_columns(plan) ? plan->blocks[0].n : 1) + COLUMNS_BESIDE, 1);
         add_heads(&grid, plan);
         for (size_t i = 0; r == 0 && i < plan->n_points; i++)
                 r = add_point(&grid, order, i);
@@ -292,7 +272,7 @@ static int open_tree(SweepInput *input) {
         int r = sweep_tree_open(&input->tree, input->plan.output, !input->options->dry_run);
 
         if (r == SWEEP_TREE_BUSY)
-                message_print("another sweep is running in %s; wait for it, or use another --output-dir", input->plan.output);
+                message_print("another sweep is running in %s; wait for it, or use another --output", input->plan.output);
         if (r == 0)
                 r = sweep_tree_match(&input->tree, &input->plan, &input->records);
         if (r < 0)
@@ -300,7 +280,7 @@ static int open_tree(SweepInput *input) {
         return r == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
-/* Finds the path of this program, since a launcher may run it on another node, where it is installed at the same path. */
+/* Finds the path of this program, which runs each point. */
 static int find_program(SweepInput *input) {
         ssize_t n = readlink("/proc/self/exe", input->program, sizeof(input->program) - 1);
 
@@ -328,11 +308,8 @@ static int sweep_command_run(const CommandLine *line) {
 
         order.records = input.records;
         order.recorder = options->no_perfd ? NULL : &recorder;
-        order.keeps_going = strcmp(options->keep_going, "yes") == 0;
+        order.stops_on_failure = options->stop_on_failure;
         order.retries_failed = options->retry_failed;
-        order.n_jobs = options->n_jobs > 0 ? options->n_jobs : input.plan.n_nodes > 0 ? input.plan.n_nodes : 1;
-        if (order.n_jobs > SWEEP_JOBS_MAX)
-                order.n_jobs = SWEEP_JOBS_MAX;
         return options->dry_run ? list_points(&order) : sweep_run(&order);
 }
 
@@ -346,8 +323,7 @@ const Command cmd_sweep = {
                 "exit_code. Finished points are not run again: after Ctrl-C, the same command continues.",
         .examples = {
                 "perfctl sweep --dry-run matmul.yaml",
-                "perfctl sweep --output-dir results matmul.yaml",
-                "perfctl sweep --launcher 'srun -N1 -w {node}' --nodelist n1,n2 matmul.yaml",
+                "perfctl sweep --output results matmul.yaml",
         },
         COMMAND_OPTIONS(SweepOptions, options_table),
         .n_arguments_min = 1,
