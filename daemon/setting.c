@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "document/indicator.h"
-#include "ingest/ingest_config.h"
+#include "ingest/ingest.h"
 #include "sample/detection/pattern.h"
 #include "user_database.h"
 #include "util/parse.h"

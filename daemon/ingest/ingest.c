@@ -5,18 +5,284 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
+#include <sys/queue.h>
 
 #include "ingest/codec/codec.h"
-#include "ingest/ingest_accept.h"
-#include "ingest/ingest_parent.h"
-#include "ingest/ingest_reply.h"
-#include "ingest/ingest_state.h"
+#include "ingest/connection.h"
+#include "ingest/connection_table.h"
+#include "ingest/decoder.h"
+#include "ingest/listener.h"
+#include "ingest/peer.h"
+#include "ingest/poller.h"
+#include "ingest/turns.h"
+#include "util/arena.h"
 #include "util/clock.h"
+#include "util/peer_groups.h"
 
 #define EVENTS_PER_TURN 64
 /* Limits of ingest_next() in one turn of the loop, so that no sample is late: requests handed out, and time for those that are refused. */
 #define TURN_BYTES_MAX (512U * 1024U)
 #define REFUSALS_NS (4 * NS_PER_MS)
+
+/*
+ * Requests are served between turns. All peers wait in one queue of the kernel, so that accepting must not be slow. A close can take
+ * 0.1 ms, because it frees what the peer has sent.
+ */
+#define ACCEPTS_PER_TURN 32U
+#define CLOSES_PER_TURN 2U
+#define BACKOFF_US (1000U * 1000U)
+
+/* Refused connections that are not closed yet. */
+typedef struct RefusedConnections {
+        int fds[INGEST_REFUSED_MAX]; /* owned */
+        size_t n;
+} RefusedConnections;
+
+/* A connection in the loop. */
+typedef struct IngestClient {
+        Connection connection;
+        Ingest *ingest;
+        uint32_t place;   /* index in the table */
+        uint32_t events;  /* events for which the poller waits */
+        TurnEntry turn;
+        Charge place_charge, input_charge;
+        bool is_full;     /* not read until a frame is consumed */
+        bool is_starved;  /* not read until the user has room for a larger buffer */
+        bool is_unsent, is_waiting; /* is_waiting: for EPOLLOUT */
+        /* State of a large frame: waits for the decoder, is there, waits decoded for the turn of the user, or is the parent's request. */
+        enum { LARGE_NONE, LARGE_WAITING, LARGE_DECODING, LARGE_DECODED, LARGE_LENT } large;
+        TAILQ_ENTRY(IngestClient) unsent, starved, large_order;
+} IngestClient;
+
+/* Owned sources of the event loop. */
+typedef struct IngestSources {
+        sd_event_source *listen, *poller, *decoder, *backoff, *wake, *refused;
+} IngestSources;
+
+/* Process of a returned request. */
+typedef struct RequestPidfd {
+        int lent; /* the connection's; -1: none */
+        int kept; /* owned; if the connection has ended meanwhile; -1: none */
+} RequestPidfd;
+
+/* Large frames, which the decoder's thread decodes one at a time. */
+typedef struct LargeFrames {
+        Decoder decoder;
+        IngestClient *client; /* whose frame the decoder has; NULL: none, or the connection has ended */
+        bool is_lent;         /* the decoded frame is in a returned request, or no longer needed */
+        TAILQ_HEAD(, IngestClient) waiting; /* for the decoder */
+} LargeFrames;
+
+/* A request that the parent keeps beyond the next one. */
+typedef struct KeptRequest {
+        bool is_set;
+        IngestClient *client; /* NULL: the connection has ended */
+        Arena arena;          /* owned; of the request. Not set: the decoder has it */
+        RequestPidfd pidfd;
+} KeptRequest;
+
+/* Requests that the parent has. */
+typedef struct ParentRequests {
+        RequestPidfd last; /* of the last request, unless kept */
+        KeptRequest kept;
+} ParentRequests;
+
+struct Ingest {
+        IngestConfig config;
+        IngestServer server;
+        sd_event *event;
+        Listener listener;
+        Poller poller; /* of the connections' descriptors */
+        IngestSources sources;
+        RefusedConnections refused;
+        bool is_draining;
+
+        ConnectionTable table;     /* owns the IngestClients */
+        Shares *shares; /* borrowed */
+        Turns turns;
+        TAILQ_HEAD(, IngestClient) starved;
+        bool has_freed_input; /* buffers were released since starved clients last tried */
+        TAILQ_HEAD(, IngestClient) unsent; /* clients with replies that were not sent yet */
+
+        ParentRequests parent;
+
+        LargeFrames large;
+        size_t n_turn_bytes;
+        Arena arena;
+        Decoded decoded;
+        IngestStats stats;
+};
+
+/* --- replies ---------------------------------------------------------------------------------- */
+
+static void client_set_unsent(IngestClient *client, bool is_unsent) {
+        if (client->is_unsent == is_unsent)
+                return;
+
+        client->is_unsent = is_unsent;
+        if (is_unsent)
+                TAILQ_INSERT_TAIL(&client->ingest->unsent, client, unsent);
+        else
+                TAILQ_REMOVE(&client->ingest->unsent, client, unsent);
+}
+
+static void client_put_reply(IngestClient *client, uint64_t number, Status status, const uint8_t *reply, size_t n) {
+        const ReplySlot *slot = connection_find(&client->connection, number);
+
+        assert(slot);
+        turns_answered(&client->ingest->turns, &client->turn, slot->n_bytes);
+        if (connection_reply(&client->connection, number, reply, n) < 0)
+                connection_give_up(&client->connection);
+
+        client->ingest->stats.n_in_flight--;
+        client->ingest->stats.n_answers[status]++;
+        client_set_unsent(client, true);
+}
+
+static void client_answer(IngestClient *client, uint64_t number, uint64_t sequence, const Answer *answer) {
+        uint8_t reply[CODEC_REPLY_MAX];
+        size_t n = codec_encode_answer(sequence, answer, reply);
+
+        client_put_reply(client, number, answer->status, reply, n);
+}
+
+static void client_answer_hello(IngestClient *client, uint64_t number, uint64_t sequence) {
+        const Ingest *ingest = client->ingest;
+        const Greeting greeting = {
+                .server = ingest->server.name, .node = ingest->server.node, .durable = ingest->server.durable,
+                .frame_max_bytes = (uint32_t)ingest->config.frame_max_bytes, .in_flight_max = ingest->config.in_flight_max,
+        };
+        uint8_t reply[CODEC_REPLY_MAX];
+        size_t n = codec_encode_hello_reply(sequence, &greeting, reply);
+
+        client_put_reply(client, number, STATUS_OK, reply, n);
+}
+
+/* Accounts for a request that costs n_bytes, and gives the request a number. 0, or < 0: the connection is given up. */
+static int client_expect(IngestClient *client, uint64_t sequence, size_t n_bytes, uint64_t *ret_number) {
+        int r;
+
+        r = connection_expect(&client->connection, sequence, n_bytes, ret_number);
+        if (r < 0) {
+                connection_give_up(&client->connection);
+                return r;
+        }
+
+        client->ingest->stats.n_in_flight++;
+        turns_taken(&client->ingest->turns, &client->turn, n_bytes, clock_boottime_ns());
+        return 0;
+}
+
+/*
+ * Bytes after a malformed frame cannot be understood: sends a last reply, after the replies that are still due. outcome:
+ * CONNECTION_TOO_LARGE or CONNECTION_MALFORMED.
+ */
+static void client_send_last_words(IngestClient *client, int outcome) {
+        Ingest *ingest = client->ingest;
+        Answer answer = { .status = STATUS_INVALID };
+        char *text = answer.complaint.text;
+        uint64_t number;
+
+        if (outcome == CONNECTION_TOO_LARGE) {
+                answer.status = STATUS_TOO_LARGE;
+                snprintf(text, sizeof(answer.complaint.text),
+                         "a request may have up to %zu bytes ([limits] frame_size): send less at once",
+                         ingest->config.frame_max_bytes);
+        } else
+                snprintf(text, sizeof(answer.complaint.text),
+                         "not a perfd frame: a request is a varint length and a perfd.v1.Request (perfd-protocol(7))");
+
+        ingest->stats.n_protocol_errors++;
+        if (client_expect(client, 0, CODEC_WORK_REQUEST, &number) == 0)
+                client_answer(client, number, 0, &answer);
+        client->connection.is_closing = true;
+}
+
+/* --- requests of the parent ------------------------------------------------------------------- */
+
+/*
+ * The last request, and one that the parent keeps beyond the next: a request may live longer than its connection. The pidfd of its process
+ * must not be closed meanwhile, since its number could be reused; a connection lends it to one request only, because the user of a kept
+ * request has no other.
+ */
+
+static const RequestPidfd no_pidfd = { .lent = -1, .kept = -1 };
+
+static void end_loan(RequestPidfd *pidfd) {
+        closep(&pidfd->kept);
+        *pidfd = no_pidfd;
+}
+
+static void parent_init(Ingest *ingest) {
+        ingest->parent = (ParentRequests){ .last = no_pidfd, .kept.pidfd = no_pidfd };
+}
+
+static void parent_deinit(Ingest *ingest) {
+        end_loan(&ingest->parent.last);
+        end_loan(&ingest->parent.kept.pidfd);
+        arena_deinit(&ingest->parent.kept.arena);
+}
+
+/* The parent needs the last request no longer, unless it is kept. */
+static void parent_end_last(Ingest *ingest) {
+        end_loan(&ingest->parent.last);
+}
+
+/* Keeps the last request, which is of this client. False: another request is kept. */
+static bool parent_keep(IngestClient *client) {
+        Ingest *ingest = client->ingest;
+        ParentRequests *parent = &ingest->parent;
+
+        if (parent->kept.is_set)
+                return false;
+
+        parent->kept = (KeptRequest){ .is_set = true, .client = client, .pidfd = parent->last };
+        parent->last = no_pidfd;
+        if (client->large != LARGE_LENT) {
+                parent->kept.arena = ingest->arena;
+                ingest->arena = (Arena){};
+        }
+        turns_keep(&ingest->turns, &client->turn, true);
+        return true;
+}
+
+/* Releases the kept request. True if the decoder has its frame. */
+static bool parent_release(Ingest *ingest) {
+        KeptRequest *kept = &ingest->parent.kept;
+        IngestClient *client = TAKE(kept->client);
+        bool is_of_decoder = !kept->arena.bytes;
+
+        assert(kept->is_set);
+        kept->is_set = false;
+        end_loan(&kept->pidfd);
+        arena_deinit(&kept->arena);
+        if (client)
+                turns_keep(&ingest->turns, &client->turn, false);
+        return is_of_decoder;
+}
+
+/* Call before a connection is closed. */
+static void parent_leave(IngestClient *client) {
+        ParentRequests *parent = &client->ingest->parent;
+        Peer *peer = &client->connection.peer;
+
+        if (peer->pidfd >= 0 && peer->pidfd == parent->last.lent)
+                parent->last.kept = TAKE_FD(peer->pidfd);
+        else if (peer->pidfd >= 0 && peer->pidfd == parent->kept.pidfd.lent)
+                parent->kept.pidfd.kept = TAKE_FD(peer->pidfd);
+        if (parent->kept.client == client) {
+                parent->kept.client = NULL;
+                turns_keep(&client->ingest->turns, &client->turn, false);
+        }
+}
+
+/* True if the decoder has a frame whose request the parent needs no longer. */
+static bool parent_has_left_decoder(const Ingest *ingest) {
+        const KeptRequest *kept = &ingest->parent.kept;
+        bool is_kept = kept->is_set && !kept->arena.bytes;
+
+        return ingest->large.is_lent && !is_kept;
+}
 
 /* --- connections --------------------------------------------------------------------------------- */
 
@@ -58,8 +324,8 @@ static void client_free(IngestClient *client) {
         Ingest *ingest = client->ingest;
         size_t n_unanswered, n_bytes;
 
-        ingest_parent_leave(client);
-        ingest_reply_set_unsent(client, false);
+        parent_leave(client);
+        client_set_unsent(client, false);
         client_set_starved(client, false);
         client_leave_decoder(client);
         (void)poller_set(&ingest->poller, client->connection.fd, client, client->events, 0);
@@ -122,7 +388,7 @@ static void client_settle(IngestClient *client) {
 
 static void client_send(IngestClient *client) {
         client->is_waiting = connection_send(&client->connection) == CONNECTION_PENDING;
-        ingest_reply_set_unsent(client, false);
+        client_set_unsent(client, false);
 }
 
 static void client_read(IngestClient *client) {
@@ -247,7 +513,140 @@ static int on_decoded(sd_event_source *source, int fd, uint32_t revents, void *u
         return 0;
 }
 
-/* --- accepting ----------------------------------------------------------------------------------- */
+/* --- accepting -------------------------------------------------------------------------------- */
+
+/*
+ * A connection is charged to its user; a connection beyond the share gets the reason and is closed. The kernel then frees what the peer has
+ * sent, which takes longer than to accept and refuse a connection. So it is closed when the loop has nothing else to do, unless
+ * INGEST_REFUSED_MAX others wait for that.
+ */
+
+/* Checks the current group. */
+static bool is_administrator(const Ingest *ingest, int fd, const Peer *peer) {
+        uint32_t gid = ingest->config.admin_gid;
+
+        return peer->uid == 0 || (gid != INGEST_NO_ADMIN_GID && peer_groups_have(fd, gid));
+}
+
+/* Charges a new connection to its user. 0; SHARES_REFUSED with the reason; or -ENOMEM. */
+static int charge_client(IngestClient *client, const Peer *peer, char ret_reason[SHARES_REASON_MAX]) {
+        const Owner owner = { .type = OWNER_USER, .uid = peer->uid, .is_admin = peer->is_admin };
+        Ingest *ingest = client->ingest;
+        ShareAccount *account = shares_open_account(ingest->shares, &owner);
+        int r;
+
+        if (!account)
+                return -ENOMEM;
+
+        r = shares_charge(account, RESOURCE_CONNECTIONS, 1, &client->place_charge);
+        if (r != 0)
+                shares_explain(account, RESOURCE_CONNECTIONS, ret_reason);
+        if (r == 0)
+                r = shares_charge(account, RESOURCE_INPUT, 0, &client->input_charge);
+        if (r == 0)
+                r = turns_join(&ingest->turns, account, &client->turn);
+        shares_close_account(account); /* the charges have references */
+        return r;
+}
+
+/* Undoes charge_client() of a client that was not added. */
+static void discard_client(IngestClient **client) {
+        if (!*client)
+                return;
+        turns_leave(&(*client)->ingest->turns, &(*client)->turn);
+        shares_release(&(*client)->input_charge);
+        shares_release(&(*client)->place_charge);
+        free(*client);
+}
+
+/* 0; SHARES_REFUSED with the reason; or a negative errno. */
+static int add_client(Ingest *ingest, int fd, const Peer *peer, char ret_reason[SHARES_REASON_MAX]) {
+        scoped(discard_client) IngestClient *client = calloc(1, sizeof(*client));
+        int r;
+
+        if (!client)
+                return -ENOMEM;
+
+        client->ingest = ingest;
+        client->events = EPOLLIN;
+        r = charge_client(client, peer, ret_reason);
+        if (r != 0)
+                return r;
+        if (connection_table_add(&ingest->table, client, &client->place) != 0)
+                return -ENOMEM; /* the table is as large as the limit of connections */
+
+        r = poller_set(&ingest->poller, fd, client, 0, EPOLLIN);
+        if (r < 0) {
+                connection_table_remove(&ingest->table, client->place);
+                return r;
+        }
+
+        connection_init(&client->connection, fd, peer);
+        client->connection.peer.pidfd = peer_get_pidfd(fd, peer);
+        ingest->stats.n_connections++;
+        ingest->stats.n_connections_total++;
+        (void)TAKE(client);
+        return 0;
+}
+
+static void refuse_peer(Ingest *ingest, int fd_owned, const char *reason) {
+        scoped(closep) int fd = fd_owned;
+        RefusedConnections *refused = &ingest->refused;
+
+        listener_refuse(fd, reason);
+        ingest->stats.n_connections_refused++;
+        if (refused->n < INGEST_REFUSED_MAX && sd_event_source_set_enabled(ingest->sources.refused, SD_EVENT_ONESHOT) >= 0)
+                refused->fds[refused->n++] = TAKE_FD(fd);
+}
+
+/* Adds the connection or refuses it; takes ownership of fd. */
+static void admit(Ingest *ingest, int fd_owned, Peer *peer) {
+        scoped(closep) int fd = fd_owned;
+        char reason[SHARES_REASON_MAX] = "perfd cannot take this connection now: try again";
+
+        peer->is_admin = is_administrator(ingest, fd, peer);
+        if (connection_table_fit(&ingest->table, shares_limit(ingest->shares, RESOURCE_CONNECTIONS)) == 0 &&
+            add_client(ingest, fd, peer, reason) == 0) {
+                (void)TAKE_FD(fd);
+                return;
+        }
+
+        refuse_peer(ingest, TAKE_FD(fd), reason);
+}
+
+/* Stops accepting for a while: waiting peers would keep the loop awake. */
+static void back_off(Ingest *ingest) {
+        ingest->stats.n_connections_refused++;
+        ingest->stats.n_exhausted++;
+        if (sd_event_source_set_time_relative(ingest->sources.backoff, BACKOFF_US) >= 0 &&
+            sd_event_source_set_enabled(ingest->sources.backoff, SD_EVENT_ONESHOT) >= 0)
+                (void)sd_event_source_set_enabled(ingest->sources.listen, SD_EVENT_OFF);
+}
+
+/* Accepts waiting peers, up to a limit for each turn of the loop. */
+static void accept_peers(Ingest *ingest) {
+        int r = 0;
+
+        for (unsigned i = 0; i < ACCEPTS_PER_TURN && r == 0; i++) {
+                Peer peer;
+                int fd;
+
+                r = listener_accept(&ingest->listener, &fd, &peer);
+                if (r == 0)
+                        admit(ingest, fd, &peer);
+                else if (r == LISTENER_EXHAUSTED)
+                        back_off(ingest);
+        }
+}
+
+/* Closes refused connections, up to a limit for each turn of the loop. Returns true if there are more. */
+static bool close_refused(Ingest *ingest) {
+        RefusedConnections *refused = &ingest->refused;
+
+        for (unsigned i = 0; i < CLOSES_PER_TURN && refused->n > 0; i++)
+                close(refused->fds[--refused->n]);
+        return refused->n > 0;
+}
 
 static int on_backoff_end(sd_event_source *source, uint64_t usec, void *userdata) {
         Ingest *ingest = userdata;
@@ -263,12 +662,12 @@ static int on_listen(sd_event_source *source, int fd, uint32_t events, void *use
         (void)source;
         (void)fd;
         (void)events;
-        ingest_accept_peers(userdata);
+        accept_peers(userdata);
         return 0;
 }
 
 static int on_refused(sd_event_source *source, void *userdata) {
-        return ingest_accept_close_refused(userdata) ? sd_event_source_set_enabled(source, SD_EVENT_ONESHOT) : 0;
+        return close_refused(userdata) ? sd_event_source_set_enabled(source, SD_EVENT_ONESHOT) : 0;
 }
 
 /* Does nothing: after this turn of the loop, the parent calls ingest_next(). */
@@ -326,7 +725,7 @@ int ingest_new(Ingest **ret, sd_event *event, int listen_fd, const IngestConfig 
 
         ingest->config = *config;
         ingest->server = *server;
-        ingest_parent_init(ingest);
+        parent_init(ingest);
         ingest->poller.fd = ingest->large.decoder.done_fd = -1;
         ingest->event = sd_event_ref(event);
         ingest->shares = shares;
@@ -361,8 +760,8 @@ Ingest *ingest_free(Ingest *ingest) {
                 if (ingest->table.places[i].item)
                         client_free(ingest->table.places[i].item);
 
-        ingest_parent_deinit(ingest);
-        while (ingest_accept_close_refused(ingest))
+        parent_deinit(ingest);
+        while (close_refused(ingest))
                 ;
         sd_event_source_disable_unref(ingest->sources.listen);
         sd_event_source_disable_unref(ingest->sources.poller);
@@ -387,7 +786,7 @@ void ingest_configure(Ingest *ingest, const IngestConfig *config) {
                 if (ingest->table.places[i].item) {
                         Connection *connection = &((IngestClient *)ingest->table.places[i].item)->connection;
 
-                        connection->peer.is_admin = ingest_accept_judge(ingest, connection->fd, &connection->peer);
+                        connection->peer.is_admin = is_administrator(ingest, connection->fd, &connection->peer);
                 }
 }
 
@@ -408,19 +807,19 @@ static int client_hand_over(IngestClient *client, int r, const Decoded *decoded,
 
         ingest->n_turn_bytes += n_bytes;
         if (r == CODEC_GARBAGE) {
-                ingest_reply_last_words(client, CONNECTION_MALFORMED);
+                client_send_last_words(client, CONNECTION_MALFORMED);
                 return CLIENT_DONE;
         }
 
-        if (ingest_reply_expect(client, decoded->sequence, n_bytes, &number) < 0)
+        if (client_expect(client, decoded->sequence, n_bytes, &number) < 0)
                 return CLIENT_DONE;
 
         if (r == CODEC_REFUSED) {
-                ingest_reply_answer(client, number, decoded->sequence, &decoded->refusal);
+                client_answer(client, number, decoded->sequence, &decoded->refusal);
                 return CLIENT_DONE;
         }
         if (decoded->request.kind == REQUEST_HELLO) {
-                ingest_reply_hello(client, number, decoded->sequence);
+                client_answer_hello(client, number, decoded->sequence);
                 return CLIENT_DONE;
         }
 
@@ -470,7 +869,7 @@ static int client_next(IngestClient *client, Request *ret, Ticket *ret_ticket) {
         else if (r == 0)
                 r = client_take(client, &frame, ret, ret_ticket);
         else if (r == CONNECTION_TOO_LARGE || r == CONNECTION_MALFORMED)
-                ingest_reply_last_words(client, r);
+                client_send_last_words(client, r);
 
         client_settle(client);
         return r;
@@ -480,8 +879,8 @@ int ingest_next(Ingest *ingest, Request *ret, Ticket *ret_ticket) {
         uint64_t end_ns;
         int r;
 
-        ingest_parent_end_last(ingest);
-        if (ingest_parent_has_left_decoder(ingest))
+        parent_end_last(ingest);
+        if (parent_has_left_decoder(ingest))
                 ingest_release_decoder(ingest);
         r = codec_fit_arena(&ingest->arena, ingest->config.frame_max_bytes); /* frame_size may have been raised */
         if (r < 0)
@@ -510,11 +909,11 @@ int ingest_next(Ingest *ingest, Request *ret, Ticket *ret_ticket) {
 bool ingest_keep(Ingest *ingest, Ticket ticket) {
         IngestClient *client = connection_table_find(&ingest->table, ticket.connection, ticket.generation);
 
-        return client && ingest_parent_keep(client);
+        return client && parent_keep(client);
 }
 
 void ingest_release(Ingest *ingest) {
-        if (ingest_parent_release(ingest))
+        if (parent_release(ingest))
                 ingest_release_decoder(ingest);
 }
 
@@ -525,13 +924,13 @@ void ingest_answer(Ingest *ingest, Ticket ticket, const Answer *answer) {
         const ReplySlot *slot = client ? connection_find(&client->connection, ticket.number) : NULL;
 
         if (slot)
-                ingest_reply_answer(client, ticket.number, slot->sequence, answer);
+                client_answer(client, ticket.number, slot->sequence, answer);
 }
 
 void ingest_flush(Ingest *ingest) {
         for (IngestClient *client; (client = TAILQ_FIRST(&ingest->unsent));) {
                 if (client->is_waiting)
-                        ingest_reply_set_unsent(client, false); /* the loop reports when there is room */
+                        client_set_unsent(client, false); /* the loop reports when there is room */
                 else
                         client_send(client);
                 client_settle(client);
@@ -539,7 +938,7 @@ void ingest_flush(Ingest *ingest) {
 }
 
 bool ingest_has_requests(Ingest *ingest) {
-        return (turns_next(&ingest->turns) || ingest_parent_has_left_decoder(ingest)) && !ingest->is_draining;
+        return (turns_next(&ingest->turns) || parent_has_left_decoder(ingest)) && !ingest->is_draining;
 }
 
 void ingest_wake(Ingest *ingest) {

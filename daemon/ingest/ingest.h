@@ -15,15 +15,34 @@
  * gets a last reply with the reason, and is closed.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <systemd/sd-event.h>
 
-#include "ingest/ingest_config.h"
+#include "document/indicator.h"
 #include "request/request.h"
 #include "shares/shares.h"
 #include "snapshot/stats.h"
 #include "util/scoped.h"
+
+typedef struct IngestConfig {
+        size_t frame_max_bytes;
+        unsigned in_flight_max; /* limit of unanswered requests of one connection */
+        DocumentLimits documents;
+        uint32_t admin_gid;     /* group whose members may act for the jobs of others, as root may */
+} IngestConfig;
+
+#define INGEST_NO_ADMIN_GID UINT32_MAX /* no group: only root acts for others */
+
+/* Identity of this server in its reply to hello. */
+typedef struct IngestServer {
+        const char *name, *node; /* borrowed */
+        bool durable;            /* an acknowledged row survives a power failure */
+} IngestServer;
+
+/* Refused connections that are not closed yet; a further one is closed at once, which takes longer. */
+#define INGEST_REFUSED_MAX 256U
 
 typedef struct Ingest Ingest;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Large frames are decoded beside the event loop, which serves others meanwhile. */
-/* tests: daemon/ingest/decoder.c daemon/ingest/ingest.c daemon/ingest/ingest_parent.c */
+/* tests: daemon/ingest/decoder.c daemon/ingest/ingest.c */
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/ingest/connection_table.c daemon/ingest/ingest_reply.c */
+/* tests: daemon/ingest/ingest.c daemon/ingest/connection_table.c */
 #include <errno.h>
 #include <string.h>
 

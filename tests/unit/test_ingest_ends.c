@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/ingest/listener.c
-          daemon/ingest/ingest_accept.c daemon/ingest/ingest_reply.c */
+/* tests: daemon/ingest/ingest.c daemon/ingest/listener.c */
 #include <errno.h>
 #include <string.h>
 #include <sys/resource.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: daemon/ingest/listener.c */
+/* tests: daemon/ingest/ingest.c daemon/ingest/listener.c */
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "ingest/ingest_state.h"
+#include "ingest/ingest.h"
 #include "ingest_fixture.h"
 
 /* Sends a frame and returns its request. */
@@ -162,7 +162,7 @@ static bool is_closed(int fd) {
 
 /* To close a connection whose peer has sent much takes longer than to refuse it. */
 static void refused_peers_are_closed_when_nobody_waits(void **state) {
-        enum { N_REFUSED = REFUSED_MAX + 40 };
+        enum { N_REFUSED = INGEST_REFUSED_MAX + 40 };
         Fixture *f = *state;
         scoped(closep) int in = join(f);
         uint64_t deadline_ns = clock_boottime_ns() + DEADLINE_NS;
@@ -180,7 +180,7 @@ static void refused_peers_are_closed_when_nobody_waits(void **state) {
         }
         for (size_t i = 0; i < N_REFUSED; i++)
                 n_closed += is_closed(refused[i]);
-        assert_int_equal(n_closed, N_REFUSED - REFUSED_MAX);
+        assert_int_equal(n_closed, N_REFUSED - INGEST_REFUSED_MAX);
 
         (void)take_one(f, in);
         turn(f);

@@ -6,7 +6,7 @@
 
 #include "ingest/codec/codec_decode.h"
 #include "ingest/codec/refuse.h"
-#include "ingest/codec/scan.h"
+#include "ingest/codec/message_scan.h"
 #include "proto/perfd.pb-c.h"
 #include "util/utf8.h"
 
@@ -117,16 +117,16 @@ int codec_decode(Arena *arena, const Frame *frame, const Peer *peer, DocumentLim
         UnpackMemory memory = { arena, false };
         ProtobufCAllocator allocator = { unpack_alloc, unpack_free, &memory };
         Perfd__V1__Request *request;
-        char path[SCAN_PATH_MAX];
+        char path[MESSAGE_SCAN_PATH_MAX];
         int r;
 
         ret->n_work = CODEC_WORK_REQUEST;
         arena_reset(arena);
 
-        r = scan_message(&perfd__v1__request__descriptor, frame->data, frame->n, path);
-        if (r == SCAN_MALFORMED)
+        r = message_scan(&perfd__v1__request__descriptor, frame->data, frame->n, path);
+        if (r == MESSAGE_SCAN_MALFORMED)
                 return CODEC_GARBAGE;
-        if (r == SCAN_NUL) {
+        if (r == MESSAGE_SCAN_NUL) {
                 ret->sequence = peek_sequence(frame);
                 (void)refuse(&ret->refusal, STATUS_INVALID, path, "contains a NUL byte");
                 return CODEC_REFUSED;

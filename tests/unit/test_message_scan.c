@@ -6,27 +6,27 @@
 
 #include <cmocka.h>
 
-#include "ingest/codec/scan.h"
+#include "ingest/codec/message_scan.h"
 #include "proto/perfd.pb-c.h"
 #include "wire.h"
 
 /* Takes ownership of `message`. */
-static int scan(Buffer *message, char path[static SCAN_PATH_MAX]) {
-        int r = scan_message(&perfd__v1__request__descriptor, (const uint8_t *)message->text, message->n, path);
+static int scan(Buffer *message, char path[static MESSAGE_SCAN_PATH_MAX]) {
+        int r = message_scan(&perfd__v1__request__descriptor, (const uint8_t *)message->text, message->n, path);
 
         buffer_deinit(message);
         return r;
 }
 
 static void assert_malformed(const char *bytes, size_t n) {
-        char path[SCAN_PATH_MAX];
+        char path[MESSAGE_SCAN_PATH_MAX];
 
-        assert_int_equal(scan_message(&perfd__v1__request__descriptor, (const uint8_t *)bytes, n, path), SCAN_MALFORMED);
+        assert_int_equal(message_scan(&perfd__v1__request__descriptor, (const uint8_t *)bytes, n, path), MESSAGE_SCAN_MALFORMED);
 }
 
 static void a_request_of_ours_passes(void **state) {
         Buffer document = make_document(NULL), request = make_submit(1, &document);
-        char path[SCAN_PATH_MAX];
+        char path[MESSAGE_SCAN_PATH_MAX];
 
         (void)state;
         assert_int_equal(scan(&request, path), 0);
@@ -34,7 +34,7 @@ static void a_request_of_ours_passes(void **state) {
 
 static void fields_of_every_wire_type_pass_known_or_not(void **state) {
         Buffer request = {};
-        char path[SCAN_PATH_MAX];
+        char path[MESSAGE_SCAN_PATH_MAX];
 
         (void)state;
         put_number(&request, 500, UINT64_MAX);
@@ -47,7 +47,7 @@ static void fields_of_every_wire_type_pass_known_or_not(void **state) {
 
 static void bytes_may_have_nuls_and_strings_may_not(void **state) {
         Buffer indicator = {}, submit = {}, request = {};
-        char path[SCAN_PATH_MAX];
+        char path[MESSAGE_SCAN_PATH_MAX];
 
         (void)state;
         put_bytes(&indicator, 1, "\0\0", 2);
@@ -59,7 +59,7 @@ static void bytes_may_have_nuls_and_strings_may_not(void **state) {
         put_bytes(&indicator, 2, "j\0", 2);
         put_message(&submit, 1, &indicator);
         put_message(&request, FIELD_SUBMIT, &submit);
-        assert_int_equal(scan(&request, path), SCAN_NUL);
+        assert_int_equal(scan(&request, path), MESSAGE_SCAN_NUL);
         assert_string_equal(path, "submit.indicators[1].job");
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ingest/codec/scan.h"
+#include "ingest/codec/message_scan.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static int cursor_read_varint(Cursor *cursor, uint64_t *ret) {
                 uint8_t byte;
 
                 if (cursor->p == cursor->end)
-                        return SCAN_MALFORMED;
+                        return MESSAGE_SCAN_MALFORMED;
 
                 byte = *cursor->p++;
                 v |= (uint64_t)(byte & 0x7f) << shift;
@@ -49,12 +49,12 @@ static int cursor_read_varint(Cursor *cursor, uint64_t *ret) {
                 }
         }
 
-        return SCAN_MALFORMED;
+        return MESSAGE_SCAN_MALFORMED;
 }
 
 static int cursor_skip(Cursor *cursor, uint64_t n) {
         if (n > (size_t)(cursor->end - cursor->p))
-                return SCAN_MALFORMED;
+                return MESSAGE_SCAN_MALFORMED;
 
         cursor->p += n;
         return 0;
@@ -76,8 +76,8 @@ static int scan_body(const Level *level, const uint8_t *bytes, size_t n, char *r
         Level below = { .up = level };
 
         if (level->field->type == PROTOBUF_C_TYPE_STRING && memchr(bytes, '\0', n)) {
-                (void)level_write_path(level, ret_path, SCAN_PATH_MAX);
-                return SCAN_NUL;
+                (void)level_write_path(level, ret_path, MESSAGE_SCAN_PATH_MAX);
+                return MESSAGE_SCAN_NUL;
         }
         if (level->field->type != PROTOBUF_C_TYPE_MESSAGE)
                 return 0;
@@ -116,7 +116,7 @@ static int scan_field(const Level *level, Cursor *cursor, unsigned wire_type, ch
         case PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED:
                 return scan_delimited(level, cursor, ret_path);
         default:
-                return SCAN_MALFORMED; /* the protocol has no groups */
+                return MESSAGE_SCAN_MALFORMED; /* the protocol has no groups */
         }
 }
 
@@ -140,8 +140,8 @@ static int scan_fields(Level *level, Cursor cursor, char *ret_path) {
         return r;
 }
 
-int scan_message(const ProtobufCMessageDescriptor *descriptor, const uint8_t *bytes, size_t n,
-                 char ret_path[static SCAN_PATH_MAX]) {
+int message_scan(const ProtobufCMessageDescriptor *descriptor, const uint8_t *bytes, size_t n,
+                 char ret_path[static MESSAGE_SCAN_PATH_MAX]) {
         Level level = { .descriptor = descriptor };
 
         return scan_fields(&level, (Cursor){ bytes, bytes + n }, ret_path);
