@@ -2,7 +2,7 @@
 """Measures verdicts about data pipelines: bench/pipelines.py BUILD_DIRECTORY [--grid] [CASE...]
 
 Each case is a pipeline of the real SPDL, whose limit is planted. It runs for some seconds as a job of a real perfd, and
-'perfctl pipeline diagnose --json JOB' has to name the limit and the direction. Tasks sleep where the CPU is not the subject. With --grid,
+'perfctl pipeline show --json JOB' has to name the limit and the direction. Tasks sleep where the CPU is not the subject. With --grid,
 the verdict is also followed, one number at a time, and what this reaches is compared with the best of a grid.
 """
 
@@ -189,7 +189,7 @@ class Bench:
         return json.loads(done.stdout.splitlines()[-1]), job
 
     def diagnose(self, job):
-        pipeline, = json.loads(self.call("pipeline", "diagnose", "--json", job))["pipelines"]
+        pipeline, = json.loads(self.call("pipeline", "show", "--json", job))["pipelines"]
         return pipeline
 
     def follow(self, case):

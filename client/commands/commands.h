@@ -25,7 +25,6 @@
         COMMAND(cmd_job_list)            \
         COMMAND(cmd_job_wait)            \
         COMMAND(cmd_pipeline_show)       \
-        COMMAND(cmd_pipeline_diagnose)   \
         HEADING("Compare indicators and KPIs") \
         COMMAND(cmd_indicator_list)      \
         COMMAND(cmd_indicator_show)      \

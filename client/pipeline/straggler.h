@@ -10,8 +10,7 @@
 #include "pipeline/pipeline_stage.h"
 
 typedef struct RankFile {
-        const char *name;            /* borrowed */
-        bool is_job;                 /* name: of a job */
+        const char *name;            /* of the file or job; borrowed */
         const PipelineStage *stages; /* borrowed */
         size_t n;
 } RankFile;

@@ -152,7 +152,7 @@ class Adapters(harness.TestCase):
         return {stage["name"]: stage for stage in stages if stage["pipeline"] == number}
 
     def diagnosis(self, number=0):
-        done = self.server.perfctl("pipeline", "diagnose", "--json", "train")
+        done = self.server.perfctl("pipeline", "show", "--json", "train")
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)["pipelines"][number]
 

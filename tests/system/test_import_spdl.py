@@ -73,7 +73,7 @@ class ImportSpdl(harness.TestCase):
         return [interval for interval in intervals if (interval["stage"], interval["part"]) == (stage, part)]
 
     def verdicts(self, daemon, *words):
-        done = daemon.perfctl("pipeline", "diagnose", "--json", *words)
+        done = daemon.perfctl("pipeline", "show", "--json", *words)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)["pipelines"]
 

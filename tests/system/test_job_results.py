@@ -98,7 +98,7 @@ class JobResults(TestCase):
         result, = self.results("waiting")
         self.assertAlmostEqual(result["derived"]["waited"]["value"], 0.5)
         self.assertAlmostEqual(result["derived"]["busy"]["value"], 0.75)
-        found = json.loads(self.running.perfctl("pipeline", "diagnose", "--json", "train").stdout)["pipelines"][0]
+        found = json.loads(self.running.perfctl("pipeline", "show", "--json", "train").stdout)["pipelines"][0]
         self.assertAlmostEqual(found["wait_share"], result["derived"]["waited"]["value"])
         self.run_job()
         self.assertEqual(self.results("waiting")[0]["derived"]["waited"]["value"], None)

@@ -107,7 +107,7 @@ class Program(TestCase):
             self.assertAlmostEqual(got[key], value, places=6)
         self.assertEqual((stage["name"], stage["concurrency"], stage["producer"]), ("decode", 2, "loader 1"))
         self.assertLess(stage["queue"]["readiness_measured_s"], stage["queue"]["elapsed_s"] + 0.001)
-        self.assertIn("decode (2)", daemon.perfctl("pipeline", "show", "j").stdout)
+        self.assertRegex(daemon.perfctl("pipeline", "show", "j").stdout, r"(?m)^decode +2 ")
 
     def test_the_example_of_a_pipeline_needs_no_perfd(self):
         done = subprocess.run([LOADER], capture_output=True, text=True, timeout=TIMEOUT_S,

@@ -60,7 +60,7 @@ class PipelineCases(harness.TestCase):
         return daemon
 
     def said(self, daemon, *words):
-        done = daemon.perfctl("pipeline", "diagnose", "--json", *words)
+        done = daemon.perfctl("pipeline", "show", "--json", *words)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
@@ -123,6 +123,6 @@ class PipelineCases(harness.TestCase):
         stragglers = self.said(daemon, *jobs)["stragglers"]
         self.assertIn(("rank-3", "decode", "time"), [(found["rank"], found["stage"], found["measure"]) for found in stragglers])
         self.assertEqual({found["rank"] for found in stragglers}, {"rank-3"})
-        text = daemon.perfctl("pipeline", "diagnose", *jobs).stdout
+        text = daemon.perfctl("pipeline", "show", *jobs).stdout
         self.assertRegex(" ".join(text.split()),
                          r"rank-3 is a straggler: a task of decode takes 40\.\d* ms, the median of 5 ranks is 10\.\d* ms")

@@ -66,12 +66,12 @@ class Pipelines(harness.TestCase):
                 yield {"stage": "0:3:sink", "time": BEGIN_S + 60 * minute, "elapsed": 60, "num_items": 100, "ave_get_time": 0.1}
 
         self.perfctl(daemon, "submit", "--job", "train", stdin=text_of(minutes()))
-        pipeline, = json.loads(self.perfctl(daemon, "diagnose", "--json", "train").stdout)["pipelines"]
+        pipeline, = json.loads(self.perfctl(daemon, "show", "--json", "train").stdout)["pipelines"]
         found = [(change["stage"], (change["begin_ms"] / 1000 - BEGIN_S) / 60,
                   change["end_ms"] and (change["end_ms"] / 1000 - BEGIN_S) / 60, round(change["before_seconds"], 2),
                   round(change["during_seconds"], 2)) for change in pipeline["changes"]]
         self.assertEqual(found, [("read", 100, 106, 0.02, 0.04), ("decode", 120, None, 0.04, 0.06)])
-        text = self.perfctl(daemon, "diagnose", "train", TZ="UTC").stdout
+        text = self.perfctl(daemon, "show", "train", TZ="UTC").stdout
         self.assertRegex(text, r"(?m)^From 2025-11-24 17:40:00 for 6 min 00 s, a task of read took 4[01]\.?\d* ms instead of 20 ms\.$")
         self.assertRegex(text, r"(?m)^From 2025-11-24 18:00:00, a task of decode took (60|59\.\d+) ms instead of 40 ms\.$")
 
@@ -89,8 +89,8 @@ class Pipelines(harness.TestCase):
         self.assertIn("[1:0:sink_queue]\tProcessed     7 items in   60.0 [sec] (QPS:    0.1) Ave wait time: put:    0.0 [ us], get (by "
                       "next stage):   50.0 [ us]. P90: put:    0.0 [ us], get:    0.0 [ us]. P99: put:    0.0 [ us], get:    0.0 [ us]. "
                       "Occupancy rate: nan%\n", text)
-        of_log = json.loads(self.perfctl(daemon, "diagnose", "--json", "--producer", "spdl=0.8", "-", stdin=text).stdout)["pipelines"]
-        of_job = json.loads(self.perfctl(daemon, "diagnose", "--json", "train").stdout)["pipelines"]
+        of_log = json.loads(self.perfctl(daemon, "show", "--json", "--producer", "spdl=0.8", "-", stdin=text).stdout)["pipelines"]
+        of_job = json.loads(self.perfctl(daemon, "show", "--json", "train").stdout)["pipelines"]
         self.assertEqual([[pipeline[key] for key in ("limit", "stage", "direction")] for pipeline in of_log],
                          [[pipeline[key] for key in ("limit", "stage", "direction")] for pipeline in of_job])
         self.assertAlmostEqual(of_log[0]["wait_share"], of_job[0]["wait_share"], places=2)
@@ -210,17 +210,17 @@ class Pipelines(harness.TestCase):
         stage = self.stage(daemon)
         self.assertEqual((stage["concurrency"], stage["tasks"]["num_tasks"], stage["tasks"]["intervals"]), (4, 24000, 10))
         self.assertAlmostEqual(stage["queue"]["get_wait_s"], 300)
-        pipeline, = json.loads(self.perfctl(daemon, "diagnose", "--json", "train").stdout)["pipelines"]
+        pipeline, = json.loads(self.perfctl(daemon, "show", "--json", "train").stdout)["pipelines"]
         self.assertEqual([pipeline[key] for key in ("job", "limit", "stage", "direction")],
                          ["train", "stage", "decode", "more concurrency"])
         self.assertAlmostEqual(pipeline["wait_share"], 0.5)
-        shown = self.perfctl(daemon, "show", "train", LC_ALL="C.UTF-8").stdout
-        self.assertIn("waited for data 50.0 % of the time", shown)
-        self.assertRegex(shown, r"(?m)^decode \(4\) +█+▒* +busy 99 %")
+        shown = self.perfctl(daemon, "show", "train").stdout
+        self.assertRegex(shown, r"(?s)^train, pipeline 0\nThe training loop waited for data 50\.0 % of the time.*\nSTAGE .*\ndecode +4 +99")
+        stages = self.perfctl(daemon, "show", "--stages", "train").stdout
+        self.assertEqual(stages.splitlines(), [line for line in shown.splitlines() if not line.startswith("The training")])
         report = subprocess.run([str(PERFCTL), "--socket", str(daemon.socket), "report", "train"], text=True, capture_output=True,
                                 env={**os.environ, "NO_COLOR": "1", "COLUMNS": "200"})
         self.assertIn("Data pipeline\n  The training loop waited for data 50.0 % of the time", report.stdout)
-        self.assertNotIn("█", self.perfctl(daemon, "show", "train", LC_ALL="C").stdout)
 
     def run_beside(self, n_neighbours):
         """Runs a job beside busy processes that are not of it. Returns its diagnosis.
@@ -242,8 +242,24 @@ class Pipelines(harness.TestCase):
         if "job_psi_cpu_some_seconds" not in {metric["key"] for metric in daemon.get("/api/v1/jobs/train").json["metrics"]}:
             self.skipTest("the kernel has no pressure stall information of cgroups here")
         self.perfctl(daemon, "submit", "--job", "train", stdin=text_of(lines(10)))
-        found = json.loads(self.perfctl(daemon, "diagnose", "--json", "train").stdout)["pipelines"][0]
+        found = json.loads(self.perfctl(daemon, "show", "--json", "train").stdout)["pipelines"][0]
         return found, self.perfctl(daemon, "show", "train").stdout
+
+    def test_the_job_is_the_newest_and_is_watched_until_it_ends(self):
+        daemon = self.daemon(CONFIG)
+        self.assertEqual(daemon.perfctl("job", "begin", "train").returncode, 0)
+        watch = subprocess.Popen([str(PERFCTL), "--socket", str(daemon.socket), "pipeline", "show", "--watch", "--interval", "0.1"],
+                                 text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual(watch.stdout.readline(), "job train has no statistics of a data pipeline yet\n")
+        self.perfctl(daemon, "submit", "--job", "train", stdin=text_of(lines(10)))
+        for words in (["begin", "other"], ["end", "train"]):  # the watched job stays the same
+            self.assertEqual(daemon.perfctl("job", *words).returncode, 0)
+        output, errors = watch.communicate(timeout=60)
+        self.assertEqual((watch.returncode, errors), (0, ""))
+        self.assertRegex(output, "train, pipeline 0\nThe training loop waited")
+        for words in (["a", "b"], ["--measure", "time", "-"], ["-"]):
+            self.assertIn("--watch expects a job", self.perfctl(daemon, "show", "--watch", *words, status=2).stderr)
+        self.assertIn("--measure expects a file", self.perfctl(daemon, "show", "--measure", "time", status=2).stderr)
 
     def test_a_noisy_neighbour_is_named(self):
         found, shown = self.run_beside(3 * os.cpu_count())
@@ -268,7 +284,7 @@ class Pipelines(harness.TestCase):
         self.assertEqual(answer["first_batch"]["seconds"], 2.5)
         self.assertIn("The first batch came 32.5 s after the start of the job; the loop waited 2.5 s for it.",
                       " ".join(self.perfctl(daemon, "show", "train").stdout.split()))
-        found = json.loads(self.perfctl(daemon, "diagnose", "--json", "train").stdout)["pipelines"][0]
+        found = json.loads(self.perfctl(daemon, "show", "--json", "train").stdout)["pipelines"][0]
         self.assertAlmostEqual(found["first_batch_seconds"], 32.5, delta=0.01)
 
     def test_the_wait_of_all_ranks_is_added_up(self):
@@ -278,8 +294,8 @@ class Pipelines(harness.TestCase):
         for job in ("train", "train-2"):
             self.perfctl(daemon, "submit", "--job", job, stdin=text_of(lines(10)))
         self.assertIn("The training loops of 2 ranks waited for data for 9 rank-minutes.",
-                      self.perfctl(daemon, "diagnose", "train", "train-2").stdout)
-        found = json.loads(self.perfctl(daemon, "diagnose", "--json", "train", "train-2").stdout)
+                      self.perfctl(daemon, "show", "train", "train-2").stdout)
+        found = json.loads(self.perfctl(daemon, "show", "--json", "train", "train-2").stdout)
         self.assertAlmostEqual(found["rank_seconds_waited"], 540)
 
     def test_statistics_survive_a_crash_and_continue(self):
@@ -342,9 +358,8 @@ class Pipelines(harness.TestCase):
         self.assertIn("no such job on this node", done.stderr)
         done = self.perfctl(daemon, "submit", stdin=text_of(lines(1)), status=1)
         self.assertIn("not inside a perfd job", done.stderr)
-        done = self.perfctl(daemon, "show", "train")
+        done = self.perfctl(daemon, "show", "train", status=1)
         self.assertIn("no statistics of a data pipeline", done.stderr)
-        self.perfctl(daemon, "diagnose", "train", status=1)
 
     def test_a_report_of_an_ended_job_is_stored(self):
         daemon = self.begun()

@@ -1,95 +1,419 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "client/api/api_query.h"
+#include "client/cli/input.h"
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
-#include "client/pipeline/drawing.h"
+#include "client/pipeline/rank_series.h"
+#include "client/pipeline/stage_changes.h"
 #include "client/pipeline/stored_stages.h"
+#include "client/pipeline/straggler.h"
+#include "client/pipeline/verdict.h"
+#include "client/spdl/spdl_stages.h"
+#include "document/indicator.h"
+#include "json/json.h"
 #include "util/clock.h"
+#include "util/parse.h"
 
 typedef struct PipelineShowOptions {
-        uint64_t interval_ns;
-        bool json, watch;
+        const char *producer; /* NULL: not given */
+        const char *measure;  /* measure in the files; NULL: statistics of stages */
+        uint64_t threads, interval_ns;
+        bool json, stages, watch;
 } PipelineShowOptions;
 
 static const Option options_table[] = {
+        { "stages", 0, NULL, "Print only the table of the stages", OPTION_FLAG(PipelineShowOptions, stages) },
         OPTION_ROW_WATCH(PipelineShowOptions, watch),
         OPTION_ROW_INTERVAL(PipelineShowOptions, interval_ns),
+        OPTION_ROW_PRODUCER(PipelineShowOptions, producer),
+        { "threads", 0, "N", "Threads of the pool that the stages share (default: unknown)",
+          OPTION_COUNT(PipelineShowOptions, threads, 0, STAGE_SET_THREADS_MAX) },
+        { "measure", 0, "MEASURE", "Measure of each rank in the files",
+          OPTION_NAME(PipelineShowOptions, measure, pipeline_measure_names) },
         OPTION_ROW_JSON(PipelineShowOptions, json),
         {},
 };
 
-static void write_pipeline(const VerdictPipeline *pipeline, const char *job, Screen *screen) {
-        scoped(buffer_deinit) Buffer sentence = {};
+/* Before 0.8, SPDL counts an empty queue as ready until the next item arrives. */
+static int parse_producer(const CommandLine *line, bool *ret_counts_open_periods) {
+        const PipelineShowOptions *options = line->options;
+        const char *text = options->producer ?: "";
 
-        screen_text(screen, job);
-        buffer_printf(screen->out, ", pipeline %u\n", pipeline->stages[0].pipeline);
-        verdict_write_headline(pipeline, &sentence);
-        buffer_putc(&sentence, ' ');
-        verdict_write_sentence(pipeline, &sentence);
-        screen_wrap(screen, sentence.text ?: "", 0);
-        buffer_putc(screen->out, '\n');
-        drawing_write(pipeline, screen);
+        *ret_counts_open_periods = pipeline_report_counts_open_periods(text);
+        if (options->producer && (strncmp(text, "spdl=", 5) != 0 || text[5] < '0' || text[5] > '9'))
+                return command_refuse(line->command->name, "--producer expects spdl=VERSION such as spdl=0.6, not '%.80s'", text);
+        return EXIT_DONE;
 }
 
-/* Answers of perfd about the job. */
-typedef struct PipelineAnswers {
-        const Value *job, *pipeline;
-} PipelineAnswers;
+/* --- output --------------------------------------------------------------------------------------- */
 
-/* Writes each pipeline of a job. json: NULL for text. */
-static int write_pipelines(const PipelineAnswers *answers, Screen *screen, Json *json) {
-        scoped(stage_set_deinit) StageSet stages = {};
-        const char *job = value_get_string(answers->job, "id") ?: "";
-        VerdictPipeline pipeline;
-        size_t at = 0;
-        int r;
+/* Destination: text for a screen, or JSON if it is set. */
+typedef struct Output {
+        Screen *screen;
+        Json *json;
+} Output;
 
-        r = stored_stages_read(answers->pipeline, &stages);
+/* A file or a job. */
+typedef struct PipelineSource {
+        char job[JOB_ID_MAX]; /* id; "": a file */
+        bool is_running;
+        StageSet stages;
+        bool has_changes;     /* changes within the run were searched for */
+        StageChanges changes;
+} PipelineSource;
+
+static void write_json(const VerdictPipeline *pipeline, const PipelineSource *source, const char *name, Json *json) {
+        json_object_begin(json);
+        json_put_string(json, source->job[0] ? "job" : "file", name);
+        json_put_uint(json, "pipeline", pipeline->stages[0].pipeline);
+        verdict_put_members(pipeline, json);
+        if (source->has_changes && !source->changes.is_cut) {
+                json_put_array_begin(json, "changes");
+                stage_changes_put(&source->changes, pipeline->stages[0].pipeline, json);
+                json_array_end(json);
+        }
+        json_object_end(json);
+}
+
+static void write_changes(const StageChanges *changes, unsigned pipeline, Screen *screen) {
+        for (size_t i = 0; i < changes->n; i++) {
+                scoped(buffer_deinit) Buffer sentence = {};
+
+                if (changes->items[i].stage.pipeline != pipeline)
+                        continue;
+                stage_changes_describe(&changes->items[i], &sentence);
+                screen_text(screen, sentence.text ?: "");
+                buffer_putc(screen->out, '\n');
+        }
+}
+
+/* Writes how long the training loop waited for data, and what limits the throughput. */
+static int write_verdict(const VerdictPipeline *pipeline, Screen *screen) {
+        scoped(buffer_deinit) Buffer text = {};
+
+        verdict_write_headline(pipeline, &text);
+        buffer_putc(&text, ' ');
+        verdict_write_sentence(pipeline, &text);
+        buffer_printf(&text, " Confidence: %s.", pipeline_confidence_names[pipeline->diagnosis.confidence]);
+        if (screen->can_move)
+                screen_wrap(screen, text.text ?: "", 0);
+        else
+                screen_text(screen, text.text ?: "");
+        buffer_putc(screen->out, '\n');
+        return buffer_error(&text);
+}
+
+static int write_text(const CommandLine *line, const VerdictPipeline *pipeline, const PipelineSource *source, const char *name,
+                      Screen *screen) {
+        const PipelineShowOptions *options = line->options;
+        scoped(grid_deinit) Grid grid = {};
+        int r = 0;
+
+        screen_text(screen, name);
+        buffer_printf(screen->out, ", pipeline %u\n", pipeline->stages[0].pipeline);
+        if (!options->stages)
+                r = write_verdict(pipeline, screen);
         if (r < 0)
                 return r;
-        stored_stages_join_job(&stages, answers->job);
-        if (stages.n == 0 && !json)
-                message_print("job %s has no statistics of a data pipeline; 'perfctl pipeline submit' sends them", job);
-        while (verdict_next(&stages, 0, &at, &pipeline)) {
-                if (!json) {
-                        if (pipeline.stages > stages.stages)
-                                buffer_putc(screen->out, '\n');
-                        write_pipeline(&pipeline, job, screen);
-                        continue;
-                }
-                json_object_begin(json);
-                json_put_string(json, "job", job);
-                json_put_uint(json, "pipeline", pipeline.stages[0].pipeline);
-                verdict_put_members(&pipeline, json);
-                json_object_end(json);
-        }
-        return 0;
+
+        grid_init_heads(&grid, VERDICT_HEADS);
+        verdict_fill_grid(pipeline, &grid);
+        r = grid_write(&grid, screen, true);
+        if (!options->stages)
+                write_changes(&source->changes, pipeline->stages[0].pipeline, screen);
+        return r;
 }
 
-static int print_once(const CommandLine *line, const PipelineAnswers *answers, bool is_redrawn) {
+/* Sum over the ranks, each a file or a job. */
+typedef struct RankWait {
+        double waited_s;
+        size_t n_ranks; /* with a known wait */
+} RankWait;
+
+static void add_wait(RankWait *wait, const StageSet *stages, unsigned n_threads) {
+        double waited_s = 0;
+        VerdictPipeline pipeline;
+        size_t at = 0;
+        bool is_known = false;
+
+        while (verdict_next(stages, n_threads, &at, &pipeline))
+                if (!isnan(verdict_waited_s(&pipeline))) {
+                        waited_s += verdict_waited_s(&pipeline);
+                        is_known = true;
+                }
+        wait->waited_s += waited_s;
+        wait->n_ranks += is_known;
+}
+
+static void write_wait(const RankWait *wait, Output *output) {
+        if (output->json)
+                json_put_double_or_null(output->json, "rank_seconds_waited", wait->n_ranks > 0, wait->waited_s);
+        else if (wait->n_ranks > 1)
+                buffer_printf(output->screen->out, "\nThe training loops of %zu ranks waited for data for %.3g rank-minutes.\n",
+                              wait->n_ranks, wait->waited_s / 60);
+}
+
+/* --- files ---------------------------------------------------------------------------------------- */
+
+/* Writes each pipeline of a file or job. json: NULL for text. */
+static int write_pipelines(const CommandLine *line, const PipelineSource *source, const char *name, Screen *screen, Json *json) {
+        const PipelineShowOptions *options = line->options;
+        VerdictPipeline pipeline;
+        size_t at = 0;
+        int r = 0;
+
+        while (r == 0 && verdict_next(&source->stages, (unsigned)options->threads, &at, &pipeline)) {
+                if (json)
+                        write_json(&pipeline, source, name, json);
+                else
+                        r = write_text(line, &pipeline, source, name, screen);
+        }
+        if (!json && source->stages.n == 0)
+                buffer_printf(screen->out, "job %s has no statistics of a data pipeline yet\n", name);
+        if (source->changes.is_cut)
+                message_print("%s has too many intervals to find changes within the run", name);
+        return r == 0 ? EXIT_DONE : command_fail(r);
+}
+
+static int read_file(const char *file, bool counts_open_periods, StageSet *ret) {
+        char error[SPDL_FILE_ERROR_MAX];
+        size_t n_left_out;
+        int r;
+
+        r = spdl_stages_read(ret, file, counts_open_periods, &n_left_out, error);
+        if (r < 0)
+                return command_fail(r);
+        if (r == SPDL_FILE_INVALID) {
+                message_print("%s: %s", input_name(file), error);
+                return EXIT_FAILED;
+        }
+        if (n_left_out > 0)
+                message_print("%s: left out %zu interval%s with missing values, repeated times or a truncated line", input_name(file),
+                              n_left_out, n_left_out == 1 ? "" : "s");
+        return EXIT_DONE;
+}
+
+/* --- jobs ----------------------------------------------------------------------------------------- */
+
+/* A name that is not a file is the id or name of a job. */
+static bool is_job(const char *argument) {
+        return strcmp(argument, "-") != 0 && access(argument, F_OK) < 0 && errno == ENOENT &&
+               indicator_name_is_valid(argument, JOB_ID_MAX - 1);
+}
+
+static int find_changes(const CommandLine *line, const char *job, StageChanges *ret) {
+        scoped(api_query_deinit) ApiQuery query = {};
+        int r;
+
+        r = api_query_open_job_list(&query, &line->global, job, STAGE_CHANGES_PATH, "intervals", STAGE_CHANGES_INTERVALS_MAX);
+        if (r != EXIT_DONE)
+                return r;
+        r = stage_changes_find(ret, query.answer);
+        return r < 0 ? command_fail(r) : EXIT_DONE;
+}
+
+/* job: NULL for $PERFD_JOB, else the newest of this user. A job that is watched may not have statistics yet. */
+static int read_job(const CommandLine *line, const char *job, PipelineSource *ret) {
+        const PipelineShowOptions *options = line->options;
+        scoped(api_query_deinit) ApiQuery query = {}, job_query = {};
+        int r;
+
+        r = api_query_open_job(&job_query, &line->global, job, "");
+        if (r != EXIT_DONE)
+                return r;
+        (void)stpncpy(ret->job, value_get_string(job_query.answer, "id") ?: "", sizeof(ret->job) - 1);
+        ret->is_running = strcmp(value_get_string(job_query.answer, "state") ?: "", "running") == 0;
+        r = api_query_open_job(&query, &line->global, ret->job, "/pipeline");
+        if (r != EXIT_DONE)
+                return r;
+        r = stored_stages_read(query.answer, &ret->stages);
+        if (r < 0)
+                return command_fail(r);
+        stored_stages_join_job(&ret->stages, job_query.answer);
+        if (options->watch && ret->is_running)
+                return EXIT_DONE;
+        if (ret->stages.n > 0) {
+                ret->has_changes = true;
+                return find_changes(line, ret->job, &ret->changes);
+        }
+        message_print("job %s has no statistics of a data pipeline; 'perfctl pipeline submit' sends them", ret->job);
+        return EXIT_FAILED;
+}
+
+/* --- ranks ---------------------------------------------------------------------------------------- */
+
+static void write_straggler(const Straggler *straggler, void *userdata) {
+        Output *output = userdata;
+        scoped(buffer_deinit) Buffer text = {};
+
+        if (output->json) {
+                straggler_put_json(straggler, output->json);
+                return;
+        }
+        straggler_put(straggler, &text);
+        screen_text(output->screen, text.text ?: "");
+        buffer_putc(output->screen->out, '\n');
+}
+
+static int show_ranks(const char *file, PipelineMeasure measure, Output *output) {
+        scoped(buffer_deinit) Buffer text = {};
+        scoped(rank_series_deinit) RankSeries series = {};
+        Straggler straggler = { .measure = measure, .value = NAN };
+        const char *names[RANK_SERIES_PARTS];
+        size_t found, turns[RANK_SERIES_PARTS];
+        int r;
+
+        r = input_read(file, &text);
+        if (r != EXIT_DONE)
+                return r;
+        r = rank_series_read(&series, input_name(file), &text);
+        if (r < 0)
+                return command_fail(r);
+        if (r == RANK_SERIES_INVALID) {
+                message_print("%s", series.error);
+                return EXIT_FAILED;
+        }
+        straggler.n_ranks = series.n;
+        straggler.in_turn = names;
+        straggler.n_in_turn = rank_series_find_turns(&series, measure, turns);
+        for (size_t i = 0; i < straggler.n_in_turn; i++)
+                names[i] = series.names[turns[i]];
+        found = pipeline_ranks_straggler(series.means, series.n, measure, &straggler.median);
+        if (found < series.n) {
+                straggler.name = series.names[found];
+                straggler.value = series.means[found];
+        }
+        if (found < series.n || straggler.n_in_turn > 0)
+                write_straggler(&straggler, output);
+        else if (!output->json)
+                buffer_printf(output->screen->out, "None of the %zu ranks is a straggler.\n", series.n);
+        return EXIT_DONE;
+}
+
+/* --- the command ---------------------------------------------------------------------------------- */
+
+/* The job that --watch shows, which stays the same if others begin. */
+typedef struct WatchedJob {
+        char id[JOB_ID_MAX]; /* "": not known yet */
+        bool is_running;
+} WatchedJob;
+
+typedef struct PipelineSources {
+        PipelineSource *items;   /* owned */
+        RankFile *files; /* owned, borrow names and stages of the items */
+        size_t n;
+} PipelineSources;
+
+static void sources_deinit(PipelineSources *sources) {
+        for (size_t i = 0; i < sources->n; i++) {
+                stage_set_deinit(&sources->items[i].stages);
+                stage_changes_deinit(&sources->items[i].changes);
+        }
+        free(sources->items);
+        free(sources->files);
+}
+
+static int read_sources(const CommandLine *line, const WatchedJob *watched, bool counts_open_periods, PipelineSources *ret) {
+        size_t n = line->n_arguments > 0 ? (size_t)line->n_arguments : 1;
+        int r = EXIT_DONE;
+
+        ret->items = calloc(n, sizeof(*ret->items));
+        ret->files = calloc(n, sizeof(*ret->files));
+        if (!ret->items || !ret->files)
+                return command_fail(-ENOMEM);
+        for (ret->n = 0; r == EXIT_DONE && ret->n < n; ret->n++) {
+                PipelineSource *source = &ret->items[ret->n];
+                const char *argument = watched->id[0] ? watched->id : line->n_arguments > 0 ? line->arguments[ret->n] : NULL;
+                bool of_job = watched->id[0] || !argument || is_job(argument);
+
+                r = of_job ? read_job(line, argument, source) : read_file(argument, counts_open_periods, &source->stages);
+                ret->files[ret->n] = (RankFile){ of_job ? source->job : input_name(argument), source->stages.stages, source->stages.n };
+        }
+        return r;
+}
+
+static int write_sources(const CommandLine *line, const PipelineSources *sources, Output *output) {
+        int r = EXIT_DONE;
+
+        for (size_t i = 0; r == EXIT_DONE && i < sources->n; i++) {
+                if (!output->json && i > 0)
+                        buffer_putc(output->screen->out, '\n');
+                r = write_pipelines(line, &sources->items[i], sources->files[i].name, output->screen, output->json);
+        }
+        return r;
+}
+
+static int show_sources(const CommandLine *line, Output *output, WatchedJob *watched) {
+        const PipelineShowOptions *options = line->options;
+        scoped(sources_deinit) PipelineSources sources = {};
+        RankWait wait = {};
+        bool counts_open_periods;
+        int r;
+
+        r = parse_producer(line, &counts_open_periods);
+        if (r == EXIT_DONE)
+                r = read_sources(line, watched, counts_open_periods, &sources);
+        if (r == EXIT_DONE && output->json)
+                json_put_array_begin(output->json, "pipelines");
+        if (r == EXIT_DONE)
+                r = write_sources(line, &sources, output);
+        if (r != EXIT_DONE)
+                return r;
+        if (options->watch) {
+                watched->is_running = sources.items[0].is_running;
+                (void)stpcpy(watched->id, sources.items[0].job);
+        }
+        if (!output->json && (options->stages || sources.items[0].stages.n == 0))
+                return EXIT_DONE;
+
+        for (size_t i = 0; i < sources.n; i++)
+                add_wait(&wait, &sources.items[i].stages, (unsigned)options->threads);
+        if (output->json)
+                json_array_end(output->json);
+        write_wait(&wait, output);
+        if (output->json)
+                json_put_array_begin(output->json, "stragglers");
+        r = straggler_find_all(sources.files, sources.n, write_straggler, output);
+        return r == 0 ? EXIT_DONE : command_fail(r);
+}
+
+static int show_all_ranks(const CommandLine *line, PipelineMeasure measure, Output *output) {
+        int r = EXIT_DONE;
+
+        if (output->json)
+                json_put_array_begin(output->json, "stragglers");
+        for (int i = 0; r == EXIT_DONE && i < line->n_arguments; i++)
+                r = show_ranks(line->arguments[i], measure, output);
+        return r;
+}
+
+static int show_once(const CommandLine *line, WatchedJob *watched) {
         const PipelineShowOptions *options = line->options;
         scoped(buffer_deinit) Buffer out = {};
         Json json = { .out = &out };
         Screen screen;
+        Output output = { .screen = &screen, .json = options->json ? &json : NULL };
         int r;
 
         screen_init(&screen, &out, STDOUT_FILENO, line->global.no_color);
-        if (is_redrawn && screen.can_move)
+        if (options->watch && screen.can_move)
                 buffer_puts(&out, "\x1b[H\x1b[J");
-        if (options->json) {
+        if (options->json)
                 json_object_begin(&json);
-                json_put_array_begin(&json, "pipelines");
-        }
-        r = write_pipelines(answers, &screen, options->json ? &json : NULL);
-        if (r < 0) {
-                message_print("%s", strerrordesc_np(-r));
-                return EXIT_FAILED;
-        }
+        if (options->measure)
+                r = show_all_ranks(line, strcmp(options->measure, "time") == 0 ? PIPELINE_MEASURE_TIME : PIPELINE_MEASURE_READINESS,
+                                   &output);
+        else
+                r = show_sources(line, &output, watched);
+        if (r != EXIT_DONE)
+                return r;
         if (options->json) {
                 json_array_end(&json);
                 json_object_end(&json);
@@ -98,50 +422,43 @@ static int print_once(const CommandLine *line, const PipelineAnswers *answers, b
         return output_print(&out);
 }
 
-static bool is_running(const Value *job) {
-        return strcmp(value_get_string(job, "state") ?: "", "running") == 0;
-}
-
-/* Draws the pipelines once. *ret_goes_on: the job is running. job: its id from then on. Returns an exit status. */
-static int show_once(const CommandLine *line, char job[static JOB_ID_MAX], bool *ret_goes_on) {
+static int check_options(const CommandLine *line) {
         const PipelineShowOptions *options = line->options;
-        scoped(api_query_deinit) ApiQuery job_query = {}, query = {};
-        int r;
 
-        r = api_query_open_job(&job_query, &line->global, job[0] ? job : line->arguments[0], "");
-        if (r != EXIT_DONE)
-                return r;
-        (void)stpncpy(job, value_get_string(job_query.answer, "id") ?: "", JOB_ID_MAX - 1);
-        r = api_query_open_job(&query, &line->global, job, "/pipeline");
-        if (r != EXIT_DONE)
-                return r;
-        *ret_goes_on = is_running(job_query.answer);
-        return print_once(line, &(PipelineAnswers){ job_query.answer, query.answer }, options->watch);
+        if (options->measure && line->n_arguments == 0)
+                return command_refuse(line->command->name, "--measure expects a file");
+        if (options->watch && (options->measure || line->n_arguments > 1 || (line->n_arguments == 1 && !is_job(line->arguments[0]))))
+                return command_refuse(line->command->name, "--watch expects a job");
+        return EXIT_DONE;
 }
 
 static int pipeline_show_run(const CommandLine *line) {
         const PipelineShowOptions *options = line->options;
-        char job[JOB_ID_MAX] = "";
-        bool goes_on = false;
-        int r;
+        const struct timespec interval = { (time_t)(options->interval_ns / NS_PER_S), (long)(options->interval_ns % NS_PER_S) };
+        WatchedJob watched = {};
+        int r = check_options(line);
 
-        while ((r = show_once(line, job, &goes_on)) == EXIT_DONE && options->watch && goes_on) {
-                const struct timespec interval = { (time_t)(options->interval_ns / NS_PER_S), (long)(options->interval_ns % NS_PER_S) };
-
+        if (r != EXIT_DONE)
+                return r;
+        while ((r = show_once(line, &watched)) == EXIT_DONE && watched.is_running)
                 (void)nanosleep(&interval, NULL);
-        }
         return r;
 }
 
 const Command cmd_pipeline_show = {
         .name = "pipeline show",
-        .arguments = "[JOB]",
-        .summary = "Draw the data pipelines of a job",
-        .help = "Shows how long the training loop waited for data, which stage is the limit, and for each stage how its workers spend "
-                "their time and how full its queue is. JOB is an id or a name; default: $PERFD_JOB, else the newest job of this user.",
-        .examples = { "perfctl pipeline show train-17", "perfctl pipeline show --watch" },
+        .arguments = "[JOB|FILE|-]…",
+        .summary = "Show what limits a data pipeline, and its stages",
+        .help = "Reads the statistics of the data pipelines of jobs, or of SPDL pipelines from files, exported as JSON or from a log. "
+                "Prints how long the training loop waited for data, which stage is the limit, and how the workers of each stage spend "
+                "their time. If three or more jobs or files are the ranks of a run, a rank that is clearly slower than the others is "
+                "named. A name that is not a file is the id or name of a job; default: $PERFD_JOB, else the newest job of this user. "
+                "Files do not need perfd.",
+        .examples = { "perfctl pipeline show train-17", "perfctl pipeline show --watch",
+                      "perfctl pipeline show --producer spdl=0.8 --threads 12 stats.json",
+                      "perfctl pipeline show --producer spdl=0.8 training.log" },
         COMMAND_OPTIONS(PipelineShowOptions, options_table),
-        .n_arguments_max = 1,
+        .n_arguments_max = COMMAND_MANY,
         .value = OPTION_VALUE_JOB,
         .run = pipeline_show_run,
 };
