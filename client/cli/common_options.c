@@ -39,7 +39,7 @@ const Option selection_options[] = {
 
 const Option failed_run_options[] = {
         { "indicator-name", 0, "NAME", "Indicator of runs that fail before naming one", OPTION_LINE(FailedRunOptions, indicator, JOB_TEXT_MAX - 1) },
-        { "component", 0, "NAME", "Component of runs that fail before naming one", OPTION_LINE(FailedRunOptions, component, COMPONENT_MAX_BYTES) },
+        OPTION_ROW_COMPONENT(FailedRunOptions, component),
         {},
 };
 

@@ -8,6 +8,7 @@
  */
 
 #include "client/cli/options.h"
+#include "document/indicator.h"
 #include "job/job.h"
 #include "util/clock.h"
 
@@ -80,6 +81,9 @@ OptionParse option_parse_job_id, option_parse_label, option_parse_condition;
         { "spool", 0, "DIRECTORY", "Spool for results that perfd cannot accept now", OPTION_TEXT(type, member), .value = OPTION_VALUE_DIRECTORY }
 #define OPTION_ROW_COMPAT(type, member) \
         { "compat", 0, NULL, "Compute as the original program does", OPTION_FLAG(type, member) }
+#define OPTION_ROW_COMPONENT(type, member) { "component", 0, "NAME", "Measured component", OPTION_LINE(type, member, COMPONENT_MAX_BYTES) }
+#define OPTION_ROW_COMPONENT_VERSION(type, member) \
+        { "component-version", 0, "VERSION", "Version of the measured component", OPTION_LINE(type, member, STRING_MAX_BYTES) }
 #define OPTION_ROW_USER(type, member) { "user", 'u', "USER", "User to show, a name or a number", OPTION_TEXT(type, member) }
 #define OPTION_ROW_WHERE(type, member, n_max) \
         { "where", 'w', "CONDITION", "Select by KEY=VALUE, or != < <= > >=; may be repeated", \

@@ -37,10 +37,8 @@
         COMMAND(cmd_indicator_register)  \
         COMMAND(cmd_indicator_unregister) \
         COMMAND(cmd_kpi_list)            \
-        COMMAND(cmd_kpi_show)            \
-        COMMAND(cmd_kpi_regress)         \
-        COMMAND(cmd_kpi_ack)             \
-        COMMAND(cmd_analyze_series)      \
+        COMMAND(cmd_kpi_check)           \
+        COMMAND(cmd_kpi_accept)          \
         HEADING("Import and export")     \
         COMMAND(cmd_import_inspection)   \
         COMMAND(cmd_import_kpis)         \

@@ -41,7 +41,7 @@ static void write_overview(Screen *screen) {
         buffer_puts(screen->out,
                     "\nSee 'perfctl COMMAND --help' for options and examples, and perfctl(1).\n"
                     "Exit status: 0 done, 1 failed, 2 wrong usage, 3 perfd is unreachable; 4 and 5\n"
-                    "are verdicts of kpi regress.\n");
+                    "are verdicts of kpi check.\n");
 }
 
 /* is_mistake: no command was given, so that the overview goes to standard error. */

@@ -176,7 +176,7 @@ int kpi_documents_make_one(const KpiValue *kpi, Arena *arena, const Value **ret)
                 put_label(&labels, kpi->labels[i], arena);
 
         object_builder_put_text(&object, "name", kpi->name);
-        object_builder_put_text(&object, "component", KPI_COMPONENT);
+        object_builder_put_text(&object, "component", kpi->component ?: KPI_COMPONENT);
         object_builder_put_text(&object, "version", kpi->version);
         object_builder_put(&object, "@parameters", &none);
         object_builder_put_object(&object, "@result", &result);

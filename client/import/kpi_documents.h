@@ -30,7 +30,7 @@ int kpi_documents_make(const Kpi *kpis, size_t n, const char *name, Arena *arena
 
 /* A KPI that is submitted alone. All members are borrowed. */
 typedef struct KpiValue {
-        const char *name, *version; /* version NULL: none */
+        const char *name, *component, *version; /* component NULL: KPI_COMPONENT; version NULL: none */
         const Value *value;         /* a number, a list of numbers, or null */
         const char *const *labels;  /* each KEY=VALUE */
         size_t n_labels;

@@ -26,7 +26,7 @@ static const FailWord fail_words[] = {
         { "regression", 1U << JUDGE_REGRESSION, EXIT_REGRESSED },
         { "improvement", 1U << JUDGE_IMPROVEMENT, EXIT_REGRESSED },
         { "changed", 1U << JUDGE_CHANGED, EXIT_REGRESSED },
-        { "no-verdict", 1U << JUDGE_UNKNOWN | 1U << JUDGE_RERUN, EXIT_NO_VERDICT },
+        { "no-verdict", 1U << JUDGE_UNKNOWN | 1U << JUDGE_RUN_AGAIN, EXIT_NO_VERDICT },
 };
 
 static const FailWord *find_word(const char *text, size_t n) {

@@ -42,5 +42,5 @@ void kpi_gate_count(KpiTally *tally, const Value *kpi);
 /* Returns EXIT_DONE, EXIT_REGRESSED or EXIT_NO_VERDICT; the last also if there is no KPI at all. */
 int kpi_gate_status(const KpiGate *gate, const KpiTally *tally);
 
-/* Writes "1 regression, 2 inline". */
+/* Writes "1 regression, 2 no change". */
 void kpi_gate_put(const KpiTally *tally, Buffer *out);

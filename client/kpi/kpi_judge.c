@@ -110,7 +110,7 @@ int kpi_judge(const GlobalOptions *global, const KpiGate *gate, const Submission
                 if (!is_first(items, i))
                         continue;
                 if (n_indicators++ == KPI_JUDGE_INDICATORS_MAX) {
-                        message_print("judged the first %u indicators; perfctl kpi regress judges all", KPI_JUDGE_INDICATORS_MAX);
+                        message_print("judged the first %u indicators; perfctl kpi check judges all", KPI_JUDGE_INDICATORS_MAX);
                         break;
                 }
                 r = judge_indicator(&query, &items[i].indicator, items, n_items, &screen, &tally);
@@ -136,7 +136,7 @@ int kpi_judge_job(const GlobalOptions *global, const KpiGate *gate, const char *
         results = value_get(query.answer, "results");
         n = answer_length(results);
         if (n == KPI_JUDGE_RESULTS_MAX)
-                message_print("judged the newest %u results of the job; perfctl kpi regress judges all", KPI_JUDGE_RESULTS_MAX);
+                message_print("judged the newest %u results of the job; perfctl kpi check judges all", KPI_JUDGE_RESULTS_MAX);
         items = calloc(n + 1, sizeof(*items));
         if (!items) {
                 message_print("cannot judge the results: out of memory");

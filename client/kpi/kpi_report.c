@@ -5,12 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/judge.h"
 #include "client/api/answer.h"
-#include "client/kpi/profile_report.h"
 #include "client/wire/user.h"
 #include "json/json.h"
 
-/* --- text ----------------------------------------------------------------------------------------- */
+#define SHARE_DIFFERENCE_MIN 0.05 /* less is not worth a line */
+#define RATIO_MIN            1.1
 
 void kpi_report_put_labels(const Value *kpi, Buffer *out) {
         const Value *labels = value_get(kpi, "labels"), *parameters = value_get(labels, "parameters");
@@ -27,6 +28,145 @@ void kpi_report_put_labels(const Value *kpi, Buffer *out) {
                         value_write_json(value, &json);
         }
 }
+
+/* --- state of the machine ------------------------------------------------------------------------- */
+
+typedef enum ProfileUnit {
+        PROFILE_SHARE,
+        PROFILE_CPUS,
+        PROFILE_BYTES,
+        PROFILE_RATE,
+} ProfileUnit;
+
+/* Text around a number of the answer. */
+typedef struct ProfileText {
+        const char *name, *before, *behind;
+        ProfileUnit unit;
+} ProfileText;
+
+static const ProfileText texts[] = {
+        { "cpus_used", "the job used ", " CPUs", PROFILE_CPUS },
+        { "cpu_waited_share", "the job waited for a CPU ", " of the time", PROFILE_SHARE },
+        { "throttled_share", "the job was throttled in ", " of the periods", PROFILE_SHARE },
+        { "others_cpu_share", "other processes used ", " of the CPUs", PROFILE_SHARE },
+        { "steal_share", "the hypervisor took ", " of the CPU time", PROFILE_SHARE },
+        { "io_stalled_share", "the node was stalled for I/O ", " of the time", PROFILE_SHARE },
+        { "memory_stalled_share", "the node waited for memory ", " of the time", PROFILE_SHARE },
+        { "io_bytes_per_second", "the job read and wrote ", "", PROFILE_RATE },
+        { "memory_bytes", "the memory peak of the job was ", "", PROFILE_BYTES },
+};
+
+static const ProfileText *find_text(const Value *number) {
+        const char *name = answer_text(number, "name");
+
+        for (size_t i = 0; i < N_ELEMENTS(texts); i++)
+                if (strcmp(texts[i].name, name) == 0)
+                        return &texts[i];
+        return NULL;
+}
+
+static void put_profile_value(ProfileUnit unit, double value, Buffer *out) {
+        char text[TEXT_MAX];
+
+        switch (unit) {
+        case PROFILE_SHARE:
+                buffer_printf(out, "%.0f %%", 100 * value);
+                break;
+        case PROFILE_CPUS:
+                buffer_printf(out, "%.2f", value);
+                break;
+        case PROFILE_BYTES:
+        case PROFILE_RATE:
+                text_mib(value / 1048576, text);
+                buffer_printf(out, "%s%s", text, unit == PROFILE_RATE ? "/s" : "");
+                break;
+        }
+}
+
+static void put_number(const Value *number, const ProfileText *text, Buffer *out) {
+        buffer_puts(out, text->before);
+        put_profile_value(text->unit, answer_number(number, "value"), out);
+        buffer_printf(out, "%s (", text->behind);
+        put_profile_value(text->unit, answer_number(number, "before"), out);
+        buffer_puts(out, " before)");
+}
+
+static bool is_disturbance(const Value *number) {
+        const Value *value = value_get(number, "is_disturbance");
+
+        return value && value->type == VALUE_BOOL && value->boolean;
+}
+
+/* Writes "; the machine was disturbed: the node was stalled for I/O 60 % of the time (2 % before)"; nothing if it was not. */
+static void put_disturbance(const Value *kpi, Buffer *out) {
+        const Value *numbers = value_get(value_get_given(kpi, "profile"), "numbers");
+        size_t n = 0;
+
+        for (size_t i = 0; i < answer_length(numbers); i++) {
+                const ProfileText *text = find_text(&numbers->items[i]);
+
+                if (!text || !is_disturbance(&numbers->items[i]))
+                        continue;
+                buffer_puts(out, n++ == 0 ? "; the machine was disturbed: " : ", ");
+                put_number(&numbers->items[i], text, out);
+        }
+}
+
+static bool differs(const Value *number, const ProfileText *text) {
+        double value = answer_number(number, "value"), before = answer_number(number, "before");
+
+        if (text->unit == PROFILE_SHARE)
+                return fabs(value - before) >= SHARE_DIFFERENCE_MIN;
+        return value > RATIO_MIN * before || before > RATIO_MIN * value;
+}
+
+static void put_fact(const Value *fact, const char *member, Buffer *out) {
+        const Value *value = value_get(fact, member);
+        Json json = { .out = out };
+
+        if (value && value->type == VALUE_STRING)
+                buffer_puts(out, value->string);
+        else if (value)
+                value_write_json(value, &json);
+}
+
+/* A software stack is named by the first digits of its digest, as `perfctl indicator stack` accepts them. */
+static void put_difference(const Value *fact, Buffer *out) {
+        const char *key = answer_text(fact, "key");
+
+        if (strcmp(key, "stack") == 0) {
+                buffer_printf(out, "the software stack (perfctl indicator stack diff %.12s %.12s)", answer_text(fact, "before"),
+                              answer_text(fact, "value"));
+                return;
+        }
+        buffer_printf(out, "%s ", key);
+        put_fact(fact, "value", out);
+        buffer_puts(out, " (");
+        put_fact(fact, "before", out);
+        buffer_puts(out, " before)");
+}
+
+/* Writes the numbers and facts that clearly differ from those of the runs before; nothing if none differs. */
+static void put_profile(const Value *kpi, Buffer *out) {
+        const Value *profile = value_get_given(kpi, "profile"), *numbers = value_get(profile, "numbers");
+        const Value *facts = value_get(profile, "differs");
+        size_t n = 0;
+
+        for (size_t i = 0; i < answer_length(numbers); i++) {
+                const ProfileText *text = find_text(&numbers->items[i]);
+
+                if (!text || is_disturbance(&numbers->items[i]) || !differs(&numbers->items[i], text))
+                        continue;
+                buffer_puts(out, n++ == 0 ? "  beside: " : "; ");
+                put_number(&numbers->items[i], text, out);
+        }
+        for (size_t i = 0; i < answer_length(facts); i++) {
+                buffer_puts(out, i > 0 ? ", " : n > 0 ? "; different: " : "  different: ");
+                put_difference(&facts->items[i], out);
+        }
+}
+
+/* --- verdict -------------------------------------------------------------------------------------- */
 
 static void put_change(const Value *kpi, Buffer *out) {
         double relative = answer_number(kpi, "relative_change"), low = answer_number(kpi, "low"), high = answer_number(kpi, "high");
@@ -47,7 +187,7 @@ void kpi_report_user(const Value *accepted, char ret[static TEXT_MAX]) {
                 user_name_find((uid_t)uid, ret, TEXT_MAX);
 }
 
-/* Writes "; level of 2.11.0 accepted by ada on 2026-11-23 16:10:00: slower, but exact". */
+/* Writes "; baseline: level of 2.11.0, accepted by ada on 2026-11-23 16:10:00: slower, but exact". */
 static void put_accepted(const Value *accepted, Buffer *out) {
         const char *version = answer_text(accepted, "version"), *note = answer_text(accepted, "note");
         char user[TEXT_MAX], time[TEXT_MAX];
@@ -56,132 +196,88 @@ static void put_accepted(const Value *accepted, Buffer *out) {
                 return;
         kpi_report_user(accepted, user);
         text_time(answer_time(accepted, "time_ms"), time);
-        buffer_printf(out, "; level%s%s accepted by %s on %s%s%s", *version ? " of " : "", version, user, time, *note ? ": " : "", note);
+        buffer_printf(out, "; baseline: level%s%s, accepted by %s on %s%s%s", *version ? " of " : "", version, user, time,
+                      *note ? ": " : "", note);
 }
 
 void kpi_report_put_reason(const Value *kpi, Buffer *out) {
         const char *verdict = answer_text(kpi, "verdict");
         double smallest = answer_number(kpi, "smallest_change"), n_needed = answer_number_or_zero(kpi, "runs_needed");
+        bool is_unknown = strcmp(verdict, judge_verdict_names[JUDGE_UNKNOWN]) == 0;
 
-        buffer_puts(out, verdict);
-        if (strcmp(verdict, "inline") != 0 && strcmp(verdict, "unknown") != 0)
+        buffer_puts(out, is_unknown ? "no verdict yet" : verdict);
+        if (!is_unknown && strcmp(verdict, judge_verdict_names[JUDGE_NO_CHANGE]) != 0)
                 put_change(kpi, out);
         else if (isfinite(smallest))
                 buffer_printf(out, ": a change of %.1f %% would be detected", 100 * smallest);
         if (n_needed > 0)
-                buffer_printf(out, "%s %.0f more runs are needed", strcmp(verdict, "unknown") == 0 ? ":" : ";", n_needed);
-        if (strcmp(verdict, "rerun") == 0)
-                profile_report_put_disturbance(kpi, out);
+                buffer_printf(out, " (needs %.0f more run%s)", n_needed, n_needed == 1 ? "" : "s");
+        if (strcmp(verdict, judge_verdict_names[JUDGE_RUN_AGAIN]) == 0)
+                put_disturbance(kpi, out);
         put_accepted(value_get(kpi, "accepted"), out);
 }
 
-/* --- YAML ----------------------------------------------------------------------------------------- */
+/* --- details -------------------------------------------------------------------------------------- */
 
-static void put_node(Buffer *out, const Value *value, unsigned depth, bool is_quoted);
+/* Writes "812.3 GFLOP/s at 2.4.0, higher is better; 30 runs of 6 versions". */
+static void put_value(const Value *kpi, Buffer *out) {
+        const char *unit = answer_text(kpi, "unit"), *version = answer_text(kpi, "version"), *direction = answer_text(kpi, "direction");
+        double n_runs = answer_number_or_zero(kpi, "runs"), n_versions = answer_number_or_zero(kpi, "versions");
+        char value[TEXT_MAX];
 
-/* Strings of JSON are strings of YAML. */
-static void put_scalar(Buffer *out, const Value *value) {
-        Json json = { .out = out };
-
-        value_write_json(value, &json);
-        buffer_putc(out, '\n');
+        text_figure(answer_number(kpi, "value"), value);
+        buffer_printf(out, "  %s%s%s%s%s", value, *unit ? " " : "", unit, *version ? " at " : "", version);
+        if (strcmp(direction, "none") != 0)
+                buffer_printf(out, ", %s is better", direction);
+        buffer_printf(out, "; %.0f run%s of %.0f version%s", n_runs, n_runs == 1 ? "" : "s", n_versions, n_versions == 1 ? "" : "s");
 }
 
-/* is_quoted: the keys are names given by users, which may be "yes". */
-static void put_members(Buffer *out, const Value *object, unsigned depth, bool is_quoted) {
-        for (size_t i = 0; i < object->n_members; i++) {
-                const Member *member = &object->members[i];
+static void put_left_out(const Value *kpi, Buffer *out) {
+        static const struct {
+                const char *member, *text;
+        } parts[] = {
+                { "failed", "failed" },
+                { "later", "of later versions" },
+                { "older", "older than the compared runs" },
+                { "accepted", "before the baseline" },
+        };
+        const Value *left_out = value_get(kpi, "left_out");
+        size_t n = 0;
 
-                buffer_printf(out, "%*s", i > 0 ? (int)(2 * depth) : 0, "");
-                if (is_quoted) {
-                        Json json = { .out = out };
+        for (size_t i = 0; i < N_ELEMENTS(parts); i++) {
+                double n_runs = answer_number_or_zero(left_out, parts[i].member);
 
-                        json_string(&json, member->key);
-                } else
-                        buffer_puts(out, member->key);
-                buffer_putc(out, ':');
-                put_node(out, &member->value, depth + 1, is_quoted || strcmp(member->key, "parameters") == 0);
+                if (n_runs > 0)
+                        buffer_printf(out, "%s%.0f run%s %s", n++ == 0 ? "  " : ", ", n_runs, n_runs == 1 ? "" : "s", parts[i].text);
         }
+        buffer_puts(out, n > 0 ? " ignored" : "");
 }
 
-/* Writes the value after "KEY:". */
-static void put_node(Buffer *out, const Value *value, unsigned depth, bool is_quoted) {
-        bool is_list = value->type == VALUE_LIST && value->n_items > 0;
-
-        if (!is_list && !(value->type == VALUE_OBJECT && value->n_members > 0)) {
-                buffer_putc(out, ' ');
-                put_scalar(out, value);
-                return;
-        }
-        buffer_putc(out, '\n');
-        if (!is_list) {
-                buffer_printf(out, "%*s", (int)(2 * depth), "");
-                put_members(out, value, depth, is_quoted);
-                return;
-        }
-        for (size_t i = 0; i < value->n_items; i++) {
-                const Value *item = &value->items[i];
-
-                buffer_printf(out, "%*s- ", (int)(2 * depth), "");
-                if (item->type == VALUE_OBJECT && item->n_members > 0)
-                        put_members(out, item, depth + 1, is_quoted);
-                else
-                        put_scalar(out, item);
-        }
-}
-
-void kpi_report_put_yaml(const Value *answer, Buffer *out) {
-        put_members(out, answer, 0, false);
-}
-
-/* --- JUnit ---------------------------------------------------------------------------------------- */
-
-/* XML has no form for control characters. */
-static void put_xml(Buffer *out, const char *text) {
-        for (; *text; text++) {
-                unsigned char c = (unsigned char)*text;
-
-                if (c == '<' || c == '>' || c == '&' || c == '"')
-                        buffer_printf(out, "&#%u;", c);
-                else
-                        buffer_putc(out, c < 0x20 || c == 0x7f ? '?' : (char)c);
-        }
-}
-
-static bool has_verdict(const Value *kpi, const char *a, const char *b) {
-        const char *verdict = answer_text(kpi, "verdict");
-
-        return strcmp(verdict, a) == 0 || strcmp(verdict, b) == 0;
-}
-
-static void put_case(Buffer *out, const Value *kpi) {
-        scoped(buffer_deinit) Buffer labels = {}, reason = {};
-        bool is_failed = has_verdict(kpi, "regression", "changed"), is_skipped = has_verdict(kpi, "rerun", "unknown");
+static void put_title(const Value *kpi, Buffer *out) {
+        scoped(buffer_deinit) Buffer labels = {};
 
         kpi_report_put_labels(kpi, &labels);
-        kpi_report_put_reason(kpi, &reason);
-        buffer_puts(out, "  <testcase classname=\"");
-        put_xml(out, answer_text(kpi, "kpi"));
-        buffer_puts(out, "\" name=\"");
-        put_xml(out, labels.text ?: "");
-        buffer_puts(out, "\"");
-        if (!is_failed && !is_skipped) {
-                buffer_puts(out, "/>\n");
-                return;
-        }
-        buffer_printf(out, "><%s message=\"", is_failed ? "failure" : "skipped");
-        put_xml(out, reason.text ?: "");
-        buffer_puts(out, "\"/></testcase>\n");
+        buffer_printf(out, "%s of %s", answer_text(kpi, "kpi"), labels.text ?: "");
 }
 
-void kpi_report_put_junit(const Value *answer, Buffer *out) {
-        const Value *counts = value_get(answer, "counts"), *kpis = value_get(answer, "kpis");
+static void put_verdict(const Value *kpi, Buffer *out) {
+        buffer_puts(out, "  ");
+        kpi_report_put_reason(kpi, out);
+}
 
-        buffer_printf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
-                           " <testsuite name=\"perfctl kpi regress\" tests=\"%zu\" failures=\"%.0f\" errors=\"0\" skipped=\"%.0f\">\n",
-                      answer_length(kpis), answer_number_or_zero(counts, "regression") + answer_number_or_zero(counts, "changed"),
-                      answer_number_or_zero(counts, "rerun") + answer_number_or_zero(counts, "unknown"));
-        for (size_t i = 0; i < answer_length(kpis); i++)
-                put_case(out, &kpis->items[i]);
-        buffer_puts(out, " </testsuite>\n</testsuites>\n");
+void kpi_report_write_details(Screen *screen, const Value *kpi) {
+        static void (*const parts[])(const Value *kpi, Buffer *out) = { put_title, put_value, put_verdict, put_profile,
+                                                                                put_left_out };
+
+        for (size_t i = 0; i < N_ELEMENTS(parts); i++) {
+                scoped(buffer_deinit) Buffer text = {};
+                size_t begin = screen->out->n;
+
+                parts[i](kpi, &text);
+                if (text.n == 0)
+                        continue;
+                (void)screen_text(screen, text.text ?: "");
+                buffer_putc(screen->out, '\n');
+                screen_fold(screen, begin);
+        }
 }

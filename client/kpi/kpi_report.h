@@ -3,6 +3,7 @@
 
 /* KPI report: verdicts about KPIs, as text for people and as files for programs */
 
+#include "client/cli/screen.h"
 #include "client/cli/text.h"
 #include "util/buffer.h"
 #include "value/value.h"
@@ -11,6 +12,9 @@
 void kpi_report_put_labels(const Value *kpi, Buffer *out);
 /* Writes the verdict with its reason: "regression: -20.1 % (-21.0 to -19.2 %) since 2.10.0". */
 void kpi_report_put_reason(const Value *kpi, Buffer *out);
+
+/* Writes a paragraph: the newest value, the runs of the history, the verdict, and the state of the machine where it differs. */
+void kpi_report_write_details(Screen *screen, const Value *kpi);
 
 /* Writes the name of the user who accepted a level, or "uid 1000" if the user has no name. */
 void kpi_report_user(const Value *accepted, char ret[static TEXT_MAX]);

@@ -192,7 +192,7 @@ static int add_file(ModelList *list, Model **model) {
         int r;
 
         if (indicator_model_is_accepted_level(m))
-                return log_complaint(list, "%s:1:1: name: '%s' is not for files; use perfctl kpi ack", (*model)->file, m->name);
+                return log_complaint(list, "%s:1:1: name: '%s' is not for files; use perfctl kpi accept", (*model)->file, m->name);
         if (list_search(list, m->name, m->component, MODEL_OF_ALL, &at))
                 return log_complaint(list, "%s:1:1: %s%s%s is already declared in %s; remove one of the declarations", (*model)->file,
                                      m->name, m->component ? " of " : "", m->component ?: "", list->items[at]->file);

@@ -64,7 +64,7 @@ static int charge_models(const Registry *registry, PendingModels *asked, const R
                 n_accepted += !replaced[i].model && indicator_model_is_accepted_level(&asked->items[i].model->model);
                 if (n_accepted > ACCEPTED_LEVELS_MAX)
                         (void)snprintf(text, sizeof(text), "the limit of %u accepted levels per user is reached: remove some with perfctl "
-                                                           "kpi ack --remove", ACCEPTED_LEVELS_MAX);
+                                                           "kpi accept --remove", ACCEPTED_LEVELS_MAX);
                 else if (n_registered > MODELS_MAX)
                         (void)snprintf(text, sizeof(text), "the limit of %u registered models is reached", MODELS_MAX);
                 else

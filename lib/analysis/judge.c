@@ -16,8 +16,8 @@ const char *const judge_direction_names[N_JUDGE_DIRECTIONS + 1] = {
 };
 
 const char *const judge_verdict_names[N_JUDGE_VERDICTS] = {
-        [JUDGE_INLINE] = "inline",   [JUDGE_REGRESSION] = "regression", [JUDGE_IMPROVEMENT] = "improvement",
-        [JUDGE_CHANGED] = "changed", [JUDGE_RERUN] = "rerun",           [JUDGE_UNKNOWN] = "unknown",
+        [JUDGE_NO_CHANGE] = "no change", [JUDGE_REGRESSION] = "regression", [JUDGE_IMPROVEMENT] = "improvement",
+        [JUDGE_CHANGED] = "changed",     [JUDGE_RUN_AGAIN] = "run again",   [JUDGE_UNKNOWN] = "unknown",
 };
 
 void judge_deinit(JudgeResult *judgement) {
@@ -50,7 +50,7 @@ static int judge_shift(const double *series, size_t n, const JudgeSettings *sett
         if (r < 0 || n < SHIFT_POINTS_MIN)
                 return r;
 
-        judgement->verdict = JUDGE_INLINE;
+        judgement->verdict = JUDGE_NO_CHANGE;
         last = judgement->n_points > 0 ? &judgement->points[judgement->n_points - 1] : NULL;
         if (last && n - last->index <= JUDGE_FRESH) {
                 set_new_level(judgement, settings->direction, difference_of(last), last);
@@ -63,7 +63,7 @@ static int judge_shift(const double *series, size_t n, const JudgeSettings *sett
         judgement->relative = newest.relative;
         judgement->p_value = newest.p_value;
         if (newest.is_outlier) {
-                judgement->verdict = JUDGE_RERUN;
+                judgement->verdict = JUDGE_RUN_AGAIN;
                 judgement->since = n - 1;
         }
         return 0;
@@ -77,7 +77,7 @@ static int judge_hunter(const double *series, size_t n, const JudgeSettings *set
         if (r < 0 || n < 3)
                 return r;
 
-        judgement->verdict = JUDGE_INLINE;
+        judgement->verdict = JUDGE_NO_CHANGE;
         last = judgement->n_points > 0 ? &judgement->points[judgement->n_points - 1] : NULL;
         if (last && last->index == n - 1)
                 set_new_level(judgement, settings->direction, difference_of(last), last);
@@ -118,7 +118,7 @@ static int judge_newest(const double *series, size_t n, const JudgeSettings *set
                 .index = n - 1, .mean_before = moments.mean, .mean_after = series[n - 1], .sd_before = moments.sd,
                 .relative = (series[n - 1] - moments.mean) / fabs(moments.mean), .p_value = NAN,
         };
-        judgement->verdict = JUDGE_INLINE;
+        judgement->verdict = JUDGE_NO_CHANGE;
         judgement->relative = point.relative;
         if (!is_beyond(settings->method, &moments, series[n - 1]))
                 return 0;

@@ -36,11 +36,11 @@ typedef enum JudgeDirection {
 extern const char *const judge_direction_names[N_JUDGE_DIRECTIONS + 1];
 
 typedef enum JudgeVerdict {
-        JUDGE_INLINE,      /* as before */
+        JUDGE_NO_CHANGE,      /* as before */
         JUDGE_REGRESSION,  /* a new, worse level */
         JUDGE_IMPROVEMENT, /* a new, better level */
         JUDGE_CHANGED,     /* a new level, and no direction is better */
-        JUDGE_RERUN,       /* the newest value is an outlier: more values show whether a new level began */
+        JUDGE_RUN_AGAIN,       /* the newest value is an outlier: more values show whether a new level began */
         JUDGE_UNKNOWN,     /* too few values */
         N_JUDGE_VERDICTS,
 } JudgeVerdict;

@@ -260,7 +260,7 @@ static int judge(const HistoryRun *runs, size_t n, const HistoryQuestion *questi
         verdict->verdict = judgement.verdict;
         verdict->relative = judgement.relative;
         verdict->p_value = judgement.p_value;
-        verdict->n_needed = judgement.verdict == JUDGE_RERUN ? RERUNS
+        verdict->n_needed = judgement.verdict == JUDGE_RUN_AGAIN ? RERUNS
                             : n < SHIFT_POINTS_MIN && settings.method == JUDGE_PERFD ? SHIFT_POINTS_MIN - n : 0;
         if (has_status(question))
                 verdict->status = judge_compat_status(series, n, &settings, &judgement);
@@ -351,7 +351,7 @@ int history_judge(HistoryRun *runs, size_t n, const HistoryQuestion *question, H
 }
 
 void history_ask_rerun(HistoryVerdict *verdict) {
-        verdict->verdict = JUDGE_RERUN;
+        verdict->verdict = JUDGE_RUN_AGAIN;
         verdict->n_needed = RERUNS;
 }
 

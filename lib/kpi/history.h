@@ -84,11 +84,11 @@ enum {
 /* Judges n runs; changes their order, and overwrites the runs that are left out. Returns 0, HISTORY_NO_CURRENT or -ENOMEM. */
 int history_judge(HistoryRun *runs, size_t n, const HistoryQuestion *question, HistoryVerdict *ret);
 
-/* Makes a verdict JUDGE_RERUN. */
+/* Makes a verdict JUDGE_RUN_AGAIN. */
 void history_ask_rerun(HistoryVerdict *verdict);
 
 /*
  * Limits the share of false changes among all changes of n verdicts to `rate`, by the procedure of Benjamini and Hochberg: other changes
- * become JUDGE_RERUN. Verdicts without a p-value are kept. Returns the number of changed verdicts.
+ * become JUDGE_RUN_AGAIN. Verdicts without a p-value are kept. Returns the number of changed verdicts.
  */
 size_t history_limit_false_changes(HistoryVerdict *const *verdicts, size_t n, double rate);

@@ -101,9 +101,9 @@ class Derived(TestCase):
         self.register()
         self.submit(*[self.document(1000 * (1 + noise / 100) * (0.7 if minor > 8 else 1), 10, f"1.{minor}.0")
                       for minor in range(11) for noise in (-0.5, 0.1, 0.4)])
-        answer = json.loads(self.perfctl("kpi", "regress", "Tuning.rate", "--json", status=4))
+        answer = json.loads(self.perfctl("kpi", "check", "Tuning.rate", "--json", status=4))
         self.assertEqual((answer["kpis"][0]["since_version"], answer["kpis"][0]["unit"]), ("1.9.0", "tokens/s"))
-        self.assertIn("Tuning.rate_per_gpu", self.perfctl("kpi", "regress", status=4))
+        self.assertIn("Tuning.rate_per_gpu", self.perfctl("kpi", "check", status=4))
 
     def test_a_batch_has_derived_columns(self):
         self.register()

@@ -62,7 +62,7 @@ class JobResults(TestCase):
         self.assertEqual(set(document["@result"]), {"job_cpu_seconds", "duration_seconds"})
         self.assertAlmostEqual(document["@result"]["job_cpu_seconds"], metrics["job_cpu_seconds"])
         self.assertAlmostEqual(result["derived"]["share"]["value"], metrics["job_cpu_seconds"] / metrics["duration_seconds"])
-        self.assertIn("model=llama3", self.running.perfctl("kpi", "show", "training.cpu").stdout)
+        self.assertIn("model=llama3", self.running.perfctl("kpi", "check", "training.cpu").stdout)
         labels = f'component="job",uid="{os.getuid()}",model="llama3",gpus="4",fast="true"'
         wait_for(lambda: f"cpu{{{labels}}} " in self.running.get("/metrics").text, "the series")
         # a label that is not declared is a label of the result

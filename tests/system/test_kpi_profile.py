@@ -29,7 +29,7 @@ class KpiProfile(TestCase):
         metrics = self.running.get("/api/v1/jobs?limit=1").json["jobs"][0]["metrics"]
         if "job_psi_cpu_some_seconds" not in metrics:
             self.skipTest("the kernel has no pressure stall information of cgroups here")
-        kpi, = json.loads(self.running.perfctl("kpi", "regress", "spin", "--json").stdout)["kpis"]
+        kpi, = json.loads(self.running.perfctl("kpi", "check", "spin", "--json").stdout)["kpis"]
         numbers = {number["name"]: number for number in kpi.get("profile", {}).get("numbers", [])}
         self.assertIn("cpu_waited_share", numbers, kpi)
         return kpi, numbers
@@ -46,11 +46,11 @@ class KpiProfile(TestCase):
         kpi, numbers = self.judge()
         if numbers["others_cpu_share"]["before"] > 0.35:
             return  # other processes keep the machine busy: the runs before were disturbed as well
-        self.assertEqual((kpi["verdict"], kpi["profile"]["is_disturbed"], kpi["runs_needed"]), ("rerun", True, 2), kpi)
+        self.assertEqual((kpi["verdict"], kpi["profile"]["is_disturbed"], kpi["runs_needed"]), ("run again", True, 2), kpi)
         self.assertTrue(numbers["others_cpu_share"]["is_disturbance"], kpi)
-        self.assertIn("The machine disturbed the runs of 1 KPI; ", self.running.perfctl("kpi", "regress", "spin").stdout)
-        shown = " ".join(self.running.perfctl("kpi", "show", "spin.elapsed").stdout.split())
-        self.assertRegex(shown, r"rerun: \+.* the machine was disturbed: other processes used \d+ % of the CPUs \(\d+ % before\)")
+        self.assertIn("The machine disturbed the runs of 1 KPI; ", self.running.perfctl("kpi", "check", "spin").stdout)
+        shown = " ".join(self.running.perfctl("kpi", "check", "spin.elapsed").stdout.split())
+        self.assertRegex(shown, r"run again: \+.* the machine was disturbed: other processes used \d+ % of the CPUs \(\d+ % before\)")
         self.assertRegex(shown, r"beside: .*the job waited for a CPU \d+ % of the time")
 
     def test_a_slower_program_is_a_regression(self):
@@ -58,7 +58,7 @@ class KpiProfile(TestCase):
         self.run_spin(4, loops=6 * N_LOOPS)
         kpi, numbers = self.judge()
         # Other processes may have begun to keep the machine busy: then the verdict is right as well.
-        self.assertEqual(kpi["verdict"], "rerun" if kpi["profile"]["is_disturbed"] else "regression", kpi)
+        self.assertEqual(kpi["verdict"], "run again" if kpi["profile"]["is_disturbed"] else "regression", kpi)
         self.assertEqual(kpi["profile"]["runs"], 4)
 
 

@@ -203,7 +203,7 @@ two_wait_seconds{component="c",uid="UID",size="4"} 2
         self.assertEqual(units, ["# UNIT wait_s s"])
 
     def test_one_value_is_submitted_with_labels(self):
-        self.perfctl("kpi", "submit", "--label", "model_name=llama3", "--software-version", "2.10.0", "--", "gpu_memory", "-1")
+        self.perfctl("kpi", "submit", "--label", "model_name=llama3", "--component-version", "2.10.0", "--", "gpu_memory", "-1")
         self.perfctl("kpi", "submit", "latency", "[1, 2.5]")
         self.perfctl("kpi", "submit", "latency", "null")
         document, = self.documents("gpu_memory")
@@ -240,10 +240,10 @@ two_wait_seconds{component="c",uid="UID",size="4"} 2
                           for one in ranked["alternatives"] + ranked["left_out"]}, {"llama3", "granite"})
         done = self.running.perfctl("indicator", "query", "tokens_per_second", "-w", "model_nam=x")
         self.assertIn("no result of tokens_per_second has a parameter 'model_nam'", done.stderr)
-        versions = json.loads(self.perfctl("kpi", "regress", "tokens_per_second.tokens_per_second", "--json", "--compare-by",
+        versions = json.loads(self.perfctl("kpi", "check", "tokens_per_second.tokens_per_second", "--json", "--compare-by",
                                            "model_name", "--where", "model_name!=none", "--across", "hardware").stdout)["kpis"]
         self.assertEqual([kpi["version"] for kpi in versions], ["granite"])
-        self.assertIn("expects hardware, not 'component'", self.perfctl("kpi", "regress", "--across", "component", status=2).stderr)
+        self.assertIn("expects hardware, not 'component'", self.perfctl("kpi", "check", "--across", "component", status=2).stderr)
 
     def test_a_parameter_has_its_name_before_a_label(self):
         for size, label in ((1, 7), (2, 8)):

@@ -173,13 +173,13 @@ static void a_verdict_has_the_direction(void **state) {
         assert_int_equal(verdict_of(JUDGE_PERFD, JUDGE_LOWER, up, 12), JUDGE_REGRESSION);
         assert_int_equal(verdict_of(JUDGE_PERFD, JUDGE_HIGHER, up, 12), JUDGE_IMPROVEMENT);
         assert_int_equal(verdict_of(JUDGE_PERFD, JUDGE_NEITHER, up, 12), JUDGE_CHANGED);
-        assert_int_equal(verdict_of(JUDGE_PERFD, JUDGE_LOWER, last, 12), JUDGE_RERUN);
-        assert_int_equal(verdict_of(JUDGE_PERFD, JUDGE_LOWER, last, 11), JUDGE_INLINE);
+        assert_int_equal(verdict_of(JUDGE_PERFD, JUDGE_LOWER, last, 12), JUDGE_RUN_AGAIN);
+        assert_int_equal(verdict_of(JUDGE_PERFD, JUDGE_LOWER, last, 11), JUDGE_NO_CHANGE);
         assert_int_equal(verdict_of(JUDGE_PERFD, JUDGE_LOWER, last, 4), JUDGE_UNKNOWN);
         for (JudgeMethod method = JUDGE_HUNTER; method < N_JUDGE_METHODS; method++) {
                 assert_int_equal(verdict_of(method, JUDGE_LOWER, last, 12), JUDGE_REGRESSION);
                 assert_int_equal(verdict_of(method, JUDGE_HIGHER, last, 12), JUDGE_IMPROVEMENT);
-                assert_int_equal(verdict_of(method, JUDGE_NEITHER, last, 11), JUDGE_INLINE);
+                assert_int_equal(verdict_of(method, JUDGE_NEITHER, last, 11), JUDGE_NO_CHANGE);
                 assert_int_equal(verdict_of(method, JUDGE_NEITHER, last, 1), JUDGE_UNKNOWN);
                 assert_int_equal(verdict_of(method, JUDGE_NEITHER, last, 0), JUDGE_UNKNOWN);
         }
@@ -199,7 +199,7 @@ static void strange_series_have_a_verdict(void **state) {
                                 JudgeVerdict verdict = verdict_of(method, JUDGE_HIGHER, series, n);
 
                                 assert_true(verdict < N_JUDGE_VERDICTS && (n >= 5 ? verdict != JUDGE_UNKNOWN : true));
-                                assert_true(kind > 1 || verdict == JUDGE_INLINE || n < 5);
+                                assert_true(kind > 1 || verdict == JUDGE_NO_CHANGE || n < 5);
                         }
                 }
 }

@@ -96,7 +96,7 @@ static void a_regression_is_told_with_its_version(void **state) {
 static void later_versions_are_left_out(void **state) {
         Fixture *fixture = *state;
 
-        check(fixture, PATH ".rate/regress?direction=higher&current=2.9.0", 200, "\"verdict\":\"inline\"");
+        check(fixture, PATH ".rate/regress?direction=higher&current=2.9.0", 200, "\"verdict\":\"no change\"");
         check(fixture, PATH ".rate/regress?direction=higher&current=2.9.0", 200, "\"left_out\":{\"later\":6");
         check(fixture, PATH ".rate/regress?current=7.0.0", 404, "'7.0.0'");
         check(fixture, PATH ".rate/regress?method=relative&order=time&direction=higher", 200, "\"method\":\"relative\"");

@@ -75,7 +75,7 @@ static void runs_of_later_versions_are_left_out(void **state) {
                 add(&runs, version, 2, i < 6 ? 100 : 150);
         }
         verdict = judge(&runs, &(HistoryQuestion){ .current = "1.10.0", .judge = lower.judge });
-        assert_int_equal(verdict.verdict, JUDGE_INLINE);
+        assert_int_equal(verdict.verdict, JUDGE_NO_CHANGE);
         assert_true(verdict.n == 12 && verdict.left_out.n_later == 4 && verdict.n_versions == 6);
         assert_int_equal(history_judge(runs.items, runs.n, &(HistoryQuestion){ .current = "9.0.0", .judge = lower.judge }, &verdict),
                          HISTORY_NO_CURRENT);
@@ -159,7 +159,7 @@ static void the_runs_of_a_batch_count_as_their_median(void **state) {
                 runs.items[runs.n - 1].value = 1e6; /* an outlier, which a median does not follow */
         }
         verdict = judge(&runs, &lower);
-        assert_int_equal(verdict.verdict, JUDGE_INLINE);
+        assert_int_equal(verdict.verdict, JUDGE_NO_CHANGE);
         assert_true(verdict.n == 8 && verdict.left_out.n_batched == 24 && verdict.n_versions == 8);
 }
 
@@ -201,7 +201,7 @@ static void odd_series_have_a_verdict(void **state) {
         assert_true(verdict.verdict == JUDGE_UNKNOWN && verdict.n_needed == SHIFT_POINTS_MIN - 1 && isnan(verdict.smallest));
         memset(&runs, 0, sizeof(runs));
         add(&runs, "1.0.0", 20, 0);
-        assert_int_equal(judge(&runs, &lower).verdict, JUDGE_INLINE);
+        assert_int_equal(judge(&runs, &lower).verdict, JUDGE_NO_CHANGE);
         add(&runs, "1.1.0", 10, 0);
         for (size_t i = 20; i < runs.n; i++)
                 runs.items[i].value = -1;
@@ -240,7 +240,7 @@ static void an_accepted_level_is_what_runs_are_compared_with(void **state) {
         /* The level began six runs before the run that was accepted. */
         question.accepted_ms = 1000 + 29;
         verdict = judge_copy(&runs, &question);
-        assert_int_equal(verdict.verdict, JUDGE_INLINE);
+        assert_int_equal(verdict.verdict, JUDGE_NO_CHANGE);
         assert_int_equal(verdict.left_out.n_accepted, 24);
         assert_int_equal(verdict.n, 6);
         assert_int_equal(verdict.accepted_ms, 1000 + 29);
@@ -250,7 +250,7 @@ static void an_accepted_level_is_what_runs_are_compared_with(void **state) {
         add(&runs, "2.3.0", 1, 100);
         add(&runs, "2.9.0", 4, 120);
         verdict = judge_copy(&runs, &question);
-        assert_int_equal(verdict.verdict, JUDGE_INLINE);
+        assert_int_equal(verdict.verdict, JUDGE_NO_CHANGE);
         assert_int_equal(verdict.left_out.n_accepted, 25);
         add(&runs, "2.10.0", 6, 140);
         verdict = judge_copy(&runs, &question);
@@ -286,7 +286,7 @@ static void the_share_of_false_changes_is_limited(void **state) {
 
         (void)state;
         for (size_t i = 0; i < 10; i++) {
-                verdicts[i] = (HistoryVerdict){ .verdict = JUDGE_INLINE, .p_value = NAN };
+                verdicts[i] = (HistoryVerdict){ .verdict = JUDGE_NO_CHANGE, .p_value = NAN };
                 list[i] = &verdicts[i];
         }
         verdicts[3] = (HistoryVerdict){ .verdict = JUDGE_REGRESSION, .p_value = 0.004 };
@@ -296,7 +296,7 @@ static void the_share_of_false_changes_is_limited(void **state) {
         assert_int_equal(history_limit_false_changes(list, 10, 0.05), 1);
         assert_int_equal(verdicts[3].verdict, JUDGE_REGRESSION);
         assert_int_equal(verdicts[5].verdict, JUDGE_IMPROVEMENT);
-        assert_int_equal(verdicts[7].verdict, JUDGE_RERUN);
+        assert_int_equal(verdicts[7].verdict, JUDGE_RUN_AGAIN);
         assert_int_equal(verdicts[8].verdict, JUDGE_REGRESSION);
 }
 

@@ -10,6 +10,7 @@
 #include "client/commands/commands.h"
 #include "client/commands/delivery_failure.h"
 #include "client/deliver/deliver.h"
+#include "client/facts/object_builder.h"
 #include "client/deliver/spool.h"
 #include "client/import/amun.h"
 #include "client/import/latencies.h"
@@ -24,6 +25,7 @@
 typedef struct SubmitOptions {
         const char *job, *spool;
         FailedRunOptions failed;
+        const char *component_version;
         uint64_t timeout_ns, batch_length; /* batch_length 0: not given */
         KpiGateOptions kpis;
         bool latencies, json;
@@ -32,6 +34,7 @@ typedef struct SubmitOptions {
 static const Option options_table[] = {
         OPTION_ROW_JOB(SubmitOptions, job),
         OPTION_INCLUDE(SubmitOptions, failed, FailedRunOptions, failed_run_options),
+        OPTION_ROW_COMPONENT_VERSION(SubmitOptions, component_version),
         OPTION_ROW_TIMEOUT(SubmitOptions, timeout_ns),
         OPTION_ROW_SPOOL(SubmitOptions, spool),
         { "latencies", 0, NULL, "Read batch times of a model, in seconds", OPTION_FLAG(SubmitOptions, latencies) },
@@ -74,6 +77,17 @@ static void intake_deinit(Intake *intake) {
 
 /* --- checking ------------------------------------------------------------------------------------- */
 
+/* Adds the component and the version of the command line to a document that names none. */
+static int complete(const AmunContext *context, Arena *arena, const Value **document) {
+        int r = 0;
+
+        if (context->component)
+                r = object_builder_complete(*document, "component", context->component, arena, document);
+        if (r == 0 && context->version)
+                r = object_builder_complete(*document, "version", context->version, arena, document);
+        return r;
+}
+
 /* Adds an item whose indicator is already filled in. */
 static int add_item(Intake *intake, const Origin *origin, Submission *item) {
         int r;
@@ -108,15 +122,17 @@ static void print_complaint(const Origin *origin, const Complaint *complaint) {
 
 static int take_document(Intake *intake, Arena *arena, const Origin *origin, const Value *document) {
         Submission item = {};
+        bool is_amun = !intake->is_latencies && amun_is_result(document);
         Complaint complaint;
         int r = 0;
 
         if (intake->is_latencies)
                 r = latencies_from_value(document, intake->batch_length, arena, &document, &complaint);
+        if (r == 0 && !is_amun)
+                r = complete(&intake->context, arena, &document);
         if (r == 0)
-                r = !intake->is_latencies && amun_is_result(document) ?
-                            amun_read(document, &intake->context, arena, &item, &complaint) :
-                            indicator_from_value(document, DOCUMENT_LIMITS_NONE, &item.indicator, &complaint);
+                r = is_amun ? amun_read(document, &intake->context, arena, &item, &complaint) :
+                              indicator_from_value(document, DOCUMENT_LIMITS_NONE, &item.indicator, &complaint);
         if (r == 0)
                 r = add_item(intake, origin, &item);
         if (r == INDICATOR_INVALID) {
@@ -339,7 +355,8 @@ static int submit_run(const CommandLine *line) {
 
         intake.is_latencies = options->latencies;
         intake.batch_length = options->batch_length;
-        intake.context = (AmunContext){ .name = options->failed.indicator, .component = options->failed.component };
+        intake.context = (AmunContext){ .name = options->failed.indicator, .component = options->failed.component,
+                                         .version = options->component_version };
         if (!job_ref_find(options->job, &job))
                 return EXIT_USAGE;
         intake.job = job.id;

@@ -14,15 +14,15 @@
 #define ARENA_BYTES (1U << 20)
 
 typedef struct KpiSubmitOptions {
-        const char *job, *version;
+        const char *job, *component, *component_version;
         OptionTexts labels;
         uint64_t timeout_ns;
 } KpiSubmitOptions;
 
 static const Option options_table[] = {
         OPTION_ROW_JOB(KpiSubmitOptions, job),
-        { "software-version", 0, "VERSION", "Version of the measured component",
-          OPTION_LINE(KpiSubmitOptions, version, STRING_MAX_BYTES) },
+        OPTION_ROW_COMPONENT(KpiSubmitOptions, component),
+        OPTION_ROW_COMPONENT_VERSION(KpiSubmitOptions, component_version),
         { "label", 'l', "KEY=VALUE", "Label; may be repeated",
           OPTION_TEXTS(KpiSubmitOptions, labels, OPTION_TEXTS_MAX, option_parse_label) },
         OPTION_ROW_TIMEOUT(KpiSubmitOptions, timeout_ns),
@@ -78,8 +78,8 @@ static int kpi_submit_run(const CommandLine *line) {
                                       line->arguments[1]);
 
         item.time_ms = clock_realtime_ns() / NS_PER_MS;
-        kpi = (KpiValue){ .name = name, .version = options->version, .value = value, .labels = options->labels.items,
-                          .n_labels = options->labels.n };
+        kpi = (KpiValue){ .name = name, .component = options->component, .version = options->component_version, .value = value,
+                          .labels = options->labels.items, .n_labels = options->labels.n };
         r = kpi_documents_make_one(&kpi, &arena, &document);
         if (r == 0)
                 r = id_make_result(item.time_ms, item.id);
@@ -98,8 +98,8 @@ const Command cmd_kpi_submit = {
         .name = "kpi submit",
         .arguments = "NAME VALUE",
         .summary = "Submit one KPI: a number, a list of numbers, or null",
-        .help = "Stores the value as the result NAME of the indicator NAME of the component kpi. Labels describe the run; they do not "
-                "split the history of the KPI. Write -- before a negative value.",
+        .help = "Stores the value as the result NAME of the indicator NAME of the component kpi, or of --component. Labels describe "
+                "the run; they do not split the history of the KPI. Write -- before a negative value.",
         .examples = { "perfctl kpi submit --label model_name=llama3 train_tokens_per_second 2062.2",
                       "perfctl kpi submit -- gpu_memory -1" },
         COMMAND_OPTIONS(KpiSubmitOptions, options_table),

@@ -162,7 +162,7 @@ static int keep(Exchange *exchange, const Pass *pass, const KpiSeries *series, s
 }
 
 static bool has_news(const HistoryVerdict *verdict) {
-        return verdict->verdict != JUDGE_INLINE && verdict->verdict != JUDGE_UNKNOWN;
+        return verdict->verdict != JUDGE_NO_CHANGE && verdict->verdict != JUDGE_UNKNOWN;
 }
 
 /* Reads the state of the machine during the runs, and asks for further runs if it may explain why a number got worse. */

@@ -19,20 +19,20 @@
 #define LEVELS_PATH "/api/v1/kpis/accepted"
 #define KEY_DIGITS 32U
 
-typedef struct KpiAckOptions {
+typedef struct KpiAcceptOptions {
         OptionTexts where;
         const char *note;
         bool list, remove, json;
         uint64_t timeout_ns;
-} KpiAckOptions;
+} KpiAcceptOptions;
 
 static const Option options_table[] = {
-        OPTION_ROW_WHERE(KpiAckOptions, where, ACCEPTED_LEVEL_WHERE_MAX),
-        { "note", 0, "TEXT", "Reason, which is shown with each verdict", OPTION_LINE(KpiAckOptions, note, ACCEPTED_LEVEL_NOTE_MAX) },
-        { "list", 0, NULL, "List the accepted levels instead", OPTION_FLAG(KpiAckOptions, list) },
-        { "remove", 0, NULL, "Withdraw the accepted level: the whole history counts again", OPTION_FLAG(KpiAckOptions, remove) },
-        OPTION_ROW_TIMEOUT(KpiAckOptions, timeout_ns),
-        OPTION_ROW_JSON(KpiAckOptions, json),
+        OPTION_ROW_WHERE(KpiAcceptOptions, where, ACCEPTED_LEVEL_WHERE_MAX),
+        { "note", 0, "TEXT", "Reason, which is shown with each verdict", OPTION_LINE(KpiAcceptOptions, note, ACCEPTED_LEVEL_NOTE_MAX) },
+        { "list", 0, NULL, "List the accepted levels instead", OPTION_FLAG(KpiAcceptOptions, list) },
+        { "remove", 0, NULL, "Withdraw the accepted level: the whole history counts again", OPTION_FLAG(KpiAcceptOptions, remove) },
+        OPTION_ROW_TIMEOUT(KpiAcceptOptions, timeout_ns),
+        OPTION_ROW_JSON(KpiAcceptOptions, json),
         {},
 };
 
@@ -50,7 +50,7 @@ static int explain(const Courier *courier, const Delivery *delivery, const char 
 }
 
 /* Writes the declaration. Its key is derived from the KPI and the conditions, so that it replaces an earlier one for the same. */
-static void put_declaration(const KpiAckOptions *options, const char *kpi, uint64_t until_ms, Buffer *out) {
+static void put_declaration(const KpiAcceptOptions *options, const char *kpi, uint64_t until_ms, Buffer *out) {
         scoped(buffer_deinit) Buffer identity = {};
         Json json = { .out = out };
         char key[SHA256_TEXT_MAX];
@@ -77,7 +77,7 @@ static void put_declaration(const KpiAckOptions *options, const char *kpi, uint6
 }
 
 static int send(const CommandLine *line, const char *kpi, uint64_t until_ms) {
-        const KpiAckOptions *options = line->options;
+        const KpiAcceptOptions *options = line->options;
         scoped(deliver_courier_deinit) Courier courier;
         scoped(buffer_deinit) Buffer text = {};
         scoped(arena_deinit) Arena arena = {};
@@ -106,7 +106,7 @@ static int send(const CommandLine *line, const char *kpi, uint64_t until_ms) {
 
 /* Conditions can only apply to members that the runs of a series have in common: other conditions would never be met. */
 static int check_where(const CommandLine *line, const Value *kpis) {
-        const KpiAckOptions *options = line->options;
+        const KpiAcceptOptions *options = line->options;
         Condition condition;
 
         for (size_t i = 0; i < options->where.n; i++) {
@@ -124,7 +124,7 @@ static int check_where(const CommandLine *line, const Value *kpis) {
                 }
                 if (!is_known)
                         return command_refuse(line->command->name, "--where: '%s' does not separate histories of %s; use component, "
-                                              "hardware, or a parameter that perfctl kpi show prints", condition.key, line->arguments[0]);
+                                              "hardware, or a parameter that perfctl kpi check prints", condition.key, line->arguments[0]);
         }
         return EXIT_DONE;
 }
@@ -154,7 +154,7 @@ static void put_accepted(const Value *kpi, Screen *screen) {
 }
 
 static int accept(const CommandLine *line) {
-        const KpiAckOptions *options = line->options;
+        const KpiAcceptOptions *options = line->options;
         scoped(api_query_deinit) ApiQuery query = {};
         scoped(buffer_deinit) Buffer path = {}, out = {};
         uint64_t until_ms = 0;
@@ -200,7 +200,7 @@ static void put_where(const Value *level, Buffer *out) {
 }
 
 static int list(const CommandLine *line) {
-        const KpiAckOptions *options = line->options;
+        const KpiAcceptOptions *options = line->options;
         scoped(api_query_deinit) ApiQuery query = {};
         scoped(grid_deinit) Grid grid = {};
         const Value *levels;
@@ -237,7 +237,7 @@ static int list(const CommandLine *line) {
 
 /* Returns true if the level is of the KPI, whose indicator may be left out, and has the conditions of the command line, if any. */
 static bool is_named(const Value *level, const CommandLine *line) {
-        const KpiAckOptions *options = line->options;
+        const KpiAcceptOptions *options = line->options;
         const char *kpi = answer_text(level, "kpi"), *given = line->arguments[0], *dot = strchr(kpi, '.');
         const Value *where = value_get(level, "where");
         bool is_same = answer_length(where) == options->where.n || options->where.n == 0;
@@ -277,7 +277,7 @@ static int remove_named(const CommandLine *line, Courier *courier, const Value *
 }
 
 static int remove_all(const CommandLine *line) {
-        const KpiAckOptions *options = line->options;
+        const KpiAcceptOptions *options = line->options;
         scoped(api_query_deinit) ApiQuery query = {};
         scoped(deliver_courier_deinit) Courier courier;
         scoped(buffer_deinit) Buffer out = {};
@@ -289,7 +289,7 @@ static int remove_all(const CommandLine *line) {
                 return r;
         r = remove_named(line, &courier, value_get(query.answer, "accepted"), &out);
         if (r == EXIT_DONE && out.n == 0) {
-                message_print("no level of %s%s is accepted; perfctl kpi ack --list shows all", line->arguments[0],
+                message_print("no level of %s%s is accepted; perfctl kpi accept --list shows all", line->arguments[0],
                               options->where.n > 0 ? " for these conditions" : "");
                 return EXIT_FAILED;
         }
@@ -297,8 +297,8 @@ static int remove_all(const CommandLine *line) {
         return r == EXIT_DONE ? printed : r;
 }
 
-static int kpi_ack_run(const CommandLine *line) {
-        const KpiAckOptions *options = line->options;
+static int kpi_accept_run(const CommandLine *line) {
+        const KpiAcceptOptions *options = line->options;
 
         if (options->list != (line->n_arguments == 0))
                 return command_refuse(line->command->name, options->list ? "--list takes no KPI" : "missing argument KPI");
@@ -311,17 +311,17 @@ static int kpi_ack_run(const CommandLine *line) {
         return options->list ? list(line) : options->remove ? remove_all(line) : accept(line);
 }
 
-const Command cmd_kpi_ack = {
-        .name = "kpi ack",
+const Command cmd_kpi_accept = {
+        .name = "kpi accept",
         .arguments = "[KPI]",
-        .summary = "Accept the new level of a KPI",
+        .summary = "Make the newest level the baseline",
         .help = "Later runs of the KPI are compared with the level of its newest run, and no longer with the runs before that level. A "
                 "level that an administrator accepts applies to the verdicts of all users, any other level only to the verdicts of this "
-                "user. KPI has the same form as in perfctl kpi show.",
-        .examples = { "perfctl kpi ack PiMatmul.rate --note 'slower, but exact'", "perfctl kpi ack PiMatmul -w matrix_size=512",
-                      "perfctl kpi ack --list", "perfctl kpi ack --remove PiMatmul.rate" },
-        COMMAND_OPTIONS(KpiAckOptions, options_table),
+                "user. KPI has the same form as in perfctl kpi check.",
+        .examples = { "perfctl kpi accept PiMatmul.rate --note 'slower, but exact'", "perfctl kpi accept PiMatmul -w matrix_size=512",
+                      "perfctl kpi accept --list", "perfctl kpi accept --remove PiMatmul.rate" },
+        COMMAND_OPTIONS(KpiAcceptOptions, options_table),
         .n_arguments_max = 1,
         .value = OPTION_VALUE_INDICATOR,
-        .run = kpi_ack_run,
+        .run = kpi_accept_run,
 };

@@ -27,7 +27,7 @@ class KpiRegress(TestCase):
             self.assert_status(client.call(client.submit_request(*documents)), "OK")
 
     def regress(self, *words, status=0):
-        done = self.running.perfctl("kpi", "regress", *words)
+        done = self.running.perfctl("kpi", "check", *words)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done.stdout if status != 1 and status != 2 else done.stderr
 
@@ -47,10 +47,11 @@ class KpiRegress(TestCase):
 
     def test_an_earlier_version_is_judged_without_the_later_ones(self):
         self.submit([100] * 10 + [80] * 2)
-        text = self.regress("PiMatmul.rate", "--current", "2.9.0")
-        self.assertIn("inline", text)
-        self.assertIn("Left out: 6 runs of versions later", text)
-        self.assertIn("no selected result of PiMatmul has the version '9.9.9'", self.regress("PiMatmul", "--current", "9.9.9", status=1))
+        text = self.regress("PiMatmul.rate", "--component-version", "2.9.0")
+        self.assertIn("no change", text)
+        self.assertIn("6 runs of versions later than the judged version ignored", text)
+        self.assertIn("no selected result of PiMatmul has the version '9.9.9'",
+                      self.regress("PiMatmul", "--component-version", "9.9.9", status=1))
 
     def test_indicators_without_models_do_not_count(self):
         self.submit([100] * 10 + [80] * 2)
@@ -62,7 +63,7 @@ class KpiRegress(TestCase):
             with self.subTest(name):
                 self.assertIn("regression", self.regress(name, status=4))
         self.assertIn("no judged result matches 'no-*'; a pattern matches INDICATOR or INDICATOR.RESULT", self.running.perfctl(
-            "kpi", "regress", "no-*").stderr)
+            "kpi", "check", "no-*").stderr)
         answer = self.running.get("/api/v1/kpis/no-*/regress?objective=rate")
         self.assertEqual(answer.status, 413)
         self.assertIn("more than 5000 indicators to judge; name one", answer.text)
@@ -79,11 +80,11 @@ class KpiRegress(TestCase):
         self.assertRegex(answer["note"], r"^1 indicator was not judged, such as Load of serving: .*matrix_size")
         self.use_model("name: Load\nresults:\n  warmup: {type: float, ignored_for_regression: true}\n")
         self.assertIn("the models of Load declare no result that is judged; name one as Load.RESULT",
-                      self.running.perfctl("kpi", "regress", "Load").stderr)
-        done = self.running.perfctl("kpi", "regress", "PiMatmul", "--ignore-entry", "matrix_siz=512")
+                      self.running.perfctl("kpi", "check", "Load").stderr)
+        done = self.running.perfctl("kpi", "check", "PiMatmul", "--ignore-entry", "matrix_siz=512")
         self.assertEqual(done.returncode, 1)
         self.assertIn("matrix_size", done.stderr)
-        done = self.running.perfctl("kpi", "regress", "PiMatmul", "--ignore-entry", "matrix_size!=512")
+        done = self.running.perfctl("kpi", "check", "PiMatmul", "--ignore-entry", "matrix_size!=512")
         self.assertIn("KEY=VALUE", done.stderr)
 
     def test_facts_of_the_run_are_entries_to_ignore(self):
@@ -114,22 +115,30 @@ class KpiRegress(TestCase):
     def test_a_kpi_is_shown_with_its_history(self):
         self.submit([100] * 10 + [80] * 2)
         self.submit([50], component="jax")
-        done = self.running.perfctl("kpi", "show", "PiMatmul.rate")
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        jax, tensorflow = sorted(done.stdout.split("\n\n"))
+        text = self.regress("PiMatmul.rate", status=4)
+        jax, tensorflow = sorted(text.split("\n\n")[1:])
         self.assertRegex(tensorflow, r"^PiMatmul\.rate of tensorflow .*matrix_size=512")
         self.assertRegex(tensorflow, r"\n  79\.76 GFLOP/s at 2\.11\.0, higher is better; 36 runs of 12 versions\n"
                                      r"  regression: -\d+\.\d % \(.*\) since 2\.10\.0")
-        self.assertRegex(jax, r"; 3 runs of 1 version\n  unknown: 2 more runs are needed")
-        shown = json.loads(self.running.perfctl("kpi", "show", "--json", "rate").stdout)
+        self.assertRegex(jax, r"; 3 runs of 1 version\n  no verdict yet \(needs 2 more runs\)")
+        shown = json.loads(self.running.perfctl("kpi", "check", "--json", "rate").stdout)
         self.assertEqual(shown["kpis"], json.loads(self.regress("PiMatmul.rate", "--json", status=4))["kpis"])
         self.assertAlmostEqual(min(kpi["value"] for kpi in shown["kpis"]), 50, delta=1)
-        self.assertEqual(self.running.perfctl("kpi", "show", "Missing").returncode, 1)
+        self.assertEqual(self.running.perfctl("kpi", "check", "Missing").returncode, 1)
+
+    def test_several_kpis_are_judged_together(self):
+        self.submit([100] * 10 + [80] * 2)
+        one, other, both = (json.loads(self.regress("--json", *words, status=status)) for words, status in (
+            (("PiMatmul.rate",), 4), (("PiMatmul.elapsed",), 0), (("PiMatmul.rate", "PiMatmul.elapsed"), 4)))
+        self.assertEqual(both["kpis"], one["kpis"] + other["kpis"])
+        self.assertEqual((both["counts"]["regression"], both["counts"]["no change"], sum(both["counts"].values())), (1, 1, 2))
+        self.assertIn("2 KPIs: 1 no change, 1 regression\n", self.regress("PiMatmul.rate", "PiMatmul.elapsed", status=4))
 
     def test_too_few_runs_have_no_verdict(self):
         self.submit([100])
         self.assertIn("unknown", self.regress("PiMatmul.rate"))
-        self.assertIn("2 more runs are needed", self.regress("PiMatmul.rate", "--fail-on", "regression,no-verdict", status=5))
+        self.assertIn("Too little data: 2 more runs (a batch is one run).",
+                      self.regress("PiMatmul.rate", "--fail-on", "regression,no-verdict", status=5))
 
     def use_model(self, text):
         path = self.running.directory / "model.yaml"
@@ -175,8 +184,8 @@ class KpiRegress(TestCase):
         kpi, = json.loads(self.regress("Train", "--json", status=4))["kpis"]
         self.assertEqual((kpi["labels"]["parameters"], kpi["since_version"], kpi["version"], kpi["order"]),
                          ({"gpus": 4}, "1.10.0", "1.11.0", "semver"))
-        kpi, = json.loads(self.regress("Train", "--current", "1.9.0", "--json"))["kpis"]
-        self.assertEqual((kpi["version"], kpi["verdict"]), ("1.9.0", "inline"))
+        kpi, = json.loads(self.regress("Train", "--component-version", "1.9.0", "--json"))["kpis"]
+        self.assertEqual((kpi["version"], kpi["verdict"]), ("1.9.0", "no change"))
         self.assertEqual(len(json.loads(self.regress("Train", "--compare-by", "version", "--json"))["kpis"]), 12)
 
     def test_names_in_the_lists_of_a_model_may_be_labels(self):
@@ -201,7 +210,7 @@ class KpiRegress(TestCase):
         self.submit_loads([100] * 10 + [70] * 5)
         answer = json.loads(self.regress("--json", status=4))
         self.assertEqual([(kpi["kpi"], kpi["verdict"]) for kpi in answer["kpis"]],
-                         [("Load.rate", "regression"), ("PiMatmul.elapsed", "inline"), ("PiMatmul.rate", "inline")])
+                         [("Load.rate", "regression"), ("PiMatmul.elapsed", "no change"), ("PiMatmul.rate", "no change")])
         self.assertIn("'rate' is a result of Load and of PiMatmul", self.regress("rate", status=1))
 
     def test_a_gate_has_a_budget(self):
@@ -262,7 +271,7 @@ class KpiRegress(TestCase):
         document["@parameters"]["matrix_size"] = 1024
         done = self.running.perfctl("submit", "--judge", "--fail-on", "regression,no-verdict", stdin=json.dumps(document))
         self.assertEqual(done.returncode, 5, done.stderr)
-        self.assertIn("matrix_size=1024 reps=50: unknown: 4 more runs are needed", done.stderr)
+        self.assertIn("matrix_size=1024 reps=50: no verdict yet (needs 4 more runs)", done.stderr)
         self.assertNotIn("matrix_size=512", done.stderr)
 
     def test_kpis_of_other_results_do_not_fail_a_submission(self):
@@ -309,7 +318,7 @@ class KpiRegress(TestCase):
                     self.assert_status(client.call(client.submit_request(
                         {"name": "PiMatmul", "component": "jax", "version": version, "@parameters": {"matrix_size": 512},
                          "@result": {"rate": level * (1 + NOISE[3 * versions.index(version) % 9 + i] / 100)}})), "OK")
-        kpi = json.loads(self.regress("PiMatmul.rate", "--current", "2.11.0", "--json"))["kpis"][0]
+        kpi = json.loads(self.regress("PiMatmul.rate", "--component-version", "2.11.0", "--json"))["kpis"][0]
         self.assertEqual((kpi["verdict"], kpi["since_version"], kpi["order"], kpi["runs"]), ("improvement", "2.10.0-rc2", "semver", 18))
 
     def test_wrong_requests_say_what_is_right(self):

@@ -1,17 +1,135 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the summary of MatrixBenchmarking, and its marker files. */
+/* Verdicts as files for programs: YAML, JUnit, and the summary of MatrixBenchmarking with its marker files. */
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/judge.h"
 #include "client/api/answer.h"
 #include "client/cli/command.h"
 #include "client/cli/message.h"
 #include "client/kpi/kpi_report.h"
 #include "json/json.h"
 #include "util/file.h"
+
+/* --- YAML ----------------------------------------------------------------------------------------- */
+
+static void put_node(Buffer *out, const Value *value, unsigned depth, bool is_quoted);
+
+/* Strings of JSON are strings of YAML. */
+static void put_scalar(Buffer *out, const Value *value) {
+        Json json = { .out = out };
+
+        value_write_json(value, &json);
+        buffer_putc(out, '\n');
+}
+
+/* is_quoted: the keys are names given by users, which may be "yes". */
+static void put_members(Buffer *out, const Value *object, unsigned depth, bool is_quoted) {
+        for (size_t i = 0; i < object->n_members; i++) {
+                const Member *member = &object->members[i];
+
+                buffer_printf(out, "%*s", i > 0 ? (int)(2 * depth) : 0, "");
+                if (is_quoted) {
+                        Json json = { .out = out };
+
+                        json_string(&json, member->key);
+                } else
+                        buffer_puts(out, member->key);
+                buffer_putc(out, ':');
+                put_node(out, &member->value, depth + 1, is_quoted || strcmp(member->key, "parameters") == 0);
+        }
+}
+
+/* Writes the value after "KEY:". */
+static void put_node(Buffer *out, const Value *value, unsigned depth, bool is_quoted) {
+        bool is_list = value->type == VALUE_LIST && value->n_items > 0;
+
+        if (!is_list && !(value->type == VALUE_OBJECT && value->n_members > 0)) {
+                buffer_putc(out, ' ');
+                put_scalar(out, value);
+                return;
+        }
+        buffer_putc(out, '\n');
+        if (!is_list) {
+                buffer_printf(out, "%*s", (int)(2 * depth), "");
+                put_members(out, value, depth, is_quoted);
+                return;
+        }
+        for (size_t i = 0; i < value->n_items; i++) {
+                const Value *item = &value->items[i];
+
+                buffer_printf(out, "%*s- ", (int)(2 * depth), "");
+                if (item->type == VALUE_OBJECT && item->n_members > 0)
+                        put_members(out, item, depth + 1, is_quoted);
+                else
+                        put_scalar(out, item);
+        }
+}
+
+void kpi_report_put_yaml(const Value *answer, Buffer *out) {
+        put_members(out, answer, 0, false);
+}
+
+/* --- JUnit ---------------------------------------------------------------------------------------- */
+
+/* XML has no form for control characters. */
+static void put_xml(Buffer *out, const char *text) {
+        for (; *text; text++) {
+                unsigned char c = (unsigned char)*text;
+
+                if (c == '<' || c == '>' || c == '&' || c == '"')
+                        buffer_printf(out, "&#%u;", c);
+                else
+                        buffer_putc(out, c < 0x20 || c == 0x7f ? '?' : (char)c);
+        }
+}
+
+static bool has_verdict(const Value *kpi, JudgeVerdict a, JudgeVerdict b) {
+        const char *verdict = answer_text(kpi, "verdict");
+
+        return strcmp(verdict, judge_verdict_names[a]) == 0 || strcmp(verdict, judge_verdict_names[b]) == 0;
+}
+
+static void put_case(Buffer *out, const Value *kpi) {
+        scoped(buffer_deinit) Buffer labels = {}, reason = {};
+        bool is_failed = has_verdict(kpi, JUDGE_REGRESSION, JUDGE_CHANGED), is_skipped = has_verdict(kpi, JUDGE_RUN_AGAIN, JUDGE_UNKNOWN);
+
+        kpi_report_put_labels(kpi, &labels);
+        kpi_report_put_reason(kpi, &reason);
+        buffer_puts(out, "  <testcase classname=\"");
+        put_xml(out, answer_text(kpi, "kpi"));
+        buffer_puts(out, "\" name=\"");
+        put_xml(out, labels.text ?: "");
+        buffer_puts(out, "\"");
+        if (!is_failed && !is_skipped) {
+                buffer_puts(out, "/>\n");
+                return;
+        }
+        buffer_printf(out, "><%s message=\"", is_failed ? "failure" : "skipped");
+        put_xml(out, reason.text ?: "");
+        buffer_puts(out, "\"/></testcase>\n");
+}
+
+void kpi_report_put_junit(const Value *answer, Buffer *out) {
+        const Value *kpis = value_get(answer, "kpis");
+        size_t n_failed = 0, n_skipped = 0;
+
+        for (size_t i = 0; i < answer_length(kpis); i++) {
+                n_failed += has_verdict(&kpis->items[i], JUDGE_REGRESSION, JUDGE_CHANGED);
+                n_skipped += has_verdict(&kpis->items[i], JUDGE_RUN_AGAIN, JUDGE_UNKNOWN);
+        }
+        buffer_printf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
+                           " <testsuite name=\"perfctl kpi check\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"%zu\">\n",
+                      answer_length(kpis), n_failed, n_skipped);
+        for (size_t i = 0; i < answer_length(kpis); i++)
+                put_case(out, &kpis->items[i]);
+        buffer_puts(out, " </testsuite>\n</testsuites>\n");
+}
+
+/* --- summary of MatrixBenchmarking ---------------------------------------------------------------- */
 
 /* The original calls a set of parameters an entry. */
 typedef struct SettingsEntry {
@@ -71,7 +189,6 @@ static int count_entries(const Value *kpis, bool with_labels, size_t *ret, size_
 
 static void count_kpi(RegressionSummary *summary, const Value *kpi) {
         const Value *compat = value_get(kpi, "compat");
-        const char *verdict = answer_text(kpi, "verdict");
 
         if (answer_number_or_zero(kpi, "runs") <= 1)
                 return;
@@ -85,10 +202,10 @@ static void count_kpi(RegressionSummary *summary, const Value *kpi) {
                 summary->n_unknown += !accepted || accepted->type == VALUE_NULL;
                 return;
         }
-        summary->n_better += strcmp(verdict, "improvement") == 0;
-        summary->n_worse += strcmp(verdict, "regression") == 0;
-        summary->n_changed += strcmp(verdict, "changed") == 0;
-        summary->n_unknown += strcmp(verdict, "unknown") == 0 || strcmp(verdict, "rerun") == 0;
+        summary->n_better += has_verdict(kpi, JUDGE_IMPROVEMENT, JUDGE_IMPROVEMENT);
+        summary->n_worse += has_verdict(kpi, JUDGE_REGRESSION, JUDGE_REGRESSION);
+        summary->n_changed += has_verdict(kpi, JUDGE_CHANGED, JUDGE_CHANGED);
+        summary->n_unknown += has_verdict(kpi, JUDGE_UNKNOWN, JUDGE_RUN_AGAIN);
 }
 
 static int make_summary(const Value *answer, RegressionSummary *ret) {

@@ -1,4 +1,4 @@
-"""Checks perfctl analyze series: formats of the input, methods, output and wrong usage. No perfd is running."""
+"""Checks perfctl kpi check --file: formats of the input, methods, output and wrong usage. No perfd is running."""
 
 import json
 import os
@@ -10,22 +10,23 @@ from harness import PERFCTL, ROOT
 LEVELS = [20.1, 20.0, 20.2, 19.9, 20.1, 20.0, 20.1, 21.9, 22.1, 22.0, 22.2]
 
 
-def analyze(*words, stdin=""):
-    return subprocess.run([str(PERFCTL), "analyze", "series", *map(str, words)], input=stdin, text=True, capture_output=True, timeout=60,
+def check(*words, stdin="", file="-"):
+    return subprocess.run([str(PERFCTL), "kpi", "check", "--file", str(file), *map(str, words)], input=stdin, text=True,
+                          capture_output=True, timeout=60,
                           env={**os.environ, "NO_COLOR": "1", "PERFD_SOCKET": "/nonexistent/perfd.sock"})
 
 
-class Analyze(unittest.TestCase):
-    def answer(self, *words, stdin=""):
-        done = analyze("--json", *words, stdin=stdin)
+class CheckFile(unittest.TestCase):
+    def answer(self, *words, stdin="", file="-"):
+        done = check("--json", "--fail-on", "none", *words, stdin=stdin, file=file)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
     def points(self, *words, stdin=""):
         return [point["index"] for point in self.answer(*words, stdin=stdin)["change_points"]]
 
-    def refused(self, status, text, *words, stdin=""):
-        done = analyze(*words, stdin=stdin)
+    def refused(self, status, text, *words, stdin="", file="-"):
+        done = check(*words, stdin=stdin, file=file)
         self.assertEqual((done.returncode, done.stdout), (status, ""))
         self.assertIn(text, done.stderr)
 
@@ -33,7 +34,7 @@ class Analyze(unittest.TestCase):
         lines = "".join(f"{v}\n" for v in LEVELS)
         days = [f"2026-01-{i + 1:02}" for i in range(len(LEVELS))]
         for text, words in (
-                (lines, ()), ("# ms\n\nms\n" + lines, ()), (lines.replace("\n", "\r\n"), ("-",)),
+                (lines, ()), ("# ms\n\nms\n" + lines, ()), (lines.replace("\n", "\r\n"), ()),
                 (json.dumps(LEVELS), ()), (json.dumps({"name": "x", "ms": LEVELS}), ()),
                 (json.dumps({"a": LEVELS, "b": [1, 2]}), ("--column", "a")),
                 (json.dumps([{"time": day, "value": v} for day, v in zip(days, LEVELS)]), ()),
@@ -45,7 +46,7 @@ class Analyze(unittest.TestCase):
 
     def test_rows_are_sorted_by_time(self):
         rows = [f"{1700000000 + i},{v}\n" for i, v in enumerate(LEVELS)]
-        done = analyze("--json", stdin="".join(reversed(rows)))
+        done = check("--json", stdin="".join(reversed(rows)))
         point, = json.loads(done.stdout)["change_points"]
         self.assertEqual((point["index"], point["time"]), (7, "1700000007"))
         self.assertIn("sorted by time", done.stderr)
@@ -59,10 +60,10 @@ class Analyze(unittest.TestCase):
             answer = self.answer("--direction", direction, stdin=json.dumps(LEVELS))
             self.assertEqual((answer["verdict"]["verdict"], answer["verdict"]["since"]), (verdict, 7))
             self.assertAlmostEqual(answer["verdict"]["relative_change"], 0.1, delta=0.01)
-        for series, verdict in (([], "unknown"), ([3], "unknown"), ([5] * 30, "inline"), (LEVELS[:7] + [40], "rerun")):
+        for series, verdict in (([], "unknown"), ([3], "unknown"), ([5] * 30, "no change"), (LEVELS[:7] + [40], "run again")):
             answer = self.answer(stdin=json.dumps(series))
             self.assertEqual((answer["verdict"]["verdict"], answer["change_points"]), (verdict, []))
-        self.assertIn("index 7: 20.1 to 22.05, +9.7 %", analyze(stdin=json.dumps(LEVELS)).stdout)
+        self.assertIn("index 7: 20.1 to 22.05, +9.7 %", check(stdin=json.dumps(LEVELS)).stdout)
 
     def test_other_methods(self):
         last = json.dumps([20.1, 20.0, 20.2, 19.9, 20.1, 20.0, 20.1, 19.9, 20.0, 25])
@@ -72,16 +73,16 @@ class Analyze(unittest.TestCase):
                              (method, [9], "regression"))
         self.assertEqual(self.points("--method", "hunter", "--min-magnitude", "0.3", stdin=last), [])
         self.assertEqual(self.points("--method", "hunter", "--max-pvalue", "1e-12", stdin=last), [])
-        status = self.answer("--method", "hunter", "--compat", "--direction", "lower", stdin=last)["compat"]
+        status = self.answer("--method", "hunter", "--as", "matrix-benchmarking", "--direction", "lower", stdin=last)["compat"]
         self.assertEqual(status["description"], "Regression")
-        self.assertEqual(self.answer("--method", "stdev", "--compat", stdin=last)["compat"]["accepted"], False)
+        self.assertEqual(self.answer("--method", "stdev", "--as", "matrix-benchmarking", stdin=last)["compat"]["accepted"], False)
 
     def test_wrong_usage_and_input(self):
         for option in ("--window=10", "--max-pvalue=0.1", "--min-magnitude=0"):
             self.refused(2, f"{option.split('=')[0]} requires --method hunter", option)
         self.refused(2, "--max-pvalue expects a number from 0 to 1, not '2'", "--method", "hunter", "--max-pvalue", "2")
-        self.refused(2, "--compat requires --method", "--compat")
-        self.refused(1, "cannot read /nonexistent/x", "/nonexistent/x")
+        self.refused(2, "--as requires --method", "--as", "matrix-benchmarking")
+        self.refused(1, "cannot read /nonexistent/x", file="/nonexistent/x")
         for text, message in (("1\n2\nx\n", "standard input:3: 'x' is not a number"), ("a,b,c\n1,2,3\n", "3 columns; choose"),
                               ("a,b\n1,2\n1\n", "standard input:3: 1 columns; the values are in column 2"),
                               ("[1, \"a\"]", "value 2 of the list is a string"),
@@ -91,11 +92,25 @@ class Analyze(unittest.TestCase):
             self.refused(1, message, stdin=text)
         self.refused(1, "no column 'd'", "--column", "d", stdin="a,b,c\n1,2,3\n")
 
+    def test_the_gate_judges_a_series(self):
+        series = json.dumps(LEVELS)
+        for words, status in (((), 0), (("--direction", "lower"), 4), (("--direction", "higher"), 0), (("--fail-on", "changed"), 4),
+                              (("--direction", "lower", "--fail-on", "none"), 0)):
+            self.assertEqual(check(*words, stdin=series).returncode, status, words)
+        self.assertEqual(check("--fail-on", "no-verdict", stdin="3\n").returncode, 5)
+
+    def test_a_file_has_no_stored_results(self):
+        for words in (("rate",), ("--where", "a=1"), ("--component-version", "1"), ("--summary", "."), ("--format", "junit")):
+            self.refused(2, "--file", *words)
+        done = subprocess.run([str(PERFCTL), "kpi", "check", "--column", "2"], text=True, capture_output=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("require --file", done.stderr)
+
     def test_captured_tables(self):
         path = ROOT.parent / "shared/fixtures/hunter/sample.csv"
         if not path.exists():
             self.skipTest("captured files are not there (PERFD_FIXTURES)")
-        self.assertEqual(self.answer("--column", "metric1", path)["n"], sum(1 for _ in path.open()) - 1)
+        self.assertEqual(self.answer("--column", "metric1", file=path)["n"], sum(1 for _ in path.open()) - 1)
 
 
 if __name__ == "__main__":

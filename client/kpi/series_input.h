@@ -38,10 +38,3 @@ enum {
  * one. Returns 0, SERIES_INVALID or -ENOMEM. Call series_input_deinit() in all cases.
  */
 int series_input_read(SeriesInput *input, const char *name, const Buffer *text, const char *column);
-
-/* Parts: texts by lines and columns, and JSON. As series_input_read(). */
-int series_input_read_table(SeriesInput *input, const char *name, const Buffer *text, const char *column);
-int series_input_read_json(SeriesInput *input, const char *name, const Buffer *text, const char *column);
-/* Appends a value; NAN: a missing one. time: copied; NULL: none. 0 or -ENOMEM. */
-int series_input_add(SeriesInput *input, double value, const char *time);
-int series_input_refuse(SeriesInput *input, const char *format, ...) __attribute__((format(printf, 2, 3)));

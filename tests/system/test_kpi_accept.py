@@ -12,7 +12,7 @@ NOBODY = 65534
 NOISE = (0.2, -0.7, 1.1, -0.4, 0.8, -1, 0.1, 0.5, -0.3)
 
 
-class KpiAck(TestCase):
+class KpiAccept(TestCase):
     def setUp(self):
         super().setUp()
         self.running = self.daemon(f"[indicators]\ndirectory = {ROOT}/conf/indicators.d\n")
@@ -39,24 +39,25 @@ class KpiAck(TestCase):
 
     def regress(self, status=0, **more):
         return {kpi["labels"]["parameters"]["matrix_size"]: kpi
-                for kpi in json.loads(self.kpi("regress", "PiMatmul.rate", "--json", status=status, **more))["kpis"]}
+                for kpi in json.loads(self.kpi("check", "PiMatmul.rate", "--json", status=status, **more))["kpis"]}
 
     def test_a_new_level_is_accepted_and_survives_a_crash(self):
         self.submit([100] * 10 + [80] * 2)
         self.assertEqual(self.regress(status=4)[512]["verdict"], "regression")
-        self.assertIn("PiMatmul.rate of tensorflow", text := self.kpi("ack", "rate", "--note", "slower, but exact"))
+        self.assertIn("PiMatmul.rate of tensorflow", text := self.kpi("accept", "rate", "--note", "slower, but exact"))
         self.assertRegex(text, r": accepted 79\.76 GFLOP/s at 2\.11\.0\n$")
         self.running.kill()
         self.running.start()
-        first = self.kpi("regress", "PiMatmul.rate", "--json")
-        self.assertEqual(self.kpi("regress", "PiMatmul.rate", "--json"), first)
+        first = self.kpi("check", "PiMatmul.rate", "--json")
+        self.assertEqual(self.kpi("check", "PiMatmul.rate", "--json"), first)
         kpi = json.loads(first)["kpis"][0]
-        self.assertEqual((kpi["verdict"], kpi["runs"], kpi["left_out"]["accepted"]), ("inline", 6, 30))
+        self.assertEqual((kpi["verdict"], kpi["runs"], kpi["left_out"]["accepted"]), ("no change", 6, 30))
         self.assertEqual((kpi["accepted"]["version"], kpi["accepted"]["uid"], kpi["accepted"]["for_all"], kpi["accepted"]["note"]),
                          ("2.11.0", os.getuid(), os.getuid() == 0, "slower, but exact"))
-        self.assertIn(f"level of 2.11.0 accepted by {'root' if os.getuid() == 0 else ''}", shown := self.kpi("show", "PiMatmul.rate"))
+        self.assertIn(f"baseline: level of 2.11.0, accepted by {'root' if os.getuid() == 0 else ''}",
+                      shown := " ".join(self.kpi("check", "PiMatmul.rate").split()))
         self.assertIn("slower, but exact", " ".join(shown.split()))
-        self.assertIn("left out: 30 before the accepted level", shown)
+        self.assertIn("30 runs before the baseline ignored", shown)
         self.assertNotIn("@accepted", self.running.perfctl("indicator", "models").stdout)
 
         self.submit([60] * 2, first=12)
@@ -64,48 +65,48 @@ class KpiAck(TestCase):
         self.assertEqual((kpi["verdict"], kpi["since_version"]), ("regression", "2.12.0"))
         self.assertAlmostEqual(kpi["relative_change"], -0.25, delta=0.02)
 
-        self.assertRegex(self.kpi("ack", "--list"), r"PiMatmul\.rate +- .* slower, but exact")
-        self.assertIn("no level of other is accepted", self.kpi("ack", "--remove", "other", status=1))
-        self.assertEqual(self.kpi("ack", "--remove", "PiMatmul.rate"), "PiMatmul.rate (-): no longer accepted\n")
+        self.assertRegex(self.kpi("accept", "--list"), r"PiMatmul\.rate +- .* slower, but exact")
+        self.assertIn("no level of other is accepted", self.kpi("accept", "--remove", "other", status=1))
+        self.assertEqual(self.kpi("accept", "--remove", "PiMatmul.rate"), "PiMatmul.rate (-): no longer accepted\n")
         self.assertEqual(self.regress(status=4)[512]["left_out"]["accepted"], 0)
-        self.assertIn("no level is accepted", self.kpi("ack", "--list"))
+        self.assertIn("no level is accepted", self.kpi("accept", "--list"))
 
     def test_a_condition_selects_series(self):
         self.submit([100] * 8 + [80] * 2)
         self.submit([100] * 8 + [80] * 2, size=1024)
-        self.kpi("ack", "PiMatmul", "--where", "matrix_size=1024")
+        self.kpi("accept", "PiMatmul", "--where", "matrix_size=1024")
         kpis = self.regress(status=4)
-        self.assertEqual((kpis[512]["verdict"], kpis[1024]["verdict"]), ("regression", "inline"))
-        self.assertIn("'version' does not separate histories of PiMatmul", self.kpi("ack", "PiMatmul", "-w", "version=2.9.0", status=2))
-        self.assertIn("did you mean matrix_size?", self.kpi("ack", "PiMatmul", "-w", "matrix_siz=512", status=1))
-        self.assertIn("no runs of PiMatmul to accept", self.kpi("ack", "PiMatmul", "-w", "matrix_size=7", status=1))
-        self.assertIn("missing argument KPI", self.kpi("ack", status=2))
-        self.assertIn("--list takes no KPI", self.kpi("ack", "--list", "PiMatmul", status=2))
-        self.assertIn("cannot be combined with --where, --note or --remove", self.kpi("ack", "--list", "--remove", status=2))
-        self.assertIn("matrix_size=1024", self.kpi("ack", "--remove", "--where", "matrix_size=1024", "PiMatmul"))
+        self.assertEqual((kpis[512]["verdict"], kpis[1024]["verdict"]), ("regression", "no change"))
+        self.assertIn("'version' does not separate histories of PiMatmul", self.kpi("accept", "PiMatmul", "-w", "version=2.9.0", status=2))
+        self.assertIn("did you mean matrix_size?", self.kpi("accept", "PiMatmul", "-w", "matrix_siz=512", status=1))
+        self.assertIn("no runs of PiMatmul to accept", self.kpi("accept", "PiMatmul", "-w", "matrix_size=7", status=1))
+        self.assertIn("missing argument KPI", self.kpi("accept", status=2))
+        self.assertIn("--list takes no KPI", self.kpi("accept", "--list", "PiMatmul", status=2))
+        self.assertIn("cannot be combined with --where, --note or --remove", self.kpi("accept", "--list", "--remove", status=2))
+        self.assertIn("matrix_size=1024", self.kpi("accept", "--remove", "--where", "matrix_size=1024", "PiMatmul"))
 
     def test_a_user_accepts_for_own_questions_and_an_administrator_for_all(self):
         if os.getuid() != 0:
             self.skipTest("only root can act as another user")  # the kernel tells perfd who asks
         self.submit([100] * 10 + [80] * 2)
-        self.kpi("ack", "PiMatmul.rate", user=NOBODY)
-        self.assertEqual(self.regress(user=NOBODY)[512]["verdict"], "inline")
+        self.kpi("accept", "PiMatmul.rate", user=NOBODY)
+        self.assertEqual(self.regress(user=NOBODY)[512]["verdict"], "no change")
         self.assertEqual(self.regress(status=4)[512]["verdict"], "regression")
-        self.assertIn("no level is accepted", self.kpi("ack", "--list"))
-        self.assertRegex(self.kpi("ack", "--list", user=NOBODY), r" nobody +own\n$")
-        self.assertEqual(self.kpi("ack", "--remove", "PiMatmul.rate", user=NOBODY), "PiMatmul.rate (-): no longer accepted\n")
+        self.assertIn("no level is accepted", self.kpi("accept", "--list"))
+        self.assertRegex(self.kpi("accept", "--list", user=NOBODY), r" nobody +own\n$")
+        self.assertEqual(self.kpi("accept", "--remove", "PiMatmul.rate", user=NOBODY), "PiMatmul.rate (-): no longer accepted\n")
         self.assertEqual(self.regress(status=4, user=NOBODY)[512]["verdict"], "regression")
 
-        self.kpi("ack", "PiMatmul.rate")
+        self.kpi("accept", "PiMatmul.rate")
         self.assertEqual(self.regress(user=NOBODY)[512]["accepted"]["for_all"], True)
-        self.assertIn("an administrator accepted the level", self.kpi("ack", "--remove", "PiMatmul.rate", status=1, user=NOBODY))
-        self.kpi("ack", "PiMatmul.rate", user=NOBODY)
-        self.assertEqual(self.regress(user=NOBODY)[512]["verdict"], "inline")
+        self.assertIn("an administrator accepted the level", self.kpi("accept", "--remove", "PiMatmul.rate", status=1, user=NOBODY))
+        self.kpi("accept", "PiMatmul.rate", user=NOBODY)
+        self.assertEqual(self.regress(user=NOBODY)[512]["verdict"], "no change")
 
         # With a level of both, the user removes the own one.
-        self.assertEqual(self.kpi("ack", "--remove", "PiMatmul.rate", user=NOBODY), "PiMatmul.rate (-): no longer accepted\n")
-        self.assertRegex(self.kpi("ack", "--list", user=NOBODY), r" root +all\n$")
-        self.assertEqual(self.kpi("ack", "--remove", "PiMatmul.rate"), "PiMatmul.rate (-): no longer accepted\n")
+        self.assertEqual(self.kpi("accept", "--remove", "PiMatmul.rate", user=NOBODY), "PiMatmul.rate (-): no longer accepted\n")
+        self.assertRegex(self.kpi("accept", "--list", user=NOBODY), r" root +all\n$")
+        self.assertEqual(self.kpi("accept", "--remove", "PiMatmul.rate"), "PiMatmul.rate (-): no longer accepted\n")
 
 
 if __name__ == "__main__":
