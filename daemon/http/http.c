@@ -328,12 +328,13 @@ static void *on_target(void *userdata, const char *target, struct MHD_Connection
 }
 
 static void on_connection(void *userdata, struct MHD_Connection *connection, void **limited, enum MHD_ConnectionNotificationCode code) {
+        const union MHD_ConnectionInfo *info;
         HttpListener *listener = userdata;
 
-        (void)connection;
         switch (code) {
         case MHD_CONNECTION_NOTIFY_STARTED:
-                *limited = http_thread_note_added(&listener->thread);
+                info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+                *limited = http_thread_note_added(&listener->thread, info->connect_fd);
                 return;
         case MHD_CONNECTION_NOTIFY_CLOSED:
                 http_thread_note_closed(&listener->thread, TAKE(*limited));

@@ -11,7 +11,6 @@
 #include "util/clock.h"
 #include "util/thread.h"
 
-#define ACCEPTS_PER_TURN 32U
 #define REFUSALS_PER_TURN 8U
 #define BACKOFF_NS (100 * NS_PER_MS)
 
@@ -44,19 +43,44 @@ static void put_refused(HttpThread *thread, const RefusedConnection *refused) {
 
 /* --- accepting ---------------------------------------------------------------------------------- */
 
+/* Returns the connection of a socket, and forgets it; NULL: unknown. */
+static LimitedConnection *take_added(HttpThread *thread, int fd) {
+        for (size_t i = 0; i < thread->n_added; i++)
+                if (thread->added[i].fd == fd) {
+                        LimitedConnection *connection = thread->added[i].connection;
+
+                        thread->added[i] = thread->added[--thread->n_added];
+                        return connection;
+                }
+        return NULL;
+}
+
 /* Charges a connection and hands it to the library; takes ownership of fd. */
 static void admit(HttpThread *thread, int fd, const struct sockaddr *address, socklen_t n_address) {
+        LimitedConnection *connection;
         RefusedConnection refused;
 
-        thread->added = connection_limits_add(thread->parts.limits, fd, (uint32_t)atomic_load(thread->parts.admin_gid), clock_boottime_ns(),
-                                              &refused);
-        if (!thread->added) {
+        connection = connection_limits_add(thread->parts.limits, fd, (uint32_t)atomic_load(thread->parts.admin_gid), clock_boottime_ns(),
+                                           &refused);
+        if (!connection) {
                 put_refused(thread, &refused);
                 return;
         }
 
-        (void)MHD_add_connection(thread->daemon, fd, address, n_address); /* closes the socket on failure */
-        connection_limits_remove(thread->parts.limits, TAKE(thread->added));
+        thread->added[thread->n_added].fd = fd;
+        thread->added[thread->n_added++].connection = connection;
+        atomic_fetch_add(&thread->n_connections, 1);
+        if (MHD_add_connection(thread->daemon, fd, address, n_address) == MHD_YES)
+                return;
+        connection = take_added(thread, fd);
+        if (connection)
+                http_thread_note_closed(thread, connection);
+}
+
+/* Removes connections that the library has closed without a report. */
+static void remove_added(HttpThread *thread) {
+        while (thread->n_added > 0)
+                http_thread_note_closed(thread, thread->added[--thread->n_added].connection);
 }
 
 /* Returns false if no connection is left to accept. */
@@ -80,7 +104,7 @@ static bool accept_one(HttpThread *thread) {
 }
 
 static void accept_waiting(HttpThread *thread) {
-        for (unsigned i = 0; i < ACCEPTS_PER_TURN && accept_one(thread); i++)
+        for (unsigned i = 0; i < HTTP_THREAD_ACCEPTS_MAX && accept_one(thread); i++)
                 ;
 }
 
@@ -115,6 +139,7 @@ static void run_once(HttpThread *thread, int library_fd) {
         if (n > 0 && fds[2].revents)
                 (void)eventfd_read(thread->wake_fd, &unused);
         (void)MHD_run(thread->daemon);
+        remove_added(thread);
         if (n == 0)
                 answer_refused(thread, REFUSALS_PER_TURN);
 }
@@ -175,10 +200,11 @@ bool http_thread_is_idle(HttpThread *thread) {
         return atomic_load(&thread->n_connections) == 0 && atomic_load(&thread->n_resuming) == 0;
 }
 
-LimitedConnection *http_thread_note_added(HttpThread *thread) {
-        assert(thread->added);
-        atomic_fetch_add(&thread->n_connections, 1);
-        return TAKE(thread->added);
+LimitedConnection *http_thread_note_added(HttpThread *thread, int fd) {
+        LimitedConnection *connection = take_added(thread, fd);
+
+        assert(connection);
+        return connection;
 }
 
 void http_thread_note_closed(HttpThread *thread, LimitedConnection *connection) {

@@ -27,6 +27,9 @@ typedef struct HttpThreadParts {
         atomic_uint_fast64_t *n_exhausted; /* times that no descriptor was left */
 } HttpThreadParts;
 
+/* Connections that are accepted before the library runs. */
+#define HTTP_THREAD_ACCEPTS_MAX 32U
+
 typedef struct HttpThread HttpThread;
 struct HttpThread {
         HttpThreadParts parts;     /* borrowed */
@@ -38,7 +41,11 @@ struct HttpThread {
         atomic_size_t n_connections, n_resuming;
 
         /* Used by the thread only. */
-        LimitedConnection *added; /* the library is adding this connection */
+        struct {
+                int fd; /* owned by the library */
+                LimitedConnection *connection;
+        } added[HTTP_THREAD_ACCEPTS_MAX]; /* the library has not reported these yet; since version 1.0, it does when it runs */
+        size_t n_added;
         uint64_t backoff_until_ns; /* accepts no connection before */
         RefusedConnection *refused; /* owned; the oldest first; NULL: none */
         size_t n_refused;
@@ -56,6 +63,6 @@ void http_thread_resume(HttpThread *thread, struct MHD_Connection *connection);
 /* True if the library has no connection, and no thread resumes a connection. */
 bool http_thread_is_idle(HttpThread *thread);
 
-/* For the library's notification: returns the connection that is being added, or removes one. */
-LimitedConnection *http_thread_note_added(HttpThread *thread);
+/* For the library's notification: returns the connection of a socket that was added, or removes one. */
+LimitedConnection *http_thread_note_added(HttpThread *thread, int fd);
 void http_thread_note_closed(HttpThread *thread, LimitedConnection *connection);

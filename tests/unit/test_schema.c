@@ -44,7 +44,7 @@ static void add_objects(sqlite3 *db, const StoreTable *table, Objects *objects) 
                                                 " AND name <> 'sqlite_sequence'", -1, &statement, NULL), SQLITE_OK);
         while (sqlite3_step(statement) == SQLITE_ROW) {
                 if (strcmp((const char *)sqlite3_column_text(statement, 2), "trigger") != 0)
-                        assert_string_equal(sqlite3_column_text(statement, 1), table->name);
+                        assert_string_equal((const char *)sqlite3_column_text(statement, 1), table->name);
                 assert_true(objects->n < OBJECTS_MAX);
                 (void)snprintf(objects->names[objects->n], sizeof(objects->names[0]), "%s", sqlite3_column_text(statement, 0));
                 has_itself |= strcmp(objects->names[objects->n++], table->name) == 0;
