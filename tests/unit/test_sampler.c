@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sample/host/filesystems.h"
 #include "sample/host/sampler.h"
 #include "tree.h"
 #include "util/clock.h"
@@ -319,6 +320,31 @@ static void file_systems_are_asked_below_the_root(void **state) {
         assert_int_equal(f->sample.filesystems_boottime_ns, 9);
 }
 
+static void the_root_of_a_chroot_is_asked_although_it_is_no_mount(void **state) {
+        static const char proc[] = "1 0 0:5 / /proc rw - proc proc rw\n";
+        static const char nfs[] = "1 0 0:6 / / rw - nfs4 server:/ rw\n";
+        Filesystems filesystems = {};
+        const char *fault;
+        struct statvfs st;
+
+        (void)state;
+        assert_int_equal(statvfs("/", &st), 0);
+        assert_int_equal(filesystems_update(&filesystems, nfs, "", 9, &fault), 0);
+        assert_int_equal(filesystems.n, 0);
+
+        assert_int_equal(filesystems_update(&filesystems, proc, "", 10, &fault), 0);
+        if (filesystems.n == 0) {
+                filesystems_deinit(&filesystems);
+                skip(); /* the type of the machine's root file system is not one that perfd reads */
+        }
+        assert_int_equal(filesystems.n, 1);
+        assert_string_equal(filesystems.items[0].mount_point, "/");
+        assert_int_equal(filesystems.items[0].size_bytes, (uint64_t)st.f_blocks * st.f_frsize);
+        filesystems_update_root(&filesystems, "");
+        assert_int_equal(filesystems.n, 1);
+        filesystems_deinit(&filesystems);
+}
+
 static void file_systems_are_asked_again_when_they_are_too_old(void **state) {
         Sample second = {};
         Fixture *f = *state;
@@ -528,6 +554,7 @@ int main(void) {
                 test(a_missing_file_is_tried_once_a_minute),
                 test(a_root_that_is_no_directory_is_refused),
                 test(file_systems_are_asked_below_the_root),
+                test(the_root_of_a_chroot_is_asked_although_it_is_no_mount),
                 test(file_systems_are_asked_again_when_they_are_too_old),
                 test(the_root_is_asked_for_each_sample),
                 test(the_boot_id_is_one_word_or_nothing),

@@ -2,11 +2,14 @@
 #include "sample/host/filesystems.h"
 
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 
 #include "util/array.h"
+#include "util/scoped.h"
 
 void filesystems_deinit(Filesystems *filesystems) {
         mount_list_deinit(&filesystems->mounts);
@@ -40,6 +43,37 @@ static bool query(const Mount *mount, const char *root, SampleFilesystem *ret) {
         return true;
 }
 
+/* Returns true if "/" is a mount of its own. In a chroot, it can be a directory of a mount outside of the chroot. */
+static bool has_root(const MountList *mounts) {
+        for (size_t i = 0; i < mounts->n; i++)
+                if (mounts->items[i].point.n == 1)
+                        return true;
+        return false;
+}
+
+/* Queries the file system that contains "/", which no line of the mount table describes. */
+static bool query_unlisted_root(SampleFilesystem *ret) {
+        static const struct {
+                unsigned long magic;
+                const char *type;
+        } types[] = {
+                { EXT4_SUPER_MAGIC, "ext4" },         { XFS_SUPER_MAGIC, "xfs" }, { BTRFS_SUPER_MAGIC, "btrfs" },
+                { OVERLAYFS_SUPER_MAGIC, "overlay" }, { TMPFS_MAGIC, "tmpfs" },
+        };
+        struct statfs st;
+
+        if (statfs("/", &st) < 0)
+                return false;
+
+        for (size_t i = 0; i < N_ELEMENTS(types); i++)
+                if ((unsigned long)st.f_type == types[i].magic && query_sizes("/", ret)) {
+                        strcpy(ret->mount_point, "/");
+                        strcpy(ret->type, types[i].type);
+                        return true;
+                }
+        return false;
+}
+
 int filesystems_update(Filesystems *filesystems, const char *text, const char *root, uint64_t boottime_ns,
                        const char **ret_fault) {
         MountList *mounts = &filesystems->mounts;
@@ -53,10 +87,12 @@ int filesystems_update(Filesystems *filesystems, const char *text, const char *r
                 return r;
         mounts_choose(mounts);
 
-        r = ARRAY_RESERVE(filesystems->items, filesystems->n_allocated, mounts->n_chosen);
+        r = ARRAY_RESERVE(filesystems->items, filesystems->n_allocated, mounts->n_chosen + 1);
         if (r < 0)
                 return r;
 
+        if (!root[0] && !has_root(mounts))
+                filesystems->n += query_unlisted_root(filesystems->items);
         for (size_t i = 0; i < mounts->n_chosen; i++)
                 filesystems->n += query(&mounts->items[mounts->chosen[i]], root,
                                       &filesystems->items[filesystems->n]);

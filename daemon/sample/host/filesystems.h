@@ -27,7 +27,8 @@ void filesystems_deinit(Filesystems *filesystems);
 
 /*
  * Reads the file systems that mounts_choose() selects from the mount table `text`. root: prefix of mount points, ""
- * for the machine itself. A file system that returns an error is skipped. Returns 0, TEXT_MALFORMED or -ENOMEM.
+ * for the machine itself, whose "/" is queried also if it is not in the table, as in a chroot. A file system that
+ * returns an error is skipped. Returns 0, TEXT_MALFORMED or -ENOMEM.
  */
 int filesystems_update(Filesystems *filesystems, const char *text, const char *root, uint64_t boottime_ns,
                        const char **ret_fault);
