@@ -70,6 +70,8 @@ CORE_LIBS   = $(call pkg,--libs,$(CORE_PKGS)) -lm
 DAEMON_LIBS = $(call pkg,--libs,$(DAEMON_PKGS)) $(CORE_LIBS)
 CLIENT_LIBS = $(CORE_LIBS) -ldl
 
+# Newer versions of protoc-c say that protoc is to be called, which older versions do not install.
+PROTOC  := $(if $(and $(shell command -v protoc-gen-c),$(shell command -v protoc)),protoc,protoc-c)
 PROTO_C := $(B)/proto/perfd.pb-c.c
 PROTO_H := $(B)/proto/perfd.pb-c.h
 
@@ -129,7 +131,7 @@ $(B)/libcore.a $(B)/libdaemon.a $(B)/libclient.a:
 
 $(PROTO_C) $(PROTO_H) &: proto/perfd.proto
 	@mkdir -p $(@D)
-	protoc-c --c_out=$(B) $<
+	$(PROTOC) --c_out=$(B) $<
 
 $(B)/%.o: %.c | $(PROTO_H)
 	@mkdir -p $(@D)
