@@ -30,10 +30,9 @@ class KpiAccept(TestCase):
         if user is None:
             done = self.running.perfctl("kpi", *words)
         else:
-            program = self.for_others()
             self.running.directory.chmod(0o755)
-            done = subprocess.run([program, "kpi", *words], user=user, text=True, capture_output=True, timeout=TIMEOUT_S,
-                                  env={**os.environ, "PERFD_SOCKET": str(self.running.socket), "NO_COLOR": "1"})
+            done = subprocess.run([self.for_others(), "kpi", *words], user=user, cwd="/", text=True, capture_output=True,
+                                  timeout=TIMEOUT_S, env={**os.environ, "PERFD_SOCKET": str(self.running.socket), "NO_COLOR": "1"})
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done.stdout + done.stderr
 

@@ -121,8 +121,8 @@ class Questions(WithJobs):
         environment.pop("USER", None)
         for words, expected in ((("run", "--quiet", "--job", "nameless", "--", "true"), ""), (("report", "--brief"), "Job nameless "),
                                 (("job", "list", "--user", "61234"), " 61234 "), (("report",), "Job nameless ")):
-            done = subprocess.run([str(PERFCTL), *words], env=environment, user=61234, group=61234, extra_groups=[], text=True,
-                                  capture_output=True, timeout=TIMEOUT_S)
+            done = subprocess.run([self.for_others(), *words], env=environment, user=61234, group=61234, extra_groups=[], cwd="/",
+                                  text=True, capture_output=True, timeout=TIMEOUT_S)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(expected, done.stdout)
 
