@@ -512,12 +512,14 @@ class Perfctl(WithModels):
 
     def test_a_schema_is_registered_again_and_stays_the_same(self):
         self.start(directory="/nonexistent")
-        schema = subprocess.run([harness.PERFCTL, "indicator", "schema", *sorted(SHIPPED.iterdir())], capture_output=True, text=True).stdout
+        # Only an administrator registers a model of any name.
+        files = [path for path in sorted(SHIPPED.iterdir()) if os.geteuid() == 0 or path.name != "command.yaml"]
+        schema = subprocess.run([harness.PERFCTL, "indicator", "schema", *files], capture_output=True, text=True).stdout
         done = self.running.perfctl("indicator", "register", "-", stdin=schema)
-        self.assertEqual((done.returncode, done.stderr, done.stdout.count(": registered\n")), (0, "", 5))
+        self.assertEqual((done.returncode, done.stderr, done.stdout.count(": registered\n")), (0, "", len(files)))
         self.assertEqual(json.loads(self.running.perfctl("indicator", "schema").stdout), json.loads(schema))
         done = self.running.perfctl("indicator", "register", "-", stdin=schema)
-        self.assertEqual((done.returncode, done.stdout.count(": already registered\n")), (0, 5))
+        self.assertEqual((done.returncode, done.stdout.count(": already registered\n")), (0, len(files)))
 
     def test_models_are_registered_whole_or_not_at_all(self):
         self.start()

@@ -272,16 +272,17 @@ class Reload(harness.TestCase):
         self.assertEqual(done.returncode, 3, done.stderr)
 
     def test_new_limits_hold_for_connections_that_are_open(self):
+        # One user who is no administrator gets half of a limit.
         daemon = self.daemon("[limits]\njobs = 10\n", notify=True)
         with daemon.client() as client:
             for i in range(4):
-                self.assert_status(client.begin(f"job-{i}"), "OK")
+                self.assert_status(client.begin(f"job-{i}", pid=os.getpid()), "OK")
             daemon.configure("[limits]\njobs = 2\n")
             daemon.reload()
-            self.assert_status(client.begin("more"), "QUOTA")
+            self.assert_status(client.begin("more", pid=os.getpid()), "QUOTA")
             for i in range(4):
                 self.assert_status(client.end(f"job-{i}", 0), "OK")
-            self.assert_status(client.begin("more"), "OK")
+            self.assert_status(client.begin("more", pid=os.getpid()), "OK")
 
     def test_sampling_and_jobs_go_on_through_reloads(self):
         daemon = self.daemon("[sampling]\ninterval = 100ms\n", notify=True)
