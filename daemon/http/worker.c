@@ -7,10 +7,10 @@
 /* Smaller answers are not worth compressing. */
 #define GZIP_BYTES_MIN 1024U
 /* A worker releases the buffer of an answer longer than this. */
-#define BODY_KEPT_BYTES (256U * 1024U)
+#define BODY_EXPORT_BYTES (256U * 1024U)
 
 static void buffer_trim(Buffer *buffer) {
-        if (buffer->n_allocated > BODY_KEPT_BYTES)
+        if (buffer->n_allocated > BODY_EXPORT_BYTES)
                 buffer_deinit(buffer);
 }
 

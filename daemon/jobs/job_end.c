@@ -26,19 +26,17 @@ void job_end_phase_view(const Job *job, const Node *node, PhaseView *ret) {
 
 _Static_assert(sizeof(((PhaseView *)0)->name) == sizeof(((Phase *)0)->name), "a phase's name is copied whole");
 
-/* Leaves *ret NULL if no sample was kept. */
-static int format_samples(const Job *job, const Node *node, const SampleLog *samples, char **ret) {
-        scoped(kept_list_deinit) KeptList list = {};
-        scoped(buffer_deinit) Buffer text = {};
+/* Writes nothing if no sample was kept. */
+static int write_samples(const Job *job, const Node *node, const SampleLog *log, Buffer *out) {
+        scoped(export_samples_deinit) ExportSamples samples = {};
         int r;
 
-        r = sample_log_span_list(&job->samples, samples, &job->begin->totals, meter_totals(node->meter), &list);
-        if (r < 0 || list.n == 0)
+        r = sample_log_span_list(&job->samples, log, &job->begin->totals, meter_totals(node->meter), &samples);
+        if (r < 0 || samples.n == 0)
                 return r;
 
-        kept_list_format(&list, &text);
-        *ret = buffer_take(&text);
-        return *ret ? 0 : -ENOMEM;
+        export_samples_write(&samples, out);
+        return buffer_error(out);
 }
 
 static int fill(Job *job, const Node *node, const JobEnd *end, JobFinal *ret) {
@@ -92,7 +90,7 @@ int job_end_make(Job *job, const Node *node, const SampleLog *samples, JobState 
 
                 r = fill(job, node, end, job->final);
                 if (r == 0)
-                        r = format_samples(job, node, samples, &job->final->samples);
+                        r = write_samples(job, node, samples, &job->final->samples);
                 if (r < 0) {
                         job_drop_final(job);
                         return r;
@@ -165,16 +163,19 @@ int job_end_make_before(Job *job, const Node *node, const Totals *last, uint64_t
 }
 
 int job_end_put(Job *job, Store *store, StoreCookie cookie) {
-        scoped(freep) char *timeline = NULL;
+        scoped(buffer_deinit) Buffer timeline = {};
         const JobFinal *final = job->final;
         StoreJobEnd row;
         int r;
 
         assert(final && job->stage == JOB_ACTIVE);
 
-        r = recording_format(&job->recording, &timeline);
+        r = recording_write(&job->recording, &timeline);
         if (r < 0)
                 return r;
+        buffer_put(&timeline, final->samples.text, final->samples.n);
+        if (buffer_error(&timeline) < 0)
+                return -ENOMEM;
 
         row = (StoreJobEnd){
                 .job = job->info.id,
@@ -185,8 +186,7 @@ int job_end_put(Job *job, Store *store, StoreCookie cookie) {
                 .metrics = &final->result.metrics,
                 .usage = &final->result.usage,
                 .phase = final->phase,
-                .timeline = timeline,
-                .samples = final->samples,
+                .timeline = &timeline,
         };
         r = store_put(store, job_rows_pack_end(&row, cookie));
         if (r == 0)

@@ -8,14 +8,14 @@
 
 /* Out of memory: the sample is dropped. */
 static void keep_sample(Jobs *jobs, const Node *node) {
-        KeptSample sample;
+        ExportSample sample;
 
         if (!jobs->first) {
                 sample_log_clear(&jobs->samples);
                 return;
         }
 
-        kept_sample_make(&node->observation, meter_totals(node->meter), &sample);
+        export_sample_make(&node->observation, meter_totals(node->meter), &sample);
         (void)sample_log_add(&jobs->samples, &sample);
 }
 

@@ -198,12 +198,12 @@ void node_put_interval(Node *node, Store *store, uint64_t next_length_ns, bool i
         Recording *point = &node->interval.point;
         uint64_t length_ms = interval_length_ns(node, is_last) / NS_PER_MS;
         uint64_t begin_ms = point->begin_realtime_ns / NS_PER_MS;
-        scoped(freep) char *text = NULL;
+        scoped(buffer_deinit) Buffer timeline = {};
 
-        /* the start is stored in a column of the row, not in the text */
+        /* the start is stored in a column of the row */
         point->begin_boottime_ns = point->begin_realtime_ns = 0;
-        if (point->n > 0 && length_ms > 0 && recording_format(point, &text) == 0)
-                (void)store_put(store, store_node_pack(begin_ms, length_ms, text));
+        if (point->n > 0 && length_ms > 0 && recording_write(point, &timeline) == 0)
+                (void)store_put(store, store_node_pack(begin_ms, length_ms, &timeline));
 
         node_begin_interval(node, next_length_ns);
 }

@@ -9,29 +9,7 @@
 
 #define BLOCK_POINTS 24U
 
-/*
- * Number of steps of shares and of observed time. Thousandths, and 1 s as a share of an interval doubled nine times,
- * are exact.
- */
-#define STEPS 64000U
-#define CODE_UNKNOWN UINT16_MAX
-#define CODE_MAX (UINT16_MAX - 1U)
-
-/*
- * The code of a rate consists of the exponent of the float and the first ten bits of its fraction, relative to 2^-16.
- */
-#define RATE_MIN 0x1p-16F
-#define RATE_BITS 10U
-#define FLOAT_BITS 23U
-#define FLOAT_EXPONENT_OF_1 127U
-#define RATE_CODE_OFFSET (((FLOAT_EXPONENT_OF_1 - 16U) << RATE_BITS) - 1U)
-
-struct ClosedPoint {
-        uint16_t observed; /* observed share of the interval, in STEPS; 0: a gap */
-        uint16_t mean[N_SERIES], min[N_SERIES], max[N_SERIES];
-};
-
-_Static_assert(sizeof(ClosedPoint) == 38, "as recording.h says");
+_Static_assert(sizeof(RoundedPoint) == 38, "as recording.h says");
 
 void recording_init(Recording *recording, uint64_t begin_boottime_ns, uint64_t begin_realtime_ns, uint64_t interval_ns, size_t n_max) {
         assert(interval_ns > 0);
@@ -52,72 +30,9 @@ void recording_deinit(Recording *recording) {
         *recording = (Recording){};
 }
 
-/* --- encoding of a point ---------------------------------------------------------------------- */
+/* --- points ------------------------------------------------------------------------------------ */
 
-static uint16_t code_of_share(float v) {
-        long code = v > 0 ? lrintf(v * STEPS) : 0;
-
-        return (uint16_t)(code < (long)CODE_MAX ? code : (long)CODE_MAX);
-}
-
-static uint16_t code_of_rate(float v) {
-        uint32_t bits;
-
-        if (!(v >= RATE_MIN))
-                return 0;
-
-        memcpy(&bits, &v, sizeof(bits));
-        bits = ((bits + (1U << (FLOAT_BITS - RATE_BITS - 1))) >> (FLOAT_BITS - RATE_BITS)) - RATE_CODE_OFFSET;
-        return (uint16_t)(bits < CODE_MAX ? bits : CODE_MAX);
-}
-
-static uint16_t code_of(Series series, float v) {
-        if (isnan(v))
-                return CODE_UNKNOWN;
-        return series_is_ratio(series) ? code_of_share(v) : code_of_rate(v);
-}
-
-static float value_of(Series series, uint16_t code) {
-        uint32_t bits = (code + RATE_CODE_OFFSET) << (FLOAT_BITS - RATE_BITS);
-        float v;
-
-        if (code == CODE_UNKNOWN)
-                return NAN;
-        if (series_is_ratio(series))
-                return (float)code / STEPS;
-        if (code == 0)
-                return 0;
-
-        memcpy(&v, &bits, sizeof(v));
-        return v;
-}
-
-static uint16_t observed_of(uint64_t observed_ns, uint64_t interval_ns) {
-        double steps = rint((double)observed_ns / (double)interval_ns * STEPS);
-
-        return (uint16_t)fmin(fmax(steps, observed_ns > 0), STEPS);
-}
-
-static void point_close(const TimelinePoint *point, uint64_t interval_ns, ClosedPoint *ret) {
-        ret->observed = observed_of(point->observed_ns, interval_ns);
-        for (Series series = 0; series < N_SERIES; series++) {
-                ret->mean[series] = code_of(series, point->series[series].mean);
-                ret->min[series] = code_of(series, point->series[series].min);
-                ret->max[series] = code_of(series, point->series[series].max);
-        }
-}
-
-static void point_open(const ClosedPoint *closed, uint64_t interval_ns, TimelinePoint *ret) {
-        ret->observed_ns = (uint64_t)llrint((double)interval_ns * closed->observed / STEPS);
-        for (Series series = 0; series < N_SERIES; series++)
-                ret->series[series] = (TimelineValue){
-                        .mean = value_of(series, closed->mean[series]),
-                        .min = value_of(series, closed->min[series]),
-                        .max = value_of(series, closed->max[series]),
-                };
-}
-
-static ClosedPoint *closed_at(const Recording *recording, size_t at) {
+static RoundedPoint *closed_at(const Recording *recording, size_t at) {
         assert(at < recording->n_allocated);
         return &recording->blocks[at / BLOCK_POINTS][at % BLOCK_POINTS];
 }
@@ -126,7 +41,7 @@ static void point_get(const Recording *recording, size_t at, TimelinePoint *ret)
         if (at + 1 == recording->n)
                 *ret = recording->last;
         else
-                point_open(closed_at(recording, at), recording->interval_ns, ret);
+                timeline_restore_point(closed_at(recording, at), recording->interval_ns, ret);
 }
 
 /* --- adding ----------------------------------------------------------------------------------- */
@@ -138,7 +53,7 @@ static int reserve_closed(Recording *recording, size_t n) {
                 return -ENOMEM;
 
         for (; recording->n_allocated < n; recording->n_allocated += BLOCK_POINTS) {
-                ClosedPoint *block = calloc(BLOCK_POINTS, sizeof(*block));
+                RoundedPoint *block = calloc(BLOCK_POINTS, sizeof(*block));
 
                 if (!block)
                         return -ENOMEM;
@@ -157,7 +72,7 @@ static int reserve(Recording *recording, size_t n) {
 
         for (; recording->n < n; recording->n++) {
                 if (recording->n > 0)
-                        point_close(&recording->last, recording->interval_ns, closed_at(recording, recording->n - 1));
+                        timeline_round_point(&recording->last, recording->interval_ns, closed_at(recording, recording->n - 1));
                 recording->last = timeline_hole;
         }
         return 0;
@@ -175,7 +90,7 @@ static void halve(Recording *recording) {
                         timeline_merge_point(&merged, &second);
                 }
                 if (i + 1 < n)
-                        point_close(&merged, 2 * recording->interval_ns, closed_at(recording, i));
+                        timeline_round_point(&merged, 2 * recording->interval_ns, closed_at(recording, i));
         }
 
         if (n > 0)
@@ -210,7 +125,7 @@ static void merge_at(Recording *recording, size_t at, const TimelinePoint *point
 
         point_get(recording, at, &before);
         timeline_merge_point(&before, point);
-        point_close(&before, recording->interval_ns, closed_at(recording, at));
+        timeline_round_point(&before, recording->interval_ns, closed_at(recording, at));
 }
 
 /*
@@ -278,10 +193,10 @@ int recording_timeline(const Recording *recording, Timeline *ret) {
         return 0;
 }
 
-int recording_format(const Recording *recording, char **ret) {
+int recording_write(const Recording *recording, Buffer *out) {
         scoped(timeline_deinit) Timeline timeline = {};
         int r;
 
         r = recording_timeline(recording, &timeline);
-        return r < 0 ? r : timeline_format(&timeline, ret);
+        return r < 0 ? r : timeline_write(&timeline, out);
 }

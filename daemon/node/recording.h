@@ -8,21 +8,12 @@
  * max are preserved) and the interval doubles. Totals are never computed from a recording. A recording is allocated
  * in blocks of one size, so that recordings of short jobs are small and the blocks of ended jobs can be reused.
  *
- * There is a recording for each of a thousand jobs, so points are compact. The last point is exact. Earlier points,
- * which change only when the interval doubles, take 38 bytes instead of 80. Their precision is
- *
- *   shares (cpu, memory)   1/128000
- *   rates                  1/2048 of the rate; rates below 2^-16 bytes/s become 0, rates above 2^48 become 2^48
- *   time observed          1/128000 of the interval
- *
- * which exceeds the precision in the row of a finished job (timeline_text.c). Min and max are rounded once, a mean at
- * each doubling.
+ * There is a recording for each of a thousand jobs, so all points but the last are rounded (timeline.h), which takes 38 bytes
+ * instead of 80. They change only when the interval doubles: min and max are rounded once, a mean at each doubling.
  */
 
 #include "measure/meter.h"
-#include "series/timeline.h"
-
-typedef struct ClosedPoint ClosedPoint;
+#include "measure/timeline.h"
 
 typedef struct Recording {
         uint64_t begin_boottime_ns;
@@ -30,7 +21,7 @@ typedef struct Recording {
         uint64_t interval_ns; /* length of one point; the initial interval times a power of two */
         uint32_t n, n_max;
         uint32_t n_allocated; /* number of closed points */
-        ClosedPoint **blocks; /* array and blocks owned; all points but the last */
+        RoundedPoint **blocks; /* array and blocks owned; all points but the last */
         TimelinePoint last;   /* valid if n > 0 */
 } Recording;
 
@@ -42,5 +33,5 @@ int recording_add(Recording *recording, const Observation *observation);
 
 /* Copies the points to *ret; caller deinits *ret. Returns 0 or -ENOMEM. */
 int recording_timeline(const Recording *recording, Timeline *ret);
-/* Formats the points with timeline_format(). Caller frees *ret. */
-int recording_format(const Recording *recording, char **ret);
+/* Appends the points with timeline_write(). Returns 0 or -ENOMEM. */
+int recording_write(const Recording *recording, Buffer *out);

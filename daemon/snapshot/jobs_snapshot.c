@@ -12,7 +12,7 @@
  * Memory that the arrays may keep between two publications, enough for about 600 jobs: allocating costs more than filling them. With more
  * jobs, a copy that nobody reads would be a noticeable part of the memory.
  */
-#define KEPT_BYTES (512U * 1024U)
+#define EXPORT_BYTES (512U * 1024U)
 
 static void free_arrays(JobsSnapshot *jobs) {
         assert(jobs->used.n_records <= jobs->allocated.n_records);
@@ -35,7 +35,7 @@ void jobs_snapshot_trim(JobsSnapshot *jobs) {
 
         if (n->n_records * sizeof(*jobs->records) + n->n_peaks * sizeof(*jobs->peaks) + n->n_usages * sizeof(*jobs->usages) +
                     n->n_phases * sizeof(*jobs->phases) + n->n_results * sizeof(*jobs->results) + n->n_heads * sizeof(*jobs->heads) >
-            KEPT_BYTES)
+            EXPORT_BYTES)
                 free_arrays(jobs);
 }
 

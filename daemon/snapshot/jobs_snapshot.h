@@ -95,7 +95,7 @@ typedef struct JobsSnapshot {
         Usage *usages;
         Phase *phases;
         JobResult *results;
-        KeptSample *heads;
+        ExportSample *heads;
         JobsSize allocated, used;
         size_t n_running;
         uint64_t n_left_out;  /* ended jobs without a record, because of the limit on /metrics */

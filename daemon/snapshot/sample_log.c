@@ -23,7 +23,7 @@ void sample_log_clear(SampleLog *log) {
         *log = (SampleLog){ .generation = log->generation + 1 };
 }
 
-static KeptSample *group_at(const SampleLogLevel *level, uint64_t at) {
+static ExportSample *group_at(const SampleLogLevel *level, uint64_t at) {
         assert(at % SAMPLE_LOG_RING < level->n_allocated);
         return &level->groups[at % SAMPLE_LOG_RING];
 }
@@ -36,7 +36,7 @@ static uint64_t n_groups(const SampleLog *log, uint32_t level) {
 /* Makes room for the first n groups of a level, of which the ring keeps the last. */
 static int reserve_groups(SampleLogLevel *level, uint64_t n) {
         size_t n_asked = n < SAMPLE_LOG_RING ? (size_t)n : SAMPLE_LOG_RING, n_allocated = 2 * level->n_allocated;
-        KeptSample *groups;
+        ExportSample *groups;
 
         if (n_asked <= level->n_allocated)
                 return 0;
@@ -60,8 +60,8 @@ static int reserve(SampleLog *log) {
         return 0;
 }
 
-int sample_log_add(SampleLog *log, const KeptSample *sample) {
-        KeptSample group = *sample;
+int sample_log_add(SampleLog *log, const ExportSample *sample) {
+        ExportSample group = *sample;
 
         if (reserve(log) < 0)
                 return -ENOMEM;
@@ -77,7 +77,7 @@ int sample_log_add(SampleLog *log, const KeptSample *sample) {
                         above->has_pending = true;
                         break;
                 }
-                kept_sample_merge(&above->pending, &group);
+                export_sample_merge(&above->pending, &group);
                 group = above->pending;
                 above->has_pending = false;
         }
@@ -140,9 +140,9 @@ static size_t count(const SampleSpan *span, const SampleLog *log) {
         return (span->head != NULL) + (end > first ? (size_t)(end - first) : 0) + has_tail;
 }
 
-static void add_head(SampleSpan *span, const KeptSample *group) {
+static void add_head(SampleSpan *span, const ExportSample *group) {
         if (span->head) {
-                kept_sample_merge(span->head, group);
+                export_sample_merge(span->head, group);
                 return;
         }
 
@@ -157,7 +157,7 @@ void sample_log_span_deinit(SampleSpan *span) {
 }
 
 void sample_log_span_follow(SampleSpan *span, const SampleLog *log) {
-        while (count(span, log) > KEPT_LIST_MAX && span->level + 1 < N_SAMPLE_LOG_LEVELS) {
+        while (count(span, log) > EXPORT_SAMPLES_MAX && span->level + 1 < N_SAMPLE_LOG_LEVELS) {
                 uint64_t first = first_group(span);
 
                 if (first % 2 != 0)
@@ -167,14 +167,14 @@ void sample_log_span_follow(SampleSpan *span, const SampleLog *log) {
 }
 
 /* Merges the samples behind the last whole group: a half group of each lower level, the oldest in the highest. */
-static bool make_tail(const SampleSpan *span, const SampleLog *log, KeptSample *ret) {
+static bool make_tail(const SampleSpan *span, const SampleLog *log, ExportSample *ret) {
         bool has = false;
 
         for (uint32_t i = span->level; i > 0; i--) {
                 if (!log->levels[i].has_pending)
                         continue;
                 if (has)
-                        kept_sample_merge(ret, &log->levels[i].pending);
+                        export_sample_merge(ret, &log->levels[i].pending);
                 else
                         *ret = log->levels[i].pending;
                 has = true;
@@ -183,7 +183,7 @@ static bool make_tail(const SampleSpan *span, const SampleLog *log, KeptSample *
 }
 
 /* Turns readings of the totals into amounts. */
-static void count_from(KeptList *list, const Totals *begin, const Totals *end) {
+static void count_from(ExportSamples *list, const Totals *begin, const Totals *end) {
         for (size_t c = 0; c < N_PERFPY_COUNTERS; c++) {
                 uint64_t base = begin->value[perfpy_counters[c].total], last = end->value[perfpy_counters[c].total] - base;
                 bool has = begin->have & end->have & (1U << perfpy_counters[c].source);
@@ -193,14 +193,14 @@ static void count_from(KeptList *list, const Totals *begin, const Totals *end) {
 
                         *bytes = i + 1 < list->n ? *bytes - base : last;
                         if (!has)
-                                *bytes = KEPT_BYTES_UNKNOWN;
+                                *bytes = EXPORT_BYTES_UNKNOWN;
                 }
         }
 }
 
-int sample_log_span_list(const SampleSpan *span, const SampleLog *log, const Totals *begin, const Totals *end, KeptList *ret) {
+int sample_log_span_list(const SampleSpan *span, const SampleLog *log, const Totals *begin, const Totals *end, ExportSamples *ret) {
         size_t n = count(span, log);
-        KeptList list = {
+        ExportSamples list = {
                 .begin_realtime_ms = span->begin_realtime_ms,
                 .n_merged = UINT64_C(1) << span->level,
                 .samples = calloc(n + 1, sizeof(*list.samples)),
@@ -214,7 +214,7 @@ int sample_log_span_list(const SampleSpan *span, const SampleLog *log, const Tot
         for (uint64_t at = first_group(span); at < n_groups(log, span->level); at++)
                 list.samples[list.n++] = *group_at(&log->levels[span->level], at);
         list.n += make_tail(span, log, &list.samples[list.n]);
-        assert(list.n == n && n <= KEPT_LIST_MAX);
+        assert(list.n == n && n <= EXPORT_SAMPLES_MAX);
 
         count_from(&list, begin, end);
         *ret = list;

@@ -14,9 +14,6 @@
 #include "util/clock.h"
 #include "util/scoped.h"
 
-/* None yet: version 1 is the first that perfd writes. */
-static const Migrations migrations = {};
-
 int opening_init(Opening *opening, const char *directory, bool is_volatile) {
         *opening = (Opening){ .is_volatile = is_volatile, .lock_fd = -1 };
 
@@ -78,18 +75,14 @@ static int undo(Database *database) {
         return r;
 }
 
-static bool is_too_new(int64_t version) {
-        return version > schema_version(&migrations);
-}
-
-/* 0 with the database set up, unless its version is too new; an outcome of database.h; or a negative errno. */
+/* 0 with the database set up, if its version is SCHEMA_VERSION; an outcome of database.h; or a negative errno. */
 static int open_database(const Opening *opening, Database *ret, int64_t *ret_version) {
         int r;
 
         r = database_open(ret, opening->path);
         if (r == 0)
-                r = schema_setup(ret, opening->is_volatile, &migrations, ret_version);
-        if (r != 0 || is_too_new(*ret_version))
+                r = schema_setup(ret, opening->is_volatile, ret_version);
+        if (r != 0 || *ret_version != SCHEMA_VERSION)
                 return r;
         r = database_check_statements(ret);
         return r != 0 ? r : undo(ret);
@@ -100,13 +93,13 @@ int opening_open_file(const char *path, Database *ret) {
         int r;
 
         r = open_database(&(Opening){ .path = (char *)path }, ret, &version);
-        return r == 0 && is_too_new(version) ? DATABASE_REFUSED : r;
+        return r == 0 && version != SCHEMA_VERSION ? DATABASE_REFUSED : r;
 }
 
 static int say_too_new(const char *path, int64_t version, char **ret_note) {
         if (asprintf(ret_note, "%s has format %lld, written by a newer perfd; this perfd supports up to %d: install the newer perfd "
                      "again, or move the file away to start with an empty database", path, (long long)version,
-                     schema_version(&migrations)) < 0)
+                     SCHEMA_VERSION) < 0)
                 return -ENOMEM;
         return OPENING_TOO_NEW;
 }
@@ -125,24 +118,35 @@ static int as_error(int r) {
         }
 }
 
-static int open_or_begin_anew(const Opening *opening, Database *ret, char **ret_note) {
-        scoped(database_close) Database database = {};
-        scoped(freep) char *reason = NULL;
-        int64_t version = 0;
+/* Moves a file aside that this perfd cannot read, and opens a new one. reason: the damage, or NULL if an older perfd wrote the file. */
+static int begin_anew(Opening *opening, const char *reason, int64_t version, Database *database, char **ret_note) {
+        uint64_t now_ns = clock_realtime_ns();
         int r;
 
+        r = reason ? salvage_put_aside(opening->path, now_ns, reason, ret_note)
+                   : salvage_put_older_aside(opening->path, now_ns, version, ret_note);
+        opening->has_found_damage = r == 0 && reason;
+        return r < 0 ? r : open_database(opening, database, &version);
+}
+
+static int open_or_begin_anew(Opening *opening, Database *ret, char **ret_note) {
+        scoped(database_close) Database database = {};
+        scoped(freep) char *reason = NULL;
+        int64_t version = SCHEMA_VERSION;
+        int r;
+
+        opening->has_found_damage = false;
         r = open_database(opening, &database, &version);
-        if (r == 0 && is_too_new(version))
+        if (r == 0 && version > SCHEMA_VERSION)
                 return say_too_new(opening->path, version, ret_note);
         if (r == DATABASE_CORRUPT) {
                 reason = strdup(database_error(&database));
                 if (!reason)
                         return -ENOMEM;
+        }
+        if (reason || (r == 0 && version < SCHEMA_VERSION)) {
                 database_close(&database);
-
-                r = salvage_put_aside(opening->path, clock_realtime_ns(), reason, ret_note);
-                if (r == 0)
-                        r = open_database(opening, &database, &version);
+                r = begin_anew(opening, reason, version, &database, ret_note);
         }
         if (r != 0)
                 return as_error(r);

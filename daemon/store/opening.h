@@ -16,17 +16,18 @@ typedef struct Opening {
         char *directory, *path, *lock_path; /* owned */
         bool is_volatile;
         int lock_fd; /* -1 until the directory is locked */
+        bool has_found_damage; /* the last opening moved a damaged file aside */
 } Opening;
 
 /* 0 or -ENOMEM. */
 int opening_init(Opening *opening, const char *directory, bool is_volatile);
 void opening_deinit(Opening *opening);
 
-/* Opens or creates one file, without the lock. 0, an outcome of database.h (DATABASE_REFUSED: a newer perfd wrote the file), or a negative
- * errno. */
+/* Opens or creates one file, without the lock. 0, an outcome of database.h (DATABASE_REFUSED: a newer or older perfd wrote the
+ * file), or a negative errno. */
 int opening_open_file(const char *path, Database *ret);
 
-/* Takes the lock, opens or creates the file and migrates it; moves a corrupt file aside and creates a new one. Can be repeated.
+/* Takes the lock, opens or creates the file; moves a corrupt or older file aside and creates a new one. Can be repeated.
  * 0: *ret_note (caller frees) may describe what was done; a negative errno; or an outcome: *ret_note has the reason. */
 enum {
         OPENING_TOO_NEW = 1, /* a newer perfd wrote the file */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/schema.h"
 
-#include <assert.h>
 #include <stdio.h>
 
 #include "store/store_subject.h"
@@ -17,10 +16,6 @@ static int for_each_table(Database *database, TableStep step) {
                 for (const StoreTable *const *table = (*subject)->tables; r == 0 && *table; table++)
                         r = step(database, *table);
         return r;
-}
-
-int schema_version(const Migrations *migrations) {
-        return 1 + migrations->n;
 }
 
 /* These pragmas must come before the first table of a new file. */
@@ -55,28 +50,18 @@ static int create_table(Database *database, const StoreTable *table) {
         return database_exec(database, table->schema);
 }
 
-/* Version 0 is an empty file. */
-static int create_or_migrate(Database *database, const Migrations *migrations, int64_t version) {
-        int r = 0;
-
-        assert(version >= 0 && version < schema_version(migrations));
-        if (version == 0)
-                r = for_each_table(database, create_table);
-        for (; r == 0 && version > 0 && version < schema_version(migrations); version++)
-                r = database_exec(database, migrations->sql[version - 1]);
-        if (r == 0)
-                r = set_pragma(database, "application_id", SCHEMA_APPLICATION_ID);
-        return r != 0 ? r : set_pragma(database, "user_version", schema_version(migrations));
-}
-
-static int update_in_transaction(Database *database, const Migrations *migrations, int64_t version) {
+static int create_tables(Database *database) {
         int r;
 
         r = database_exec(database, "BEGIN IMMEDIATE");
         if (r != 0)
                 return r;
 
-        r = create_or_migrate(database, migrations, version);
+        r = for_each_table(database, create_table);
+        if (r == 0)
+                r = set_pragma(database, "application_id", SCHEMA_APPLICATION_ID);
+        if (r == 0)
+                r = set_pragma(database, "user_version", SCHEMA_VERSION);
         if (r == 0)
                 r = database_exec(database, "COMMIT");
         if (r != 0 && !sqlite3_get_autocommit(database->db))
@@ -118,17 +103,17 @@ static int identify(Database *database, int64_t *ret_version) {
         return 0;
 }
 
-int schema_setup(Database *database, bool is_volatile, const Migrations *migrations, int64_t *ret_version) {
+int schema_setup(Database *database, bool is_volatile, int64_t *ret_version) {
         int64_t version = 0;
         int r;
 
-        /* A file that may belong to another program must not be written when it is closed either. */
+        /* A file that may belong to another program or another perfd must not be written when it is closed either. */
         sqlite3_db_config(database->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
         r = identify(database, &version);
         if (r != 0)
                 return r;
-        *ret_version = version;
-        if (version > schema_version(migrations))
+        *ret_version = version > 0 ? version : SCHEMA_VERSION;
+        if (*ret_version != SCHEMA_VERSION)
                 return 0;
         sqlite3_db_config(database->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
 
@@ -136,7 +121,7 @@ int schema_setup(Database *database, bool is_volatile, const Migrations *migrati
                 r = prepare_new_file(database);
         if (r == 0)
                 r = setup_connection(database, is_volatile);
-        if (r == 0 && version < schema_version(migrations))
-                r = update_in_transaction(database, migrations, version);
+        if (r == 0 && version == 0)
+                r = create_tables(database);
         return r != 0 ? r : for_each_table(database, check_table);
 }

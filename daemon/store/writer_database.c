@@ -95,7 +95,8 @@ static int open_database(Writer *writer, char **ret_note) {
         r = opening_open(writer->opening, &writer->database, ret_note);
         if (r != 0)
                 return r;
-        note_damage(writer, *ret_note);
+        if (writer->opening->has_found_damage)
+                note_damage(writer, *ret_note);
 
         writer->next.has_more_work = true; /* the first step reports the failure */
         writer->next.n_bytes_unsettled = WRITER_TRIM_BYTES; /* opening and starting free as much memory as a burst */

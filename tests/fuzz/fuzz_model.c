@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: records that the store keeps: a meter, a window, a usage or a timeline
+ * Fuzz target: records that the store keeps: a meter, a window or a usage
  *
  * Each text is tried as all of them. What is read must be usable like any other, and must be the same when it is written and
  * read once more.
  */
 
 #include <assert.h>
-#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "measure/meter.h"
 #include "measure/usage.h"
-#include "series/timeline.h"
 #include "snapshot/window.h"
 #include "util/clock.h"
 #include "util/parse.h"
@@ -101,40 +99,6 @@ static void fuzz_usage(const char *text) {
         assert(strcmp(once, twice) == 0);
 }
 
-static void check_point(const TimelinePoint *point) {
-        for (Series series = 0; series < N_SERIES; series++) {
-                const TimelineValue *v = &point->series[series];
-
-                if (isnan(v->mean))
-                        continue;
-                assert(point->observed_ns > 0);
-                assert(v->min >= 0 && v->min <= v->mean && v->mean <= v->max && isfinite(v->max));
-        }
-}
-
-static void fuzz_timeline(const char *text) {
-        scoped(timeline_deinit) Timeline timeline = {};
-        scoped(timeline_deinit) Timeline again = {};
-        scoped(buffer_deinit) Buffer json = {};
-        scoped(freep) char *once = NULL;
-        int r;
-
-        r = timeline_parse(text, &timeline);
-        assert(r == 0 || r == PARSE_MALFORMED);
-        if (r != 0)
-                return;
-
-        assert(timeline.n <= timeline.n_allocated);
-        for (size_t i = 0; i < timeline.n; i++)
-                check_point(&timeline.points[i]);
-        timeline_json(&timeline, &json);
-        assert(buffer_error(&json) == 0);
-
-        assert(timeline_format(&timeline, &once) == 0);
-        assert(timeline_parse(once, &again) == 0);
-        assert(again.n == timeline.n && again.interval_ns == timeline.interval_ns);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         char *text = malloc(size + 1);
 
@@ -147,7 +111,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         fuzz_meter(text);
         fuzz_window(text);
         fuzz_usage(text);
-        fuzz_timeline(text);
         free(text);
         return 0;
 }

@@ -215,6 +215,22 @@ class Recovery(harness.TestCase):
         with daemon.client() as client:
             self.assert_status(client.submit(harness.indicator()), "OK")
 
+    def test_a_database_of_an_older_perfd_is_put_aside_and_named(self):
+        daemon = self.daemon()
+        with daemon.client() as client:
+            self.assert_status(client.submit(harness.indicator()), "OK")
+        self.assertEqual(daemon.stop(), 0)
+        with contextlib.closing(sqlite3.connect(daemon.state / "perfd.db")) as database:
+            database.execute("PRAGMA user_version = 1")
+        daemon.start()
+        older, = daemon.state.glob("perfd.db.older-*Z")
+        self.assertIn(f"has format 1 of an older perfd, which this perfd cannot read: moved to {older}", daemon.log())
+        self.assertEqual(daemon.get("/api/v1/indicators").json["indicators"], [])
+        with contextlib.closing(sqlite3.connect(older)) as database:
+            self.assertEqual(database.execute("SELECT count(*) FROM result").fetchall(), [(1,)])
+        with daemon.client() as client:
+            self.assert_status(client.submit(harness.indicator()), "OK")
+
     def test_a_database_of_a_newer_perfd_ends_perfd_for_good(self):
         daemon = self.daemon()
         self.assertEqual(daemon.stop(), 0)

@@ -91,6 +91,9 @@ static inline void place_open(Place *place) {
         place_open_with(place, &config);
 }
 
+/* A text as bytes of a row. */
+#define BYTES(literal) ((Buffer){ .text = (char *)(uintptr_t)(literal), .n = sizeof(literal) - 1 })
+
 static inline void place_close(Place *place) {
         place->reader = reader_free(place->reader);
         place->store = store_free(place->store);

@@ -20,7 +20,7 @@ static void text_comes_back_as_it_was(void **state) {
 
                 for (size_t n = 0; n < lengths[i]; n++)
                         buffer_putc(&text, (char)(' ' + n * n % 89));
-                assert_int_equal(compress_text(text.text, text.n, &bytes), 0);
+                assert_int_equal(compress_bytes(text.text, text.n, &bytes), 0);
                 assert_int_equal(compress_restore(bytes.text, bytes.n, &again), 0);
                 assert_int_equal(again.n, text.n);
                 if (text.n > 0)
@@ -33,7 +33,7 @@ static void any_damage_is_detected(void **state) {
         const char *text = "cpu lo=0.2 hi=0.9675 levels=300 about=P0-z$towJ1=+.+#&'(,)5*.F)1A')#,->*1*%%-,&#9<=/'{#1*z,tlwB(0;6821";
 
         (void)state;
-        assert_int_equal(compress_text(text, strlen(text), &bytes), 0);
+        assert_int_equal(compress_bytes(text, strlen(text), &bytes), 0);
         for (size_t i = 0; i < bytes.n; i++) {
                 scoped(buffer_deinit) Buffer cut = {}, changed = {};
 
@@ -50,7 +50,7 @@ static void endless_input_is_refused(void **state) {
         (void)state;
         for (size_t i = 0; i < 4 * COMPRESS_TEXT_MAX; i++)
                 buffer_putc(&text, 'x');
-        assert_int_equal(compress_text(text.text, text.n, &bytes), 0);
+        assert_int_equal(compress_bytes(text.text, text.n, &bytes), 0);
         assert_true(bytes.n < 100000);
         assert_int_equal(compress_restore(bytes.text, bytes.n, &again), COMPRESS_MALFORMED);
         assert_true(again.n < 2 * COMPRESS_TEXT_MAX);

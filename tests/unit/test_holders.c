@@ -93,7 +93,9 @@ static void rows_of_users_above_their_share_are_removed_first(void **state) {
         Fixture *f = *state;
         JobInfo info = { .id = "victims", .uid = 1000 };
         StoreJobBegin row = { &info, 1, "b", "w", "m", info.uid, false };
-        StoreJobEnd end = { .job = "victims", .state = JOB_FINISHED, .end_realtime_ms = 2, .end = &(JobEnd){}, .timeline = "points" };
+        StoreJobEnd end = {
+                .job = "victims", .state = JOB_FINISHED, .end_realtime_ms = 2, .end = &(JobEnd){}, .timeline = &BYTES("points"),
+        };
 
         open_with(f, 4 * MIB, 1 << 20, 1 << 20);
         assert_int_equal(store_put(f->place.store, job_rows_pack_begin(&row, cookie_of(1))), 0);
@@ -146,7 +148,9 @@ static void jobs_count_as_well(void **state) {
         for (int i = 0; i < 1500; i++) {
                 JobInfo info = { .uid = 1001 };
                 StoreJobBegin row = { &info, 1, "b", "w", "m", info.uid, false };
-                StoreJobEnd end = { .job = info.id, .state = JOB_FINISHED, .end_realtime_ms = 2, .end = &(JobEnd){}, .timeline = "points" };
+                StoreJobEnd end = {
+                        .job = info.id, .state = JOB_FINISHED, .end_realtime_ms = 2, .end = &(JobEnd){}, .timeline = &BYTES("points"),
+                };
 
                 (void)snprintf(info.id, sizeof(info.id), "job-%d", i);
                 assert_int_equal(store_put(f->place.store, job_rows_pack_begin(&row, cookie_of(1))), 0);
@@ -190,7 +194,9 @@ static void long_texts_of_jobs_count(void **state) {
 static StoreOutcome use_up(Fixture *f, uint32_t uid, const char *id) {
         JobInfo info = { .uid = uid };
         StoreJobBegin row = { &info, 1, "b", "w", "m", uid, false };
-        StoreJobEnd end = { .job = id, .state = JOB_FINISHED, .end_realtime_ms = 2, .end = &(JobEnd){}, .timeline = "points" };
+        StoreJobEnd end = {
+                .job = id, .state = JOB_FINISHED, .end_realtime_ms = 2, .end = &(JobEnd){}, .timeline = &BYTES("points"),
+        };
         StoreOutcome outcome;
 
         (void)snprintf(info.id, sizeof(info.id), "%s", id);

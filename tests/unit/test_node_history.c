@@ -16,7 +16,7 @@
 #define BEGIN_MS UINT64_C(1763676000000)
 
 /* Makes a row with one point of that utilization. Caller frees its text. */
-static NodeSampleRow row_new(uint64_t begin_ms, uint64_t interval_ms, double cpu, char **ret_text) {
+static NodeSampleRow row_new(uint64_t begin_ms, uint64_t interval_ms, double cpu, Buffer *ret_bytes) {
         scoped(recording_deinit) Recording recording = {};
         Observation observation = {
                 .begin_ns = NS_PER_S,
@@ -29,13 +29,13 @@ static NodeSampleRow row_new(uint64_t begin_ms, uint64_t interval_ms, double cpu
 
         recording_init(&recording, observation.begin_ns, begin_ms * NS_PER_MS, interval_ms * NS_PER_MS, 2);
         assert_int_equal(recording_add(&recording, &observation), 0);
-        assert_int_equal(recording_format(&recording, ret_text), 0);
-        return (NodeSampleRow){ .begin_ms = begin_ms, .interval_ms = interval_ms, .timeline = *ret_text };
+        assert_int_equal(recording_write(&recording, ret_bytes), 0);
+        return (NodeSampleRow){ .begin_ms = begin_ms, .interval_ms = interval_ms, .timeline = { ret_bytes->text, ret_bytes->n } };
 }
 
 static int add(NodeHistory *history, uint64_t begin_ms, uint64_t interval_ms, double cpu) {
-        scoped(freep) char *text = NULL;
-        NodeSampleRow row = row_new(begin_ms, interval_ms, cpu, &text);
+        scoped(buffer_deinit) Buffer bytes = {};
+        NodeSampleRow row = row_new(begin_ms, interval_ms, cpu, &bytes);
 
         return node_history_add(history, &row);
 }
@@ -89,7 +89,7 @@ static void a_page_ends_where_a_row_does_not_fit(void **state) {
 
 static void an_invalid_row_is_reported(void **state) {
         scoped(node_history_deinit) NodeHistory history = {};
-        NodeSampleRow row = { .begin_ms = BEGIN_MS, .interval_ms = 10000, .timeline = "nonsense" };
+        NodeSampleRow row = { .begin_ms = BEGIN_MS, .interval_ms = 10000, .timeline = { "nonsense", 8 } };
 
         (void)state;
         history = (NodeHistory){ .n_points_max = 3, .is_merging = true };

@@ -2,7 +2,8 @@
 /* The samples of a job in JSON, from a real store and from a snapshot. */
 
 #include "http/routes.h"
-#include "measure/kept_list.h"
+#include "measure/export_samples.h"
+#include "measure/timeline.h"
 #include "snapshot_fixture.h"
 #include "store/jobs/job_rows.h"
 #include "store_fixture.h"
@@ -36,17 +37,27 @@ static int teardown(void **state) {
         return 0;
 }
 
-/* Stores the ended job "over", which began at 1 s. samples: NULL for none. */
-static void put_job(Fixture *fixture, const char *samples) {
+/* Stores the ended job "over", which began at 1 s. */
+static void put_job_with(Fixture *fixture, const Buffer *timeline) {
         const JobInfo info = { .id = "over", .uid = 1000, .rank = 3, .node = -1 };
         const StoreJobEnd end = {
-                .job = "over", .state = JOB_FINISHED, .end_realtime_ms = 9000, .end = &(JobEnd){}, .timeline = "points", .samples = samples,
+                .job = "over", .state = JOB_FINISHED, .end_realtime_ms = 9000, .end = &(JobEnd){}, .timeline = timeline,
         };
 
         assert_int_equal(store_put(fixture->place.store, pack_begin_row(&info, 1000, "boot-1", "progress", "meter", cookie_of(1))), 0);
         assert_int_equal(outcome_of(fixture->place.store, 1), STORE_DONE);
         assert_int_equal(store_put(fixture->place.store, job_rows_pack_end(&end, cookie_of(2))), 0);
         assert_int_equal(outcome_of(fixture->place.store, 2), STORE_DONE);
+}
+
+/* samples: NULL for none. */
+static void put_job(Fixture *fixture, const ExportSamples *samples) {
+        scoped(buffer_deinit) Buffer bytes = {};
+
+        assert_int_equal(timeline_write(&(Timeline){ .interval_ns = 1 }, &bytes), 0);
+        if (samples)
+                export_samples_write(samples, &bytes);
+        put_job_with(fixture, &bytes);
 }
 
 static const char *ask(Fixture *fixture, const char *job, const char *compat) {
@@ -63,23 +74,21 @@ static const char *ask(Fixture *fixture, const char *job, const char *compat) {
         return fixture->body.text;
 }
 
-static KeptSample sample_at(uint64_t end_ms, uint32_t ratio) {
-        KeptSample sample = { .end_realtime_ms = end_ms };
+static ExportSample sample_at(uint64_t end_ms, uint32_t ratio) {
+        ExportSample sample = { .end_realtime_ms = end_ms };
 
-        for (size_t i = 0; i < N_KEPT_RATIOS; i++)
+        for (size_t i = 0; i < N_EXPORT_RATIOS; i++)
                 sample.ratios[i] = ratio;
         return sample;
 }
 
 static void stored_samples_are_listed_by_field(void **state) {
         Fixture *fixture = *state;
-        KeptSample samples[] = { sample_at(2000, KEPT_RATIO_STEPS / 4), sample_at(3000, KEPT_RATIO_STEPS) };
-        const KeptList list = { .begin_realtime_ms = 1500, .n_merged = 4, .n = N_ELEMENTS(samples), .samples = samples };
-        scoped(buffer_deinit) Buffer text = {};
+        ExportSample samples[] = { sample_at(2000, EXPORT_RATIO_STEPS / 4), sample_at(3000, EXPORT_RATIO_STEPS) };
+        const ExportSamples list = { .begin_realtime_ms = 1500, .n_merged = 4, .n = N_ELEMENTS(samples), .samples = samples };
         const char *answer;
 
-        kept_list_format(&list, &text);
-        put_job(fixture, text.text);
+        put_job(fixture, &list);
         answer = ask(fixture, "over", NULL);
         assert_int_equal(fixture->exchange.status, 200);
         assert_non_null(strstr(answer, "{\"job\":\"over\",\"rank\":3,\"begin_ms\":1000,"
@@ -111,7 +120,7 @@ static void errors_are_reported(void **state) {
 
         (void)ask(fixture, "nobody", NULL);
         assert_int_equal(fixture->exchange.status, 404);
-        put_job(fixture, "not a list");
+        put_job_with(fixture, &BYTES("no columns"));
         (void)ask(fixture, "over", "maybe");
         assert_int_equal(fixture->exchange.status, 400);
         assert_non_null(strstr(ask(fixture, "over", NULL), "\"samples_begin_ms\":null"));

@@ -435,7 +435,9 @@ static void put_minute_of_stages(Place *place, uint64_t minute) {
 static void intervals_of_a_user_above_the_share_are_merged(void **state) {
         const unsigned n = PIPELINE_SERIES_ROWS_MAX;
         JobInfo victim = { .id = "victim", .uid = UID + 1, .rank = -1, .node = -1 };
-        StoreJobEnd end = { .job = "victim", .state = JOB_FINISHED, .end_realtime_ms = 2, .end = &(JobEnd){}, .timeline = "points" };
+        StoreJobEnd end = {
+                .job = "victim", .state = JOB_FINISHED, .end_realtime_ms = 2, .end = &(JobEnd){}, .timeline = &BYTES("points"),
+        };
         Place *place = *state;
         StoreConfig config = place_config(place);
 

@@ -202,7 +202,7 @@ static void put_job(Store *store, unsigned n, bool is_over) {
         MetricSet metrics = {};
         StoreJobEnd row = {
                 .job = info.id, .state = JOB_FINISHED, .end_realtime_ms = 1000 + n, .end = &(JobEnd){},
-                .metrics = &metrics, .timeline = "t",
+                .metrics = &metrics, .timeline = &BYTES("t"),
         };
 
         (void)snprintf(info.id, sizeof(info.id), "job-%u", n);
@@ -226,7 +226,7 @@ static uint64_t count_jobs(Reader *reader, const JobFilter *filter) {
 
         assert_int_equal(job_reader_list(reader, filter), 0);
         while ((r = job_reader_next(reader, &row)) == 0) {
-                assert_null(row.timeline);
+                assert_null(row.timeline.bytes);
                 assert_int_equal(row.has_metrics, row.view.state != JOB_RUNNING);
                 n++;
         }
@@ -283,7 +283,7 @@ static void a_missing_job_ends_the_list(void **state) {
         assert_int_equal(job_reader_find(place->reader, "nobody", &row), READER_END);
         put_job(place->store, 1, false);
         assert_int_equal(job_reader_find(place->reader, "job-1", &row), 0);
-        assert_null(row.timeline);
+        assert_null(row.timeline.bytes);
         assert_false(row.has_metrics);
 }
 
@@ -292,7 +292,7 @@ static void node_samples_come_oldest_first(void **state) {
         NodeSampleRow row;
 
         for (uint64_t i = 0; i < 50; i++)
-                assert_int_equal(store_put(place->store, store_node_pack(1000 - 10 * i, 10, "point")), 0);
+                assert_int_equal(store_put(place->store, store_node_pack(1000 - 10 * i, 10, &BYTES("point"))), 0);
         assert_int_equal(put_number(place->store, 1, 1), STORE_DONE);
 
         assert_int_equal(store_node_list(place->reader, 600, 700), 0);
@@ -300,7 +300,7 @@ static void node_samples_come_oldest_first(void **state) {
                 assert_int_equal(store_node_next(place->reader, &row), 0);
                 assert_int_equal(row.begin_ms, 600 + 10 * i);
                 assert_int_equal(row.interval_ms, 10);
-                assert_string_equal(row.timeline, "point");
+                assert_memory_equal(row.timeline.bytes, "point", row.timeline.n);
         }
         assert_int_equal(store_node_next(place->reader, &row), READER_END);
 }

@@ -372,12 +372,13 @@ static void a_reload_applies_to_all_parts(void **state) {
 /* Stores a row that is larger than the store's limit. */
 static void put_too_large(Fixture *f) {
         uint64_t deadline_ns = clock_boottime_ns() + DEADLINE_MS * NS_PER_MS;
-        scoped(freep) char *text = calloc(1, 3 * MIB + 1);
+        scoped(buffer_deinit) Buffer bytes = {};
         StoreStats stats;
 
-        assert_non_null(text);
-        memset(text, 'x', 3 * MIB);
-        assert_int_equal(store_put(f->rooms.store, store_node_pack(1, 1, text)), 0);
+        assert_true(buffer_reserve(&bytes, 3 * MIB));
+        memset(bytes.text, 'x', 3 * MIB);
+        bytes.n = 3 * MIB;
+        assert_int_equal(store_put(f->rooms.store, store_node_pack(1, 1, &bytes)), 0);
         do {
                 turn(f);
                 store_stats(f->rooms.store, &stats);

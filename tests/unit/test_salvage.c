@@ -98,7 +98,9 @@ static void running_jobs_and_their_phases_outlive_damage(void **state) {
         StorePhase mark = { .job = "b", .phase = &phase, .progress = "w", .boot_id = "b", .meter = "m" };
         Place *place = *state;
         JobEnd end = { .has_exit_status = true };
-        StoreJobEnd over = { .job = "b", .state = JOB_FINISHED, .end_realtime_ms = 20, .end = &end, .timeline = "points" };
+        StoreJobEnd over = {
+                .job = "b", .state = JOB_FINISHED, .end_realtime_ms = 20, .end = &end, .timeline = &BYTES("points"),
+        };
         JobRow row;
 
         place_open(place);
@@ -366,7 +368,9 @@ static void a_missing_table_has_no_rows(void **state) {
 static void jobs_of_a_damaged_page_are_restored_from_indexes(void **state) {
         PhaseView phase = { .index = 2, .name = "load", .begin_realtime_ms = 11, .end_realtime_ms = 15 };
         StorePhase mark = { .phase = &phase, .progress = "w", .boot_id = "b", .meter = "m" };
-        StoreJobEnd over = { .state = JOB_FINISHED, .end_realtime_ms = 20, .end = &(JobEnd){}, .timeline = "points" };
+        StoreJobEnd over = {
+                .state = JOB_FINISHED, .end_realtime_ms = 20, .end = &(JobEnd){}, .timeline = &BYTES("points"),
+        };
         Place *place = *state;
         JobRow row;
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The schema: each table belongs to one subject, all statements are valid, and an older file is migrated in place. */
+/* The schema: each table belongs to one subject, all statements are valid, and an older file is moved aside. */
 /* tests: daemon/store/subject_states.c daemon/store/database/statement.c */
 
 #include "store_fixture.h"
+
+#include <glob.h>
 
 #include "store/database/database.h"
 #include "store/indicators/indicator_reader.h"
@@ -153,7 +155,9 @@ static void every_statement_has_its_declared_columns(void **state) {
 static void a_removed_job_takes_its_phases_and_timeline_with_it(void **state) {
         Place *place = *state;
         PhaseView phase = { .name = "load" };
-        StoreJobEnd end = { .job = "a", .state = JOB_FINISHED, .end_realtime_ms = 2, .end = &(JobEnd){}, .phase = &phase, .timeline = "t" };
+        StoreJobEnd end = {
+                .job = "a", .state = JOB_FINISHED, .end_realtime_ms = 2, .end = &(JobEnd){}, .phase = &phase, .timeline = &BYTES("t"),
+        };
 
         assert_int_equal(store_put(place->store, pack_begin_row(&(JobInfo){ .id = "a" }, 1, "b", "w", "m", cookie_of(1))), 0);
         assert_int_equal(store_put(place->store, job_rows_pack_end(&end, cookie_of(2))), 0);
@@ -170,26 +174,6 @@ static void a_removed_job_takes_its_phases_and_timeline_with_it(void **state) {
 
 /* --- versions ------------------------------------------------------------------------------------ */
 
-/* A fictitious later version. */
-static const char *const two[] = {
-        "ALTER TABLE meter ADD COLUMN host TEXT NOT NULL DEFAULT 'here';",
-        "CREATE TABLE extra (id INTEGER PRIMARY KEY) STRICT; INSERT INTO extra SELECT count(*) FROM job;",
-};
-static const char *const failing[] = { "DELETE FROM job;", "CREATE TABLE job (id INTEGER);" };
-
-static int setup_with(const Place *place, const char *const *sql, int n, int64_t *ret_version) {
-        Migrations migrations = { sql, n };
-        char path[PATH_MAX];
-        Database database;
-        int r;
-
-        place_path(place, "perfd.db", path);
-        assert_int_equal(database_open(&database, path), 0);
-        r = schema_setup(&database, false, &migrations, ret_version);
-        database_close(&database);
-        return r;
-}
-
 static void put_a_job_and_close(Place *place) {
         assert_int_equal(store_put(place->store, pack_begin_row(&(JobInfo){ .id = "a" }, 1, "b", "w", "m", cookie_of(1))), 0);
         assert_int_equal(outcome_of(place->store, 1), STORE_DONE);
@@ -197,59 +181,50 @@ static void put_a_job_and_close(Place *place) {
 }
 
 static void a_new_file_has_the_version_of_its_program(void **state) {
-        Place *place = *state;
-        int64_t version = -1;
-
-        assert_int_equal(ask_place(place, "PRAGMA user_version"), 1);
-        place_remove(place);
-        place_make(place);
-        assert_int_equal(setup_with(place, two, 2, &version), 0);
-        assert_int_equal(version, 0);
-        assert_int_equal(ask_place(place, "PRAGMA user_version"), 3);
-        assert_int_equal(schema_version(&(Migrations){ two, 2 }), 3);
+        assert_int_equal(ask_place(*state, "PRAGMA user_version"), SCHEMA_VERSION);
 }
 
-static void an_older_file_is_migrated_in_place_once(void **state) {
+static void a_file_of_an_older_perfd_is_moved_aside_whole_and_named(void **state) {
         Place *place = *state;
-        int64_t version = -1;
+        StoreConfig config = place_config(place);
+        char pattern[PATH_MAX];
+        StoreStats stats;
+        glob_t files;
+        char *note;
 
         put_a_job_and_close(place);
-        assert_int_equal(setup_with(place, two, 1, &version), 0);
-        assert_int_equal(version, 1);
-        assert_int_equal(ask_place(place, "SELECT count(*) FROM meter WHERE host = 'here'"), 1);
-        assert_int_equal(setup_with(place, two, 2, &version), 0);
-        assert_int_equal(version, 2);
-        assert_int_equal(setup_with(place, two, 2, &version), 0);
-        assert_int_equal(version, 3);
-        assert_int_equal(ask_place(place, "PRAGMA user_version"), 3);
-        assert_int_equal(ask_place(place, "SELECT id FROM extra"), 1);
-        assert_int_equal(ask_place(place, "SELECT count(*) FROM pragma_quick_check WHERE quick_check <> 'ok'"), 0);
-}
+        change_place(place, "PRAGMA user_version = 1");
+        assert_int_equal(store_open(&place->store, &config, &note), 0);
+        assert_non_null(note);
+        assert_non_null(strstr(note, "has format 1 of an older perfd, which this perfd cannot read: moved to "));
+        place_path(place, "perfd.db.older-*Z", pattern);
+        assert_int_equal(glob(pattern, 0, NULL, &files), 0);
+        assert_int_equal(files.gl_pathc, 1);
+        assert_non_null(strstr(note, files.gl_pathv[0]));
+        free(note);
 
-static void a_migration_that_fails_changes_nothing(void **state) {
-        Place *place = *state;
-        int64_t version = -1;
-
-        put_a_job_and_close(place);
-        assert_int_not_equal(setup_with(place, failing, 2, &version), 0);
-        assert_int_equal(ask_place(place, "PRAGMA user_version"), 1);
-        assert_int_equal(ask_place(place, "SELECT count(*) FROM job"), 1);
-        place_open(place);
         assert_int_equal(put_number(place->store, 1, 1), STORE_DONE);
+        assert_int_equal(ask_place(place, "PRAGMA user_version"), SCHEMA_VERSION);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM job"), 0);
+        store_stats(place->store, &stats);
+        assert_int_equal(stats.damage.n_files, 0);
+
+        place_close(place);
+        place_path(place, "perfd.db", pattern);
+        assert_int_equal(rename(files.gl_pathv[0], pattern), 0);
+        globfree(&files);
+        assert_int_equal(ask_place(place, "SELECT count(*) FROM job"), 1);
 }
 
 static void a_newer_file_is_refused(void **state) {
         Place *place = *state;
-        int64_t version = -1;
         char *note;
         StoreConfig config = place_config(place);
 
         place_close(place);
-        assert_int_equal(setup_with(place, two, 2, &version), 0);
-        assert_int_equal(setup_with(place, two, 1, &version), 0);
-        assert_int_equal(version, 3);
+        change_place(place, "PRAGMA user_version = 3");
         assert_int_equal(store_open(&place->store, &config, &note), STORE_TOO_NEW);
-        assert_non_null(strstr(note, "has format 3, written by a newer perfd; this perfd supports up to 1"));
+        assert_non_null(strstr(note, "has format 3, written by a newer perfd; this perfd supports up to 2"));
         free(note);
 }
 
@@ -263,8 +238,7 @@ int main(void) {
                 TEST(every_statement_has_its_declared_columns),
                 TEST(a_removed_job_takes_its_phases_and_timeline_with_it),
                 TEST(a_new_file_has_the_version_of_its_program),
-                TEST(an_older_file_is_migrated_in_place_once),
-                TEST(a_migration_that_fails_changes_nothing),
+                TEST(a_file_of_an_older_perfd_is_moved_aside_whole_and_named),
                 TEST(a_newer_file_is_refused),
         };
 

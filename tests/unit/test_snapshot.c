@@ -223,7 +223,7 @@ static void a_snapshot_keeps_the_models_that_it_was_given(void **state) {
 /* The owner of the span may free its head while the snapshot is read. */
 static void a_span_is_copied_with_its_head(void **state) {
         scoped(jobs_snapshot_deinit) JobsSnapshot jobs = {};
-        KeptSample head = { .end_realtime_ms = 7 };
+        ExportSample head = { .end_realtime_ms = 7 };
         SampleSpan copy, bare;
 
         (void)state;

@@ -36,7 +36,7 @@ static StoreOutcome begin_job(Store *store, const char *id, uint64_t begin_ms) {
 static StoreOutcome end_job(Store *store, const char *id, JobState job_state, const JobEnd *end, const MetricSet *metrics) {
         StoreJobEnd row = {
                 .job = id, .state = job_state, .end_realtime_ms = 2000, .end = end,
-                .note = "a note", .metrics = metrics, .timeline = "a timeline",
+                .note = "a note", .metrics = metrics, .timeline = &BYTES("a timeline"),
         };
 
         assert_int_equal(store_put(store, job_rows_pack_end(&row, cookie_of(2))), 0);
@@ -98,7 +98,7 @@ static void a_job_round_trips(void **state) {
         assert_int_equal(row.view.end.signal, 15);
         assert_true(row.has_metrics);
         assert_memory_equal(&row.view.metrics, &metrics, sizeof(metrics));
-        assert_string_equal(row.timeline, "a timeline");
+        assert_memory_equal(row.timeline.bytes, "a timeline", row.timeline.n);
 }
 
 static StoreOutcome put_for_jobs(Store *store, uint64_t n, uint32_t uid, const char *first_job, const char *second_job) {

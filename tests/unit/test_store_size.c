@@ -166,17 +166,16 @@ static void put_end(Store *store, const Run *run, const Bench *bench) {
                 .job = run->info.id, .state = JOB_FINISHED, .end_realtime_ms = bench->now.realtime_ns / MS, .end = &end,
                 .metrics = &metrics, .usage = &usage, .phase = run->phase.index > 0 ? &run->phase : NULL,
         };
-        char *text;
+        scoped(buffer_deinit) Buffer timeline = {};
 
         window_metrics(&run->window.begin, &run->window.peaks, meter_totals(bench->meter), 4, &metrics);
         usage_metrics(&run->usage, 4, 16 * GIB, &usage);
         for (size_t i = 0; i < N_USAGES; i++)
                 assert_true(quality_is_present(usage.quality[i]));
-        assert_int_equal(recording_format(&run->recording, &text), 0);
-        row.timeline = text;
+        assert_int_equal(recording_write(&run->recording, &timeline), 0);
+        row.timeline = &timeline;
         assert_int_equal(store_put(store, job_rows_pack_end(&row, cookie_of(2))), 0);
         assert_int_equal(outcome_of(store, 2), STORE_DONE);
-        free(text);
 }
 
 static void run_begin(Run *run, Store *store, const Bench *bench, unsigned n) {

@@ -86,7 +86,7 @@ static void a_file_of_a_later_perfd_is_refused_and_not_touched(void **state) {
         assert_memory_equal(before, after, n_before);
 }
 
-static void opening_again_migrates_nothing(void **state) {
+static void opening_again_changes_nothing(void **state) {
         scoped(freep) char *before = NULL, *after = NULL;
         size_t n_before, n_after;
         Place *place = *state;
@@ -217,7 +217,7 @@ static void at_the_size_limit_the_oldest_results_go(void **state) {
 }
 
 static void put_sample(Store *store, uint64_t begin_ms) {
-        assert_int_equal(store_put(store, store_node_pack(begin_ms, 1000, "one point")), 0);
+        assert_int_equal(store_put(store, store_node_pack(begin_ms, 1000, &BYTES("one point"))), 0);
 }
 
 static uint64_t count_samples(Reader *reader) {
@@ -242,7 +242,9 @@ static uint64_t count_jobs(Reader *reader, const char *job_state) {
 
 static void put_job(Store *store, const char *id, uint64_t begin_ms, bool is_over) {
         JobInfo info = { .uid = 1000 };
-        StoreJobEnd row = { .job = id, .state = JOB_FINISHED, .end_realtime_ms = begin_ms + 1, .end = &(JobEnd){}, .timeline = "points" };
+        StoreJobEnd row = {
+                .job = id, .state = JOB_FINISHED, .end_realtime_ms = begin_ms + 1, .end = &(JobEnd){}, .timeline = &BYTES("points"),
+        };
 
         (void)snprintf(info.id, sizeof(info.id), "%s", id);
         assert_int_equal(store_put(store, pack_begin_row(&info, begin_ms, "b", "w", "m", cookie_of(1))), 0);
@@ -460,7 +462,7 @@ int main(void) {
                 TEST(a_second_perfd_waits_until_the_first_has_ended),
                 TEST(a_missing_directory_is_an_error),
                 TEST(a_file_of_a_later_perfd_is_refused_and_not_touched),
-                TEST(opening_again_migrates_nothing),
+                TEST(opening_again_changes_nothing),
                 TEST(an_invalid_database_file_is_renamed),
                 TEST(a_database_of_something_else_is_put_aside),
                 TEST(a_damaged_table_is_put_aside),

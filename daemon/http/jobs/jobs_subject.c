@@ -238,6 +238,7 @@ static void answer_from_node(Exchange *exchange, uint64_t begin_ms) {
 
 static void answer_job_samples(Exchange *exchange) {
         scoped(timeline_deinit) Timeline timeline = {};
+        ColumnReader bytes;
         FoundJob job;
         uint64_t begin_ms;
 
@@ -246,7 +247,8 @@ static void answer_job_samples(Exchange *exchange) {
 
         assert(job.view == &job.live || job.view == &job.row.view);
         begin_ms = job.view->begin_realtime_ms;
-        if (job.row.timeline && timeline_parse(job.row.timeline, &timeline) == 0) {
+        column_reader_init(&bytes, job.row.timeline.bytes, job.row.timeline.n);
+        if (timeline_read(&bytes, &timeline) == 0) {
                 timeline_json(&timeline, exchange->body);
                 return;
         }

@@ -2,31 +2,36 @@
 #include "http/jobs/perf_report_json.h"
 
 #include "http/jobs/job_lookup.h"
-#include "measure/kept_list.h"
+#include "measure/export_samples.h"
+#include "measure/timeline.h"
 
 /* Lists the samples of a job that runs or has ended. The list is empty if none was kept. 0 or -ENOMEM. */
-static int list_samples(const Exchange *exchange, const FoundJob *job, KeptList *ret) {
+static int list_samples(const Exchange *exchange, const FoundJob *job, ExportSamples *ret) {
         const Snapshot *snapshot = exchange->snapshot;
+        scoped(timeline_deinit) Timeline timeline = {};
+        ColumnReader bytes;
         int r;
 
         if (job->record && job->record->begin)
                 return sample_log_span_list(&job->record->samples, &snapshot->jobs.samples, &job->record->begin->totals,
                                         &snapshot->node.totals, ret);
-        if (!job->row.samples)
-                return 0;
 
-        r = kept_list_parse(job->row.samples, ret);
+        /* The timeline is in front of the samples. */
+        column_reader_init(&bytes, job->row.timeline.bytes, job->row.timeline.n);
+        r = timeline_read(&bytes, &timeline);
+        if (r == 0)
+                r = export_samples_read(&bytes, ret);
         return r < 0 ? r : 0;
 }
 
-static void write_samples(Json *json, const KeptList *list, bool is_compat) {
+static void write_samples(Json *json, const ExportSamples *list, bool is_compat) {
         json_put_object_begin(json, "samples");
         for (size_t field = 0; field < N_PERFPY_FIELDS; field++) {
                 json_put_array_begin(json, compat_field_names[field]);
                 for (size_t i = 0; i < list->n; i++) {
                         PerfpySample sample;
 
-                        kept_sample_to_perfpy(&list->samples[i], is_compat, &sample);
+                        export_sample_to_perfpy(&list->samples[i], is_compat, &sample);
                         json_double(json, compat_field(&sample, field));
                 }
                 json_array_end(json);
@@ -35,7 +40,7 @@ static void write_samples(Json *json, const KeptList *list, bool is_compat) {
 }
 
 void perf_report_json_answer(Exchange *exchange) {
-        scoped(kept_list_deinit) KeptList list = {};
+        scoped(export_samples_deinit) ExportSamples list = {};
         Json json = { .out = exchange->body };
         const JobView *view;
         bool is_compat;

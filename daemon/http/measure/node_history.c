@@ -99,12 +99,14 @@ static int add_in_place(Timeline *timeline, size_t n_max, uint64_t begin_ns, uin
 
 int node_history_add(NodeHistory *history, const NodeSampleRow *row) {
         scoped(timeline_deinit) Timeline piece = {};
+        ColumnReader bytes;
         Timeline *timeline = &history->timeline;
         uint64_t begin_ns = row->begin_ms * NS_PER_MS, interval_ns = row->interval_ms * NS_PER_MS;
 
         if (row->interval_ms == 0 || row->interval_ms > TIME_MS_MAX || row->begin_ms > TIME_MS_MAX)
                 return NODE_HISTORY_MALFORMED;
-        if (timeline_parse(row->timeline, &piece) != 0 || piece.n == 0)
+        column_reader_init(&bytes, row->timeline.bytes, row->timeline.n);
+        if (timeline_read(&bytes, &piece) != 0 || piece.n == 0)
                 return NODE_HISTORY_MALFORMED;
 
         if (timeline->interval_ns == 0) {

@@ -7,7 +7,7 @@
  * The store has a row for each interval. Rows are joined as long as they have the same interval; a missing row is a gap.
  */
 
-#include "series/timeline.h"
+#include "measure/timeline.h"
 #include "store/node/store_node.h"
 
 typedef struct NodeHistory {

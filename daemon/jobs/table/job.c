@@ -27,7 +27,7 @@ void job_set_note(Job *job, const char *text) {
 void job_drop_final(Job *job) {
         if (job->final) {
                 free(job->final->phase);
-                free(job->final->samples);
+                buffer_deinit(&job->final->samples);
         }
         free(TAKE(job->final));
 }

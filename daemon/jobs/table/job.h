@@ -31,7 +31,7 @@ typedef struct JobFinal {
         uint64_t boottime_ns;
         JobResult result;
         PhaseView *phase; /* owned; the last phase; NULL: the job was never marked */
-        char *samples;    /* owned; text of kept_list_format(); NULL: no sample was kept */
+        Buffer samples;   /* export_samples_write(); empty: no sample was kept */
 } JobFinal;
 
 /* The user who began a job, and the charge for the job. */

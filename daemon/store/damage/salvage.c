@@ -16,6 +16,7 @@
 #include "util/scoped.h"
 
 #define DAMAGED ".damaged-"
+#define OLDER ".older-"
 #define SALVAGED ".salvaged-"
 
 #define STEP_ROWS 512
@@ -39,18 +40,24 @@ static int rename_database(const char *path, const char *target) {
         return r < 0 ? r : rename_with(path, target, "");
 }
 
-int salvage_put_aside(const char *path, uint64_t now_realtime_ns, const char *reason, char **ret_note) {
-        char when[CLOCK_TEXT_MAX], target[PATH_MAX], shm[PATH_MAX];
+static int put_aside(const char *path, const char *infix, uint64_t now_realtime_ns, char ret_target[static PATH_MAX]) {
+        char when[CLOCK_TEXT_MAX], shm[PATH_MAX];
         int r;
 
         clock_format_utc(now_realtime_ns, when);
-        if (snprintf(target, sizeof(target), "%s" DAMAGED "%s", path, when) >= (int)sizeof(target) ||
+        if (snprintf(ret_target, PATH_MAX, "%s%s%s", path, infix, when) >= PATH_MAX ||
             snprintf(shm, sizeof(shm), "%s-shm", path) >= (int)sizeof(shm))
                 return -ENAMETOOLONG;
 
-        r = rename_database(path, target);
-        if (r == 0 && unlink(shm) < 0 && errno != ENOENT)
-                r = -errno;
+        r = rename_database(path, ret_target);
+        return r == 0 && unlink(shm) < 0 && errno != ENOENT ? -errno : r;
+}
+
+int salvage_put_aside(const char *path, uint64_t now_realtime_ns, const char *reason, char **ret_note) {
+        char target[PATH_MAX];
+        int r;
+
+        r = put_aside(path, DAMAGED, now_realtime_ns, target);
         if (r < 0) {
                 if (asprintf(ret_note, "%s is damaged (%s) and cannot be moved aside: %s", path, reason, strerrordesc_np(-r)) < 0)
                         *ret_note = NULL;
@@ -59,6 +66,24 @@ int salvage_put_aside(const char *path, uint64_t now_realtime_ns, const char *re
 
         if (asprintf(ret_note, "%s was damaged (%s): moved to %s; a new database was created, and the readable rows are moved into it",
                      path, reason, target) < 0)
+                return -ENOMEM;
+        return 0;
+}
+
+int salvage_put_older_aside(const char *path, uint64_t now_realtime_ns, int64_t version, char **ret_note) {
+        char target[PATH_MAX];
+        int r;
+
+        r = put_aside(path, OLDER, now_realtime_ns, target);
+        if (r < 0) {
+                if (asprintf(ret_note, "%s has format %lld of an older perfd and cannot be moved aside: %s", path, (long long)version,
+                             strerrordesc_np(-r)) < 0)
+                        *ret_note = NULL;
+                return r;
+        }
+
+        if (asprintf(ret_note, "%s has format %lld of an older perfd, which this perfd cannot read: moved to %s; a new database was "
+                     "created", path, (long long)version, target) < 0)
                 return -ENOMEM;
         return 0;
 }

@@ -19,6 +19,8 @@
 
 /* Renames the file with its write-ahead log. *ret_note: a message about it, also on failure; caller frees. 0 or a negative errno. */
 int salvage_put_aside(const char *path, uint64_t now_realtime_ns, const char *reason, char **ret_note);
+/* As above, for a file of an older version, whose rows cannot be moved into a new file. */
+int salvage_put_older_aside(const char *path, uint64_t now_realtime_ns, int64_t version, char **ret_note);
 
 typedef struct Salvage {
         char *path; /* owned; the damaged file. NULL: there is nothing to salvage */

@@ -20,8 +20,8 @@ static void inflate_endp(z_stream **stream) {
         (void)inflateEnd(*stream);
 }
 
-int compress_text(const char *text, size_t n, Buffer *out) {
-        z_stream stream = { .next_in = (void *)text, .avail_in = (unsigned)n };
+int compress_bytes(const void *bytes, size_t n, Buffer *out) {
+        z_stream stream = { .next_in = (void *)bytes, .avail_in = (unsigned)n };
         int code;
 
         if (deflateInit2(&stream, LEVEL, Z_DEFLATED, WINDOW_BITS, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)

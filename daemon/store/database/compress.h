@@ -14,7 +14,7 @@
 #define COMPRESS_TEXT_MAX (1U << 20) /* longest text to restore; every timeline is shorter */
 
 /* Appends. 0 or -ENOMEM. */
-int compress_text(const char *text, size_t n, Buffer *out);
+int compress_bytes(const void *bytes, size_t n, Buffer *out);
 
 /* All positive: outcomes. */
 enum {

@@ -80,6 +80,9 @@ static bool read_column(const Prepared *prepared, int i, const StoreColumn *colu
         case COLUMN_TEXT:
                 *(const char **)member = column_text(prepared, i);
                 return !column->is_required || *(const char **)member;
+        case COLUMN_BLOB:
+                *(Blob *)member = column_blob(prepared, i);
+                return true;
         case COLUMN_JSON:
                 *(JsonText *)member = column_json(prepared, i);
                 return true;

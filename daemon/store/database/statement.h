@@ -95,6 +95,18 @@ static inline JsonText column_json(const Prepared *prepared, int i) {
         return json_text(text, text ? column_bytes(prepared, i) : 0);
 }
 
+/* Bytes of a column; NULL: null. */
+typedef struct Blob {
+        const void *bytes;
+        size_t n;
+} Blob;
+
+static inline Blob column_blob(const Prepared *prepared, int i) {
+        const void *bytes = sqlite3_column_blob(prepared->handle, i);
+
+        return (Blob){ bytes, bytes ? column_bytes(prepared, i) : 0 };
+}
+
 /* Members of a struct as columns, one after the other. The types follow from the members. */
 typedef enum ColumnType {
         COLUMN_I64,
@@ -103,6 +115,7 @@ typedef enum ColumnType {
         COLUMN_U32, /* 0: out of range */
         COLUMN_DOUBLE,
         COLUMN_TEXT, /* const char *, borrowed until the next step */
+        COLUMN_BLOB, /* Blob, borrowed until the next step */
         COLUMN_JSON, /* JsonText, borrowed until the next step */
         COLUMN_COPY, /* char[n], truncated */
         COLUMN_ID,   /* uint8_t[n]; unchanged if null, or of another length */
@@ -119,8 +132,8 @@ typedef struct StoreColumn {
 #define COLUMN_OF(Type, member)                                                                                \
         .type = _Generic(COLUMN_MEMBER(Type, member), int64_t: COLUMN_I64, uint64_t: COLUMN_U64,               \
                          int32_t: COLUMN_I32, uint32_t: COLUMN_U32, double: COLUMN_DOUBLE,                     \
-                         const char *: COLUMN_TEXT, JsonText: COLUMN_JSON, char *: COLUMN_COPY,                \
-                         uint8_t *: COLUMN_ID),                                                                \
+                         const char *: COLUMN_TEXT, JsonText: COLUMN_JSON, Blob: COLUMN_BLOB,                  \
+                         char *: COLUMN_COPY, uint8_t *: COLUMN_ID),                                           \
         .offset = offsetof(Type, member), .n = sizeof(COLUMN_MEMBER(Type, member))
 #define COLUMN(Type, member) { COLUMN_OF(Type, member) }
 #define COLUMN_REQUIRED(Type, member) { COLUMN_OF(Type, member), .is_required = true }

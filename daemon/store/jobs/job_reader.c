@@ -16,7 +16,7 @@
 /* State of a reader for jobs. */
 typedef struct JobReader {
         JobView job;    /* owned: of the last JobRow */
-        char *timeline; /* owned */
+        Buffer timeline;
         unsigned n_connects; /* generation of the connection when the layouts were read: another database has other layouts */
         struct {
                 int64_t id; /* 0: none yet */
@@ -28,7 +28,7 @@ static void deinit(void *state) {
         JobReader *jobs = state;
 
         job_description_deinit(&jobs->job.info);
-        free(jobs->timeline);
+        buffer_deinit(&jobs->timeline);
 }
 
 static const ReaderState job_reader_kind = { sizeof(JobReader), deinit };
@@ -212,38 +212,19 @@ int job_reader_next(Reader *reader, JobRow *ret) {
         return next_job(reader, &jobs, ret);
 }
 
-/* Joins the parts of the current row. *ret stays NULL without parts. */
-static int read_timeline(const Prepared *row, char **ret) {
-        scoped(buffer_deinit) Buffer bytes = {}, text = {};
+/* Joins the parts of the current row. *ret stays empty without parts. */
+static int read_timeline(const Prepared *row, Buffer *ret) {
+        scoped(buffer_deinit) Buffer bytes = {};
         int r;
 
         for (int i = JOB_TIMELINE; i < JOB_TIMELINE + N_TIMELINE_PARTS; i++) {
-                const void *part = sqlite3_column_blob(row->handle, i);
+                Blob part = column_blob(row, i);
 
-                if (part)
-                        buffer_put(&bytes, part, column_bytes(row, i));
+                buffer_put(&bytes, part.bytes, part.n);
         }
 
         r = buffer_error(&bytes);
-        if (r < 0 || bytes.n == 0)
-                return r;
-
-        r = compress_restore(bytes.text, bytes.n, &text);
-        if (r != 0)
-                return r;
-
-        *ret = buffer_take(&text);
-        return *ret ? 0 : -ENOMEM;
-}
-
-/* Ends the text of the timeline, and returns that of the samples behind it; NULL if there is none. */
-static const char *split_samples(char *timeline) {
-        char *end = strchr(timeline, '\n');
-
-        if (!end)
-                return NULL;
-        *end = '\0';
-        return end + 1;
+        return r < 0 || bytes.n == 0 ? r : compress_restore(bytes.text, bytes.n, ret);
 }
 
 int job_reader_find(Reader *reader, const char *id, JobRow *ret) {
@@ -258,12 +239,12 @@ int job_reader_find(Reader *reader, const char *id, JobRow *ret) {
                 return r;
 
         /* Copied, so that the query can end here, and with it its hold on the write-ahead log. */
-        free(TAKE(jobs->timeline));
+        buffer_clear(&jobs->timeline);
         r = read_timeline(connection->current, &jobs->timeline);
         if (r != 0)
                 return read_connection_fail(connection, r < 0 ? SQLITE_NOMEM : SQLITE_CORRUPT);
-        ret->timeline = jobs->timeline;
-        ret->samples = jobs->timeline ? split_samples(jobs->timeline) : NULL;
+        if (jobs->timeline.n > 0)
+                ret->timeline = (Blob){ jobs->timeline.text, jobs->timeline.n };
         reader_reset(reader);
         return 0;
 }

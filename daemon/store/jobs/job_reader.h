@@ -4,6 +4,7 @@
 /* Job reader: jobs and their phases. */
 
 #include "snapshot/job_view.h"
+#include "store/database/statement.h"
 #include "store/read/reader.h"
 
 typedef struct JobFilter {
@@ -16,8 +17,7 @@ typedef struct JobRow {
         int64_t row;
         JobView view;         /* owned by the reader until the next step; metrics and usage only for a job that has ended */
         bool has_metrics;
-        const char *timeline; /* timeline_format() text, or NULL; only from job_reader_find() */
-        const char *samples;  /* kept_list_format() text, or NULL; only from job_reader_find() */
+        Blob timeline; /* bytes of StoreJobEnd, or null; only from job_reader_find() */
 } JobRow;
 
 /* Begins a query, newest first. 0 or an outcome of reader.h, as for all functions here. */

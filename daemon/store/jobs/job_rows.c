@@ -163,23 +163,15 @@ STATEMENT timeline_put = {
         0,
 };
 
-/* The samples of an export follow the timeline on the next lines: one stream compresses both. */
-static int put_timeline(Database *database, Field job, Field timeline, Field samples) {
-        scoped(buffer_deinit) Buffer text = {}, bytes = {};
+static int put_timeline(Database *database, Field job, Field timeline) {
+        scoped(buffer_deinit) Buffer bytes = {};
         size_t begin = 0;
         int r;
 
         if (!timeline.text)
                 return 0;
 
-        buffer_put(&text, timeline.text, (size_t)timeline.n);
-        if (samples.text) {
-                buffer_putc(&text, '\n');
-                buffer_put(&text, samples.text, (size_t)samples.n);
-        }
-        r = buffer_error(&text);
-        if (r == 0)
-                r = compress_text(text.text, text.n, &bytes);
+        r = compress_bytes(timeline.text, (size_t)timeline.n, &bytes);
         for (size_t i = 0; r == 0 && i < N_TIMELINE_PARTS; i++) {
                 size_t end = bytes.n * (i + 1) / N_TIMELINE_PARTS;
 
@@ -205,7 +197,7 @@ STATEMENT running_remove = {
 static int apply_end(RowSet *set, Database *database, void *state) {
         Unpack from = rowset_unpack(set);
         /* id, state, end_ms, exit_status, signal, rusage, note; the numbers; n_phases */
-        Field fields[7 + N_NUMBER_FIELDS + 1], *job = &fields[0], *n_phases = &fields[7 + N_NUMBER_FIELDS], timeline;
+        Field fields[7 + N_NUMBER_FIELDS + 1], *job = &fields[0], *n_phases = &fields[7 + N_NUMBER_FIELDS];
         int r;
 
         (void)state;
@@ -224,10 +216,7 @@ static int apply_end(RowSet *set, Database *database, void *state) {
         r = database_run(database, &running_remove, job, 1);
         if (r == 0 && n_phases->integer > 0)
                 r = put_phase(&from, database, *job);
-        if (r != 0)
-                return r;
-        timeline = pack_read(&from);
-        return put_timeline(database, *job, timeline, pack_read(&from));
+        return r != 0 ? r : put_timeline(database, *job, pack_read(&from));
 }
 
 /* --- phase --------------------------------------------------------------------------------------- */
@@ -421,7 +410,7 @@ RowSet *job_rows_pack_rename(const char *id, const char *other) {
         return rowset_finish(&buffer, &rename_kind, 1, (StoreCookie){});
 }
 
-/* The order is that of job_end, then come the last phase, if the number of phases is not 0, the timeline and the samples. */
+/* The order is that of job_end, then come the last phase, if the number of phases is not 0, and the timeline. */
 RowSet *job_rows_pack_end(const StoreJobEnd *row, StoreCookie cookie) {
         scoped(buffer_deinit) Buffer buffer = {};
 
@@ -433,7 +422,7 @@ RowSet *job_rows_pack_end(const StoreJobEnd *row, StoreCookie cookie) {
         pack_fields(&buffer, FIELDS(field_u64(row->phase ? UINT64_C(1) + row->phase->index : 0)));
         if (row->phase)
                 pack_phase(&buffer, row->phase);
-        pack_fields(&buffer, FIELDS(field_string(row->timeline), field_string(row->samples)));
+        pack_fields(&buffer, FIELDS(row->timeline ? field_blob(row->timeline->text, row->timeline->n) : (Field){}));
         return rowset_finish(&buffer, &end_kind, 1, cookie);
 }
 

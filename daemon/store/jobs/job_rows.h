@@ -41,8 +41,7 @@ typedef struct StoreJobEnd {
         const MetricSet *metrics; /* or NULL */
         const UsageSet *usage;    /* or NULL */
         const PhaseView *phase;   /* the phase that ends with the job, or NULL */
-        const char *timeline;     /* timeline_format() text, or NULL */
-        const char *samples;      /* kept_list_format() text, or NULL; only with a timeline */
+        const Buffer *timeline;   /* timeline_write(), then export_samples_write() if samples were kept; or NULL */
 } StoreJobEnd;
 /* Stores the end of a job. STORE_MISSING: the job was never begun here. */
 RowSet *job_rows_pack_end(const StoreJobEnd *end, StoreCookie cookie);

@@ -25,10 +25,10 @@ static int apply(RowSet *set, Database *database, void *state) {
 
 static const RowKind sample_kind = { .name = "node sample", .apply = apply };
 
-RowSet *store_node_pack(uint64_t begin_realtime_ms, uint64_t interval_ms, const char *timeline) {
+RowSet *store_node_pack(uint64_t begin_realtime_ms, uint64_t interval_ms, const Buffer *timeline) {
         scoped(buffer_deinit) Buffer buffer = {};
 
-        rowset_begin(&buffer, FIELDS(field_u64(begin_realtime_ms), field_u64(interval_ms), field_string(timeline)));
+        rowset_begin(&buffer, FIELDS(field_u64(begin_realtime_ms), field_u64(interval_ms), field_blob(timeline->text, timeline->n)));
         return rowset_finish(&buffer, &sample_kind, 1, (StoreCookie){});
 }
 
@@ -37,7 +37,7 @@ RowSet *store_node_pack(uint64_t begin_realtime_ms, uint64_t interval_ms, const 
 static const StoreColumn columns[] = {
         COLUMN(NodeSampleRow, begin_ms),
         COLUMN(NodeSampleRow, interval_ms),
-        COLUMN_REQUIRED(NodeSampleRow, timeline),
+        COLUMN(NodeSampleRow, timeline),
 };
 
 STATEMENT samples = {
@@ -72,7 +72,7 @@ static const StoreTable sample_table = {
         .name = "node_sample",
         .schema =
                 "CREATE TABLE node_sample ("
-                " begin_ms INTEGER PRIMARY KEY, interval_ms INTEGER NOT NULL, timeline TEXT NOT NULL) STRICT;",
+                " begin_ms INTEGER PRIMARY KEY, interval_ms INTEGER NOT NULL, timeline BLOB NOT NULL) STRICT;",
         .checks = { "SELECT max(begin_ms) FROM node_sample" },
         .removal_order = 3,
         .keep = offsetof(StoreConfig, keep_samples_ns),

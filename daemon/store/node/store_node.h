@@ -9,13 +9,12 @@
 
 extern const StoreSubject store_node;
 
-/* Packs one interval of the node's history; timeline is a one-point timeline_format(). Copies. For store_put(); NULL: out of
- * memory. */
-RowSet *store_node_pack(uint64_t begin_realtime_ms, uint64_t interval_ms, const char *timeline);
+/* Packs one interval of the node's history; timeline: timeline_write() of one point. Copies. For store_put(); NULL: out of memory. */
+RowSet *store_node_pack(uint64_t begin_realtime_ms, uint64_t interval_ms, const Buffer *timeline);
 
 typedef struct NodeSampleRow {
         uint64_t begin_ms, interval_ms;
-        const char *timeline; /* one-point timeline_format(); borrowed until the next step */
+        Blob timeline; /* timeline_write() of one point; borrowed until the next step */
 } NodeSampleRow;
 
 /* Begins a query of the intervals of [since, until), oldest first; until_ms 0: no end. 0 or an outcome of reader.h, as for both

@@ -5,7 +5,7 @@
  * Timeline: history for plots, in intervals of equal length
  *
  * Contains mean, min and max of each interval. Totals are never computed from a timeline. recording.h makes timelines
- * from observations, timeline_parse() from stored texts.
+ * from observations, timeline_read() from stored bytes.
  */
 
 #include <stdbool.h>
@@ -13,20 +13,18 @@
 #include <stdint.h>
 
 #include "util/buffer.h"
+#include "util/columns.h"
 
 #define TIMELINE_POINTS_MAX 10000U
 
-/*
- * X(ID, name, unit, key): the short key is for stored texts, of which a day has thousands. CPU is the mean over all
- * CPUs; disk and network series cover physical devices. Ratios come first.
- */
-#define SERIES(X)                                                    \
-        X(CPU,          "cpu",          "ratio",            "c")     \
-        X(MEMORY,       "memory",       "ratio",            "m")     \
-        X(DISK_READ,    "disk_read",    "bytes_per_second", "dr")    \
-        X(DISK_WRITE,   "disk_write",   "bytes_per_second", "dw")    \
-        X(NET_SENT,     "net_sent",     "bytes_per_second", "ns")    \
-        X(NET_RECEIVED, "net_received", "bytes_per_second", "nr")
+/* X(ID, name, unit). CPU is the mean over all CPUs; disk and network series cover physical devices. Ratios come first. */
+#define SERIES(X)                                             \
+        X(CPU,          "cpu",          "ratio")              \
+        X(MEMORY,       "memory",       "ratio")              \
+        X(DISK_READ,    "disk_read",    "bytes_per_second")   \
+        X(DISK_WRITE,   "disk_write",   "bytes_per_second")   \
+        X(NET_SENT,     "net_sent",     "bytes_per_second")   \
+        X(NET_RECEIVED, "net_received", "bytes_per_second")
 
 typedef enum Series {
 #define X(id, ...) SERIES_##id,
@@ -72,11 +70,29 @@ int timeline_reserve(Timeline *timeline, size_t n);
 void timeline_merge_point(TimelinePoint *a, const TimelinePoint *b);
 
 /*
- * Formats and parses the compact text for the store (format: see timeline_text.c; of a single point: point_text.h).
- * Returns 0, PARSE_MALFORMED or -ENOMEM. Caller frees *ret / deinits *ret.
+ * A point in 16 bits for each number, as points are kept in memory and in the database. The precision is
+ *
+ *   shares (cpu, memory)   1/128000
+ *   rates                  1/2048 of the rate; rates below 2^-16 bytes/s become 0, rates above 2^48 become 2^48
+ *   time observed          1/128000 of the interval
+ *
+ * A point that was rounded once is restored exactly.
  */
-int timeline_format(const Timeline *timeline, char **ret);
-int timeline_parse(const char *text, Timeline *ret);
+typedef struct RoundedPoint {
+        uint16_t observed; /* observed share of the interval; 0: a gap */
+        uint16_t mean[N_SERIES], min[N_SERIES], max[N_SERIES];
+} RoundedPoint;
+
+void timeline_round_point(const TimelinePoint *point, uint64_t interval_ns, RoundedPoint *ret);
+void timeline_restore_point(const RoundedPoint *rounded, uint64_t interval_ns, TimelinePoint *ret);
+
+/*
+ * Appends the timeline as columns (columns.h) for the store: rounded points, of a timeline of mere noise with fewer bits. Returns 0 or
+ * -ENOMEM.
+ */
+int timeline_write(const Timeline *timeline, Buffer *out);
+/* Reads what timeline_write() wrote; other bytes may follow. Returns 0, PARSE_MALFORMED or -ENOMEM. Caller deinits *ret. */
+int timeline_read(ColumnReader *reader, Timeline *ret);
 
 /*
  * Writes {"begin_ms":…,"interval_ms":…,"series":{"cpu":{"unit":…,"mean":[…],"min":[…],"max":[…]},…}}; gaps are null.
