@@ -112,7 +112,7 @@ def submit_history(daemon, perfctl, n_versions):
         model = {"name": name, "results": {result: {"type": "float", "direction": "lower"} for result in results}}
         path = daemon.directory / "model.json"
         path.write_text(json.dumps(model))
-        subprocess.run([perfctl, "indicator", "register", "--socket", daemon.socket, path], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([perfctl, "model", "add", "--socket", daemon.socket, path], check=True, stdout=subprocess.DEVNULL)
         documents = []
         for version in range(n_versions):
             level = 1.1 if version >= n_versions - N_CHANGED else 1

@@ -21,7 +21,7 @@ void model_set_deinit(ModelSet *set);
 
 /*
  * Adds the models of all files, and reports each error with its position. A file declares one model, or is a schema that
- * `perfctl indicator schema` printed. "-" is standard input. Returns EXIT_DONE,
+ * `perfctl model schema` printed. "-" is standard input. Returns EXIT_DONE,
  * or the exit status of the last file that failed.
  */
 int model_set_add_files(ModelSet *set, char *const *files, int n);

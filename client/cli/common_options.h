@@ -67,6 +67,7 @@ extern const Option json_options[];
 
 OptionParse option_parse_job_id, option_parse_label, option_parse_condition;
 
+#define OPTION_ROW_BY(type, member) { "by", 'b', "KEY,…", "Keys to group by: parameters, component, version …", OPTION_LIST(type, member) }
 #define OPTION_ROW_JSON(type, member) { "json", 0, NULL, "Print JSON instead of text", OPTION_FLAG(type, member) }
 #define OPTION_ROW_JOB(type, member) \
         { "job", 'j', "ID", "Job id", .parse = option_parse_job_id, .offset = OPTION_PLACE(type, member, const char *), .value = OPTION_VALUE_JOB }

@@ -30,12 +30,13 @@
         COMMAND(cmd_indicator_show)      \
         COMMAND(cmd_indicator_query)     \
         COMMAND(cmd_indicator_rank)      \
-        COMMAND(cmd_indicator_stack)     \
-        COMMAND(cmd_indicator_batch)     \
-        COMMAND(cmd_indicator_models)    \
-        COMMAND(cmd_indicator_schema)    \
-        COMMAND(cmd_indicator_register)  \
-        COMMAND(cmd_indicator_unregister) \
+        COMMAND(cmd_model_list)          \
+        COMMAND(cmd_model_schema)        \
+        COMMAND(cmd_model_add)           \
+        COMMAND(cmd_model_remove)        \
+        COMMAND(cmd_stack_list)          \
+        COMMAND(cmd_stack_show)          \
+        COMMAND(cmd_stack_diff)          \
         COMMAND(cmd_kpi_list)            \
         COMMAND(cmd_kpi_check)           \
         COMMAND(cmd_kpi_accept)          \

@@ -135,7 +135,7 @@ static void put_difference(const Value *fact, Buffer *out) {
         const char *key = answer_text(fact, "key");
 
         if (strcmp(key, "stack") == 0) {
-                buffer_printf(out, "the software stack (perfctl indicator stack diff %.12s %.12s)", answer_text(fact, "before"),
+                buffer_printf(out, "the software stack (perfctl stack diff %.12s %.12s)", answer_text(fact, "before"),
                               answer_text(fact, "value"));
                 return;
         }

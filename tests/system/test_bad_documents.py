@@ -119,7 +119,7 @@ class Words(harness.TestCase):
         self.assertEqual(row["document"]["@result"], result)
         self.assertEqual(math.copysign(1, row["document"]["@result"]["zero"]), -1)
         for words in (("list",), ("show", "PiMatmul"), ("show", "PiMatmul", "--json"),
-                      ("query", "PiMatmul", "--group-by", "component,version"),
+                      ("query", "PiMatmul", "--by", "component,version"),
                       ("query", "PiMatmul", "--stat", "median:\u202e"), ("query", "PiMatmul", "--where", "'; DROP TABLE result; --=1")):
             done = daemon.perfctl("indicator", *words)
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -130,7 +130,7 @@ class Words(harness.TestCase):
     def test_csv_and_pages_and_metrics_escape_what_moves_a_cursor(self):
         daemon = self.daemon()
         self.assertEqual(daemon.perfctl("submit", "-", stdin=json.dumps({**GOOD, "component": "a\x1b[2jb\u202e"})).returncode, 0)
-        words = ("indicator", "query", "PiMatmul", "--group-by", "component", "--format", "csv")
+        words = ("indicator", "query", "PiMatmul", "--by", "component", "--format", "csv")
         self.assertEqual(daemon.perfctl(*words).stdout, "component,n,n_failed\na\\x1b[2jb\\u{202e},1,0\n")
         daemon.wait_tick()
         for path, text in (("/indicators/PiMatmul", "a\\x1b[2jb\\u{202e}"), ("/metrics", 'component="a\\\\x1b[2jb\\\\u{202e}"')):

@@ -44,7 +44,7 @@ class Derived(TestCase):
         return file
 
     def register(self, text=MODEL, status=0):
-        done = self.running.perfctl("indicator", "register", self.write(text))
+        done = self.running.perfctl("model", "add", self.write(text))
         self.assertEqual(done.returncode, status, done.stderr)
         return done.stderr
 
@@ -112,7 +112,7 @@ class Derived(TestCase):
         script.chmod(0o755)
         self.perfctl("run", "--repeat", "3", "--", str(script))
         batch = self.latest()["batch"]
-        answer = json.loads(self.perfctl("indicator", "batch", batch, "--json"))
+        answer = json.loads(self.perfctl("indicator", "show", "--batch", batch, "--json"))
         self.assertEqual((answer["statistics"]["rate"]["n"], answer["statistics"]["rate"]["median"]), (3, 100))
         self.assertEqual(answer["units"]["rate"], "tokens/s")
 
@@ -122,6 +122,6 @@ class Derived(TestCase):
         self.assertIn("column 1: 'rate' is a derived number, too", self.register(MODEL.replace("tokens / elapsed / gpus", "rate / gpus"),
                                                                                status=1))
         self.register()
-        schema = json.loads(self.perfctl("indicator", "schema", "--format", "json", self.write(MODEL)))
+        schema = json.loads(self.perfctl("model", "schema", "--format", "json", self.write(MODEL)))
         rate, = (entry for entry in schema["models"][0]["results"] if entry["name"] == "rate")
         self.assertEqual(rate["from"], "tokens / elapsed")

@@ -122,12 +122,12 @@ class IndicatorQuery(TestCase):
         for key in (parameter, "@parameters." + parameter):
             group = self.query(where=f"{key}=1", group_by=key, stat=f"standard_error:{result},p99.9:{result}")["groups"][0]
             self.assertEqual((group["key"], group["values"][f"p99.9:{result}"]), ({key: 1}, 2.5))
-            shown = self.perfctl("indicator", "query", "PiMatmul", "-w", f"{key}=1", "-g", key, "-s", f"mean:{result}", "-f", "csv")
+            shown = self.perfctl("indicator", "query", "PiMatmul", "-w", f"{key}=1", "-b", key, "-s", f"mean:{result}", "-f", "csv")
             self.assertEqual(shown.split()[-1], "1,1,0,2.5")
 
     def test_repeated_options_continue_their_list(self):
         self.submit(*(matmul(rate=rate, component=component) for rate, component in ((1, "a"), (2, "b"), (5, "b"))))
-        text = self.perfctl("indicator", "query", "PiMatmul", "-s", "max:rate", "-g", "component", "-g", "dtype", "-s", "min:rate,n:rate",
+        text = self.perfctl("indicator", "query", "PiMatmul", "-s", "max:rate", "-b", "component", "-b", "dtype", "-s", "min:rate,n:rate",
                             "-f", "csv")
         self.assertEqual(text.splitlines(), ["component,dtype,n,n_failed,max:rate,min:rate,n:rate", "a,float32,1,0,1,1,1",
                                              "b,float32,2,0,5,2,2"])
@@ -135,7 +135,7 @@ class IndicatorQuery(TestCase):
                                "--hold", "matrix_size", "--hold", "version", "--json")
         self.assertEqual([one["key"] for one in json.loads(ranking)["rankings"][0]["left_out"]],
                          [{"component": "a", "dtype": "float32"}, {"component": "b", "dtype": "float32"}])
-        self.assertIn("names 'dtype' twice", self.perfctl("indicator", "query", "PiMatmul", "-g", "dtype", "-g", "dtype", status=1))
+        self.assertIn("names 'dtype' twice", self.perfctl("indicator", "query", "PiMatmul", "-b", "dtype", "-b", "dtype", status=1))
 
     def test_a_misspelt_key_is_reported_with_the_existing_keys(self):
         self.submit(*(matmul(rate=rate) for rate in (1, 2, 3)))
@@ -185,7 +185,7 @@ class IndicatorQuery(TestCase):
         file = self.temporary_directory() / "model.yaml"
         file.write_text(json.dumps({"name": "Own", "parameters": {"mode": {"type": "str", "values": ["fast", "safe"]}},
                                     "results": {"r": None}}))
-        self.perfctl("indicator", "register", str(file))
+        self.perfctl("model", "add", str(file))
         self.assertIn("its model declares it as str, one of fast, safe",
                       self.ask("/api/v1/indicators/Own/query", status=400, where="mode=fsat")["error"]["message"])
 
@@ -225,7 +225,7 @@ class IndicatorQuery(TestCase):
         self.assertEqual(sorted(row[0] for row in rows[1:]),
                          sorted(("'" if text[0] in "=-@" else "") + text for text in hostile))
         self.assertTrue(all(row[1:] == ["", "1", "0", "2.5"] for row in rows[1:]))
-        self.assertEqual(self.perfctl("indicator", "query", "PiMatmul", "--group-by", "dtype,seldom", "--stat", "mean:rate",
+        self.assertEqual(self.perfctl("indicator", "query", "PiMatmul", "--by", "dtype,seldom", "--stat", "mean:rate",
                                       "--format", "csv", "--where", "dtype!="), answer.text.replace("\r\n", "\n"))
 
     def test_a_parameter_named_like_another_column_has_its_own_column(self):
@@ -237,7 +237,7 @@ class IndicatorQuery(TestCase):
         self.assertEqual(heads[4:], ["n", "n_failed", "median:rate"])
         rows = list(csv.DictReader(io.StringIO(answer.text, newline="")))
         self.assertEqual([(row["'@parameters.n"], row["n"]) for row in rows], [("1", "1"), ("2", "2")])
-        table = self.perfctl("indicator", "query", "PiMatmul", "--group-by", "component,n,N", "--stat", "n:rate").splitlines()
+        table = self.perfctl("indicator", "query", "PiMatmul", "--by", "component,n,N", "--stat", "n:rate").splitlines()
         self.assertEqual(table[0].split(), ["COMPONENT", "n", "N", "N", "FAILED", "n:rate"])
 
     def test_a_ranking_compares_like_with_like(self):
@@ -326,8 +326,8 @@ class IndicatorQuery(TestCase):
         self.assertEqual([group["key"]["dtype"] for group in self.query(group_by="dtype", where="version=x")["groups"]], mixed)
 
     def test_an_empty_name_is_reported(self):
-        for words in (["indicator", "query"], ["indicator", "show"], ["indicator", "rank"], ["indicator", "batch"], ["report", "--brief"],
-                      ["report"], ["indicator", "schema"], ["submit"]):
+        for words in (["indicator", "query"], ["indicator", "show"], ["indicator", "rank"], ["report", "--brief"], ["report"],
+                      ["model", "schema"], ["submit"]):
             done = self.running.perfctl(*words, "")
             self.assertEqual((done.returncode, done.stdout), (2, ""), words)
             self.assertIn(f"argument must not be empty; usage: perfctl {' '.join(words)} ", done.stderr)
@@ -349,7 +349,7 @@ class IndicatorQuery(TestCase):
         file = self.temporary_directory() / "model.yaml"
         for component, unit in (("a", "ms"), ("b", "s")):
             file.write_text(json.dumps({"name": "Own", "component": component, "results": {"t": {"unit": unit, "direction": "lower"}}}))
-            self.perfctl("indicator", "register", str(file))
+            self.perfctl("model", "add", str(file))
         self.submit(*({"name": "Own", "component": c, "@parameters": {}, "@result": {"t": t}} for c in "ab" for t in (1.0, 2.0, 3.0)))
         path = "/api/v1/indicators/Own"
         self.assertIn("different units", self.ask(path + "/rank", status=400, objective="t")["error"]["message"])
@@ -387,7 +387,7 @@ class IndicatorQuery(TestCase):
         self.submit(*(matmul(rate=rate) for rate in (1, 2, 3)), matmul(component="pytorch", rate=4), time_ms=1600000000000)
         self.assertEqual([line.split()[:3] for line in self.perfctl("indicator", "list").splitlines()],
                          [["INDICATOR", "COMPONENT", "RESULTS"], ["PiMatmul", "pytorch", "1"], ["PiMatmul", "tensorflow", "3"]])
-        table = self.perfctl("indicator", "query", "PiMatmul", "-w", "matrix_size=512", "-g", "component", "-s", "median:rate")
+        table = self.perfctl("indicator", "query", "PiMatmul", "-w", "matrix_size=512", "-b", "component", "-s", "median:rate")
         self.assertEqual([line.split() for line in table.splitlines()],
                          [["COMPONENT", "N", "FAILED", "median:rate"], ["pytorch", "1", "0", "4"], ["tensorflow", "3", "0", "2"]])
         shown = self.perfctl("indicator", "show", "PiMatmul")
@@ -424,7 +424,7 @@ class IndicatorQuery(TestCase):
                     else:
                         self.assertTrue(math.isclose(value, expected, rel_tol=1e-9, abs_tol=1e-12), (key, name, value, expected))
                     compared += 1
-            self.assertIn("Run %d failed with 137" % len(runs), self.perfctl("indicator", "batch", id_.hex))
+            self.assertIn("Run %d failed with 137" % len(runs), self.perfctl("indicator", "show", "--batch", id_.hex))
         self.assertGreater(compared, 100)
 
     def test_a_batch_that_is_not_there(self):

@@ -36,7 +36,7 @@ class JobResults(TestCase):
     def register(self, text):
         file = self.temporary_directory() / "model.yaml"
         file.write_text(text)
-        done = self.running.perfctl("indicator", "register", file)
+        done = self.running.perfctl("model", "add", file)
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def run_job(self, *options, command=BURN, status=0):
@@ -77,7 +77,7 @@ class JobResults(TestCase):
         self.assertEqual(self.results(), [])
         self.run_job("--name", "train-2", "--label", "model=llama2", command=("sh", "-c", "exit 3"), status=3)
         self.assertEqual([result["exit_status"] for result in self.results()], [3])
-        self.running.perfctl("indicator", "unregister", "training")
+        self.running.perfctl("model", "remove", "training")
         self.run_job("--name", "train-2", "--label", "model=llama2")
         self.assertEqual(len(self.results()), 1)
 
@@ -111,7 +111,7 @@ class JobResults(TestCase):
         self.running.directory.chmod(0o755)
         other = {"user": 65534, "group": 65534, "extra_groups": []}
         perfctl = self.for_others()
-        done = subprocess.run([perfctl, "--socket", self.running.socket, "indicator", "register", "/dev/stdin"], stdin=file.open(),
+        done = subprocess.run([perfctl, "--socket", self.running.socket, "model", "add", "/dev/stdin"], stdin=file.open(),
                               capture_output=True, text=True, **other)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.run_job("--job", "of-root")
@@ -163,7 +163,7 @@ class JobResults(TestCase):
                             (MODEL.replace("match: {name", "match: {nme"), "nme")):
             file = self.temporary_directory() / "model.yaml"
             file.write_text(text)
-            done = self.running.perfctl("indicator", "register", file)
+            done = self.running.perfctl("model", "add", file)
             self.assertNotEqual(done.returncode, 0)
             self.assertIn(words, done.stderr)
 

@@ -57,7 +57,7 @@ class KpiAccept(TestCase):
                       shown := " ".join(self.kpi("check", "PiMatmul.rate").split()))
         self.assertIn("slower, but exact", " ".join(shown.split()))
         self.assertIn("30 runs before the baseline ignored", shown)
-        self.assertNotIn("@accepted", self.running.perfctl("indicator", "models").stdout)
+        self.assertNotIn("@accepted", self.running.perfctl("model", "list").stdout)
 
         self.submit([60] * 2, first=12)
         kpi = self.regress(status=4)[512]

@@ -75,7 +75,7 @@ class KpiRegress(TestCase):
         self.submit_loads([100] * 9)
         entries = self.running.directory / "entries.yaml"
         entries.write_text(f"name: Load\nignore_entries: {{virtual_users: {list(range(65))}}}\nresults: {{rate: float}}\n")
-        self.assertIn("has 65 values, may have up to 64", self.running.perfctl("indicator", "register", entries).stderr)
+        self.assertIn("has 65 values, may have up to 64", self.running.perfctl("model", "add", entries).stderr)
         answer = json.loads(self.regress("*", "--where", "matrix_size=512", "--json", status=4))
         self.assertRegex(answer["note"], r"^1 indicator was not judged, such as Load of serving: .*matrix_size")
         self.use_model("name: Load\nresults:\n  warmup: {type: float, ignored_for_regression: true}\n")
@@ -143,7 +143,7 @@ class KpiRegress(TestCase):
     def use_model(self, text):
         path = self.running.directory / "model.yaml"
         path.write_text(text)
-        done = self.running.perfctl("indicator", "register", path)
+        done = self.running.perfctl("model", "add", path)
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def submit_loads(self, levels, users=(4,), component="serving"):

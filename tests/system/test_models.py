@@ -492,7 +492,7 @@ class OfUsers(WithModels):
             self.assert_status(client.submit({**document, "@parameters": {"other": 1}}), "OK")
             self.assertEqual(self.counted("perfd_indicator_deviations_total"), deviations)
             self.assertEqual(self.models()["Shared", None]["applies_to_uid"], NOBODY)
-            self.assertIn(f"registered by user {NOBODY}, own results only", self.running.perfctl("indicator", "models").stdout)
+            self.assertIn(f"registered by user {NOBODY}, own results only", self.running.perfctl("model", "list").stdout)
 
             # The administrator's model applies to all users.
             self.assert_status(self.register(client, model), "OK")
@@ -505,21 +505,21 @@ class Perfctl(WithModels):
         self.start()
         path = self.temporary_directory() / "membw.yaml"
         path.write_text(MEMBW)
-        done = self.running.perfctl("indicator", "register", path)
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "MemBw: registered\n", ""))
-        done = self.running.perfctl("indicator", "register", "-", stdin=MEMBW)
-        self.assertEqual((done.returncode, done.stdout), (0, "MemBw: already registered\n"))
+        done = self.running.perfctl("model", "add", path)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "MemBw: added\n", ""))
+        done = self.running.perfctl("model", "add", "-", stdin=MEMBW)
+        self.assertEqual((done.returncode, done.stdout), (0, "MemBw: already there\n"))
 
     def test_a_schema_is_registered_again_and_stays_the_same(self):
         self.start(directory="/nonexistent")
         # Only an administrator registers a model of any name.
         files = [path for path in sorted(SHIPPED.iterdir()) if os.geteuid() == 0 or path.name != "command.yaml"]
-        schema = subprocess.run([harness.PERFCTL, "indicator", "schema", *files], capture_output=True, text=True).stdout
-        done = self.running.perfctl("indicator", "register", "-", stdin=schema)
-        self.assertEqual((done.returncode, done.stderr, done.stdout.count(": registered\n")), (0, "", len(files)))
-        self.assertEqual(json.loads(self.running.perfctl("indicator", "schema").stdout), json.loads(schema))
-        done = self.running.perfctl("indicator", "register", "-", stdin=schema)
-        self.assertEqual((done.returncode, done.stdout.count(": already registered\n")), (0, len(files)))
+        schema = subprocess.run([harness.PERFCTL, "model", "schema", *files], capture_output=True, text=True).stdout
+        done = self.running.perfctl("model", "add", "-", stdin=schema)
+        self.assertEqual((done.returncode, done.stderr, done.stdout.count(": added\n")), (0, "", len(files)))
+        self.assertEqual(json.loads(self.running.perfctl("model", "schema").stdout), json.loads(schema))
+        done = self.running.perfctl("model", "add", "-", stdin=schema)
+        self.assertEqual((done.returncode, done.stdout.count(": already there\n")), (0, len(files)))
 
     def test_models_are_registered_whole_or_not_at_all(self):
         self.start()
@@ -537,14 +537,14 @@ class Perfctl(WithModels):
         self.assertNotIn(("M0", None), self.models())
 
         bad = json.dumps({"models": models[:2] + [{"name": "M2", "results": [{"name": "x", "types": ["number"]}]}]}, indent=1)
-        done = self.running.perfctl("indicator", "register", "-", stdin=bad)
+        done = self.running.perfctl("model", "add", "-", stdin=bad)
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr,
-                         r"standard input:\d+:\d+: models\[2\].results.x.type: 'number' is not a type.*\n.*no model was registered")
+                         r"standard input:\d+:\d+: models\[2\].results.x.type: 'number' is not a type.*\n.*no model was added")
         self.assertNotIn(("M0", None), self.models())
 
-        done = self.running.perfctl("indicator", "register", "-", stdin=json.dumps({"models": models}))
-        self.assertEqual((done.returncode, done.stdout), (0, "".join(f"M{i}: registered\n" for i in range(5))))
+        done = self.running.perfctl("model", "add", "-", stdin=json.dumps({"models": models}))
+        self.assertEqual((done.returncode, done.stdout), (0, "".join(f"M{i}: added\n" for i in range(5))))
         self.running.kill()
         self.running.start()
         self.assertLessEqual({(f"M{i}", None) for i in range(5)}, set(self.models()))
@@ -554,22 +554,22 @@ class Perfctl(WithModels):
         for unit, words in (("GB/s", ""), ("MB/s", "rate was in GB/s before, and is in MB/s now: "), ("MB/s", ""),
                             (None, "rate was in MB/s before, and is without a unit now: ")):
             document = {"name": "MemBw", "results": {"n": "int", "rate": {"type": "float", "unit": unit}}, "help": f"{unit}{words}"}
-            done = self.running.perfctl("indicator", "register", "-", stdin=json.dumps(document))
-            self.assertEqual((done.returncode, done.stdout), (0, "MemBw: registered\n"))
+            done = self.running.perfctl("model", "add", "-", stdin=json.dumps(document))
+            self.assertEqual((done.returncode, done.stdout), (0, "MemBw: added\n"))
             self.assertEqual(done.stderr, words and f"perfctl: MemBw: {words}stored results are not converted\n")
 
     def test_unregister_reports_its_action(self):
         self.start()
         document = {"name": "MemBw", "component": "plain C", "results": {"rate": "float"}}
-        self.assertEqual(self.running.perfctl("indicator", "register", "-", stdin=json.dumps(document)).returncode, 0)
-        done = self.running.perfctl("indicator", "unregister", "MemBw")
+        self.assertEqual(self.running.perfctl("model", "add", "-", stdin=json.dumps(document)).returncode, 0)
+        done = self.running.perfctl("model", "remove", "MemBw")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertEqual(done.stderr, "perfctl: the model of MemBw was not removed: name: "
                                       "no model of 'MemBw' of any component is registered\n")
-        done = self.running.perfctl("indicator", "unregister", "MemBw", "plain C")
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "MemBw of plain C: no longer registered\n", ""))
+        done = self.running.perfctl("model", "remove", "MemBw", "plain C")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "MemBw of plain C: removed\n", ""))
         self.running.stop()
-        done = self.running.perfctl("indicator", "unregister", "--timeout", "0", "MemBw")
+        done = self.running.perfctl("model", "remove", "--timeout", "0", "MemBw")
         self.assertEqual(done.returncode, 3)
 
     def test_register_reports_errors_with_their_position(self):
@@ -598,24 +598,24 @@ class Perfctl(WithModels):
                                 ("name: X\nresults: {y: {direction: up}}\n",
                                  ":2:15: results.y.direction: 'up' is not one of higher, lower")):
             path.write_text(text)
-            done = self.running.perfctl("indicator", "register", path)
+            done = self.running.perfctl("model", "add", path)
             self.assertEqual((done.returncode, done.stdout), (1, ""))
             self.assertIn(f"{path}{complaint}", done.stderr)
-            self.assertIn("no model was registered", done.stderr)
-        done = self.running.perfctl("indicator", "register", "/nonexistent.yaml")
+            self.assertIn("no model was added", done.stderr)
+        done = self.running.perfctl("model", "add", "/nonexistent.yaml")
         self.assertIn("cannot read /nonexistent.yaml: No such file", done.stderr)
 
     def test_a_model_may_be_json_with_every_escape_that_has(self):
         self.start()
         text = json.dumps({"name": "J", "parameters": {"\U0001f600": "int"}, "results": {"x": "int"}})
         self.assertIn("\\ud83d\\ude00", text)
-        self.assertEqual(self.running.perfctl("indicator", "register", "-", stdin=text).stdout, "J: registered\n")
+        self.assertEqual(self.running.perfctl("model", "add", "-", stdin=text).stdout, "J: added\n")
         self.running.restart()
         self.assertEqual(list(self.models()["J", None]["declaration"]["parameters"]), ["\U0001f600"])
 
     def test_register_without_perfd_is_three(self):
         directory = self.temporary_directory()
-        done = subprocess.run([harness.PERFCTL, "--socket", directory / "none", "indicator", "register", "--timeout", "0", "-"],
+        done = subprocess.run([harness.PERFCTL, "--socket", directory / "none", "model", "add", "--timeout", "0", "-"],
                               input=MEMBW, text=True, capture_output=True)
         self.assertEqual(done.returncode, 3)
         self.assertIn("perfd is not running", done.stderr)
@@ -625,18 +625,18 @@ class Perfctl(WithModels):
         with self.running.client() as client:
             self.assert_status(client.submit(MATMUL, MATMUL), "OK")
             self.assert_status(self.register(client, {"name": "Evil", "component": "a\u202eb", "results": {"x": "int"}}), "OK")
-        done = self.running.perfctl("indicator", "models")
+        done = self.running.perfctl("model", "list")
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = {line.split()[0]: line.split() for line in done.stdout.splitlines()}
         self.assertEqual(rows["PiMatmul"], ["PiMatmul", "any", "5", "2", "2", f"{SHIPPED}/pimatmul.yaml"])
         self.assertEqual(rows["PiPyBench"][2:5], ["1", "53", "0"])
         self.assertIn("registered by user", done.stdout)
         self.assertNotIn("\u202e", done.stdout)
-        self.assertEqual(len(json.loads(self.running.perfctl("indicator", "models", "--json").stdout)["models"]), 6)
+        self.assertEqual(len(json.loads(self.running.perfctl("model", "list", "--json").stdout)["models"]), 6)
 
     def test_a_schema_is_of_perfds_models_or_of_files(self):
         self.start()
-        asked = self.running.perfctl("indicator", "schema").stdout
+        asked = self.running.perfctl("model", "schema").stdout
         models = {m["name"]: m for m in json.loads(asked)["models"]}
         self.assertEqual(len(models), 5)
         padding = {"name": "padding", "types": ["str", "int"], "index": "exact", "values": None, "optional": False,
@@ -645,7 +645,7 @@ class Perfctl(WithModels):
         self.assertTrue(models["PiConv2D"]["parameters"][-1]["optional"])
         self.assertEqual(models["PiMatmul"]["results"][1], {"name": "rate", "types": ["float"], "unit": "GFLOP/s", "direction": "higher",
                                                             "optional": False, "help": "floating point operations per second"})
-        files = subprocess.run([harness.PERFCTL, "indicator", "schema", *sorted(SHIPPED.iterdir())], capture_output=True, text=True).stdout
+        files = subprocess.run([harness.PERFCTL, "model", "schema", *sorted(SHIPPED.iterdir())], capture_output=True, text=True).stdout
         self.assertEqual(json.loads(files), json.loads(asked))
 
     def test_a_schema_has_all_that_a_model_declares(self):
@@ -659,17 +659,17 @@ class Perfctl(WithModels):
         with self.running.client() as client:
             self.assert_status(self.register(client, model), "OK")
         self.running.wait_tick()
-        schema = self.running.perfctl("indicator", "schema").stdout
-        before = json.loads(self.running.perfctl("indicator", "models", "--json").stdout)["models"]
+        schema = self.running.perfctl("model", "schema").stdout
+        before = json.loads(self.running.perfctl("model", "list", "--json").stdout)["models"]
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             file.write(json.dumps({"models": [m for m in json.loads(schema)["models"] if m["name"] == "Whole"]}))
             file.flush()
-            self.assertEqual(self.running.perfctl("indicator", "unregister", "Whole").returncode, 0)
-            done = self.running.perfctl("indicator", "register", file.name)
+            self.assertEqual(self.running.perfctl("model", "remove", "Whole").returncode, 0)
+            done = self.running.perfctl("model", "add", file.name)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.running.wait_tick()
-        self.assertEqual(self.running.perfctl("indicator", "schema").stdout, schema)
-        after = json.loads(self.running.perfctl("indicator", "models", "--json").stdout)["models"]
+        self.assertEqual(self.running.perfctl("model", "schema").stdout, schema)
+        after = json.loads(self.running.perfctl("model", "list", "--json").stdout)["models"]
         for models in before, after:
             whole, = (m["declaration"] for m in models if m["name"] == "Whole")
             for key in ("settings_version", "compare_by", "ignore", "sort_by", "ignore_entries"):
@@ -680,7 +680,7 @@ class Perfctl(WithModels):
 
     def test_an_rdf_schema_has_each_property_once(self):
         self.start()
-        lines = self.running.perfctl("indicator", "schema", "--format", "rdf").stdout.splitlines()
+        lines = self.running.perfctl("model", "schema", "--format", "rdf").stdout.splitlines()
         for line in ("dtype: string @index(exact) .", "reps: int @index(int) .", "rate: float .", "padding: string @index(exact) .",
                      "type PiConv1D {", "type PiMatmul {"):
             self.assertEqual(lines.count(line), 1, line)
@@ -691,7 +691,7 @@ class Perfctl(WithModels):
             model = {"name": "Own", "parameters": {}, "results": {"elapsed": {"type": "float", "unit": "us", "direction": "lower"}}}
             self.assert_status(self.register(client, model), "OK")
         self.running.wait_tick()
-        lines = self.running.perfctl("indicator", "schema", "--format", "rdf").stdout.splitlines()
+        lines = self.running.perfctl("model", "schema", "--format", "rdf").stdout.splitlines()
         self.assertEqual(lines.count("elapsed: float ."), 1)
         for name, unit in (("Own", "us"), ("PiMatmul", "ms")):
             of_type = lines[lines.index(f"type {name} {{"):]
@@ -702,7 +702,7 @@ class Perfctl(WithModels):
         for words in (("indicator", "--help"), ("help", "indicator")):
             done = subprocess.run([harness.PERFCTL, *words], capture_output=True, text=True)
             named = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("  indicator ")]
-            self.assertEqual(named, ["list", "show", "query", "rank", "stack", "batch", "models", "schema", "register", "unregister"])
+            self.assertEqual(named, ["list", "show", "query", "rank"])
         alone = subprocess.run([harness.PERFCTL, "indicator"], capture_output=True, text=True)
         self.assertIn("try 'perfctl indicator --help'", alone.stderr)
         text = subprocess.run([harness.PERFCTL, "indicator", "rank", "--help"], capture_output=True, text=True).stdout
@@ -712,7 +712,7 @@ class Perfctl(WithModels):
             self.assertTrue(line[28] == " " and line[29] != " ", line)
 
     def test_another_format_is_wrong_usage(self):
-        done = subprocess.run([harness.PERFCTL, "indicator", "schema", "--format", "xml"], capture_output=True, text=True)
+        done = subprocess.run([harness.PERFCTL, "model", "schema", "--format", "xml"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 2)
         self.assertIn("--format expects json or rdf, not 'xml'", done.stderr)
 

@@ -63,7 +63,7 @@ class Kpi(TestCase):
         for name, value in (("one", 1), ("two", 2)):
             model = self.write(f"name: {name}\nkpi_name: wait_seconds\nparameters: {{size: int}}\n"
                                "results: {w: {type: float, unit: seconds, direction: lower, help: 'Time \"waited\"'}}\n")
-            self.perfctl("indicator", "register", model)
+            self.perfctl("model", "add", model)
             with self.running.client() as client:
                 document = {"name": name, "component": "c", "@parameters": {"size": 4, "run": "x"}, "@result": {"w": value}}
                 self.assert_status(client.call(client.submit_request(document)), "OK")
@@ -225,13 +225,13 @@ two_wait_seconds{component="c",uid="UID",size="4"} 2
 
         group, = ask("-w", "label.model_name=llama3")["groups"]
         self.assertEqual((group["n"], *group["values"].values()), (2, 15))
-        groups = ask("-g", "label.model_name")["groups"]
+        groups = ask("-b", "label.model_name")["groups"]
         self.assertEqual(sorted((*group["key"].values(), group["n"], *group["values"].values()) for group in groups),
                          [("granite", 2, 60), ("llama3", 2, 15)])
         self.assertEqual(ask("-w", "label.model_name=none")["groups"], [])
         self.assertEqual(ask("-w", "model_name=llama3")["groups"], ask("-w", "label.model_name=llama3")["groups"])
         self.assertEqual([{**group, "key": {"label.model_name": group["key"]["model_name"]}}
-                          for group in ask("-g", "model_name")["groups"]], groups)
+                          for group in ask("-b", "model_name")["groups"]], groups)
         rows = self.running.get("/api/v1/indicators/tokens_per_second/results?where=model_name=llama3").json["results"]
         self.assertEqual(len(rows), 2)
         ranking = json.loads(self.perfctl("indicator", "rank", "tokens_per_second", "--json", "--objective", "tokens_per_second",

@@ -150,7 +150,7 @@ class Repeat(Measure):
         done = self.run_command("sh", "-c", PRINT, options=("--repeat", "3"))
         self.assertEqual(self.rows(), [])
         self.assertIn(b"3 runs, 0 failed, 0 results, 3 results not stored\n", done.stderr)
-        self.assertNotIn(b"perfctl indicator batch", done.stderr)
+        self.assertNotIn(b"perfctl indicator show --batch", done.stderr)
 
     def test_every_run_is_stored_with_its_index_in_the_batch(self):
         path = self.script("#!/bin/sh\necho x >> runs\nn=$(wc -l < runs)\n" + PRINT.replace("2.5", "'$n'") + "\n")
@@ -176,7 +176,7 @@ class Repeat(Measure):
         self.assertIn(b"4 runs, 2 failed, 4 results", done.stderr)
         self.assertRegex(done.stderr.decode(), "rate +n 2, median 2.5, cov 0.00 %")
         batch = rows[0]["batch"].hex()
-        self.assertIn(f"details: perfctl indicator batch {batch}", done.stderr.decode())
+        self.assertIn(f"details: perfctl indicator show --batch {batch}", done.stderr.decode())
         # Otherwise the runs would belong to another alternative.
         self.assertEqual({row["version"] for row in rows}, {hashlib.sha256(path.read_bytes()).hexdigest()})
 
@@ -198,13 +198,13 @@ class Repeat(Measure):
     def test_a_batch_has_the_units_of_models_and_of_the_kernel(self):
         model = self.directory / "model.yaml"
         model.write_text("name: PiTest\nparameters: {n: int}\nresults: {rate: {type: float, unit: GFLOP/s}}\n")
-        self.assertEqual(self.running.perfctl("indicator", "register", model).returncode, 0)
+        self.assertEqual(self.running.perfctl("model", "add", model).returncode, 0)
         done = self.run_command("sh", "-c", PRINT, options=("--repeat", "2"))
         self.assertIn(b"n 2, median 2.5 GFLOP/s, cov 0.00 %", done.stderr)
         batch = self.rows()[0]["batch"].hex()
         self.assertEqual(self.running.get(f"/api/v1/batches/{batch}").json["units"],
                          {"rate": "GFLOP/s", "ru_utime": "s", "ru_stime": "s", "ru_maxrss": "KiB"})
-        shown = self.running.perfctl("indicator", "batch", batch).stdout
+        shown = self.running.perfctl("indicator", "show", "--batch", batch).stdout
         self.assertRegex(shown, r"(?m)^RESULT +UNIT +n +median ")
         self.assertRegex(shown, r"(?m)^rate +GFLOP/s +2 +2\.5 ")
 
@@ -248,7 +248,7 @@ class Repeat(Measure):
         done = self.run_command(path, options=("--repeat", "3", "--socket", "/nonexistent/sock"))
         self.assertEqual(done.stderr.count(b"are kept in"), 1)
         self.assertIn(b"3 runs, 0 failed, 3 results\n", done.stderr)
-        self.assertNotIn(b"perfctl indicator batch", done.stderr)
+        self.assertNotIn(b"perfctl indicator show --batch", done.stderr)
         self.assertEqual(self.running.perfctl("flush", "--spool", str(self.directory / "spool")).returncode, 0)
         self.assertEqual([row["index"] for row in self.rows()], [0, 1, 2])
 
@@ -277,7 +277,7 @@ class Command(Measure):
         self.assertRegex(done.stderr.decode(), r"perfctl: sh: mean .* ± .*, median .*, range .* to .*, 3 runs\n")
         self.assertIn(b"3 runs, 0 failed, 3 results\n", done.stderr)
         batch = rows[0]["batch"].hex()
-        self.assertEqual(self.running.perfctl("indicator", "batch", batch).returncode, 0)
+        self.assertEqual(self.running.perfctl("indicator", "show", "--batch", batch).returncode, 0)
 
     def test_two_commands_of_one_name_are_ranked(self):
         for seconds in ("0.01", "0.2"):

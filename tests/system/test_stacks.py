@@ -23,6 +23,9 @@ class Stacks(TestCase):
     def ask(self, *words):
         return json.loads(self.perfctl("indicator", *words, "--json").stdout)
 
+    def stack(self, *words):
+        return json.loads(self.perfctl("stack", *words, "--json").stdout)
+
     def inspect(self, name, rate, index="pypi", numpy="1.18.5", has_lock=True, has_facts=True, status=0, exit_code=0, more=None):
         """Imports an inspection of four runs."""
         lock = {"_meta": {"sources": [{"name": "pypi", "url": "https://pypi.org/simple"}, {"name": "avx2", "url": "https://avx2/simple"}]},
@@ -77,12 +80,12 @@ class Stacks(TestCase):
         good = json.loads((self.directory / "a" / "results" / "0" / "result").read_text())
         result.write_text(json.dumps({**good, "stdout": "", "exit_code": 1}))
         self.perfctl("import", "inspection", self.directory / "a")
-        self.assertEqual(sorted(stack["results"] for stack in self.ask("stack", "list")["stacks"]), [4, 5])
+        self.assertEqual(sorted(stack["results"] for stack in self.stack("list")["stacks"]), [4, 5])
 
     def test_facts_of_stacks_are_keys(self):
         self.inspect("a", 100, "avx2")
         self.inspect("b", 50, "pypi", numpy="1.21.0")
-        groups = self.ask("query", "PiMatmul", "-g", "package.tensorflow,os,python,base_image,stack", "-s", "median:rate")["groups"]
+        groups = self.ask("query", "PiMatmul", "-b", "package.tensorflow,os,python,base_image,stack", "-s", "median:rate")["groups"]
         self.assertEqual(len(groups), 2)
         for group in groups:
             digits = group["key"].pop("stack")
@@ -95,18 +98,18 @@ class Stacks(TestCase):
             self.assertEqual(group["n"], n, condition)
         self.assertIn("no result of PiMatmul matches package.numpy=1", self.perfctl("indicator", "query", "PiMatmul", "-w",
                                                                                 "package.numpy=1", "-s", "median:rate").stderr)
-        for words in (("-w", "package.tensorflw=1"), ("-g", "package.tensorflw.build")):
+        for words in (("-w", "package.tensorflw=1"), ("-b", "package.tensorflw.build")):
             self.assertIn("no software stack has the package 'tensorflw': did you mean tensorflow? Packages: numpy, tensorflow",
                           self.perfctl("indicator", "query", "PiMatmul", *words, "-s", "median:rate", status=1).stderr)
-        self.assertEqual(len(self.ask("query", "PiMatmul", "-g", "batch", "-s", "median:rate")["groups"]), 2)
+        self.assertEqual(len(self.ask("query", "PiMatmul", "-b", "batch", "-s", "median:rate")["groups"]), 2)
 
     def test_an_import_completes_stacks_and_reports_others(self):
         self.inspect("a", 100, has_lock=False)
         self.inspect("b", 50)
-        before, = (stack for stack in self.ask("stack", "list")["stacks"] if stack["n_packages"] == 0)
+        before, = (stack for stack in self.stack("list")["stacks"] if stack["n_packages"] == 0)
         done = self.inspect("a", 100)
         self.assertIn("already stored with another software stack, which is kept", done.stderr)
-        self.assertIn(before["digest"], [stack["digest"] for stack in self.ask("stack", "list")["stacks"]])
+        self.assertIn(before["digest"], [stack["digest"] for stack in self.stack("list")["stacks"]])
 
         self.inspect("c", 10, has_facts=False)
         group, = self.ask("query", "PiMatmul", "-w", "stack!=0000", "-s", "mean:rate")["groups"]
@@ -166,7 +169,7 @@ class Stacks(TestCase):
             "specification": str(self.directory / "spec.json"), "script": str(self.directory / "s.sh"),
             "settings": {version: ["==2.1.0", "==2.2.0"], threads: [1, 4]}, "output": str(self.directory / "swept")}))
         self.perfctl("sweep", self.directory / "s.yaml")
-        groups = self.ask("query", "s", "-g", f"run.labels.{version},run.labels.{threads}", "-s", "mean:r")["groups"]
+        groups = self.ask("query", "s", "-b", f"run.labels.{version},run.labels.{threads}", "-s", "mean:r")["groups"]
         self.assertEqual([(*group["key"].values(), group["n"], *group["values"].values()) for group in groups],
                          [("==2.1.0", "1", 2, 12), ("==2.1.0", "4", 2, 42), ("==2.2.0", "1", 2, 11), ("==2.2.0", "4", 2, 41)])
         results = self.running.get("/api/v1/indicators/s/results").json["results"]
@@ -179,18 +182,18 @@ class Stacks(TestCase):
     def test_stacks_are_listed_shown_and_compared(self):
         self.inspect("a", 100, "avx2")
         self.inspect("b", 50, "pypi", numpy="1.21.0", exit_code=1)
-        failed, good = self.ask("stack", "list")["stacks"]
+        failed, good = self.stack("list")["stacks"]
         self.assertEqual((good["results"], failed["results"]), (4, 4))
-        shown = self.ask("stack", "show", good["digest"][:STACK_DIGITS])
+        shown = self.stack("show", good["digest"][:STACK_DIGITS])
         self.assertEqual([package["name"] for package in shown["packages"]], ["numpy", "tensorflow"])
-        differ = self.ask("stack", "diff", good["digest"][:8], failed["digest"][:8])["differ"]
+        differ = self.stack("diff", good["digest"][:8], failed["digest"][:8])["differ"]
         self.assertEqual([difference["key"] for difference in differ], ["package.numpy", "package.tensorflow.build"])
-        differ = self.ask("stack", "diff", "--runs", "PiMatmul")["differ"]
+        differ = self.stack("diff", "--runs", "PiMatmul")["differ"]
         self.assertEqual(differ[0]["values"], [{"value": "1.18.5", "results": 4, "failed": 0},
                                                {"value": "1.21.0", "results": 0, "failed": 4}])
-        table = self.perfctl("indicator", "stack", "diff", good["digest"], failed["digest"]).stdout.splitlines()
+        table = self.perfctl("stack", "diff", good["digest"], failed["digest"]).stdout.splitlines()
         self.assertEqual(table[1].split(), ["package.numpy", "1.18.5", "1.21.0"])
-        self.assertIn("no result has a stack", self.perfctl("indicator", "stack", "show", "00000000", status=1).stderr)
+        self.assertIn("no result has a stack", self.perfctl("stack", "show", "00000000", status=1).stderr)
 
 
 if __name__ == "__main__":

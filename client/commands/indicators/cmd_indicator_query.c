@@ -14,14 +14,14 @@
 
 typedef struct IndicatorQueryOptions {
         SelectionOptions selection;
-        OptionTexts group_by, stat;
+        OptionTexts by, stat;
         const char *format;
         bool json;
 } IndicatorQueryOptions;
 
 static const Option options_table[] = {
         OPTION_INCLUDE(IndicatorQueryOptions, selection, SelectionOptions, selection_options),
-        { "group-by", 'g', "KEY,…", "Group by parameters, component, version or hardware", OPTION_LIST(IndicatorQueryOptions, group_by) },
+        OPTION_ROW_BY(IndicatorQueryOptions, by),
         { "stat", 's', "STAT:RESULT,…", "Statistics, such as median:rate,p95:elapsed", OPTION_LIST(IndicatorQueryOptions, stat) },
         OPTION_ROW_FORMAT(IndicatorQueryOptions, format, "table", "json", "csv"),
         OPTION_ROW_JSON(IndicatorQueryOptions, json),
@@ -80,7 +80,7 @@ static int indicator_query_run(const CommandLine *line) {
 
         indicator_path_begin(&path, line->arguments[0], "query");
         indicator_path_select(&path, &options->selection);
-        indicator_path_put_list(&path, "group_by", &options->group_by);
+        indicator_path_put_list(&path, "group_by", &options->by);
         indicator_path_put_list(&path, "stat", &options->stat);
         indicator_path_put(&path, "format", is_csv && !is_json ? "csv" : NULL);
         /* JSON goes to programs, which would not notice a truncated page. */

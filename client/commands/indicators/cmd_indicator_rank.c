@@ -25,7 +25,7 @@ typedef struct IndicatorRankOptions {
 
 static const Option options_table[] = {
         OPTION_INCLUDE(IndicatorRankOptions, selection, SelectionOptions, selection_options),
-        { "by", 'b', "KEY,…", "Keys that tell alternatives apart (default component,version)", OPTION_LIST(IndicatorRankOptions, by) },
+        OPTION_ROW_BY(IndicatorRankOptions, by),
         { "objective", 'o', "RESULT", "Result to rank by", OPTION_TEXT(IndicatorRankOptions, objective), .initial = "overall_score" },
         OPTION_ROW_DIRECTION(OPTION_CHOICE(IndicatorRankOptions, direction, "higher", "lower")),
         { "confidence", 0, "P", "Confidence of intervals, 0.5 to 0.999", OPTION_TEXT(IndicatorRankOptions, confidence), .initial = "0.95" },

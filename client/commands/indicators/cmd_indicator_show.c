@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/api/api_query.h"
 #include "client/api/indicator_path.h"
@@ -8,6 +9,17 @@
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
+
+typedef struct IndicatorShowOptions {
+        const char *batch;
+        bool json;
+} IndicatorShowOptions;
+
+static const Option options_table[] = {
+        { "batch", 0, "ID", "Show statistics of a batch of runs", OPTION_TEXT(IndicatorShowOptions, batch) },
+        OPTION_ROW_JSON(IndicatorShowOptions, json),
+        {},
+};
 
 /* Writes " GFLOP/s, higher is better", or the declared part of this text. */
 static void write_declared(Screen *screen, const Value *declared) {
@@ -157,8 +169,70 @@ static int show_latest(const CommandLine *line, ApiQuery *query, const Value *mo
         return specification ? show_specification(line, specification, screen) : EXIT_DONE;
 }
 
-static int indicator_show_run(const CommandLine *line) {
-        const JsonOptions *options = line->options;
+/* --- batch ---------------------------------------------------------------------------------------- */
+
+/* Linux does not count some fields of getrusage(2), and others are 0 for most programs. */
+static bool is_unused(const Member *statistics) {
+        return strncmp(statistics->key, "ru_", 3) == 0 && answer_number(&statistics->value, "min") == 0 &&
+               answer_number(&statistics->value, "max") == 0;
+}
+
+static void fill_statistics(Grid *grid, const Value *statistics, const Value *units) {
+        static const char *const keys[] = { "n", "median", "mean", "sd", "min", "max", "cov", "covm" };
+
+        grid_init_heads(grid, "RESULT|UNIT|>n|>median|>mean|>sd|>min|>max|>cov|>covm");
+        for (size_t i = 0; i < answer_n_members(statistics); i++) {
+                if (is_unused(&statistics->members[i]))
+                        continue;
+                grid_text(grid, statistics->members[i].key);
+                grid_text(grid, units ? answer_text(units, statistics->members[i].key) : "");
+                for (size_t k = 0; k < N_ELEMENTS(keys); k++)
+                        grid_number(grid, answer_number(&statistics->members[i].value, keys[k]));
+        }
+}
+
+static int write_batch(Screen *screen, const Value *batch) {
+        const Value *failed = value_get(batch, "failed");
+        scoped(grid_deinit) Grid grid = {};
+
+        (void)screen_text(screen, answer_text(batch, "name"));
+        buffer_putc(screen->out, ' ');
+        (void)screen_text(screen, answer_text(batch, "component"));
+        buffer_printf(screen->out, ": %.0f runs", answer_number_or_zero(batch, "n") + answer_number_or_zero(batch, "n_failed"));
+        if (answer_length(failed) > 0)
+                buffer_printf(screen->out, ", of which %zu failed", answer_length(failed));
+        buffer_puts(screen->out, "\n\n");
+
+        fill_statistics(&grid, value_get(batch, "statistics"), value_get(batch, "units"));
+        if (grid_write(&grid, screen, isatty(STDOUT_FILENO) == 1) < 0)
+                return EXIT_FAILED;
+        for (size_t i = 0; i < answer_length(failed); i++)
+                buffer_printf(screen->out, "Run %.0f failed with %.0f\n", answer_number_or_zero(&failed->items[i], "index"),
+                              answer_number_or_zero(&failed->items[i], "exit_status"));
+        return EXIT_DONE;
+}
+
+static int show_batch(const CommandLine *line, const IndicatorShowOptions *options) {
+        scoped(api_query_deinit) ApiQuery query = {};
+        scoped(buffer_deinit) Buffer out = {}, path = {};
+        Screen screen;
+        int r;
+
+        indicator_path_batch(&path, options->batch);
+        r = api_query_open_path(&query, &line->global, &path);
+        if (r != EXIT_DONE)
+                return r;
+        if (options->json)
+                return api_query_print_json(&query);
+
+        screen_init(&screen, &out, STDOUT_FILENO, line->global.no_color);
+        r = write_batch(&screen, query.answer);
+        return r == EXIT_DONE ? output_print(&out) : r;
+}
+
+/* --- indicator ------------------------------------------------------------------------------------- */
+
+static int show_indicator(const CommandLine *line, const IndicatorShowOptions *options) {
         scoped(api_query_deinit) ApiQuery query = {}, models = {};
         scoped(buffer_deinit) Buffer out = {}, path = {};
         scoped(grid_deinit) Grid grid = {};
@@ -191,14 +265,22 @@ static int indicator_show_run(const CommandLine *line) {
         return r == EXIT_DONE ? output_print(&out) : r;
 }
 
+static int indicator_show_run(const CommandLine *line) {
+        const IndicatorShowOptions *options = line->options;
+
+        if (line->n_arguments != (options->batch ? 0 : 1))
+                return command_refuse("indicator show", "%s", "expected NAME or --batch ID");
+        return options->batch ? show_batch(line, options) : show_indicator(line, options);
+}
+
 const Command cmd_indicator_show = {
         .name = "indicator show",
-        .arguments = "NAME",
-        .summary = "Show versions and the latest result of an indicator",
-        .help = "",
-        .examples = { "perfctl indicator show PiMatmul" },
-        COMMAND_OPTIONS(JsonOptions, json_options),
-        .n_arguments_min = 1,
+        .arguments = "[NAME]",
+        .summary = "Show versions and the latest result of an indicator, or a batch of runs",
+        .help = "Shows the versions of an indicator and its latest result or, with --batch, statistics of the results of a batch of runs "
+                "and of the resources that they used.",
+        .examples = { "perfctl indicator show PiMatmul", "perfctl indicator show --batch 0123456789abcdef0123456789abcdef" },
+        COMMAND_OPTIONS(IndicatorShowOptions, options_table),
         .n_arguments_max = 1,
         .value = OPTION_VALUE_INDICATOR,
         .run = indicator_show_run,

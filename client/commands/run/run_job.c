@@ -294,7 +294,7 @@ static int summarise(RunJob *run, const GlobalOptions *global) {
         message_print("batch %s: %ju run%s, %ju failed, %ju result%s%s", batch, series->n_runs, series->n_runs == 1 ? "" : "s",
                       series->n_failed, series->n_stored + series->n_kept, series->n_stored + series->n_kept == 1 ? "" : "s", lost);
         if (series->n_stored > 0)
-                message_print("details: perfctl indicator batch %s", batch);
+                message_print("details: perfctl indicator show --batch %s", batch);
         return r;
 }
 

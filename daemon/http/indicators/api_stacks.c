@@ -70,7 +70,7 @@ static int find_stack(Exchange *exchange, const char *digits, Json *json, int64_
         if (r != READER_END)
                 return exchange_store_error(exchange, r);
         return n_found == 1 ? 0 : exchange_error(exchange, 404, "no result has a stack whose digest begins with '%s'; "
-                                                                "perfctl indicator stack list has all", digits);
+                                                                "perfctl stack list has all", digits);
 }
 
 static void put_package(Json *json, const PackageRow *row) {

@@ -7,12 +7,12 @@
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
 
-typedef struct IndicatorSchemaOptions {
+typedef struct ModelSchemaOptions {
         const char *format;
-} IndicatorSchemaOptions;
+} ModelSchemaOptions;
 
 static const Option options_table[] = {
-        OPTION_ROW_FORMAT(IndicatorSchemaOptions, format, "json", "rdf"),
+        OPTION_ROW_FORMAT(ModelSchemaOptions, format, "json", "rdf"),
         {},
 };
 
@@ -30,8 +30,8 @@ static int ask_models(const CommandLine *line, ApiQuery *query, ModelSet *set) {
         return r == EXIT_DONE ? model_set_add_answer(set, query) : r;
 }
 
-static int indicator_schema_run(const CommandLine *line) {
-        const IndicatorSchemaOptions *options = line->options;
+static int model_schema_run(const CommandLine *line) {
+        const ModelSchemaOptions *options = line->options;
         scoped(api_query_deinit) ApiQuery query = {};
         scoped(model_set_deinit) ModelSet set = {};
         scoped(buffer_deinit) Buffer out = {};
@@ -45,15 +45,15 @@ static int indicator_schema_run(const CommandLine *line) {
         return output_print(&out);
 }
 
-const Command cmd_indicator_schema = {
-        .name = "indicator schema",
+const Command cmd_model_schema = {
+        .name = "model schema",
         .arguments = "[FILE]…",
         .summary = "Print models as a JSON or RDF schema",
         .help = "Prints all models that perfd knows or, without asking perfd, those of the files. The format json has all members in "
                 "their long form, and rdf is a schema for the graph database Dgraph.",
-        .examples = { "perfctl indicator schema", "perfctl indicator schema --format rdf membw.yaml" },
-        COMMAND_OPTIONS(IndicatorSchemaOptions, options_table),
+        .examples = { "perfctl model schema", "perfctl model schema --format rdf membw.yaml" },
+        COMMAND_OPTIONS(ModelSchemaOptions, options_table),
         .n_arguments_max = COMMAND_MANY,
         .value = OPTION_VALUE_FILE,
-        .run = indicator_schema_run,
+        .run = model_schema_run,
 };

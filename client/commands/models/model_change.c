@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/commands/indicators/model_change.h"
+#include "client/commands/models/model_change.h"
 
 #include <string.h>
 

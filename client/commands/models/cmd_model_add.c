@@ -6,11 +6,11 @@
 #include "client/cli/message.h"
 #include "client/cli/output.h"
 #include "client/commands/commands.h"
-#include "client/commands/indicators/model_change.h"
+#include "client/commands/models/model_change.h"
 
 /* Prints one line for each model. Returns the exit status. */
-static int report_registered(const CommandLine *line, const ModelSet *set, const Reply *reply) {
-        const char *change = reply->status == STATUS_DUPLICATE ? "already registered" : "registered";
+static int report_added(const CommandLine *line, const ModelSet *set, const Reply *reply) {
+        const char *change = reply->status == STATUS_DUPLICATE ? "already there" : "added";
         scoped(buffer_deinit) Buffer out = {};
         Screen screen;
 
@@ -22,8 +22,8 @@ static int report_registered(const CommandLine *line, const ModelSet *set, const
         return output_print(&out);
 }
 
-/* Registers all models in one request, so that all or none are registered. */
-static int register_all(const CommandLine *line, const ModelSet *set) {
+/* Adds all models in one request, so that all or none are added. */
+static int add_all(const CommandLine *line, const ModelSet *set) {
         const ModelChangeOptions *options = line->options;
         scoped(freep) const Value **documents = calloc(set->n, sizeof(*documents));
         scoped(deliver_courier_deinit) Courier courier;
@@ -39,39 +39,39 @@ static int register_all(const CommandLine *line, const ModelSet *set) {
 
         r = deliver_models(&courier, documents, set->n, &delivery);
         if (r == 0)
-                return report_registered(line, set, &delivery.reply);
+                return report_added(line, set, &delivery.reply);
         refused = delivery.reply.has_item && delivery.reply.item < set->n ? delivery.reply.item : 0;
-        r = model_change_refuse(&courier, &delivery, set->models[refused].name, "registered", r);
+        r = model_change_refuse(&courier, &delivery, set->models[refused].name, "added", r);
         if (set->n > 1)
-                message_print("no model was registered");
+                message_print("no model was added");
         return r;
 }
 
-static int indicator_register_run(const CommandLine *line) {
+static int model_add_run(const CommandLine *line) {
         scoped(model_set_deinit) ModelSet set = {};
         int r;
 
         r = model_set_add_files(&set, line->arguments, line->n_arguments);
         if (r != EXIT_DONE) {
-                message_print("no model was registered");
+                message_print("no model was added");
                 return r;
         }
 
-        return register_all(line, &set);
+        return add_all(line, &set);
 }
 
-const Command cmd_indicator_register = {
-        .name = "indicator register",
+const Command cmd_model_add = {
+        .name = "model add",
         .arguments = "FILE…",
-        .summary = "Register a model: declare an indicator's parameters and results",
+        .summary = "Add a model: declare an indicator's parameters and results",
         .help = "Each file, or standard input for -, declares a model as described in perfd-indicators(5), or contains the models that "
-                "`perfctl indicator schema` prints. All models are registered, or none. A model replaces the one with the same name and "
+                "`perfctl model schema` prints. All models are added, or none. A model replaces the one with the same name and "
                 "component.",
-        .examples = { "perfctl indicator register membw.yaml", "./describe.py | perfctl indicator register -",
-                      "perfctl indicator schema *.yaml | perfctl indicator register -" },
+        .examples = { "perfctl model add membw.yaml", "./describe.py | perfctl model add -",
+                      "perfctl model schema *.yaml | perfctl model add -" },
         COMMAND_OPTIONS(ModelChangeOptions, model_change_options),
         .n_arguments_min = 1,
         .n_arguments_max = COMMAND_MANY,
         .value = OPTION_VALUE_FILE,
-        .run = indicator_register_run,
+        .run = model_add_run,
 };

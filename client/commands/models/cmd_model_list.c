@@ -53,7 +53,7 @@ static void fill_models(Grid *grid, const Value *models, const Value *indicators
         }
 }
 
-static int indicator_models_run(const CommandLine *line) {
+static int model_list_run(const CommandLine *line) {
         const JsonOptions *options = line->options;
         scoped(api_query_deinit) ApiQuery query = {}, counts = {};
         scoped(grid_deinit) Grid grid = {};
@@ -79,12 +79,12 @@ static int indicator_models_run(const CommandLine *line) {
         return grid_print(&grid, line->global.no_color);
 }
 
-const Command cmd_indicator_models = {
-        .name = "indicator models",
+const Command cmd_model_list = {
+        .name = "model list",
         .arguments = "",
         .summary = "List indicator models",
         .help = "",
-        .examples = { "perfctl indicator models", "perfctl indicator models --json" },
+        .examples = { "perfctl model list", "perfctl model list --json" },
         COMMAND_OPTIONS(JsonOptions, json_options),
-        .run = indicator_models_run,
+        .run = model_list_run,
 };

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
+#include "client/api/api_query.h"
+#include "client/api/indicator_path.h"
+#include "client/cli/grid.h"
+#include "client/cli/message.h"
+#include "client/commands/commands.h"
+
+typedef struct StackDiffOptions {
+        SelectionOptions selection;
+        const char *runs;
+        bool json;
+} StackDiffOptions;
+
+static const Option options_table[] = {
+        OPTION_INCLUDE(StackDiffOptions, selection, SelectionOptions, selection_options),
+        { "runs", 0, "NAME", "Compare successful and failed runs of an indicator", OPTION_TEXT(StackDiffOptions, runs),
+          .value = OPTION_VALUE_INDICATOR },
+        OPTION_ROW_JSON(StackDiffOptions, json),
+        {},
+};
+
+/* Two stacks have a column each; runs have the number of good and of failed runs with each value. */
+static int print_diff(const Value *answer, const CommandLine *line, bool is_of_runs) {
+        const Value *differ = value_get(answer, "differ");
+        scoped(grid_deinit) Grid grid = {};
+
+        if (answer_time(answer, "differ_left_out") > 0)
+                message_print("not compared: the software stacks of %" PRIu64 " runs, which are too many: select fewer results",
+                              answer_time(answer, "differ_left_out"));
+        if (answer_length(differ) == 0) {
+                message_print(is_of_runs ? "the runs have no software stacks that differ" : "the stacks do not differ");
+                return EXIT_DONE;
+        }
+        grid_init_heads(&grid, is_of_runs ? "KEY|VALUE|>GOOD|>FAILED" : "KEY|FIRST|SECOND");
+        for (size_t i = 0; i < answer_length(differ); i++) {
+                const Value *values = value_get(&differ->items[i], "values");
+                const char *first = "-", *second = "-";
+
+                for (size_t k = 0; k < answer_length(values); k++) {
+                        const Value *value = &values->items[k], *text = value_get_given(value, "value");
+
+                        if (is_of_runs) {
+                                grid_text(&grid, answer_text(&differ->items[i], "key"));
+                                grid_value(&grid, text);
+                                grid_count(&grid, answer_time(value, "results"));
+                                grid_count(&grid, answer_time(value, "failed"));
+                                continue;
+                        }
+                        if (text && answer_time(value, "results") > 0)
+                                first = text->string;
+                        if (text && answer_time(value, "failed") > 0)
+                                second = text->string;
+                }
+                if (is_of_runs)
+                        continue;
+                grid_text(&grid, answer_text(&differ->items[i], "key"));
+                grid_text(&grid, first);
+                grid_text(&grid, second);
+        }
+        return grid_print(&grid, line->global.no_color);
+}
+
+static int stack_diff_run(const CommandLine *line) {
+        const StackDiffOptions *options = line->options;
+        scoped(api_query_deinit) ApiQuery query = {};
+        scoped(buffer_deinit) Buffer path = {};
+        int r;
+
+        if (line->n_arguments != (options->runs ? 0 : 2))
+                return command_refuse("stack diff", "%s", "expected DIGEST DIGEST or --runs NAME");
+        if (options->runs) {
+                indicator_path_begin(&path, options->runs, "stacks");
+                indicator_path_select(&path, &options->selection);
+        } else {
+                buffer_puts(&path, "/api/v1/stacks/");
+                buffer_put_encoded(&path, line->arguments[0]);
+                buffer_puts(&path, "/diff");
+                indicator_path_put(&path, "to", line->arguments[1]);
+        }
+        r = api_query_open_path(&query, &line->global, &path);
+        if (r != EXIT_DONE)
+                return r;
+        return options->json ? api_query_print_json(&query) : print_diff(query.answer, line, options->runs);
+}
+
+const Command cmd_stack_diff = {
+        .name = "stack diff",
+        .arguments = "[DIGEST DIGEST]",
+        .summary = "Compare software stacks",
+        .help = "Compares two stacks or, with --runs, the stacks of successful and of failed runs.",
+        .examples = { "perfctl stack diff 0f198928 cce4fa95", "perfctl stack diff --runs PiMatmul" },
+        COMMAND_OPTIONS(StackDiffOptions, options_table),
+        .n_arguments_max = 2,
+        .run = stack_diff_run,
+};
