@@ -153,10 +153,8 @@ static bool is_clash(const KpiSet *set, const KpiIndicator *indicator, const cha
 static void put_family(Buffer *out, const KpiSet *set, const KpiIndicator *indicator, const Member *declared) {
         scoped(buffer_deinit) Buffer family = {}, rows = {};
 
-        if (is_clash(set, indicator, family_of(indicator, declared->key))) {
-                openmetrics_put_name(&family, indicator->name);
-                buffer_putc(&family, '_');
-        }
+        if (is_clash(set, indicator, family_of(indicator, declared->key)))
+                openmetrics_put_prefix(&family, indicator->name);
         openmetrics_put_name(&family, family_of(indicator, declared->key));
         if (!family.text)
                 return;

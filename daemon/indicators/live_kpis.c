@@ -99,10 +99,11 @@ static char *name_of(const char *text) {
         return buffer_take(&name);
 }
 
+/* Every family has a help text, as Prometheus expects: without a description and a unit, the name of the result. */
 static char *help_of(const Property *property) {
         Buffer help = {};
 
-        put_help(property->help ?: "", &help);
+        put_help(property->help ? property->help : property->unit ? "" : property->name, &help);
         if (property->unit) {
                 buffer_puts(&help, help.n > 0 ? " (in " : "(in ");
                 put_help(property->unit, &help);
@@ -308,10 +309,8 @@ static size_t put_text(Buffer *texts, const char *text) {
 static size_t put_family(Buffer *texts, const LiveKpi *kpi, bool is_clash) {
         size_t at = texts->n;
 
-        if (is_clash) {
-                openmetrics_put_name(texts, kpi->indicator);
-                buffer_putc(texts, '_');
-        }
+        if (is_clash)
+                openmetrics_put_prefix(texts, kpi->indicator);
         buffer_put(texts, kpi->base, strlen(kpi->base) + 1);
         return at;
 }

@@ -15,6 +15,21 @@ void openmetrics_put_name(Buffer *out, const char *text) {
         }
 }
 
+void openmetrics_put_prefix(Buffer *out, const char *name) {
+        scoped(buffer_deinit) Buffer words = {};
+        char last = '_';
+
+        openmetrics_put_name(&words, name);
+        for (const char *c = words.text; c && *c; last = *c++) {
+                bool is_upper = *c >= 'A' && *c <= 'Z';
+
+                if (is_upper && last >= 'a' && last <= 'z')
+                        buffer_putc(out, '_');
+                buffer_putc(out, is_upper ? (char)(*c - 'A' + 'a') : *c);
+        }
+        buffer_putc(out, '_');
+}
+
 void openmetrics_put_escaped(Buffer *out, const char *text) {
         while (*text) {
                 char plain[UTF8_SAFE_MAX];

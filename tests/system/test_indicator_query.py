@@ -326,7 +326,7 @@ class IndicatorQuery(TestCase):
         self.assertEqual([group["key"]["dtype"] for group in self.query(group_by="dtype", where="version=x")["groups"]], mixed)
 
     def test_an_empty_name_is_reported(self):
-        for words in (["indicator", "query"], ["indicator", "show"], ["indicator", "rank"], ["report", "--brief"], ["report"],
+        for words in (["indicator", "query"], ["indicator", "show"], ["indicator", "rank"], ["report"],
                       ["model", "schema"], ["submit"]):
             done = self.running.perfctl(*words, "")
             self.assertEqual((done.returncode, done.stdout), (2, ""), words)

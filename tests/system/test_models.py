@@ -152,15 +152,23 @@ class Judged(WithModels):
         self.assertEqual(count_of(metrics, "PiMatmul", "stored"), 1)
         self.assertEqual(count_of(metrics, "Unknown", "stored"), 1)
 
-    def test_counts_of_any_component_are_what_prometheus_reads(self):
+    def test_counts_and_kpis_are_what_prometheus_reads(self):
         promtool = harness.find_peer("promtool")
         self.start()
+        file = self.temporary_directory() / "model.yaml"
+        file.write_text(json.dumps({"name": "Own", "parameters": {}, "results": {"plain": {"direction": "lower"}}}))
+        self.assertEqual(self.running.perfctl("model", "add", file).returncode, 0)
+        for name in ("sorted", "copied"):
+            self.assertEqual(self.running.perfctl("run", "--name", name, "--", "true").returncode, 0)
         with self.running.client() as client:
             for component in ('a "quoted" \\ one', "tab\there", "\u202eübel", "x" * 256):
                 self.assert_status(client.submit({**MATMUL, "component": component}), "OK")
+            self.assert_status(client.submit({"name": "Own", "component": "c", "@parameters": {}, "@result": {"plain": 1}}), "OK")
         self.running.wait_tick()
         text = self.running.get("/metrics").body
-        self.assertEqual(text.count(b"perfd_indicators_total{"), 4 * 3)
+        self.assertEqual(text.count(b"perfd_indicators_total{"), (4 + 2 + 1) * 3)
+        self.assertIn(b"# HELP plain plain\n", text)
+        self.assertIn(b"# HELP copied_voluntary_context_switches switches to other tasks while the command waited\n", text)
         checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True)
         self.assertEqual((checked.returncode, checked.stdout, checked.stderr), (0, b"", b""))
 

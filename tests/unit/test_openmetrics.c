@@ -18,6 +18,9 @@ static void a_name_has_letters_digits_and_underscores(void **state) {
         buffer_clear(&out);
         openmetrics_put_name(&out, "99th_ä");
         assert_string_equal(out.text, "_99th___");
+        buffer_clear(&out);
+        openmetrics_put_prefix(&out, "PiConv2D.x");
+        assert_string_equal(out.text, "pi_conv2d_x_");
 }
 
 static void quotes_backslashes_and_newlines_are_escaped(void **state) {
