@@ -112,15 +112,15 @@ int rank_series_read(RankSeries *series, const char *name, const Buffer *text) {
 }
 
 /* Finds the straggler of a part. Returns n without one. */
-static size_t find_in_part(const RankSeries *series, PipelineMeasure measure, size_t part, double *values) {
+static size_t find_in_part(const RankSeries *series, StragglerMeasure measure, size_t part, double *values) {
         double median;
 
         for (size_t i = 0; i < series->n; i++)
                 values[i] = series->parts[i * RANK_SERIES_PARTS + part];
-        return pipeline_ranks_straggler(values, series->n, measure, &median);
+        return straggler_find(values, series->n, measure, &median);
 }
 
-size_t rank_series_find_turns(const RankSeries *series, PipelineMeasure measure, size_t ret[static RANK_SERIES_PARTS]) {
+size_t rank_series_find_turns(const RankSeries *series, StragglerMeasure measure, size_t ret[static RANK_SERIES_PARTS]) {
         scoped(freep) double *values = calloc(series->n + 1, sizeof(*values));
         size_t found[RANK_SERIES_PARTS], n = 0, n_slow = 0, n_most = 0;
 

@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-#include "pipeline/pipeline_ranks.h"
+#include "client/pipeline/straggler.h"
 #include "util/arena.h"
 #include "util/buffer.h"
 
@@ -38,4 +38,4 @@ void rank_series_deinit(RankSeries *series);
  * of time, without repetitions in succession. Returns their number: 0, or at least 2. A rank that is the straggler of three quarters of
  * these parts is slow itself: then the number is 0.
  */
-size_t rank_series_find_turns(const RankSeries *series, PipelineMeasure measure, size_t ret[static RANK_SERIES_PARTS]);
+size_t rank_series_find_turns(const RankSeries *series, StragglerMeasure measure, size_t ret[static RANK_SERIES_PARTS]);

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "pipeline/pipeline_job.h"
+#include "pipeline/pipeline_diagnosis.h"
 #include "pipeline/pipeline_stage.h"
 
 #define STAGE_SET_THREADS_MAX 65536U

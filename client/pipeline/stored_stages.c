@@ -73,7 +73,8 @@ int stored_stages_read(const Value *answer, StageSet *ret) {
         double n_threads = number(value_get_given(answer, "description"), "threads");
         size_t n = list && list->type == VALUE_LIST ? list->n_items : 0;
 
-        *ret = (StageSet){ .n_threads = n_threads <= STAGE_SET_THREADS_MAX ? (unsigned)n_threads : 0, .job = pipeline_job_unknown() };
+        *ret = (StageSet){ .n_threads = n_threads <= STAGE_SET_THREADS_MAX ? (unsigned)n_threads : 0,
+                           .job = pipeline_diagnosis_unknown_job() };
         read_first_batch(value_get_given(answer, "first_batch"), ret);
         ret->stages = calloc(n + 1, sizeof(*ret->stages));
         if (!ret->stages)

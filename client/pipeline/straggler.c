@@ -3,9 +3,50 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
+#include "analysis/statistics.h"
 #include "util/scoped.h"
+
+#define READINESS_LESS 0.2 /* than the median */
+#define TIME_RATIO     2.0 /* to the median: the rule of SPDL's documentation */
+#define SPREADS_MIN    4.0 /* median absolute deviations from the median */
+
+const char *const straggler_measure_names[N_STRAGGLER_MEASURES + 1] = {
+        [STRAGGLER_MEASURE_READINESS] = "readiness", [STRAGGLER_MEASURE_TIME] = "time",
+};
+
+static bool is_clear(double value, double median, StragglerMeasure measure) {
+        return measure == STRAGGLER_MEASURE_READINESS ? value <= median - READINESS_LESS : value >= TIME_RATIO * median;
+}
+
+size_t straggler_find(const double *values, size_t n, StragglerMeasure measure, double *ret_median) {
+        scoped(freep) double *sorted = calloc(n + 1, sizeof(*sorted));
+        size_t n_known = 0, found = n;
+        double median, spread;
+
+        for (size_t i = 0; sorted && i < n; i++)
+                if (!isnan(values[i]))
+                        sorted[n_known++] = values[i];
+        if (n_known < STRAGGLER_RANKS_MIN)
+                return n;
+        median = statistics_median_in_place(sorted, n_known);
+        for (size_t i = 0; i < n_known; i++)
+                sorted[i] = fabs(sorted[i] - median);
+        spread = statistics_median_in_place(sorted, n_known);
+
+        for (size_t i = 0; i < n; i++) {
+                double distance = fabs(values[i] - median);
+
+                if (isnan(values[i]) || !is_clear(values[i], median, measure) || distance < SPREADS_MIN * spread)
+                        continue;
+                if (found == n || distance > fabs(values[found] - median))
+                        found = i;
+        }
+        *ret_median = median;
+        return found;
+}
 
 static const PipelineStage *find_stage(const RankFile *file, const PipelineStage *wanted) {
         for (size_t i = 0; i < file->n; i++)
@@ -14,12 +55,12 @@ static const PipelineStage *find_stage(const RankFile *file, const PipelineStage
         return NULL;
 }
 
-static double measure_of(const PipelineStage *stage, PipelineMeasure measure) {
+static double measure_of(const PipelineStage *stage, StragglerMeasure measure) {
         double readiness;
 
         if (!stage)
                 return NAN;
-        if (measure == PIPELINE_MEASURE_TIME)
+        if (measure == STRAGGLER_MEASURE_TIME)
                 return pipeline_stage_mean_time(stage);
         return pipeline_stage_readiness(stage, &readiness) == PIPELINE_READINESS_KNOWN ? readiness : NAN;
 }
@@ -30,13 +71,13 @@ int straggler_find_all(const RankFile *files, size_t n, void (*report)(const Str
         if (!values)
                 return -ENOMEM;
         for (size_t i = 0; n > 0 && i < files[0].n; i++)
-                for (PipelineMeasure measure = 0; measure < N_PIPELINE_MEASURES; measure++) {
+                for (StragglerMeasure measure = 0; measure < N_STRAGGLER_MEASURES; measure++) {
                         Straggler straggler = { .measure = measure, .n_ranks = n };
                         size_t found;
 
                         for (size_t k = 0; k < n; k++)
                                 values[k] = measure_of(find_stage(&files[k], &files[0].stages[i]), measure);
-                        found = pipeline_ranks_straggler(values, n, measure, &straggler.median);
+                        found = straggler_find(values, n, measure, &straggler.median);
                         if (found == n)
                                 continue;
                         straggler.name = files[found].name;
@@ -47,8 +88,8 @@ int straggler_find_all(const RankFile *files, size_t n, void (*report)(const Str
         return 0;
 }
 
-static void put_value(PipelineMeasure measure, double value, Buffer *out) {
-        if (measure == PIPELINE_MEASURE_READINESS)
+static void put_value(StragglerMeasure measure, double value, Buffer *out) {
+        if (measure == STRAGGLER_MEASURE_READINESS)
                 buffer_printf(out, "%.0f %%", 100 * value);
         else
                 buffer_printf(out, "%.4g ms", 1e3 * value);
@@ -63,7 +104,7 @@ static void put_turns(const Straggler *straggler, Buffer *out) {
 }
 
 static void put_rank(const Straggler *straggler, Buffer *out) {
-        bool is_time = straggler->measure == PIPELINE_MEASURE_TIME;
+        bool is_time = straggler->measure == STRAGGLER_MEASURE_TIME;
 
         buffer_printf(out, "%s%s is a straggler: ", straggler->stage ? "" : "Rank ", straggler->name);
         if (straggler->stage)
@@ -89,7 +130,7 @@ void straggler_put_json(const Straggler *straggler, Json *json) {
         json_object_begin(json);
         json_put_string(json, "rank", straggler->name);
         json_put_string(json, "stage", straggler->stage ? straggler->stage->name : NULL);
-        json_put_string(json, "measure", pipeline_measure_names[straggler->measure]);
+        json_put_string(json, "measure", straggler_measure_names[straggler->measure]);
         json_put_double(json, "value", straggler->value);
         json_put_double(json, "median", straggler->median);
         json_put_uint(json, "ranks", straggler->n_ranks);

@@ -1,14 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Stragglers: ranks of a run, each with a file or a job of its own, a stage of which is slower than in the other ranks */
+/*
+ * Stragglers: ranks of a run, a stage of which is slower than in the other ranks
+ *
+ * All ranks of a job run the same pipeline, and the slowest delays each step of all. A straggler is a rank whose stage differs clearly
+ * from the median of the ranks, and more than the ranks differ among each other.
+ */
 
 #include <stddef.h>
 
 #include "json/json.h"
-#include "pipeline/pipeline_ranks.h"
 #include "pipeline/pipeline_stage.h"
 
+#define STRAGGLER_RANKS_MIN 3U /* with fewer, no rank is the exception */
+
+typedef enum StragglerMeasure {
+        STRAGGLER_MEASURE_READINESS, /* of a queue, 0…1: lower is worse */
+        STRAGGLER_MEASURE_TIME,      /* of a task, in seconds: higher is worse */
+        N_STRAGGLER_MEASURES,
+} StragglerMeasure;
+
+/* Names in options and JSON, "readiness" and "time", NULL-terminated. */
+extern const char *const straggler_measure_names[N_STRAGGLER_MEASURES + 1];
+
+/*
+ * Finds the straggler that differs most. values: of n ranks; NAN: not known. Returns its index, with the median of the known values in
+ * *ret_median; n: there is none, or less than STRAGGLER_RANKS_MIN values are known.
+ */
+size_t straggler_find(const double *values, size_t n, StragglerMeasure measure, double *ret_median);
+
+/* A rank has a file or a job of its own. */
 typedef struct RankFile {
         const char *name;            /* of the file or job; borrowed */
         const PipelineStage *stages; /* borrowed */
@@ -18,7 +40,7 @@ typedef struct RankFile {
 typedef struct Straggler {
         const char *name;           /* NULL: no straggler of the whole run, only of parts of the run */
         const PipelineStage *stage; /* of the straggler; NULL: a measure of the whole rank */
-        PipelineMeasure measure;
+        StragglerMeasure measure;
         double value, median; /* of the straggler, and of all ranks */
         size_t n_ranks;
         const char *const *in_turn; /* ranks that were slow one after the other; borrowed */

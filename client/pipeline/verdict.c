@@ -9,7 +9,7 @@
 #define BUSY_MOST         0.5 /* a stage that is the limit with less has failed tasks, whose time is not measured */
 
 static bool account(const VerdictPipeline *pipeline, size_t i, StageAccounting *ret) {
-        return i < pipeline->n && pipeline_accounting_of(&pipeline->stages[i], i > 0 ? &pipeline->stages[i - 1] : NULL, ret);
+        return i < pipeline->n && pipeline_diagnosis_account(&pipeline->stages[i], i > 0 ? &pipeline->stages[i - 1] : NULL, ret);
 }
 
 static const char *name_of(const VerdictPipeline *pipeline, size_t i) {
@@ -24,9 +24,9 @@ bool verdict_next(const StageSet *set, unsigned n_threads, size_t *at, VerdictPi
         while (end < set->n && set->stages[end].pipeline == set->stages[begin].pipeline)
                 end++;
         *ret = (VerdictPipeline){ .stages = &set->stages[begin], .n = end - begin, .n_threads = n_threads ?: set->n_threads,
-                                  .job = set->has_job ? set->job : pipeline_job_unknown() };
+                                  .job = set->has_job ? set->job : pipeline_diagnosis_unknown_job() };
         ret->diagnosis = pipeline_diagnosis_of(ret->stages, ret->n, ret->n_threads);
-        pipeline_job_join(&ret->job, &ret->diagnosis, ret->stages, ret->n);
+        pipeline_diagnosis_join_job(&ret->job, &ret->diagnosis, ret->stages, ret->n);
         *at = end;
         return true;
 }

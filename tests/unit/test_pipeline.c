@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests: lib/pipeline/pipeline_stage.c lib/pipeline/pipeline_accounting.c lib/pipeline/pipeline_diagnosis.c
-    lib/pipeline/pipeline_job.c */
+/* tests: lib/pipeline/pipeline_stage.c lib/pipeline/pipeline_diagnosis.c client/pipeline/straggler.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/pipeline_job.h"
-#include "pipeline/pipeline_ranks.h"
+#include "client/pipeline/straggler.h"
+#include "pipeline/pipeline_diagnosis.h"
 #include "util/scoped.h"
 
 static void assert_near(double got, double expected) {
@@ -145,7 +144,7 @@ static void shares_of_the_time_add_up(void **state) {
         StageAccounting accounting;
 
         (void)state;
-        assert_true(pipeline_accounting_of(&stage, &source, &accounting));
+        assert_true(pipeline_diagnosis_account(&stage, &source, &accounting));
         assert_near(accounting.workers, 3.7);
         assert_int_equal(accounting.concurrency, 4);
         assert_false(accounting.is_inferred);
@@ -154,20 +153,20 @@ static void shares_of_the_time_add_up(void **state) {
         assert_near(accounting.blocked, 0.25);
 
         stage.concurrency = 0;
-        assert_true(pipeline_accounting_of(&stage, &source, &accounting));
+        assert_true(pipeline_diagnosis_account(&stage, &source, &accounting));
         assert_int_equal(accounting.concurrency, 4);
         assert_true(accounting.is_inferred);
 
         /* Without a queue, it is known only how long the tasks ran. */
         assert_true(pipeline_stage_parse(&stage, "0:load[2]", strlen("0:load[2]")));
         pipeline_stage_add_tasks(&stage, 60, 100, 0, 1.14);
-        assert_true(pipeline_accounting_of(&stage, &source, &accounting));
+        assert_true(pipeline_diagnosis_account(&stage, &source, &accounting));
         assert_near(accounting.busy, 0.95);
         assert_near(accounting.starved, 0.1);
         assert_true(isnan(accounting.blocked));
 
         stage = stage_of(&collate);
-        assert_true(pipeline_accounting_of(&stage, NULL, &accounting));
+        assert_true(pipeline_diagnosis_account(&stage, NULL, &accounting));
         assert_int_equal(accounting.concurrency, 12);
         assert_true(accounting.is_inferred);
 }
@@ -177,11 +176,11 @@ static void failed_tasks_take_time(void **state) {
         StageAccounting accounting;
 
         (void)state;
-        assert_false(pipeline_accounting_of(&stage, NULL, &accounting));
+        assert_false(pipeline_diagnosis_account(&stage, NULL, &accounting));
         pipeline_stage_add_tasks(&stage, 0, 100, 50, 0.5);
-        assert_false(pipeline_accounting_of(&stage, NULL, &accounting)); /* no elapsed time */
+        assert_false(pipeline_diagnosis_account(&stage, NULL, &accounting)); /* no elapsed time */
         pipeline_stage_add_queue(&stage, 60, 50, 0, 0, 0.5);
-        assert_true(pipeline_accounting_of(&stage, NULL, &accounting));
+        assert_true(pipeline_diagnosis_account(&stage, NULL, &accounting));
         assert_near(accounting.busy, 50.0 / 60);
 }
 
@@ -314,11 +313,11 @@ static void less_concurrency_follows_from_the_cpus(void **state) {
         for (size_t i = 0; i < N_ELEMENTS(joined); i++) {
                 PipelineDiagnosis got = pipeline_diagnosis_of(stages, 3, 0);
 
-                PipelineJob job = pipeline_job_unknown();
+                PipelineJob job = pipeline_diagnosis_unknown_job();
 
                 job.cpus_used = joined[i].used;
                 job.cpus_given = joined[i].given;
-                pipeline_job_join(&job, &got, stages, 3);
+                pipeline_diagnosis_join_job(&job, &got, stages, 3);
                 assert_int_equal(got.limit, joined[i].limit);
                 assert_int_equal(got.direction, got.limit == PIPELINE_LIMIT_SOURCE ? PIPELINE_DIRECTION_FASTER_SOURCE
                                                                                    : PIPELINE_DIRECTION_LESS_CONCURRENCY);
@@ -366,7 +365,7 @@ static void the_job_explains_a_busy_stage(void **state) {
                 PipelineJob job = { jobs[i].used, jobs[i].given, jobs[i].node, jobs[i].others, jobs[i].waited, NAN, NAN,
                                     jobs[i].throttled, NAN, NAN, NAN, 0 };
 
-                pipeline_job_join(&job, &got, stages, 2);
+                pipeline_diagnosis_join_job(&job, &got, stages, 2);
                 assert_int_equal(got.limit, jobs[i].limit);
                 assert_int_equal(got.direction, jobs[i].direction);
                 assert_int_equal(got.confidence, jobs[i].confidence);
@@ -396,14 +395,14 @@ static void the_published_noisy_neighbour_is_named(void **state) {
                 stages[i] = stage_of(&minutes[i]);
         for (size_t i = 0; i < N_ELEMENTS(levels); i++) {
                 PipelineDiagnosis got = pipeline_diagnosis_of(stages, 2, 0);
-                PipelineJob job = pipeline_job_unknown();
+                PipelineJob job = pipeline_diagnosis_unknown_job();
                 double slowed = levels[i].rate / levels[0].rate;
 
                 job.cpus_of_node = job.cpus_given = 8;
                 job.cpus_used = 8 * levels[0].cpu_pct / 100 * slowed;
                 job.cpus_of_others = 8 * levels[i].cpu_pct / 100 - job.cpus_used;
                 job.cpu_waited = 1 - slowed;
-                pipeline_job_join(&job, &got, stages, 2);
+                pipeline_diagnosis_join_job(&job, &got, stages, 2);
                 if ((got.limit == PIPELINE_LIMIT_HOST) != levels[i].is_named)
                         fail_msg("at %.2f %%: %s", levels[i].cpu_pct, pipeline_limit_names[got.limit]);
                 assert_int_equal(got.direction, levels[i].is_named ? PIPELINE_DIRECTION_OTHER_HOST : PIPELINE_DIRECTION_MORE_CONCURRENCY);
@@ -462,25 +461,25 @@ static void an_empty_queue_bounds_the_wait(void **state) {
 static void a_straggler_differs_clearly_and_more_than_the_others(void **state) {
         static const struct {
                 const char *name;
-                PipelineMeasure measure;
+                StragglerMeasure measure;
                 size_t n, straggler;
                 double values[8];
         } ranks[] = {
-                { "the published straggler", PIPELINE_MEASURE_READINESS, 8, 0, { 0.38, 0.88, 0.73, 0.76, 0.52, 0.84, 0.88, 0.84 } },
-                { "the worst of two", PIPELINE_MEASURE_READINESS, 5, 3, { 0.99, 0.77, 0.99, 0.2, 1 } },
-                { "all differ", PIPELINE_MEASURE_READINESS, 5, 5, { 0.9, 0.7, 0.5, 0.3, 0.1 } },
-                { "hardly different", PIPELINE_MEASURE_READINESS, 5, 5, { 1, 1, 1, 1, 0.85 } },
-                { "twice as slow", PIPELINE_MEASURE_TIME, 4, 2, { 0.1, 0.11, 0.25, 0.1 } },
-                { "slower, but not by half", PIPELINE_MEASURE_TIME, 4, 4, { 0.1, 0.11, 0.15, 0.1 } },
-                { "faster", PIPELINE_MEASURE_TIME, 4, 4, { 0.1, 0.11, 0.01, 0.1 } },
-                { "unknown", PIPELINE_MEASURE_TIME, 4, 4, { 0.1, NAN, NAN, 0.9 } },
-                { "two ranks", PIPELINE_MEASURE_TIME, 2, 2, { 0.1, 0.9 } },
+                { "the published straggler", STRAGGLER_MEASURE_READINESS, 8, 0, { 0.38, 0.88, 0.73, 0.76, 0.52, 0.84, 0.88, 0.84 } },
+                { "the worst of two", STRAGGLER_MEASURE_READINESS, 5, 3, { 0.99, 0.77, 0.99, 0.2, 1 } },
+                { "all differ", STRAGGLER_MEASURE_READINESS, 5, 5, { 0.9, 0.7, 0.5, 0.3, 0.1 } },
+                { "hardly different", STRAGGLER_MEASURE_READINESS, 5, 5, { 1, 1, 1, 1, 0.85 } },
+                { "twice as slow", STRAGGLER_MEASURE_TIME, 4, 2, { 0.1, 0.11, 0.25, 0.1 } },
+                { "slower, but not by half", STRAGGLER_MEASURE_TIME, 4, 4, { 0.1, 0.11, 0.15, 0.1 } },
+                { "faster", STRAGGLER_MEASURE_TIME, 4, 4, { 0.1, 0.11, 0.01, 0.1 } },
+                { "unknown", STRAGGLER_MEASURE_TIME, 4, 4, { 0.1, NAN, NAN, 0.9 } },
+                { "two ranks", STRAGGLER_MEASURE_TIME, 2, 2, { 0.1, 0.9 } },
         };
 
         (void)state;
         for (size_t i = 0; i < N_ELEMENTS(ranks); i++) {
                 double median = NAN;
-                size_t found = pipeline_ranks_straggler(ranks[i].values, ranks[i].n, ranks[i].measure, &median);
+                size_t found = straggler_find(ranks[i].values, ranks[i].n, ranks[i].measure, &median);
 
                 if (found != ranks[i].straggler)
                         fail_msg("%s: rank %zu", ranks[i].name, found);

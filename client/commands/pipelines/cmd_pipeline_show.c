@@ -36,7 +36,7 @@ static const Option options_table[] = {
         { "threads", 0, "N", "Threads of the pool that the stages share (default: unknown)",
           OPTION_COUNT(PipelineShowOptions, threads, 0, STAGE_SET_THREADS_MAX) },
         { "measure", 0, "MEASURE", "Measure of each rank in the files",
-          OPTION_NAME(PipelineShowOptions, measure, pipeline_measure_names) },
+          OPTION_NAME(PipelineShowOptions, measure, straggler_measure_names) },
         OPTION_ROW_JSON(PipelineShowOptions, json),
         {},
 };
@@ -262,7 +262,7 @@ static void write_straggler(const Straggler *straggler, void *userdata) {
         buffer_putc(output->screen->out, '\n');
 }
 
-static int show_ranks(const char *file, PipelineMeasure measure, Output *output) {
+static int show_ranks(const char *file, StragglerMeasure measure, Output *output) {
         scoped(buffer_deinit) Buffer text = {};
         scoped(rank_series_deinit) RankSeries series = {};
         Straggler straggler = { .measure = measure, .value = NAN };
@@ -285,7 +285,7 @@ static int show_ranks(const char *file, PipelineMeasure measure, Output *output)
         straggler.n_in_turn = rank_series_find_turns(&series, measure, turns);
         for (size_t i = 0; i < straggler.n_in_turn; i++)
                 names[i] = series.names[turns[i]];
-        found = pipeline_ranks_straggler(series.means, series.n, measure, &straggler.median);
+        found = straggler_find(series.means, series.n, measure, &straggler.median);
         if (found < series.n) {
                 straggler.name = series.names[found];
                 straggler.value = series.means[found];
@@ -384,7 +384,7 @@ static int show_sources(const CommandLine *line, Output *output, WatchedJob *wat
         return r == 0 ? EXIT_DONE : command_fail(r);
 }
 
-static int show_all_ranks(const CommandLine *line, PipelineMeasure measure, Output *output) {
+static int show_all_ranks(const CommandLine *line, StragglerMeasure measure, Output *output) {
         int r = EXIT_DONE;
 
         if (output->json)
@@ -408,7 +408,7 @@ static int show_once(const CommandLine *line, WatchedJob *watched) {
         if (options->json)
                 json_object_begin(&json);
         if (options->measure)
-                r = show_all_ranks(line, strcmp(options->measure, "time") == 0 ? PIPELINE_MEASURE_TIME : PIPELINE_MEASURE_READINESS,
+                r = show_all_ranks(line, strcmp(options->measure, "time") == 0 ? STRAGGLER_MEASURE_TIME : STRAGGLER_MEASURE_READINESS,
                                    &output);
         else
                 r = show_sources(line, &output, watched);

@@ -70,7 +70,7 @@ static void put_stage(Json *json, const PipelineStage *stage, const PipelineStag
         double readiness;
 
         json_put_object_begin(json, stage->name);
-        if (pipeline_accounting_of(stage, input, &accounting)) {
+        if (pipeline_diagnosis_account(stage, input, &accounting)) {
                 put_finite(json, "busy_share", accounting.busy);
                 put_finite(json, "starved_share", accounting.starved);
                 put_finite(json, "blocked_share", accounting.blocked);
