@@ -194,9 +194,17 @@ static int refuse_empty(const char *damaged, const char *target, Database *datab
         return fail(text, damaged, "not a database of perfd, or no row of it can be read");
 }
 
+static int describe(const Salvage *salvage, const char *damaged, const char *target, Buffer *text) {
+        char loss[SALVAGE_LOSS_MAX];
+
+        salvage_describe_loss(salvage, loss, sizeof(loss));
+        buffer_printf(text, "%s: %lu rows copied to %s%s%s\n", damaged, (unsigned long)salvage->n_rows, target, loss[0] ? "; " : "", loss);
+        return loss[0] ? MAINTENANCE_DAMAGED : 0;
+}
+
 int maintenance_salvage(const char *damaged, const char *target, Buffer *text) {
         scoped(database_close) Database database = {};
-        Salvage salvage;
+        scoped(salvage_close) Salvage salvage = {};
         int r;
 
         r = refuse_existing(target, text);
@@ -212,11 +220,6 @@ int maintenance_salvage(const char *damaged, const char *target, Buffer *text) {
         if (r == 0)
                 r = move_rows(&salvage, &database);
         if (r != 0)
-                r = fail_of(text, target, database.db);
-        else if (salvage.n_rows == 0)
-                r = refuse_empty(damaged, target, &database, text);
-        else
-                buffer_printf(text, "%s: %lu rows copied to %s\n", damaged, (unsigned long)salvage.n_rows, target);
-        salvage_close(&salvage);
-        return r;
+                return fail_of(text, target, database.db);
+        return salvage.n_rows == 0 ? refuse_empty(damaged, target, &database, text) : describe(&salvage, damaged, target, text);
 }

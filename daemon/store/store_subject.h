@@ -22,26 +22,6 @@ typedef struct Leftover Leftover;
 
 #define TABLE_CHECKS_MAX 6
 
-/* An index in whose rows, the rowid as ?1 and the index's columns as ?2 and so on, salvage finds what the table has lost. */
-typedef struct StoreIndex {
-        const char *name;
-        const Statement *salvage; /* stores the row if the table does not have it */
-        const Statement *after;   /* or NULL: runs then, also for a row that was there */
-} StoreIndex;
-
-/*
- * Statements of a salvage (salvage.h) for a table. They run for a row of a damaged file, whose columns are ?1, ?2 and so on. NULL: none.
- * A table without any statement is rebuilt from the rows of other tables.
- */
-typedef struct TableSalvage {
-        const Statement *first;        /* stores the row if it is needed before other rows are stored */
-        const Statement *before, *row; /* store any row */
-        const Statement *after;        /* run when the row was stored; an array that ends with {} */
-        const Statement *tidy;         /* runs after the first rows of all tables were stored */
-        bool keeps_rowids;             /* other tables refer to the rows, or their order matters */
-        const StoreIndex *indexes;     /* or NULL: an array that ends with {} */
-} TableSalvage;
-
 /* A table of the database. */
 typedef struct StoreTable {
         const char *name;
@@ -60,7 +40,7 @@ typedef struct StoreTable {
         const Leftover *leftover; /* or NULL, instead of run: the rows note removed rows, whose rows in other tables are removed in steps */
         int (*tidy)(Database *database); /* or NULL: runs after the last of several removals */
 
-        TableSalvage salvage;
+        const struct TableSalvage *salvage; /* NULL: rebuilt from the rows of other tables */
 } StoreTable;
 
 typedef struct StoreSubject {

@@ -3,10 +3,10 @@
  * A database with damaged pages: a new file replaces it at once, and eventually contains the rows of all intact
  * pages.
  */
-/* tests: daemon/store/damage/salvage.c daemon/store/damage/damaged_schema.c daemon/store/damage/damaged_file.c
-    daemon/store/damage/damaged_page.c daemon/store/damage/damaged_tree.c daemon/store/writer_database.c */
+/* tests: daemon/store/damage/salvage.c daemon/store/damage/damaged_table.c daemon/store/damage/damaged_file.c
+    daemon/store/writer_database.c */
 
-#include "store/damage/damaged_schema.h"
+#include "store/damage/damaged_table.h"
 #include "store/damage/salvage.h"
 #include "store/indicators/result_reader.h"
 #include "store/jobs/job_reader.h"
@@ -342,9 +342,11 @@ static void columns_are_found_by_name(void **state) {
 static void a_missing_table_has_no_rows(void **state) {
         char old_path[PATH_MAX], new_path[PATH_MAX];
         Place *place = *state;
-        DamagedSource source;
+        Field fields[DAMAGED_COLUMNS_MAX];
+        DamagedTable table;
         Database database;
-        DamagedFile file;
+        DamagedFile *file;
+        size_t n;
 
         place_open(place);
         assert_int_equal(put_number(place->store, 1, 1), STORE_DONE);
@@ -355,11 +357,18 @@ static void a_missing_table_has_no_rows(void **state) {
         assert_int_equal(opening_open_file(new_path, &database), 0);
         assert_int_equal(damaged_file_open(&file, old_path, SCHEMA_APPLICATION_ID), 0);
 
-        assert_int_equal(damaged_schema_find(&file, &database, "stack", &source), 0);
-        assert_int_equal(source.root, 0);
-        assert_int_equal(damaged_schema_find(&file, &database, "result", &source), 0);
-        assert_true(source.root > 0);
-        damaged_file_close(&file);
+        assert_int_equal(damaged_table_open(&table, file, &database, "stack", NULL), 0);
+        assert_int_equal(damaged_table_next(&table, fields, &n), 0);
+        assert_int_equal(n, 0);
+        damaged_table_close(&table);
+        assert_int_equal(damaged_table_open(&table, file, &database, "result", NULL), 0);
+        assert_int_equal(damaged_table_next(&table, fields, &n), 0);
+        assert_int_equal(n, 19);
+        assert_int_equal(damaged_table_next(&table, fields, &n), 0);
+        assert_int_equal(n, 0);
+        assert_false(table.is_damaged);
+        damaged_table_close(&table);
+        damaged_file_free(file);
         database_close(&database);
         assert_int_equal(unlink(new_path), 0);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/damage/damaged_file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,7 +15,174 @@
 
 #define PAGE DAMAGED_PAGE_BYTES
 
-size_t damaged_file_varint(const uint8_t *p, const uint8_t *end, uint64_t *ret) {
+/* Meaning of a page by the pointer map. */
+typedef enum PageKind {
+        PAGE_UNKNOWN,
+        PAGE_ROOT,
+        PAGE_FREE,
+        PAGE_OVERFLOW_FIRST,
+        PAGE_OVERFLOW_NEXT,
+        PAGE_BTREE, /* parent: the interior page above */
+} PageKind;
+
+typedef struct PageFact {
+        uint64_t wal_offset; /* of the page in the write-ahead log; 0: in the file */
+        uint32_t parent;
+        PageKind kind;
+} PageFact;
+
+struct DamagedFile {
+        sqlite3_io_methods methods; /* of the file that SQLite has opened, with our functions for reading */
+        sqlite3 *db;                /* owned */
+        int fd, wal_fd;
+        uint32_t n_pages;
+        PageFact *facts;      /* owned; of each page, from page 1 on */
+        uint32_t root, shown; /* page `shown` is read in place of `root` */
+        uint8_t *schema;      /* owned; or NULL: image of a database whose pages of the schema replace those of the file */
+        uint32_t n_schema;    /* pages of the image */
+};
+
+static uint32_t u16(const uint8_t *p) {
+        return (uint32_t)p[0] << 8 | p[1];
+}
+
+static uint32_t u32(const uint8_t *p) {
+        return u16(p) << 16 | u16(p + 2);
+}
+
+/* --- the write-ahead log ------------------------------------------------------------------------- */
+
+#define WAL_HEADER 32
+#define WAL_FRAME_HEADER 24
+#define WAL_MAGIC 0x377f0682U /* lowest bit set: checksums are big-endian */
+
+static void wal_add(const uint8_t *p, size_t n, bool is_big, uint32_t sums[static 2]) {
+        for (size_t i = 0; i < n; i += 8) {
+                uint32_t a = u32(p + i), b = u32(p + i + 4);
+
+                sums[0] += (is_big ? a : __builtin_bswap32(a)) + sums[1];
+                sums[1] += (is_big ? b : __builtin_bswap32(b)) + sums[0];
+        }
+}
+
+static int set_page_count(DamagedFile *file, uint32_t n_pages) {
+        PageFact *facts = reallocarray(file->facts, n_pages + 1, sizeof(*facts));
+
+        if (!facts)
+                return -ENOMEM;
+        if (n_pages > file->n_pages)
+                memset(facts + file->n_pages, 0, (n_pages - file->n_pages) * sizeof(*facts));
+        file->facts = facts;
+        file->n_pages = n_pages;
+        return 0;
+}
+
+/* Frames of a log up to an offset, as a walk has found them. */
+typedef struct WalEnd {
+        uint64_t offset;
+        uint32_t n_pages; /* of the database after the commit that ends there; 0: there is no commit */
+} WalEnd;
+
+/* Finds the last commit before which all checksums are valid. */
+static WalEnd find_commit(int fd) {
+        uint8_t header[WAL_HEADER], frame[WAL_FRAME_HEADER + PAGE];
+        uint32_t sums[2] = {};
+        WalEnd end = {};
+        bool is_big;
+
+        if (pread(fd, header, sizeof(header), 0) != sizeof(header) || (u32(header) & ~1U) != WAL_MAGIC || u32(header + 8) != PAGE)
+                return end;
+        is_big = header[3] & 1;
+        wal_add(header, 24, is_big, sums);
+        if (sums[0] != u32(header + 24) || sums[1] != u32(header + 28))
+                return end;
+
+        for (uint64_t at = WAL_HEADER; pread(fd, frame, sizeof(frame), (off_t)at) == sizeof(frame); at += sizeof(frame)) {
+                wal_add(frame, 8, is_big, sums);
+                wal_add(frame + WAL_FRAME_HEADER, PAGE, is_big, sums);
+                if (u32(frame) == 0 || memcmp(frame + 8, header + 16, 8) != 0 || sums[0] != u32(frame + 16) || sums[1] != u32(frame + 20))
+                        break;
+                if (u32(frame + 4) != 0)
+                        end = (WalEnd){ at + sizeof(frame), u32(frame + 4) };
+        }
+        return end;
+}
+
+static int read_wal(DamagedFile *file) {
+        WalEnd end = find_commit(file->wal_fd);
+        uint8_t number[4];
+        int r;
+
+        if (end.n_pages == 0)
+                return 0;
+        r = set_page_count(file, end.n_pages);
+        for (uint64_t at = WAL_HEADER; r == 0 && at < end.offset; at += WAL_FRAME_HEADER + PAGE)
+                if (pread(file->wal_fd, number, sizeof(number), (off_t)at) == sizeof(number) && u32(number) <= end.n_pages)
+                        file->facts[u32(number) - 1].wal_offset = at + WAL_FRAME_HEADER;
+        return r;
+}
+
+/* --- pages --------------------------------------------------------------------------------------- */
+
+static bool is_of_schema(const DamagedFile *file, uint32_t number) {
+        const uint8_t *entry = file->schema + PAGE + (number - 3) * 5U; /* page 2 is the pointer map, which begins with page 3 */
+
+        return number == 1 || (number > 2 && number <= file->n_schema && entry[0] == PAGE_BTREE && u32(entry + 1) == 1);
+}
+
+/* A page that cannot be read is empty. */
+static void read_page(const DamagedFile *file, uint32_t number, uint8_t ret[static PAGE]) {
+        uint64_t wal_offset = number <= file->n_pages ? file->facts[number - 1].wal_offset : 0;
+        ssize_t n;
+
+        if (file->schema && is_of_schema(file, number)) {
+                memcpy(ret, file->schema + (size_t)(number - 1) * PAGE, PAGE);
+                return;
+        }
+        n = wal_offset > 0 ? pread(file->wal_fd, ret, PAGE, (off_t)wal_offset) : pread(file->fd, ret, PAGE, (off_t)(number - 1) * PAGE);
+        if (n != PAGE)
+                memset(ret, 0, PAGE);
+}
+
+#define MAP_ENTRY_BYTES 5U
+#define MAP_ENTRIES (PAGE / MAP_ENTRY_BYTES)
+
+/* The first page of a pointer map is page 2; each is followed by the pages that it describes. */
+static void read_map(DamagedFile *file) {
+        uint8_t page[PAGE];
+
+        for (uint64_t map = 2; map < file->n_pages; map += MAP_ENTRIES + 1) {
+                read_page(file, (uint32_t)map, page);
+                for (uint64_t i = 0; i < MAP_ENTRIES && map + i < file->n_pages; i++) {
+                        const uint8_t *entry = page + i * MAP_ENTRY_BYTES;
+                        uint32_t parent = u32(entry + 1);
+                        bool is_sane = entry[0] >= PAGE_ROOT && entry[0] <= PAGE_BTREE && (parent > 0) == (entry[0] > PAGE_FREE);
+
+                        /* map + 1 is the first page described, and facts[map] is about that page. */
+                        file->facts[map + i].kind = is_sane ? (PageKind)entry[0] : PAGE_UNKNOWN;
+                        file->facts[map + i].parent = is_sane ? parent : 0;
+                }
+        }
+}
+
+#define LEVELS_MAX 16 /* levels of a tree; 6 levels lead to 2^31 pages */
+
+/* Returns the root of the tree to which the page belongs; 0: unknown, because the map or an interior page is missing; UINT32_MAX: none. */
+static uint32_t find_root(const DamagedFile *file, uint32_t number) {
+        for (unsigned level = 0; level < LEVELS_MAX; level++) {
+                const PageFact *fact = number > 0 && number <= file->n_pages ? &file->facts[number - 1] : NULL;
+
+                if (!fact || fact->kind == PAGE_UNKNOWN)
+                        return 0;
+                if (fact->kind != PAGE_BTREE)
+                        return fact->kind == PAGE_ROOT ? number : UINT32_MAX;
+                number = fact->parent;
+        }
+        return UINT32_MAX;
+}
+
+/* Returns the bytes of the number, 1 to 9; 0: the number goes beyond the end. */
+static size_t read_varint(const uint8_t *p, const uint8_t *end, uint64_t *ret) {
         uint64_t v = 0;
 
         for (size_t i = 0; i < 9 && p + i < end; i++) {
@@ -27,168 +195,194 @@ size_t damaged_file_varint(const uint8_t *p, const uint8_t *end, uint64_t *ret) 
         return 0;
 }
 
-/* --- the write-ahead log ------------------------------------------------------------------------- */
+/* Returns the number of columns of the first row of a leaf; 0: not a leaf, or damaged. */
+static size_t count_columns(const uint8_t page[static PAGE]) {
+        const uint8_t *p = page + u16(page + 8), *end = page + PAGE, *header = NULL;
+        uint64_t n_header = 0, unused;
+        size_t n = 0, n_columns = 0;
 
-#define WAL_HEADER 32
-#define WAL_FRAME_HEADER 24
-#define WAL_MAGIC 0x377f0682U /* lowest bit set: checksums are big-endian */
-
-static void wal_add(const uint8_t *p, size_t n, bool is_big, uint32_t sums[static 2]) {
-        for (size_t i = 0; i < n; i += 8) {
-                uint32_t a = damaged_file_u32(p + i), b = damaged_file_u32(p + i + 4);
-
-                sums[0] += (is_big ? a : __builtin_bswap32(a)) + sums[1];
-                sums[1] += (is_big ? b : __builtin_bswap32(b)) + sums[0];
-        }
-}
-
-typedef struct WalFrame {
-        uint64_t offset; /* of the page */
-        uint32_t page;
-} WalFrame;
-
-static int add_frame(WalFrame **frames, size_t n, WalFrame frame) {
-        /* Capacities are powers of two. */
-        if ((n & (n - 1)) == 0) {
-                WalFrame *larger = reallocarray(*frames, n ? 2 * n : 1, sizeof(*larger));
-
-                if (!larger)
-                        return -ENOMEM;
-                *frames = larger;
-        }
-        (*frames)[n] = frame;
-        return 0;
-}
-
-static void framesp(WalFrame **frames) {
-        free(*frames);
-}
-
-static int note_frames(DamagedFile *file, const WalFrame *frames, size_t n, uint32_t n_pages) {
-        PageFact *facts = reallocarray(file->facts, n_pages, sizeof(*facts));
-
-        if (!facts)
-                return -ENOMEM;
-        if (n_pages > file->n_pages)
-                memset(facts + file->n_pages, 0, (n_pages - file->n_pages) * sizeof(*facts));
-        file->facts = facts;
-        file->n_pages = n_pages;
-        for (size_t i = 0; i < n; i++)
-                if (frames[i].page <= n_pages)
-                        facts[frames[i].page - 1].wal_offset = frames[i].offset;
-        return 0;
-}
-
-/* Reads the frames up to the last commit, as long as their checksums are valid. */
-static int read_wal(DamagedFile *file) {
-        scoped(framesp) WalFrame *frames = NULL;
-        uint8_t header[WAL_HEADER], frame[WAL_FRAME_HEADER + PAGE];
-        uint64_t offset = WAL_HEADER;
-        uint32_t sums[2] = {}, n_pages = 0;
-        size_t n = 0, n_committed = 0;
-        bool is_big;
-
-        if (pread(file->wal_fd, header, sizeof(header), 0) != sizeof(header) || (damaged_file_u32(header) & ~1U) != WAL_MAGIC ||
-            damaged_file_u32(header + 8) != PAGE)
+        if ((page[0] != DAMAGED_TABLE_LEAF && page[0] != DAMAGED_INDEX_LEAF) || u16(page + 3) == 0)
                 return 0;
-
-        is_big = header[3] & 1;
-        wal_add(header, 24, is_big, sums);
-        if (sums[0] != damaged_file_u32(header + 24) || sums[1] != damaged_file_u32(header + 28))
-                return 0;
-
-        for (; pread(file->wal_fd, frame, sizeof(frame), (off_t)offset) == sizeof(frame); offset += sizeof(frame)) {
-                uint32_t page = damaged_file_u32(frame);
-
-                wal_add(frame, 8, is_big, sums);
-                wal_add(frame + WAL_FRAME_HEADER, PAGE, is_big, sums);
-                if (page == 0 || memcmp(frame + 8, header + 16, 8) != 0 || sums[0] != damaged_file_u32(frame + 16) ||
-                    sums[1] != damaged_file_u32(frame + 20))
-                        break;
-                if (add_frame(&frames, n++, (WalFrame){ offset + WAL_FRAME_HEADER, page }) < 0)
-                        return -ENOMEM;
-                if (damaged_file_u32(frame + 4) != 0) {
-                        n_committed = n;
-                        n_pages = damaged_file_u32(frame + 4);
-                }
+        p += read_varint(p, end, &unused); /* size of the row, and rowid */
+        if (page[0] == DAMAGED_TABLE_LEAF)
+                p += read_varint(p, end, &unused);
+        header = p;
+        for (p += read_varint(p, end, &n_header); p < header + n_header && p < end; p += n, n_columns++) {
+                n = read_varint(p, end, &unused);
+                if (n == 0)
+                        return 0;
         }
-        return n_pages > 0 ? note_frames(file, frames, n_committed, n_pages) : 0;
+        return p == header + n_header ? n_columns : 0;
 }
 
-/* --- pages --------------------------------------------------------------------------------------- */
-
-bool damaged_file_read(const DamagedFile *file, uint32_t number, uint8_t ret[static PAGE]) {
-        uint64_t wal_offset;
-
-        if (number == 0 || number > file->n_pages)
-                return false;
-
-        wal_offset = file->facts[number - 1].wal_offset;
-        if (wal_offset > 0)
-                return pread(file->wal_fd, ret, PAGE, (off_t)wal_offset) == PAGE;
-        return pread(file->fd, ret, PAGE, (off_t)(number - 1) * PAGE) == PAGE;
-}
-
-#define MAP_ENTRY_BYTES 5U
-#define MAP_ENTRIES (PAGE / MAP_ENTRY_BYTES)
-
-/* The first page of a pointer map is page 2; each is followed by the pages that it describes. */
-static void read_map(DamagedFile *file) {
+uint32_t damaged_file_next(const DamagedFile *file, uint32_t root, size_t n_columns, uint32_t number, uint8_t *ret_type) {
         uint8_t page[PAGE];
 
-        for (uint64_t map = 2; map < file->n_pages; map += MAP_ENTRIES + 1) {
-                if (!damaged_file_read(file, (uint32_t)map, page))
-                        continue;
-                for (uint64_t i = 0; i < MAP_ENTRIES && map + i < file->n_pages; i++) {
-                        const uint8_t *entry = page + i * MAP_ENTRY_BYTES;
-                        uint32_t parent = damaged_file_u32(entry + 1);
-                        bool is_sane = entry[0] >= PAGE_ROOT && entry[0] <= PAGE_BTREE && parent <= file->n_pages &&
-                                       (parent > 0) == (entry[0] > PAGE_FREE);
+        while (++number <= file->n_pages) {
+                uint32_t found = find_root(file, number);
 
-                        /* map + 1 is the first page described, and facts[map] is about that page. */
-                        file->facts[map + i].kind = is_sane ? (PageKind)entry[0] : PAGE_UNKNOWN;
-                        file->facts[map + i].parent = is_sane ? parent : 0;
+                if (found != root && (found > 0 || n_columns == 0))
+                        continue;
+                read_page(file, number, page);
+                if (found == root || count_columns(page) == n_columns) {
+                        *ret_type = page[0];
+                        return number;
                 }
         }
+        return 0;
+}
+
+uint32_t damaged_file_missing(const DamagedFile *file) {
+        uint8_t page[PAGE];
+        struct stat st;
+        uint32_t n;
+
+        if (file->schema || fstat(file->fd, &st) < 0)
+                return 0;
+        read_page(file, 1, page);
+        n = u32(page + 28);
+        return n > file->n_pages ? n - file->n_pages : 0;
+}
+
+/* --- SQLite -------------------------------------------------------------------------------------- */
+
+/* The methods are the first member of the file. */
+static const DamagedFile *damaged_file_of(sqlite3_file *handle) {
+        return (const DamagedFile *)handle->pMethods;
+}
+
+/* The log is read here: SQLite must not look for it. It asks for the number of pages where the header has none. */
+static void adapt_header(uint8_t *page) {
+        page[18] = page[19] = 1;
+        memset(page + 28, 0, 4);
+}
+
+/* SQLite reads whole pages, or parts of page 1. */
+static int on_read(sqlite3_file *handle, void *buffer, int n, sqlite3_int64 offset) {
+        const DamagedFile *file = damaged_file_of(handle);
+        uint32_t number = (uint32_t)(offset / PAGE) + 1;
+        size_t at = (size_t)(offset % PAGE);
+        uint8_t page[PAGE];
+
+        if (at + (size_t)n > PAGE)
+                return SQLITE_IOERR_READ;
+        read_page(file, number == file->root ? file->shown : number, page);
+        if (number == 1)
+                adapt_header(page);
+        memcpy(buffer, page + at, (size_t)n);
+        return SQLITE_OK;
+}
+
+static int on_size(sqlite3_file *handle, sqlite3_int64 *ret) {
+        const DamagedFile *file = damaged_file_of(handle);
+
+        *ret = ((sqlite3_int64)file->n_pages + damaged_file_missing(file)) * PAGE;
+        return SQLITE_OK;
+}
+
+static void finalizep(sqlite3_stmt **statement) {
+        sqlite3_finalize(*statement);
+}
+
+/* SQLite opens an empty file, beside which there is no log, and gets the pages from here. */
+static int connect_sqlite(DamagedFile *file) {
+        sqlite3_file *handle = NULL;
+        int code;
+
+        sqlite3_close(TAKE(file->db));
+        code = sqlite3_open_v2("file:/dev/null?nolock=1", &file->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+        if (code == SQLITE_OK)
+                code = sqlite3_file_control(file->db, "main", SQLITE_FCNTL_FILE_POINTER, &handle);
+        if (code != SQLITE_OK)
+                return code == SQLITE_NOMEM || !file->db ? -ENOMEM : -EIO;
+
+        file->methods = *handle->pMethods;
+        file->methods.iVersion = 1; /* no shared memory, no mapping */
+        file->methods.xRead = on_read;
+        file->methods.xFileSize = on_size;
+        handle->pMethods = &file->methods;
+        return 0;
+}
+
+bool damaged_file_has_schema(const DamagedFile *file) {
+        scoped(finalizep) sqlite3_stmt *count = NULL;
+
+        return sqlite3_prepare_v2(file->db, "SELECT count(*) FROM sqlite_schema", -1, &count, NULL) == SQLITE_OK &&
+               sqlite3_step(count) == SQLITE_ROW && sqlite3_column_int64(count, 0) > 0;
 }
 
 static int judge_header(const DamagedFile *file, uint32_t application_id) {
         uint8_t page[PAGE];
 
-        if (!damaged_file_read(file, 1, page) || memcmp(page, "SQLite format 3", 16) != 0)
+        read_page(file, 1, page);
+        if (memcmp(page, "SQLite format 3", 16) != 0)
                 return 0; /* damaged, but may be a database of perfd */
-        return damaged_file_u32(page + 68) == application_id && damaged_file_u16(page + 16) == PAGE ? 0 : DAMAGED_FILE_FOREIGN;
+        return u32(page + 68) == application_id && u16(page + 16) == PAGE ? 0 : DAMAGED_FILE_FOREIGN;
 }
 
-int damaged_file_open(DamagedFile *file, const char *path, uint32_t application_id) {
+/* Opens the log beside the file. */
+static int open_wal(DamagedFile *file, const char *path) {
         char wal[PATH_MAX];
+
+        if (snprintf(wal, sizeof(wal), "%s-wal", path) >= (int)sizeof(wal))
+                return -ENAMETOOLONG;
+        file->wal_fd = open(wal, O_RDONLY | O_CLOEXEC);
+        return file->wal_fd >= 0 ? read_wal(file) : 0;
+}
+
+int damaged_file_open(DamagedFile **ret, const char *path, uint32_t application_id) {
+        scoped(damaged_file_freep) DamagedFile *file = calloc(1, sizeof(*file));
         struct stat st;
         int r;
 
-        *file = (DamagedFile){ .fd = -1, .wal_fd = -1 };
-        if (snprintf(wal, sizeof(wal), "%s-wal", path) >= (int)sizeof(wal))
-                return -ENAMETOOLONG;
+        if (!file)
+                return -ENOMEM;
+        file->wal_fd = -1;
         file->fd = open(path, O_RDONLY | O_CLOEXEC);
         if (file->fd < 0 || fstat(file->fd, &st) < 0)
                 return -errno;
 
-        file->n_pages = (uint32_t)((uint64_t)st.st_size / PAGE);
-        file->facts = calloc(file->n_pages + 1, sizeof(*file->facts));
-        if (!file->facts)
-                return -ENOMEM;
-
-        file->wal_fd = open(wal, O_RDONLY | O_CLOEXEC);
-        r = file->wal_fd >= 0 ? read_wal(file) : 0;
-        if (r < 0)
+        r = set_page_count(file, (uint32_t)((uint64_t)st.st_size / PAGE));
+        if (r == 0)
+                r = open_wal(file, path);
+        if (r == 0)
+                r = judge_header(file, application_id);
+        if (r != 0)
                 return r;
 
         read_map(file);
-        return judge_header(file, application_id);
+        r = connect_sqlite(file);
+        if (r == 0)
+                *ret = TAKE(file);
+        return r;
 }
 
-void damaged_file_close(DamagedFile *file) {
+DamagedFile *damaged_file_free(DamagedFile *file) {
+        if (!file)
+                return NULL;
+
+        sqlite3_close(file->db);
         closep(&file->fd);
         closep(&file->wal_fd);
+        sqlite3_free(file->schema);
         free(file->facts);
-        *file = (DamagedFile){ .fd = -1, .wal_fd = -1 };
+        free(file);
+        return NULL;
+}
+
+sqlite3 *damaged_file_database(const DamagedFile *file) {
+        return file->db;
+}
+
+int damaged_file_set_schema(DamagedFile *file, uint8_t *image, size_t n) {
+        assert(!file->schema);
+        file->schema = image;
+        file->n_schema = (uint32_t)(n / PAGE);
+        return connect_sqlite(file); /* the former connection has read the damaged schema */
+}
+
+void damaged_file_show(DamagedFile *file, uint32_t root, uint32_t page) {
+        file->root = root;
+        file->shown = page;
+        sqlite3_db_release_memory(file->db); /* the root in the cache is another page */
 }

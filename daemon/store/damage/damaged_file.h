@@ -2,58 +2,55 @@
 #pragma once
 
 /*
- * Damaged file: pages of a database file, read without SQLite
+ * Damaged file: a connection of SQLite that reads a damaged database file, and never changes it
  *
- * SQLite stops at the first damaged page of a table's tree. Here, pages are read one by one, from the file or from the write-ahead log
- * beside it, with what the pointer map of a file with auto_vacuum says about each. The formats are described in
- * https://www.sqlite.org/fileformat2.html. Nothing is written.
+ * SQLite gets each page from here: from the file, or from the valid part of the write-ahead log beside it. When SQLite cannot follow a tree,
+ * each of its pages can be shown in place of the root, so that SQLite reads the rows of that page alone. The pointer map of
+ * a file with auto_vacuum tells to which tree a page belongs. See https://www.sqlite.org/fileformat2.html.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include <sqlite3.h>
+
+#include "util/scoped.h"
+
 #define DAMAGED_PAGE_BYTES 4096
 
-/* Meaning of a page by the pointer map. */
-typedef enum PageKind {
-        PAGE_UNKNOWN,
-        PAGE_ROOT,
-        PAGE_FREE,
-        PAGE_OVERFLOW_FIRST, /* parent: the page with the row */
-        PAGE_OVERFLOW_NEXT,  /* parent: the overflow page before */
-        PAGE_BTREE,          /* parent: the interior page above */
-} PageKind;
-
-typedef struct PageFact {
-        uint64_t wal_offset; /* of the page in the write-ahead log; 0: in the file */
-        uint32_t parent;
-        PageKind kind;
-} PageFact;
-
-typedef struct DamagedFile {
-        int fd, wal_fd;
-        uint32_t n_pages;
-        PageFact *facts; /* owned; of each page, from page 1 on */
-} DamagedFile;
+typedef struct DamagedFile DamagedFile;
 
 /* 0; DAMAGED_FILE_FOREIGN: a database with another application id, or of another page size; or a negative errno. */
 enum {
         DAMAGED_FILE_FOREIGN = 1,
 };
-int damaged_file_open(DamagedFile *file, const char *path, uint32_t application_id);
-void damaged_file_close(DamagedFile *file);
+int damaged_file_open(DamagedFile **ret, const char *path, uint32_t application_id);
+DamagedFile *damaged_file_free(DamagedFile *file);
+DEFINE_SCOPED(DamagedFile, damaged_file_free);
 
-/* False for a page that cannot be read. */
-bool damaged_file_read(const DamagedFile *file, uint32_t number, uint8_t ret[static DAMAGED_PAGE_BYTES]);
-/* Numbers of the file format. */
-static inline uint32_t damaged_file_u16(const uint8_t *p) {
-        return (uint32_t)p[0] << 8 | p[1];
-}
+/* Borrowed until the schema is replaced. Its statements must be finalized before the file is freed. */
+sqlite3 *damaged_file_database(const DamagedFile *file);
+bool damaged_file_has_schema(const DamagedFile *file);
+/* Replaces a schema that SQLite cannot read by that of an empty database: files of one version have the same schema. image: of the
+ * whole empty database, n bytes, which SQLite has allocated; owned by the file from now on. */
+int damaged_file_set_schema(DamagedFile *file, uint8_t *image, size_t n);
 
-static inline uint32_t damaged_file_u32(const uint8_t *p) {
-        return damaged_file_u16(p) << 16 | damaged_file_u16(p + 2);
-}
+/* Shows a page in place of a root; 0, 0: shows the root itself. No statement may be running. */
+void damaged_file_show(DamagedFile *file, uint32_t root, uint32_t page);
 
-/* Bytes of the number, 1 to 9; 0: the number goes beyond the end. */
-size_t damaged_file_varint(const uint8_t *p, const uint8_t *end, uint64_t *ret);
+/* First byte of a page of a tree. */
+enum {
+        DAMAGED_INDEX_INTERIOR = 0x02,
+        DAMAGED_TABLE_INTERIOR = 0x05,
+        DAMAGED_INDEX_LEAF = 0x0a,
+        DAMAGED_TABLE_LEAF = 0x0d,
+};
+
+/*
+ * Returns the next page after `page` in the tree of the root, by the pointer map, or a leaf that may belong to any tree, and whose first row
+ * has n_columns columns; 0: none. n_columns 0: only pages of the tree.
+ */
+uint32_t damaged_file_next(const DamagedFile *file, uint32_t root, size_t n_columns, uint32_t page, uint8_t *ret_type);
+/* Returns the number of pages that are missing at the end of the file. */
+uint32_t damaged_file_missing(const DamagedFile *file);

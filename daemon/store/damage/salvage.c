@@ -9,9 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "store/damage/damaged_page.h"
+#include "store/damage/table_salvage.h"
 #include "store/schema.h"
 #include "store/store_subject.h"
+#include "util/buffer.h"
 #include "util/clock.h"
 #include "util/scoped.h"
 
@@ -21,6 +22,13 @@
 
 #define STEP_ROWS 512
 #define STEP_BYTES (256 * 1024)
+
+/* Rows that a statement stores. */
+typedef enum InsertKind {
+        INSERT_ROW,
+        INSERT_NEEDED,   /* as it is, see TableSalvage.needed */
+        INSERT_RESTORED, /* of an index */
+} InsertKind;
 
 /* --- names of files ------------------------------------------------------------------------------ */
 
@@ -90,6 +98,27 @@ int salvage_put_older_aside(const char *path, uint64_t now_realtime_ns, int64_t 
 
 /* --- the damaged file ---------------------------------------------------------------------------- */
 
+static void database_closep(Database *database) {
+        database_close(database);
+}
+
+/* Uses the schema of an empty database where that of the file is damaged. */
+static int complete_schema(DamagedFile *file) {
+        scoped(database_closep) Database empty = {};
+        sqlite3_int64 n = 0;
+        uint8_t *image;
+        int64_t unused;
+        int r;
+
+        if (damaged_file_has_schema(file))
+                return 0;
+        r = database_open(&empty, ":memory:");
+        if (r == 0)
+                r = schema_setup(&empty, true, &unused);
+        image = r == 0 ? sqlite3_serialize(empty.db, "main", &n, 0) : NULL;
+        return image ? damaged_file_set_schema(file, image, (size_t)n) : -ENOMEM;
+}
+
 int salvage_open(Salvage *salvage, const char *damaged_path) {
         int r;
 
@@ -98,13 +127,17 @@ int salvage_open(Salvage *salvage, const char *damaged_path) {
                 return -ENOMEM;
 
         r = damaged_file_open(&salvage->file, damaged_path, SCHEMA_APPLICATION_ID);
-        if (r < 0) {
-                salvage_close(salvage);
-                return r;
-        }
+        if (r == 0)
+                r = complete_schema(salvage->file);
+        if (r == 0)
+                sqlite3_db_config(damaged_file_database(salvage->file), SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, NULL);
         if (r == DAMAGED_FILE_FOREIGN)
-                salvage->file.n_pages = 0; /* not a database of perfd */
-        return 0;
+                return 0; /* not a database of perfd: there are no rows */
+        if (r < 0)
+                salvage_close(salvage);
+        else
+                salvage->n_pages_lost = damaged_file_missing(salvage->file);
+        return r;
 }
 
 /* Writes the path as a pattern of glob() that matches this path only. Returns false without room. */
@@ -138,19 +171,33 @@ int salvage_find(Salvage *salvage, const char *path) {
         return r;
 }
 
+static void stop_reading(Salvage *salvage) {
+        damaged_table_close(&salvage->reading);
+        sqlite3_finalize(TAKE(salvage->insert));
+        sqlite3_finalize(TAKE(salvage->restore));
+        sqlite3_finalize(TAKE(salvage->exists));
+}
+
 void salvage_close(Salvage *salvage) {
         if (!salvage->path)
                 return;
 
-        damaged_tree_deinit(&salvage->leaves);
-        damaged_file_close(&salvage->file);
+        stop_reading(salvage);
+        damaged_file_free(salvage->file);
         free(salvage->path);
         *salvage = (Salvage){};
 }
 
+void salvage_describe_loss(const Salvage *salvage, char *ret, size_t n) {
+        ret[0] = '\0';
+        if (salvage->n_rows_lost > 0 || salvage->n_pages_lost > 0)
+                (void)snprintf(ret, n, "at least %lu rows and %lu pages were not found", (unsigned long)salvage->n_rows_lost,
+                               (unsigned long)salvage->n_pages_lost);
+}
+
 int salvage_end(Salvage *salvage, char **ret_note) {
         const char *name = strstr(salvage->path, DAMAGED), *before = name;
-        char target[PATH_MAX];
+        char target[PATH_MAX], loss[SALVAGE_LOSS_MAX];
         int r;
 
         /* Finds the last occurrence: the name of a directory may contain the word, too. */
@@ -164,8 +211,9 @@ int salvage_end(Salvage *salvage, char **ret_note) {
         if (r < 0)
                 return r;
 
-        if (asprintf(ret_note, "%lu rows were moved from the damaged database into the new one; the damaged file is kept as %s",
-                     (unsigned long)salvage->n_rows, target) < 0)
+        salvage_describe_loss(salvage, loss, sizeof(loss));
+        if (asprintf(ret_note, "%lu rows were moved from the damaged database into the new one%s%s; the damaged file is kept as %s",
+                     (unsigned long)salvage->n_rows, loss[0] ? "; " : "", loss, target) < 0)
                 return -ENOMEM;
         salvage_close(salvage);
         return 0;
@@ -173,101 +221,186 @@ int salvage_end(Salvage *salvage, char **ret_note) {
 
 /* --- rows ---------------------------------------------------------------------------------------- */
 
-/* A table or index whose rows are read, and the statements that store them (store_subject.h). */
-typedef struct SalvagePlan {
-        const char *name; /* of the table or index */
-        const Statement *before, *insert, *after; /* after: an array that ends with {} */
-        const Statement *always;
-} SalvagePlan;
-
-static SalvagePlan plan_table(const StoreTable *table, const Statement *insert) {
-        return (SalvagePlan){ table->name, table->salvage.before, insert, table->salvage.after, NULL };
+static const char *value_of(const SalvagedValue *values, const char *column) {
+        for (; values && values->column; values++)
+                if (strcmp(values->column, column) == 0)
+                        return values->sql;
+        return NULL;
 }
 
-static SalvagePlan plan_index(const StoreIndex *index) {
-        return (SalvagePlan){ index->name, NULL, index->salvage, NULL, index->after };
+/* The parts of a statement "INSERT OR IGNORE INTO job SELECT old.row, … FROM (SELECT ?1 AS row, …) AS old WHERE …". */
+typedef struct InsertText {
+        Buffer values, from, changes;
+        unsigned n;
+} InsertText;
+
+static void insert_text_deinit(InsertText *text) {
+        buffer_deinit(&text->values);
+        buffer_deinit(&text->from);
+        buffer_deinit(&text->changes);
 }
 
-/* A value that the table cannot have is damaged: the row is left out. NULL: runs nothing. */
-static int run_for(Database *database, const Statement *statement, const DamagedValues *values, bool *ret_changed) {
+/* kind: of the pass, see write_insert(). preset: SQL of the value of a column that an index lacks. */
+static void add_column(InsertText *text, const TableSalvage *rule, InsertKind kind, const char *name, const char *preset) {
+        const char *value = kind == INSERT_NEEDED ? NULL : value_of(rule->values, name);
+        const char *comma = text->n++ > 0 ? ", " : "", *restored = value_of(rule->restored, name);
+        char own[64];
+
+        (void)snprintf(own, sizeof(own), "old.%s", name);
+        buffer_printf(&text->values, "%sifnull(%s, %s)", comma, value ? value : own,
+                      kind != INSERT_RESTORED ? "NULL" : restored ? restored : preset);
+        buffer_printf(&text->from, "%s?%u AS %s", comma, text->n, name);
+        buffer_printf(&text->changes, "%s%s = iif(?%u IS NULL, %s, excluded.%s)", comma, name, text->n, name, name);
+}
+
+/* Writes the statement that stores a row. A row that is restored from indexes is completed by each index. */
+static int write_insert(Database *database, const StoreTable *table, InsertKind kind, Buffer *sql) {
+        scoped(statement_finalizep) sqlite3_stmt *column = NULL;
+        scoped(insert_text_deinit) InsertText text = {};
+        const TableSalvage *rule = table->salvage;
+        int code;
+
+        code = sqlite3_prepare_v2(database->db, "SELECT name, iif(\"notnull\", iif(type = 'TEXT', quote(''), '0'), 'NULL')"
+                                                " FROM pragma_table_info(?1)", -1, &column, NULL);
+        if (code != SQLITE_OK)
+                return database_outcome(database->db, code);
+        sqlite3_bind_text(column, 1, table->name, -1, SQLITE_STATIC);
+        while ((code = sqlite3_step(column)) == SQLITE_ROW)
+                add_column(&text, rule, kind, (const char *)sqlite3_column_text(column, 0), (const char *)sqlite3_column_text(column, 1));
+
+        assert(text.n > 0 && text.n <= DAMAGED_COLUMNS_MAX);
+        buffer_printf(sql, "INSERT OR IGNORE INTO %s SELECT %s", table->name, text.values.text ?: "");
+        buffer_printf(sql, " FROM (SELECT %s) AS old WHERE %s", text.from.text ?: "", rule->condition ?: "1");
+        if (kind == INSERT_RESTORED)
+                buffer_printf(sql, " ON CONFLICT (row) DO UPDATE SET %s WHERE %s", text.changes.text ?: "", rule->is_restored);
+        if (buffer_error(sql) < 0 || buffer_error(&text.values) < 0 || buffer_error(&text.from) < 0 || buffer_error(&text.changes) < 0)
+                return -ENOMEM;
+        return database_outcome(database->db, code);
+}
+
+static int prepare(Database *database, const StoreTable *table, InsertKind kind, sqlite3_stmt **ret) {
+        scoped(buffer_deinit) Buffer sql = {};
+        int r = write_insert(database, table, kind, &sql);
+
+        return r == 0 ? database_outcome(database->db, sqlite3_prepare_v2(database->db, sql.text, -1, ret, NULL)) : r;
+}
+
+/* Begins to read a table. is_needed: only rows that are needed at once. */
+static int start_reading(Salvage *salvage, Database *database, const StoreTable *table, bool is_needed) {
+        char exists[96];
+        int r;
+
+        stop_reading(salvage);
+        r = damaged_table_open(&salvage->reading, salvage->file, database, table->name, is_needed ? table->salvage->needed : NULL);
+        if (r == 0)
+                r = prepare(database, table, is_needed ? INSERT_NEEDED : INSERT_ROW, &salvage->insert);
+        if (r == 0 && table->salvage->restored)
+                r = prepare(database, table, INSERT_RESTORED, &salvage->restore);
+        if (r != 0 || !salvage->reading.has_rowids)
+                return r;
+        (void)snprintf(exists, sizeof(exists), "SELECT 1 FROM %s WHERE rowid = ?1", table->name);
+        return database_outcome(database->db, sqlite3_prepare_v2(database->db, exists, -1, &salvage->exists, NULL));
+}
+
+/* Runs a statement with the first values of a row. A row that the table cannot have is damaged: it is left out. */
+static int run_for(Database *database, const Statement *statement, const Field *fields) {
         Prepared *prepared;
-        int n, r;
+        int r;
 
-        *ret_changed = false;
-        if (!statement)
-                return 0;
         prepared = database_prepare(database, statement, NULL, 0);
-        n = sqlite3_bind_parameter_count(prepared->handle);
-        assert(n <= DAMAGED_COLUMNS_MAX);
-        statement_bind(prepared, values->fields, (size_t)n, false);
+        statement_bind(prepared, fields, (size_t)sqlite3_bind_parameter_count(prepared->handle), false);
         r = database_finish(database, prepared);
-        *ret_changed = r == 0 && database_changes(database) > 0;
         return r == DATABASE_REFUSED ? 0 : r;
 }
 
-static int put_row(Salvage *salvage, Database *database, const SalvagePlan *plan, const DamagedValues *values) {
-        bool has_changed, unused;
-        int r;
+static int run_prepared(Database *database, sqlite3_stmt *statement, const Field *fields, size_t n) {
+        Prepared prepared = { .handle = statement };
 
-        r = run_for(database, plan->before, values, &unused);
-        if (r == 0)
-                r = run_for(database, plan->insert, values, &has_changed);
-        if (r != 0)
-                return r;
-
-        salvage->n_rows += has_changed;
-        for (const Statement *after = plan->after; r == 0 && has_changed && after && after->sql; after++)
-                r = run_for(database, after, values, &unused);
-        return r == 0 ? run_for(database, plan->always, values, &unused) : r;
+        statement_bind(&prepared, fields, n, false);
+        return database_finish(database, &prepared);
 }
 
-static void row_deinit(DamagedRow *row) {
-        buffer_deinit(&row->payload);
-}
-
-/* Stores the rows of a page, last row first, at most n_max rows. *ret_n: rows read. */
-static int put_page(Salvage *salvage, Database *database, const SalvagePlan *plan, const DamagedSource *source, uint32_t number,
-                    size_t n_max, size_t *ret_n) {
-        scoped(row_deinit) DamagedRow row = {};
-        uint8_t page[DAMAGED_PAGE_BYTES];
-        size_t n = 0;
+static int put_row(Salvage *salvage, Database *database, const TableSalvage *rule, const Field *fields, size_t n) {
         int r = 0;
 
-        if (damaged_file_read(&salvage->file, number, page))
-                n = damaged_page_count(number, page);
-        *ret_n = 0;
-        for (size_t i = n; r == 0 && i > 0 && *ret_n < n_max; i--) {
-                DamagedValues values;
+        if (rule->before)
+                r = run_for(database, rule->before, fields);
+        if (r == 0)
+                r = run_prepared(database, salvage->insert, fields, n);
+        if (r != 0 || database_changes(database) == 0)
+                return r == DATABASE_REFUSED ? 0 : r;
 
-                r = damaged_page_row(&salvage->file, number, page, i - 1, &row);
-                if (r < 0)
-                        return r;
-                if (r == DAMAGED_ROW_LOST || !damaged_schema_read(source, &row, &values)) {
-                        r = 0;
-                        continue;
-                }
-                r = put_row(salvage, database, plan, &values);
-                ++*ret_n;
-        }
+        salvage->n_rows++;
+        for (const Statement *after = rule->after; r == 0 && after && after->sql; after++)
+                r = run_for(database, after, fields);
         return r;
 }
 
-static int put_all(Salvage *salvage, Database *database, const SalvagePlan *plan, size_t n_max) {
-        DamagedSource source;
-        DamagedTree leaves;
-        size_t n = 0;
+static int check_row(Salvage *salvage, Database *database, const Field *key, bool *ret_exists) {
+        Prepared prepared = { .handle = salvage->exists };
         int r;
 
-        r = damaged_schema_find(&salvage->file, database, plan->name, &source);
-        if (r == 0)
-                r = damaged_tree_find(&salvage->file, source.root, &leaves);
+        statement_bind(&prepared, key, 1, false);
+        r = database_step(database, &prepared);
+        *ret_exists = r == DATABASE_ROW;
+        return *ret_exists ? database_finish(database, &prepared) : r;
+}
+
+/* An index tells which rows there were: restores what it has of a row, and counts the row if that is not enough. */
+static int put_row_of_index(Salvage *salvage, Database *database, const TableSalvage *rule, const Field *fields, size_t n) {
+        bool was_there, is_there = true;
+        int r;
+
+        if (salvage->reading.source != salvage->source) {
+                salvage->source = salvage->reading.source;
+                salvage->n_lost_of_index = 0;
+        }
+        r = check_row(salvage, database, &fields[0], &was_there);
+        if (r == 0 && (!was_there || rule->restored))
+                r = run_prepared(database, rule->restored ? salvage->restore : salvage->insert, fields, n);
+        if (r == DATABASE_REFUSED)
+                r = 0;
+        if (r == 0 && !was_there)
+                r = check_row(salvage, database, &fields[0], &is_there);
         if (r != 0)
                 return r;
 
-        for (size_t i = 0; r == 0 && i < leaves.n && n_max > 0; i++, n_max -= n)
-                r = put_page(salvage, database, plan, &source, leaves.pages[i], n_max, &n);
-        damaged_tree_deinit(&leaves);
+        salvage->n_rows += !was_there && is_there;
+        if (!is_there && ++salvage->n_lost_of_index > salvage->n_lost_of_table)
+                salvage->n_lost_of_table = salvage->n_lost_of_index;
+        return 0;
+}
+
+/* Stores the next rows of the table, at most n_max. *ret_has_more: false after the last row. */
+static int put_rows(Salvage *salvage, Database *database, const StoreTable *table, size_t n_max, bool *ret_has_more) {
+        Field fields[DAMAGED_COLUMNS_MAX];
+        size_t n = 1, n_bytes = 0;
+        int r = 0;
+
+        for (size_t n_rows = 0; r == 0 && n > 0 && n_rows < n_max && n_bytes < STEP_BYTES; n_rows++) {
+                r = damaged_table_next(&salvage->reading, fields, &n);
+                if (r == 0 && n > 0)
+                        r = (salvage->reading.source > 0 ? put_row_of_index : put_row)(salvage, database, table->salvage, fields, n);
+                for (size_t i = 0; i < n; i++)
+                        n_bytes += fields[i].type >= FIELD_TEXT ? (size_t)fields[i].n : sizeof(fields[i]);
+        }
+        *ret_has_more = n > 0;
         return r;
+}
+
+static int put_all(Salvage *salvage, Database *database, const StoreTable *table) {
+        bool has_more = true;
+        int r = 0;
+
+        while (r == 0 && has_more)
+                r = put_rows(salvage, database, table, SIZE_MAX, &has_more);
+        return r;
+}
+
+static void count_table(Salvage *salvage) {
+        salvage->n_rows_lost += salvage->n_lost_of_table;
+        salvage->n_pages_lost += salvage->reading.n_pages_lost;
+        salvage->n_lost_of_table = salvage->source = 0;
 }
 
 /* --- order of the tables ------------------------------------------------------------------------- */
@@ -275,51 +408,78 @@ static int put_all(Salvage *salvage, Database *database, const SalvagePlan *plan
 static const StoreTable *nth_table(size_t n) {
         for (const StoreSubject *const *subject = store_subject_list; *subject; subject++)
                 for (const StoreTable *const *table = (*subject)->tables; *table; table++)
-                        if (n-- == 0)
+                        if ((*table)->salvage && n-- == 0)
                                 return *table;
         return NULL;
 }
 
-static int put_table(Salvage *salvage, Database *database, const StoreTable *table, const Statement *insert, size_t n_max) {
-        SalvagePlan plan = plan_table(table, insert);
+/* Finds the highest rowid on the pages of a table whose last page is damaged. *ret stays as it is when there is none. */
+static int find_last(Salvage *salvage, Field *key) {
+        Field fields[DAMAGED_COLUMNS_MAX];
+        size_t n = 1;
+        int r = 0;
 
-        return put_all(salvage, database, &plan, n_max);
-}
-
-/* A table that is salvaged at once. */
-static int put_small_table(Salvage *salvage, Database *database, const StoreTable *table) {
-        int r;
-
-        r = put_table(salvage, database, table, table->salvage.first, SIZE_MAX);
-        for (const StoreIndex *index = table->salvage.indexes; r == 0 && index && index->name; index++) {
-                SalvagePlan plan = plan_index(index);
-
-                r = put_all(salvage, database, &plan, SIZE_MAX);
+        while (r == 0 && n > 0) {
+                r = damaged_table_next(&salvage->reading, fields, &n);
+                if (r == 0 && n > 0 && salvage->reading.source == 0 && fields[0].integer > key->integer)
+                        key->integer = fields[0].integer;
         }
         return r;
 }
 
-static int put_first(Salvage *salvage, Database *database) {
+/* SQLite numbers new rows after the highest rowid: with the last row stored, no new row gets the number of an old row. */
+static int put_last(Salvage *salvage, Database *database, const StoreTable *table) {
+        Field fields[DAMAGED_COLUMNS_MAX], key;
+        size_t n;
+        int r;
+
+        r = start_reading(salvage, database, table, false);
+        if (r == 0)
+                r = damaged_table_next(&salvage->reading, fields, &n);
+        if (r != 0 || n == 0 || !salvage->reading.has_rowids)
+                return r;
+
+        key = fields[0];
+        if (salvage->reading.is_damaged) {
+                r = find_last(salvage, &key);
+                if (r == 0)
+                        r = start_reading(salvage, database, table, false);
+                do
+                        r = r == 0 ? damaged_table_next(&salvage->reading, fields, &n) : r;
+                while (r == 0 && n > 0 && fields[0].integer != key.integer);
+        }
+        return r == 0 && n > 0 ? put_row(salvage, database, table->salvage, fields, n) : r;
+}
+
+/* Stores the rows of one table that must be there before other rows are stored. */
+static int put_first(Salvage *salvage, Database *database, const StoreTable *table) {
+        const TableSalvage *rule = table->salvage;
+        int r = 0;
+
+        if (rule->is_first || rule->needed) {
+                r = start_reading(salvage, database, table, !rule->is_first);
+                if (r == 0)
+                        r = put_all(salvage, database, table);
+                if (r == 0 && rule->is_first)
+                        count_table(salvage);
+        }
+        salvage->n_lost_of_table = salvage->source = 0;
+        if (r == 0 && rule->finish)
+                r = database_run(database, rule->finish, NULL, 0);
+        return r == 0 && !rule->is_first ? put_last(salvage, database, table) : r;
+}
+
+static int put_first_tables(Salvage *salvage, Database *database) {
         const StoreTable *table;
         int r = 0;
 
-        /* First come small tables, to which rows of others refer; then rows of other tables that are needed at once. */
         for (size_t i = 0; r == 0 && (table = nth_table(i)); i++)
-                if (table->salvage.first && !table->salvage.row)
-                        r = put_small_table(salvage, database, table);
+                if (table->salvage->is_first)
+                        r = put_first(salvage, database, table);
         for (size_t i = 0; r == 0 && (table = nth_table(i)); i++)
-                if (table->salvage.first && table->salvage.row)
-                        r = put_table(salvage, database, table, table->salvage.first, SIZE_MAX);
-
-        /*
-         * SQLite numbers new rows after the highest rowid: with the last row stored, no new row gets the number of an old row.
-         */
-        for (size_t i = 0; r == 0 && (table = nth_table(i)); i++)
-                if (table->salvage.keeps_rowids)
-                        r = put_table(salvage, database, table, table->salvage.row, 1);
-        for (size_t i = 0; r == 0 && (table = nth_table(i)); i++)
-                if (table->salvage.tidy)
-                        r = database_run(database, table->salvage.tidy, NULL, 0);
+                if (!table->salvage->is_first)
+                        r = put_first(salvage, database, table);
+        stop_reading(salvage);
         return r;
 }
 
@@ -334,73 +494,34 @@ static int end_transaction(Database *database, int r) {
 int salvage_begin(Salvage *salvage, Database *database) {
         int r;
 
+        if (!salvage->file)
+                return 0;
         r = database_begin(database);
-        return r != 0 ? r : end_transaction(database, put_first(salvage, database));
-}
-
-/* The plan of the table or index that is being read; false behind the last index of the table. */
-static bool find_plan(const Salvage *salvage, const StoreTable *table, SalvagePlan *ret) {
-        const StoreIndex *index = table->salvage.indexes;
-
-        if (!table->salvage.row)
-                return false;
-        if (salvage->index == 0) {
-                *ret = plan_table(table, table->salvage.row);
-                return true;
-        }
-        for (size_t i = 1; index && index->name && i < salvage->index; i++)
-                index++;
-        if (!index || !index->name)
-                return false;
-        *ret = plan_index(index);
-        return true;
-}
-
-/* 0 with a leaf that is next; or with *ret_has_more false after the last table. */
-static int find_leaf(Salvage *salvage, Database *database, SalvagePlan *ret, bool *ret_has_more) {
-        const StoreTable *table;
-        int r;
-
-        while ((table = nth_table(salvage->table))) {
-                if (!find_plan(salvage, table, ret)) {
-                        salvage->index = 0;
-                        salvage->table++;
-                        continue;
-                }
-                if (!salvage->leaves.pages) {
-                        r = damaged_schema_find(&salvage->file, database, ret->name, &salvage->source);
-                        if (r == 0)
-                                r = damaged_tree_find(&salvage->file, salvage->source.root, &salvage->leaves);
-                        if (r != 0)
-                                return r;
-                }
-                if (salvage->next_leaf < salvage->leaves.n)
-                        break;
-                damaged_tree_deinit(&salvage->leaves);
-                salvage->next_leaf = 0;
-                salvage->index++;
-        }
-        *ret_has_more = table;
-        return 0;
+        return r != 0 ? r : end_transaction(database, put_first_tables(salvage, database));
 }
 
 static int put_some(Salvage *salvage, Database *database, bool *ret_has_more) {
-        size_t n_rows = 0, n;
+        const StoreTable *table = nth_table(salvage->table);
+        bool has_more;
+        int r = 0;
 
-        for (size_t n_bytes = 0; n_rows < STEP_ROWS && n_bytes < STEP_BYTES; n_bytes += DAMAGED_PAGE_BYTES) {
-                SalvagePlan plan;
-                int r;
-
-                r = find_leaf(salvage, database, &plan, ret_has_more);
-                if (r != 0 || !*ret_has_more)
-                        return r;
-
-                r = put_page(salvage, database, &plan, &salvage->source, salvage->leaves.pages[salvage->next_leaf], SIZE_MAX, &n);
-                if (r != 0)
-                        return r;
-                n_rows += n;
-                salvage->next_leaf++;
+        *ret_has_more = salvage->file && table;
+        if (!*ret_has_more)
+                return 0;
+        if (table->salvage->is_first) {
+                salvage->table++;
+                return 0;
         }
+        if (!salvage->insert)
+                r = start_reading(salvage, database, table, false);
+        if (r == 0)
+                r = put_rows(salvage, database, table, STEP_ROWS, &has_more);
+        if (r != 0 || has_more)
+                return r;
+
+        count_table(salvage);
+        stop_reading(salvage);
+        salvage->table++;
         return 0;
 }
 

@@ -6,14 +6,15 @@
  *
  * FILE is renamed to FILE.damaged-TIME, and to FILE.salvaged-TIME when its rows were moved: a salvage that was interrupted is repeated
  * at the next start, and stores no row twice. Rows to which other rows refer, and rows of running jobs, come first, before
- * other rows are stored; the rest follows in steps, newest rows first. Each table (store_subject.h) defines how its rows are stored.
+ * other rows are stored; the rest follows in steps, newest rows first. Rows are copied as they are, except as a table defines
+ * (table_salvage.h).
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "store/damage/damaged_schema.h"
-#include "store/damage/damaged_tree.h"
+#include "store/damage/damaged_file.h"
+#include "store/damage/damaged_table.h"
 #include "store/database/database.h"
 #include "store/store_subject.h"
 
@@ -23,13 +24,16 @@ int salvage_put_aside(const char *path, uint64_t now_realtime_ns, const char *re
 int salvage_put_older_aside(const char *path, uint64_t now_realtime_ns, int64_t version, char **ret_note);
 
 typedef struct Salvage {
-        char *path; /* owned; the damaged file. NULL: there is nothing to salvage */
-        DamagedFile file;
-        size_t table, index;  /* number of the table that is being read, over all subjects; of its index from 1 on, 0: the table itself */
-        DamagedSource source; /* of the table or index */
-        DamagedTree leaves;
-        size_t next_leaf;
-        uint64_t n_rows; /* rows stored since the file was opened */
+        char *path;        /* owned; the damaged file. NULL: there is nothing to salvage */
+        DamagedFile *file; /* owned; NULL: not a database of perfd */
+        size_t table;      /* number of the table that is being read, over all subjects */
+        DamagedTable reading;
+        sqlite3_stmt *insert, *restore, *exists; /* owned; of the table that is being read, see salvage.c */
+        size_t source;                           /* index of the table, whose rows are counted */
+        uint64_t n_lost_of_index, n_lost_of_table; /* rows that an index of the table has, but the new table has not; the most of any index */
+
+        uint64_t n_rows;                     /* rows stored since the file was opened */
+        uint64_t n_rows_lost, n_pages_lost;  /* rows that only an index still has, and pages that are missing or not readable */
 } Salvage;
 
 /* Opens the newest file that was put aside from `path` and not salvaged. 0, also when there is none; or a negative errno. */
@@ -46,3 +50,7 @@ int salvage_begin(Salvage *salvage, Database *database);
 int salvage_step(Salvage *salvage, Database *database, bool *ret_has_more);
 /* Renames the file and closes it. *ret_note: a message about it; caller frees. 0 or a negative errno. */
 int salvage_end(Salvage *salvage, char **ret_note);
+
+#define SALVAGE_LOSS_MAX 96
+/* Writes how many rows and pages were not found; "" if none is missing. */
+void salvage_describe_loss(const Salvage *salvage, char *ret, size_t n);

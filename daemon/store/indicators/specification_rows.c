@@ -3,11 +3,12 @@
 
 #include <assert.h>
 
+#include "store/damage/table_salvage.h"
 #include "util/sha256.h"
 
 #define SIZE_OF(row) "length(CAST(" row ".document AS BLOB))"
 
-STATEMENT salvage = { "INSERT OR IGNORE INTO specification SELECT ?1, ?2, ?3, 0, ?5", 0 };
+static const TableSalvage salvage = { .is_first = true, .values = (const SalvagedValue[]){ { "n_results", "0" }, {} } };
 
 const StoreTable specification_rows_table = {
         .name = "specification",
@@ -23,8 +24,7 @@ const StoreTable specification_rows_table = {
                 "CREATE TRIGGER specification_removed AFTER DELETE ON specification BEGIN"
                 " UPDATE holder SET n_bytes = n_bytes - " SIZE_OF("old") " WHERE uid = old.uid; END;",
         .checks = { "SELECT max(id) FROM specification" },
-        .salvage.first = &salvage,
-        .salvage.keeps_rowids = true,
+        .salvage = &salvage,
 };
 
 /* --- packed specifications ----------------------------------------------------------------------- */

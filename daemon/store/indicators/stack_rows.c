@@ -5,13 +5,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include "store/damage/table_salvage.h"
 #include "util/sha256.h"
 
 /* --- tables -------------------------------------------------------------------------------------- */
 
-STATEMENT stack_salvage = { "INSERT OR IGNORE INTO stack SELECT ?1, ?2, ?3, 0, ?5, ?6, ?7", 0 };
-STATEMENT package_salvage = { "INSERT OR IGNORE INTO package SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8", 0 };
-STATEMENT list_salvage = { "INSERT OR IGNORE INTO stack_package SELECT ?1, ?2", 0 };
+static const TableSalvage stack_salvage = { .is_first = true, .values = (const SalvagedValue[]){ { "n_results", "0" }, {} } };
+static const TableSalvage package_salvage = { .is_first = true };
 
 const StoreTable stack_rows_table = {
         .name = "stack",
@@ -28,8 +28,7 @@ const StoreTable stack_rows_table = {
                 " DELETE FROM stack_package WHERE stack = old.id;"
                 " UPDATE holder SET n_bytes = n_bytes - old.n_bytes WHERE uid = old.uid; END;",
         .checks = { "SELECT max(id) FROM stack" },
-        .salvage.first = &stack_salvage,
-        .salvage.keeps_rowids = true,
+        .salvage = &stack_salvage,
 };
 
 /* Unknown texts are empty. digest: the first eight bytes of the SHA-256 of all texts. */
@@ -41,8 +40,7 @@ const StoreTable stack_rows_package_table = {
                 " source TEXT NOT NULL, hash TEXT NOT NULL, build TEXT NOT NULL) STRICT;"
                 "CREATE UNIQUE INDEX package_by_name ON package (name, digest);",
         .checks = { "SELECT max(id) FROM package" },
-        .salvage.first = &package_salvage,
-        .salvage.keeps_rowids = true,
+        .salvage = &package_salvage,
 };
 
 const StoreTable stack_rows_list_table = {
@@ -51,7 +49,7 @@ const StoreTable stack_rows_list_table = {
                 "CREATE TABLE stack_package ("
                 " stack INTEGER NOT NULL, package INTEGER NOT NULL, PRIMARY KEY (stack, package)) STRICT, WITHOUT ROWID;",
         .checks = { "SELECT max(stack) FROM stack_package" },
-        .salvage.first = &list_salvage,
+        .salvage = &package_salvage,
 };
 
 /* --- packed stacks ------------------------------------------------------------------------------- */

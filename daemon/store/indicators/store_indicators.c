@@ -17,6 +17,7 @@
 #include "store/retention/holders.h"
 #include "store/catalog/catalog.h"
 #include "store/catalog/indexing.h"
+#include "store/damage/table_salvage.h"
 #include "store/indicators/job_results.h"
 #include "store/indicators/model_rows.h"
 #include "store/catalog/reshaping.h"
@@ -139,20 +140,14 @@ static int undo(Database *database) {
 /* --- salvage ------------------------------------------------------------------------------------- */
 
 /* The document contains the terms, because the id of a lost term may now belong to another term. Damaged JSON has no name. */
-#define NAME_OF_DOCUMENT "CASE WHEN json_valid(?19) THEN json_extract(?19, '$.name') END"
-#define WRITTEN_COMPONENT "coalesce(json_extract(?19, '$.component'), json_extract(?19, '$.framework'), '')"
-#define COMPONENT_OF_DOCUMENT "CASE WHEN json_valid(?19) THEN lower(" WRITTEN_COMPONENT ") END"
+#define IF_JSON(text, sql) "CASE WHEN json_valid(" text ") THEN " sql " END"
+#define NAME_OF_DOCUMENT(text) IF_JSON(text, "json_extract(" text ", '$.name')")
+#define WRITTEN_COMPONENT(text) "coalesce(json_extract(" text ", '$.component'), json_extract(" text ", '$.framework'), '')"
+#define COMPONENT_OF_DOCUMENT(text) IF_JSON(text, "lower(" WRITTEN_COMPONENT(text) ")")
 
 STATEMENT terms_salvage = {
-        "INSERT OR IGNORE INTO term (text, shown) VALUES (" NAME_OF_DOCUMENT ", NULL),"
-        " (" COMPONENT_OF_DOCUMENT ", CASE WHEN json_valid(?19) THEN " WRITTEN_COMPONENT " END)", 0,
-};
-
-STATEMENT result_salvage = {
-        "INSERT OR IGNORE INTO result SELECT ?1, ?2, ?3, n.id, c.id, ?6, ?7, ?8, ?9, ?10, nullif(?11, ?11), ?12, ?13, ?14,"
-        " (SELECT id FROM stack WHERE id = ?15), (SELECT id FROM specification WHERE id = ?16), ?17, ?18, ?19"
-        " FROM term AS n, term AS c WHERE n.text = " NAME_OF_DOCUMENT " AND c.text = " COMPONENT_OF_DOCUMENT,
-        0,
+        "INSERT OR IGNORE INTO term (text, shown) VALUES (" NAME_OF_DOCUMENT("?19") ", NULL),"
+        " (" COMPONENT_OF_DOCUMENT("?19") ", " IF_JSON("?19", WRITTEN_COMPONENT("?19")) ")", 0,
 };
 
 /* Counts the result as the writer does. The result is looked up in its document until it is indexed. */
@@ -172,12 +167,22 @@ STATEMENT result_salvaged[] = {
         {},
 };
 
-STATEMENT model_salvage = {
-        "INSERT OR IGNORE INTO model SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11"
-        " WHERE EXISTS (SELECT 1 FROM shape WHERE id = ?9)", 0,
+#define TERM_OF(text) "(SELECT id FROM term WHERE text = " text ")"
+#define IF_STORED(table) "(SELECT id FROM " table " WHERE id = old." table ")"
+static const TableSalvage result_salvage = {
+        .values = (const SalvagedValue[]){
+                { "name", TERM_OF(NAME_OF_DOCUMENT("old.document")) },
+                { "component", TERM_OF(COMPONENT_OF_DOCUMENT("old.document")) },
+                { "series", "NULL" },
+                { "stack", IF_STORED("stack") },
+                { "specification", IF_STORED("specification") },
+                {},
+        },
+        .before = &terms_salvage,
+        .after = result_salvaged,
 };
-STATEMENT shape_salvage = { "INSERT OR IGNORE INTO shape VALUES (?1, ?2)", 0 };
-static const StoreIndex shape_indexes[] = { { "sqlite_autoindex_shape_1", &shape_salvage, NULL }, {} };
+static const TableSalvage shape_salvage = { .is_first = true };
+static const TableSalvage model_salvage = { .is_first = true, .condition = "EXISTS (SELECT 1 FROM shape WHERE id = old.shape)" };
 
 /* --- tables -------------------------------------------------------------------------------------- */
 
@@ -279,10 +284,7 @@ static const StoreTable result_table = {
         .expire = &result_expire,
         .run = run_removal,
         .tidy = tidy,
-        .salvage.before = &terms_salvage,
-        .salvage.row = &result_salvage,
-        .salvage.after = result_salvaged,
-        .salvage.keeps_rowids = true,
+        .salvage = &result_salvage,
 };
 
 /* Submissions of which the first parts are stored: the results of this user after this row. */
@@ -307,15 +309,14 @@ static const StoreTable model_table = {
                 "CREATE TRIGGER model_reshaped AFTER UPDATE OF shape ON model WHEN new.shape <> old.shape" DROP_SHAPE
                 "CREATE TRIGGER model_removed AFTER DELETE ON model" DROP_SHAPE,
         .checks = { "SELECT total(length(document)) FROM model" },
-        .salvage.first = &model_salvage,
+        .salvage = &model_salvage,
 };
 
 static const StoreTable shape_table = {
         .name = "shape",
         .schema = "CREATE TABLE shape (id INTEGER PRIMARY KEY, keys TEXT NOT NULL UNIQUE) STRICT;",
         .checks = { "SELECT max(id) FROM shape" },
-        .salvage.first = &shape_salvage,
-        .salvage.indexes = shape_indexes,
+        .salvage = &shape_salvage,
 };
 
 static const StoreTable series_table = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/jobs/store_jobs.h"
 
+#include "store/damage/table_salvage.h"
 #include "store/database/database.h"
 #include "store/jobs/job_rows.h"
 #include "store/retention/leftover.h"
@@ -55,69 +56,49 @@ static int run_removal(Database *database, Prepared *removal, int64_t *ret_n) {
 
 /* --- salvage ------------------------------------------------------------------------------------- */
 
-#define JOB_COLUMNS_AFTER_STATE                                                                                                      \
-        "?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30"
-
-STATEMENT job_salvage_running = {
-        "INSERT OR IGNORE INTO job SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, " JOB_COLUMNS_AFTER_STATE
-        " WHERE ?5 = 'running'",
-        0,
-};
-
-/* Running jobs are already present: a job that was running only according to the damaged file cannot be resumed. */
-STATEMENT job_salvage = {
-        "INSERT OR IGNORE INTO job SELECT ?1, ?2, ?3, ?4, iif(?5 = 'running', 'interrupted', ?5), ?6, max(?6, ?7), "
-        JOB_COLUMNS_AFTER_STATE,
-        0,
-};
-
 /*
- * Restores a job whose row is lost from its indexes, so that its phases and its timeline keep a job. The indexes with the time
- * come first, because retention may look at the job in between.
+ * A job whose row is lost is restored from its indexes, so that its phases and its timeline keep a job.
  */
 #define RESTORED "'restored from indexes after damage of the database: the command, labels and numbers of the job are lost'"
-STATEMENT job_restore = {
-        "INSERT OR IGNORE INTO job (row, id, name, user, state, begin_ms, uid, gid, pid, pid_start_ticks, rank, node, n_nodes, n_ranks,"
-        " enclosure, note, command, labels) SELECT ?1, 'lost-id-' || ?1, '', '', 'interrupted', 0, 0, 0, 0, 0, -1, -1, 0, 0,"
-        " 'none', " RESTORED ", '', '{}'", 0,
-};
-#define JOB_RESTORE(columns) "UPDATE OR IGNORE job SET " columns " WHERE row = ?1 AND note = " RESTORED
-STATEMENT job_restore_id = { JOB_RESTORE("id = ?2"), 0 };
-STATEMENT job_restore_name = { JOB_RESTORE("name = ?2, begin_ms = ?3, end_ms = ?3"), 0 };
-STATEMENT job_restore_user = { JOB_RESTORE("user = ?2, begin_ms = ?3, end_ms = ?3"), 0 };
-STATEMENT job_restore_state = { JOB_RESTORE("state = iif(?2 = 'running', 'interrupted', ?2), begin_ms = ?3, end_ms = ?3"), 0 };
-STATEMENT job_restore_uid = { JOB_RESTORE("uid = ?2"), 0 };
-static const StoreIndex job_indexes[] = {
-        { "job_by_name", &job_restore, &job_restore_name },
-        { "job_by_user", &job_restore, &job_restore_user },
-        { "job_by_state", &job_restore, &job_restore_state },
-        { "job_by_id", &job_restore, &job_restore_id },
-        { "job_by_uid", &job_restore, &job_restore_uid },
-        {},
+
+/* A job that was running only according to the damaged file cannot be resumed: jobs that were running are stored first. */
+static const TableSalvage job_salvage = {
+        .needed = "old.state = 'running'",
+        .values = (const SalvagedValue[]){
+                { "state", "iif(old.state = 'running', 'interrupted', old.state)" },
+                { "end_ms", "max(old.begin_ms, ifnull(old.end_ms, 0))" },
+                {},
+        },
+        .restored = (const SalvagedValue[]){
+                { "id", "'lost-id-' || old.row" }, { "state", "'interrupted'" }, { "rank", "-1" }, { "node", "-1" },
+                { "enclosure", "'none'" }, { "note", RESTORED }, { "labels", "'{}'" }, {},
+        },
+        .is_restored = "note = " RESTORED,
 };
 
-/* The number of a lost job may now belong to another job. */
-STATEMENT running_salvage = {
-        "INSERT OR IGNORE INTO running SELECT ?1, ?2, ?3, ?4 WHERE EXISTS (SELECT 1 FROM job WHERE row = ?1 AND state = 'running')", 0,
-};
-/* A job without its progress cannot be resumed after a restart. */
-STATEMENT running_tidy = {
+/* The number of a lost job may now belong to another job. A job without its progress cannot be resumed after a restart. */
+STATEMENT running_finish = {
         "UPDATE job SET state = 'interrupted', end_ms = begin_ms WHERE state = 'running' AND row NOT IN (SELECT job FROM running)", 0,
 };
-STATEMENT timeline_salvage = {
-        "INSERT OR IGNORE INTO timeline SELECT ?1, ?2 WHERE EXISTS (SELECT 1 FROM job WHERE row = ?1 / 3 AND state <> 'running')", 0,
+static const TableSalvage running_salvage = {
+        .needed = "1",
+        .condition = "EXISTS (SELECT 1 FROM job WHERE row = old.job AND state = 'running')",
+        .finish = &running_finish,
 };
+
+static const TableSalvage timeline_salvage = {
+        .condition = "EXISTS (SELECT 1 FROM job WHERE row = old.part / 3 AND state <> 'running')",
+};
+
 /* A job that began after the phase has taken the number of a lost job. */
-STATEMENT phase_salvage = {
-        "INSERT OR IGNORE INTO phase SELECT NULL, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11"
-        " WHERE EXISTS (SELECT 1 FROM job WHERE row = ?2 AND begin_ms <= ?5)",
-        0,
-};
 STATEMENT phase_salvaged[] = { { "UPDATE job SET n_phases = ?3 + 1 WHERE row = ?2 AND n_phases <= ?3", 0 }, {} };
-STATEMENT layout_salvage = { "INSERT OR IGNORE INTO layout VALUES (?1, ?2)", 0 };
-static const StoreIndex layout_indexes[] = { { "sqlite_autoindex_layout_1", &layout_salvage, NULL }, {} };
-STATEMENT totals_salvage = { "INSERT OR IGNORE INTO job_totals VALUES (?1, ?2)", 0 };
-STATEMENT meter_salvage = { "INSERT OR IGNORE INTO meter VALUES (?1, ?2, ?3, ?4)", 0 };
+static const TableSalvage phase_salvage = {
+        .needed = "1",
+        .condition = "EXISTS (SELECT 1 FROM job WHERE row = old.job AND begin_ms <= old.begin_ms)",
+        .values = (const SalvagedValue[]){ { "row", "NULL" }, {} },
+        .after = phase_salvaged,
+};
+static const TableSalvage small_salvage = { .is_first = true }; /* of tables with a few rows */
 
 /* --- tables -------------------------------------------------------------------------------------- */
 
@@ -171,10 +152,7 @@ static const StoreTable job_table = {
         .expire = &job_expire,
         .newest = "SELECT max(begin_ms) FROM job INDEXED BY job_by_begin",
         .run = run_removal,
-        .salvage.first = &job_salvage_running,
-        .salvage.row = &job_salvage,
-        .salvage.indexes = job_indexes,
-        .salvage.keeps_rowids = true,
+        .salvage = &job_salvage,
 };
 
 /* Separate from the job, because a row that was larger once leaves a hole that is not filled again. */
@@ -187,9 +165,7 @@ static const StoreTable running_table = {
                 "SELECT total(length(window)) FROM running",
                 "SELECT total(length(labels)) FROM running JOIN job ON job.row = running.job",
         },
-        .salvage.first = &running_salvage,
-        .salvage.row = &running_salvage,
-        .salvage.tidy = &running_tidy,
+        .salvage = &running_salvage,
 };
 
 /*
@@ -201,7 +177,7 @@ static const StoreTable timeline_table = {
         .name = "timeline",
         .schema = "CREATE TABLE timeline (part INTEGER PRIMARY KEY, bytes BLOB NOT NULL) STRICT;",
         .checks = { "SELECT max(part) FROM timeline" },
-        .salvage.row = &timeline_salvage,
+        .salvage = &timeline_salvage,
 };
 
 _Static_assert(N_TIMELINE_PARTS == 3, "the SQL of timelines has three parts");
@@ -219,9 +195,7 @@ static const StoreTable phase_table = {
                 "SELECT count(*) FROM (SELECT * FROM phase ORDER BY row DESC LIMIT 1)",
                 "SELECT max(job) FROM phase INDEXED BY phase_by_job",
         },
-        .salvage.first = &phase_salvage,
-        .salvage.row = &phase_salvage,
-        .salvage.after = phase_salvaged,
+        .salvage = &phase_salvage,
 };
 
 /* The keys of stored metrics and usage (job_text.h): a few rows, shared by all jobs and phases. */
@@ -229,8 +203,7 @@ static const StoreTable layout_table = {
         .name = "layout",
         .schema = "CREATE TABLE layout (id INTEGER PRIMARY KEY, keys TEXT NOT NULL UNIQUE) STRICT;",
         .checks = { "SELECT count(*) FROM (SELECT * FROM layout)" },
-        .salvage.first = &layout_salvage,
-        .salvage.indexes = layout_indexes,
+        .salvage = &small_salvage,
 };
 
 /* The node meter's account, from which the jobs' progress counts: one row. */
@@ -241,7 +214,7 @@ static const StoreTable meter_table = {
                 " only INTEGER PRIMARY KEY CHECK (only = 1), account TEXT NOT NULL, boot_id TEXT NOT NULL,"
                 " time_ms INTEGER NOT NULL) STRICT;",
         .checks = { "SELECT total(length(account)) FROM meter" },
-        .salvage.first = &meter_salvage,
+        .salvage = &small_salvage,
 };
 
 /* The totals of ended jobs by user and by label: one row. */
@@ -249,7 +222,7 @@ static const StoreTable totals_table = {
         .name = "job_totals",
         .schema = "CREATE TABLE job_totals (only INTEGER PRIMARY KEY CHECK (only = 1), text TEXT NOT NULL) STRICT;",
         .checks = { "SELECT total(length(text)) FROM job_totals" },
-        .salvage.first = &totals_salvage,
+        .salvage = &small_salvage,
 };
 
 static const StoreTable *const tables[] = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/node/store_node.h"
 
+#include "store/damage/table_salvage.h"
 #include "store/database/database.h"
 #include "store/read/read_connection.h"
 
@@ -66,7 +67,7 @@ STATEMENT sample_expire = {
         0,
 };
 
-STATEMENT sample_salvage = { "INSERT OR IGNORE INTO node_sample VALUES (?1, ?2, ?3)", 0 };
+static const TableSalvage sample_salvage = {};
 
 static const StoreTable sample_table = {
         .name = "node_sample",
@@ -80,7 +81,7 @@ static const StoreTable sample_table = {
         .expire = &sample_expire,
         .newest = "SELECT max(begin_ms) FROM node_sample",
         .run = database_run_removal,
-        .salvage.row = &sample_salvage,
+        .salvage = &sample_salvage,
 };
 
 static const StoreTable *const tables[] = { &sample_table, NULL };

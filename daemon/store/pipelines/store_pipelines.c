@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/pipelines/store_pipelines.h"
 
+#include "store/damage/table_salvage.h"
 #include "store/retention/leftover.h"
 #include "store/pipelines/pipeline_merge.h"
 #include "store/pipelines/pipeline_rows.h"
@@ -33,32 +34,29 @@ DEFINE_LEFTOVER(pipeline_leftover, 1, pipeline_removals, "1024", "4 * ?1");
 
 /* --- salvage -------------------------------------------------------------------------------------- */
 
-#define OF_A_JOB(row) " WHERE EXISTS (SELECT 1 FROM job WHERE job.row = " row ")"
+#define HAS_JOB "EXISTS (SELECT 1 FROM job WHERE row = old.job)"
 
-STATEMENT series_salvage = {
-        "INSERT OR IGNORE INTO pipeline_series SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16" OF_A_JOB("?2"),
-        0,
-};
-STATEMENT interval_salvage = {
-        "INSERT OR IGNORE INTO pipeline_interval SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15"
-        " WHERE EXISTS (SELECT 1 FROM pipeline_series WHERE row = ?4 AND job = ?1)",
-        0,
-};
+static const TableSalvage series_salvage = { .needed = "1", .condition = HAS_JOB };
+static const TableSalvage interval_salvage = { .condition = "EXISTS (SELECT 1 FROM pipeline_series WHERE row = old.series AND job = old.job)" };
+static const TableSalvage event_salvage = { .condition = HAS_JOB };
+
 /*
  * Counts the series and intervals that are stored when it runs. The row of a running job is stored before reports of the job, and counted
  * again after its intervals, as a row that a report has made in the meantime.
  */
-#define PIPELINE_COUNTS \
-        "(SELECT count(*) FROM pipeline_series WHERE job = ?1), (SELECT count(*) FROM pipeline_interval WHERE job = ?1)"
-STATEMENT pipeline_salvage = {
-        "INSERT OR IGNORE INTO pipeline SELECT ?1, " PIPELINE_COUNTS ", ?4, ?5, ?6, ?7" OF_A_JOB("?1"), 0,
-};
+#define COUNT_SERIES(job) "(SELECT count(*) FROM pipeline_series WHERE job = " job ")"
+#define COUNT_INTERVALS(job) "(SELECT count(*) FROM pipeline_interval WHERE job = " job ")"
 STATEMENT pipeline_recount = {
-        "UPDATE pipeline SET (n_series, n_rows) = (SELECT " PIPELINE_COUNTS "), merged_ms = max(merged_ms, ?4),"
+        "UPDATE pipeline SET n_series = " COUNT_SERIES("?1") ", n_rows = " COUNT_INTERVALS("?1") ", merged_ms = max(merged_ms, ?4),"
         " n_events = max(n_events, ?5), event_s = max(event_s, ?6), description = coalesce(description, ?7) WHERE job = ?1",
         0,
 };
-STATEMENT event_salvage = { "INSERT OR IGNORE INTO pipeline_event SELECT ?1, ?2, ?3, ?4" OF_A_JOB("?1"), 0 };
+static const TableSalvage pipeline_salvage = {
+        .needed = "1",
+        .condition = HAS_JOB,
+        .values = (const SalvagedValue[]){ { "n_series", COUNT_SERIES("old.job") }, { "n_rows", COUNT_INTERVALS("old.job") }, {} },
+        .before = &pipeline_recount,
+};
 
 /* --- tables --------------------------------------------------------------------------------------- */
 
@@ -76,9 +74,7 @@ static const StoreTable series_table = {
                 "SELECT count(*) FROM (SELECT * FROM pipeline_series ORDER BY row DESC LIMIT 1)",
                 "SELECT max(job) FROM pipeline_series INDEXED BY pipeline_series_by_job",
         },
-        .salvage.first = &series_salvage,
-        .salvage.row = &series_salvage,
-        .salvage.keeps_rowids = true,
+        .salvage = &series_salvage,
 };
 
 /*
@@ -99,7 +95,7 @@ static const StoreTable interval_table = {
         .remove = &pipeline_merge_any,
         .remove_of_user = &pipeline_merge_of_user,
         .run = pipeline_merge_run,
-        .salvage.row = &interval_salvage,
+        .salvage = &interval_salvage,
 };
 
 static const StoreTable event_table = {
@@ -109,7 +105,7 @@ static const StoreTable event_table = {
                 " job INTEGER NOT NULL, time_ms INTEGER NOT NULL, name TEXT NOT NULL, seconds REAL NOT NULL,"
                 " PRIMARY KEY (job, time_ms, name)) STRICT, WITHOUT ROWID;",
         .checks = { "SELECT count(*) FROM (SELECT * FROM pipeline_event LIMIT 1)" },
-        .salvage.row = &event_salvage,
+        .salvage = &event_salvage,
 };
 
 #define SIZE_OF(row) "(" PIPELINE_SIZE(row ".n_series", row ".n_rows") " + " PIPELINE_NOTED_SIZE(row) ")"
@@ -134,9 +130,7 @@ static const StoreTable pipeline_table = {
                 " UPDATE holder SET n_bytes = n_bytes - " SIZE_OF_JOB("old.row") " WHERE uid = old.uid;"
                 ROWS_REMOVE " DELETE FROM pipeline WHERE job = old.row; END;",
         .checks = { "SELECT max(job) FROM pipeline" },
-        .salvage.first = &pipeline_salvage,
-        .salvage.before = &pipeline_recount,
-        .salvage.row = &pipeline_salvage,
+        .salvage = &pipeline_salvage,
 };
 
 static const StoreTable *const tables[] = {

@@ -3,20 +3,23 @@
 
 #include <assert.h>
 
+#include "store/damage/table_salvage.h"
+
 #define DAY_NS (INT64_C(86400) * (int64_t)NS_PER_S)
 #define NOTE_INTERVAL_MS (INT64_C(3600) * 1000)
 #define PERIODS_PER_COUNT 60 /* counting reads an index */
 
-STATEMENT clock_salvage = { "INSERT OR IGNORE INTO clock VALUES (?1, ?2)", 0 };
 STATEMENT clock_find = { "SELECT trusted_ms FROM clock", 1 };
 STATEMENT clock_note = { "INSERT OR REPLACE INTO clock VALUES (1, ?1)", 0 };
+
+static const TableSalvage clock_salvage = { .is_first = true };
 
 /* The last trusted time: one row or none. */
 static const StoreTable clock_table = {
         .name = "clock",
         .schema = "CREATE TABLE clock (only INTEGER PRIMARY KEY CHECK (only = 1), trusted_ms INTEGER NOT NULL) STRICT;",
         .checks = { "SELECT total(trusted_ms) FROM clock" },
-        .salvage.first = &clock_salvage,
+        .salvage = &clock_salvage,
 };
 
 static const StoreTable *const tables[] = { &clock_table, NULL };

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Table salvage: what is special about the rows of a table when they are copied from a damaged file
+ *
+ * The SQL is about the row `old` of the damaged file. Rows that are there already are not stored again.
+ */
+
+#include <stdbool.h>
+
+#include "store/database/statement.h"
+
+/* A column that gets another value than in the damaged file. */
+typedef struct SalvagedValue {
+        const char *column, *sql;
+} SalvagedValue;
+
+typedef struct TableSalvage {
+        bool is_first;               /* copied before other rows are stored, because other rows refer to it */
+        const char *needed;          /* of another table, or NULL: condition of rows that are copied then, too, without `values` */
+        const char *condition;       /* or NULL: which rows may be stored */
+        const SalvagedValue *values; /* or NULL: an array that ends with {} */
+        /* Or NULL: values of a row that only indexes still have, where an index lacks them, and the condition by which such a row is known; other
+         * columns are empty, 0 or null. The first column of the table is `row`. */
+        const SalvagedValue *restored;
+        const char *is_restored;
+        /* They run for each row, whose columns are ?1, ?2 and so on: before it is stored, and after a row that was new; after: an array
+         * that ends with {}. finish: after the rows that are copied first. Or NULL. */
+        const Statement *before, *after, *finish;
+} TableSalvage;
