@@ -11,7 +11,7 @@
 
 #include "ingest/ingest.h"
 #include "request/request.h"
-#include "store/rowset.h"
+#include "store/table/rowset.h"
 #include "store/store.h"
 #include "util/scoped.h"
 

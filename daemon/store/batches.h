@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "store/rowset.h"
+#include "store/table/rowset.h"
 #include "util/clock.h"
 
 #define BATCH_ROWS_MAX 4096U

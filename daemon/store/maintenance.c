@@ -12,7 +12,7 @@
 
 #include "store/opening.h"
 #include "store/damage/salvage.h"
-#include "store/store_subject.h"
+#include "store/table/store_subject.h"
 #include "util/scoped.h"
 
 #define BUSY_MS 10000

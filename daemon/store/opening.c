@@ -9,7 +9,7 @@
 #include <sys/file.h>
 
 #include "store/damage/salvage.h"
-#include "store/schema.h"
+#include "store/table/schema.h"
 #include "store/subject_states.h"
 #include "util/clock.h"
 #include "util/scoped.h"

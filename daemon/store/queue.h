@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "store/rowset.h"
+#include "store/table/rowset.h"
 
 typedef struct Queue {
         pthread_mutex_t mutex;

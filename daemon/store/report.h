@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "store/store_types.h"
+#include "store/table/store_types.h"
 
 typedef struct Report {
         pthread_mutex_t mutex; /* protects all members below */

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "store/store_types.h"
+#include "store/table/store_types.h"
 #include "util/scoped.h"
 
 typedef struct Store Store;

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "store/store_subject.h"
+#include "store/table/store_subject.h"
 #include "util/scoped.h"
 
 typedef struct SubjectStates SubjectStates;

@@ -6,7 +6,7 @@
 #include <malloc.h>
 #include <string.h>
 
-#include "store/schema.h"
+#include "store/table/schema.h"
 #include "store/writer_database.h"
 #include "util/clock.h"
 #include "util/scoped.h"

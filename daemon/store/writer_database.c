@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "store/schema.h"
+#include "store/table/schema.h"
 #include "util/clock.h"
 #include "util/scoped.h"
 

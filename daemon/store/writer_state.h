@@ -15,7 +15,7 @@
 #include "store/report.h"
 #include "store/retention/retention.h"
 #include "store/damage/salvage.h"
-#include "store/store_types.h"
+#include "store/table/store_types.h"
 #include "store/subject_states.h"
 #include "store/wal_checkpoint.h"
 

@@ -30,7 +30,7 @@
 #include "store/read/reader.h"
 #include "store/database/statement.h"
 #include "store/store.h"
-#include "store/store_subject.h"
+#include "store/table/store_subject.h"
 #include "util/clock.h"
 
 #define DEADLINE_MS 60000

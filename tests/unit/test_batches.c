@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which row sets are stored in one transaction, and in which order. */
-/* tests: daemon/store/batches.c daemon/store/rowset.c */
+/* tests: daemon/store/batches.c daemon/store/table/rowset.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

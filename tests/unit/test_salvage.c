@@ -13,7 +13,7 @@
 #include "store/jobs/job_rows.h"
 #include "store/opening.h"
 #include "store/pipelines/pipeline_rows.h"
-#include "store/schema.h"
+#include "store/table/schema.h"
 #include "store_fixture.h"
 
 static void assert_salvaged(Place *place, uint64_t n_files) {

@@ -14,8 +14,8 @@
 #include "store/jobs/job_recovery.h"
 #include "store/jobs/job_rows.h"
 #include "store/node/store_node.h"
-#include "store/schema.h"
-#include "store/store_subject.h"
+#include "store/table/schema.h"
+#include "store/table/store_subject.h"
 
 /* --- tables -------------------------------------------------------------------------------------- */
 

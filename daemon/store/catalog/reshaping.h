@@ -15,7 +15,7 @@
 #include "document/indicator_model.h"
 #include "store/database/database.h"
 #include "store/database/pack.h"
-#include "store/store_subject.h"
+#include "store/table/store_subject.h"
 
 /*
  * SQL that selects the shape of the results of one user, an expression, whose name and component are n.text and c.text. A model of the

@@ -4,9 +4,9 @@
 /*
  * Damaged file: a connection of SQLite that reads a damaged database file, and never changes it
  *
- * SQLite gets each page from here: from the file, or from the valid part of the write-ahead log beside it. When SQLite cannot follow a tree,
- * each of its pages can be shown in place of the root, so that SQLite reads the rows of that page alone. The pointer map of
- * a file with auto_vacuum tells to which tree a page belongs. See https://www.sqlite.org/fileformat2.html.
+ * SQLite gets each page from here: from the file, or from the valid part of the write-ahead log beside it. When SQLite cannot follow
+ * a tree, each of its pages can be shown in place of the root, so that SQLite reads the rows of that page alone. The pointer map of a
+ * file with auto_vacuum tells to which tree a page belongs. See https://www.sqlite.org/fileformat2.html.
  */
 
 #include <stdbool.h>
@@ -48,8 +48,8 @@ enum {
 };
 
 /*
- * Returns the next page after `page` in the tree of the root, by the pointer map, or a leaf that may belong to any tree, and whose first row
- * has n_columns columns; 0: none. n_columns 0: only pages of the tree.
+ * Returns the next page after `page` in the tree of the root, by the pointer map, or a leaf that may belong to any tree, and whose first
+ * row has n_columns columns; 0: none. n_columns 0: only pages of the tree.
  */
 uint32_t damaged_file_next(const DamagedFile *file, uint32_t root, size_t n_columns, uint32_t page, uint8_t *ret_type);
 /* Returns the number of pages that are missing at the end of the file. */

@@ -49,7 +49,8 @@ static int put_columns(Buffer *sql, const DamagedTable *table) {
 
         column = ask(table->database->db, "SELECT name, dflt_value FROM pragma_table_info(?1)", table->name, NULL);
         for (; column && sqlite3_step(column) == SQLITE_ROW; is_first = false)
-                put_column(sql, table, (const char *)sqlite3_column_text(column, 0), (const char *)sqlite3_column_text(column, 1), is_first);
+                put_column(sql, table, (const char *)sqlite3_column_text(column, 0), (const char *)sqlite3_column_text(column, 1),
+                           is_first);
         return column ? 0 : -ENOMEM;
 }
 

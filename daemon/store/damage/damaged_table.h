@@ -4,9 +4,9 @@
 /*
  * Damaged table: the rows of one table of a damaged file
  *
- * SQLite reads the table from its end to its beginning, newest rows first. After an error it reads from the beginning as well, then each page
- * of the table alone: a row may be read several times. At last it reads the indexes of the table, from both ends, those with most columns
- * first: they tell which rows there were.
+ * SQLite reads the table from its end to its beginning, newest rows first. After an error it reads from the beginning as well, then each
+ * page of the table alone: a row may be read several times. At last it reads the indexes of the table, from both ends, those with most
+ * columns first: they tell which rows there were.
  */
 
 #include <stdbool.h>

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "store/damage/table_salvage.h"
-#include "store/schema.h"
-#include "store/store_subject.h"
+#include "store/table/table_salvage.h"
+#include "store/table/schema.h"
+#include "store/table/store_subject.h"
 #include "util/buffer.h"
 #include "util/clock.h"
 #include "util/scoped.h"

@@ -16,7 +16,7 @@
 #include "store/damage/damaged_file.h"
 #include "store/damage/damaged_table.h"
 #include "store/database/database.h"
-#include "store/store_subject.h"
+#include "store/table/store_subject.h"
 
 /* Renames the file with its write-ahead log. *ret_note: a message about it, also on failure; caller frees. 0 or a negative errno. */
 int salvage_put_aside(const char *path, uint64_t now_realtime_ns, const char *reason, char **ret_note);
@@ -30,7 +30,7 @@ typedef struct Salvage {
         DamagedTable reading;
         sqlite3_stmt *insert, *restore, *exists; /* owned; of the table that is being read, see salvage.c */
         size_t source;                           /* index of the table, whose rows are counted */
-        uint64_t n_lost_of_index, n_lost_of_table; /* rows that an index of the table has, but the new table has not; the most of any index */
+        uint64_t n_lost_of_index, n_lost_of_table; /* rows of an index that the new table lacks; the most of any index */
 
         uint64_t n_rows;                     /* rows stored since the file was opened */
         uint64_t n_rows_lost, n_pages_lost;  /* rows that only an index still has, and pages that are missing or not readable */

@@ -11,7 +11,7 @@
 
 #include "store/catalog/catalog.h"
 #include "store/database/database.h"
-#include "store/rowset.h"
+#include "store/table/rowset.h"
 
 #define JOB_RESULTS_COMPONENT "job" /* of a model without a component */
 #define JOB_RESULTS_MAX 16U /* results of one job; further models are left out */

@@ -12,8 +12,8 @@
  */
 
 #include "document/indicator_model.h"
-#include "store/rowset.h"
-#include "store/store_types.h"
+#include "store/table/rowset.h"
+#include "store/table/store_types.h"
 
 /* Models that were registered together. */
 typedef struct StoreModels {

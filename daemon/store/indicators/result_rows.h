@@ -6,7 +6,7 @@
 #include "request/request.h"
 #include "shares/resource.h"
 #include "store/catalog/stored_again.h"
-#include "store/rowset.h"
+#include "store/table/rowset.h"
 
 /*
  * Packs all items of one submission into one row set: all are stored, or none. arrived_ms: time for items without one. The

@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "store/damage/table_salvage.h"
+#include "store/table/table_salvage.h"
 #include "util/sha256.h"
 
 #define SIZE_OF(row) "length(CAST(" row ".document AS BLOB))"

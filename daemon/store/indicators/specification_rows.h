@@ -13,7 +13,7 @@
 #include "request/request.h"
 #include "store/database/database.h"
 #include "store/database/pack.h"
-#include "store/store_subject.h"
+#include "store/table/store_subject.h"
 
 extern const StoreTable specification_rows_table;
 

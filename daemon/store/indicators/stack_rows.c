@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "store/damage/table_salvage.h"
+#include "store/table/table_salvage.h"
 #include "util/sha256.h"
 
 /* --- tables -------------------------------------------------------------------------------------- */

@@ -15,7 +15,7 @@
 #include "store/catalog/series.h"
 #include "store/catalog/stored_again.h"
 #include "store/database/pack.h"
-#include "store/store_subject.h"
+#include "store/table/store_subject.h"
 
 extern const StoreTable stack_rows_table, stack_rows_package_table, stack_rows_list_table;
 

@@ -17,7 +17,7 @@
 #include "store/retention/holders.h"
 #include "store/catalog/catalog.h"
 #include "store/catalog/indexing.h"
-#include "store/damage/table_salvage.h"
+#include "store/table/table_salvage.h"
 #include "store/indicators/job_results.h"
 #include "store/indicators/model_rows.h"
 #include "store/catalog/reshaping.h"

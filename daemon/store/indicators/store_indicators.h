@@ -3,6 +3,6 @@
 
 /* Indicator subject: results, the indicators that they are of, models, and the index of results. */
 
-#include "store/store_subject.h"
+#include "store/table/store_subject.h"
 
 extern const StoreSubject store_indicators;

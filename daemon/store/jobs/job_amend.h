@@ -5,8 +5,8 @@
 
 #include "job/job.h"
 #include "request/request.h"
-#include "store/rowset.h"
-#include "store/store_types.h"
+#include "store/table/rowset.h"
+#include "store/table/store_types.h"
 
 /*
  * Adds exit status and rusage, makes the job finished, and removes a note that no end was reported. If perfd has not observed the end,

@@ -9,8 +9,8 @@
 
 #include "job/job.h"
 #include "request/request.h"
-#include "store/rowset.h"
-#include "store/store_types.h"
+#include "store/table/rowset.h"
+#include "store/table/store_types.h"
 
 /* A timeline is stored compressed, in parts of the same size; schema.c has the reason. */
 #define N_TIMELINE_PARTS 3

@@ -3,6 +3,6 @@
 
 /* Job subject: jobs, their phases, timelines and progress, and the meter's account. */
 
-#include "store/store_subject.h"
+#include "store/table/store_subject.h"
 
 extern const StoreSubject store_jobs;

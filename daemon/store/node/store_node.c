@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/node/store_node.h"
 
-#include "store/damage/table_salvage.h"
+#include "store/table/table_salvage.h"
 #include "store/database/database.h"
 #include "store/read/read_connection.h"
 

@@ -4,8 +4,8 @@
 /* Node subject: the node's history, and the queries for this history. */
 
 #include "store/read/reader.h"
-#include "store/rowset.h"
-#include "store/store_subject.h"
+#include "store/table/rowset.h"
+#include "store/table/store_subject.h"
 
 extern const StoreSubject store_node;
 

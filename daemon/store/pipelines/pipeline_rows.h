@@ -12,7 +12,7 @@
  */
 
 #include "pipeline/pipeline_report.h"
-#include "store/rowset.h"
+#include "store/table/rowset.h"
 
 /* Kept intervals for each series of a job: at least one for each 4 minutes of a day, or less if the job has many series. */
 #define PIPELINE_SERIES_ROWS_MAX 720

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/pipelines/store_pipelines.h"
 
-#include "store/damage/table_salvage.h"
+#include "store/table/table_salvage.h"
 #include "store/retention/leftover.h"
 #include "store/pipelines/pipeline_merge.h"
 #include "store/pipelines/pipeline_rows.h"
@@ -37,7 +37,9 @@ DEFINE_LEFTOVER(pipeline_leftover, 1, pipeline_removals, "1024", "4 * ?1");
 #define HAS_JOB "EXISTS (SELECT 1 FROM job WHERE row = old.job)"
 
 static const TableSalvage series_salvage = { .needed = "1", .condition = HAS_JOB };
-static const TableSalvage interval_salvage = { .condition = "EXISTS (SELECT 1 FROM pipeline_series WHERE row = old.series AND job = old.job)" };
+static const TableSalvage interval_salvage = {
+        .condition = "EXISTS (SELECT 1 FROM pipeline_series WHERE row = old.series AND job = old.job)",
+};
 static const TableSalvage event_salvage = { .condition = HAS_JOB };
 
 /*

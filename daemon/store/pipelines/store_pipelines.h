@@ -3,6 +3,6 @@
 
 /* Pipeline subject: statistics of the data pipelines of jobs. */
 
-#include "store/store_subject.h"
+#include "store/table/store_subject.h"
 
 extern const StoreSubject store_pipelines;

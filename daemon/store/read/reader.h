@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "store/read/page.h"
-#include "store/store_types.h"
+#include "store/table/store_types.h"
 #include "util/scoped.h"
 
 typedef struct Reader Reader;

@@ -16,7 +16,7 @@
 
 #include "snapshot/stats.h"
 #include "store/database/database.h"
-#include "store/store_subject.h"
+#include "store/table/store_subject.h"
 #include "util/clock.h"
 
 extern const StoreSubject expiry_subject;

@@ -14,7 +14,7 @@
 
 #include "shares/shares.h"
 #include "store/database/database.h"
-#include "store/store_subject.h"
+#include "store/table/store_subject.h"
 
 extern const StoreSubject holders_subject;
 

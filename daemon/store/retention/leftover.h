@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "store/database/database.h"
-#include "store/store_subject.h"
+#include "store/table/store_subject.h"
 
 typedef struct Leftover {
         const Statement *step;            /* a noted number, and how many of its rows a step removes */

@@ -7,7 +7,7 @@
 
 #include "store/retention/holders.h"
 #include "store/retention/leftover.h"
-#include "store/store_subject.h"
+#include "store/table/store_subject.h"
 #include "util/clock.h"
 #include "util/clock_sync.h"
 

@@ -16,7 +16,7 @@
 #include "shares/shares.h"
 #include "store/database/database.h"
 #include "store/retention/expiry.h"
-#include "store/store_types.h"
+#include "store/table/store_types.h"
 
 /* Sizes that follow from the configuration. */
 typedef struct Retention {

@@ -11,7 +11,7 @@
 #include "store/jobs/store_jobs.h"
 #include "store/node/store_node.h"
 #include "store/pipelines/store_pipelines.h"
-#include "store/store_subject.h"
+#include "store/table/store_subject.h"
 
 const StoreSubject *const store_subject_list[] = {
         &store_jobs,

@@ -4,7 +4,7 @@
 /* Echo subject: submitted texts. */
 
 #include "store/read/reader.h"
-#include "store/store_subject.h"
+#include "store/table/store_subject.h"
 
 extern const StoreSubject store_echo;
 

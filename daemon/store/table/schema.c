@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/schema.h"
+#include "store/table/schema.h"
 
 #include <stdio.h>
 
-#include "store/store_subject.h"
+#include "store/table/store_subject.h"
 #include "util/scoped.h"
 
 /* For walks over all tables: 0, or the outcome that stopped the walk. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/rowset.h"
+#include "store/table/rowset.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "store/database/pack.h"
-#include "store/store_types.h"
+#include "store/table/store_types.h"
 #include "util/buffer.h"
 #include "util/scoped.h"
 

@@ -13,9 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "store/rowset.h"
+#include "store/table/rowset.h"
 #include "store/database/statement.h"
-#include "store/store_types.h"
+#include "store/table/store_types.h"
 
 typedef struct Database Database;
 typedef struct Leftover Leftover;
