@@ -52,7 +52,12 @@ static void put_help(const char *text, Buffer *out) {
 
 /* Names that begin with two underscores are Prometheus' own, which refuses the whole scrape because of them. */
 static const char *prefix_of(const char *name) {
-        return strncmp(name, "__", 2) == 0 ? "parameter" : strcmp(name, "component") == 0 || strcmp(name, "uid") == 0 ? "parameter_" : "";
+        static const char *const taken[] = { "component", "uid", "index" };
+
+        for (size_t i = 0; i < N_ELEMENTS(taken); i++)
+                if (strcmp(name, taken[i]) == 0)
+                        return "parameter_";
+        return strncmp(name, "__", 2) == 0 ? "parameter" : "";
 }
 
 /* Two parameters may have the same name as a label: the first has it. */
@@ -213,6 +218,29 @@ static bool find_number(const Property *property, const Submission *item, double
         return true;
 }
 
+/* Adds one number of a result, *n of which have been added. */
+static void add_number(LiveKpis *kpis, const Property *property, const char *labels, double value, const LiveKpi *common, size_t *n) {
+        if (*n == LIVE_KPIS_PER_RESULT_MAX || strlen(labels) > LIVE_KPIS_LABELS_MAX) {
+                kpis->n_left_out++;
+                return;
+        }
+        add_result(kpis, property, labels, value, common);
+        (*n)++;
+}
+
+/* Adds the numbers of a list, each with its index as a label. */
+static void add_list(LiveKpis *kpis, const Property *property, const char *labels, const Value *list, const LiveKpi *common, size_t *n) {
+        for (size_t i = 0; i < list->n_items; i++) {
+                scoped(buffer_deinit) Buffer text = {};
+
+                if (!value_is_number(&list->items[i]) || !isfinite(value_number(&list->items[i])))
+                        continue;
+                buffer_printf(&text, "%s,index=\"%zu\"", labels, i);
+                if (buffer_error(&text) == 0)
+                        add_number(kpis, property, text.text, value_number(&list->items[i]), common, n);
+        }
+}
+
 size_t live_kpis_add(LiveKpis *kpis, uint32_t uid, const Submission *item, uint64_t arrived_ms) {
         const IndicatorModel *model = item->model;
         const LiveKpi common = { .indicator = (char *)item->indicator.name, .base = (char *)(model ? model->kpi_name : NULL),
@@ -224,16 +252,20 @@ size_t live_kpis_add(LiveKpis *kpis, uint32_t uid, const Submission *item, uint6
                 const Property *property = &model->properties[i];
                 double value;
 
-                if (!property->is_result || property->direction == DIRECTION_UNKNOWN || !find_number(property, item, &value, &cost))
+                const Value *list = property->from ? NULL : value_get_given(item->indicator.result, property->name);
+                bool is_list = list && list->type == VALUE_LIST;
+
+                if (!property->is_result || property->direction == DIRECTION_UNKNOWN ||
+                    (!is_list && !find_number(property, item, &value, &cost)))
                         continue;
                 if (labels.n == 0)
                         put_labels(item, uid, &labels);
-                if (n == LIVE_KPIS_PER_RESULT_MAX || buffer_error(&labels) < 0 || labels.n > LIVE_KPIS_LABELS_MAX) {
+                if (buffer_error(&labels) < 0)
                         kpis->n_left_out++;
-                        continue;
-                }
-                add_result(kpis, property, labels.text, value, &common);
-                n++;
+                else if (is_list)
+                        add_list(kpis, property, labels.text, list, &common, &n);
+                else
+                        add_number(kpis, property, labels.text, value, &common, &n);
         }
         return n + cost / DERIVED_PER_WORK;
 }

@@ -1,21 +1,136 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <string.h>
 
-#include "client/api/kpi_exposition.h"
+#include "client/api/api_query.h"
+#include "client/api/indicator_path.h"
 #include "client/cli/grid.h"
 #include "client/cli/message.h"
-#include "client/cli/output.h"
 #include "client/commands/commands.h"
 #include "document/display.h"
 
-typedef struct KpiListOptions {
-        const char *format;
-} KpiListOptions;
+#define KPI_INDICATORS_MAX 1000U /* indicators in a set */
+#define KPI_RESULTS_MAX 100U     /* newest results of each */
 
-static const Option options_table[] = {
-        OPTION_ROW_FORMAT(KpiListOptions, format, "table", "openmetrics"),
-        {},
-};
+/* Results of one indicator. */
+typedef struct KpiIndicator {
+        const char *name;
+        const Value *model;    /* its declaration */
+        const Value *declared; /* member `results` of the declaration */
+        const Value *results;  /* list as in the API, newest first */
+        ApiQuery query;        /* holds the results */
+} KpiIndicator;
+
+typedef struct KpiSet {
+        ApiQuery models, names;
+        KpiIndicator *indicators; /* owned */
+        size_t n;
+} KpiSet;
+
+/* --- queries -------------------------------------------------------------------------------------- */
+
+static void kpi_set_deinit(KpiSet *set) {
+        for (size_t i = 0; i < set->n; i++)
+                api_query_deinit(&set->indicators[i].query);
+        free(set->indicators);
+        api_query_deinit(&set->names);
+        api_query_deinit(&set->models);
+}
+
+/* Returns the declaration of the model of the indicator for the component, or for any. */
+static const Value *find_model(const Value *models, const char *name, const char *component) {
+        const Value *found = NULL;
+
+        for (size_t i = 0; i < answer_length(models); i++) {
+                const Value *model = &models->items[i];
+                const char *of = value_get_string(model, "component");
+
+                if (strcmp(answer_text(model, "name"), name) != 0 || !answer_model_applies(model) || (of && strcmp(of, component) != 0))
+                        continue;
+                if (of || !found)
+                        found = value_get(model, "declaration");
+        }
+        return found;
+}
+
+static bool is_in(const KpiSet *set, const char *name) {
+        for (size_t i = 0; i < set->n; i++)
+                if (strcmp(set->indicators[i].name, name) == 0)
+                        return true;
+        return false;
+}
+
+static int read_results(KpiIndicator *indicator, const GlobalOptions *global) {
+        scoped(buffer_deinit) Buffer path = {};
+        char limit[24];
+        int r;
+
+        (void)snprintf(limit, sizeof(limit), "?limit=%u", KPI_RESULTS_MAX);
+        indicator_path_begin(&path, indicator->name, "results");
+        buffer_puts(&path, limit);
+        r = api_query_open_path(&indicator->query, global, &path);
+        indicator->results = value_get(indicator->query.answer, "results");
+        return r;
+}
+
+static int add_indicator(KpiSet *set, const GlobalOptions *global, const Value *row) {
+        const char *name = answer_text(row, "name");
+        const Value *model = find_model(value_get(set->models.answer, "models"), name, answer_text(row, "component"));
+        const Value *declared = value_get(model, "results");
+
+        if (!declared || declared->type != VALUE_OBJECT || is_in(set, name) || set->n == KPI_INDICATORS_MAX)
+                return EXIT_DONE;
+        set->indicators[set->n] = (KpiIndicator){ .name = name, .model = model, .declared = declared };
+        return read_results(&set->indicators[set->n++], global);
+}
+
+/* Returns EXIT_DONE, or an exit status after a message. Call kpi_set_deinit() in both cases. */
+static int kpi_set_open(KpiSet *set, const GlobalOptions *global) {
+        const Value *rows;
+        int r;
+
+        set->indicators = calloc(KPI_INDICATORS_MAX, sizeof(*set->indicators));
+        if (!set->indicators)
+                return command_fail(-ENOMEM);
+        r = api_query_open(&set->models, global, "/api/v1/models");
+        if (r == EXIT_DONE)
+                r = api_query_open(&set->names, global, "/api/v1/indicators");
+        rows = value_get(set->names.answer, "indicators");
+        for (size_t i = 0; i < answer_length(rows) && r == EXIT_DONE; i++)
+                r = add_indicator(set, global, &rows->items[i]);
+        return r;
+}
+
+/* Returns true if another indicator of the set has a result of this name. */
+static bool is_ambiguous(const KpiSet *set, const KpiIndicator *indicator, const char *key) {
+        for (size_t i = 0; i < set->n; i++)
+                if (&set->indicators[i] != indicator && value_get(set->indicators[i].declared, key))
+                        return true;
+        return false;
+}
+
+/* Returns the value of a result in one row of the results, also one that the model derives; NULL: none. */
+static const Value *find_value(const Value *row, const char *key) {
+        const Value *derived = value_get(value_get(row, "derived"), key);
+
+        return derived ? value_get(derived, "value") : value_get(value_get(value_get(row, "document"), "@result"), key);
+}
+
+/* Returns the newest value of the KPI, or NULL. *ret_time_ms: when it was measured. */
+static const Value *find_latest(const KpiIndicator *indicator, const char *key, uint64_t *ret_time_ms) {
+        for (size_t i = 0; i < answer_length(indicator->results); i++) {
+                const Value *row = &indicator->results->items[i];
+                const Value *value = find_value(row, key);
+
+                if (!value)
+                        continue;
+                *ret_time_ms = answer_time(row, "time_ms");
+                return value;
+        }
+        return NULL;
+}
+
+/* --- table ---------------------------------------------------------------------------------------- */
 
 /* Shows the value in the format of the model, otherwise with a readable number of digits. */
 static void put_value(Grid *grid, const Value *declared, const Value *value) {
@@ -40,10 +155,10 @@ static void add_row(Grid *grid, const KpiSet *set, const KpiIndicator *indicator
         const Value *value;
         uint64_t time_ms;
 
-        value = kpi_set_latest(indicator, declared->key, &time_ms);
+        value = find_latest(indicator, declared->key, &time_ms);
         if (!value)
                 return;
-        if (kpi_set_is_ambiguous(set, indicator, declared->key))
+        if (is_ambiguous(set, indicator, declared->key))
                 buffer_printf(&name, "%s.", indicator->name);
         buffer_puts(&name, declared->key);
         grid_text(grid, name.text ?: "");
@@ -70,20 +185,11 @@ static int print_table(const KpiSet *set, const CommandLine *line) {
 }
 
 static int kpi_list_run(const CommandLine *line) {
-        const KpiListOptions *options = line->options;
-        bool is_table = strcmp(options->format, "table") == 0;
         scoped(kpi_set_deinit) KpiSet set = {};
-        scoped(buffer_deinit) Buffer out = {};
         int r;
 
-        r = kpi_set_open(&set, &line->global, KPI_RESULTS_MAX);
-        if (r != EXIT_DONE)
-                return r;
-        if (is_table)
-                return print_table(&set, line);
-
-        kpi_exposition_write(&set, &out);
-        return output_print(&out);
+        r = kpi_set_open(&set, &line->global);
+        return r == EXIT_DONE ? print_table(&set, line) : r;
 }
 
 const Command cmd_kpi_list = {
@@ -91,9 +197,7 @@ const Command cmd_kpi_list = {
         .arguments = "",
         .summary = "List KPIs: results of indicators that have a model",
         .help = "Shows the newest value of each result. The name of a KPI is that of the result, preceded by the name of the model if "
-                "several models have such a result. With --format openmetrics, prints the newest value of each set of labels, with the "
-                "time of its result; labels that identify the run are left out.",
-        .examples = { "perfctl kpi list", "perfctl kpi list --format openmetrics >kpis.txt" },
-        COMMAND_OPTIONS(KpiListOptions, options_table),
+                "several models have such a result. perfd serves the current values as OpenMetrics under /metrics.",
+        .examples = { "perfctl kpi list" },
         .run = kpi_list_run,
 };
